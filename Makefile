@@ -1,0 +1,49 @@
+# Each target sets up what it needs: Python 3.11 or newer, git and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PINS := requirements/constraints.txt
+PACKAGING := pyproject.toml setup.cfg $(PINS)
+TYPED := btflow tests tools $(wildcard validation)
+CODE := $(TYPED) models data
+
+.PHONY: demo test lint format validate bench clean
+
+demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
+	$(BIN)/btflow run rao2010 --replicas 2 --plot demo.html
+	@echo "figure: demo.html"
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy $(TYPED)
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+validate: $(VENV)/.run  ## every published claim, checked by running the swarms
+	$(BIN)/python -m validation
+
+bench: $(VENV)/.run  ## CPU time of a swarm, against peers and pieces
+	$(BIN)/btflow bench
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info demo.html .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("btflow needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps say what is installed: .run the package, .dev its development tools as well.
+$(VENV)/.run: $(PACKAGING) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable .
+	touch $@
+
+$(VENV)/.dev: $(PACKAGING) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[dev]'
+	touch $@ $(VENV)/.run

@@ -1,0 +1,59 @@
+"""btflow: a flow-level BitTorrent swarm simulator.
+
+>>> import btflow
+>>> scenario = btflow.load("rao2010").set(upload_limit="50 kB/s", rtt="400 ms")
+>>> result = btflow.simulate(scenario, seed=1, replicas=4)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from btflow import analytic, plots
+    from btflow.catalog import load
+    from btflow.errors import InputError, ScenarioError, UnitError
+    from btflow.jsonschema import schema
+    from btflow.scenario import Scenario
+    from btflow.simulate import simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "InputError",
+    "Scenario",
+    "ScenarioError",
+    "UnitError",
+    "__version__",
+    "analytic",
+    "load",
+    "plots",
+    "schema",
+    "simulate",
+]
+
+_FROM = {
+    "InputError": "btflow.errors",
+    "Scenario": "btflow.scenario",
+    "ScenarioError": "btflow.errors",
+    "UnitError": "btflow.errors",
+    "load": "btflow.catalog",
+    "schema": "btflow.jsonschema",
+    "simulate": "btflow.simulate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for only then, so that ``import btflow`` is fast (PEP 562)."""
+    if name in ("analytic", "plots"):
+        return import_module(f"btflow.{name}")
+    if name not in _FROM:
+        raise AttributeError(f"module 'btflow' has no attribute {name!r}")
+    value = getattr(import_module(_FROM[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,74 @@
+"""Reads the parameters that a model file declares; their defaults are the file's own values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from btflow.errors import ScenarioError
+from btflow.parameters import Parameter
+from btflow.translate import translated
+
+_MISSING = object()
+
+
+def declare(declared: Any, tree: Mapping[str, Any]) -> Mapping[str, Parameter]:
+    """Return the parameters by name, in the file's order.
+
+    Args:
+        declared: The file's table of parameters.
+        tree: The rest of the file, references resolved.
+
+    Raises:
+        ScenarioError: A declaration is wrong, or does not go with the fields it sets.
+    """
+    if not isinstance(declared, dict):
+        raise ScenarioError("parameters", declared, "is not a table")
+    parameters = {name: _parameter(name, body, tree) for name, body in declared.items()}
+    for name, parameter in parameters.items():
+        other = parameter.default_from
+        if other is not None and (other not in parameters or parameters[other].default_from):
+            field = f"parameters.{name}.default_from"
+            raise ScenarioError(field, other, "cannot be followed", "a parameter with a default")
+    return parameters
+
+
+def _parameter(name: str, body: Any, tree: Mapping[str, Any]) -> Parameter:
+    field = f"parameters.{name}"
+    if not isinstance(body, dict):
+        raise ScenarioError(field, body, "is not a table")
+    if "default" in body:
+        raise ScenarioError(f"{field}.default", body["default"], "is not given here", "the field's value")
+    try:
+        parameter = Parameter.model_validate({"name": name} | body)
+    except ValidationError as error:
+        raise translated(error, [], {}, f"{field}.") from None
+    return parameter.model_copy(update={"default": _default(parameter, tree)})
+
+
+def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
+    """Return the value that the file gives the parameter; it must be the only one."""
+    given = [(path, _lookup(tree, path)) for path in parameter.sets]
+    followed = parameter.default_from is not None
+    for path, value in given if followed else given[1:]:
+        if value is not _MISSING:
+            raise ScenarioError(path, value, f"is never used: parameter {parameter.name} sets it")
+    if followed:
+        return None
+    path, value = given[0]
+    if value is _MISSING:
+        raise ScenarioError(path, None, f"is missing: it is the default of parameter {parameter.name}")
+    if parameter.prefix and isinstance(value, list):
+        return [str(name).removeprefix(parameter.prefix) for name in value]
+    return value
+
+
+def _lookup(tree: Any, path: str) -> Any:
+    """Return the value at a dotted path, or ``_MISSING``."""
+    for part in path.split("."):
+        if not isinstance(tree, dict) or part not in tree:
+            return _MISSING
+        tree = tree[part]
+    return tree

@@ -1,0 +1,64 @@
+"""The errors a user can cause: each names the field, the value and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+_LONGEST_VALUE = 60
+
+
+def shorten(value: object) -> str:
+    """Return a one-line representation of ``value`` of at most about 60 characters."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+class InputError(ValueError):
+    """A value given by the user that cannot be used.
+
+    Attributes:
+        field: Name of the parameter, field or option.
+        value: The value as given.
+        reason: What is wrong with it.
+        allowed: What would have been accepted; empty if the reason says it.
+        problems: Every problem found, this one first.
+    """
+
+    def __init__(self, field: str, value: object, reason: str, allowed: str = "") -> None:
+        self.field = field
+        self.value = value
+        self.reason = reason
+        self.allowed = allowed
+        self.problems: tuple[InputError, ...] = (self,)
+        super().__init__(field, value, reason, allowed)
+
+    @classmethod
+    def all_of(cls, problems: Iterable[InputError]) -> Self:
+        """Return one error that reports every problem; its fields are those of the first."""
+        found = tuple(problems)
+        first = found[0]
+        error = cls(first.field, first.value, first.reason, first.allowed)
+        error.problems = found
+        return error
+
+    def describe(self) -> str:
+        """Return this problem alone as one line."""
+        shown = "" if self.value is None else f" = {shorten(self.value)}"
+        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        return f"{self.field}{shown}: {self.reason}{allowed}"
+
+    def __str__(self) -> str:
+        return "\n".join(problem.describe() for problem in self.problems)
+
+
+class UnitError(InputError):
+    """A quantity that is not a number with a unit of the right kind, or is out of range."""
+
+
+class ScenarioError(InputError):
+    """A model file, a parameter or a combination of values that is not a valid scenario."""
+
+
+class SimulationError(RuntimeError):
+    """A swarm that did not finish within the scenario's horizon."""

@@ -1,0 +1,344 @@
+"""Who may download: the choker of a leecher and of a seed (4.0.2 Choker), every 10 s and on three kinds of event.
+
+The list of connections is circular and starts at `peer.head`; rotating it moves the head.
+"""
+
+from btflow.kernels import clock
+from btflow.kernels.jit import kernel
+from btflow.kernels.limiter import forget, part_sent, queued, sync
+from btflow.kernels.messages import send
+from btflow.kernels.rate import download_rate, upload_rate
+from btflow.kernels.rng import below
+from btflow.kernels.state import BY_PIPELINE, CAUSES, CHOKE, IDLE, UNCHOKE
+from btflow.kernels.stats import set_cause
+
+KEPT = 1
+
+
+@kernel
+def listed(s, p, i):
+    """End at position `i` of the choker's list."""
+    peer = s.peer[p]
+    j = peer.head + i
+    if j >= peer.n_order:
+        j -= peer.n_order
+    return p * s.rules.slots + s.order[p, j]
+
+
+@kernel
+def enlist(s, h):
+    """A new connection enters the list at a uniformly random position."""
+    p = h // s.rules.slots
+    peer = s.peer[p]
+    at = peer.head + below(s.rng, peer.n_order + 1)
+    if at > peer.n_order:
+        at -= peer.n_order
+        peer.head += 1
+    elif at < peer.head:
+        peer.head += 1
+    for j in range(peer.n_order, at, -1):
+        s.order[p, j] = s.order[p, j - 1]
+    s.order[p, at] = h - p * s.rules.slots
+    peer.n_order += 1
+
+
+@kernel
+def delist(s, h):
+    """A closed connection leaves the list."""
+    p = h // s.rules.slots
+    peer = s.peer[p]
+    slot = h - p * s.rules.slots
+    at = 0
+    while s.order[p, at] != slot:
+        at += 1
+    for j in range(at, peer.n_order - 1):
+        s.order[p, j] = s.order[p, j + 1]
+    peer.n_order -= 1
+    if at < peer.head:
+        peer.head -= 1
+    if peer.head >= peer.n_order:
+        peer.head = 0
+
+
+@kernel
+def choke(s, h, t):
+    """Choke end `h`; a part-sent block is finished first, and CHOKE follows it."""
+    c = s.conn[h]
+    if c.up_choked == 1:
+        return
+    c.up_choked = 1
+    if c.turns > 0 and c.in_ring == 1:
+        sync(s, h // s.rules.slots, t)
+    if not part_sent(c):
+        tell_choke(s, h, t)
+
+
+@kernel
+def tell_choke(s, h, t):
+    """CHOKE goes out: what is queued is dropped, and requests are ignored from now on."""
+    c = s.conn[h]
+    c.up_choke_sent = 1
+    forget(s, h, t)
+    set_cause(s, h, CAUSES, t)
+    send(s, h, CHOKE, 0, t)
+
+
+@kernel
+def unchoke(s, h, t):
+    """Unchoke end `h`; behind a part-sent block the message waits, or takes back a CHOKE not sent yet."""
+    c = s.conn[h]
+    if c.up_choked == 0:
+        return
+    c.up_choked = 0
+    c.up_round = s.peer[h // s.rules.slots].ticks
+    if c.turns > 0 and c.in_ring == 1:
+        sync(s, h // s.rules.slots, t)
+    if not part_sent(c):
+        tell_unchoke(s, h, t)
+
+
+@kernel
+def tell_unchoke(s, h, t):
+    """UNCHOKE goes out."""
+    c = s.conn[h]
+    if c.up_choke_sent == 1:
+        c.up_choke_sent = 0
+        s.peer[h // s.rules.slots].unchokes += 1
+        set_cause(s, h, BY_PIPELINE if c.up_interested == 1 else IDLE, t)
+        send(s, h, UNCHOKE, 0, t)
+
+
+@kernel
+def forget_snubbed(s, p, t):
+    """Drop the sources that sent no block for the snub time from the peer's list of recent ones."""
+    peer = s.peer[p]
+    base = p * s.rules.slots
+    kept = 0
+    for i in range(peer.n_recent):
+        slot = s.recent[p, i]
+        c = s.conn[base + slot]
+        if s.other[base + slot] < 0 or t - c.last_block > s.rules.snub_time:
+            c.recent = 0
+        else:
+            s.recent[p, kept] = slot
+            kept += 1
+    peer.n_recent = kept
+
+
+@kernel
+def reciprocators(s, p, t):
+    """Mark the interested, unsnubbed peers we download from fastest, at most max_uploads - 1; returns how many."""
+    peer = s.peer[p]
+    base = p * s.rules.slots
+    forget_snubbed(s, p, t)
+    n = 0
+    for i in range(peer.n_recent):
+        h = base + s.recent[p, i]
+        c = s.conn[h]
+        if c.up_interested == 1:
+            insert_ranked(s, p, h, -download_rate(s, c, t, 0), n)
+            n += 1
+    n = min(n, peer.upload_slots - 1)
+    for i in range(n):
+        s.conn[s.scratch[3, i]].mark = KEPT
+    return n
+
+
+@kernel
+def insert_ranked(s, p, h, key, n):
+    """Insert `h` with `key` into the ascending list scratch[3][:n]; ties stay in the order of the choker's list."""
+    j = n
+    while j > 0 and (s.number[j - 1] > key or (s.number[j - 1] == key and comes_before(s, p, h, s.scratch[3, j - 1]))):
+        s.number[j] = s.number[j - 1]
+        s.scratch[3, j] = s.scratch[3, j - 1]
+        j -= 1
+    s.number[j] = key
+    s.scratch[3, j] = h
+
+
+@kernel
+def comes_before(s, p, h, g):
+    """True if end `h` stands before end `g` in the choker's list."""
+    for i in range(s.peer[p].n_order):
+        e = listed(s, p, i)
+        if e == h:
+            return True
+        if e == g:
+            return False
+    return False
+
+
+@kernel
+def rechoke_leecher(s, p, t):
+    """Reciprocal slots by download rate, then optimistic ones by the order of the list."""
+    n = reciprocators(s, p, t)
+    optimistic = max(1, s.rules.min_uploads - n)
+    for i in range(s.peer[p].n_order):
+        h = listed(s, p, i)
+        c = s.conn[h]
+        if c.mark == KEPT:
+            c.mark = 0
+            unchoke(s, h, t)
+        elif optimistic > 0:
+            if c.up_interested == 1:
+                optimistic -= 1
+            unchoke(s, h, t)
+        elif c.up_choked == 0:
+            choke(s, h, t)
+
+
+@kernel
+def forced_unchokes(slots, round_number, opened):
+    """New unchokes a seed forces this round: about (slots + 2) / 3 each 30 s, less those opened since the last tick."""
+    return max(0, ((slots + 2) // 3 + round_number % 3) // 3 - opened)
+
+
+@kernel
+def seed_rank(s, h, t):
+    """Order in which a seed keeps peers: those unchoked in the last rounds or with requests pending, latest first."""
+    c = s.conn[h]
+    if c.up_round > s.peer[h // s.rules.slots].ticks - s.rules.recent_rounds or has_pending(c):
+        return float(-c.up_round)
+    return 1.0
+
+
+@kernel
+def has_pending(c):
+    """True if requests wait and the socket is flushed; a peer without them is idle in the eyes of the seed."""
+    return queued(c) > 0 and c.flushed == 1
+
+
+@kernel
+def keep_unchoked(s, p, t, keep):
+    """Mark up to `keep` of the unchoked, interested peers of a seed, best first; returns how many are marked."""
+    sync(s, p, t)
+    n = 0
+    for i in range(s.peer[p].n_order):
+        h = listed(s, p, i)
+        c = s.conn[h]
+        if c.up_choked == 0 and c.up_interested == 1:
+            rate = upload_rate(s, c, t, 0)
+            insert_kept(s, h, seed_rank(s, h, t), -rate, n)
+            n += 1
+    kept = min(n, keep)
+    for i in range(kept):
+        s.conn[s.scratch[3, i]].mark = KEPT
+    count_idle_ends(s, p, n, kept)
+    return kept
+
+
+@kernel
+def insert_kept(s, h, rank, rate, n):
+    """Insert `h` into scratch[3][:n], ascending by (rank, rate); ties keep the order of the list."""
+    half = s.number.size // 2
+    j = n
+    while j > 0 and (s.number[j - 1] > rank or (s.number[j - 1] == rank and s.number[half + j - 1] > rate)):
+        s.number[j] = s.number[j - 1]
+        s.number[half + j] = s.number[half + j - 1]
+        s.scratch[3, j] = s.scratch[3, j - 1]
+        j -= 1
+    s.number[j] = rank
+    s.number[half + j] = rate
+    s.scratch[3, j] = h
+
+
+@kernel
+def count_idle_ends(s, p, n, kept):
+    """Count peers given up because they were idle while one unchoked before them was kept (statistics only)."""
+    oldest = 1 << 30
+    for i in range(kept):
+        oldest = min(oldest, s.conn[s.scratch[3, i]].up_round)
+    for i in range(kept, n):
+        c = s.conn[s.scratch[3, i]]
+        if s.number[i] > 0.0 and c.up_round > oldest:
+            s.peer[p].idle_ends += 1
+
+
+@kernel
+def rechoke_seed(s, p, t, forced):
+    """Keep the best of the unchoked, then fill the free slots from the list; returns how many were free."""
+    slots = s.peer[p].upload_slots
+    free = slots - keep_unchoked(s, p, t, slots - forced)
+    fill(s, p, t, free)
+    return free
+
+
+@kernel
+def fill(s, p, t, free):
+    """Walk the list from its head: `free` interested peers get a slot, the rest is choked; the next walk starts behind."""
+    peer = s.peer[p]
+    last = -1
+    for i in range(peer.n_order):
+        h = listed(s, p, i)
+        c = s.conn[h]
+        if c.mark == KEPT:
+            c.mark = 0
+        elif c.up_interested == 0 or (c.up_choked == 0 and free == 0):
+            choke(s, h, t)
+        elif c.up_choked == 0 or (free > 0 and c.flushed == 1):
+            unchoke(s, h, t)
+            free -= 1
+            if free == 0:
+                last = i
+    if last >= 0:
+        peer.head = (peer.head + last + 1) % peer.n_order
+
+
+@kernel
+def rechoke(s, p, t):
+    """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
+    if s.peer[p].is_seed == 1:
+        s.peer[p].opened += rechoke_seed(s, p, t, 0)
+    else:
+        rechoke_leecher(s, p, t)
+
+
+@kernel
+def rotate(s, p):
+    """Optimistic rotation: the first choked, interested connection becomes the head of the list."""
+    peer = s.peer[p]
+    for i in range(peer.n_order):
+        c = s.conn[listed(s, p, i)]
+        if c.up_choked == 1 and c.up_interested == 1:
+            peer.head = (peer.head + i) % peer.n_order
+            return
+
+
+@kernel
+def tick(s, p, t):
+    """The choker's timer (node N + p), every 10 s from the client's start."""
+    peer = s.peer[p]
+    clock.insert(s, s.rules.peers + p, t + s.rules.choke_interval)
+    peer.ticks += 1
+    if peer.is_seed == 1:
+        rechoke_seed(s, p, t, forced_unchokes(peer.upload_slots, peer.ticks, peer.opened))
+        peer.opened = 0
+    else:
+        if peer.ticks % s.rules.optimistic_rounds == 0:
+            rotate(s, p)
+        rechoke_leecher(s, p, t)
+
+
+@kernel
+def got_interested(s, h, t):
+    """INTERESTED arrived."""
+    c = s.conn[h]
+    if c.up_interested == 0:
+        c.up_interested = 1
+        if c.up_choke_sent == 0 and c.cause == IDLE:
+            set_cause(s, h, BY_PIPELINE, t)
+        if c.up_choked == 0:
+            rechoke(s, h // s.rules.slots, t)
+
+
+@kernel
+def got_not_interested(s, h, t):
+    """NOT INTERESTED arrived: queued requests are dropped."""
+    c = s.conn[h]
+    if c.up_interested == 1:
+        c.up_interested = 0
+        forget(s, h, t)
+        if c.up_choke_sent == 0 and c.turns == 0:
+            set_cause(s, h, IDLE, t)
+        if c.up_choked == 0:
+            rechoke(s, h // s.rules.slots, t)

@@ -1,0 +1,132 @@
+"""Pending events: a calendar queue (Brown, CACM 1988) of intrusive nodes, and a first-in-first-out list for "now".
+
+Nodes 0..2N-1 are the limiter and choker timers of the peers; the others come from a free list. Events at the same
+time leave in the order they were posted, so a run is a function of the scenario and the seed alone.
+"""
+
+from btflow.kernels.jit import kernel
+
+NONE = -1
+
+
+@kernel
+def take_node(s):
+    """A free node; the main loop stops for more room before the list can run dry."""
+    clock = s.clock[0]
+    n = clock.free
+    clock.free = s.node[n].next
+    clock.n_free -= 1
+    return n
+
+
+@kernel
+def give_node(s, n):
+    """Put node `n` back, unless it is a timer."""
+    if n >= 2 * s.rules.peers:
+        clock = s.clock[0]
+        s.node[n].next = clock.free
+        clock.free = n
+        clock.n_free += 1
+
+
+@kernel
+def insert(s, n, time):
+    """File node `n` under `time` [s]."""
+    clock = s.clock[0]
+    node = s.node[n]
+    node.time = time
+    node.seq = clock.seq
+    clock.seq += 1
+    b = int(time / clock.width) & (s.bucket.size - 1)
+    node.bucket = b
+    node.prev = NONE
+    node.next = s.bucket[b]
+    if node.next != NONE:
+        s.node[node.next].prev = n
+    s.bucket[b] = n
+    clock.pending += 1
+
+
+@kernel
+def remove(s, n):
+    """Take node `n` out of its bucket; nothing to do if it is not filed."""
+    node = s.node[n]
+    if node.bucket == NONE:
+        return
+    if node.prev == NONE:
+        s.bucket[node.bucket] = node.next
+    else:
+        s.node[node.prev].next = node.next
+    if node.next != NONE:
+        s.node[node.next].prev = node.prev
+    node.bucket = NONE
+    s.clock[0].pending -= 1
+
+
+@kernel
+def post(s, time, kind, target, arg, generation):
+    """Schedule an event; at or before the present it joins the tail of the "now" list."""
+    clock = s.clock[0]
+    n = take_node(s)
+    node = s.node[n]
+    node.kind = kind
+    node.target = target
+    node.arg = arg
+    node.generation = generation
+    if time > clock.now:
+        insert(s, n, time)
+    else:
+        push_now(s, n)
+
+
+@kernel
+def push_now(s, n):
+    """Append node `n` to the "now" list."""
+    clock = s.clock[0]
+    s.node[n].bucket = NONE
+    s.node[n].next = NONE
+    if clock.fifo_first == NONE:
+        clock.fifo_first = n
+    else:
+        s.node[clock.fifo_last].next = n
+    clock.fifo_last = n
+
+
+@kernel
+def pop(s):
+    """Next event's node, the clock moved to its time; NONE if nothing is pending."""
+    clock = s.clock[0]
+    n = clock.fifo_first
+    if n != NONE:
+        clock.fifo_first = s.node[n].next
+        return n
+    if clock.pending == 0:
+        return NONE
+    while True:
+        n = earliest_of_lap(s)
+        if n != NONE:
+            remove(s, n)
+            clock.now = s.node[n].time
+            return n
+        clock.lap += 1
+
+
+@kernel
+def earliest_of_lap(s):
+    """The first event that falls in the bucket the clock points at, this time round; NONE if there is none."""
+    clock = s.clock[0]
+    best = NONE
+    n = s.bucket[clock.lap & (s.bucket.size - 1)]
+    while n != NONE:
+        node = s.node[n]
+        if int(node.time / clock.width) == clock.lap:
+            if best == NONE or earlier(node, s.node[best]):
+                best = n
+        n = node.next
+    return best
+
+
+@kernel
+def earlier(a, b):
+    """Order of two nodes: time, then order of posting."""
+    return a.time < b.time or (a.time == b.time and a.seq < b.seq)

@@ -1,0 +1,374 @@
+"""Fetching: the request pipeline, interest, lost requests and endgame (4.0.2 Downloader)."""
+
+import numpy as np
+
+from btflow.kernels import bits, picker
+from btflow.kernels.jit import kernel
+from btflow.kernels.limiter import block_bytes, block_number, cancelled
+from btflow.kernels.messages import send
+from btflow.kernels.picker import NOTHING
+from btflow.kernels.rate import download_rate
+from btflow.kernels.rng import below, shuffle
+from btflow.kernels.state import CANCEL, INTERESTED, NOT_INTERESTED, REQUEST, SERVED, WANTING
+
+
+@kernel
+def backlog(s, h, t):
+    """Floor of the pipeline: 2 requests and 4 s of data at the measured rate, flattening above 50."""
+    r = s.rules
+    b = r.pipeline_floor + int(r.pipeline_seconds * download_rate(s, s.conn[h], t, 0) / r.block_size)
+    if b > r.pipeline_cap:
+        b = max(r.pipeline_cap, int(r.pipeline_slope * b))
+    return min(b, s.requests.shape[1] - r.blocks)
+
+
+@kernel
+def refill_level(s, b):
+    """How far one refill goes beyond the floor `b`."""
+    return (b - s.rules.pipeline_floor) * s.rules.pipeline_refill + s.rules.pipeline_floor
+
+
+@kernel
+def say_interested(s, h, t):
+    """Tell the other side that we want something it has."""
+    s.dn[h] |= np.uint8(WANTING)
+    send(s, h, INTERESTED, 0, t)
+
+
+@kernel
+def say_not_interested(s, h, t):
+    """Tell the other side that it has nothing for us."""
+    s.dn[h] &= np.uint8(255 - WANTING)
+    send(s, h, NOT_INTERESTED, 0, t)
+
+
+@kernel
+def wanting(s, h):
+    """True if we told the other side that we are interested."""
+    return s.dn[h] & WANTING != 0
+
+
+@kernel
+def served(s, h):
+    """True if the other side has unchoked us, as far as we know."""
+    return s.dn[h] & SERVED != 0
+
+
+@kernel
+def enter(s, h, block):
+    """Write down one more request of end `h` in the list both sides share; the caller sends it."""
+    c = s.conn[h]
+    mate = s.mate[h]
+    s.requests[mate, c.dn_tail % s.requests.shape[1]] = block
+    c.dn_tail += 1
+    c.outstanding += 1
+
+
+@kernel
+def new_request(s, h, piece, t):
+    """Request the first unrequested block of `piece`."""
+    p = h // s.rules.slots
+    b = bits.first(s.unrequested[p, piece])
+    s.unrequested[p, piece] = bits.without_bit(s.unrequested[p, piece], b)
+    s.peer[p].unrequested -= 1
+    if s.unrequested[p, piece] == bits.EMPTY:
+        s.wantable[p, piece] = 0
+    if s.peer[p].unrequested == 0 and s.rules.endgame == 1:
+        s.peer[p].endgame = 1
+    enter(s, h, piece * s.rules.blocks + b)
+    send(s, h, REQUEST, 1, t)
+
+
+@kernel
+def request_more(s, h, lost, n_lost, t):
+    """Refill the pipeline of end `h`; with `n_lost` > 0 only from the pieces lost[:n_lost]."""
+    p = h // s.rules.slots
+    c = s.conn[h]
+    b = backlog(s, h, t)
+    if c.outstanding >= b:
+        return
+    if s.peer[p].endgame == 1:
+        endgame_requests(s, h, t)
+        return
+    used_up = 0
+    first_used = NOTHING
+    while c.outstanding < b:
+        piece = first_wanted(s, h, lost, n_lost) if n_lost > 0 else picker.next_piece(s, h)
+        if piece == NOTHING:
+            break
+        if not wanting(s, h):
+            say_interested(s, h, t)
+        c.example = piece
+        picker.begin(s, h, piece)
+        while c.outstanding < refill_level(s, b):
+            new_request(s, h, piece, t)
+            if s.wantable[p, piece] == 0:
+                used_up += 1
+                if first_used == NOTHING:
+                    first_used = piece
+                break
+    if c.outstanding == 0 and wanting(s, h):
+        say_not_interested(s, h, t)
+    if used_up > 0:
+        lose_interest(s, p, first_used, used_up, t)
+    if s.peer[p].endgame == 1:
+        endgame_everywhere(s, p, t)
+
+
+@kernel
+def first_wanted(s, h, lost, n_lost):
+    """First of the given pieces that the other side has and that has unrequested blocks."""
+    for i in range(n_lost):
+        if picker.wants(s, h, lost[i]):
+            return lost[i]
+    return NOTHING
+
+
+@kernel
+def lose_interest(s, p, piece, used_up, t):
+    """A piece is fully requested: connections with nothing outstanding and nothing else to fetch lose our interest."""
+    base = p * s.rules.slots
+    for slot in range(s.peer[p].top):
+        h = base + slot
+        if s.other[h] < 0 or not wanting(s, h) or s.conn[h].outstanding > 0:
+            continue
+        if used_up == 1 and not picker.knows(s, h, piece):
+            continue
+        if not picker.any_wanted(s, h):
+            say_not_interested(s, h, t)
+
+
+@kernel
+def refill_served(s, p, lost, n_lost, t):
+    """Offer the pieces lost[:n_lost] to all connections that serve us, in random order."""
+    base = p * s.rules.slots
+    n = 0
+    for slot in range(s.peer[p].top):
+        if s.other[base + slot] >= 0 and served(s, base + slot):
+            s.scratch[0, n] = base + slot
+            n += 1
+    shuffle(s.rng, s.scratch[0], n)
+    for i in range(n):
+        request_more(s, s.scratch[0, i], lost, n_lost, t)
+
+
+@kernel
+def let_go(s, h, t):
+    """We were choked: every outstanding request of this connection goes back to the pool (not in endgame)."""
+    p = h // s.rules.slots
+    c = s.conn[h]
+    mate = s.mate[h]
+    n_lost = 0
+    if c.outstanding > 0 and s.peer[p].endgame == 0:
+        lost = s.scratch[1]
+        for seq in range(c.dn_next, c.dn_tail):
+            block = s.requests[mate, seq % s.requests.shape[1]]
+            if block < 0:
+                continue
+            piece = block // s.rules.blocks
+            s.unrequested[p, piece] = bits.with_bit(s.unrequested[p, piece], block - piece * s.rules.blocks)
+            s.peer[p].unrequested += 1
+            s.wantable[p, piece] = 1
+            if n_lost == 0 or lost[n_lost - 1] != piece:
+                lost[n_lost] = piece
+                n_lost += 1
+    c.outstanding = 0
+    c.dn_base = c.dn_tail
+    c.dn_next = c.dn_tail
+    if n_lost > 0:
+        refill_served(s, p, s.scratch[1], n_lost, t)
+        regain_interest(s, p, s.scratch[1], n_lost, t)
+
+
+@kernel
+def regain_interest(s, p, lost, n_lost, t):
+    """Lost requests can make choking neighbours interesting again."""
+    base = p * s.rules.slots
+    for slot in range(s.peer[p].top):
+        h = base + slot
+        if s.other[h] < 0 or s.dn[h] != 0:
+            continue
+        if first_wanted(s, h, lost, n_lost) != NOTHING:
+            say_interested(s, h, t)
+
+
+@kernel
+def got_choke(s, h, t):
+    """CHOKE arrived."""
+    if served(s, h):
+        s.dn[h] &= np.uint8(255 - SERVED)
+        let_go(s, h, t)
+
+
+@kernel
+def got_unchoke(s, h, t):
+    """UNCHOKE arrived."""
+    if not served(s, h):
+        s.dn[h] |= np.uint8(SERVED)
+        if wanting(s, h):
+            request_more(s, h, s.scratch[1], 0, t)
+
+
+@kernel
+def got_have(s, h, piece, t):
+    """The other side of `h` has `piece` (already entered in `told` and `copies`)."""
+    p = h // s.rules.slots
+    if s.peer[p].endgame == 1:
+        endgame_requests(s, h, t)
+    elif s.wantable[p, piece] == 1:
+        if served(s, h):
+            s.scratch[1, 0] = piece
+            request_more(s, h, s.scratch[1], 1, t)
+        elif not wanting(s, h):
+            s.conn[h].example = piece
+            say_interested(s, h, t)
+
+
+@kernel
+def got_bitfield(s, h, t):
+    """The other side's first message tells all it has."""
+    p = h // s.rules.slots
+    if s.peer[p].endgame == 1:
+        wanted = any_missing(s, h)
+    else:
+        wanted = picker.any_wanted(s, h)
+    if wanted and not wanting(s, h):
+        say_interested(s, h, t)
+
+
+@kernel
+def note_source(s, h, t):
+    """Remember end `h` among the sources that are not snubbed."""
+    c = s.conn[h]
+    p = h // s.rules.slots
+    c.last_block = t
+    if c.recent == 0:
+        c.recent = 1
+        s.recent[p, s.peer[p].n_recent] = h - p * s.rules.slots
+        s.peer[p].n_recent += 1
+
+
+@kernel
+def got_block(s, h, seq, t):
+    """The block of request number `seq` arrived; True if it completes a piece."""
+    p = h // s.rules.slots
+    c = s.conn[h]
+    peer = s.peer[p]
+    block = s.requests[s.mate[h], seq % s.requests.shape[1]]
+    size = block_bytes(s, block_number(block))
+    peer.bytes_down += size
+    if block < 0 or seq < c.dn_base:
+        peer.duplicates += 1
+        return False
+    c.dn_next = seq + 1
+    c.outstanding -= 1
+    note_source(s, h, t)
+    download_rate(s, c, t, size)
+    piece = block // s.rules.blocks
+    b = block - piece * s.rules.blocks
+    s.missing[p, piece] = bits.without_bit(s.missing[p, piece], b)
+    done = s.missing[p, piece] == bits.EMPTY
+    if done:
+        picker.complete(s, p, piece, t)
+    if peer.endgame == 1:
+        cancel_elsewhere(s, h, block, t)
+    request_more(s, h, s.scratch[1], 0, t)
+    return done
+
+
+@kernel
+def asked(s, h, block):
+    """Sequence number under which `block` is outstanding on end `h`, or -1."""
+    c = s.conn[h]
+    for seq in range(c.dn_next, c.dn_tail):
+        if s.requests[s.mate[h], seq % s.requests.shape[1]] == block:
+            return seq
+    return -1
+
+
+@kernel
+def any_missing(s, h):
+    """Endgame: True if the other side has a piece we still miss a block of."""
+    p = h // s.rules.slots
+    for i in range(s.peer[p].n_begun):
+        if picker.knows(s, h, s.begun[p, i]):
+            return True
+    return False
+
+
+@kernel
+def endgame_requests(s, h, t):
+    """Every missing block may be requested from everyone who has it, in random order, up to the floor."""
+    p = h // s.rules.slots
+    c = s.conn[h]
+    if not served(s, h) or c.outstanding == 0:
+        wanted = any_missing(s, h)
+        if wanting(s, h) and c.outstanding == 0 and not wanted:
+            say_not_interested(s, h, t)
+            return
+        if not wanting(s, h) and wanted:
+            say_interested(s, h, t)
+    if not served(s, h):
+        return
+    room = backlog(s, h, t) - c.outstanding
+    if room > 0:
+        request_missing(s, h, room, t)
+
+
+@kernel
+def request_missing(s, h, room, t):
+    """Request up to `room` missing blocks not yet asked of this connection, drawn at random (reservoir sampling)."""
+    p = h // s.rules.slots
+    chosen = s.scratch[2]
+    seen = 0
+    for i in range(s.peer[p].n_begun):
+        piece = s.begun[p, i]
+        if not picker.knows(s, h, piece):
+            continue
+        for b in range(s.rules.blocks):
+            block = piece * s.rules.blocks + b
+            if not bits.has(s.missing[p, piece], b) or asked(s, h, block) >= 0:
+                continue
+            if seen < room:
+                chosen[seen] = block
+            else:
+                j = below(s.rng, seen + 1)
+                if j < room:
+                    chosen[j] = block
+            seen += 1
+    n = min(seen, room)
+    shuffle(s.rng, chosen, n)
+    if n > 0 and not wanting(s, h):
+        say_interested(s, h, t)
+    for i in range(n):
+        enter(s, h, chosen[i])
+        send(s, h, REQUEST, 1, t)
+
+
+@kernel
+def endgame_everywhere(s, p, t):
+    """Endgame has begun or moved on: let every connection ask for what is missing."""
+    base = p * s.rules.slots
+    for slot in range(s.peer[p].top):
+        if s.other[base + slot] >= 0:
+            endgame_requests(s, base + slot, t)
+
+
+@kernel
+def cancel_elsewhere(s, h, block, t):
+    """Endgame: a block arrived, so its other requests are cancelled and those connections look for more."""
+    p = h // s.rules.slots
+    base = p * s.rules.slots
+    for slot in range(s.peer[p].top):
+        g = base + slot
+        if g == h or s.other[g] < 0 or not wanting(s, g):
+            continue
+        if served(s, g):
+            seq = asked(s, g, block)
+            if seq < 0:
+                continue
+            s.conn[g].outstanding -= 1
+            s.requests[s.mate[g], seq % s.requests.shape[1]] = cancelled(block)
+            s.peer[p].cancelled += 1
+            send(s, g, CANCEL, seq, t)
+        endgame_requests(s, g, t)

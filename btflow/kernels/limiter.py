@@ -1,0 +1,270 @@
+"""The upload limiter: round robin over connections in units of 1380 B (4.0.2 RateLimiter, Connecter.send_partial).
+
+One turn sends one unit; the debt it leaves is worked off at the cap before the next turn, so turns that send whole
+units are `unit / cap` apart and a block of 16397 B takes 12 turns. Nothing interesting happens between the turns that
+finish a block, so the ring is not stepped turn by turn: `advance` performs any number of turns in one go and
+`plan` finds the next one that finishes a block. The result is that of the unit-by-unit loop, turn for turn.
+"""
+
+from btflow.kernels import clock
+from btflow.kernels.clock import NONE
+from btflow.kernels.jit import kernel
+from btflow.kernels.rate import upload_rate
+from btflow.kernels.state import BY_LIMITER, BY_PIPELINE, GAP_BINS
+from btflow.kernels.stats import set_cause
+
+WITHDRAWN = 1 << 30
+
+
+@kernel
+def cancelled(block):
+    """Entry of a request its asker no longer wants: the block is still sent unless CANCEL comes in time."""
+    return -1 - block
+
+
+@kernel
+def withdrawn(block):
+    """Entry of a request that CANCEL took out of the uploader's buffer: it is never sent."""
+    return -1 - block - WITHDRAWN
+
+
+@kernel
+def block_number(entry):
+    """Block of an entry of the request list, cancelled or not."""
+    if entry >= 0:
+        return entry
+    return -1 - entry if entry > -WITHDRAWN else -1 - entry - WITHDRAWN
+
+
+@kernel
+def block_bytes(s, block):
+    """Payload of block number `block` [B] (piece * blocks-per-piece + offset)."""
+    r = s.rules
+    last = (r.pieces - 1) * r.blocks + r.last_piece_blocks - 1
+    return r.last_block_size if block == last else r.block_size
+
+
+@kernel
+def message_units(s, block):
+    """Turns one PIECE message takes."""
+    return (block_bytes(s, block) + s.rules.header + s.rules.unit - 1) // s.rules.unit
+
+
+@kernel
+def entry(s, h, seq):
+    """Entry of request number `seq` of end h's uploads."""
+    return s.requests[h, seq % s.requests.shape[1]]
+
+
+@kernel
+def part_sent(c):
+    """True if a block is part-sent: control messages wait behind it."""
+    return c.turns > 0 and c.turns < c.full
+
+
+@kernel
+def queued(c):
+    """Requests waiting, the part-sent block not counted (the client's `buffer`)."""
+    return c.up_seen - c.up_head - (1 if part_sent(c) else 0)
+
+
+@kernel
+def load(s, h):
+    """Make the next request in the buffer the block to be sent; `turns` is 0 if there is none."""
+    c = s.conn[h]
+    c.turns = 0
+    while c.up_head < c.up_seen:
+        asked = entry(s, h, c.up_head)
+        if asked > -WITHDRAWN:
+            c.full = message_units(s, block_number(asked))
+            c.turns = c.full
+            return
+        c.up_head += 1
+
+
+@kernel
+def busy(s, p):
+    """Connections of the ring that have something to send."""
+    n = 0
+    base = p * s.rules.slots
+    for i in range(s.peer[p].n_ring):
+        if s.conn[base + s.ring[p, i]].turns > 0:
+            n += 1
+    return n
+
+
+@kernel
+def drop(s, p, i):
+    """Take entry `i` out of the ring of peer `p`."""
+    peer = s.peer[p]
+    c = s.conn[p * s.rules.slots + s.ring[p, i]]
+    c.in_ring = 0
+    for j in range(i, peer.n_ring - 1):
+        s.ring[p, j] = s.ring[p, j + 1]
+    peer.n_ring -= 1
+    if i < peer.at:
+        peer.at -= 1
+    if peer.at >= peer.n_ring:
+        peer.at = 0
+
+
+@kernel
+def drop_empty(s, p):
+    """Visit the ring from the turn's position, removing connections without data, up to the first that has some."""
+    peer = s.peer[p]
+    while peer.n_ring > 0:
+        c = s.conn[p * s.rules.slots + s.ring[p, peer.at]]
+        if c.turns > 0:
+            return
+        drop(s, p, peer.at)
+
+
+@kernel
+def send_unit(s, p, time):
+    """One turn: the connection at the ring's position sends one unit."""
+    peer = s.peer[p]
+    c = s.conn[p * s.rules.slots + s.ring[p, peer.at]]
+    if c.turns == c.full:
+        asked = entry(s, p * s.rules.slots + s.ring[p, peer.at], c.up_head)
+        upload_rate(s, c, time, block_bytes(s, block_number(asked)))
+    c.turns -= 1
+    peer.at += 1
+    if peer.at >= peer.n_ring:
+        peer.at = 0
+
+
+@kernel
+def advance(s, p, k, active):
+    """Perform `k` turns of peer `p` with `active` connections that have data; none but the k-th may finish a block."""
+    peer = s.peer[p]
+    base = p * s.rules.slots
+    unit_time = s.rules.unit / peer.cap
+    s.gaps[peer.klass, min(active, GAP_BINS - 1)] += k
+    first = min(k, active)
+    for j in range(first):
+        drop_empty(s, p)
+        send_unit(s, p, peer.turn + j * unit_time)
+    rest = k - first
+    if rest > 0:
+        drop_empty(s, p)
+        cycles = rest // active
+        if cycles > 0:
+            for i in range(peer.n_ring):
+                s.conn[base + s.ring[p, i]].turns -= cycles
+        for j in range(rest - cycles * active):
+            send_unit(s, p, peer.turn)
+    peer.turn += k * unit_time
+    if peer.planned >= 0:
+        peer.planned -= k
+
+
+@kernel
+def sync(s, p, t):
+    """Perform the turns of peer `p` that are due at time `t` [s], the one that finishes a block excepted."""
+    peer = s.peer[p]
+    if peer.n_ring == 0 or t < peer.turn:
+        return
+    active = busy(s, p)
+    if active == 0:
+        drop_empty(s, p)
+        return
+    k = int((t - peer.turn) * peer.cap / s.rules.unit) + 1
+    if peer.planned >= 0:
+        k = min(k, peer.planned)
+    if k > 0:
+        advance(s, p, k, active)
+
+
+@kernel
+def plan(s, p, t):
+    """Find the turn that finishes the next block of peer `p` and set its timer (node `p`)."""
+    peer = s.peer[p]
+    clock.remove(s, p)
+    peer.planned = NONE
+    base = p * s.rules.slots
+    active = busy(s, p)
+    if active == 0:
+        return
+    best = 1 << 30
+    position = 0
+    for i in range(peer.n_ring):
+        j = peer.at + i
+        if j >= peer.n_ring:
+            j -= peer.n_ring
+        turns = s.conn[base + s.ring[p, j]].turns
+        if turns > 0:
+            best = min(best, (turns - 1) * active + position)
+            position += 1
+    peer.planned = best
+    time = peer.turn + best * (s.rules.unit / peer.cap)
+    clock.insert(s, p, max(time, t))
+
+
+@kernel
+def join(s, h, t):
+    """Put end `h` at the tail of its peer's ring (or refill it where it stands) and plan anew."""
+    c = s.conn[h]
+    p = h // s.rules.slots
+    peer = s.peer[p]
+    sync(s, p, t)
+    if c.turns == 0:
+        load(s, h)
+    if c.turns == 0 or c.flushed == 0:
+        return
+    if c.in_ring == 0:
+        if peer.n_ring == 0:
+            peer.turn = max(peer.turn, t)
+            peer.at = 0
+            s.ring[p, 0] = h - p * s.rules.slots
+        else:
+            for j in range(peer.n_ring, peer.at, -1):
+                s.ring[p, j] = s.ring[p, j - 1]
+            s.ring[p, peer.at] = h - p * s.rules.slots
+            peer.at += 1
+        peer.n_ring += 1
+        c.in_ring = 1
+    set_cause(s, h, BY_LIMITER, t)
+    plan(s, p, t)
+
+
+@kernel
+def finish(s, p, t):
+    """The planned turn: perform it and return the end whose block is now fully written to its socket."""
+    peer = s.peer[p]
+    active = busy(s, p)
+    if peer.planned > 0:
+        advance(s, p, peer.planned, active)
+    drop_empty(s, p)
+    peer.turn = t
+    slot = s.ring[p, peer.at]
+    h = p * s.rules.slots + slot
+    send_unit(s, p, t)
+    s.gaps[peer.klass, min(active, GAP_BINS - 1)] += 1
+    peer.planned = NONE
+    return h
+
+
+@kernel
+def charge(s, p, amount):
+    """Add `amount` bytes of debt: the next turn comes amount / cap later."""
+    peer = s.peer[p]
+    peer.turn += amount / peer.cap
+
+
+@kernel
+def forget(s, h, t):
+    """Clear the buffer of end `h`; a part-sent block stays."""
+    c = s.conn[h]
+    p = h // s.rules.slots
+    sync(s, p, t)
+    if part_sent(c):
+        kept = s.requests[h, c.up_head % s.requests.shape[1]]
+        c.up_head = c.up_seen - 1
+        s.requests[h, c.up_head % s.requests.shape[1]] = kept
+    else:
+        c.up_head = c.up_seen
+        if c.turns > 0:
+            c.turns = 0
+            plan(s, p, t)
+    if c.turns == 0 and c.flushed == 1:
+        set_cause(s, h, BY_PIPELINE, t)

@@ -1,0 +1,293 @@
+"""The peer set: tracker replies, opening and accepting connections, handshake and bitfield (4.0.2 Encoder, Rerequester)."""
+
+from btflow.kernels import choker, clock, download, messages, tcp
+from btflow.kernels.clock import NONE, post
+from btflow.kernels.jit import kernel
+from btflow.kernels.limiter import drop, plan, sync
+from btflow.kernels.picker import other_is_seed
+from btflow.kernels.rng import below
+from btflow.kernels.state import (
+    BITFIELD,
+    CAUSES,
+    CONNECTING,
+    FREE,
+    OPEN,
+    READY,
+    REFUSED,
+    SYN,
+    TRACKER_CHECK,
+    TRACKER_REPLY,
+)
+from btflow.kernels.stats import set_cause
+
+
+@kernel
+def start_client(s, p, t):
+    """The client starts: choker timer, first announce, tracker check every minute."""
+    clock.insert(s, s.rules.peers + p, t + s.rules.choke_interval)
+    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, 0, 0)
+    ask_tracker(s, p, t)
+
+
+@kernel
+def ask_tracker(s, p, t):
+    """Announce over HTTP: two round trips (TCP set-up, then request and reply) to the tracker, which is beside peer 0."""
+    s.peer[p].last_announce = t
+    post(s, t + 2.0 * s.rtt[s.peer[p].place, s.peer[0].place] * (p > 0), TRACKER_REPLY, p, 0, 0)
+
+
+@kernel
+def tracker_reply(s, p, t):
+    """The tracker's answer: a random sample of those registered, ourselves and seeds-for-seeds left out."""
+    peer = s.peer[p]
+    registered = s.registered
+    n = int(registered[0])
+    wanted = 0 if peer.complete >= s.rules.max_initiate else s.rules.tracker_reply
+    for i in range(n):  # partial Fisher-Yates: entries 1..n are the registered peers
+        if wanted == 0:
+            break
+        j = i + below(s.rng, n - i)
+        registered[1 + i], registered[1 + j] = registered[1 + j], registered[1 + i]
+        q = registered[1 + i]
+        if q != p and not (peer.is_seed == 1 and s.peer[q].is_seed == 1):
+            learn(s, p, q, t)
+            wanted -= 1
+    if peer.registered == 0:
+        peer.registered = 1
+        registered[1 + n] = p
+        registered[0] = n + 1
+
+
+@kernel
+def check_tracker(s, p, t):
+    """Each minute: announce again, at most every 5 minutes, if short of peers."""
+    peer = s.peer[p]
+    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, 0, 0)
+    few = peer.complete <= s.rules.min_peers_incoming if peer.ever_incoming == 1 else peer.complete < s.rules.min_peers
+    if few and t - peer.last_announce >= s.rules.reannounce:
+        ask_tracker(s, p, t)
+
+
+@kernel
+def connected_to(s, p, q):
+    """True if peer `p` has a connection to `q`, complete or not."""
+    base = p * s.rules.slots
+    for slot in range(s.peer[p].top):
+        c = s.conn[base + slot]
+        if c.state != FREE and s.mate[base + slot] // s.rules.slots == q:
+            return True
+    return False
+
+
+@kernel
+def learn(s, p, q, t):
+    """Peer `p` learns of `q`: connect while below max_initiate, else keep it as a spare."""
+    peer = s.peer[p]
+    if connected_to(s, p, q):
+        return
+    if peer.degree < s.rules.max_initiate:
+        connect(s, p, q, t)
+    elif peer.n_spare < s.spare.shape[1]:
+        s.spare[p, peer.n_spare] = q
+        peer.n_spare += 1
+
+
+@kernel
+def take_slot(s, p):
+    """A free slot of peer `p`; NONE if all are in use."""
+    base = p * s.rules.slots
+    for slot in range(s.rules.slots):
+        if s.conn[base + slot].state == FREE:
+            s.peer[p].top = max(s.peer[p].top, slot + 1)
+            return base + slot
+    return NONE
+
+
+@kernel
+def connect(s, p, q, t):
+    """Open a TCP connection to `q` and send our handshake with its set-up: `q` decides 1.5 round trips from now.
+
+    Both ends are taken at once, so that the two sides' slots point at each other; q's counts for q only when it accepts.
+    """
+    h = take_slot(s, p)
+    g = take_slot(s, q) if h != NONE else NONE
+    if h == NONE:
+        return
+    if g == NONE:
+        return
+    set_up(s, h, g, t)
+    set_up(s, g, h, t)
+    s.conn[h].outgoing = 1
+    s.peer[p].degree += 1
+    c = s.conn[h]
+    delay = tcp.handshake_delay(s, c) if c.loss > 0.0 else 0.0
+    post(s, t + delay + 1.5 * c.rtt, SYN, g, 0, s.conn[g].generation)
+
+
+@kernel
+def set_up(s, h, g, t):
+    """A fresh end `h` whose other side is end `g`."""
+    c = s.conn[h]
+    p, q = h // s.rules.slots, g // s.rules.slots
+    c.state = CONNECTING
+    c.outgoing = 0
+    c.generation += 1
+    s.mate[h] = g
+    s.other[h] = -1
+    s.told[h] = 0
+    s.alone[h] = 0
+    s.dn[h] = 0
+    c.up_choked = 1
+    c.up_choke_sent = 1
+    c.up_interested = 0
+    c.in_ring = 0
+    c.flushed = 1
+    c.mark = 0
+    c.cause = CAUSES
+    c.turns = 0
+    c.up_head = 0
+    c.up_seen = 0
+    c.up_rate = 0.0
+    c.out_first = NONE
+    c.recent = 0
+    c.dn_tail = 0
+    c.dn_base = 0
+    c.dn_next = 0
+    c.outstanding = 0
+    c.example = -1
+    c.dn_rate = 0.0
+    c.last_block = -1e9
+    c.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
+    c.loss = s.loss[0]
+    tcp.reset(s, c, t)
+
+
+@kernel
+def got_syn(s, h, t):
+    """The handshake of an incoming connection: accept below max_allow_in, else close at once."""
+    p = h // s.rules.slots
+    c = s.conn[h]
+    g = s.mate[h]
+    if s.peer[p].degree >= s.rules.max_allow_in:
+        s.conn[h].state = FREE
+        c.generation += 1
+        post(s, t + 0.5 * c.rtt, REFUSED, g, 0, s.conn[g].generation)
+        return
+    s.peer[p].degree += 1
+    s.peer[p].ever_incoming = 1
+    post(s, t + 0.5 * c.rtt, READY, g, 0, s.conn[g].generation)
+    post(s, t + c.rtt, READY, h, 0, c.generation)
+
+
+@kernel
+def ready(s, h, t):
+    """The handshake is done at end `h`: the connection counts, and the bitfield goes out if there is anything in it."""
+    p = h // s.rules.slots
+    c = s.conn[h]
+    if c.state == OPEN:
+        return
+    g = s.mate[h]
+    c.state = OPEN
+    s.other[h] = g // s.rules.slots
+    s.peer[p].complete += 1
+    c.up_since = t - s.rules.rate_fudge
+    c.up_last = c.up_since
+    c.dn_since = t - s.rules.rate_fudge
+    c.dn_last = c.dn_since
+    choker.enlist(s, h)
+    if s.peer[p].n_log > 0:
+        messages.hold_haves(s, h, 1)
+        messages.transmit(s, h, BITFIELD, s.peer[p].n_log, t)
+
+
+@kernel
+def got_bitfield(s, h, count, t):
+    """The first message of the other side tells all it has, in one go."""
+    g = s.mate[h]
+    q, p = g // s.rules.slots, h // s.rules.slots
+    messages.arrived_alone(s, g)
+    for i in range(count):
+        s.copies[s.have_log[q, i], p] += 1
+    s.told[g] = count
+    if not close_if_both_seeds(s, h, t):
+        download.got_bitfield(s, h, t)
+
+
+@kernel
+def close(s, h, t):
+    """Close the connection of end `h` at both sides (the other side notices at once: both are seeds by then)."""
+    g = s.mate[h]
+    release(s, h, t)
+    release(s, g, t)
+
+
+@kernel
+def release(s, h, t):
+    """Give up end `h`: leave ring, lists and slot; a spare takes its place; an open, used slot triggers a rechoke."""
+    c = s.conn[h]
+    p = h // s.rules.slots
+    if c.state == FREE:
+        return
+    was_open = c.state == OPEN
+    if was_open:
+        download.let_go(s, h, t)
+        leave_limiter(s, h, t)
+        set_cause(s, h, CAUSES, t)
+        choker.delist(s, h)
+        s.peer[p].complete -= 1
+    s.dn[h] = 0
+    s.other[h] = -1
+    c.state = FREE
+    c.generation += 1
+    s.peer[p].degree -= 1
+    while s.peer[p].degree < s.rules.max_initiate and s.peer[p].n_spare > 0:
+        s.peer[p].n_spare -= 1
+        learn(s, p, s.spare[p, s.peer[p].n_spare], t)
+    if was_open and c.up_interested == 1 and c.up_choked == 0:
+        choker.rechoke(s, p, t)
+
+
+@kernel
+def leave_limiter(s, h, t):
+    """Take end `h` out of the limiter, a part-sent block included, and drop the messages that waited behind it."""
+    p = h // s.rules.slots
+    c = s.conn[h]
+    sync(s, p, t)
+    c.turns = 0
+    n = c.out_first
+    while n != NONE:
+        following = s.node[n].next
+        clock.give_node(s, n)
+        n = following
+    c.out_first = NONE
+    if c.in_ring == 1:
+        leave_ring(s, h)
+        plan(s, p, t)
+
+
+@kernel
+def close_if_both_seeds(s, h, t):
+    """Seeds have nothing for each other: the connection is closed. True if it was."""
+    if s.peer[h // s.rules.slots].is_seed == 1 and other_is_seed(s, h):
+        close(s, h, t)
+        return True
+    return False
+
+
+@kernel
+def close_to_seeds(s, p, t):
+    """Peer `p` has just finished: it closes its connections to seeds."""
+    base = p * s.rules.slots
+    for slot in range(s.peer[p].top):
+        if s.other[base + slot] >= 0:
+            close_if_both_seeds(s, base + slot, t)
+
+
+@kernel
+def leave_ring(s, h):
+    """Take end `h` out of the limiter's ring, wherever it stands."""
+    p = h // s.rules.slots
+    for i in range(s.peer[p].n_ring):
+        if s.ring[p, i] == h - p * s.rules.slots:
+            drop(s, p, i)
+            break

@@ -1,0 +1,143 @@
+"""Which piece next: begun ones first, then random first, then rarest first (4.0.2 PiecePicker, Downloader)."""
+
+import numpy as np
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.rng import below
+
+NOTHING = -1
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+
+
+@kernel
+def knows(s, h, piece):
+    """True if end `h` was told that the other side has `piece`."""
+    return s.have_at[s.other[h], piece] < s.told[s.mate[h]]
+
+
+@kernel
+def wants(s, h, piece):
+    """True if the other side of `h` is known to have `piece` and some block of it was not requested."""
+    return s.wantable[h // s.rules.slots, piece] == 1 and knows(s, h, piece)
+
+
+@kernel
+def other_is_seed(s, h):
+    """True if the other side is known to have everything."""
+    return s.told[s.mate[h]] == s.rules.pieces
+
+
+@kernel
+def tie_rank(s, p, piece, copies):
+    """Rank of a piece within its rarity class: random, differs between clients, persists until the class changes."""
+    z = s.rng[1] ^ (np.uint64(p) << np.uint64(40)) ^ (np.uint64(copies) << np.uint64(24)) ^ np.uint64(piece)
+    z = (z ^ (z >> np.uint64(32))) * _MIX
+    z = (z ^ (z >> np.uint64(32))) * _MIX
+    return z ^ (z >> np.uint64(32))
+
+
+@kernel
+def begun_piece(s, h):
+    """Strict priority: the begun piece with fewest known copies, ties at random; for seeds only pieces begun on seeds."""
+    p = h // s.rules.slots
+    seed = other_is_seed(s, h)
+    best, fewest, ties = NOTHING, 1 << 30, 0
+    for i in range(s.peer[p].n_begun):
+        piece = s.begun[p, i]
+        if (seed and s.seed_begun[p, piece] == 0) or not wants(s, h, piece):
+            continue
+        n = s.copies[piece, p]
+        if n < fewest:
+            best, fewest, ties = piece, n, 1
+        elif n == fewest:
+            ties += 1
+            if below(s.rng, ties) == 0:
+                best = piece
+    return best
+
+
+@kernel
+def random_piece(s, h):
+    """Random first: the first wanted piece in the client's own random order."""
+    p = h // s.rules.slots
+    for i in range(s.rules.pieces):
+        piece = s.random_order[p, i]
+        if wants(s, h, piece):
+            return piece
+    return NOTHING
+
+
+@kernel
+def rarest_piece(s, h):
+    """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
+    p = h // s.rules.slots
+    other, told = s.other[h], s.told[s.mate[h]]
+    best, fewest = NOTHING, 1 << 30
+    rank = np.uint64(0)
+    for piece in range(s.rules.pieces):
+        if s.wantable[p, piece] == 0 or s.have_at[other, piece] >= told:
+            continue
+        n = s.copies[piece, p]
+        if n < fewest:
+            best, fewest, rank = piece, n, tie_rank(s, p, piece, n)
+        elif n == fewest:
+            challenger = tie_rank(s, p, piece, n)
+            if challenger < rank:
+                best, rank = piece, challenger
+    return best
+
+
+@kernel
+def next_piece(s, h):
+    """Piece to request from the other side of `h`, or NOTHING."""
+    piece = begun_piece(s, h)
+    if piece != NOTHING:
+        return piece
+    if s.peer[h // s.rules.slots].n_log < s.rules.random_first:
+        return random_piece(s, h)
+    return rarest_piece(s, h)
+
+
+@kernel
+def begin(s, h, piece):
+    """Note that `piece` is being fetched, and whether it was begun on a seed."""
+    p = h // s.rules.slots
+    for i in range(s.peer[p].n_begun):
+        if s.begun[p, i] == piece:
+            break
+    else:
+        s.begun[p, s.peer[p].n_begun] = piece
+        s.peer[p].n_begun += 1
+    if other_is_seed(s, h):
+        s.seed_begun[p, piece] = 1
+
+
+@kernel
+def complete(s, p, piece, t):
+    """Peer `p` has verified `piece`: enter it in its log and take it off the begun list."""
+    peer = s.peer[p]
+    s.have_at[p, piece] = peer.n_log
+    s.have_log[p, peer.n_log] = piece
+    s.have_time[p, peer.n_log] = t
+    peer.n_log += 1
+    for i in range(peer.n_begun):
+        if s.begun[p, i] == piece:
+            peer.n_begun -= 1
+            s.begun[p, i] = s.begun[p, peer.n_begun]
+            break
+
+
+@kernel
+def any_wanted(s, h):
+    """True if the other side is known to have a piece with unrequested blocks."""
+    c = s.conn[h]
+    p = h // s.rules.slots
+    if c.example >= 0 and wants(s, h, c.example):
+        return True
+    other, told = s.other[h], s.told[s.mate[h]]
+    for piece in range(s.rules.pieces):
+        if s.wantable[p, piece] == 1 and s.have_at[other, piece] < told:
+            c.example = piece
+            return True
+    return False
+

@@ -1,0 +1,112 @@
+"""What lies between the peers: round-trip times, loss and the transport's constants."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from btflow.quantity import FrozenModel, Quantity
+
+Rtt = Annotated[float, Quantity("time", 0, 60)]
+Loss = Annotated[float, Quantity("fraction", 0, 0.4)]
+Flag = Annotated[bool, Quantity("flag")]
+
+
+class DeviceLatency(FrozenModel):
+    """One-way latency of the two network devices of an emulated AS's machine."""
+
+    loopback: Rtt
+    """Latency between peers of this AS, each way in or out [s]."""
+    ethernet: Rtt
+    """Latency towards peers of another AS, each way in or out [s]."""
+
+
+class PathMatrix(FrozenModel):
+    """Round-trip times between named locations; each pair is given once or twice, alike."""
+
+    name: str
+    """Name of the matrix."""
+    title: str
+    """One line for people."""
+    source: str
+    """Where the figures were read."""
+    device_latency: dict[str, DeviceLatency] = Field(default_factory=dict)
+    """Latencies from which the round-trip times were made; for the reader only."""
+    rtt: dict[str, dict[str, Rtt]]
+    """Round-trip time [s] from one location to another."""
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """Every location named, in the file's order."""
+        names = [name for row, cells in self.rtt.items() for name in (row, *cells)]
+        return tuple(dict.fromkeys(names))
+
+    def between(self, one: str, other: str) -> float:
+        """Return the round-trip time [s] between two locations, given in either direction.
+
+        Raises:
+            KeyError: The matrix does not say.
+        """
+        for first, second in ((one, other), (other, one)):
+            if second in self.rtt.get(first, {}):
+                return self.rtt[first][second]
+        raise KeyError((one, other))
+
+
+class Paths(FrozenModel):
+    """Round-trip time and loss between any two peers."""
+
+    rtt: Rtt
+    """Round-trip time between any two peers [s], where no matrix is used."""
+    loss: Loss
+    """Chance that a packet is lost on its way to a peer; data and ACKs alike."""
+    matrix: PathMatrix | None = None
+    """Round-trip times between locations; used if the classes have locations, else None."""
+
+
+class Transport(FrozenModel):
+    """Constants of the transport protocol, the same for every connection."""
+
+    name: str
+    """Name of the system they are from."""
+    title: str
+    """One line for people."""
+    source: str
+    """Where the constants were read."""
+    congestion_control: Annotated[Literal["cubic"], Quantity("choice")]
+    """Law of the congestion window."""
+    mss: Annotated[int, Quantity("size", 100, 65535)]
+    """Payload of a full segment [B]."""
+    tso: Flag
+    """Whether segmentation offload sends segments larger than the MSS."""
+    tso_segment: Annotated[int, Quantity("size", 100, 2**20)]
+    """Largest payload that segmentation offload sends at once [B]."""
+    initial_window: Annotated[int, Quantity("count", 1, 100)]
+    """Congestion window at the start [segments]."""
+    send_buffer: Annotated[int, Quantity("size", 1024, 2**30)]
+    """Bytes a socket holds unsent or unacknowledged before it refuses more [B]."""
+    nagle: Flag
+    """Whether a small segment waits while an earlier small one is unacknowledged."""
+    delayed_ack: Annotated[float, Quantity("time", 0, 1)]
+    """Shortest delay of a delayed ACK [s]."""
+    delayed_ack_max: Annotated[float, Quantity("time", 0, 1)]
+    """Longest delay of a delayed ACK [s]."""
+    quick_acks: Annotated[int, Quantity("count", 0, 1000)]
+    """ACKs sent without delay at the start of a connection."""
+    idle_reset: Flag
+    """Whether the congestion window is halved for each RTO of idleness."""
+    window_validation: Flag
+    """Whether the congestion window shrinks to what was used while not the limit."""
+    dupack_threshold: Annotated[int, Quantity("count", 1, 100)]
+    """Duplicate ACKs that start a fast retransmit."""
+    rto_min: Annotated[float, Quantity("time", 0.001, 10)]
+    """Least time by which the retransmission timeout exceeds the smoothed RTT [s]."""
+    rto_max: Annotated[float, Quantity("time", 1, 3600)]
+    """Longest retransmission timeout [s]."""
+    rto_initial: Annotated[float, Quantity("time", 0.01, 60)]
+    """Retransmission timeout before the first RTT sample [s]."""
+    cubic_c: Annotated[float, Quantity("fraction", 0, 1)]
+    """CUBIC's C [segments/s**3]."""
+    cubic_beta: Annotated[float, Quantity("fraction", 0.01, 1)]
+    """CUBIC's beta: what a loss leaves of the window."""

@@ -1,0 +1,44 @@
+"""Writes result files whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from btflow.options import partial_path
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path to write to, which becomes ``path`` only if the block succeeds."""
+    partial = partial_path(path)
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_netcdf(result: xarray.Dataset, path: Path) -> None:
+    """Write a result as a NetCDF 4 file."""
+    with replacing(path) as partial:
+        result.to_netcdf(partial, engine="h5netcdf")
+
+
+def write_plot(result: xarray.Dataset, path: Path) -> None:
+    """Write the overview figure of a result as an HTML page that needs no network."""
+    from btflow.plots import overview
+
+    with replacing(path) as partial:
+        overview(result).write_html(partial, include_plotlyjs=True)
+
+
+def to_json(content: object) -> str:
+    """Return strict JSON: no NaN, no infinity."""
+    return json.dumps(content, indent=2, allow_nan=False)

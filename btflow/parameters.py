@@ -1,0 +1,102 @@
+"""A model's parameters: named independent variables that stand for fields of its file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from btflow.errors import InputError, ScenarioError, UnitError
+from btflow.quantity import FrozenModel
+from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity
+
+
+class Parameter(FrozenModel):
+    """One parameter of a model, as declared in its file."""
+
+    name: str = Field(exclude=True)
+    """Name used with ``--set``."""
+    kind: Kind
+    """What the value is, hence which units it takes."""
+    default: Any = None
+    """Value if none is given: that of the first field it sets, as in the file."""
+    default_from: str | None = None
+    """Parameter whose value is taken if none is given."""
+    meaning: str
+    """One line for people."""
+    sets: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Dotted paths of the fields that get the value; the file gives the first one its default."""
+    choices: tuple[str, ...] = ()
+    """Allowed values, or allowed names of a list; empty for no limit."""
+    prefix: str = ""
+    """Text put before each name of a list to make the field's value."""
+
+    @property
+    def unit(self) -> str:
+        """SI unit of the value, empty where there is none."""
+        return KINDS[self.kind].unit
+
+    def parse(self, value: object, byte_prefix: BytePrefix) -> Value:
+        """Return ``value`` in SI units.
+
+        Raises:
+            UnitError: The value is not of the parameter's kind, or not one of its choices.
+        """
+        parsed = parse_quantity(value, self.kind, field=self.name, byte_prefix=byte_prefix)
+        if self.choices and self.kind in ("choice", "names"):
+            given = parsed if isinstance(parsed, tuple) else (str(parsed),)
+            wrong = [name for name in given if name not in self.choices]
+            if wrong or len(set(given)) < len(given):
+                allowed = ", ".join(self.choices) + (", or none" if self.kind == "names" else "")
+                reason = f"has the unknown {wrong[0]!r}" if wrong else "names one twice"
+                raise UnitError(self.name, value, reason, allowed)
+        return parsed
+
+    def field_value(self, value: Value, byte_prefix: BytePrefix) -> Any:
+        """Return the value in the form that the model's file has it."""
+        if isinstance(value, tuple):
+            return [self.prefix + name for name in value]
+        if self.kind in ("count", "flag"):
+            return value
+        return format_quantity(value, self.kind, byte_prefix=byte_prefix)
+
+
+def resolve(
+    parameters: Mapping[str, Parameter], given: Mapping[str, object], byte_prefix: BytePrefix
+) -> dict[str, Value]:
+    """Return the value of every parameter in SI units, whatever the order of ``given``.
+
+    Raises:
+        InputError: A name is unknown or a value is wrong; all of them at once.
+    """
+    problems: list[InputError] = [unknown(n, parameters) for n in given if n not in parameters]
+    values: dict[str, Value] = {}
+    for name, parameter in parameters.items():
+        follows_given = parameter.default_from in given and name not in given
+        try:
+            values[name] = parameter.parse(_value(parameter, parameters, given), byte_prefix)
+        except InputError as problem:
+            if not follows_given:
+                problems.append(problem)
+    if problems:
+        raise type(problems[0]).all_of(problems)
+    return values
+
+
+def unknown(name: str, known: Iterable[str], what: str = "parameter") -> ScenarioError:
+    """Return the error for a name that is not known, with the names that are."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+    return ScenarioError(name, None, f"is not a {what}{hint}", ", ".join(names) or "none")
+
+
+def _value(parameter: Parameter, parameters: Mapping[str, Parameter], given: Mapping[str, object]) -> object:
+    """Return the value given for a parameter, else that of the one it follows, else its default."""
+    if parameter.name in given:
+        return given[parameter.name]
+    if parameter.default_from is None:
+        return parameter.default
+    return _value(parameters[parameter.default_from], parameters, given)

@@ -1,0 +1,151 @@
+"""Scenario to Program: the flat numbers a kernel runs on. Pure and inspectable; no randomness, no state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from btflow.errors import ScenarioError
+from btflow.kernels.state import Rules
+from btflow.scenario import Scenario
+
+SKB_TRUESIZE = 2304
+"""Socket memory one queued MSS-sized segment is charged [B]: 2048 B of data buffer plus struct sk_buff (Linux 2.6.32)."""
+
+PENDING_SLOTS = 48
+"""Slots per peer beyond max_allow_in for connections whose handshake is under way (engine limit, not a client rule)."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What one swarm is, in arrays. Peers are in the order of the scenario's classes, seeds first."""
+
+    rules: Rules
+    """The client's and TCP's constants, and the sizes of the swarm."""
+    class_names: tuple[str, ...]
+    """Names of the classes, indexed by `klass`."""
+    klass: NDArray[np.int32]
+    """Class of each peer (peers,)."""
+    is_seed: NDArray[np.uint8]
+    """1 for the initial seeds (peers,)."""
+    upload_limit: NDArray[np.float64]
+    """Upload limit [B/s] (peers,)."""
+    upload_slots: NDArray[np.int32]
+    """max_uploads of each peer (peers,)."""
+    place: NDArray[np.int32]
+    """Row of each peer in `rtt` (peers,)."""
+    rtt: NDArray[np.float64]
+    """Round-trip time between places [s] (places, places)."""
+    loss: float
+    """Probability that a packet is lost, in either direction."""
+    spread: float
+    """Leechers are started uniformly within this time [s]."""
+    request_room: int
+    """Entries of the request list of one connection."""
+    tso: bool
+    """Segments may be larger than the MSS."""
+
+
+def compile_scenario(scenario: Scenario) -> Program:
+    """Flatten `scenario`; a ScenarioError if it uses what the engine cannot run."""
+    classes = sorted(scenario.classes, key=lambda c: c.role != "seed")
+    client = classes[0].client
+    for peer_class in classes:
+        if peer_class.client != client:
+            raise ScenarioError(
+                f"classes.{peer_class.name}.client",
+                peer_class.client.name,
+                f"differs from that of {classes[0].name}",
+                "one client for all classes in this version",
+            )
+    counts = [c.count for c in classes]
+    place, rtt = _places(scenario, [loc for c in classes for loc in c.placement()], sum(counts))
+    limits = np.repeat([float(c.upload_limit) for c in classes], counts)
+    rules = _rules(scenario, sum(counts), bool(rtt.max() == 0.0 and scenario.paths.loss == 0.0))
+    fastest = float(limits.max())
+    pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
+    refill = min(pipeline, client.pipeline_cap) + rules.blocks
+    return Program(
+        rules=rules,
+        class_names=tuple(c.name for c in classes),
+        klass=np.repeat(np.arange(len(classes), dtype=np.int32), counts),
+        is_seed=np.repeat([np.uint8(c.role == "seed") for c in classes], counts),
+        upload_limit=limits,
+        upload_slots=np.repeat([np.int32(c.client.upload_slots(c.upload_limit)) for c in classes], counts),
+        place=place,
+        rtt=rtt,
+        loss=scenario.paths.loss,
+        spread=scenario.arrivals.spread,
+        request_room=int(max(refill, client.pipeline_cap_slope * pipeline)) + rules.blocks + 4,
+        tso=scenario.transport.tso,
+    )
+
+
+def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Place of each peer and RTT between places [s]; one place if all paths are alike."""
+    matrix = scenario.paths.matrix
+    if matrix is None:
+        return np.zeros(peers, np.int32), np.full((1, 1), scenario.paths.rtt)
+    names = sorted(set(locations))
+    rtt = np.zeros((len(names), len(names)))
+    for i, a in enumerate(names):
+        for j, b in enumerate(names):
+            try:
+                rtt[i, j] = matrix.between(a, b)
+            except KeyError:  # two seeds: they never connect
+                rtt[i, j] = 0.0
+    return np.array([names.index(name) for name in locations], np.int32), rtt
+
+
+def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
+    """Constants of the client and of TCP for the kernels."""
+    client, transport, swarm = scenario.classes[0].client, scenario.transport, scenario.swarm
+    blocks = swarm.piece_size // swarm.block_size
+    last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
+    last_piece_blocks = -(-last_piece // swarm.block_size)
+    return Rules(
+        peers=peers,
+        slots=client.max_allow_in + PENDING_SLOTS,
+        pieces=swarm.pieces,
+        blocks=blocks,
+        block_size=swarm.block_size,
+        last_block_size=last_piece - (last_piece_blocks - 1) * swarm.block_size,
+        last_piece_blocks=last_piece_blocks,
+        choke_interval=client.choke_interval,
+        optimistic_rounds=client.optimistic_rounds,
+        min_uploads=client.min_uploads,
+        snub_time=client.snub_time,
+        recent_rounds=client.recent_unchoke_rounds,
+        rate_window=client.rate_window,
+        rate_fudge=client.rate_fudge,
+        pipeline_floor=client.pipeline_floor,
+        pipeline_seconds=client.pipeline_seconds,
+        pipeline_refill=client.pipeline_refill,
+        pipeline_cap=client.pipeline_cap,
+        pipeline_slope=client.pipeline_cap_slope,
+        random_first=client.rarest_first_cutoff,
+        endgame=int(client.endgame),
+        unit=client.upload_unit,
+        header=client.piece_header,
+        max_initiate=client.max_initiate,
+        max_allow_in=client.max_allow_in,
+        min_peers=client.min_peers,
+        min_peers_incoming=client.min_peers_incoming,
+        reannounce=client.rerequest_interval,
+        check_interval=client.check_interval,
+        tracker_reply=scenario.tracker.reply_peers,
+        initial_window=float(transport.initial_window),
+        rto_min=transport.rto_min,
+        rto_max=transport.rto_max,
+        initial_rto=transport.rto_initial,
+        send_buffer=transport.send_buffer / SKB_TRUESIZE,
+        dupacks=transport.dupack_threshold,
+        cubic_c=transport.cubic_c,
+        cubic_beta=transport.cubic_beta,
+        nagle=int(transport.nagle),
+        idle_reset=int(transport.idle_reset),
+        ideal=int(ideal),
+        horizon=scenario.give_up_time,
+    )

@@ -1,0 +1,84 @@
+"""Pydantic types for quantities: texts with units outside, SI numbers inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from btflow.units import KINDS, Kind, Value, format_quantity, parse_quantity
+
+
+class FrozenModel(BaseModel):
+    """Base of every scenario model: immutable, no unknown fields, docstrings as descriptions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Marks an annotated int, float or bool as a quantity of one kind, read by ``btflow.units``.
+
+    Attributes:
+        kind: What the field holds.
+        minimum: Smallest allowed value, SI units; None for the kind's own limit.
+        maximum: Largest allowed value, SI units; None for the kind's own limit.
+    """
+
+    kind: Kind
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def parse(self, value: object, info: core_schema.ValidationInfo) -> Value:
+        """Return ``value`` in SI units; the validation context says what ``kB`` means."""
+        return parse_quantity(
+            value,
+            self.kind,
+            field=info.field_name or "value",
+            byte_prefix=(info.context or {}).get("byte_prefix", "decimal"),
+            minimum=self.minimum,
+            maximum=self.maximum,
+        )
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_before_validator_function(self.parse, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe the text form, alone or as ``{value = ..., source = ...}``."""
+        if self.kind in ("choice", "text"):
+            return sourced(handler(schema))
+        bare: JsonSchemaValue = {"type": _JSON_TYPES[self.kind], "x-kind": self.kind}
+        info = KINDS[self.kind]
+        low = info.minimum if self.minimum is None else self.minimum
+        high = info.maximum if self.maximum is None else self.maximum
+        if self.kind == "flag":
+            return sourced(bare)
+        if self.kind == "count":
+            return sourced(bare | {"minimum": low, "maximum": high})
+        limits = [format_quantity(float(bound), self.kind) for bound in (low, high)]
+        return sourced(bare | {"x-si-unit": info.unit, "x-minimum": limits[0], "x-maximum": limits[1]})
+
+
+_JSON_TYPES: dict[Kind, str | list[str]] = {
+    "size": "string",
+    "rate": "string",
+    "time": "string",
+    "packets": "string",
+    "fraction": ["string", "number"],
+    "count": "integer",
+    "flag": "boolean",
+}
+
+
+def sourced(schema: JsonSchemaValue) -> JsonSchemaValue:
+    """Return a schema that also takes the value in a table that names its source."""
+    table = {
+        "type": "object",
+        "properties": {"value": schema, "source": {"type": "string"}},
+        "required": ["value", "source"],
+        "additionalProperties": False,
+    }
+    return {"anyOf": [schema, table]}

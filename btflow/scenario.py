@@ -1,0 +1,222 @@
+"""A swarm to simulate: frozen, validated, in SI units (bytes, seconds, bytes per second)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import PrivateAttr, model_validator
+
+from btflow.client import Client
+from btflow.errors import ScenarioError
+from btflow.network import Paths, Transport
+from btflow.quantity import FrozenModel, Quantity
+from btflow.units import BytePrefix
+
+MAX_LEECHERS = 100_000
+MAX_SEEDS = 10_000
+MAX_PIECES = 65_535
+MAX_BLOCKS_PER_PIECE = 64
+
+
+class Swarm(FrozenModel):
+    """The file that is distributed and how it is cut."""
+
+    file_size: Annotated[int, Quantity("size", 1, 2**40)]
+    """Size of the file [B]."""
+    piece_size: Annotated[int, Quantity("size", 1024, 2**26)]
+    """Size of a piece, which is verified and announced as a whole [B]."""
+    block_size: Annotated[int, Quantity("size", 1024, 2**20)]
+    """Size of a block, which is requested as a whole [B]."""
+
+    @property
+    def pieces(self) -> int:
+        """Number of pieces, the last one perhaps short."""
+        return -(-self.file_size // self.piece_size)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        blocks, rest = divmod(self.piece_size, self.block_size)
+        if rest or not 1 <= blocks <= MAX_BLOCKS_PER_PIECE:
+            raise ScenarioError(
+                "swarm.piece_size",
+                f"{self.piece_size} B",
+                "is not a usable number of blocks",
+                f"1 to {MAX_BLOCKS_PER_PIECE} blocks of block_size = {self.block_size} B",
+            )
+        if self.pieces > MAX_PIECES:
+            raise ScenarioError(
+                "swarm.file_size",
+                f"{self.file_size} B",
+                f"is {self.pieces} pieces of {self.piece_size} B",
+                f"at most {MAX_PIECES} pieces; use larger pieces",
+            )
+        return self
+
+
+class PeerClass(FrozenModel):
+    """Peers that are alike."""
+
+    name: str
+    """Name of the class, unique in the swarm."""
+    role: Literal["seed", "leecher"]
+    """Whether the peers start with the whole file or with nothing."""
+    count: Annotated[int, Quantity("count", 0, MAX_LEECHERS)]
+    """Number of peers."""
+    client: Client
+    """The BitTorrent client they run."""
+    upload_limit: Annotated[float, Quantity("rate", 1, 10 * 2**30)]
+    """Upload cap set in the client [B/s]; an unlimited rate is not supported."""
+    location: tuple[str, ...] = ()
+    """Locations over which the peers are split evenly, in order; empty for none."""
+
+    def placement(self) -> tuple[str, ...]:
+        """Return the location of each peer, in equal runs; empty if the class has none."""
+        places = len(self.location)
+        return tuple(self.location[i * places // self.count] for i in range(self.count * (places > 0)))
+
+
+class Arrivals(FrozenModel):
+    """When the leechers start; the seeds are there from the beginning."""
+
+    kind: Literal["flash"]
+    """``flash``: all start within ``spread``."""
+    spread: Annotated[float, Quantity("time", 0, 1e6)]
+    """Time over which the leechers start, uniformly at random [s]."""
+
+
+class Tracker(FrozenModel):
+    """The server that tells peers of each other."""
+
+    reply_peers: Annotated[int, Quantity("count", 1, 1000)]
+    """Most peers in one reply."""
+    announce_interval: Annotated[float, Quantity("time", 1, 86400)]
+    """Time between two regular announces of a peer [s]."""
+    shuffle_interval: Annotated[float, Quantity("time", 1, 86400)]
+    """Time between two shuffles of the list that replies are taken from [s]."""
+
+
+class Scenario(FrozenModel):
+    """A swarm, complete: ``btflow.load`` makes one from a model file."""
+
+    name: str
+    """Name of the model."""
+    title: str
+    """One line for people."""
+    source: str
+    """The publication that the numbers are from."""
+    byte_prefix: BytePrefix = "decimal"
+    """What kB, MB and GB mean in this model: ``decimal`` 1000-based, ``binary`` 1024-based."""
+    horizon: Annotated[float, Quantity("time", 1, 1e9)] | None = None
+    """Simulated time after which the run is given up [s]; default see ``give_up_time``."""
+    swarm: Swarm
+    """The file."""
+    classes: tuple[PeerClass, ...]
+    """The peers."""
+    paths: Paths
+    """What lies between them."""
+    transport: Transport
+    """The transport protocol they use."""
+    arrivals: Arrivals
+    """When they start."""
+    tracker: Tracker
+    """How they learn of each other."""
+
+    _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _given: Mapping[str, object] = PrivateAttr(default_factory=dict)
+    _rebuild: Callable[[Mapping[str, object]], Scenario] | None = PrivateAttr(default=None)
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Each parameter's current value, as a text that ``set`` takes back."""
+        return MappingProxyType(dict(self._parameters))
+
+    @property
+    def seeds(self) -> int:
+        """Number of initial seeds."""
+        return sum(c.count for c in self.classes if c.role == "seed")
+
+    @property
+    def leechers(self) -> int:
+        """Number of leechers."""
+        return sum(c.count for c in self.classes if c.role == "leecher")
+
+    @property
+    def give_up_time(self) -> float:
+        """Simulated time after which the run is given up [s].
+
+        If ``horizon`` is not given: an hour, the arrivals and twenty times the fluid lower bound
+        max(F/u_s, N F/(u_s + U)) of Kumar and Ross (2006), with F the file size, u_s the rate of
+        the seeds and U that of the N leechers.
+        """
+        if self.horizon is not None:
+            return self.horizon
+        seed_rate = sum(c.count * c.upload_limit for c in self.classes if c.role == "seed")
+        rate = sum(c.count * c.upload_limit for c in self.classes)
+        bound = self.swarm.file_size * max(1 / seed_rate, self.leechers / rate)
+        return 3600 + self.arrivals.spread + 20 * bound
+
+    def set(self, **values: object) -> Scenario:
+        """Return a copy with some of the model's parameters changed.
+
+        Args:
+            values: By parameter name: a text with a unit (``rtt="400 ms"``), an int for a count, a
+                number for a fraction, a bool for a flag. The order does not matter.
+
+        Raises:
+            ScenarioError: A parameter is unknown, or the values do not make a scenario.
+            UnitError: A value has no unit, the wrong one, or is out of range.
+        """
+        if self._rebuild is None:
+            raise ScenarioError("set", None, "this scenario was not loaded from a model file")
+        return self._rebuild({**self._given, **values})
+
+    def attach(
+        self,
+        parameters: Mapping[str, str],
+        given: Mapping[str, object],
+        rebuild: Callable[[Mapping[str, object]], Scenario],
+    ) -> Self:
+        """Remember, once and by the loader only, what ``parameters`` and ``set`` need."""
+        self._parameters, self._given, self._rebuild = dict(parameters), dict(given), rebuild
+        return self
+
+    def digest(self) -> str:
+        """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
+        content = self.model_dump(exclude={"byte_prefix"})
+        _drop(content, {"name", "title", "source", "device_latency"})
+        content["horizon"] = self.give_up_time
+        content["labels"] = [c.name for c in self.classes]
+        if self.paths.matrix is not None:
+            content["paths"]["rtt"] = None
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether every field is equal, however the values were set."""
+        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        from btflow.consistency import problems  # imports this module
+
+        found = problems(self)
+        if found:
+            raise ScenarioError.all_of(found)
+        return self
+
+
+def _drop(tree: Any, names: set[str]) -> None:
+    """Remove descriptive keys from a nested dict, in place."""
+    for value in tree.values() if isinstance(tree, dict) else tree:
+        if isinstance(value, dict | list | tuple):
+            _drop(value, names)
+    if isinstance(tree, dict):
+        for name in names & tree.keys():
+            del tree[name]

@@ -1,0 +1,72 @@
+"""Reads TOML files, and takes the sources out of ``{value = ..., source = ...}``."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from btflow.errors import ScenarioError
+
+_LARGEST_FILE = 2**24
+_DEEPEST = 20
+
+
+def read_toml(file: Path | Traversable) -> dict[str, Any]:
+    """Return the content of a TOML file.
+
+    Raises:
+        ScenarioError: The file is missing, unreadable, too large, empty or not TOML; a syntax
+            error is reported with its line and column.
+    """
+    name = str(file)
+    if file.is_dir():
+        raise ScenarioError(name, None, "is a directory, not a model file")
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(_LARGEST_FILE + 1)
+    except FileNotFoundError:
+        raise ScenarioError(name, None, "no such file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(name, None, f"cannot be read: {reason}") from None
+    if len(content) > _LARGEST_FILE:
+        raise ScenarioError(name, None, f"is larger than {_LARGEST_FILE // 2**20} MiB")
+    return _decoded(name, content)
+
+
+def _decoded(name: str, content: bytes) -> dict[str, Any]:
+    try:
+        tree = tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        reason = f"is not a TOML file: byte {error.start} is not UTF-8"
+        raise ScenarioError(name, None, reason) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(name, None, f"is not valid TOML: {error}") from None
+    except RecursionError:
+        raise ScenarioError(name, None, "is not valid TOML: nested too deeply") from None
+    if not tree:
+        raise ScenarioError(name, None, "is empty")
+    return tree
+
+
+def split_sources(tree: Any, path: str = "", depth: int = 0) -> tuple[Any, dict[str, str]]:
+    """Return ``tree`` with each ``{value, source}`` replaced by its value, and the sources by path.
+
+    Raises:
+        ScenarioError: The tree is nested deeper than any model.
+    """
+    if depth > _DEEPEST:
+        raise ScenarioError(path, None, "is nested too deeply")
+    if isinstance(tree, dict) and tree.keys() == {"value", "source"}:
+        return tree["value"], {path: str(tree["source"])}
+    if not isinstance(tree, dict | list):
+        return tree, {}
+    sources: dict[str, str] = {}
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    bare = {}
+    for key, value in items:
+        bare[key], found = split_sources(value, f"{path}.{key}" if path else str(key), depth + 1)
+        sources |= found
+    return (bare if isinstance(tree, dict) else list(bare.values())), sources

@@ -1,0 +1,1 @@
+"""Measured data sets, one folder each, with their provenance and licence."""

@@ -1,0 +1,1 @@
+"""Model files: published experiments (swarms), clients, transports and path matrices."""

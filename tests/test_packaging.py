@@ -1,0 +1,59 @@
+"""The wheel holds the code and every model file; the pins and the metadata go together."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import btflow
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert btflow.__version__ == PROJECT["version"] == version("btflow")
+
+
+def test_every_folder_with_code_is_in_the_wheel() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    packages = config["options"]["packages"].split()
+    mapping = dict(line.split(" = ") for line in config["options"]["package_dir"].strip().splitlines())
+    folders = {path.parent for path in (ROOT / "btflow").rglob("*.py")}
+    assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} <= set(packages)
+    for package in packages:
+        folder = mapping.get(package, package.replace(".", "/"))
+        assert (ROOT / folder / "__init__.py").is_file()
+        importlib.import_module(package)
+
+
+def test_every_model_file_matches_the_pattern_of_the_wheels_data() -> None:
+    found = sorted(path.relative_to(ROOT / "models") for path in (ROOT / "models").rglob("*.toml"))
+    assert found
+    assert {len(path.parts) for path in found} == {2}  # models/KIND/NAME.toml, as in setup.cfg
+
+
+def test_every_dependency_is_pinned() -> None:
+    lines = (ROOT / "requirements" / "constraints.txt").read_text().splitlines()
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
+    wanted = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+    names = {re.split(r"[\[<>=]", requirement)[0] for requirement in wanted}
+    assert names <= pinned
+
+
+@pytest.mark.parametrize("name", ["Scenario", "ScenarioError", "UnitError", "load", "schema"])
+def test_public_names_are_found_lazily(name: str) -> None:
+    assert name in dir(btflow)
+    assert getattr(btflow, name) is getattr(btflow, name)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="nosuch"):
+        _ = btflow.nosuch

@@ -1,0 +1,246 @@
+"""Scenarios: parameters, checks within and across fields, digests, copies, own model files."""
+
+from __future__ import annotations
+
+import pickle
+import tomllib
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from btflow import InputError, Scenario, ScenarioError, load
+
+RAO2010 = (files("btflow.models") / "swarms" / "rao2010.toml").read_text()
+Edit = Callable[[str, str], Path]
+
+SETTINGS: dict[str, object] = {
+    "upload_limit": "50 kB/s",
+    "rtt": "400 ms",
+    "loss": 0.05,
+    "tso": True,
+    "leechers": 30,
+    "file_size": "1 MB",
+    "leecher_as": "AS1,AS2,AS3",
+    "seed_as": "AS1",
+}
+
+
+@pytest.fixture
+def edit(tmp_path: Path) -> Edit:
+    """Return a function that writes the 2010 model with one text replaced, and gives its path."""
+
+    def write(old: str, new: str) -> Path:
+        assert RAO2010.count(old) == 1
+        path = tmp_path / "edited.toml"
+        path.write_text(RAO2010.replace(old, new))
+        return path
+
+    return write
+
+
+def test_defaults_are_the_2010_experiment(rao2010: Scenario) -> None:
+    assert (rao2010.seeds, rao2010.leechers) == (1, 300)
+    assert rao2010.swarm.file_size == 50 * 2**20
+    assert (rao2010.swarm.pieces, rao2010.swarm.block_size) == (200, 2**14)
+    assert {c.upload_limit for c in rao2010.classes} == {20 * 1024}
+    assert (rao2010.paths.rtt, rao2010.paths.loss, rao2010.paths.matrix) == (0, 0, None)
+    assert rao2010.transport.tso is False
+
+
+def test_upload_limit_sets_the_seed_unless_it_has_its_own(rao2010: Scenario) -> None:
+    def rates(scenario: Scenario) -> tuple[float, ...]:
+        return tuple(c.upload_limit / 1024 for c in scenario.classes)
+
+    assert rates(rao2010.set(upload_limit="50 kB/s")) == (50, 50)
+    assert rates(rao2010.set(seed_upload_limit="50 kB/s")) == (50, 20)
+    both = rao2010.set(seed_upload_limit="50 kB/s").set(upload_limit="10 kB/s")
+    assert rates(both) == (50, 10)
+    assert both.parameters["seed_upload_limit"] == "50 kB/s"
+
+
+@given(st.permutations(list(SETTINGS.items())), st.integers(0, len(SETTINGS)))
+def test_the_order_of_settings_does_not_matter(settings: list[tuple[str, object]], cut: int) -> None:
+    together = load("rao2010").set(**SETTINGS)
+    settings = [s for s in settings if s[0] not in ("leecher_as", "seed_as")]
+    first = dict(settings[:cut]) | {"leecher_as": "AS1,AS2,AS3", "seed_as": "AS1"}
+    in_turn = load("rao2010").set(**first).set(**dict(settings[cut:]))
+    assert in_turn == together
+    assert in_turn.parameters == together.parameters
+    assert in_turn.digest() == together.digest()
+
+
+def test_parameters_can_be_set_again_from_their_own_texts(rao2010: Scenario) -> None:
+    changed = rao2010.set(**SETTINGS)
+    assert load("rao2010").set(**changed.parameters) == changed
+    assert changed.parameters["loss"] == "5%"
+    assert changed.parameters["tso"] == "true"
+    assert changed.parameters["leecher_as"] == "AS1,AS2,AS3"
+
+
+def test_set_leaves_the_original_alone(rao2010: Scenario) -> None:
+    before = rao2010.digest()
+    rao2010.set(**SETTINGS)
+    assert rao2010.digest() == before
+    with pytest.raises(ValidationError):
+        rao2010.paths.rtt = 1.0
+
+
+def test_a_pickled_copy_is_equal_and_can_be_set(rao2010: Scenario) -> None:
+    copy = pickle.loads(pickle.dumps(rao2010))
+    assert copy == rao2010
+    assert hash(copy) == hash(rao2010)
+    assert copy.set(rtt="1 s") == rao2010.set(rtt="1 s") != rao2010
+
+
+def test_digest_is_of_the_physical_content_alone(rao2010: Scenario, edit: Edit) -> None:
+    renamed = edit('title = "Flash crowd', 'title = "Another title: flash crowd')
+    assert load(renamed).digest() == rao2010.digest()
+    assert rao2010.set(upload_limit="20 KiB/s").digest() == rao2010.digest()
+    placed = rao2010.set(leecher_as="AS1", seed_as="AS2")
+    assert placed.set(rtt="1 s").digest() == placed.digest()
+    others = [rao2010.set(**{name: value}) for name, value in SETTINGS.items() if not name.endswith("as")]
+    assert len({s.digest() for s in [rao2010, placed, *others]}) == 2 + len(others)
+
+
+def test_the_byte_prefix_is_the_models(edit: Edit) -> None:
+    decimal = load(edit('byte_prefix = "binary"', 'byte_prefix = "decimal"'))
+    assert decimal.swarm.file_size == 50_000_000
+    assert decimal.swarm.pieces == 191
+    assert decimal.set(upload_limit="10 kB/s").classes[0].upload_limit == 10_000
+
+
+def test_placement_is_even_and_in_order(rao2010: Scenario) -> None:
+    seed, leechers = rao2010.set(leechers=8, leecher_as="AS3,AS1,AS2", seed_as="AS4").classes
+    assert leechers.placement() == ("AS3",) * 3 + ("AS1",) * 3 + ("AS2",) * 2
+    assert seed.placement() == ("seed-AS4",)
+    assert rao2010.classes[1].placement() == ()
+
+
+@pytest.mark.parametrize(("cap", "slots"), [(8, 2), (9, 3), (14, 3), (15, 4), (41, 4), (42, 5), (100, 7), (1000, 24)])
+def test_automatic_upload_slots(rao2010: Scenario, cap: int, slots: int) -> None:
+    client = rao2010.classes[0].client
+    assert client.upload_slots(cap * 1024) == slots
+    assert client.model_copy(update={"max_uploads": 6}).upload_slots(cap * 1024) == 6
+
+
+def test_give_up_time_leaves_room_for_any_swarm(rao2010: Scenario, edit: Edit) -> None:
+    assert rao2010.give_up_time == 3600 + 20 * 2560  # F/u = 50 MiB over 20 KiB/s
+    slow_seed = rao2010.set(upload_limit="1 MB/s", seed_upload_limit="10 kB/s")
+    assert slow_seed.give_up_time == 3600 + 20 * 5120
+    assert rao2010.set(arrival_spread="1 h").give_up_time == 7200 + 20 * 2560
+    given_up = load(edit('byte_prefix = "binary"', 'byte_prefix = "binary"\nhorizon = "2 h"'))
+    assert given_up.give_up_time == 7200
+
+
+REFUSED = [
+    ({"nosuch": 1}, "nosuch", "not a parameter"),
+    ({"uploadlimit": "1 kB/s"}, "uploadlimit", "did you mean upload_limit"),
+    ({"upload_limit": "20"}, "upload_limit", "no unit"),
+    ({"upload_limit": 20}, "upload_limit", "no unit"),
+    ({"upload_limit": "0 kB/s"}, "upload_limit", "from 1 B/s to 10 GB/s"),
+    ({"upload_limit": "1 TB/s"}, "upload_limit", "out of range"),
+    ({"seed_upload_limit": "0 kB/s"}, "seed_upload_limit", "out of range"),
+    ({"rtt": "61 s"}, "rtt", "out of range"),
+    ({"rtt": "nan ms"}, "rtt", "finite"),
+    ({"loss": "50%"}, "loss", "from 0% to 40%"),
+    ({"loss": 5}, "loss", "out of range"),
+    ({"tso": "maybe"}, "tso", "neither"),
+    ({"leechers": 0}, "leechers", "1 to 100000"),
+    ({"leechers": -5}, "leechers", "negative"),
+    ({"leechers": 100_001}, "leechers", "out of range"),
+    ({"file_size": "0 MB"}, "file_size", "out of range"),
+    ({"file_size": "100 GB"}, "file_size", "at most 65535 pieces"),
+    ({"piece_size": "17 KiB"}, "piece_size", "1 to 64 blocks"),
+    ({"piece_size": "8 KiB"}, "piece_size", "1 to 64 blocks"),
+    ({"piece_size": "2 MiB"}, "piece_size", "1 to 64 blocks"),
+    ({"initial_window": 0}, "initial_window", "out of range"),
+    ({"leecher_as": "AS1"}, "seed_as", "while class leechers has a location"),
+    ({"seed_as": "AS1"}, "leecher_as", "while class seed has a location"),
+    ({"leecher_as": "AS9", "seed_as": "AS1"}, "leecher_as", "AS1, AS2, AS3, AS4, AS5, or none"),
+    ({"leecher_as": "AS1,AS1", "seed_as": "AS1"}, "leecher_as", "twice"),
+]
+
+
+@pytest.mark.parametrize(("settings", "field", "text"), REFUSED)
+def test_refused_settings_name_the_parameter(
+    rao2010: Scenario, settings: dict[str, object], field: str, text: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        rao2010.set(**settings)
+    assert caught.value.field == field
+    assert len(caught.value.problems) == 1
+    assert text in str(caught.value)
+
+
+def test_every_problem_is_reported_at_once(rao2010: Scenario) -> None:
+    with pytest.raises(InputError) as wrong_values:
+        rao2010.set(upload_limit="20", rtt="nan s", nosuch=1)
+    assert {p.field for p in wrong_values.value.problems} == {"upload_limit", "rtt", "nosuch"}
+    with pytest.raises(ScenarioError) as wrong_fields:
+        rao2010.set(upload_limit="0 B/s", rtt="61 s", piece_size="17 KiB")
+    assert {p.field for p in wrong_fields.value.problems} == {"upload_limit", "rtt", "piece_size"}
+
+
+EDITS = [
+    ('role = "seed"', 'role = "leecher"', "classes", "cannot finish"),
+    ('role = "seed"', 'role = "sead"', "classes.seed.role", "'seed' or 'leecher'"),
+    ('kind = "flash"', 'kind = "flash"\nspred = "1 s"', "arrivals.spred", "did you mean spread"),
+    ("reply_peers = {", "reply_peers_ = {", "tracker.reply_peers", "missing"),
+    ('spread = { value = "0 s"', 'spread = { value = "0"', "arrival_spread", "no unit"),
+    ('transport = "linux-2.6.32"', 'transport = "linux-9"', "linux-9", "linux-2.6.32"),
+    ('matrix = "rao2010-as"', 'matrix = "nosuch.toml"', "nosuch.toml", "no such file"),
+    ('default_from = "upload_limit"', 'default_from = "upload"', "parameters.seed_upload_limit.default_from", "follow"),
+    ('sets = ["paths.rtt"]', 'sets = ["path.rtt"]', "path.rtt", "is missing: it is the default"),
+    ('sets = ["paths.rtt"]', 'sets = ["paths.rtt", "paths.loss"]', "paths.loss", "is never used"),
+    ('sets = ["paths.rtt"]', 'sets = ["paths.rtt", "path.rtt"]', "parameters.rtt.sets", "not there"),
+    ('sets = ["paths.rtt"]', "sets = []", "parameters.rtt.sets", "at least 1"),
+    ('sets = ["paths.rtt"]', 'sets = ["paths.rtt"]\ndefault = "1 s"', "parameters.rtt.default", "not given here"),
+    ('byte_prefix = "binary"', 'byte_prefix = "octal"', "byte_prefix", "decimal or binary"),
+    ('byte_prefix = "binary"', "byte_prefix = 3", "byte_prefix", "decimal or binary"),
+    ('byte_prefix = "binary"', 'byte_prefix = "binary"\nhorizon = "-1 s"', "horizon", "negative"),
+    ('kind = "names"\nmeaning = "ASes', 'kind = "nams"\nmeaning = "A', "leecher_as.kind", "should be"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "field", "text"), EDITS)
+def test_wrong_model_files_name_the_field(edit: Edit, old: str, new: str, field: str, text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(edit(old, new))
+    assert any(field in problem.field for problem in caught.value.problems)
+    assert text in str(caught.value)
+
+
+def test_a_transport_may_start_from_another(edit: Edit) -> None:
+    based = load(edit('transport = "linux-2.6.32"', 'transport = { base = "linux-2.6.32", nagle = false }'))
+    assert based.transport.nagle is False
+    assert based.transport.mss == 1448
+
+
+def test_references_are_relative_to_the_model_file(edit: Edit, tmp_path: Path) -> None:
+    own = (files("btflow.models") / "transports" / "linux-2.6.32.toml").read_text()
+    (tmp_path / "own.toml").write_text(own.replace('value = "1448 B"', 'value = "1000 B"'))
+    assert load(edit('transport = "linux-2.6.32"', 'transport = "own.toml"')).transport.mss == 1000
+
+
+JSON_LIKE = st.recursive(
+    st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.floats()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=5,
+)
+PATHS = st.sampled_from(["swarm", "classes", "paths", "transport", "tracker", "arrivals", "parameters", "name", "x"])
+
+
+@given(PATHS, JSON_LIKE)
+def test_any_table_is_read_or_refused(field: str, value: object) -> None:
+    from btflow.catalog import parse
+
+    tree = tomllib.loads(RAO2010) | {field: value}
+    try:
+        assert parse(tree).build({}).seeds == 1
+    except InputError as error:
+        assert str(error)

@@ -1,0 +1,181 @@
+"""Unit strings: what they mean, what is refused, and that the formatter is the parser's inverse."""
+
+from __future__ import annotations
+
+import math
+import string
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from btflow.units import KINDS, BytePrefix, Kind, UnitError, format_quantity, parse_quantity
+
+MEANINGS = [
+    ("20 kB/s", "rate", 20_000.0),
+    ("20kB/s", "rate", 20_000.0),
+    ("20 KiB/s", "rate", 20_480.0),
+    ("1 Mbit/s", "rate", 125_000.0),
+    ("448 kbit/s", "rate", 56_000.0),
+    ("8 bit/s", "rate", 1.0),
+    ("1e3 B/s", "rate", 1000.0),
+    ("50 MB", "size", 50_000_000),
+    ("50 MiB", "size", 52_428_800),
+    ("1.1 kB", "size", 1100),
+    ("0.7 MiB", "size", 734_003),
+    ("400 ms", "time", 0.4),
+    (" 30 min ", "time", 1800.0),
+    ("7 us", "time", 7e-6),
+    ("7 µs", "time", 7e-6),
+    ("2 d", "time", 172_800.0),
+    ("5%", "fraction", 0.05),
+    ("5 %", "fraction", 0.05),
+    ("0.05", "fraction", 0.05),
+    (0.05, "fraction", 0.05),
+    (1, "fraction", 1.0),
+    ("300", "count", 300),
+    (300, "count", 300),
+    (300.0, "count", 300),
+    ("200 packets", "packets", 200),
+    ("1 packet", "packets", 1),
+    ("on", "flag", True),
+    ("False", "flag", False),
+    (True, "flag", True),
+    ("AS1, AS2", "names", ("AS1", "AS2")),
+    ("none", "names", ()),
+    (["a"], "names", ("a",)),
+    (" cubic ", "text", "cubic"),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "value"), MEANINGS)
+def test_meaning(text: object, kind: Kind, value: object) -> None:
+    parsed = parse_quantity(text, kind)
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("unit", "decimal", "binary"),
+    [("B", 1, 1), ("kB", 10**3, 2**10), ("MB", 10**6, 2**20), ("GB", 10**9, 2**30), ("TB", 10**12, 2**40)],
+)
+def test_byte_prefixes(unit: str, decimal: int, binary: int) -> None:
+    assert parse_quantity(f"1 {unit}", "size") == decimal
+    assert parse_quantity(f"1 {unit}", "size", byte_prefix="binary") == binary
+    assert parse_quantity(f"1 {unit}/s", "rate", byte_prefix="binary", maximum=1e13) == binary
+
+
+@pytest.mark.parametrize("byte_prefix", ["decimal", "binary"])
+def test_iec_prefixes_and_bits_do_not_depend_on_the_model(byte_prefix: BytePrefix) -> None:
+    assert parse_quantity("1 KiB", "size", byte_prefix=byte_prefix) == 1024
+    assert parse_quantity("1 kbit/s", "rate", byte_prefix=byte_prefix) == 125
+
+
+REFUSED = [
+    ("20", "rate", "no unit"),
+    (20, "rate", "no unit"),
+    (20.5, "size", "no unit"),
+    ("200", "packets", "no unit"),
+    ("0", "time", "no unit"),
+    ("20 apples", "rate", "unknown unit 'apples'"),
+    ("20 kB", "rate", "unknown unit"),
+    ("20 kB/s", "size", "unknown unit"),
+    ("20 Kb/s", "rate", "did you mean kB/s or KiB/s or kbit/s"),
+    ("20 kbps", "rate", "did you mean"),
+    ("5 MS", "time", "did you mean ms"),
+    ("nan ms", "time", "finite"),
+    ("inf s", "time", "finite"),
+    ("-Infinity s", "time", "finite"),
+    (math.nan, "fraction", "finite"),
+    (math.inf, "fraction", "finite"),
+    ("-3 kB/s", "rate", "negative"),
+    ("-5", "count", "negative"),
+    ("150%", "fraction", "out of range"),
+    (1.5, "fraction", "out of range"),
+    ("1e99", "count", "out of range"),
+    ("1e999 B/s", "rate", "out of range"),
+    ("1e9999999999 B/s", "rate", "out of range"),
+    ("3.5", "count", "whole"),
+    ("1.5 packets", "packets", "whole"),
+    ("3 peers", "count", "where none is used"),
+    ("", "time", "start with a number"),
+    ("kB/s 20", "rate", "start with a number"),
+    ("٣ ms", "time", "start with a number"),
+    ("9" * 500 + " s", "time", "too long"),
+    (None, "rate", "text with a unit"),
+    (True, "count", "not a number"),
+    ([], "time", "text with a unit"),
+    ("maybe", "flag", "neither"),
+    (1, "flag", "neither"),
+    ("", "text", "not a text"),
+    ("a,,b", "names", "list of names"),
+    ("", "names", "list of names"),
+]
+
+
+@pytest.mark.parametrize(("value", "kind", "reason"), REFUSED)
+def test_refused_with_field_value_and_what_is_allowed(value: object, kind: Kind, reason: str) -> None:
+    with pytest.raises(UnitError) as caught:
+        parse_quantity(value, kind, field="upload_limit")
+    error = caught.value
+    assert error.field == "upload_limit"
+    assert error.value is value
+    assert error.allowed
+    assert reason in str(error)
+    assert "\n" not in str(error)
+
+
+def test_limits_are_named_in_the_models_own_units() -> None:
+    with pytest.raises(UnitError, match="from 1 B/s to 20 kB/s"):
+        parse_quantity("0 B/s", "rate", byte_prefix="binary", minimum=1, maximum=20_480)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "byte_prefix", "text"),
+    [
+        (20_480.0, "rate", "binary", "20 kB/s"),
+        (20_480.0, "rate", "decimal", "20 KiB/s"),
+        (20_000.0, "rate", "decimal", "20 kB/s"),
+        (52_428_800, "size", "binary", "50 MB"),
+        (0.4, "time", "decimal", "400 ms"),
+        (1800.0, "time", "decimal", "30 min"),
+        (0.0, "time", "decimal", "0 s"),
+        (0.07, "fraction", "decimal", "7%"),
+        (200, "packets", "decimal", "200 packets"),
+        ((), "names", "decimal", "none"),
+    ],
+)
+def test_format(value: float, kind: Kind, byte_prefix: BytePrefix, text: str) -> None:
+    assert format_quantity(value, kind, byte_prefix=byte_prefix) == text
+
+
+NAMES = st.lists(st.text(string.ascii_letters + string.digits + "-'", min_size=1), max_size=4)
+VALUES = st.one_of(
+    st.tuples(st.just("size"), st.integers(0, 2**50)),
+    st.tuples(st.just("rate"), st.floats(0, 2**40)),
+    st.tuples(st.just("time"), st.floats(0, 1e9)),
+    st.tuples(st.just("fraction"), st.floats(0, 1)),
+    st.tuples(st.just("count"), st.integers(0, 10**9)),
+    st.tuples(st.just("packets"), st.integers(0, 10**9)),
+    st.tuples(st.just("flag"), st.booleans()),
+    st.tuples(st.just("names"), NAMES.map(tuple).filter(lambda names: names != ("none",))),
+)
+
+
+@given(VALUES, st.sampled_from(["decimal", "binary"]))
+@example(("time", 5e-324), "decimal")
+@example(("rate", 0.1 + 0.2), "binary")
+def test_parser_reads_back_what_the_formatter_writes(pair: tuple[Kind, float], byte_prefix: BytePrefix) -> None:
+    kind, value = pair
+    text = format_quantity(value, kind, byte_prefix=byte_prefix)
+    assert parse_quantity(text, kind, byte_prefix=byte_prefix) == value
+
+
+@given(st.one_of(st.text(), st.integers(), st.floats(), st.none(), st.binary()), st.sampled_from(sorted(KINDS)))
+def test_any_value_is_read_or_refused(value: object, kind: Kind) -> None:
+    try:
+        parsed = parse_quantity(value, kind)
+    except UnitError as error:
+        assert error.reason
+    else:
+        assert parse_quantity(format_quantity(parsed, kind), kind) == parsed
