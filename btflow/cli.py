@@ -125,11 +125,13 @@ def schema() -> None:
 
 
 @app.command()
-def bench() -> None:
+def bench(
+    cold: Annotated[bool, typer.Option("--cold", help="Also time a first run, which compiles the kernels.")] = False,
+) -> None:
     """Measure the CPU time of a swarm, and how it grows with peers and pieces."""
     from btflow.bench import main as run_bench
 
-    run_bench()
+    run_bench(cold=cold)
 
 
 @contextmanager

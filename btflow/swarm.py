@@ -2,70 +2,105 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from btflow.kernels import clock
-from btflow.kernels.state import BURST_BINS, CAUSES, CLOCK, CONN, GAP_BINS, NODE, PEER, START, Swarm
+from btflow.kernels.state import BURST_BINS, CAUSES, CLOCK, CONN, GAP_BINS, NODE, PACE, PEER, SEEDING, START, WIRE, Swarm
 from btflow.program import Program
 
-NOT_HELD = np.int32(1 << 30)
+NOT_HELD = 65535
 EVENTS_PER_BUCKET = 1.0
+CACHE_LINE = 64
 
 
-def records(n: int, dtype: np.dtype[Any]) -> Any:
-    """`n` zeroed records that kernels address as `a[i].field`."""
-    return np.zeros(n, dtype).view(np.recarray)
+def arrays(layout: Mapping[str, tuple[tuple[int, ...], DTypeLike]]) -> dict[str, Any]:
+    """Zeroed arrays of the given shapes and dtypes, each on a cache line of its own, in one block of memory.
+
+    One block lets the system back it with huge pages: a swarm touches its arrays at random, and with ordinary pages
+    most of the time goes into address translation. Structured dtypes give records addressed as `a[i].field`.
+    """
+    sizes = {name: math.prod(shape) * np.dtype(dtype).itemsize for name, (shape, dtype) in layout.items()}
+    block = np.zeros(sum(size + CACHE_LINE for size in sizes.values()) + CACHE_LINE, np.uint8)
+    at = -block.ctypes.data % CACHE_LINE
+    out: dict[str, Any] = {}
+    for name, (shape, dtype) in layout.items():
+        array = block[at : at + sizes[name]].view(dtype).reshape(shape)
+        out[name] = array.view(np.recarray) if array.dtype.names else array
+        at += -(-sizes[name] // CACHE_LINE) * CACHE_LINE
+    return out
 
 
 def build(program: Program, seed: int, replica: int) -> Swarm:
     """State of one replica before its first event. All randomness comes from (seed, replica)."""
     source = np.random.SeedSequence(seed, spawn_key=(replica,))
     rules = program.rules
-    n, ends, pieces = rules.peers, rules.peers * rules.slots, rules.pieces
+    n, pieces = rules.peers, rules.pieces
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
     s = Swarm(
         rules=rules,
-        peer=records(n, PEER),
-        conn=records(ends, CONN),
-        other=np.full(ends, -1, np.int32),
-        mate=np.zeros(ends, np.int32),
-        told=np.zeros(ends, np.int32),
-        alone=np.zeros(ends, np.int32),
-        dn=np.zeros(ends, np.uint8),
-        have_at=np.full((n, pieces), NOT_HELD, np.int32),
-        have_log=np.zeros((n, pieces), np.int32),
-        have_time=np.full((n, pieces), np.nan),
-        wantable=np.ones((n, pieces), np.uint8),
-        unrequested=_block_masks(program),
-        missing=_block_masks(program),
-        copies=np.zeros((pieces, n), np.int16),
-        begun=np.zeros((n, pieces), np.int32),
-        seed_begun=np.zeros((n, pieces), np.uint8),
-        random_order=random.permuted(np.tile(np.arange(pieces, dtype=np.int32), (n, 1)), axis=1),
-        order=np.zeros((n, rules.slots), np.int32),
-        ring=np.zeros((n, rules.slots), np.int32),
-        recent=np.zeros((n, rules.slots), np.int32),
-        requests=np.zeros((ends, program.request_room), np.int32),
-        spare=np.zeros((n, rules.max_initiate), np.int32),
-        registered=np.zeros(n + 1, np.int32),
-        node=records(2 * n + 16 * n + 16 * rules.slots + 4096, NODE),
-        bucket=np.full(_bucket_count(program), clock.NONE, np.int32),
-        clock=records(1, CLOCK),
         rng=source.generate_state(2, np.uint64),
         rtt=program.rtt,
         loss=np.array([program.loss]),
-        scratch=np.zeros((4, max(rules.slots, pieces, program.request_room) + 64), np.int32),
-        number=np.zeros(2 * rules.slots),
-        share=np.zeros((n, CAUSES)),
-        gaps=np.zeros((len(program.class_names), GAP_BINS), np.int64),
-        bursts=np.zeros(BURST_BINS),
+        random_order=random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1),
+        have_time=np.full((n, pieces), np.nan),
+        **arrays(_layout(program)),
     )
+    s.other[:] = -1
+    s.have_at[:] = NOT_HELD
+    s.bucket[:] = clock.NONE
+    s.blocks[:] = _block_masks(program)[:, :, None]
     _fill_peers(s, program, random)
     _start_clock(s, program)
     return s
+
+
+def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
+    """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
+    rules = program.rules
+    n, pieces, slots = rules.peers, rules.pieces, rules.slots
+    ends, words = n * slots, -(-pieces // 64)
+    return {
+        "clock": ((1,), CLOCK),
+        "peer": ((n,), PEER),
+        "mode": ((n,), np.uint8),
+        "n_log": ((n,), np.int32),
+        "has": ((n, words), np.uint64),
+        "want": ((n, words), np.uint64),
+        "ring": ((n, slots), np.int16),
+        "recent": ((n, slots), np.int16),
+        "order": ((n, slots), np.int16),
+        "up": ((ends,), np.uint8),
+        "dn": ((ends,), np.uint8),
+        "alone": ((ends,), np.uint8),
+        "coming": ((ends,), np.uint8),
+        "told": ((ends,), np.uint16),
+        "other": ((ends,), np.int32),
+        "mate": ((ends,), np.int32),
+        "begun": ((n, pieces), np.uint16),
+        "seed_begun": ((n, pieces), np.uint8),
+        "copies": ((pieces, n), np.int16),
+        "blocks": ((n, pieces, 2), np.uint64),
+        "have_at": ((n, pieces), np.uint16),
+        "have_log": ((n, pieces), np.uint16),
+        "bucket": ((_bucket_count(program),), np.int32),
+        "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
+        "conn": ((ends,), CONN),
+        "requests": ((ends, program.request_room), np.int32),
+        "pace": ((ends,), PACE),
+        "wire": ((ends,), WIRE),
+        "spare": ((n, rules.max_initiate), np.int32),
+        "registered": ((n + 1,), np.int32),
+        "scratch": ((4, max(slots, pieces, program.request_room) + 64), np.int32),
+        "number": ((2 * slots,), np.float64),
+        "share": ((n, CAUSES), np.float64),
+        "gaps": ((len(program.class_names), GAP_BINS), np.int64),
+        "bursts": ((BURST_BINS,), np.float64),
+    }
 
 
 def _block_masks(program: Program) -> NDArray[np.uint64]:
@@ -82,14 +117,24 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
     rules, peer, seeds = program.rules, s.peer, program.is_seed == 1
     peer.cap, peer.klass, peer.place = program.upload_limit, program.klass, program.place
     peer.upload_slots = program.upload_slots
-    peer.is_seed = peer.was_seed = program.is_seed
+    peer.was_seed = program.is_seed
+    s.mode[seeds] = SEEDING
     peer.start = np.where(seeds, 0.0, random.uniform(0.0, 1.0, rules.peers) * program.spread)
     peer.done = -1.0
     peer.planned = -1
-    peer.n_log = np.where(seeds, rules.pieces, 0)
+    s.n_log[seeds] = rules.pieces
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
     s.have_at[seeds] = s.have_log[seeds] = np.arange(rules.pieces)
-    s.wantable[seeds] = 0
+    everything = _piece_set(rules.pieces)
+    s.has[seeds] = everything
+    s.want[~seeds] = everything
+
+
+def _piece_set(pieces: int) -> NDArray[np.uint64]:
+    """The set of all pieces, 64 a word."""
+    bits = np.zeros(-(-pieces // 64) * 64, np.uint8)
+    bits[:pieces] = 1
+    return np.packbits(bits, bitorder="little").view(np.uint64)
 
 
 def _bucket_count(program: Program) -> int:
@@ -122,7 +167,7 @@ def _start_clock(s: Swarm, program: Program) -> None:
 def grow(s: Swarm) -> Swarm:
     """The same swarm with twice the nodes; free nodes must not run out while an event is handled."""
     old = s.node.size
-    node = records(2 * old, NODE)
+    node = arrays({"node": ((2 * old,), NODE)})["node"]
     node[:old] = s.node
     node.bucket[old:] = clock.NONE
     node.next[old:] = np.arange(old + 1, 2 * old + 1)

@@ -1,7 +1,8 @@
-"""Sets of blocks of one piece as a 64-bit mask: bit b is block b (so a piece has at most 64 blocks)."""
+"""Sets as bits: the blocks of one piece in one 64-bit mask (so at most 64 blocks), pieces in rows of 64-bit words."""
 
 import numpy as np
 
+from btflow.kernels.ctz import trailing_zeros
 from btflow.kernels.jit import kernel
 
 ONE = np.uint64(1)
@@ -29,13 +30,22 @@ def without_bit(mask, b):
 @kernel
 def first(mask):
     """Lowest block of a non-empty `mask`."""
-    b = 0
-    while (mask >> np.uint64(b)) & ONE == EMPTY:
-        b += 1
-    return b
+    return trailing_zeros(mask)
 
 
 @kernel
-def first_n(n):
-    """Mask of blocks 0..n-1, 1 <= n <= 64."""
-    return ~EMPTY >> np.uint64(64 - n)
+def has_piece(words, piece):
+    """True if `piece` is in the piece set `words` (64 pieces a word)."""
+    return has(words[piece >> 6], piece & 63)
+
+
+@kernel
+def put_piece(words, piece):
+    """Put `piece` into the piece set `words`."""
+    words[piece >> 6] |= ONE << np.uint64(piece & 63)
+
+
+@kernel
+def drop_piece(words, piece):
+    """Take `piece` out of the piece set `words`."""
+    words[piece >> 6] &= ~(ONE << np.uint64(piece & 63))

@@ -4,15 +4,26 @@ The list of connections is circular and starts at `peer.head`; rotating it moves
 """
 
 from btflow.kernels import clock
+from btflow.kernels.flags import lower_flag, raise_flag, seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import forget, part_sent, queued, sync
 from btflow.kernels.messages import send
 from btflow.kernels.rate import download_rate, upload_rate
 from btflow.kernels.rng import below
-from btflow.kernels.state import BY_PIPELINE, CAUSES, CHOKE, IDLE, UNCHOKE
+from btflow.kernels.state import (
+    BLOCKED,
+    BY_PIPELINE,
+    CAUSES,
+    CHOKE,
+    IDLE,
+    INTERESTED_IN_US,
+    KEPT,
+    RINGED,
+    TOLD,
+    UNCHOKE,
+    UNCHOKED,
+)
 from btflow.kernels.stats import set_cause
-
-KEPT = 1
 
 
 @kernel
@@ -64,10 +75,11 @@ def delist(s, h):
 def choke(s, h, t):
     """Choke end `h`; a part-sent block is finished first, and CHOKE follows it."""
     c = s.conn[h]
-    if c.up_choked == 1:
+    if s.up[h] & UNCHOKED == 0:
         return
-    c.up_choked = 1
-    if c.turns > 0 and c.in_ring == 1:
+    lower_flag(s.up, h, UNCHOKED)
+    s.peer[h // s.rules.slots].n_unchoked -= 1
+    if c.turns > 0 and s.up[h] & RINGED != 0:
         sync(s, h // s.rules.slots, t)
     if not part_sent(c):
         tell_choke(s, h, t)
@@ -76,8 +88,7 @@ def choke(s, h, t):
 @kernel
 def tell_choke(s, h, t):
     """CHOKE goes out: what is queued is dropped, and requests are ignored from now on."""
-    c = s.conn[h]
-    c.up_choke_sent = 1
+    lower_flag(s.up, h, TOLD)
     forget(s, h, t)
     set_cause(s, h, CAUSES, t)
     send(s, h, CHOKE, 0, t)
@@ -87,11 +98,12 @@ def tell_choke(s, h, t):
 def unchoke(s, h, t):
     """Unchoke end `h`; behind a part-sent block the message waits, or takes back a CHOKE not sent yet."""
     c = s.conn[h]
-    if c.up_choked == 0:
+    if s.up[h] & UNCHOKED != 0:
         return
-    c.up_choked = 0
+    raise_flag(s.up, h, UNCHOKED)
+    s.peer[h // s.rules.slots].n_unchoked += 1
     c.up_round = s.peer[h // s.rules.slots].ticks
-    if c.turns > 0 and c.in_ring == 1:
+    if c.turns > 0 and s.up[h] & RINGED != 0:
         sync(s, h // s.rules.slots, t)
     if not part_sent(c):
         tell_unchoke(s, h, t)
@@ -100,11 +112,10 @@ def unchoke(s, h, t):
 @kernel
 def tell_unchoke(s, h, t):
     """UNCHOKE goes out."""
-    c = s.conn[h]
-    if c.up_choke_sent == 1:
-        c.up_choke_sent = 0
+    if s.up[h] & TOLD == 0:
+        raise_flag(s.up, h, TOLD)
         s.peer[h // s.rules.slots].unchokes += 1
-        set_cause(s, h, BY_PIPELINE if c.up_interested == 1 else IDLE, t)
+        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
         send(s, h, UNCHOKE, 0, t)
 
 
@@ -135,12 +146,12 @@ def reciprocators(s, p, t):
     for i in range(peer.n_recent):
         h = base + s.recent[p, i]
         c = s.conn[h]
-        if c.up_interested == 1:
+        if s.up[h] & INTERESTED_IN_US != 0:
             insert_ranked(s, p, h, -download_rate(s, c, t, 0), n)
             n += 1
     n = min(n, peer.upload_slots - 1)
     for i in range(n):
-        s.conn[s.scratch[3, i]].mark = KEPT
+        raise_flag(s.up, s.scratch[3, i], KEPT)
     return n
 
 
@@ -170,21 +181,33 @@ def comes_before(s, p, h, g):
 
 @kernel
 def rechoke_leecher(s, p, t):
-    """Reciprocal slots by download rate, then optimistic ones by the order of the list."""
+    """Reciprocal slots by download rate, then optimistic ones by the order of the list; everyone else is choked.
+
+    The walk ends where nobody is left to unchoke or to choke.
+    """
     n = reciprocators(s, p, t)
+    for i in range(n):
+        unchoke(s, s.scratch[3, i], t)
+    peer = s.peer[p]
     optimistic = max(1, s.rules.min_uploads - n)
-    for i in range(s.peer[p].n_order):
+    others = peer.n_unchoked - n
+    for i in range(peer.n_order):
+        if optimistic == 0 and others == 0:
+            break
         h = listed(s, p, i)
-        c = s.conn[h]
-        if c.mark == KEPT:
-            c.mark = 0
-            unchoke(s, h, t)
-        elif optimistic > 0:
-            if c.up_interested == 1:
+        flags = s.up[h]
+        if flags & KEPT != 0:
+            continue
+        if flags & UNCHOKED != 0:
+            others -= 1
+        if optimistic > 0:
+            if flags & INTERESTED_IN_US != 0:
                 optimistic -= 1
             unchoke(s, h, t)
-        elif c.up_choked == 0:
+        elif flags & UNCHOKED != 0:
             choke(s, h, t)
+    for i in range(n):
+        lower_flag(s.up, s.scratch[3, i], KEPT)
 
 
 @kernel
@@ -197,15 +220,15 @@ def forced_unchokes(slots, round_number, opened):
 def seed_rank(s, h, t):
     """Order in which a seed keeps peers: those unchoked in the last rounds or with requests pending, latest first."""
     c = s.conn[h]
-    if c.up_round > s.peer[h // s.rules.slots].ticks - s.rules.recent_rounds or has_pending(c):
+    if c.up_round > s.peer[h // s.rules.slots].ticks - s.rules.recent_rounds or has_pending(s, h):
         return float(-c.up_round)
     return 1.0
 
 
 @kernel
-def has_pending(c):
+def has_pending(s, h):
     """True if requests wait and the socket is flushed; a peer without them is idle in the eyes of the seed."""
-    return queued(c) > 0 and c.flushed == 1
+    return queued(s.conn[h]) > 0 and s.up[h] & BLOCKED == 0
 
 
 @kernel
@@ -216,13 +239,13 @@ def keep_unchoked(s, p, t, keep):
     for i in range(s.peer[p].n_order):
         h = listed(s, p, i)
         c = s.conn[h]
-        if c.up_choked == 0 and c.up_interested == 1:
-            rate = upload_rate(s, c, t, 0)
+        if s.up[h] & UNCHOKED != 0 and s.up[h] & INTERESTED_IN_US != 0:
+            rate = upload_rate(s, h, t, 0)
             insert_kept(s, h, seed_rank(s, h, t), -rate, n)
             n += 1
     kept = min(n, keep)
     for i in range(kept):
-        s.conn[s.scratch[3, i]].mark = KEPT
+        raise_flag(s.up, s.scratch[3, i], KEPT)
     count_idle_ends(s, p, n, kept)
     return kept
 
@@ -270,12 +293,11 @@ def fill(s, p, t, free):
     last = -1
     for i in range(peer.n_order):
         h = listed(s, p, i)
-        c = s.conn[h]
-        if c.mark == KEPT:
-            c.mark = 0
-        elif c.up_interested == 0 or (c.up_choked == 0 and free == 0):
+        if s.up[h] & KEPT != 0:
+            lower_flag(s.up, h, KEPT)
+        elif s.up[h] & INTERESTED_IN_US == 0 or (s.up[h] & UNCHOKED != 0 and free == 0):
             choke(s, h, t)
-        elif c.up_choked == 0 or (free > 0 and c.flushed == 1):
+        elif s.up[h] & UNCHOKED != 0 or (free > 0 and s.up[h] & BLOCKED == 0):
             unchoke(s, h, t)
             free -= 1
             if free == 0:
@@ -287,7 +309,7 @@ def fill(s, p, t, free):
 @kernel
 def rechoke(s, p, t):
     """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
-    if s.peer[p].is_seed == 1:
+    if seeding(s, p):
         s.peer[p].opened += rechoke_seed(s, p, t, 0)
     else:
         rechoke_leecher(s, p, t)
@@ -298,8 +320,8 @@ def rotate(s, p):
     """Optimistic rotation: the first choked, interested connection becomes the head of the list."""
     peer = s.peer[p]
     for i in range(peer.n_order):
-        c = s.conn[listed(s, p, i)]
-        if c.up_choked == 1 and c.up_interested == 1:
+        h = listed(s, p, i)
+        if s.up[h] & UNCHOKED == 0 and s.up[h] & INTERESTED_IN_US != 0:
             peer.head = (peer.head + i) % peer.n_order
             return
 
@@ -310,7 +332,7 @@ def tick(s, p, t):
     peer = s.peer[p]
     clock.insert(s, s.rules.peers + p, t + s.rules.choke_interval)
     peer.ticks += 1
-    if peer.is_seed == 1:
+    if seeding(s, p):
         rechoke_seed(s, p, t, forced_unchokes(peer.upload_slots, peer.ticks, peer.opened))
         peer.opened = 0
     else:
@@ -323,11 +345,11 @@ def tick(s, p, t):
 def got_interested(s, h, t):
     """INTERESTED arrived."""
     c = s.conn[h]
-    if c.up_interested == 0:
-        c.up_interested = 1
-        if c.up_choke_sent == 0 and c.cause == IDLE:
+    if s.up[h] & INTERESTED_IN_US == 0:
+        raise_flag(s.up, h, INTERESTED_IN_US)
+        if s.up[h] & TOLD != 0 and c.cause == IDLE:
             set_cause(s, h, BY_PIPELINE, t)
-        if c.up_choked == 0:
+        if s.up[h] & UNCHOKED != 0:
             rechoke(s, h // s.rules.slots, t)
 
 
@@ -335,10 +357,10 @@ def got_interested(s, h, t):
 def got_not_interested(s, h, t):
     """NOT INTERESTED arrived: queued requests are dropped."""
     c = s.conn[h]
-    if c.up_interested == 1:
-        c.up_interested = 0
+    if s.up[h] & INTERESTED_IN_US != 0:
+        lower_flag(s.up, h, INTERESTED_IN_US)
         forget(s, h, t)
-        if c.up_choke_sent == 0 and c.turns == 0:
+        if s.up[h] & TOLD != 0 and c.turns == 0:
             set_cause(s, h, IDLE, t)
-        if c.up_choked == 0:
+        if s.up[h] & UNCHOKED != 0:
             rechoke(s, h // s.rules.slots, t)

@@ -1,15 +1,24 @@
 """Fetching: the request pipeline, interest, lost requests and endgame (4.0.2 Downloader)."""
 
-import numpy as np
-
 from btflow.kernels import bits, picker
+from btflow.kernels.flags import in_endgame, lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import block_bytes, block_number, cancelled
 from btflow.kernels.messages import send
 from btflow.kernels.picker import NOTHING
 from btflow.kernels.rate import download_rate
 from btflow.kernels.rng import below, shuffle
-from btflow.kernels.state import CANCEL, INTERESTED, NOT_INTERESTED, REQUEST, SERVED, WANTING
+from btflow.kernels.state import (
+    CANCEL,
+    ENDGAME,
+    INTERESTED,
+    MISSING,
+    NOT_INTERESTED,
+    REQUEST,
+    SERVED,
+    UNREQUESTED,
+    WANTING,
+)
 
 
 @kernel
@@ -31,14 +40,14 @@ def refill_level(s, b):
 @kernel
 def say_interested(s, h, t):
     """Tell the other side that we want something it has."""
-    s.dn[h] |= np.uint8(WANTING)
+    raise_flag(s.dn, h, WANTING)
     send(s, h, INTERESTED, 0, t)
 
 
 @kernel
 def say_not_interested(s, h, t):
     """Tell the other side that it has nothing for us."""
-    s.dn[h] &= np.uint8(255 - WANTING)
+    lower_flag(s.dn, h, WANTING)
     send(s, h, NOT_INTERESTED, 0, t)
 
 
@@ -68,13 +77,13 @@ def enter(s, h, block):
 def new_request(s, h, piece, t):
     """Request the first unrequested block of `piece`."""
     p = h // s.rules.slots
-    b = bits.first(s.unrequested[p, piece])
-    s.unrequested[p, piece] = bits.without_bit(s.unrequested[p, piece], b)
+    b = bits.first(s.blocks[p, piece, UNREQUESTED])
+    s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
     s.peer[p].unrequested -= 1
-    if s.unrequested[p, piece] == bits.EMPTY:
-        s.wantable[p, piece] = 0
+    if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
+        bits.drop_piece(s.want[p], piece)
     if s.peer[p].unrequested == 0 and s.rules.endgame == 1:
-        s.peer[p].endgame = 1
+        raise_flag(s.mode, p, ENDGAME)
     enter(s, h, piece * s.rules.blocks + b)
     send(s, h, REQUEST, 1, t)
 
@@ -87,7 +96,7 @@ def request_more(s, h, lost, n_lost, t):
     b = backlog(s, h, t)
     if c.outstanding >= b:
         return
-    if s.peer[p].endgame == 1:
+    if in_endgame(s, p):
         endgame_requests(s, h, t)
         return
     used_up = 0
@@ -98,11 +107,10 @@ def request_more(s, h, lost, n_lost, t):
             break
         if not wanting(s, h):
             say_interested(s, h, t)
-        c.example = piece
         picker.begin(s, h, piece)
         while c.outstanding < refill_level(s, b):
             new_request(s, h, piece, t)
-            if s.wantable[p, piece] == 0:
+            if not bits.has_piece(s.want[p], piece):
                 used_up += 1
                 if first_used == NOTHING:
                     first_used = piece
@@ -111,7 +119,7 @@ def request_more(s, h, lost, n_lost, t):
         say_not_interested(s, h, t)
     if used_up > 0:
         lose_interest(s, p, first_used, used_up, t)
-    if s.peer[p].endgame == 1:
+    if in_endgame(s, p):
         endgame_everywhere(s, p, t)
 
 
@@ -130,26 +138,28 @@ def lose_interest(s, p, piece, used_up, t):
     base = p * s.rules.slots
     for slot in range(s.peer[p].top):
         h = base + slot
-        if s.other[h] < 0 or not wanting(s, h) or s.conn[h].outstanding > 0:
+        if not wanting(s, h):
             continue
-        if used_up == 1 and not picker.knows(s, h, piece):
+        if used_up == 1 and not bits.has_piece(s.has[s.other[h]], piece):
             continue
-        if not picker.any_wanted(s, h):
+        if s.conn[h].outstanding == 0 and not picker.any_wanted(s, h):
             say_not_interested(s, h, t)
 
 
 @kernel
 def refill_served(s, p, lost, n_lost, t):
-    """Offer the pieces lost[:n_lost] to all connections that serve us, in random order."""
+    """Offer the pieces lost[:n_lost] to the connections that serve us and have one, in random order, while any is left."""
     base = p * s.rules.slots
     n = 0
     for slot in range(s.peer[p].top):
-        if s.other[base + slot] >= 0 and served(s, base + slot):
-            s.scratch[0, n] = base + slot
+        h = base + slot
+        if served(s, h) and first_wanted(s, h, lost, n_lost) != NOTHING:
+            s.scratch[0, n] = h
             n += 1
     shuffle(s.rng, s.scratch[0], n)
     for i in range(n):
-        request_more(s, s.scratch[0, i], lost, n_lost, t)
+        if first_wanted(s, s.scratch[0, i], lost, n_lost) != NOTHING:
+            request_more(s, s.scratch[0, i], lost, n_lost, t)
 
 
 @kernel
@@ -159,16 +169,16 @@ def let_go(s, h, t):
     c = s.conn[h]
     mate = s.mate[h]
     n_lost = 0
-    if c.outstanding > 0 and s.peer[p].endgame == 0:
+    if c.outstanding > 0 and not in_endgame(s, p):
         lost = s.scratch[1]
         for seq in range(c.dn_next, c.dn_tail):
             block = s.requests[mate, seq % s.requests.shape[1]]
             if block < 0:
                 continue
             piece = block // s.rules.blocks
-            s.unrequested[p, piece] = bits.with_bit(s.unrequested[p, piece], block - piece * s.rules.blocks)
+            s.blocks[p, piece, UNREQUESTED] = bits.with_bit(s.blocks[p, piece, UNREQUESTED], block - piece * s.rules.blocks)
             s.peer[p].unrequested += 1
-            s.wantable[p, piece] = 1
+            bits.put_piece(s.want[p], piece)
             if n_lost == 0 or lost[n_lost - 1] != piece:
                 lost[n_lost] = piece
                 n_lost += 1
@@ -186,9 +196,7 @@ def regain_interest(s, p, lost, n_lost, t):
     base = p * s.rules.slots
     for slot in range(s.peer[p].top):
         h = base + slot
-        if s.other[h] < 0 or s.dn[h] != 0:
-            continue
-        if first_wanted(s, h, lost, n_lost) != NOTHING:
+        if s.dn[h] == 0 and s.other[h] >= 0 and first_wanted(s, h, lost, n_lost) != NOTHING:
             say_interested(s, h, t)
 
 
@@ -196,7 +204,7 @@ def regain_interest(s, p, lost, n_lost, t):
 def got_choke(s, h, t):
     """CHOKE arrived."""
     if served(s, h):
-        s.dn[h] &= np.uint8(255 - SERVED)
+        lower_flag(s.dn, h, SERVED)
         let_go(s, h, t)
 
 
@@ -204,7 +212,7 @@ def got_choke(s, h, t):
 def got_unchoke(s, h, t):
     """UNCHOKE arrived."""
     if not served(s, h):
-        s.dn[h] |= np.uint8(SERVED)
+        raise_flag(s.dn, h, SERVED)
         if wanting(s, h):
             request_more(s, h, s.scratch[1], 0, t)
 
@@ -213,14 +221,13 @@ def got_unchoke(s, h, t):
 def got_have(s, h, piece, t):
     """The other side of `h` has `piece` (already entered in `told` and `copies`)."""
     p = h // s.rules.slots
-    if s.peer[p].endgame == 1:
+    if in_endgame(s, p):
         endgame_requests(s, h, t)
-    elif s.wantable[p, piece] == 1:
+    elif bits.has_piece(s.want[p], piece):
         if served(s, h):
             s.scratch[1, 0] = piece
             request_more(s, h, s.scratch[1], 1, t)
         elif not wanting(s, h):
-            s.conn[h].example = piece
             say_interested(s, h, t)
 
 
@@ -228,7 +235,7 @@ def got_have(s, h, piece, t):
 def got_bitfield(s, h, t):
     """The other side's first message tells all it has."""
     p = h // s.rules.slots
-    if s.peer[p].endgame == 1:
+    if in_endgame(s, p):
         wanted = any_missing(s, h)
     else:
         wanted = picker.any_wanted(s, h)
@@ -266,11 +273,11 @@ def got_block(s, h, seq, t):
     download_rate(s, c, t, size)
     piece = block // s.rules.blocks
     b = block - piece * s.rules.blocks
-    s.missing[p, piece] = bits.without_bit(s.missing[p, piece], b)
-    done = s.missing[p, piece] == bits.EMPTY
+    s.blocks[p, piece, MISSING] = bits.without_bit(s.blocks[p, piece, MISSING], b)
+    done = s.blocks[p, piece, MISSING] == bits.EMPTY
     if done:
         picker.complete(s, p, piece, t)
-    if peer.endgame == 1:
+    if in_endgame(s, p):
         cancel_elsewhere(s, h, block, t)
     request_more(s, h, s.scratch[1], 0, t)
     return done
@@ -299,7 +306,6 @@ def any_missing(s, h):
 @kernel
 def endgame_requests(s, h, t):
     """Every missing block may be requested from everyone who has it, in random order, up to the floor."""
-    p = h // s.rules.slots
     c = s.conn[h]
     if not served(s, h) or c.outstanding == 0:
         wanted = any_missing(s, h)
@@ -327,7 +333,7 @@ def request_missing(s, h, room, t):
             continue
         for b in range(s.rules.blocks):
             block = piece * s.rules.blocks + b
-            if not bits.has(s.missing[p, piece], b) or asked(s, h, block) >= 0:
+            if not bits.has(s.blocks[p, piece, MISSING], b) or asked(s, h, block) >= 0:
                 continue
             if seen < room:
                 chosen[seen] = block

@@ -4,12 +4,14 @@ Within one event the order is: the limiter performs the turns that are due; the 
 one peer; messages it writes are posted, to be handled after it, in order, even when they take no time.
 """
 
-from btflow.kernels import choker, clock, download, limiter, messages, peerset, tcp
+from btflow.kernels import bits, choker, clock, download, limiter, messages, peerset, tcp
 from btflow.kernels.byref import by_ref
 from btflow.kernels.clock import NONE, post
+from btflow.kernels.flags import in_endgame, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
     BITFIELD,
+    BLOCKED,
     BY_LOSS,
     BY_PIPELINE,
     BY_WINDOW,
@@ -22,15 +24,20 @@ from btflow.kernels.state import (
     HAVE_ALL,
     IDLE,
     INTERESTED,
+    INTERESTED_IN_US,
     NOT_INTERESTED,
     PIECE,
     REFUSED,
     REQUEST,
+    SEEDING,
     START,
     SYN,
+    TOLD,
     TRACKER_CHECK,
     TRACKER_REPLY,
     UNCHOKE,
+    UNCHOKED,
+    WANTING,
 )
 from btflow.kernels.stats import set_cause
 
@@ -86,10 +93,12 @@ def handle(s, n, t):
 @kernel
 def receive(s, kind, h, arg, t):
     """A message reaches end `h`."""
+    if (kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD:
+        s.coming[h] -= 1
     if kind == PIECE:
         piece_arrived(s, h, arg, t)
     elif kind == REQUEST:
-        got_request(s, h, arg, t)
+        limiter.got_request(s, h, arg, t)
     elif kind == HAVE:
         have_alone(s, h, arg, t)
     elif kind == INTERESTED:
@@ -103,7 +112,7 @@ def receive(s, kind, h, arg, t):
     elif kind == FLUSHED:
         flushed(s, h, t)
     elif kind == CANCEL:
-        got_cancel(s, h, arg, t)
+        limiter.got_cancel(s, h, arg, t)
     elif kind == BITFIELD:
         peerset.got_bitfield(s, h, arg, t)
 
@@ -120,55 +129,31 @@ def set_up_step(s, kind, h, t):
 
 
 @kernel
-def got_request(s, h, count, t):
-    """`count` more requests arrived; ignored once CHOKE was sent."""
-    c = s.conn[h]
-    c.up_seen += count
-    if c.up_choke_sent == 1 or c.up_interested == 0:
-        c.up_head = c.up_seen
-    elif c.flushed == 1 and (c.turns == 0 or c.in_ring == 0):
-        limiter.join(s, h, t)
-
-
-@kernel
-def got_cancel(s, h, seq, t):
-    """CANCEL arrived: the block is taken out of the buffer unless its sending has begun."""
-    c = s.conn[h]
-    p = h // s.rules.slots
-    limiter.sync(s, p, t)
-    first = c.up_head + (1 if limiter.part_sent(c) else 0)
-    if seq < first or seq >= c.up_seen:
-        return
-    i = seq % s.requests.shape[1]
-    s.requests[h, i] = limiter.withdrawn(limiter.block_number(s.requests[h, i]))
-    if seq == c.up_head and c.turns > 0:
-        limiter.load(s, h)
-        limiter.plan(s, p, t)
-
-
-@kernel
 def block_written(s, p, t):
     """The limiter's timer: a block is fully written to its socket; what waited behind it follows."""
-    gap = limiter.busy(s, p) * s.rules.unit / s.peer[p].cap
-    h = limiter.finish(s, p, t)
+    active = limiter.busy(s, p)
+    h = limiter.finish(s, p, t, active)
     c = s.conn[h]
     seq, units = c.up_head, c.full
-    size = limiter.block_bytes(s, limiter.block_number(limiter.entry(s, h, seq)))
-    s.peer[p].bytes_up += size
+    s.peer[p].bytes_up += limiter.block_bytes(s, limiter.block_number(limiter.entry(s, h, seq)))
     c.up_head += 1
-    c.turns = 0
-    deliver(s, h, seq, gap, units, t)
-    if c.up_choke_sent != c.up_choked:
-        if c.up_choked == 1:
+    if s.rules.ideal == 1:
+        s.bursts[1] += units
+    else:
+        deliver(s, h, seq, active * s.rules.unit / s.peer[p].cap, units, t)
+    told = s.up[h] & TOLD != 0
+    if told != (s.up[h] & UNCHOKED != 0):
+        if told:
             choker.tell_choke(s, h, t)
         else:
             choker.tell_unchoke(s, h, t)
-    extra = messages.flush(s, h, t)
-    limiter.charge(s, p, size + s.rules.header - (units - 1) * s.rules.unit + extra)
+    limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h)
-    if c.turns == 0 and c.flushed == 1 and c.up_choke_sent == 0:
-        set_cause(s, h, BY_PIPELINE if c.up_interested == 1 else IDLE, t)
+    if c.turns == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:
+        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
     limiter.plan(s, p, t)
+    if s.rules.ideal == 1:
+        piece_arrived(s, s.mate[h], seq, t)
 
 
 @kernel
@@ -176,15 +161,12 @@ def deliver(s, h, seq, gap, units, t):
     """Hand a block written by `t` to TCP; a full socket leaves the limiter's ring until it takes data again."""
     g = s.mate[h]
     c = s.conn[h]
-    if s.rules.ideal == 1:
-        s.bursts[1] += units
-        post(s, t, PIECE, g, seq, s.conn[g].generation)
-        return
-    tcp.count_burst(s, c, gap, units)
-    arrival, free, stall = tcp.block_arrival(s, c, t, gap, units, c.up_head < c.up_seen)
+    w = s.wire[h]
+    tcp.count_burst(s, w, gap, units)
+    arrival, free, stall = tcp.block_arrival(s, w, t, gap, units, c.up_head < c.up_seen)
     post(s, arrival, PIECE, g, seq, s.conn[g].generation)
     if free > t:
-        c.flushed = 0
+        raise_flag(s.up, h, BLOCKED)
         peerset.leave_ring(s, h)
         if c.cause < CAUSES:
             set_cause(s, h, BY_LOSS if stall > 0.0 else BY_WINDOW, t)
@@ -194,10 +176,9 @@ def deliver(s, h, seq, gap, units, t):
 @kernel
 def flushed(s, h, t):
     """The socket of end `h` takes data again."""
-    c = s.conn[h]
-    c.flushed = 1
-    if c.cause < CAUSES:
-        set_cause(s, h, BY_PIPELINE if c.up_interested == 1 else IDLE, t)
+    lower_flag(s.up, h, BLOCKED)
+    if s.conn[h].cause < CAUSES:
+        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
     limiter.join(s, h, t)
 
 
@@ -206,7 +187,7 @@ def piece_arrived(s, h, seq, t):
     """A block arrived; a completed piece is announced to everyone, the last one ends the download."""
     p = h // s.rules.slots
     if download.got_block(s, h, seq, t):
-        if s.peer[p].n_log == s.rules.pieces:
+        if s.n_log[p] == s.rules.pieces:
             finished(s, p, t)
         messages.announce_have(s, p, t)
 
@@ -215,7 +196,7 @@ def piece_arrived(s, h, seq, t):
 def finished(s, p, t):
     """Peer `p` holds every piece: it turns seed and closes its connections to seeds."""
     peer = s.peer[p]
-    peer.is_seed = 1
+    raise_flag(s.mode, p, SEEDING)
     peer.done = t
     s.clock[0].unfinished -= 1
     peerset.close_to_seeds(s, p, t)
@@ -226,21 +207,20 @@ def tell(s, h, count, t):
     """The owner of end `h` has told the other side of its first `count` pieces: copies, interest, requests follow."""
     p = h // s.rules.slots
     g = s.mate[h]
-    q = g // s.rules.slots
+    q = s.other[h]
     if s.other[g] < 0:
         peerset.ready(s, g, t)
     while s.told[h] < count:
         piece = s.have_log[p, s.told[h]]
         s.told[h] += 1
         s.copies[piece, q] += 1
-        if s.peer[q].is_seed == 1:
-            if peerset.close_if_both_seeds(s, g, t):
-                return
-        elif s.wantable[q, piece] == 1:
-            if s.dn[g] != 1:
+        if bits.has_piece(s.want[q], piece):
+            if s.dn[g] != WANTING:
                 download.got_have(s, g, piece, t)
-        elif s.peer[q].endgame == 1 and s.have_at[q, piece] >= s.rules.pieces:
+        elif in_endgame(s, q) and not seeding(s, q):
             download.got_have(s, g, piece, t)
+    if s.told[h] == s.rules.pieces:
+        peerset.close_if_both_seeds(s, g, t)
 
 
 @kernel

@@ -8,9 +8,10 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 
 from btflow.kernels import clock
 from btflow.kernels.clock import NONE
+from btflow.kernels.flags import lower_flag, raise_flag, seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.rate import upload_rate
-from btflow.kernels.state import BY_LIMITER, BY_PIPELINE, GAP_BINS
+from btflow.kernels.state import BLOCKED, BY_LIMITER, BY_PIPELINE, GAP_BINS, INTERESTED_IN_US, RINGED, TOLD
 from btflow.kernels.stats import set_cause
 
 WITHDRAWN = 1 << 30
@@ -97,8 +98,7 @@ def busy(s, p):
 def drop(s, p, i):
     """Take entry `i` out of the ring of peer `p`."""
     peer = s.peer[p]
-    c = s.conn[p * s.rules.slots + s.ring[p, i]]
-    c.in_ring = 0
+    lower_flag(s.up, p * s.rules.slots + s.ring[p, i], RINGED)
     for j in range(i, peer.n_ring - 1):
         s.ring[p, j] = s.ring[p, j + 1]
     peer.n_ring -= 1
@@ -123,10 +123,10 @@ def drop_empty(s, p):
 def send_unit(s, p, time):
     """One turn: the connection at the ring's position sends one unit."""
     peer = s.peer[p]
-    c = s.conn[p * s.rules.slots + s.ring[p, peer.at]]
-    if c.turns == c.full:
-        asked = entry(s, p * s.rules.slots + s.ring[p, peer.at], c.up_head)
-        upload_rate(s, c, time, block_bytes(s, block_number(asked)))
+    h = p * s.rules.slots + s.ring[p, peer.at]
+    c = s.conn[h]
+    if c.turns == c.full and seeding(s, p):  # only a seed's choker looks at upload rates
+        upload_rate(s, h, time, block_bytes(s, block_number(entry(s, h, c.up_head))))
     c.turns -= 1
     peer.at += 1
     if peer.at >= peer.n_ring:
@@ -209,9 +209,9 @@ def join(s, h, t):
     sync(s, p, t)
     if c.turns == 0:
         load(s, h)
-    if c.turns == 0 or c.flushed == 0:
+    if c.turns == 0 or s.up[h] & BLOCKED != 0:
         return
-    if c.in_ring == 0:
+    if s.up[h] & RINGED == 0:
         if peer.n_ring == 0:
             peer.turn = max(peer.turn, t)
             peer.at = 0
@@ -222,23 +222,25 @@ def join(s, h, t):
             s.ring[p, peer.at] = h - p * s.rules.slots
             peer.at += 1
         peer.n_ring += 1
-        c.in_ring = 1
+        raise_flag(s.up, h, RINGED)
     set_cause(s, h, BY_LIMITER, t)
     plan(s, p, t)
 
 
 @kernel
-def finish(s, p, t):
-    """The planned turn: perform it and return the end whose block is now fully written to its socket."""
+def finish(s, p, t, active):
+    """The planned turn: perform it, charge it, and return the end whose block is now fully written to its socket."""
     peer = s.peer[p]
-    active = busy(s, p)
     if peer.planned > 0:
         advance(s, p, peer.planned, active)
     drop_empty(s, p)
     peer.turn = t
     slot = s.ring[p, peer.at]
     h = p * s.rules.slots + slot
+    c = s.conn[h]
+    last_unit = block_bytes(s, block_number(entry(s, h, c.up_head))) + s.rules.header - (c.full - 1) * s.rules.unit
     send_unit(s, p, t)
+    charge(s, p, last_unit)
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += 1
     peer.planned = NONE
     return h
@@ -266,5 +268,33 @@ def forget(s, h, t):
         if c.turns > 0:
             c.turns = 0
             plan(s, p, t)
-    if c.turns == 0 and c.flushed == 1:
+    if c.turns == 0 and s.up[h] & BLOCKED == 0:
         set_cause(s, h, BY_PIPELINE, t)
+
+
+@kernel
+def got_request(s, h, count, t):
+    """`count` more requests arrived at end `h`; they are ignored once CHOKE was sent."""
+    c = s.conn[h]
+    c.up_seen += count
+    if s.up[h] & TOLD == 0 or s.up[h] & INTERESTED_IN_US == 0:
+        c.up_head = c.up_seen
+    elif c.turns == 0 or s.up[h] & RINGED == 0:
+        if s.up[h] & BLOCKED == 0:
+            join(s, h, t)
+
+
+@kernel
+def got_cancel(s, h, seq, t):
+    """CANCEL arrived: the block is taken out of the buffer unless its sending has begun."""
+    c = s.conn[h]
+    p = h // s.rules.slots
+    sync(s, p, t)
+    first = c.up_head + (1 if part_sent(c) else 0)
+    if seq < first or seq >= c.up_seen:
+        return
+    i = seq % s.requests.shape[1]
+    s.requests[h, i] = withdrawn(block_number(s.requests[h, i]))
+    if seq == c.up_head and c.turns > 0:
+        load(s, h)
+        plan(s, p, t)

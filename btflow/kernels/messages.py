@@ -4,17 +4,33 @@ A message names the end that receives it. `generation` lets a message outlive it
 """
 
 from btflow.kernels import tcp
-from btflow.kernels.clock import NONE, post, take_node
+from btflow.kernels.clock import NONE, give_node, post, take_node
+from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import part_sent, sync
-from btflow.kernels.state import HAVE, HAVE_ALL
+from btflow.kernels.limiter import got_request, part_sent, sync
+from btflow.kernels.state import (
+    CANCEL,
+    CHOKE,
+    HAVE,
+    HAVE_ALL,
+    INTERESTED,
+    INTERESTED_IN_US,
+    NOT_INTERESTED,
+    REQUEST,
+    RINGED,
+    SERVED,
+    TOLD,
+    UNCHOKE,
+    UNCHOKED,
+    WANTING,
+)
 
 
 @kernel
 def blocked(s, h, t):
     """True if end `h` is in the middle of writing a block, so that nothing else can be written (4.0.2 Connecter)."""
     c = s.conn[h]
-    if c.turns > 0 and c.in_ring == 1:
+    if c.turns > 0 and s.up[h] & RINGED != 0:
         sync(s, h // s.rules.slots, t)
     return part_sent(c)
 
@@ -43,32 +59,74 @@ def send(s, h, kind, arg, t):
 @kernel
 def transmit(s, h, kind, arg, t):
     """Put a message of end `h` on the wire."""
-    c = s.conn[h]
-    mate = s.mate[h]
-    arrival = t if s.rules.ideal == 1 else tcp.control_arrival(s, c, t)
-    post(s, arrival, kind, mate, arg, s.conn[mate].generation)
+    g = s.mate[h]
+    if s.rules.ideal == 1:
+        deliver_now(s, g, kind, arg, t)
+    else:
+        dispatch(s, tcp.control_arrival(s, s.wire[h], t), kind, g, arg)
+
+
+@kernel
+def dispatch(s, arrival, kind, g, arg):
+    """Post a message to end `g`."""
+    s.coming[g] += 1
+    post(s, arrival, kind, g, arg, s.conn[g].generation)
+
+
+@kernel
+def deliver_now(s, g, kind, arg, t):
+    """A message that takes no time: in effect at once where it only changes what end `g` knows, else an event."""
+    if s.coming[g] > 0 or not applied(s, g, kind, arg, t):
+        dispatch(s, t, kind, g, arg)
+
+
+@kernel
+def applied(s, g, kind, arg, t):
+    """Apply a message that has no consequences beyond end `g` itself; False if it needs its handler."""
+    if kind == REQUEST:
+        got_request(s, g, arg, t)
+    elif kind == INTERESTED and s.up[g] & UNCHOKED == 0:
+        raise_flag(s.up, g, INTERESTED_IN_US)
+    elif kind == NOT_INTERESTED and s.up[g] & (UNCHOKED | TOLD) == 0:
+        lower_flag(s.up, g, INTERESTED_IN_US)
+    elif kind == CHOKE and s.dn[g] & WANTING == 0:
+        lower_flag(s.dn, g, SERVED)
+    elif kind == UNCHOKE and s.dn[g] & WANTING == 0:
+        raise_flag(s.dn, g, SERVED)
+    else:
+        return False
+    return True
 
 
 @kernel
 def flush(s, h, t):
     """The block is written: the control messages that waited go out behind it, in order. Returns their bytes."""
     c = s.conn[h]
-    mate = s.mate[h]
     n = c.out_first
+    if n == NONE:
+        return 0
     total = 0
-    if n != NONE:
-        arrival = t if s.rules.ideal == 1 else tcp.control_arrival(s, c, t)
-        while n != NONE:
-            node = s.node[n]
-            following = node.next
-            post(s, arrival, node.kind, mate, node.arg, s.conn[mate].generation)
-            node.next = s.clock[0].free
-            s.clock[0].free = n
-            s.clock[0].n_free += 1
-            n = following
-            total += 9
-        c.out_first = NONE
+    arrival = t if s.rules.ideal == 1 else tcp.control_arrival(s, s.wire[h], t)
+    while n != NONE:
+        node = s.node[n]
+        following = node.next
+        if s.rules.ideal == 1:
+            deliver_now(s, s.mate[h], node.kind, node.arg, t)
+        else:
+            dispatch(s, arrival, node.kind, s.mate[h], node.arg)
+        total += message_bytes(node.kind)
+        give_node(s, n)
+        n = following
+    c.out_first = NONE
     return total
+
+
+@kernel
+def message_bytes(kind):
+    """Size of a control message [B] (BEP 3): length prefix, type, and its numbers."""
+    if kind == REQUEST or kind == CANCEL:
+        return 17
+    return 9 if kind == HAVE else 5
 
 
 @kernel
@@ -86,7 +144,7 @@ def announce_have(s, p, t):
     Undelayed connections of one RTT hear of it at the same instant: one event serves them all.
     """
     base = p * s.rules.slots
-    count = s.peer[p].n_log
+    count = s.n_log[p]
     if s.rules.ideal == 1:
         for i in range(s.peer[p].n_ring):
             h = base + s.ring[p, i]
@@ -101,28 +159,24 @@ def announce_have(s, p, t):
 def announce_delayed(s, p, t):
     """`announce_have` where messages take time: one event for each RTT, and one for each connection that is behind."""
     base = p * s.rules.slots
-    count = s.peer[p].n_log
+    count = s.n_log[p]
     batched = -1.0
     for slot in range(s.peer[p].top):
         h = base + slot
         if s.other[h] < 0:
             continue
-        c = s.conn[h]
-        behind = s.alone[h] > 0 or t < c.small_acked or t + 0.5 * c.rtt < c.last_arrival
-        if behind or blocked(s, h, t):
+        w = s.wire[h]
+        behind = s.alone[h] > 0 or t < w.small_acked or t + 0.5 * w.rtt < w.last_arrival
+        if behind or blocked(s, h, t) or (w.loss > 0.0 and w.until_loss == 1):
             send(s, h, HAVE, count, t)
-        elif c.loss > 0.0 and tcp.lost(s, c):
-            hold_haves(s, h, count)
-            c.last_arrival = tcp.repair_time(s, c, t)
-            c.small_acked = c.last_arrival + 0.5 * c.rtt
-            post(s, c.last_arrival, HAVE, s.mate[h], count, s.conn[s.mate[h]].generation)
         else:
+            w.until_loss -= 1
             if s.rules.nagle == 1:
-                c.small_acked = t + c.rtt
-            c.last_arrival = t + 0.5 * c.rtt
-            if c.rtt != batched:
-                batched = c.rtt
-                post(s, c.last_arrival, HAVE_ALL, p, count, 0)
+                w.small_acked = t + w.rtt
+            w.last_arrival = t + 0.5 * w.rtt
+            if w.rtt != batched:
+                batched = w.rtt
+                post(s, w.last_arrival, HAVE_ALL, p, count, 0)
 
 
 @kernel

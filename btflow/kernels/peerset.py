@@ -2,6 +2,7 @@
 
 from btflow.kernels import choker, clock, download, messages, tcp
 from btflow.kernels.clock import NONE, post
+from btflow.kernels.flags import seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import drop, plan, sync
 from btflow.kernels.picker import other_is_seed
@@ -11,12 +12,15 @@ from btflow.kernels.state import (
     CAUSES,
     CONNECTING,
     FREE,
+    INTERESTED_IN_US,
     OPEN,
     READY,
     REFUSED,
+    RINGED,
     SYN,
     TRACKER_CHECK,
     TRACKER_REPLY,
+    UNCHOKED,
 )
 from btflow.kernels.stats import set_cause
 
@@ -49,7 +53,7 @@ def tracker_reply(s, p, t):
         j = i + below(s.rng, n - i)
         registered[1 + i], registered[1 + j] = registered[1 + j], registered[1 + i]
         q = registered[1 + i]
-        if q != p and not (peer.is_seed == 1 and s.peer[q].is_seed == 1):
+        if q != p and not (seeding(s, p) and seeding(s, q)):
             learn(s, p, q, t)
             wanted -= 1
     if peer.registered == 0:
@@ -119,9 +123,9 @@ def connect(s, p, q, t):
     set_up(s, g, h, t)
     s.conn[h].outgoing = 1
     s.peer[p].degree += 1
-    c = s.conn[h]
-    delay = tcp.handshake_delay(s, c) if c.loss > 0.0 else 0.0
-    post(s, t + delay + 1.5 * c.rtt, SYN, g, 0, s.conn[g].generation)
+    w = s.wire[h]
+    delay = tcp.handshake_delay(s, w) if w.loss > 0.0 else 0.0
+    post(s, t + delay + 1.5 * w.rtt, SYN, g, 0, s.conn[g].generation)
 
 
 @kernel
@@ -137,29 +141,25 @@ def set_up(s, h, g, t):
     s.told[h] = 0
     s.alone[h] = 0
     s.dn[h] = 0
-    c.up_choked = 1
-    c.up_choke_sent = 1
-    c.up_interested = 0
-    c.in_ring = 0
-    c.flushed = 1
-    c.mark = 0
+    s.up[h] = 0
+    s.coming[h] = 0
     c.cause = CAUSES
     c.turns = 0
     c.up_head = 0
     c.up_seen = 0
-    c.up_rate = 0.0
+    s.pace[h].rate = 0.0
     c.out_first = NONE
     c.recent = 0
     c.dn_tail = 0
     c.dn_base = 0
     c.dn_next = 0
     c.outstanding = 0
-    c.example = -1
     c.dn_rate = 0.0
     c.last_block = -1e9
-    c.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
-    c.loss = s.loss[0]
-    tcp.reset(s, c, t)
+    w = s.wire[h]
+    w.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
+    w.loss = s.loss[0]
+    tcp.reset(s, w, t)
 
 
 @kernel
@@ -171,12 +171,12 @@ def got_syn(s, h, t):
     if s.peer[p].degree >= s.rules.max_allow_in:
         s.conn[h].state = FREE
         c.generation += 1
-        post(s, t + 0.5 * c.rtt, REFUSED, g, 0, s.conn[g].generation)
+        post(s, t + 0.5 * s.wire[h].rtt, REFUSED, g, 0, s.conn[g].generation)
         return
     s.peer[p].degree += 1
     s.peer[p].ever_incoming = 1
-    post(s, t + 0.5 * c.rtt, READY, g, 0, s.conn[g].generation)
-    post(s, t + c.rtt, READY, h, 0, c.generation)
+    post(s, t + 0.5 * s.wire[h].rtt, READY, g, 0, s.conn[g].generation)
+    post(s, t + s.wire[h].rtt, READY, h, 0, c.generation)
 
 
 @kernel
@@ -190,14 +190,14 @@ def ready(s, h, t):
     c.state = OPEN
     s.other[h] = g // s.rules.slots
     s.peer[p].complete += 1
-    c.up_since = t - s.rules.rate_fudge
-    c.up_last = c.up_since
+    s.pace[h].since = t - s.rules.rate_fudge
+    s.pace[h].last = t - s.rules.rate_fudge
     c.dn_since = t - s.rules.rate_fudge
     c.dn_last = c.dn_since
     choker.enlist(s, h)
-    if s.peer[p].n_log > 0:
+    if s.n_log[p] > 0:
         messages.hold_haves(s, h, 1)
-        messages.transmit(s, h, BITFIELD, s.peer[p].n_log, t)
+        messages.transmit(s, h, BITFIELD, s.n_log[p], t)
 
 
 @kernel
@@ -235,7 +235,11 @@ def release(s, h, t):
         set_cause(s, h, CAUSES, t)
         choker.delist(s, h)
         s.peer[p].complete -= 1
+    wanted_slot = was_open and s.up[h] & INTERESTED_IN_US != 0 and s.up[h] & UNCHOKED != 0
+    if s.up[h] & UNCHOKED != 0:
+        s.peer[p].n_unchoked -= 1
     s.dn[h] = 0
+    s.up[h] = 0
     s.other[h] = -1
     c.state = FREE
     c.generation += 1
@@ -243,7 +247,7 @@ def release(s, h, t):
     while s.peer[p].degree < s.rules.max_initiate and s.peer[p].n_spare > 0:
         s.peer[p].n_spare -= 1
         learn(s, p, s.spare[p, s.peer[p].n_spare], t)
-    if was_open and c.up_interested == 1 and c.up_choked == 0:
+    if wanted_slot:
         choker.rechoke(s, p, t)
 
 
@@ -260,7 +264,7 @@ def leave_limiter(s, h, t):
         clock.give_node(s, n)
         n = following
     c.out_first = NONE
-    if c.in_ring == 1:
+    if s.up[h] & RINGED != 0:
         leave_ring(s, h)
         plan(s, p, t)
 
@@ -268,7 +272,7 @@ def leave_limiter(s, h, t):
 @kernel
 def close_if_both_seeds(s, h, t):
     """Seeds have nothing for each other: the connection is closed. True if it was."""
-    if s.peer[h // s.rules.slots].is_seed == 1 and other_is_seed(s, h):
+    if seeding(s, h // s.rules.slots) and other_is_seed(s, h):
         close(s, h, t)
         return True
     return False

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from btflow.kernels import bits
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below
 
@@ -12,19 +13,29 @@ _MIX = np.uint64(0xD6E8FEB86659FD93)
 @kernel
 def knows(s, h, piece):
     """True if end `h` was told that the other side has `piece`."""
-    return s.have_at[s.other[h], piece] < s.told[s.mate[h]]
+    q = s.other[h]
+    if not bits.has_piece(s.has[q], piece):
+        return False
+    told = s.told[s.mate[h]]
+    return told == s.n_log[q] or s.have_at[q, piece] < told
 
 
 @kernel
 def wants(s, h, piece):
     """True if the other side of `h` is known to have `piece` and some block of it was not requested."""
-    return s.wantable[h // s.rules.slots, piece] == 1 and knows(s, h, piece)
+    return bits.has_piece(s.want[h // s.rules.slots], piece) and knows(s, h, piece)
 
 
 @kernel
 def other_is_seed(s, h):
     """True if the other side is known to have everything."""
     return s.told[s.mate[h]] == s.rules.pieces
+
+
+@kernel
+def untold(s, h):
+    """True if the other side has pieces we were not told of yet."""
+    return s.told[s.mate[h]] < s.n_log[s.other[h]]
 
 
 @kernel
@@ -70,20 +81,21 @@ def random_piece(s, h):
 @kernel
 def rarest_piece(s, h):
     """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
-    p = h // s.rules.slots
-    other, told = s.other[h], s.told[s.mate[h]]
+    p, q = h // s.rules.slots, s.other[h]
+    news = untold(s, h)
     best, fewest = NOTHING, 1 << 30
     rank = np.uint64(0)
-    for piece in range(s.rules.pieces):
-        if s.wantable[p, piece] == 0 or s.have_at[other, piece] >= told:
-            continue
-        n = s.copies[piece, p]
-        if n < fewest:
-            best, fewest, rank = piece, n, tie_rank(s, p, piece, n)
-        elif n == fewest:
+    for word in range(s.has.shape[1]):
+        candidates = s.has[q, word] & s.want[p, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            n = s.copies[piece, p]
+            if n > fewest or (news and not knows(s, h, piece)):
+                continue
             challenger = tie_rank(s, p, piece, n)
-            if challenger < rank:
-                best, rank = piece, challenger
+            if n < fewest or challenger < rank:
+                best, fewest, rank = piece, n, challenger
     return best
 
 
@@ -93,7 +105,7 @@ def next_piece(s, h):
     piece = begun_piece(s, h)
     if piece != NOTHING:
         return piece
-    if s.peer[h // s.rules.slots].n_log < s.rules.random_first:
+    if s.n_log[h // s.rules.slots] < s.rules.random_first:
         return random_piece(s, h)
     return rarest_piece(s, h)
 
@@ -116,10 +128,11 @@ def begin(s, h, piece):
 def complete(s, p, piece, t):
     """Peer `p` has verified `piece`: enter it in its log and take it off the begun list."""
     peer = s.peer[p]
-    s.have_at[p, piece] = peer.n_log
-    s.have_log[p, peer.n_log] = piece
-    s.have_time[p, peer.n_log] = t
-    peer.n_log += 1
+    s.have_at[p, piece] = s.n_log[p]
+    s.have_log[p, s.n_log[p]] = piece
+    bits.put_piece(s.has[p], piece)
+    s.have_time[p, s.n_log[p]] = t
+    s.n_log[p] += 1
     for i in range(peer.n_begun):
         if s.begun[p, i] == piece:
             peer.n_begun -= 1
@@ -130,14 +143,15 @@ def complete(s, p, piece, t):
 @kernel
 def any_wanted(s, h):
     """True if the other side is known to have a piece with unrequested blocks."""
-    c = s.conn[h]
-    p = h // s.rules.slots
-    if c.example >= 0 and wants(s, h, c.example):
-        return True
-    other, told = s.other[h], s.told[s.mate[h]]
-    for piece in range(s.rules.pieces):
-        if s.wantable[p, piece] == 1 and s.have_at[other, piece] < told:
-            c.example = piece
-            return True
+    p, q = h // s.rules.slots, s.other[h]
+    news = untold(s, h)
+    for word in range(s.has.shape[1]):
+        candidates = s.has[q, word] & s.want[p, word]
+        if candidates != bits.EMPTY:
+            if not news:
+                return True
+            while candidates != bits.EMPTY:
+                if knows(s, h, (word << 6) + bits.first(candidates)):
+                    return True
+                candidates &= candidates - bits.ONE
     return False
-

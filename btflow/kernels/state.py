@@ -2,13 +2,19 @@
 
 Two ends make a connection. `h = peer * slots + slot` names one *end*: what `peer` knows and does about it. An end holds
 both roles: the uploader's view of sending to the other side (`up_...`) and the downloader's view of fetching from it
-(`dn_...`). Besides the record `conn[h]` there are flat arrays for what every HAVE touches:
+(`dn_...`). `s.conn[h]` is the end's record and `s.wire[h]` the transport of what it sends. What every HAVE and every
+rechoke touches stands apart in flat arrays, so that it stays in the cache:
 
-    other[h]  the peer on the other side, -1 while the connection is not open
-    mate[h]   the other side's end of this connection
-    told[h]   pieces of ours the other side was told of: the first `told` of our log
-    alone[h]  HAVEs under way to the other side that travel on their own
-    dn[h]     WANTING (we said we are interested) and SERVED (we are unchoked)
+    other[h]   the peer on the other side, -1 while the connection is not open
+    mate[h]    the other side's end of this connection
+    told[h]    pieces of ours the other side was told of: the first `told` of our log
+    alone[h]   HAVEs under way to the other side that travel on their own
+    coming[h]  control messages under way to this end
+    dn[h]      WANTING (we said we are interested), SERVED (we are unchoked, as far as we know)
+    up[h]      UNCHOKED (the choker's decision), TOLD (the other side knows), INTERESTED_IN_US, RINGED (in the limiter's
+               ring), BLOCKED (its socket is full), KEPT (scratch of the choker)
+    mode[p]    SEEDING, ENDGAME
+    has[p]     pieces held, a bit each; want[p] pieces with blocks never requested
 """
 
 from collections import namedtuple
@@ -16,7 +22,11 @@ from collections import namedtuple
 import numpy as np
 
 FREE, CONNECTING, OPEN = 0, 1, 2  # conn.state
-WANTING, SERVED = 1, 2  # bits of dn
+WANTING, SERVED = np.uint8(1), np.uint8(2)  # bits of dn
+UNCHOKED, TOLD, INTERESTED_IN_US = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of up
+RINGED, BLOCKED, KEPT = np.uint8(8), np.uint8(16), np.uint8(32)
+SEEDING, ENDGAME = np.uint8(1), np.uint8(2)  # bits of mode
+UNREQUESTED, MISSING = 0, 1  # last axis of blocks: masks of one piece's blocks
 FOREVER = 1e18  # [s] "never"
 
 # Message and timer kinds; a message names the *receiving* end, a timer names the peer.
@@ -42,9 +52,7 @@ PEER = np.dtype(
         ("upload_slots", "i4"),  # max_uploads
         ("klass", "i4"),  # index of its class, for statistics
         ("place", "i4"),  # row of the path matrix
-        ("is_seed", "u1"),
         ("was_seed", "u1"),  # a seed from the start
-        ("endgame", "u1"),
         ("registered", "u1"),  # known to the tracker
         ("ever_incoming", "u1"),
         ("degree", "i4"),  # connections, complete or not
@@ -57,8 +65,8 @@ PEER = np.dtype(
         ("n_ring", "i4"),  # limiter ring
         ("at", "i4"),  # ring position served next
         ("planned", "i4"),  # turns until the next block is fully written; -1 none
+        ("n_unchoked", "i4"),
         ("n_recent", "i4"),  # ends that brought a block within the snub time
-        ("n_log", "i4"),  # pieces held
         ("n_begun", "i4"),  # pieces started and not complete
         ("unrequested", "i4"),  # blocks never requested
         ("n_spare", "i4"),  # learned addresses kept for later
@@ -75,41 +83,40 @@ PEER = np.dtype(
 
 CONN = np.dtype(
     [
+        ("generation", "i4"),  # counts reuses of the slot, so late messages are recognised
         ("state", "u1"),
         ("outgoing", "u1"),  # we opened it
-        ("generation", "i4"),  # counts reuses of the slot, so late messages are recognised
+        ("cause", "u1"),  # what holds our sending back
+        ("recent", "u1"),  # listed in the peer's recent sources
         # -- uploader's view
-        ("up_choked", "u1"),  # the choker's decision
-        ("up_choke_sent", "u1"),  # what the other side was told
-        ("up_interested", "u1"),  # the other side said it is interested
-        ("in_ring", "u1"),
-        ("flushed", "u1"),
-        ("mark", "u1"),  # scratch of the choker
-        ("cause", "u1"),
-        ("up_round", "i4"),  # round of the last unchoke
-        ("turns", "i4"),  # turns left of the block at `up_head`; 0 none; `full` none of it is sent yet
-        ("full", "i4"),
+        ("turns", "i2"),  # turns left of the block at `up_head`; 0 none; `full` none of it is sent yet
+        ("full", "i2"),
         ("up_head", "i4"),  # sequence number of the block being sent
         ("up_seen", "i4"),  # requests that have arrived
-        ("cause_since", "f8"),
-        ("up_rate", "f8"),
-        ("up_since", "f8"),
-        ("up_last", "f8"),
+        ("up_round", "i4"),  # choker tick of the last unchoke
         ("out_first", "i4"),  # control messages waiting behind a part-sent block
         ("out_last", "i4"),
         ("have_limit", "i4"),  # HAVEs from this one on travel on their own
+        ("cause_since", "f8"),
+        ("spare", "f8", 2),  # the downloader's view starts a cache line of its own
         # -- downloader's view
-        ("recent", "u1"),  # listed in the peer's recent sources
         ("dn_tail", "i4"),  # requests sent
         ("dn_base", "i4"),  # requests before this one were dropped by a choke
         ("dn_next", "i4"),  # requests before this one are answered
         ("outstanding", "i4"),
-        ("example", "i4"),  # a piece that made us interested
         ("dn_rate", "f8"),
         ("dn_since", "f8"),
         ("dn_last", "f8"),
         ("last_block", "f8"),
-        # -- transport of what we send
+        ("spare2", "f8", 2),
+    ],
+    align=True,
+)
+
+PACE = np.dtype([("rate", "f8"), ("since", "f8"), ("last", "f8")], align=True)  # upload rate of an end
+
+WIRE = np.dtype(
+    [
         ("rtt", "f8"),
         ("loss", "f8"),
         ("last_arrival", "f8"),
@@ -122,6 +129,9 @@ CONN = np.dtype(
         ("round_at", "f8"),
         ("in_round", "i4"),
         ("last_sent", "f8"),
+        ("recovered", "f8"),  # segments sent before this belong to a loss already answered
+        ("timeout_at", "f8"),  # the window falls to one segment then
+        ("resume_at", "f8"),  # ... and sending goes on then
         ("until_loss", "i8"),
     ],
     align=True,
@@ -170,7 +180,7 @@ Rules = namedtuple(
 
 Swarm = namedtuple(
     "Swarm",
-    "rules peer conn other mate told alone dn have_at have_log wantable unrequested missing copies begun seed_begun "
-    "random_order order ring recent requests spare registered node bucket clock rng rtt loss scratch number "
-    "share gaps bursts have_time",
+    "rules peer conn pace wire other mate told alone coming dn up mode n_log has want have_at have_log have_time "
+    "blocks copies begun seed_begun random_order order ring recent requests spare registered "
+    "node bucket clock rng rtt loss scratch number share gaps bursts",
 )

@@ -1,0 +1,20 @@
+"""Figures of results: pure functions from a Dataset, or from several with a label each, to a Plotly figure."""
+
+from btflow.plots.mechanism import segment_payloads, send_gaps, why_slow
+from btflow.plots.overview import overview
+from btflow.plots.progress import completion_cdf, pieces_over_time
+from btflow.plots.style import save_html
+from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
+
+__all__ = [
+    "Curve",
+    "completion_cdf",
+    "overview",
+    "pieces_over_time",
+    "rtt_sweep",
+    "save_html",
+    "segment_payloads",
+    "send_gaps",
+    "sweep_curves",
+    "why_slow",
+]

@@ -1,0 +1,122 @@
+"""One look for all figures: readable on screen and in print, and without telling red from green.
+
+Colours are those of Okabe and Ito, "Color Universal Design" (2008), without the yellow, which is too pale for a line.
+Lines also differ in dash and bars in pattern, so that a grey print can be read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import xarray as xr
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
+GREY = "#666666"
+
+_AXIS = {
+    "automargin": True,
+    "showline": True,
+    "linecolor": "#333333",
+    "mirror": True,
+    "ticks": "outside",
+    "tickcolor": "#333333",
+    "gridcolor": "#DDDDDD",
+    "zeroline": False,
+    "title": {"standoff": 8, "font": {"size": 14}},
+    "exponentformat": "none",
+}
+
+TEMPLATE = go.layout.Template(
+    layout={
+        "font": {"family": "Arial, Helvetica, sans-serif", "size": 14, "color": "#222222"},
+        "title": {
+            "x": 0.02,
+            "xanchor": "left",
+            "font": {"size": 17},
+            "subtitle": {"font": {"size": 12, "color": GREY}},
+        },
+        "colorway": list(COLOURS),
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "legend": {
+            "orientation": "h",
+            "yanchor": "top",
+            "y": -0.18,
+            "xanchor": "left",
+            "x": 0.0,
+            "traceorder": "normal",
+        },
+        "margin": {"l": 80, "r": 30, "t": 85, "b": 120},
+        "width": 900,
+        "height": 560,
+    }
+)
+
+Results = xr.Dataset | Mapping[str, xr.Dataset]
+"""One result, or several with a label each."""
+
+
+def labelled(results: Results) -> dict[str, xr.Dataset]:
+    """Return results by label; a single result has the empty label."""
+    return {"": results} if isinstance(results, xr.Dataset) else dict(results)
+
+
+def series_name(label: str, part: str) -> str:
+    """Return the name of a trace: its result's label, if it has one, and the part shown."""
+    return f"{label}: {part}" if label else part
+
+
+def line(index: int, **changes: Any) -> dict[str, Any]:
+    """Return the line style of the index-th series."""
+    return {"color": COLOURS[index % len(COLOURS)], "dash": DASHES[index % len(DASHES)], "width": 2.5} | changes
+
+
+def translucent(index: int, opacity: float = 0.2) -> str:
+    """Return the index-th series' colour for an area, as rgba."""
+    colour = COLOURS[index % len(COLOURS)]
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def figure(title: str, x: str, y: str, *, subtitle: str = "") -> go.Figure:
+    """Return an empty figure with its title, axis titles (with units) and the common look."""
+    drawn = go.Figure()
+    drawn.update_layout(template=TEMPLATE, title={"text": title, "subtitle": {"text": subtitle}})
+    drawn.update_xaxes(title_text=x)
+    drawn.update_yaxes(title_text=y)
+    return drawn
+
+
+def log_axis(drawn: go.Figure, low: float, high: float) -> None:
+    """Make the horizontal axis logarithmic, with some room around `low` to `high` and ticks at 1, 2, 5, 10..."""
+    decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+    span = [math.log10(low / 1.1), math.log10(high * 1.1)]
+    drawn.update_xaxes(type="log", range=span, tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+
+
+def describe(results: Results) -> str:
+    """Return one line on where a figure's data are from; empty for several results."""
+    if not isinstance(results, xr.Dataset):
+        return ""
+    replicas = int(results.sizes["replica"])
+    known = {"model": results.attrs.get("model"), "seed": results.attrs.get("seed")}
+    parts = [f"{name} {value}" for name, value in known.items() if value is not None]
+    return ", ".join([*parts, f"{replicas} replica{'' if replicas == 1 else 's'}"])
+
+
+def save_html(drawn: go.Figure, path: str | Path) -> None:
+    """Write a figure as one HTML page that needs no network.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    drawn.write_html(Path(path), include_plotlyjs=True)

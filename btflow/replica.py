@@ -1,0 +1,113 @@
+"""What is kept of one replica once it has run: small arrays, whatever the swarm's size in time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from btflow.kernels.state import CAUSES, TOLD, Swarm
+from btflow.program import Program
+
+GRID_POINTS = 256
+"""Most steps of the time grid; being a power of two it leaves 128 to 256 of them."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Replica:
+    """The figures of one replica. Arrays (peers,) are in the program's order of peers."""
+
+    cpu: float
+    """CPU time it took [s]."""
+    last: float
+    """Time of the last completion [s]."""
+    start: Floats
+    """Time each client was started [s] (peers,)."""
+    completion: Floats
+    """Time from its start to its last piece [s] (peers,); NaN for the initial seeds."""
+    sent: Floats
+    """Payload written [B] (peers,)."""
+    received: Floats
+    """Payload that arrived, duplicates included [B] (peers,)."""
+    duplicates: Ints
+    """Blocks that arrived though the peer had them (peers,)."""
+    cancelled: Ints
+    """Requests withdrawn (peers,)."""
+    unchokes: Ints
+    """Unchokes (peers,)."""
+    idle_ends: Ints
+    """Unchokes ended because the connection was idle (peers,)."""
+    held_for: Floats
+    """Time that unchoked connections were held back by each cause [s] (peers, causes)."""
+    gaps: Ints
+    """Units sent, by class and by the number of connections sharing the limit (classes, connections)."""
+    bursts: Floats
+    """Bursts by the number of writes they carry (writes,)."""
+    time_step: float
+    """Step of the time grid of `held` [s], a power of two."""
+    held: Floats
+    """Mean number of pieces a leecher holds at 0, time_step, 2 time_step... until all are complete (times,)."""
+
+
+def collect(program: Program, state: Swarm, cpu: float) -> Replica:
+    """Copy what is kept out of the final state of a replica; `cpu` is the CPU time it took [s]."""
+    peer, leecher = state.peer, program.is_seed == 0
+    done = np.where(leecher & (peer.done >= 0.0), peer.done, np.nan)
+    last = float(np.nanmax(done))
+    step = time_step(last)
+    return Replica(
+        cpu=cpu,
+        last=last,
+        start=peer.start.copy(),
+        completion=done - peer.start,
+        sent=peer.bytes_up.copy(),
+        received=peer.bytes_down.copy(),
+        duplicates=peer.duplicates.astype(np.int64),
+        cancelled=peer.cancelled.astype(np.int64),
+        unchokes=peer.unchokes.astype(np.int64),
+        idle_ends=peer.idle_ends.astype(np.int64),
+        held_for=time_by_cause(state, last),
+        gaps=state.gaps.copy(),
+        bursts=state.bursts.copy(),
+        time_step=step,
+        held=pieces_held(state.have_time[leecher], step, last),
+    )
+
+
+def time_by_cause(state: Swarm, end: float) -> Floats:
+    """Seconds unchoked connections were held back by each cause until `end` (peers, causes), the open ones included.
+
+    A connection's time is charged to its cause when the cause changes; what has run since then is added here.
+    """
+    held_for: Floats = state.share.copy()
+    conn = state.conn
+    running = np.flatnonzero((state.other >= 0) & (state.up & TOLD != 0) & (conn.cause < CAUSES))
+    owner, since = running // state.rules.slots, conn.cause_since[running]
+    np.add.at(held_for, (owner, conn.cause[running]), np.maximum(end - since, 0.0))
+    return held_for
+
+
+def time_step(last: float) -> float:
+    """Least power of two [s] that covers 0 to `last` in GRID_POINTS steps.
+
+    Powers of two, so that the grid of a longer replica is part of that of a shorter one, to the bit.
+    """
+    return 2.0 ** math.ceil(math.log2(last / GRID_POINTS)) if last > 0.0 else 1.0
+
+
+def pieces_held(have_time: Floats, step: float, last: float) -> Floats:
+    """Mean number of pieces held at 0, step... up to the first time at or after `last` (times,).
+
+    Args:
+        have_time: Time of each piece of each leecher [s] (leechers, pieces).
+        step: Step of the grid [s].
+        last: Time of the last completion [s].
+    """
+    grid = step * np.arange(math.ceil(last / step) + 1)
+    count = np.searchsorted(np.sort(have_time, axis=None), grid, side="right")
+    return np.asarray(count / len(have_time), np.float64)

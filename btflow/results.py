@@ -1,0 +1,179 @@
+"""Replicas to one labelled Dataset: dimensions, coordinates, units and where it all came from."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from btflow import __version__
+from btflow.program import Program
+from btflow.replica import Floats, Replica, collect
+from btflow.scenario import Scenario
+
+__all__ = ["CAUSE_NAMES", "collect", "to_dataset"]
+
+CAUSE_NAMES = ("limiter", "window", "loss", "pipeline", "idle")
+"""What held an unchoked connection back, in the order of the kernels' causes: the upload limiter, the congestion
+window, the repair of a loss, an empty request pipeline, or a peer that is not interested."""
+
+_PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
+    "completion_time": (lambda r: r.completion, "s", "time from a client's start to its last piece"),
+    "start_time": (lambda r: r.start, "s", "time a client is started"),
+    "bytes_sent": (lambda r: r.sent, "B", "payload sent"),
+    "bytes_received": (lambda r: r.received, "B", "payload received, duplicates included"),
+    "duplicate_blocks": (lambda r: r.duplicates, "1", "blocks received that were already held or no longer wanted"),
+    "cancelled_blocks": (lambda r: r.cancelled, "1", "block requests cancelled"),
+    "unchokes": (lambda r: r.unchokes, "1", "unchokes given"),
+    "idle_terminations": (lambda r: r.idle_ends, "1", "unchokes ended because the connection was idle"),
+}
+
+
+def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], seed: int) -> xr.Dataset:
+    """Return the replicas of a scenario as a Dataset whose variables say their unit in `attrs["units"]`.
+
+    Dimensions: replica; peer, in the program's order (initial seeds first); time, a regular grid from 0 to the last
+    completion of any replica; cause; sender_class and active, for the times between sends; payload, for segment sizes.
+
+    Args:
+        scenario: What was simulated.
+        program: What `scenario` compiled to.
+        rows: What `collect` kept of replicas 0, 1... in this order.
+        seed: The seed they were run with.
+    """
+    data: dict[str, xr.DataArray] = {}
+    for name, (value, unit, meaning) in _PER_PEER.items():
+        data[name] = _array(("replica", "peer"), np.array([value(row) for row in rows]), unit, meaning)
+    data["upload_utilisation"] = _array(
+        ("replica", "peer"),
+        np.array([row.sent / (program.upload_limit * (row.last - row.start)) for row in rows]),
+        "1",
+        "payload sent over upload limit times time from the peer's start to the last completion",
+    )
+    is_seed = program.is_seed == 1
+    data["seed_copies"] = _array(
+        ("replica",),
+        np.array([row.sent[is_seed].sum() for row in rows]) / scenario.swarm.file_size,
+        "1",
+        "payload sent by the initial seeds over the file size",
+    )
+    data["pieces_held"] = _pieces_held(rows)
+    data["limited_share"] = _limited_share(rows)
+    data["send_gap_count"] = _send_gaps(scenario, program, rows)
+    data["segment_payload_count"] = _segment_payloads(scenario, program, rows)
+    replica = _array(("replica",), np.arange(len(rows)), "1", "number of the replica")
+    coords = _peer_coordinates(program) | {"replica": replica}
+    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, rows, seed))
+
+
+def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str, **coords: Any) -> xr.DataArray:
+    return xr.DataArray(values, dims=dims, coords=coords, attrs={"long_name": meaning, "units": unit})
+
+
+def _peer_coordinates(program: Program) -> dict[str, Any]:
+    """Coordinates along `peer`: number, class, role at the start, upload limit [B/s]."""
+    names = np.array(program.class_names, object)
+    peers = np.arange(len(program.klass))
+    roles = np.where(program.is_seed == 1, "seed", "leecher").astype(object)
+    return {
+        "peer": _array(("peer",), peers, "1", "number of the peer, initial seeds first"),
+        "peer_class": _array(("peer",), names[program.klass], "1", "class of the peer"),
+        "role": _array(("peer",), roles, "1", "role at the start"),
+        "upload_limit": _array(("peer",), program.upload_limit, "B/s", "upload limit"),
+    }
+
+
+def _pieces_held(rows: Sequence[Replica]) -> xr.DataArray:
+    """Mean pieces per leecher on the coarsest of the replicas' grids, which is part of each of the others."""
+    step = max(row.time_step for row in rows)
+    times = math.ceil(max(row.last for row in rows) / step) + 1
+    held = np.empty((len(rows), times))
+    for out, row in zip(held, rows, strict=True):
+        coarse = row.held[:: int(step / row.time_step)]
+        out[:] = row.held[-1]
+        out[: len(coarse)] = coarse
+    time = _array(("time",), step * np.arange(times), "s", "time since the swarm's start")
+    return _array(("replica", "time"), held, "pieces", "mean number of pieces held by a leecher", time=time)
+
+
+def _limited_share(rows: Sequence[Replica]) -> xr.DataArray:
+    """Share of its unchoked time a peer's connections were held back by each cause; NaN if it unchoked nobody."""
+    spent = np.array([row.held_for for row in rows])
+    total = spent.sum(axis=-1, keepdims=True)
+    share = np.divide(spent, total, out=np.full_like(spent, np.nan), where=total > 0.0)
+    meaning = "share of the time of a peer's unchoked connections, by what held them back"
+    cause = _array(("cause",), np.array(CAUSE_NAMES), "1", "what held a connection back")
+    return _array(("replica", "peer", "cause"), share, "1", meaning, cause=cause)
+
+
+def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
+    """Units sent, by class and number of connections sharing the limit, with the time between two of a connection's."""
+    counts = np.array([row.gaps for row in rows])
+    most = max(1, int(np.flatnonzero(counts.any(axis=(0, 1))).max(initial=0)))
+    active = np.arange(1, most + 1)
+    limit = {c.name: c.upload_limit for c in scenario.classes}
+    unit_time = np.array([program.rules.unit / limit[name] for name in program.class_names])
+    gap = _array(("sender_class", "active"), np.outer(unit_time, active), "s", "time between a connection's sends")
+    return _array(
+        ("replica", "sender_class", "active"),
+        counts[:, :, 1 : most + 1],
+        "1",
+        "units sent while this many connections shared the upload limit",
+        sender_class=_array(("sender_class",), np.array(program.class_names), "1", "class of the sender"),
+        active=_array(("active",), active, "1", "connections sharing the upload limit (the last: or more)"),
+        send_gap=gap,
+    )
+
+
+def _segment_payloads(scenario: Scenario, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
+    """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
+    transport = scenario.transport
+    sizes, counts = segments(
+        np.array([row.bursts for row in rows]),
+        program.rules.unit,
+        transport.tso_segment if program.tso else transport.mss,
+    )
+    payload = _array(("payload",), sizes, "B", "payload of a segment")
+    return _array(("replica", "payload"), counts, "1", "segments sent", payload=payload)
+
+
+def segments(bursts: Floats, unit: int, largest: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return the payloads that occur [B] (payloads,) and how many segments have them (replicas, payloads).
+
+    Args:
+        bursts: Number of bursts of m coalesced writes, by m (replicas, writes).
+        unit: Size of a write [B].
+        largest: Largest payload of a segment [B].
+    """
+    size = unit * np.arange(bursts.shape[1])
+    whole, rest = np.divmod(size, largest)
+    used = bursts.any(axis=0)
+    payloads = np.unique(np.concatenate([rest[used & (rest > 0)], np.full(int((used & (whole > 0)).any()), largest)]))
+    counts = np.zeros((len(bursts), len(payloads)))
+    for m in np.flatnonzero(used & (size > 0)):
+        if rest[m] > 0:
+            counts[:, np.searchsorted(payloads, rest[m])] += bursts[:, m]
+        if whole[m] > 0:
+            counts[:, np.searchsorted(payloads, largest)] += bursts[:, m] * whole[m]
+    return payloads.astype(np.int64), counts
+
+
+def _provenance(scenario: Scenario, rows: Sequence[Replica], seed: int) -> dict[str, Any]:
+    return {
+        "model": scenario.name,
+        "title": scenario.title,
+        "parameters": json.dumps(dict(scenario.parameters)),
+        "seed": seed,
+        "scenario_hash": scenario.digest(),
+        "version": __version__,
+        "replicas": len(rows),
+        "cpu_s_per_swarm": math.fsum(row.cpu for row in rows) / len(rows),
+        "byte_prefix": scenario.byte_prefix,
+        "file_size": scenario.swarm.file_size,
+        "pieces": scenario.swarm.pieces,
+    }

@@ -1,0 +1,203 @@
+"""The Dataset: hand-made replicas give figures worked out by hand, and a real swarm gives consistent ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+import made
+from btflow import load, simulate
+from btflow.analytic import kumar_ross_bound
+from btflow.kernels.state import CAUSES
+from btflow.program import compile_scenario
+from btflow.replica import GRID_POINTS, pieces_held, time_step
+from btflow.results import CAUSE_NAMES, segments
+
+
+@pytest.fixture(scope="module")
+def result() -> xr.Dataset:
+    return made.dataset()
+
+
+@pytest.fixture(scope="module")
+def simulated() -> xr.Dataset:
+    scenario = load("rao2010").set(leechers=8, file_size="2 MB")
+    return simulate(scenario, seed=3, replicas=2)
+
+
+def test_every_variable_and_coordinate_has_a_name_and_a_unit(result: xr.Dataset) -> None:
+    for name, variable in result.variables.items():
+        assert set(variable.attrs) == {"long_name", "units"}, name
+    units = {str(name): variable.attrs["units"] for name, variable in result.variables.items()}
+    assert {units[name] for name in ("completion_time", "start_time", "time", "send_gap")} == {"s"}
+    assert {units[name] for name in ("bytes_sent", "bytes_received", "payload")} == {"B"}
+    assert (units["upload_limit"], units["pieces_held"], units["limited_share"]) == ("B/s", "pieces", "1")
+
+
+def test_peers_are_labelled(result: xr.Dataset) -> None:
+    assert result.role.values.tolist() == ["seed", "leecher", "leecher", "leecher"]
+    assert result.peer_class.values.tolist() == ["seed", "leechers", "leechers", "leechers"]
+    assert result.upload_limit.values.tolist() == [20 * 1024] * 4
+
+
+def test_labels_follow_the_program_where_the_scenario_has_another_order() -> None:
+    scenario = made.scenario(seed_upload_limit="50 kB/s")
+    turned = scenario.model_copy(update={"classes": scenario.classes[::-1]})
+    assert [c.name for c in turned.classes] == ["leechers", "seed"]
+    result = made.to_dataset(turned, compile_scenario(turned), [made.replica()], 0)
+    assert result.role.values.tolist() == ["seed", "leecher", "leecher", "leecher"]
+    assert result.upload_limit.values.tolist() == [50 * 1024, *[20 * 1024] * 3]
+    assert result.sender_class.values.tolist() == ["seed", "leechers"]
+    assert result.send_gap.sel(sender_class="seed", active=1) == pytest.approx(1380 / (50 * 1024))
+
+
+def test_completion_times(result: xr.Dataset) -> None:
+    np.testing.assert_array_equal(result.completion_time, [[np.nan, 40, 80, 100], [np.nan, 50, 90, 200]])
+
+
+def test_utilisation_is_over_the_time_until_the_last_completion() -> None:
+    start = np.array([0.0, 0.0, 50.0, 0.0])
+    result = made.dataset(made.replica(start=start))
+    per_second = np.array([1.25, 1.0, 0.5, 0.25]) * 2**20 / (20 * 1024)
+    np.testing.assert_allclose(result.upload_utilisation[0], per_second / [100, 100, 50, 100])
+
+
+def test_copies_uploaded_by_the_seed(result: xr.Dataset) -> None:
+    np.testing.assert_allclose(result.seed_copies, [1.25, 1.25])
+
+
+def test_shares_add_up_and_are_missing_for_who_unchoked_nobody(result: xr.Dataset) -> None:
+    share = result.limited_share.isel(replica=0)
+    assert share["cause"].values.tolist() == list(CAUSE_NAMES)
+    assert len(CAUSE_NAMES) == CAUSES
+    np.testing.assert_allclose(share.isel(peer=0), [0.6, 0.2, 0.1, 0.1, 0.0])
+    np.testing.assert_allclose(share.isel(peer=1), [0.25, 0, 0, 0.25, 0.5])
+    np.testing.assert_allclose(share.isel(peer=[0, 1, 2]).sum("cause"), 1.0)
+    assert np.isnan(share.isel(peer=3)).all()
+
+
+def test_time_between_sends(result: xr.Dataset) -> None:
+    count = result.send_gap_count.isel(replica=0)
+    assert result.active.values.tolist() == [1, 2, 3, 4]
+    assert count.sel(sender_class="seed").values.tolist() == [0, 0, 0, 60]
+    assert count.sel(sender_class="leechers").values.tolist() == [10, 30, 0, 0]
+    # four connections share 20 KiB/s: each sends 1380 B every 4 * 1380 / 20480 s
+    assert result.send_gap.sel(sender_class="seed", active=4) == pytest.approx(0.26953125)
+
+
+def test_segments_without_offload_are_full_ones_and_a_remainder(result: xr.Dataset) -> None:
+    # 10 bursts of 1380 B; 4 of 2760 = 1448 + 1312 B; 1 of 4140 = 2 * 1448 + 1244 B
+    count = dict(zip(result.payload.values.tolist(), result.segment_payload_count[0].values.tolist(), strict=True))
+    assert count == {1244: 1, 1312: 4, 1380: 10, 1448: 6}
+
+
+def test_segments_with_offload_are_whole_bursts() -> None:
+    result = made.dataset(tso=True)
+    count = dict(zip(result.payload.values.tolist(), result.segment_payload_count[0].values.tolist(), strict=True))
+    assert count == {1380: 10, 2760: 4, 4140: 1}
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 20), min_size=12, max_size=12), min_size=1, max_size=3),
+    st.integers(1, 3000),
+    st.integers(1, 9000),
+)
+def test_segments_carry_every_byte_and_none_is_too_large(bursts: list[list[int]], unit: int, largest: int) -> None:
+    counted = np.array(bursts, float)
+    payloads, counts = segments(counted, unit, largest)
+    np.testing.assert_allclose(counts @ payloads, counted @ (unit * np.arange(12)))
+    assert len(set(payloads.tolist())) == len(payloads)
+    assert (payloads > 0).all()
+    assert (payloads <= largest).all()
+
+
+def test_pieces_held_at_times_worked_out_by_hand() -> None:
+    times = np.array([[1.0, 2.0, 4.0], [2.0, 3.0, 3.5]])
+    # at 0, 1, 2, 3, 4 s: none; one; one and two; two and two... of two leechers
+    np.testing.assert_array_equal(pieces_held(times, 1.0, 4.0), [0, 0.5, 1.5, 2, 3])
+
+
+@given(st.floats(1e-3, 1e7))
+def test_the_time_grid_is_a_power_of_two_and_fine_enough(last: float) -> None:
+    step = time_step(last)
+    assert np.log2(step) == np.round(np.log2(step))
+    assert GRID_POINTS / 2 < last / step <= GRID_POINTS
+
+
+@given(st.lists(st.lists(st.floats(0.01, 1e5), min_size=12, max_size=12), min_size=1, max_size=4))
+def test_replicas_of_any_length_share_one_grid_exactly(times: list[list[float]]) -> None:
+    have = [np.sort(np.array(t).reshape(3, 4), axis=1) for t in times]
+    held = made.dataset(*(made.replica(h.tolist()) for h in have)).pieces_held
+    time = held["time"].values
+    assert time[0] == 0.0
+    assert time[-2] < max(h.max() for h in have) <= time[-1]
+    for row, h in zip(held.values, have, strict=True):
+        np.testing.assert_array_equal(row, [(h <= t).sum() / 3 for t in time])
+
+
+def test_where_it_came_from(result: xr.Dataset) -> None:
+    scenario = made.scenario()
+    assert result.attrs["model"] == "rao2010"
+    assert json.loads(result.attrs["parameters"])["file_size"] == "1 MB"
+    assert (result.attrs["seed"], result.attrs["replicas"]) == (7, 2)
+    assert result.attrs["scenario_hash"] == scenario.digest()
+    assert result.attrs["cpu_s_per_swarm"] == 0.5
+    assert (result.attrs["byte_prefix"], result.attrs["file_size"], result.attrs["pieces"]) == ("binary", 2**20, 4)
+
+
+def test_netcdf_reads_back_as_it_was(result: xr.Dataset, tmp_path: Path) -> None:
+    result.to_netcdf(tmp_path / "result.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "result.nc", engine="h5netcdf") as read:
+        xr.testing.assert_identical(read.load(), result)
+
+
+def test_results_do_not_need_plotly() -> None:
+    script = "import btflow.results, sys; print('plotly' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_replica_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.replica().cpu = 0.0  # type: ignore[misc]
+
+
+def test_a_real_swarm_is_consistent(simulated: xr.Dataset) -> None:
+    leechers = simulated.isel(peer=(simulated.role == "leecher").values)
+    size = simulated.attrs["file_size"]
+    bound = kumar_ross_bound(size, 20 * 1024, np.full(8, 20 * 1024))
+    assert (leechers.completion_time.max("peer") >= bound).all()
+    assert np.isnan(simulated.completion_time.isel(peer=0)).all()
+    assert (leechers.bytes_received >= size).all()
+    assert (simulated.bytes_received.sum("peer") <= simulated.bytes_sent.sum("peer")).all()
+    assert (simulated.upload_utilisation <= 1.0 + 1e-9).all()
+    assert (simulated.seed_copies >= 1.0).all()
+    assert (simulated.pieces_held.isel(time=-1) == simulated.attrs["pieces"]).all()
+    assert (simulated.pieces_held.diff("time") >= 0).all()
+    shares = simulated.limited_share.sum("cause").where(simulated.unchokes > 0)
+    np.testing.assert_allclose(shares.values[~np.isnan(shares.values)], 1.0)
+
+
+def test_a_real_swarm_sends_twelve_units_a_block(simulated: xr.Dataset) -> None:
+    # 16384 + 13 B in units of 1380 B; a block that is part-sent at the end has units but no bytes yet
+    blocks = simulated.bytes_sent.sum("peer") / made.BLOCK
+    whole = 12 * blocks
+    np.testing.assert_allclose(simulated.segment_payload_count.sum("payload"), whole)
+    units = simulated.send_gap_count.sum(("sender_class", "active"))
+    assert (units >= whole).all()
+    assert (units <= whole + 12 * 9 * 10).all()
+
+
+def test_a_replica_does_not_depend_on_how_many_are_run(simulated: xr.Dataset) -> None:
+    alone = simulate(load("rao2010").set(leechers=8, file_size="2 MB"), seed=3, replicas=1)
+    for name in ("completion_time", "bytes_sent", "limited_share", "seed_copies", "unchokes"):
+        np.testing.assert_array_equal(alone[name][0], simulated[name][0], err_msg=name)
