@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from btflow.kernels import clock
-from btflow.kernels.state import BURST_BINS, CAUSES, CLOCK, CONN, GAP_BINS, NODE, PACE, PEER, SEEDING, START, WIRE, Swarm
+from btflow.kernels.state import BURST_BINS, CAUSES, CLOCK, CONN, GAP_BINS, NODE, PACE, PEER, SEEDING, WIRE, Swarm
 from btflow.program import Program
 
 NOT_HELD = 65535
@@ -68,7 +68,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "clock": ((1,), CLOCK),
         "peer": ((n,), PEER),
         "mode": ((n,), np.uint8),
-        "n_log": ((n,), np.int32),
+        "n_log": ((n,), np.int64),
         "has": ((n, words), np.uint64),
         "want": ((n, words), np.uint64),
         "ring": ((n, slots), np.int16),
@@ -79,23 +79,23 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "alone": ((ends,), np.uint8),
         "coming": ((ends,), np.uint8),
         "told": ((ends,), np.uint16),
-        "other": ((ends,), np.int32),
-        "mate": ((ends,), np.int32),
+        "other": ((ends,), np.int64),
+        "mate": ((ends,), np.int64),
         "begun": ((n, pieces), np.uint16),
         "seed_begun": ((n, pieces), np.uint8),
         "copies": ((pieces, n), np.int16),
         "blocks": ((n, pieces, 2), np.uint64),
         "have_at": ((n, pieces), np.uint16),
         "have_log": ((n, pieces), np.uint16),
-        "bucket": ((_bucket_count(program),), np.int32),
+        "bucket": ((_bucket_count(program),), np.int64),
         "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
         "conn": ((ends,), CONN),
         "requests": ((ends, program.request_room), np.int32),
         "pace": ((ends,), PACE),
         "wire": ((ends,), WIRE),
-        "spare": ((n, rules.max_initiate), np.int32),
-        "registered": ((n + 1,), np.int32),
-        "scratch": ((4, max(slots, pieces, program.request_room) + 64), np.int32),
+        "spare": ((n, rules.max_initiate), np.int64),
+        "registered": ((n + 1,), np.int64),
+        "scratch": ((4, max(slots, pieces, program.request_room) + 64), np.int64),
         "number": ((2 * slots,), np.float64),
         "share": ((n, CAUSES), np.float64),
         "gaps": ((len(program.class_names), GAP_BINS), np.int64),
@@ -160,8 +160,6 @@ def _start_clock(s: Swarm, program: Program) -> None:
     c.fifo_first = clock.NONE
     c.width = EVENTS_PER_BUCKET / event_rate(program)
     c.unfinished = int((program.is_seed == 0).sum())
-    for p in np.argsort(s.peer.start, kind="stable"):
-        clock.post(s, float(s.peer.start[p]), START, int(p), 0, 0)
 
 
 def grow(s: Swarm) -> Swarm:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def scenario(**values: object) -> Scenario:
     return load("rao2010").set(**{"leechers": PEERS - 1, "file_size": "1 MB", **values})
 
 
-def replica(have_time: list[list[float]] | None = None, **changes: Any) -> Replica:
+def replica(have_time: Sequence[Sequence[float]] | None = None, **changes: Any) -> Replica:
     """Return a replica whose leechers get their pieces at `have_time` [s] (leechers, pieces)."""
     times = np.array(have_time or [[10, 20, 30, 40], [10, 20, 40, 80], [20, 40, 60, 100]], float)
     last = float(times.max())

@@ -8,19 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made
 import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-import made
 from btflow import load, simulate
 from btflow.analytic import kumar_ross_bound
 from btflow.kernels.state import CAUSES
 from btflow.program import compile_scenario
 from btflow.replica import GRID_POINTS, pieces_held, time_step
-from btflow.results import CAUSE_NAMES, segments
+from btflow.results import CAUSE_NAMES, segments, to_dataset
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_labels_follow_the_program_where_the_scenario_has_another_order() -> Non
     scenario = made.scenario(seed_upload_limit="50 kB/s")
     turned = scenario.model_copy(update={"classes": scenario.classes[::-1]})
     assert [c.name for c in turned.classes] == ["leechers", "seed"]
-    result = made.to_dataset(turned, compile_scenario(turned), [made.replica()], 0)
+    result = to_dataset(turned, compile_scenario(turned), [made.replica()], 0)
     assert result.role.values.tolist() == ["seed", "leecher", "leecher", "leecher"]
     assert result.upload_limit.values.tolist() == [50 * 1024, *[20 * 1024] * 3]
     assert result.sender_class.values.tolist() == ["seed", "leechers"]

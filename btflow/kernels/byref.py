@@ -9,9 +9,9 @@ import hashlib
 
 from numba.core import cgutils, config, types
 from numba.core.datamodel import models
-from numba.extending import intrinsic, register_model
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import intrinsic, register_model
 
 
 class Ref(types.Type):

@@ -18,6 +18,7 @@ from btflow.kernels.state import (
     IDLE,
     INTERESTED_IN_US,
     KEPT,
+    NIL,
     RINGED,
     TOLD,
     UNCHOKE,
@@ -91,7 +92,7 @@ def tell_choke(s, h, t):
     lower_flag(s.up, h, TOLD)
     forget(s, h, t)
     set_cause(s, h, CAUSES, t)
-    send(s, h, CHOKE, 0, t)
+    send(s, h, CHOKE, NIL, t)
 
 
 @kernel
@@ -116,7 +117,7 @@ def tell_unchoke(s, h, t):
         raise_flag(s.up, h, TOLD)
         s.peer[h // s.rules.slots].unchokes += 1
         set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
-        send(s, h, UNCHOKE, 0, t)
+        send(s, h, UNCHOKE, NIL, t)
 
 
 @kernel
@@ -142,12 +143,12 @@ def reciprocators(s, p, t):
     peer = s.peer[p]
     base = p * s.rules.slots
     forget_snubbed(s, p, t)
-    n = 0
+    n = NIL
     for i in range(peer.n_recent):
         h = base + s.recent[p, i]
         c = s.conn[h]
         if s.up[h] & INTERESTED_IN_US != 0:
-            insert_ranked(s, p, h, -download_rate(s, c, t, 0), n)
+            insert_ranked(s, p, h, -download_rate(s, c, t, 0.0), n)
             n += 1
     n = min(n, peer.upload_slots - 1)
     for i in range(n):
@@ -235,15 +236,14 @@ def has_pending(s, h):
 def keep_unchoked(s, p, t, keep):
     """Mark up to `keep` of the unchoked, interested peers of a seed, best first; returns how many are marked."""
     sync(s, p, t)
-    n = 0
+    n = NIL
     for i in range(s.peer[p].n_order):
         h = listed(s, p, i)
-        c = s.conn[h]
         if s.up[h] & UNCHOKED != 0 and s.up[h] & INTERESTED_IN_US != 0:
-            rate = upload_rate(s, h, t, 0)
+            rate = upload_rate(s, h, t, 0.0)
             insert_kept(s, h, seed_rank(s, h, t), -rate, n)
             n += 1
-    kept = min(n, keep)
+    kept = max(NIL, min(n, keep))
     for i in range(kept):
         raise_flag(s.up, s.scratch[3, i], KEPT)
     count_idle_ends(s, p, n, kept)
@@ -310,7 +310,7 @@ def fill(s, p, t, free):
 def rechoke(s, p, t):
     """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
     if seeding(s, p):
-        s.peer[p].opened += rechoke_seed(s, p, t, 0)
+        s.peer[p].opened += rechoke_seed(s, p, t, NIL)
     else:
         rechoke_leecher(s, p, t)
 

@@ -4,9 +4,11 @@ Nodes 0..2N-1 are the limiter and choker timers of the peers; the others come fr
 time leave in the order they were posted, so a run is a function of the scenario and the seed alone.
 """
 
+import numpy as np
+
 from btflow.kernels.jit import kernel
 
-NONE = -1
+NONE = np.int64(-1)
 
 
 @kernel

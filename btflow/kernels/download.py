@@ -1,9 +1,11 @@
 """Fetching: the request pipeline, interest, lost requests and endgame (4.0.2 Downloader)."""
 
+import numpy as np
+
 from btflow.kernels import bits, picker
 from btflow.kernels.flags import in_endgame, lower_flag, raise_flag
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import block_bytes, block_number, cancelled
+from btflow.kernels.limiter import block_bytes, block_number, cancelled, entry
 from btflow.kernels.messages import send
 from btflow.kernels.picker import NOTHING
 from btflow.kernels.rate import download_rate
@@ -13,9 +15,11 @@ from btflow.kernels.state import (
     ENDGAME,
     INTERESTED,
     MISSING,
+    NIL,
     NOT_INTERESTED,
     REQUEST,
     SERVED,
+    SINGLE,
     UNREQUESTED,
     WANTING,
 )
@@ -25,7 +29,7 @@ from btflow.kernels.state import (
 def backlog(s, h, t):
     """Floor of the pipeline: 2 requests and 4 s of data at the measured rate, flattening above 50."""
     r = s.rules
-    b = r.pipeline_floor + int(r.pipeline_seconds * download_rate(s, s.conn[h], t, 0) / r.block_size)
+    b = r.pipeline_floor + int(r.pipeline_seconds * download_rate(s, s.conn[h], t, 0.0) / r.block_size)
     if b > r.pipeline_cap:
         b = max(r.pipeline_cap, int(r.pipeline_slope * b))
     return min(b, s.requests.shape[1] - r.blocks)
@@ -41,14 +45,14 @@ def refill_level(s, b):
 def say_interested(s, h, t):
     """Tell the other side that we want something it has."""
     raise_flag(s.dn, h, WANTING)
-    send(s, h, INTERESTED, 0, t)
+    send(s, h, INTERESTED, NIL, t)
 
 
 @kernel
 def say_not_interested(s, h, t):
     """Tell the other side that it has nothing for us."""
     lower_flag(s.dn, h, WANTING)
-    send(s, h, NOT_INTERESTED, 0, t)
+    send(s, h, NOT_INTERESTED, NIL, t)
 
 
 @kernel
@@ -85,7 +89,7 @@ def new_request(s, h, piece, t):
     if s.peer[p].unrequested == 0 and s.rules.endgame == 1:
         raise_flag(s.mode, p, ENDGAME)
     enter(s, h, piece * s.rules.blocks + b)
-    send(s, h, REQUEST, 1, t)
+    send(s, h, REQUEST, SINGLE, t)
 
 
 @kernel
@@ -150,7 +154,7 @@ def lose_interest(s, p, piece, used_up, t):
 def refill_served(s, p, lost, n_lost, t):
     """Offer the pieces lost[:n_lost] to the connections that serve us and have one, in random order, while any is left."""
     base = p * s.rules.slots
-    n = 0
+    n = NIL
     for slot in range(s.peer[p].top):
         h = base + slot
         if served(s, h) and first_wanted(s, h, lost, n_lost) != NOTHING:
@@ -168,11 +172,11 @@ def let_go(s, h, t):
     p = h // s.rules.slots
     c = s.conn[h]
     mate = s.mate[h]
-    n_lost = 0
+    n_lost = NIL
     if c.outstanding > 0 and not in_endgame(s, p):
         lost = s.scratch[1]
         for seq in range(c.dn_next, c.dn_tail):
-            block = s.requests[mate, seq % s.requests.shape[1]]
+            block = entry(s, mate, seq)
             if block < 0:
                 continue
             piece = block // s.rules.blocks
@@ -214,7 +218,7 @@ def got_unchoke(s, h, t):
     if not served(s, h):
         raise_flag(s.dn, h, SERVED)
         if wanting(s, h):
-            request_more(s, h, s.scratch[1], 0, t)
+            request_more(s, h, s.scratch[1], NIL, t)
 
 
 @kernel
@@ -226,7 +230,7 @@ def got_have(s, h, piece, t):
     elif bits.has_piece(s.want[p], piece):
         if served(s, h):
             s.scratch[1, 0] = piece
-            request_more(s, h, s.scratch[1], 1, t)
+            request_more(s, h, s.scratch[1], SINGLE, t)
         elif not wanting(s, h):
             say_interested(s, h, t)
 
@@ -261,7 +265,7 @@ def got_block(s, h, seq, t):
     p = h // s.rules.slots
     c = s.conn[h]
     peer = s.peer[p]
-    block = s.requests[s.mate[h], seq % s.requests.shape[1]]
+    block = entry(s, s.mate[h], seq)
     size = block_bytes(s, block_number(block))
     peer.bytes_down += size
     if block < 0 or seq < c.dn_base:
@@ -270,7 +274,7 @@ def got_block(s, h, seq, t):
     c.dn_next = seq + 1
     c.outstanding -= 1
     note_source(s, h, t)
-    download_rate(s, c, t, size)
+    download_rate(s, c, t, float(size))
     piece = block // s.rules.blocks
     b = block - piece * s.rules.blocks
     s.blocks[p, piece, MISSING] = bits.without_bit(s.blocks[p, piece, MISSING], b)
@@ -279,7 +283,7 @@ def got_block(s, h, seq, t):
         picker.complete(s, p, piece, t)
     if in_endgame(s, p):
         cancel_elsewhere(s, h, block, t)
-    request_more(s, h, s.scratch[1], 0, t)
+    request_more(s, h, s.scratch[1], NIL, t)
     return done
 
 
@@ -288,7 +292,7 @@ def asked(s, h, block):
     """Sequence number under which `block` is outstanding on end `h`, or -1."""
     c = s.conn[h]
     for seq in range(c.dn_next, c.dn_tail):
-        if s.requests[s.mate[h], seq % s.requests.shape[1]] == block:
+        if entry(s, s.mate[h], seq) == block:
             return seq
     return -1
 
@@ -298,7 +302,7 @@ def any_missing(s, h):
     """Endgame: True if the other side has a piece we still miss a block of."""
     p = h // s.rules.slots
     for i in range(s.peer[p].n_begun):
-        if picker.knows(s, h, s.begun[p, i]):
+        if picker.knows(s, h, np.int64(s.begun[p, i])):
             return True
     return False
 
@@ -328,7 +332,7 @@ def request_missing(s, h, room, t):
     chosen = s.scratch[2]
     seen = 0
     for i in range(s.peer[p].n_begun):
-        piece = s.begun[p, i]
+        piece = np.int64(s.begun[p, i])
         if not picker.knows(s, h, piece):
             continue
         for b in range(s.rules.blocks):
@@ -348,7 +352,7 @@ def request_missing(s, h, room, t):
         say_interested(s, h, t)
     for i in range(n):
         enter(s, h, chosen[i])
-        send(s, h, REQUEST, 1, t)
+        send(s, h, REQUEST, SINGLE, t)
 
 
 @kernel

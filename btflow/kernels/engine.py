@@ -4,12 +4,15 @@ Within one event the order is: the limiter performs the turns that are due; the 
 one peer; messages it writes are posted, to be handled after it, in order, even when they take no time.
 """
 
+import numpy as np
+
 from btflow.kernels import bits, choker, clock, download, limiter, messages, peerset, tcp
 from btflow.kernels.byref import by_ref
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.flags import in_endgame, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
+    ANY,
     BITFIELD,
     BLOCKED,
     BY_LOSS,
@@ -25,6 +28,7 @@ from btflow.kernels.state import (
     IDLE,
     INTERESTED,
     INTERESTED_IN_US,
+    NIL,
     NOT_INTERESTED,
     PIECE,
     REFUSED,
@@ -49,6 +53,8 @@ def run(state, max_events):
     """Handle up to `max_events` events. FINISHED: every leecher is done; FULL: too few free nodes to go on safely."""
     s = by_ref(state)
     c = s.clock[0]
+    if c.seq == 0:
+        start_all(s)
     reserve = 4 * s.rules.peers + 8 * s.rules.slots + 64
     for _ in range(max_events):
         if c.unfinished == 0:
@@ -64,6 +70,13 @@ def run(state, max_events):
 
 
 @kernel
+def start_all(s):
+    """Schedule the start of every client."""
+    for p in range(s.rules.peers):
+        post(s, s.peer[p].start, START, p, NIL, ANY)
+
+
+@kernel
 def handle(s, n, t):
     """One event: a timer (nodes 0..2N-1) or a message."""
     peers = s.rules.peers
@@ -74,7 +87,7 @@ def handle(s, n, t):
         choker.tick(s, n - peers, t)
         return
     node = s.node[n]
-    kind, target, arg, generation = node.kind, node.target, node.arg, node.generation
+    kind, target, arg, generation = np.int64(node.kind), node.target, node.arg, node.generation
     clock.give_node(s, n)
     if kind == HAVE_ALL:
         have_all(s, target, arg, t)
@@ -153,7 +166,7 @@ def block_written(s, p, t):
         set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
     limiter.plan(s, p, t)
     if s.rules.ideal == 1:
-        piece_arrived(s, s.mate[h], seq, t)
+        piece_arrived(s, s.mate[h], np.int64(seq), t)
 
 
 @kernel
@@ -164,13 +177,13 @@ def deliver(s, h, seq, gap, units, t):
     w = s.wire[h]
     tcp.count_burst(s, w, gap, units)
     arrival, free, stall = tcp.block_arrival(s, w, t, gap, units, c.up_head < c.up_seen)
-    post(s, arrival, PIECE, g, seq, s.conn[g].generation)
+    post(s, arrival, PIECE, g, np.int64(seq), s.conn[g].generation)
     if free > t:
         raise_flag(s.up, h, BLOCKED)
         peerset.leave_ring(s, h)
         if c.cause < CAUSES:
             set_cause(s, h, BY_LOSS if stall > 0.0 else BY_WINDOW, t)
-        post(s, free, FLUSHED, h, 0, c.generation)
+        post(s, free, FLUSHED, h, NIL, c.generation)
 
 
 @kernel
@@ -211,7 +224,7 @@ def tell(s, h, count, t):
     if s.other[g] < 0:
         peerset.ready(s, g, t)
     while s.told[h] < count:
-        piece = s.have_log[p, s.told[h]]
+        piece = np.int64(s.have_log[p, s.told[h]])
         s.told[h] += 1
         s.copies[piece, q] += 1
         if bits.has_piece(s.want[q], piece):

@@ -6,6 +6,8 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 `plan` finds the next one that finishes a block. The result is that of the unit-by-unit loop, turn for turn.
 """
 
+import numpy as np
+
 from btflow.kernels import clock
 from btflow.kernels.clock import NONE
 from btflow.kernels.flags import lower_flag, raise_flag, seeding
@@ -54,7 +56,7 @@ def message_units(s, block):
 @kernel
 def entry(s, h, seq):
     """Entry of request number `seq` of end h's uploads."""
-    return s.requests[h, seq % s.requests.shape[1]]
+    return np.int64(s.requests[h, seq % s.requests.shape[1]])
 
 
 @kernel
@@ -75,7 +77,7 @@ def load(s, h):
     c = s.conn[h]
     c.turns = 0
     while c.up_head < c.up_seen:
-        asked = entry(s, h, c.up_head)
+        asked = entry(s, h, np.int64(c.up_head))
         if asked > -WITHDRAWN:
             c.full = message_units(s, block_number(asked))
             c.turns = c.full
@@ -126,7 +128,7 @@ def send_unit(s, p, time):
     h = p * s.rules.slots + s.ring[p, peer.at]
     c = s.conn[h]
     if c.turns == c.full and seeding(s, p):  # only a seed's choker looks at upload rates
-        upload_rate(s, h, time, block_bytes(s, block_number(entry(s, h, c.up_head))))
+        upload_rate(s, h, time, float(block_bytes(s, block_number(entry(s, h, np.int64(c.up_head))))))
     c.turns -= 1
     peer.at += 1
     if peer.at >= peer.n_ring:
@@ -168,9 +170,9 @@ def sync(s, p, t):
     if active == 0:
         drop_empty(s, p)
         return
-    k = int((t - peer.turn) * peer.cap / s.rules.unit) + 1
+    k = np.int64((t - peer.turn) * peer.cap / s.rules.unit) + 1
     if peer.planned >= 0:
-        k = min(k, peer.planned)
+        k = min(k, np.int64(peer.planned))
     if k > 0:
         advance(s, p, k, active)
 
@@ -232,13 +234,13 @@ def finish(s, p, t, active):
     """The planned turn: perform it, charge it, and return the end whose block is now fully written to its socket."""
     peer = s.peer[p]
     if peer.planned > 0:
-        advance(s, p, peer.planned, active)
+        advance(s, p, np.int64(peer.planned), active)
     drop_empty(s, p)
     peer.turn = t
     slot = s.ring[p, peer.at]
     h = p * s.rules.slots + slot
     c = s.conn[h]
-    last_unit = block_bytes(s, block_number(entry(s, h, c.up_head))) + s.rules.header - (c.full - 1) * s.rules.unit
+    last_unit = block_bytes(s, block_number(entry(s, h, np.int64(c.up_head)))) + s.rules.header - (c.full - 1) * s.rules.unit
     send_unit(s, p, t)
     charge(s, p, last_unit)
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += 1
@@ -294,7 +296,7 @@ def got_cancel(s, h, seq, t):
     if seq < first or seq >= c.up_seen:
         return
     i = seq % s.requests.shape[1]
-    s.requests[h, i] = withdrawn(block_number(s.requests[h, i]))
+    s.requests[h, i] = withdrawn(block_number(entry(s, h, seq)))
     if seq == c.up_head and c.turns > 0:
         load(s, h)
         plan(s, p, t)

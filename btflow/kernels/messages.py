@@ -3,12 +3,15 @@
 A message names the end that receives it. `generation` lets a message outlive its connection harmlessly.
 """
 
+import numpy as np
+
 from btflow.kernels import tcp
 from btflow.kernels.clock import NONE, give_node, post, take_node
 from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import got_request, part_sent, sync
 from btflow.kernels.state import (
+    ANY,
     CANCEL,
     CHOKE,
     HAVE,
@@ -111,10 +114,10 @@ def flush(s, h, t):
         node = s.node[n]
         following = node.next
         if s.rules.ideal == 1:
-            deliver_now(s, s.mate[h], node.kind, node.arg, t)
+            deliver_now(s, s.mate[h], np.int64(node.kind), node.arg, t)
         else:
-            dispatch(s, arrival, node.kind, s.mate[h], node.arg)
-        total += message_bytes(node.kind)
+            dispatch(s, arrival, np.int64(node.kind), s.mate[h], node.arg)
+        total += message_bytes(np.int64(node.kind))
         give_node(s, n)
         n = following
     c.out_first = NONE
@@ -150,7 +153,7 @@ def announce_have(s, p, t):
             h = base + s.ring[p, i]
             if s.alone[h] > 0 or blocked(s, h, t):
                 send(s, h, HAVE, count, t)
-        post(s, t, HAVE_ALL, p, count, 0)
+        post(s, t, HAVE_ALL, p, count, ANY)
     else:
         announce_delayed(s, p, t)
 
@@ -176,7 +179,7 @@ def announce_delayed(s, p, t):
             w.last_arrival = t + 0.5 * w.rtt
             if w.rtt != batched:
                 batched = w.rtt
-                post(s, w.last_arrival, HAVE_ALL, p, count, 0)
+                post(s, w.last_arrival, HAVE_ALL, p, count, ANY)
 
 
 @kernel

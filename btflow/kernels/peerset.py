@@ -8,15 +8,18 @@ from btflow.kernels.limiter import drop, plan, sync
 from btflow.kernels.picker import other_is_seed
 from btflow.kernels.rng import below
 from btflow.kernels.state import (
+    ANY,
     BITFIELD,
     CAUSES,
     CONNECTING,
     FREE,
     INTERESTED_IN_US,
+    NIL,
     OPEN,
     READY,
     REFUSED,
     RINGED,
+    SINGLE,
     SYN,
     TRACKER_CHECK,
     TRACKER_REPLY,
@@ -29,7 +32,7 @@ from btflow.kernels.stats import set_cause
 def start_client(s, p, t):
     """The client starts: choker timer, first announce, tracker check every minute."""
     clock.insert(s, s.rules.peers + p, t + s.rules.choke_interval)
-    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, 0, 0)
+    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
     ask_tracker(s, p, t)
 
 
@@ -37,7 +40,7 @@ def start_client(s, p, t):
 def ask_tracker(s, p, t):
     """Announce over HTTP: two round trips (TCP set-up, then request and reply) to the tracker, which is beside peer 0."""
     s.peer[p].last_announce = t
-    post(s, t + 2.0 * s.rtt[s.peer[p].place, s.peer[0].place] * (p > 0), TRACKER_REPLY, p, 0, 0)
+    post(s, t + 2.0 * s.rtt[s.peer[p].place, s.peer[0].place] * (p > 0), TRACKER_REPLY, p, NIL, ANY)
 
 
 @kernel
@@ -66,7 +69,7 @@ def tracker_reply(s, p, t):
 def check_tracker(s, p, t):
     """Each minute: announce again, at most every 5 minutes, if short of peers."""
     peer = s.peer[p]
-    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, 0, 0)
+    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
     few = peer.complete <= s.rules.min_peers_incoming if peer.ever_incoming == 1 else peer.complete < s.rules.min_peers
     if few and t - peer.last_announce >= s.rules.reannounce:
         ask_tracker(s, p, t)
@@ -125,7 +128,7 @@ def connect(s, p, q, t):
     s.peer[p].degree += 1
     w = s.wire[h]
     delay = tcp.handshake_delay(s, w) if w.loss > 0.0 else 0.0
-    post(s, t + delay + 1.5 * w.rtt, SYN, g, 0, s.conn[g].generation)
+    post(s, t + delay + 1.5 * w.rtt, SYN, g, NIL, s.conn[g].generation)
 
 
 @kernel
@@ -171,12 +174,12 @@ def got_syn(s, h, t):
     if s.peer[p].degree >= s.rules.max_allow_in:
         s.conn[h].state = FREE
         c.generation += 1
-        post(s, t + 0.5 * s.wire[h].rtt, REFUSED, g, 0, s.conn[g].generation)
+        post(s, t + 0.5 * s.wire[h].rtt, REFUSED, g, NIL, s.conn[g].generation)
         return
     s.peer[p].degree += 1
     s.peer[p].ever_incoming = 1
-    post(s, t + 0.5 * s.wire[h].rtt, READY, g, 0, s.conn[g].generation)
-    post(s, t + s.wire[h].rtt, READY, h, 0, c.generation)
+    post(s, t + 0.5 * s.wire[h].rtt, READY, g, NIL, s.conn[g].generation)
+    post(s, t + s.wire[h].rtt, READY, h, NIL, c.generation)
 
 
 @kernel
@@ -196,7 +199,7 @@ def ready(s, h, t):
     c.dn_last = c.dn_since
     choker.enlist(s, h)
     if s.n_log[p] > 0:
-        messages.hold_haves(s, h, 1)
+        messages.hold_haves(s, h, SINGLE)
         messages.transmit(s, h, BITFIELD, s.n_log[p], t)
 
 

@@ -6,7 +6,7 @@ from btflow.kernels import bits
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below
 
-NOTHING = -1
+NOTHING = np.int64(-1)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -54,10 +54,10 @@ def begun_piece(s, h):
     seed = other_is_seed(s, h)
     best, fewest, ties = NOTHING, 1 << 30, 0
     for i in range(s.peer[p].n_begun):
-        piece = s.begun[p, i]
+        piece = np.int64(s.begun[p, i])
         if (seed and s.seed_begun[p, piece] == 0) or not wants(s, h, piece):
             continue
-        n = s.copies[piece, p]
+        n = np.int64(s.copies[piece, p])
         if n < fewest:
             best, fewest, ties = piece, n, 1
         elif n == fewest:
@@ -72,7 +72,7 @@ def random_piece(s, h):
     """Random first: the first wanted piece in the client's own random order."""
     p = h // s.rules.slots
     for i in range(s.rules.pieces):
-        piece = s.random_order[p, i]
+        piece = np.int64(s.random_order[p, i])
         if wants(s, h, piece):
             return piece
     return NOTHING
@@ -90,7 +90,7 @@ def rarest_piece(s, h):
         while candidates != bits.EMPTY:
             piece = (word << 6) + bits.first(candidates)
             candidates &= candidates - bits.ONE
-            n = s.copies[piece, p]
+            n = np.int64(s.copies[piece, p])
             if n > fewest or (news and not knows(s, h, piece)):
                 continue
             challenger = tie_rank(s, p, piece, n)

@@ -27,18 +27,22 @@ UNCHOKED, TOLD, INTERESTED_IN_US = np.uint8(1), np.uint8(2), np.uint8(4)  # bits
 RINGED, BLOCKED, KEPT = np.uint8(8), np.uint8(16), np.uint8(32)
 SEEDING, ENDGAME = np.uint8(1), np.uint8(2)  # bits of mode
 UNREQUESTED, MISSING = 0, 1  # last axis of blocks: masks of one piece's blocks
+NIL, SINGLE = np.int64(0), np.int64(1)  # arguments
+ANY = np.int32(0)  # generation of an event that belongs to no connection
 FOREVER = 1e18  # [s] "never"
 
 # Message and timer kinds; a message names the *receiving* end, a timer names the peer.
-PIECE, REQUEST, CANCEL, HAVE, INTERESTED, NOT_INTERESTED, CHOKE, UNCHOKE = 0, 1, 2, 3, 4, 5, 6, 7
-HAVE_ALL = 8  # the HAVEs of one peer that reach all its undelayed neighbours of one round-trip time together
-SYN, REFUSED, READY, BITFIELD = 9, 10, 11, 12  # connection set-up
-FLUSHED = 14  # the socket of an end takes data again
-START, TRACKER_REPLY, TRACKER_CHECK = 15, 16, 17  # timers of a peer; limiter and choker have nodes of their own
+# All whole numbers that kernels pass on are 64 bits wide: a constant or a narrower integer as an argument would make
+# Numba compile one more copy of the kernel for it.
+PIECE, REQUEST, CANCEL, HAVE, INTERESTED, NOT_INTERESTED, CHOKE, UNCHOKE = (np.int64(kind) for kind in range(8))
+HAVE_ALL = np.int64(8)  # the HAVEs of one peer that reach all its undelayed neighbours of one round-trip time together
+SYN, REFUSED, READY, BITFIELD = (np.int64(kind) for kind in range(9, 13))  # connection set-up
+FLUSHED = np.int64(13)  # the socket of an end takes data again
+START, TRACKER_REPLY, TRACKER_CHECK = (np.int64(kind) for kind in range(14, 17))  # timers of a peer; limiter and choker have nodes of their own
 
 # What held an unchoked connection back (conn.cause, columns of share).
-BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = 0, 1, 2, 3, 4
-CAUSES = 5
+BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = (np.int64(cause) for cause in range(5))
+CAUSES = np.int64(5)  # their number; as conn.cause: choked
 
 GAP_BINS = 128  # send gaps are counted by the number of connections sharing the cap
 BURST_BINS = 64  # segments are counted by the number of 1380 B writes they carry
@@ -94,11 +98,11 @@ CONN = np.dtype(
         ("up_head", "i4"),  # sequence number of the block being sent
         ("up_seen", "i4"),  # requests that have arrived
         ("up_round", "i4"),  # choker tick of the last unchoke
-        ("out_first", "i4"),  # control messages waiting behind a part-sent block
-        ("out_last", "i4"),
         ("have_limit", "i4"),  # HAVEs from this one on travel on their own
+        ("out_first", "i8"),  # control messages waiting behind a part-sent block
+        ("out_last", "i8"),
         ("cause_since", "f8"),
-        ("spare", "f8", 2),  # the downloader's view starts a cache line of its own
+        ("spare", "f8"),  # the downloader's view starts a cache line of its own
         # -- downloader's view
         ("dn_tail", "i4"),  # requests sent
         ("dn_base", "i4"),  # requests before this one were dropped by a choke
@@ -141,11 +145,11 @@ NODE = np.dtype(
     [
         ("time", "f8"),
         ("seq", "i8"),
-        ("next", "i4"),
-        ("prev", "i4"),
-        ("bucket", "i4"),
-        ("target", "i4"),
-        ("arg", "i4"),
+        ("next", "i8"),
+        ("prev", "i8"),
+        ("bucket", "i8"),
+        ("target", "i8"),
+        ("arg", "i8"),
         ("generation", "i4"),
         ("kind", "u1"),
     ],
@@ -158,10 +162,10 @@ CLOCK = np.dtype(
         ("width", "f8"),
         ("lap", "i8"),
         ("seq", "i8"),
-        ("free", "i4"),
-        ("n_free", "i4"),
-        ("fifo_first", "i4"),
-        ("fifo_last", "i4"),
+        ("free", "i8"),
+        ("n_free", "i8"),
+        ("fifo_first", "i8"),
+        ("fifo_last", "i8"),
         ("pending", "i8"),
         ("unfinished", "i8"),
         ("events", "i8"),

@@ -100,7 +100,8 @@ def segment_payloads(results: Results) -> go.Figure:
         count = result["segment_payload_count"].sum("replica").values
         _add_steps(drawn, result["payload"].values, count, label or "segments", index)
     drawn.update_layout(showlegend=len(drawn.data) > 1)
-    drawn.update_xaxes(rangemode="tozero")
+    largest = max((float(trace.x[-1]) for trace in drawn.data), default=1.0)
+    drawn.update_xaxes(range=[0, 1.04 * largest])
     drawn.update_yaxes(range=[0, 101])
     return drawn
 
