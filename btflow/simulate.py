@@ -55,6 +55,7 @@ def simulate(
     from btflow.results import collect, to_dataset
 
     program = compile_scenario(scenario)
+    engine.run(build(program, seed, 0), 0)  # load or compile the kernels: not the swarm's CPU time
     rows = []
     for k, (state, cpu) in enumerate(run_replicas(program, seed, replicas)):
         rows.append(collect(program, state, cpu))

@@ -7,6 +7,7 @@ nested tuple is again a reference. Without the JIT, `by_ref(s)` is `s` itself.
 
 import hashlib
 
+from llvmlite import ir
 from numba.core import cgutils, config, types
 from numba.core.datamodel import models
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
@@ -44,14 +45,28 @@ class _RefAttributes(AttributeTemplate):
         return Ref(member) if isinstance(member, types.NamedTuple) else member
 
 
+def _load_invariant(builder, pointer):
+    """Load a value, scalar by scalar, telling LLVM that it never changes: it then stays in a register across stores."""
+    pointee = pointer.type.pointee
+    if isinstance(pointee, ir.Aggregate):
+        value = ir.Constant(pointee, ir.Undefined)
+        for i in range(len(pointee.elements) if isinstance(pointee, ir.BaseStructType) else pointee.count):
+            part = _load_invariant(builder, cgutils.gep_inbounds(builder, pointer, 0, i))
+            value = builder.insert_value(value, part, i)
+        return value
+    load = builder.load(pointer)
+    load.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return load
+
+
 @lower_getattr_generic(Ref)
 def _load_member(context, builder, ref, value, name):
-    """Load one member; a nested tuple stays where it is."""
+    """Load one member; a nested tuple stays where it is. The tuple is never written after `by_ref`."""
     index = ref.pointee.fields.index(name)
     pointer = cgutils.gep_inbounds(builder, value, 0, index)
     if isinstance(ref.pointee.types[index], types.NamedTuple):
         return pointer
-    return impl_ret_borrowed(context, builder, ref.pointee.types[index], builder.load(pointer))
+    return impl_ret_borrowed(context, builder, ref.pointee.types[index], _load_invariant(builder, pointer))
 
 
 @intrinsic

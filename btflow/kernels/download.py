@@ -151,6 +151,15 @@ def lose_interest(s, p, piece, used_up, t):
 
 
 @kernel
+def any_wantable(s, p, lost, n_lost):
+    """True if one of the given pieces still has unrequested blocks."""
+    for i in range(n_lost):
+        if bits.has_piece(s.want[p], lost[i]):
+            return True
+    return False
+
+
+@kernel
 def refill_served(s, p, lost, n_lost, t):
     """Offer the pieces lost[:n_lost] to the connections that serve us and have one, in random order, while any is left."""
     base = p * s.rules.slots
@@ -162,6 +171,8 @@ def refill_served(s, p, lost, n_lost, t):
             n += 1
     shuffle(s.rng, s.scratch[0], n)
     for i in range(n):
+        if not any_wantable(s, p, lost, n_lost):
+            return
         if first_wanted(s, s.scratch[0, i], lost, n_lost) != NOTHING:
             request_more(s, s.scratch[0, i], lost, n_lost, t)
 
@@ -197,6 +208,8 @@ def let_go(s, h, t):
 @kernel
 def regain_interest(s, p, lost, n_lost, t):
     """Lost requests can make choking neighbours interesting again."""
+    if not any_wantable(s, p, lost, n_lost):
+        return
     base = p * s.rules.slots
     for slot in range(s.peer[p].top):
         h = base + slot

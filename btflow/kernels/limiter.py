@@ -270,7 +270,7 @@ def forget(s, h, t):
         if c.turns > 0:
             c.turns = 0
             plan(s, p, t)
-    if c.turns == 0 and s.up[h] & BLOCKED == 0:
+    if c.turns == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:
         set_cause(s, h, BY_PIPELINE, t)
 
 
