@@ -14,7 +14,7 @@ from btflow.kernels.state import BURST_BINS, CAUSES, CLOCK, CONN, GAP_BINS, NODE
 from btflow.program import Program
 
 NOT_HELD = 65535
-EVENTS_PER_BUCKET = 1.0
+EVENTS_PER_BUCKET = 0.5
 CACHE_LINE = 64
 
 

@@ -199,13 +199,15 @@ def rechoke_leecher(s, p, t):
         flags = s.up[h]
         if flags & KEPT != 0:
             continue
-        if flags & UNCHOKED != 0:
+        unchoked = flags & UNCHOKED != 0
+        if unchoked:
             others -= 1
         if optimistic > 0:
             if flags & INTERESTED_IN_US != 0:
                 optimistic -= 1
-            unchoke(s, h, t)
-        elif flags & UNCHOKED != 0:
+            if not unchoked:
+                unchoke(s, h, t)
+        elif unchoked:
             choke(s, h, t)
     for i in range(n):
         lower_flag(s.up, s.scratch[3, i], KEPT)
@@ -296,7 +298,8 @@ def fill(s, p, t, free):
         if s.up[h] & KEPT != 0:
             lower_flag(s.up, h, KEPT)
         elif s.up[h] & INTERESTED_IN_US == 0 or (s.up[h] & UNCHOKED != 0 and free == 0):
-            choke(s, h, t)
+            if s.up[h] & UNCHOKED != 0:
+                choke(s, h, t)
         elif s.up[h] & UNCHOKED != 0 or (free > 0 and s.up[h] & BLOCKED == 0):
             unchoke(s, h, t)
             free -= 1

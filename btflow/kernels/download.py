@@ -29,7 +29,9 @@ from btflow.kernels.state import (
 def backlog(s, h, t):
     """Floor of the pipeline: 2 requests and 4 s of data at the measured rate, flattening above 50."""
     r = s.rules
-    b = r.pipeline_floor + int(r.pipeline_seconds * download_rate(s, s.conn[h], t, 0.0) / r.block_size)
+    c = s.conn[h]
+    rate = c.dn_rate if c.dn_last == t else download_rate(s, c, t, 0.0)
+    b = r.pipeline_floor + int(r.pipeline_seconds * rate / r.block_size)
     if b > r.pipeline_cap:
         b = max(r.pipeline_cap, int(r.pipeline_slope * b))
     return min(b, s.requests.shape[1] - r.blocks)
@@ -78,8 +80,8 @@ def enter(s, h, block):
 
 
 @kernel
-def new_request(s, h, piece, t):
-    """Request the first unrequested block of `piece`."""
+def new_request(s, h, piece):
+    """Enter a request for the first unrequested block of `piece`; the caller sends it."""
     p = h // s.rules.slots
     b = bits.first(s.blocks[p, piece, UNREQUESTED])
     s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
@@ -89,7 +91,16 @@ def new_request(s, h, piece, t):
     if s.peer[p].unrequested == 0 and s.rules.endgame == 1:
         raise_flag(s.mode, p, ENDGAME)
     enter(s, h, piece * s.rules.blocks + b)
-    send(s, h, REQUEST, SINGLE, t)
+
+
+@kernel
+def send_requests(s, h, n, t):
+    """Send the last `n` requests entered: the first leaves at once, Nagle may hold back the others."""
+    if n > 1 and s.rules.ideal == 0:
+        send(s, h, REQUEST, SINGLE, t)
+        n -= 1
+    if n > 0:
+        send(s, h, REQUEST, n, t)
 
 
 @kernel
@@ -112,13 +123,17 @@ def request_more(s, h, lost, n_lost, t):
         if not wanting(s, h):
             say_interested(s, h, t)
         picker.begin(s, h, piece)
-        while c.outstanding < refill_level(s, b):
-            new_request(s, h, piece, t)
+        entered = NIL
+        level = refill_level(s, b)
+        while c.outstanding < level:
+            new_request(s, h, piece)
+            entered += 1
             if not bits.has_piece(s.want[p], piece):
                 used_up += 1
                 if first_used == NOTHING:
                     first_used = piece
                 break
+        send_requests(s, h, entered, t)
     if c.outstanding == 0 and wanting(s, h):
         say_not_interested(s, h, t)
     if used_up > 0:
@@ -164,9 +179,8 @@ def refill_served(s, p, lost, n_lost, t):
     """Offer the pieces lost[:n_lost] to the connections that serve us and have one, in random order, while any is left."""
     base = p * s.rules.slots
     n = NIL
-    for slot in range(s.peer[p].top):
-        h = base + slot
-        if served(s, h) and first_wanted(s, h, lost, n_lost) != NOTHING:
+    for h in range(base, base + s.peer[p].top):
+        if s.dn[h] & SERVED != 0 and first_wanted(s, h, lost, n_lost) != NOTHING:
             s.scratch[0, n] = h
             n += 1
     shuffle(s.rng, s.scratch[0], n)
@@ -359,13 +373,13 @@ def request_missing(s, h, room, t):
                 if j < room:
                     chosen[j] = block
             seen += 1
-    n = min(seen, room)
+    n = np.int64(min(seen, room))
     shuffle(s.rng, chosen, n)
     if n > 0 and not wanting(s, h):
         say_interested(s, h, t)
     for i in range(n):
         enter(s, h, chosen[i])
-        send(s, h, REQUEST, SINGLE, t)
+    send_requests(s, h, n, t)
 
 
 @kernel

@@ -246,9 +246,9 @@ def have_alone(s, g, count, t):
 
 @kernel
 def have_all(s, p, count, t):
-    """The HAVE of peer p's piece number `count - 1` reaches all its undelayed neighbours."""
+    """The HAVE of peer p's piece number `count - 1` reaches all its neighbours, but not past one that travels alone."""
     base = p * s.rules.slots
     for slot in range(s.peer[p].top):
         h = base + slot
         if s.other[h] >= 0:
-            tell(s, h, messages.told_by_batch(s, h, count), t)
+            tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)

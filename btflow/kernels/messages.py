@@ -183,12 +183,6 @@ def announce_delayed(s, p, t):
 
 
 @kernel
-def told_by_batch(s, h, count):
-    """How many pieces of its log end `h` has brought across by a HAVE_ALL of `count`: not those that travel alone."""
-    return min(count, s.conn[h].have_limit) if s.alone[h] > 0 else count
-
-
-@kernel
 def arrived_alone(s, h):
     """A HAVE (or bitfield) of end `h` that travelled on its own has arrived."""
     s.alone[h] -= 1
