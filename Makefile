@@ -10,8 +10,7 @@ CODE := $(TYPED) models data
 .PHONY: demo test lint format validate bench clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
-	$(BIN)/btflow run rao2010 --replicas 2 --plot demo.html
-	@echo "figure: demo.html"
+	$(BIN)/python -m validation.demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest

@@ -142,6 +142,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         initial_rto=transport.rto_initial,
         send_buffer=transport.send_buffer / SKB_TRUESIZE,
         dupacks=transport.dupack_threshold,
+        delayed_ack=transport.delayed_ack,
         cubic_c=transport.cubic_c,
         cubic_beta=transport.cubic_beta,
         nagle=int(transport.nagle),

@@ -97,7 +97,10 @@ def handshake_delay(s, w):
 
 @kernel
 def idle_restart(s, w, t):
-    """Congestion-window reset after idle: halved for each timeout that passed, down to the initial window (RFC 2861)."""
+    """Congestion-window reset after idle: halved for each timeout that passed, down to the initial window (RFC 2861).
+
+    CUBIC's clock is not reset: until 2015 (Linux 4.x) the idle time counted as growth, so such a window recovers fast.
+    """
     idle = t - w.last_sent
     wait = rto(s, w)
     if s.rules.idle_reset == 0 or idle <= wait or w.cwnd <= s.rules.initial_window:
@@ -106,7 +109,6 @@ def idle_restart(s, w, t):
     while idle > wait and w.cwnd > s.rules.initial_window:
         w.cwnd = max(0.5 * w.cwnd, s.rules.initial_window)
         idle -= wait
-    w.epoch = -1.0
 
 
 @kernel
@@ -134,12 +136,22 @@ def grow(s, w, t):
 
 @kernel
 def reduce(s, w, t, timeout):
-    """A loss: window times beta, and 1 after a timeout; fast convergence when losses come at a falling window."""
+    """A loss: window times beta, and 1 after a timeout; fast convergence when losses come at a falling window.
+
+    The kernel counts windows in whole segments and rounds down, which is a good deal at windows of 3 to 7.
+    """
     beta = s.rules.cubic_beta
-    w.w_max = w.cwnd * (1.0 + beta) / 2.0 if w.cwnd < w.w_max else w.cwnd
-    w.ssthresh = max(2.0, w.cwnd * beta)
+    cwnd = math.floor(w.cwnd)
+    w.w_max = math.floor(cwnd * (1.0 + beta) / 2.0) if cwnd < w.w_max else cwnd
+    w.ssthresh = max(2.0, math.floor(cwnd * beta))
     w.cwnd = 1.0 if timeout else w.ssthresh
     w.epoch = -1.0 if timeout else t
+
+
+@kernel
+def round_length(s, w):
+    """Time from a round's first segment to the acknowledgement of its last, which a delayed ACK holds if it is odd."""
+    return w.rtt + s.rules.delayed_ack if w.in_round & 1 else w.rtt
 
 
 @kernel
@@ -147,7 +159,8 @@ def next_departure(s, w, written):
     """When a segment written at `written` leaves: now if the round has room, else with the next round."""
     if written >= w.timeout_at:
         time_out(s, w)
-    if written >= w.round_at + w.rtt:
+    length = round_length(s, w)
+    if written >= w.round_at + length:
         w.round_at = written
         w.in_round = 0
     elif w.in_round >= int(w.cwnd):
@@ -155,8 +168,8 @@ def next_departure(s, w, written):
             w.round_at += rto(s, w)
             reduce(s, w, w.round_at, True)
         else:
-            grow(s, w, w.round_at + w.rtt)
-        w.round_at += w.rtt
+            grow(s, w, w.round_at + length)
+        w.round_at += length
         w.in_round = 0
         if w.round_at >= w.timeout_at:
             time_out(s, w)
@@ -256,10 +269,13 @@ def last_segment_wait(s, w, begin, end, gap, sent, more):
 
 @kernel
 def socket_free(s, w, end, sent):
-    """When the socket buffer is two-thirds empty again (poll's rule); `end` if the window never held data back."""
+    """When the socket buffer is one third empty again (poll's rule); `end` if the window never held data back.
+
+    The buffer grows to two windows once the window, not the buffer, would let more segments out (tcp_new_space).
+    """
     if sent <= end:
         return end
-    room = max(s.rules.send_buffer, 2.0 * w.cwnd)
+    room = s.rules.send_buffer if w.cwnd <= s.rules.send_buffer else 2.0 * w.cwnd
     backlog = (sent - end) * w.cwnd / w.rtt + w.cwnd
     if backlog <= room:
         return end
