@@ -53,6 +53,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     s.other[:] = -1
     s.have_at[:] = NOT_HELD
     s.bucket[:] = clock.NONE
+    s.last[:] = clock.NONE
     s.blocks[:] = _block_masks(program)[:, :, None]
     _fill_peers(s, program, random)
     _start_clock(s, program)
@@ -88,6 +89,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "have_at": ((n, pieces), np.uint16),
         "have_log": ((n, pieces), np.uint16),
         "bucket": ((_bucket_count(program),), np.int64),
+        "last": ((_bucket_count(program),), np.int64),
         "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
         "conn": ((ends,), CONN),
         "requests": ((ends, program.request_room), np.int32),

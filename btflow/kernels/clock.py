@@ -33,19 +33,27 @@ def give_node(s, n):
 
 @kernel
 def insert(s, n, time):
-    """File node `n` under `time` [s]."""
+    """File node `n` under `time` [s]. A bucket is sorted by time; equal times keep the order of filing."""
     clock = s.clock[0]
     node = s.node[n]
     node.time = time
-    node.seq = clock.seq
-    clock.seq += 1
-    b = int(time / clock.width) & (s.bucket.size - 1)
+    node.lap = int(time / clock.width)
+    b = node.lap & (s.bucket.size - 1)
     node.bucket = b
-    node.prev = NONE
-    node.next = s.bucket[b]
-    if node.next != NONE:
+    before = s.last[b]
+    while before != NONE and s.node[before].time > time:
+        before = s.node[before].prev
+    node.prev = before
+    if before == NONE:
+        node.next = s.bucket[b]
+        s.bucket[b] = n
+    else:
+        node.next = s.node[before].next
+        s.node[before].next = n
+    if node.next == NONE:
+        s.last[b] = n
+    else:
         s.node[node.next].prev = n
-    s.bucket[b] = n
     clock.pending += 1
 
 
@@ -59,7 +67,9 @@ def remove(s, n):
         s.bucket[node.bucket] = node.next
     else:
         s.node[node.prev].next = node.next
-    if node.next != NONE:
+    if node.next == NONE:
+        s.last[node.bucket] = node.prev
+    else:
         s.node[node.next].prev = node.prev
     node.bucket = NONE
     s.clock[0].pending -= 1
@@ -105,30 +115,9 @@ def pop(s):
     if clock.pending == 0:
         return NONE
     while True:
-        n = earliest_of_lap(s)
-        if n != NONE:
+        n = s.bucket[clock.lap & (s.bucket.size - 1)]
+        if n != NONE and s.node[n].lap == clock.lap:
             remove(s, n)
             clock.now = s.node[n].time
             return n
         clock.lap += 1
-
-
-@kernel
-def earliest_of_lap(s):
-    """The first event that falls in the bucket the clock points at, this time round; NONE if there is none."""
-    clock = s.clock[0]
-    best = NONE
-    n = s.bucket[clock.lap & (s.bucket.size - 1)]
-    while n != NONE:
-        node = s.node[n]
-        if int(node.time / clock.width) == clock.lap:
-            if best == NONE or earlier(node, s.node[best]):
-                best = n
-        n = node.next
-    return best
-
-
-@kernel
-def earlier(a, b):
-    """Order of two nodes: time, then order of posting."""
-    return a.time < b.time or (a.time == b.time and a.seq < b.seq)

@@ -53,7 +53,7 @@ def run(state, max_events):
     """Handle up to `max_events` events. FINISHED: every leecher is done; FULL: too few free nodes to go on safely."""
     s = by_ref(state)
     c = s.clock[0]
-    if c.seq == 0:
+    if c.events == 0 and c.pending == 0 and c.fifo_first == NONE:
         start_all(s)
     reserve = 4 * s.rules.peers + 8 * s.rules.slots + 64
     for _ in range(max_events):

@@ -144,7 +144,7 @@ WIRE = np.dtype(
 NODE = np.dtype(
     [
         ("time", "f8"),
-        ("seq", "i8"),
+        ("lap", "i8"),  # which time round the calendar
         ("next", "i8"),
         ("prev", "i8"),
         ("bucket", "i8"),
@@ -161,7 +161,6 @@ CLOCK = np.dtype(
         ("now", "f8"),
         ("width", "f8"),
         ("lap", "i8"),
-        ("seq", "i8"),
         ("free", "i8"),
         ("n_free", "i8"),
         ("fifo_first", "i8"),
@@ -186,5 +185,5 @@ Swarm = namedtuple(
     "Swarm",
     "rules peer conn pace wire other mate told alone coming dn up mode n_log has want have_at have_log have_time "
     "blocks copies begun seed_begun random_order order ring recent requests spare registered "
-    "node bucket clock rng rtt loss scratch number share gaps bursts",
+    "node bucket last clock rng rtt loss scratch number share gaps bursts",
 )

@@ -1,0 +1,57 @@
+"""The engine as plain Python: the same sources, imported a second time with Numba's JIT off.
+
+Every kernel can then be called on its own, without a compilation, and replaced by a test that wants to watch or to
+script it. That the compiled engine does the same is checked in test_determinism.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+
+import numba
+import numpy as np
+
+import btflow
+import btflow.errors
+import btflow.kernels
+import btflow.program
+import btflow.simulate
+
+MODULES = (
+    "bits choker clock download engine limiter messages peerset picker rate rng state stats tcp flags".split()
+)
+
+
+def _ours(name: str) -> bool:
+    return name.startswith("btflow.kernels") or name in ("btflow.swarm", "btflow.simulate")
+
+
+def _import() -> dict[str, ModuleType]:
+    """Import the kernels and what runs them without the JIT, and leave the compiled ones as they were."""
+    compiled = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
+    attributes = {name: getattr(btflow, name) for name in ("kernels", "swarm", "simulate") if name in vars(btflow)}
+    numba.config.DISABLE_JIT = 1
+    try:
+        found = {name: importlib.import_module(f"btflow.kernels.{name}") for name in MODULES}
+        found |= {name: importlib.import_module(f"btflow.{name}") for name in ("swarm", "simulate")}
+    finally:
+        numba.config.DISABLE_JIT = 0
+        for name in [name for name in sys.modules if _ours(name)]:
+            del sys.modules[name]
+        sys.modules.update(compiled)
+        for name, value in attributes.items():
+            setattr(btflow, name, value)
+    return found
+
+
+_found = _import()
+bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "clock", "download", "engine"))
+flags, limiter, messages, peerset = (_found[n] for n in ("flags", "limiter", "messages", "peerset"))
+picker, rate, rng, state, stats, tcp = (_found[n] for n in ("picker", "rate", "rng", "state", "stats", "tcp"))
+swarm, simulate = _found["swarm"], _found["simulate"]
+
+# 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.
+rng.next_u64 = np.errstate(over="ignore")(rng.next_u64)
+picker.tie_rank = np.errstate(over="ignore")(picker.tie_rank)

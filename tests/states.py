@@ -1,0 +1,132 @@
+"""Tiny hand-made swarms for tests of single rules: everybody connected, nothing under way, nobody told of anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+import plain
+
+from btflow.catalog import parse
+from btflow.program import Program, compile_scenario
+from btflow.scenario import Scenario
+from btflow.tomlfile import read_toml
+
+INTERESTED = plain.state.INTERESTED_IN_US
+UNCHOKED, TOLD = plain.state.UNCHOKED, plain.state.TOLD
+
+
+def scenario(
+    *,
+    seeds: int = 1,
+    client: Mapping[str, Any] | None = None,
+    transport: Mapping[str, Any] | None = None,
+    block_size: str = "16 KiB",
+    **values: object,
+) -> Scenario:
+    """Return the 2010 experiment with some of it changed: constants as in the model files, parameters as `values`."""
+    tree = read_toml(files("btflow.models") / "swarms" / "rao2010.toml")
+    tree["swarm"]["block_size"] = block_size
+    tree["classes"]["seed"]["count"] = seeds
+    for peer_class in tree["classes"].values():
+        peer_class["client"] = {"base": peer_class["client"], **(client or {})}
+    tree["transport"] = {"base": tree["transport"], **(transport or {})}
+    return parse(tree).build(values)
+
+
+def program(rules: Mapping[str, Any] | None = None, **values: Any) -> Program:
+    """Return a compiled scenario with some of its rules changed."""
+    made = compile_scenario(scenario(**values))
+    return replace(made, rules=made.rules._replace(**rules or {}))
+
+
+def connected(made: Program, seed: int = 1) -> Any:
+    """Return a swarm in which every peer, seeds apart, is connected to every other since time 0."""
+    s = plain.swarm.build(made, seed, 0)
+    for p in range(made.rules.peers):
+        for q in range(p + 1, made.rules.peers):
+            if not (made.is_seed[p] and made.is_seed[q]):
+                link(s, p, q)
+    return s
+
+
+def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
+    """Connect two peers at `t`, with no message under way."""
+    h, g = plain.peerset.take_slot(s, p), plain.peerset.take_slot(s, q)
+    plain.peerset.set_up(s, h, g, t)
+    plain.peerset.set_up(s, g, h, t)
+    for e, mate in ((h, g), (g, h)):
+        own = s.peer[e // s.rules.slots]
+        s.conn[e].state = plain.state.OPEN
+        s.other[e] = mate // s.rules.slots
+        own.complete += 1
+        own.degree += 1
+        s.pace[e].since = s.pace[e].last = t - s.rules.rate_fudge
+        s.conn[e].dn_since = s.conn[e].dn_last = t - s.rules.rate_fudge
+        plain.choker.enlist(s, e)
+
+
+def end(s: Any, p: int, q: int) -> int:
+    """Return peer p's end of its connection to q."""
+    base = p * s.rules.slots
+    return next(h for h in range(base, base + s.peer[p].top) if s.other[h] == q)
+
+
+def order(s: Any, p: int) -> list[int]:
+    """Return the peers in the order of the choker's list of `p`."""
+    return [int(s.other[plain.choker.listed(s, p, i)]) for i in range(s.peer[p].n_order)]
+
+
+def unchoked(s: Any, p: int) -> set[int]:
+    """Return the peers that `p` has unchoked."""
+    base = p * s.rules.slots
+    return {int(s.other[h]) for h in range(base, base + s.peer[p].top) if s.up[h] & UNCHOKED and s.other[h] >= 0}
+
+
+def give(s: Any, p: int, pieces: Iterable[int], t: float = 0.0) -> None:
+    """Let `p` have pieces that nobody was told of yet."""
+    for piece in pieces:
+        s.blocks[p, piece] = 0
+        s.peer[p].unrequested -= blocks_of(s, piece)
+        plain.bits.drop_piece(s.want[p], piece)
+        plain.picker.complete(s, p, piece, t)
+    if s.n_log[p] == s.rules.pieces:
+        plain.flags.raise_flag(s.mode, p, plain.state.SEEDING)
+
+
+def tell(s: Any, p: int, q: int, count: int | None = None) -> None:
+    """Let `q` know the first `count` pieces that `p` has, or all of them."""
+    h = end(s, p, q)
+    for i in range(int(s.told[h]), int(s.n_log[p]) if count is None else count):
+        s.copies[s.have_log[p, i], q] += 1
+        s.told[h] += 1
+
+
+def blocks_of(s: Any, piece: int) -> int:
+    """Return the number of blocks of a piece."""
+    return int(s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks)
+
+
+def requested(s: Any, p: int, q: int) -> list[int]:
+    """Return the blocks that `p` has outstanding at `q`, in the order they were requested."""
+    h = end(s, p, q)
+    c = s.conn[h]
+    entries = (int(plain.limiter.entry(s, s.mate[h], seq)) for seq in range(c.dn_next, c.dn_tail))
+    return [block for block in entries if block >= 0]
+
+
+def pending(s: Any) -> list[tuple[float, int, int, int]]:
+    """Return the messages under way as (time, kind, receiving end, argument), in the order they take effect."""
+    timers = 2 * s.rules.peers
+    filed = [n for n in range(timers, s.node.size) if s.node[n].bucket != plain.clock.NONE]
+    filed.sort(key=lambda n: (s.node[n].time, s.node[n].seq))
+    n, now = s.clock[0].fifo_first, []
+    while n != plain.clock.NONE:
+        now.append(n)
+        n = s.node[n].next
+    return [
+        (float(s.clock[0].now if n in now else s.node[n].time), int(s.node[n].kind), int(s.node[n].target), int(s.node[n].arg))
+        for n in [*now, *filed]
+    ]

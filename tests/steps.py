@@ -1,0 +1,112 @@
+"""The compiled engine, one event at a time, with what happens to every block written down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from btflow.kernels import engine
+from btflow.kernels.clock import NONE
+from btflow.kernels.limiter import block_number
+from btflow.kernels.state import PIECE, Swarm
+from btflow.program import Program
+from btflow.swarm import build, grow
+
+
+@dataclass
+class Ledger:
+    """Payload of one swarm, block by block [B]."""
+
+    received: int = 0
+    dropped: int = 0
+    """Arrived at a connection that was closed by then."""
+    flying: dict[int, int] = field(default_factory=dict)
+    """Blocks under way, by the node of their event."""
+    duplicate: Counter[int] = field(default_factory=Counter)
+    """Bytes of duplicates, by peer."""
+    kept: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """How often a peer stored a block, by (peer, block)."""
+
+
+def waiting(s: Swarm) -> list[int]:
+    """Nodes of the events at the present, in order."""
+    nodes, n = [], int(s.clock[0].fifo_first)
+    while n != NONE:
+        nodes.append(n)
+        n = int(s.node[n].next)
+    return nodes
+
+
+def following(s: Swarm) -> int:
+    """Node of the next event: the first at the present, else the earliest, by time and order of posting."""
+    if s.clock[0].fifo_first != NONE:
+        return int(s.clock[0].fifo_first)
+    filed = np.flatnonzero(s.node.bucket != NONE)
+    times = s.node.time[filed]
+    first = filed[times == times.min()]
+    return int(first[np.argmin(s.node.seq[first])])
+
+
+def walk(program: Program, seed: int) -> tuple[Swarm, Ledger]:
+    """Run a swarm event by event; return its final state and the ledger of its blocks."""
+    s, ledger = build(program, seed, 0), Ledger()
+    outcome = engine.run(s, 1)
+    while outcome != engine.FINISHED:
+        assert outcome != engine.STUCK
+        if outcome == engine.FULL:
+            s = grow(s)
+        outcome = step(s, ledger)
+    return s, ledger
+
+
+def step(s: Swarm, ledger: Ledger) -> int:
+    """Handle the next event and enter it into the ledger."""
+    peers, room = s.rules.peers, s.requests.shape[1]
+    n = following(s)
+    time = s.clock[0].now if n in waiting(s) else s.node[n].time
+    is_piece = n >= 2 * peers and s.node[n].kind == PIECE
+    h, seq, stale = int(s.node[n].target), int(s.node[n].arg), False
+    if is_piece:
+        stale = s.conn[h].generation != s.node[n].generation
+        block = int(block_number.py_func(int(s.requests[s.mate[h], seq % room])))
+    before: Any = s.peer.copy()
+    events = s.clock[0].events
+    outcome = int(engine.run(s, 1))
+    if s.clock[0].events == events:  # no room for more events, or all is done
+        return outcome
+    assert s.clock[0].now == time
+    sent, got = s.peer.bytes_up - before.bytes_up, s.peer.bytes_down - before.bytes_down
+    duplicates = s.peer.duplicates - before.duplicates
+    if is_piece:
+        size = ledger.flying.pop(n)
+        assert got.sum() == (0 if stale else size)
+        assert sent.sum() == 0
+        ledger.dropped += size if stale else 0
+        if not stale and not duplicates.any():
+            ledger.kept[h // s.rules.slots, block] += 1
+    elif sent.any():
+        assert n < peers
+        assert np.flatnonzero(sent).tolist() == [n]  # the peer whose limiter it is
+        if s.rules.ideal:
+            assert got.sum() == sent.sum()
+        else:
+            assert not got.any()
+            ledger.flying[_new_piece(s, ledger)] = int(sent.sum())
+    else:
+        assert not got.any()
+    ledger.received += int(got.sum())
+    for p in np.flatnonzero(duplicates):
+        assert duplicates[p] == 1
+        ledger.duplicate[int(p)] += int(got[p])
+    return outcome
+
+
+def _new_piece(s: Swarm, ledger: Ledger) -> int:
+    """Node of the block that was just written."""
+    flying = np.flatnonzero((s.node.bucket != NONE) & (s.node.kind == PIECE))
+    new = {int(n) for n in flying if n >= 2 * s.rules.peers} | {n for n in waiting(s) if s.node[n].kind == PIECE}
+    (node,) = new - set(ledger.flying)
+    return node

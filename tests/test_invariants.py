@@ -1,0 +1,181 @@
+"""What must hold of any swarm: bytes are accounted for, caps and bounds are kept, everybody gets everything once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plain
+import pytest
+import states
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from steps import walk
+
+from btflow.analytic import kumar_ross_bound, mundinger_bound
+from btflow.kernels.state import Swarm
+from btflow.program import Program, compile_scenario
+from btflow.scenario import Scenario
+from btflow.simulate import run_swarm, simulate
+
+HEADER, UNIT = 13, 1380
+ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, most: int = 6_000_000, plain_kernels: bool = False) -> Scenario:
+    """Any small swarm; at most about `most` bytes are received in all."""
+    leechers = draw(st.integers(2, 4 if plain_kernels else 25))
+    file_size = draw(st.integers(100_000, max(150_000, min(3_000_000, most // leechers))))
+    values: dict[str, Any] = {}
+    if draw(st.booleans()):
+        values |= {"rtt": f"{draw(st.integers(0, 1000))} ms"}
+    elif draw(st.booleans()):
+        values |= {"leecher_as": draw(st.lists(st.sampled_from(ASES), min_size=1, unique=True)), "seed_as": ["AS1"]}
+    if draw(st.booleans()):
+        values |= {"loss": draw(st.floats(0, 0.1))}
+    return states.scenario(
+        seeds=draw(st.integers(1, 3)),
+        leechers=leechers,
+        file_size=f"{file_size} B",
+        piece_size=f"{draw(st.sampled_from([32, 64, 128, 256, 512]))} KiB",
+        upload_limit=f"{draw(st.floats(5, 200))} kB/s",
+        seed_upload_limit=f"{draw(st.floats(5, 200))} kB/s",
+        tso=draw(st.booleans()),
+        arrival_spread=f"{draw(st.sampled_from([0, 0, 30]))} s",
+        initial_window=draw(st.sampled_from([3, 10])),
+        **values,
+    )
+
+
+def check_completion(program: Program, s: Swarm) -> None:
+    """Every leecher holds every piece, got one after another; the seeds hold all from the start."""
+    pieces, leechers = program.rules.pieces, np.flatnonzero(program.is_seed == 0)
+    assert s.clock[0].unfinished == 0
+    assert (s.n_log == pieces).all()
+    assert (np.sort(s.have_log, axis=1) == np.arange(pieces)).all()
+    assert not s.want.any()
+    assert not s.blocks.any()
+    times = s.have_time[leechers]
+    assert (np.diff(times, axis=1) >= 0).all()
+    assert (times[:, -1] == s.peer.done[leechers]).all()
+    assert (times[:, 0] > s.peer.start[leechers]).all()
+    assert np.isnan(s.have_time[program.is_seed == 1]).all()
+    assert s.clock[0].now == times.max() < program.rules.horizon
+    assert not s.peer.bytes_down[program.is_seed == 1].any()
+
+
+def check_caps(program: Program, s: Swarm) -> None:
+    """Nobody sends more than its cap allows from its start: PIECE messages, but for the unit just written."""
+    messages = s.peer.bytes_up * (1 + HEADER / program.rules.block_size)
+    assert (messages <= program.upload_limit * (s.clock[0].now - s.peer.start) + UNIT + 1e-3).all()
+
+
+def check_bounds(scenario: Scenario, program: Program, s: Swarm) -> None:
+    """Nobody is done before the seeds can have sent each byte once, nor the last before any schedule can be."""
+    size, leechers = scenario.swarm.file_size, program.is_seed == 0
+    seed_rate, rates = float(program.upload_limit[~leechers].sum()), program.upload_limit[leechers]
+    done = s.peer.done[leechers]
+    assert done.min() >= size / seed_rate
+    assert done.max() >= kumar_ross_bound(size, seed_rate, rates)
+    assert done.max() >= forwarding_bound(size, scenario.swarm.piece_size, seed_rate, rates)
+    if scenario.seeds == 1 and seed_rate == rates[0]:
+        # The last block may be short: count the others. A block comes from one peer, which holds it when it starts.
+        blocks = size // program.rules.block_size
+        sent = blocks * program.rules.block_size
+        assert done.max() >= mundinger_bound(sent, seed_rate, len(rates), blocks)
+
+
+def forwarding_bound(size: float, piece: float, seed_rate: float, rates: Any) -> float:
+    """Least time [s] to copy the file if only whole pieces are passed on: a leecher idles until it has got one.
+
+    With k pieces' bytes delivered at most k leechers hold one, so at most k leechers and the seeds upload. The bound of
+    Mundinger et al. for M pieces does not hold here: it lets a peer receive each piece from one other, while the blocks
+    of a piece may come from several.
+    """
+    piece, rate, rest, time = min(piece, size), seed_rate, len(rates) * size, 0.0
+    for own in sorted(rates, reverse=True):
+        time += piece / rate
+        rest -= piece
+        rate += own
+    return time + rest / rate
+
+
+def check(scenario: Scenario, program: Program, s: Swarm) -> None:
+    check_completion(program, s)
+    check_caps(program, s)
+    check_bounds(scenario, program, s)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(scenarios(most=60_000_000), st.integers(0, 2**32))
+def test_random_swarms_end_as_they_must(scenario: Scenario, seed: int) -> None:
+    program = compile_scenario(scenario)
+    s = run_swarm(program, seed, 0)
+    check(scenario, program, s)
+    size, block = scenario.swarm.file_size, program.rules.block_size
+    extra = s.peer.bytes_down[program.is_seed == 0] - size
+    short = block - program.rules.last_block_size
+    missing = s.peer.duplicates[program.is_seed == 0] * block - extra  # of duplicates of the short last block
+    assert (missing >= 0).all()
+    assert (missing == 0).all() if short == 0 else (missing % short == 0).all()
+    assert s.peer.bytes_up.sum() >= s.peer.bytes_down.sum()
+    event("no delay" if program.rules.ideal else f"loss: {program.loss > 0}")
+    event(f"endgame duplicates: {bool(s.peer.duplicates.any())}")
+
+
+@settings(max_examples=14, suppress_health_check=[HealthCheck.too_slow])
+@given(scenarios(most=4_000_000), st.integers(0, 2**32))
+def test_bytes_sent_are_bytes_received(scenario: Scenario, seed: int) -> None:
+    program = compile_scenario(scenario)
+    s, ledger = walk(program, seed)
+    check(scenario, program, s)
+    assert s.peer.bytes_up.sum() == ledger.received + ledger.dropped + sum(ledger.flying.values())
+    assert s.peer.bytes_down.sum() == ledger.received
+    for p in np.flatnonzero(program.is_seed == 0):
+        assert s.peer.bytes_down[p] == scenario.swarm.file_size + ledger.duplicate[int(p)]
+    if not program.rules.ideal:
+        blocks = (program.rules.pieces - 1) * program.rules.blocks + program.rules.last_piece_blocks
+        leechers = np.flatnonzero(program.is_seed == 0)
+        assert set(ledger.kept) == {(int(p), block) for p in leechers for block in range(blocks)}
+        assert set(ledger.kept.values()) == {1}
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@given(scenarios(most=600_000, plain_kernels=True), st.integers(0, 2**32))
+def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario, seed: int) -> None:
+    program = compile_scenario(scenario)
+    asked, served = [], []
+
+    def enter(s: Any, h: int, block: int) -> None:
+        asked.append(plain.bits.has_piece(s.has[s.other[h]], int(block) // s.rules.blocks))
+        requests(s, h, block)
+
+    def finish(s: Any, p: int, t: float, active: int) -> int:
+        h = int(written(s, p, t, active))
+        block = plain.limiter.block_number(plain.limiter.entry(s, h, s.conn[h].up_head))
+        receiver = s.other[h]
+        served.append(plain.bits.has_piece(s.has[p], block // s.rules.blocks) and receiver >= 0)
+        return h
+
+    requests, written = plain.download.enter, plain.limiter.finish
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain.download, "enter", enter)
+        patch.setattr(plain.limiter, "finish", finish)
+        s = plain.simulate.run_swarm(program, seed, 0)
+    check(scenario, program, s)
+    blocks = -(-scenario.swarm.file_size // program.rules.block_size)
+    assert len(asked) >= scenario.leechers * blocks
+    assert len(served) >= scenario.leechers * blocks
+    assert all(asked)
+    assert all(served)
+
+
+def test_a_dataset_says_the_same_as_the_state() -> None:
+    scenario = states.scenario(leechers=8, file_size="700 kB", rtt="80 ms", loss=0.03)
+    result = simulate(scenario, seed=5, replicas=2)
+    s = run_swarm(compile_scenario(scenario), 5, 1)
+    assert (result.bytes_sent[1] == s.peer.bytes_up).all()
+    assert (result.bytes_received[1] == s.peer.bytes_down).all()
+    assert (result.completion_time[1, 1:] == s.peer.done[1:] - s.peer.start[1:]).all()
+    assert (result.upload_utilisation <= 1).all()

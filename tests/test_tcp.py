@@ -1,0 +1,271 @@
+"""TCP below the limiter: rounds counted by hand, the window laws from their RFCs, and throughput against closed forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import plain
+import pytest
+import states
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+RTO_MIN = 0.2
+
+
+def wire(rtt: float = 0.1, loss: float = 0.0, seed: int = 1, **transport: Any) -> tuple[Any, Any]:
+    """Return a swarm of two peers and the transport of what the seed sends."""
+    made = states.program(leechers=1, rtt=f"{rtt * 1000} ms", loss=loss, transport=transport, rules={"ideal": 0})
+    s = states.connected(made, seed)
+    return s, s.wire[states.end(s, 0, 1)]
+
+
+@pytest.fixture
+def losses(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that scripts which of the next segments are lost; the rest get through."""
+
+    def script(fates: Iterable[bool]) -> None:
+        left = iter(fates)
+        monkeypatch.setattr(plain.tcp, "lost", lambda s, w: next(left, False))
+
+    return script
+
+
+# Slow start. One ACK for two segments, each opening the window by one: 3, 5, 8, 12, 18 segments a round. An ACK held
+# back lengthens a round; without that, rounds are round trips.
+
+
+@pytest.mark.parametrize(("initial_window", "rounds"), [(3, 2), (10, 1)])
+def test_the_first_block_takes_the_rounds_of_slow_start(initial_window: int, rounds: int) -> None:
+    s, w = wire(rtt=0.1, initial_window=initial_window, delayed_ack="0 s")
+    arrival, _, stall = plain.tcp.block_arrival(s, w, 0.0, 0.0, 12, False)
+    assert arrival == pytest.approx(rounds * 0.1 + 0.05)  # 3 + 5 + 4 segments, or 10 + 2
+    assert stall == 0.0
+
+
+def test_a_second_block_goes_on_where_the_first_left_slow_start() -> None:
+    s, w = wire(rtt=0.1, delayed_ack="0 s")
+    plain.tcp.block_arrival(s, w, 0.0, 0.0, 12, True)
+    # Written when the first block's last round leaves, with room for 4 of 8: the other 8 leave in the next, of 12.
+    arrival, _, _ = plain.tcp.block_arrival(s, w, 0.2, 0.0, 12, False)
+    assert arrival == pytest.approx(0.3 + 0.05)
+
+
+def test_a_window_that_is_not_filled_does_not_grow() -> None:
+    s, w = wire(rtt=0.1)
+    for k in range(100):
+        plain.tcp.block_arrival(s, w, 3.0 * (k + 1), 0.25, 12, True)  # a unit at a time, each acknowledged before
+    assert w.cwnd == 3
+
+
+# Idle restart (RFC 2861; Linux tcp_cwnd_restart).
+
+
+@pytest.mark.parametrize(
+    ("idle", "window"), [(0.25, 24), (0.31, 12), (0.59, 12), (0.61, 6), (0.95, 3), (100.0, 3)]
+)
+def test_the_window_is_halved_for_every_timeout_of_idleness(idle: float, window: float) -> None:
+    s, w = wire(rtt=0.1)  # RTO 0.3 s
+    w.cwnd, w.ssthresh, w.last_sent = 24, 10.0, 50.0
+    plain.tcp.idle_restart(s, w, 50.0 + idle)
+    assert w.cwnd == window
+    assert w.ssthresh == (10.0 if idle < 0.3 else 18.0)  # at least three quarters of the window
+
+
+def test_idleness_leaves_a_connection_without_loss_in_slow_start() -> None:
+    s, w = wire(rtt=0.1)
+    w.cwnd, w.last_sent = 24, 50.0
+    before = float(w.ssthresh)
+    plain.tcp.idle_restart(s, w, 60.0)
+    assert w.ssthresh == before  # ssthresh becomes max(ssthresh, 3/4 cwnd), and it was unlimited
+
+
+def test_the_window_is_kept_over_idleness_if_the_reset_is_off() -> None:
+    s, w = wire(rtt=0.1, idle_reset=False)
+    w.cwnd, w.last_sent = 24, 50.0
+    plain.tcp.idle_restart(s, w, 60.0)
+    assert w.cwnd == 24
+
+
+# CUBIC (RFC 9438).
+
+
+@given(st.floats(4, 300), st.floats(0.01, 1.0), st.floats(0.0, 20.0))
+def test_the_cubic_window(w_max: float, rtt: float, since: float) -> None:
+    s, w = wire(rtt=round(rtt, 3))
+    w.w_max, w.epoch = w_max, 7.0
+    c, beta, alpha = 0.4, 0.7, 0.529  # alpha = 3 (1 - beta) / (1 + beta)
+    k = (w_max * (1 - beta) / c) ** (1 / 3)
+    cubic = c * (since + w.rtt - k) ** 3 + w_max
+    friendly = beta * w_max + alpha * since / w.rtt
+    assert plain.tcp.cubic_window(s, w, 7.0 + since) == pytest.approx(max(cubic, friendly), rel=2e-3)
+
+
+def test_one_round_grows_the_window_by_half_at_most() -> None:
+    s, w = wire(rtt=0.1)
+    w.cwnd, w.ssthresh, w.w_max, w.epoch = 10.0, 5.0, 20.0, 0.0
+    plain.tcp.grow(s, w, 100.0)
+    assert w.cwnd == 15.0
+    plain.tcp.grow(s, w, 0.0)  # the law is below the window: it stays
+    assert w.cwnd == 15.0
+
+
+@pytest.mark.parametrize(("timeout", "window"), [(False, 70), (True, 1)])
+def test_a_loss_leaves_beta_of_the_window_or_one_segment(timeout: bool, window: int) -> None:
+    s, w = wire()
+    w.cwnd, w.w_max = 100.0, 50.0
+    plain.tcp.reduce(s, w, 10.0, timeout)
+    assert (w.cwnd, w.ssthresh, w.w_max) == (window, 70.0, 100.0)
+
+
+def test_a_second_loss_at_a_smaller_window_gives_way_to_newcomers() -> None:
+    s, w = wire()
+    w.cwnd, w.w_max = 100.0, 120.0
+    plain.tcp.reduce(s, w, 10.0, False)
+    assert w.w_max == 85.0  # cwnd (1 + beta) / 2
+
+
+# Losses.
+
+
+@pytest.mark.parametrize(
+    ("fates", "wait"),
+    [
+        ([False], 0.3),  # the RTO: 0.1 + 0.2
+        ([True, False], 0.3 + 0.6),
+        ([True, True, False], 0.3 + 0.6 + 1.2),
+        ([True] * 10, 0.3 * sum(2**k for k in range(9)) + 2 * 120.0),  # 0.3 to 76.8 s, then the most
+    ],
+)
+def test_timeouts_double_up_to_the_longest(losses: Any, fates: list[bool], wait: float) -> None:
+    s, w = wire(rtt=0.1)
+    losses(fates)
+    assert plain.tcp.repaired(s, w, 50.3) - 50.0 == pytest.approx(wait)
+
+
+def test_a_lost_control_message_arrives_an_rto_later(losses: Any) -> None:
+    s, w = wire(rtt=0.1, loss=0.01)
+    losses([True, False])
+    assert plain.tcp.control_arrival(s, w, 50.0) == pytest.approx(50.0 + 0.3 + 0.05)
+
+
+def test_messages_arrive_in_order(losses: Any) -> None:
+    s, w = wire(rtt=0.1, loss=0.01, nagle=False)
+    losses([True, False])
+    assert plain.tcp.control_arrival(s, w, 50.0) == plain.tcp.control_arrival(s, w, 50.01) == pytest.approx(50.35)
+
+
+@pytest.mark.parametrize(("fates", "delay"), [([True, False], 3), ([False, True, False], 3), ([True, True], 9)])
+def test_lost_syns_wait_three_seconds_and_double(losses: Any, fates: list[bool], delay: float) -> None:
+    s, w = wire(rtt=0.1, loss=0.01)
+    losses(fates)
+    assert plain.tcp.handshake_delay(s, w) == delay
+
+
+def test_a_loss_with_little_in_flight_waits_for_the_timer(losses: Any) -> None:
+    s, w = wire(rtt=0.1, loss=0.01)
+    losses([*[False] * 11, True])  # the last of the block, nothing behind it
+    arrival, _, stall = plain.tcp.block_arrival(s, w, 50.0, 0.25, 12, False)
+    assert arrival == pytest.approx(50.0 + 0.3 + 0.05)
+    assert stall == pytest.approx(0.3)
+
+
+def test_three_segments_behind_a_lost_one_repair_it_in_a_round_trip(losses: Any) -> None:
+    s, w = wire(rtt=0.4, loss=0.01, nagle=False)
+    w.cwnd, w.last_sent = 20.0, 49.8
+    losses([*[False] * 5, True])
+    arrival, _, stall = plain.tcp.block_arrival(s, w, 50.0, 0.01, 12, False)
+    sent = 50.0 - 6 * 0.01
+    assert stall == pytest.approx(3 * 0.01 + 0.4)  # the third duplicate ACK, and the segment again
+    assert arrival == pytest.approx(sent + 3 * 0.01 + 0.4 + 0.2)
+    assert w.cwnd == 14.0
+
+
+# Nagle (Minshall): a small segment waits while an earlier small one is unacknowledged.
+
+
+def test_small_messages_leave_one_per_round_trip() -> None:
+    s, w = wire(rtt=0.1)
+    departures = [plain.tcp.nagle_departure(s, w, t) for t in (5.0, 5.02, 5.07, 5.15, 5.31)]
+    # The first leaves; the next two leave together with its ACK at 5.1, acknowledged at 5.2; so the fourth waits
+    # until then and is acknowledged at 5.3; the fifth finds nothing in flight.
+    assert departures == pytest.approx([5.0, 5.1, 5.1, 5.2, 5.31])
+
+
+def test_without_nagle_small_messages_leave_at_once() -> None:
+    s, w = wire(rtt=0.1, nagle=False)
+    assert [plain.tcp.nagle_departure(s, w, t) for t in (5.0, 5.02)] == [5.0, 5.02]
+
+
+# Below the window TCP adds latency only.
+
+
+@settings(max_examples=60)
+@given(st.floats(0.0, 1.0), st.floats(1.0, 4.0), st.lists(st.floats(0.0, 30.0), min_size=1, max_size=8))
+def test_a_capped_block_arrives_half_a_round_trip_after_its_end(rtt: float, ratio: float, pauses: list[float]) -> None:
+    s, w = wire(rtt=round(rtt, 3))
+    gap, end = ratio * w.rtt + 0.001, 0.0
+    for pause in pauses:
+        end += pause + 12 * gap
+        arrival, free, stall = plain.tcp.block_arrival(s, w, end, gap, 12, pause < 15.0)
+        assert arrival == pytest.approx(end + w.rtt / 2)
+        assert (free, stall) == (end, 0.0)
+
+
+@settings(max_examples=60)
+@given(st.floats(0.05, 1.0), st.floats(0.4, 1.0), st.booleans(), st.lists(st.floats(0.0, 30.0), min_size=1, max_size=8))
+def test_nagle_costs_a_round_trip_at_most(rtt: float, ratio: float, nagle: bool, pauses: list[float]) -> None:
+    s, w = wire(rtt=round(rtt, 3), nagle=nagle)
+    gap, end = ratio * w.rtt, 0.0  # up to two and a half segments in flight: less than the window of 3
+    for pause in pauses:
+        end += pause + 12 * gap
+        arrival, free, _ = plain.tcp.block_arrival(s, w, end, gap, 12, pause < 15.0)
+        assert free == end
+        latest = end + w.rtt / 2 + (w.rtt if nagle else 0.0)
+        assert end + w.rtt / 2 - 1e-9 <= arrival <= latest + 1e-9
+
+
+# Saturated connections.
+
+
+def pftk(p: float, rtt: float, t0: float, b: int = 2) -> float:
+    """Send rate of Reno with timeouts [segments/s] (Padhye et al. 2000, full model, no receiver limit)."""
+    offset = (2 + b) / (3 * b)
+    w = offset + math.sqrt(8 * (1 - p) / (3 * b * p) + offset**2)
+    three = (1 - p) ** 3
+    q = 1.0
+    if w > 3:
+        q = min(1.0, (1 - three) * (1 + three * (1 - (1 - p) ** (w - 3))) / (1 - (1 - p) ** w))
+    g = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
+    return ((1 - p) / p + w + q / (1 - p)) / (rtt * (b * w / 2 + 1) + q * g * t0 / (1 - p))
+
+
+def cubic_response(p: float, rtt: float) -> float:
+    """Rate of CUBIC without timeouts [segments/s] (RFC 9438, section 5), Reno's where that is higher."""
+    return max(1.054 * (rtt / p) ** 0.75, 1.2 / math.sqrt(p)) / rtt
+
+
+@pytest.mark.parametrize(
+    ("p", "rtt"), [(0.003, 0.1), (0.01, 0.02), (0.01, 0.1), (0.01, 0.4), (0.02, 0.1), (0.05, 0.1), (0.05, 0.4)]
+)
+def test_a_saturated_connection_is_as_fast_as_its_window_law_allows(p: float, rtt: float) -> None:
+    s, w = wire(rtt=rtt, loss=p)
+    t, blocks = 0.0, int(12 / p) + 1500  # some 170 losses and more
+    for _ in range(blocks):
+        last, free, _ = plain.tcp.block_arrival(s, w, t, 1e-7, 12, True)
+        t = max(t + 12e-7, free)
+    rate = 12 * blocks / last
+    ceiling = max(pftk(p, rtt, rtt + RTO_MIN), cubic_response(p, rtt))
+    assert rate < 1.15 * ceiling
+    assert rate > 0.9 * pftk(p, rtt, rtt + RTO_MIN)
+
+
+def test_throughput_without_loss_has_no_ceiling_but_the_buffer() -> None:
+    s, w = wire(rtt=0.1)
+    t = 0.0
+    for _ in range(300):
+        last, free, _ = plain.tcp.block_arrival(s, w, t, 1e-7, 12, True)
+        t = max(t + 12e-7, free)
+    assert 300 * 12 / last > 2 * 12 / 0.1  # more than two blocks a round trip on average, slow start included

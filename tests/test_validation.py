@@ -1,0 +1,340 @@
+"""Claims are judged both ways: the paper's own figures pass, and figures that break a claim are called so."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import made
+import numpy as np
+import pytest
+
+from btflow import load
+from btflow.network import PathMatrix
+from validation import __main__ as command
+from validation import assumptions, claims, demo, figures, mechanism_figures, page, pipeline, reference, report
+from validation.cases import Case, Setting
+from validation.command import run_app
+from validation.experiments import IDLE_RTTS, LIMITS, Plan, fast_seed, placements, spreads, sweep
+from validation.measured import Measured
+from validation.runs import Task, run_all
+from validation.statistics import change, p_greater, quantile, share_above, spread
+from validation.store import Store
+from validation.verdict import Results
+
+TABLE_IV = """
+10 0 7314.7 7268.4 7359.1
+10 400 8006.0 7823.4 8183.6
+10 1000 8274.19 8060.6 8827.6
+20 0 3634.9 3728.3 3711.2
+20 400 4023.9 3985.3 4034.3
+20 1000 3768.3 3796.6 4102.7
+50 0 1437.96 1433.7 1432.7
+50 400 1457.2 1463.9 1476.9
+50 1000 1466.9 1470.5 1638.2
+100 0 838.9 828.9 832.7
+100 400 863.4 860.4 940.20
+100 1000 844.5 865.4 1619.87
+"""
+TINY: dict[str, Setting] = {"leechers": 12, "file_size": "1 MB"}
+Swarms = dict[Case, Measured]
+
+
+def measured(time: float, idle: int = 0, **changes: object) -> Measured:
+    """Return three replicas around a completion time [s]."""
+    fields: dict[str, object] = {
+        "means": [0.997 * time, time, 1.003 * time],
+        "seed_idle": [idle, idle, idle + (idle > 0)],
+        "seed_unchokes": [280] * 3,
+        "leecher_idle": [0] * 3,
+        "seed_copies": [1.4] * 3,
+        "time": [0.0, time],
+        "held": [[0.0, 200.0]] * 3,
+        "pieces": 200,
+        "gaps": [(0.1, 5), (0.3, 95)],
+        "payloads": [(1380, 50.0), (1448, 50.0)],
+        "cpu": 0.1,
+    }
+    return Measured(**fields | changes)  # type: ignore[arg-type]
+
+
+def as_published() -> Swarms:
+    """Return figures that agree with the paper in every respect the claims are about."""
+    table = reference.table4()
+    swarms: Swarms = {}
+    gaps = {10: (0.2, 0.4), 20: (0.135, 0.2), 50: (0.027, 0.1), 100: (0.014, 0.05)}
+    for limit in LIMITS:
+        row = {rtt: table[Case(limit, rtt)] for rtt in (0, 400, 1000)}
+        for case in sweep([limit], sorted({*IDLE_RTTS, 300})):
+            idle = 60 if limit == 20 and 120 < case.rtt < 800 else 0
+            time = float(np.interp(case.rtt, list(row), list(row.values())))
+            swarms[case] = measured(time, idle, gaps=[(t, 50) for t in gaps[limit]])
+    for case, time in table.items():
+        large = 1.0 + case.rtt
+        swarms.setdefault(case, measured(time, payloads=[(1380, 1000.0), (2760, large)] if case.tso else [(1448, 1.0)]))
+    swarms |= {case: measured(3400.0) for case in fast_seed(IDLE_RTTS)}
+    for limit, time in ((20, 3800.0), (50, 1450.0)):
+        for case in placements(limit):
+            swarms[case] = measured(time, by_place={name: [time] * 3 for name in case.leechers_in})
+    return swarms | {case: measured(table[Case(case.limit)]) for case in spreads()}
+
+
+def slower(case: Case, factor: float) -> Callable[[Swarms], None]:
+    """Return a change that scales the completion time of a case."""
+
+    def apply(swarms: Swarms) -> None:
+        swarms[case] = replace(swarms[case], means=[factor * time for time in swarms[case].means])
+
+    return apply
+
+
+def but(case: Case, **changes: object) -> Callable[[Swarms], None]:
+    """Return a change of some figures of a case."""
+
+    def apply(swarms: Swarms) -> None:
+        swarms[case] = replace(swarms[case], **changes)  # type: ignore[arg-type]
+
+    return apply
+
+
+def whole_column(swarms: Swarms) -> None:
+    for limit in LIMITS:
+        slower(Case(limit), 0.94)(swarms)
+
+
+def whole_table(swarms: Swarms) -> None:
+    for case in reference.table4():
+        slower(case, 1.06)(swarms)
+
+
+AS5 = Case(20, leechers_in=("AS1", "AS3", "AS5"), seed_in="AS5")
+BREAKS: list[tuple[str, Callable[[Swarms], None]]] = [
+    ("R01", slower(Case(10), 1.11)),
+    ("R01", whole_column),
+    ("R02", slower(Case(100, 1000, 5), 0.87)),
+    ("R02", whole_table),
+    ("R03", slower(Case(50, 600), 1.2)),
+    ("R04", slower(Case(10, 100), 1.1)),
+    ("R04", slower(Case(10, 1000), 0.9)),
+    ("R05", slower(Case(20, 400), 0.93)),
+    ("R05", but(Case(20, 400), means=[3700.0, 4000.0, 3900.0])),
+    ("R05", but(Case(20, 400), seed_idle=[0, 0, 0])),
+    ("R05", but(Case(20, 1000), seed_idle=[250, 260, 270])),
+    ("R06", but(Case(20, 250, seed_limit=50), seed_idle=[6, 6, 6])),
+    ("R06", but(Case(50, 400), seed_idle=[20, 20, 20])),
+    ("R06", but(Case(20, 400), seed_idle=[0, 0, 0])),
+    ("R06", but(Case(20, 1000, seed_limit=50), time=[0.0, 4000.0])),
+    ("R07", but(Case(10, 400), gaps=[(0.19, 80), (0.4, 20)])),
+    ("R07", but(Case(50), gaps=[(0.1, 100)])),
+    ("R08", slower(Case(20, leechers_in=("AS1", "AS2", "AS3"), seed_in="AS3"), 1.16)),
+    ("R09", slower(Case(50, leechers_in=("AS1", "AS3", "AS4"), seed_in="AS4"), 1.16)),
+    ("R10", slower(AS5, 1.06)),
+    ("R10", slower(Case(50, leechers_in=("AS1", "AS3", "AS4"), seed_in="AS4"), 1.05)),
+    ("R11", slower(Case(100, 400, 5), 1.05)),
+    ("R12", slower(Case(20, 1000, 5), 1.05)),
+    ("R12", slower(Case(10, 1000, 5), 0.9)),
+    ("R13", slower(Case(50, 400, tso=True), 1.05)),
+    ("R15", but(Case(20, 400, tso=True), payloads=[(1380, 1.0)])),
+    ("R15", but(Case(100, 1000), payloads=[(1449, 1.0)])),
+]
+
+
+@pytest.fixture
+def swarms() -> Swarms:
+    return as_published()
+
+
+def judge(swarms: Swarms, name: str) -> str:
+    (verdict,) = claims.judged(Results(swarms), [name])
+    return verdict.text
+
+
+def test_table_iv_is_the_papers() -> None:
+    published: dict[Case, float] = {}
+    for line in TABLE_IV.split("\n")[1:-1]:
+        limit, rtt, off, on, loss = line.split()
+        for case, value in (((0, False), off), ((0, True), on), ((5, False), loss)):
+            published[Case(int(limit), int(rtt), *case)] = float(value)
+    assert reference.table4() == published
+    assert len(published) == 36
+
+
+def test_rtts_are_those_of_the_model_and_of_the_devices() -> None:
+    matrix = load("rao2010").set(leecher_as="AS1", seed_as="AS1").paths.matrix
+    assert isinstance(matrix, PathMatrix)
+    table = reference.as_rtt()
+    for (kind, row, name), value in table.items():
+        if kind in ("leecher", "seed"):
+            here = row if kind == "leecher" else f"seed-{row}"
+            assert matrix.between(here, name) == pytest.approx(value / 1000)
+            same = kind == "leecher" and row == name
+            device = "device_loopback_latency" if same else "device_ethernet_latency"
+            assert value == 2 * (table[device, "each", row] + table[device, "each", name])
+    assert len(table) == 60
+
+
+def test_every_published_claim_is_checked() -> None:
+    assert list(reference.claims()) == list(claims.CHECKS)
+    assert {claim.kind for claim in reference.claims().values()} <= {"number", "bound", "order", "shape"}
+    assert {name for name, _ in BREAKS} == set(claims.CHECKS)
+
+
+@pytest.mark.parametrize("name", claims.CHECKS)
+def test_the_papers_own_figures_pass(swarms: Swarms, name: str) -> None:
+    bound = reference.claims()[name].kind == "bound"
+    assert judge(swarms, name) == ("bound held" if bound else "reproduced")
+
+
+@pytest.mark.parametrize(("name", "change"), BREAKS)
+def test_figures_that_break_a_claim_are_not_called_reproduced(
+    swarms: Swarms, name: str, change: Callable[[Swarms], None]
+) -> None:
+    change(swarms)
+    assert judge(swarms, name) == "not reproduced"
+
+
+@pytest.mark.parametrize("name", claims.CHECKS)
+def test_a_claim_asks_for_the_cases_it_is_judged_by(swarms: Swarms, name: str) -> None:
+    needed = claims.needed(Plan(8), [name])
+    assert set(needed.values()) <= {2, 4, 8}
+    assert judge({case: swarms[case] for case in needed}, name) != "not reproduced"
+
+
+def test_each_case_has_a_seed_and_a_label_of_its_own() -> None:
+    cases = list(claims.needed(Plan(), claims.CHECKS))
+    assert len({case.seed for case in cases}) == len({case.label for case in cases}) == len(cases) > 100
+    assert Case(20, 400).seed == Case(20, 400).seed == 103249102484960
+
+
+def test_cases_set_what_they_say() -> None:
+    scenario = Task(Case(20, 400, 5, True, 50, spread=10), 1, {"leechers": 7}).scenario()
+    limits = {c.role: c.upload_limit for c in scenario.classes}
+    assert limits == {"seed": 51200.0, "leecher": 20480.0}
+    assert (scenario.paths.rtt, scenario.paths.loss, scenario.transport.tso) == (0.4, 0.05, True)
+    assert (scenario.arrivals.spread, scenario.leechers) == (10.0, 7)
+    assert Task(AS5, 1, {}).scenario().classes[0].location == ("seed-AS5",)
+
+
+def test_statistics_by_hand() -> None:
+    found = spread([1.0, 2.0, 3.0])
+    assert (found.mean, found.min, found.max, found.replicas) == (2.0, 1.0, 3.0, 3)
+    assert found.se == pytest.approx(1 / 3**0.5)
+    assert spread([5.0]).se == 0.0
+    assert change([2.0, 2.0], [1.0, 1.0]).value == 1.0
+    assert p_greater([2.0, 2.1, 2.2], [1.0, 1.1, 1.2]) < 0.001 < 0.999 < p_greater([1.0, 1.1, 1.2], [2.0, 2.1, 2.2])
+    assert (p_greater([2.0, 2.0], [1.0, 1.0]), p_greater([1.0, 1.0], [1.0, 1.0])) == (0.0, 1.0)
+    assert p_greater([2.0], [1.0]) == 1.0
+    pairs = [(3.0, 1.0), (1.0, 8.0), (2.0, 1.0)]
+    assert [quantile(pairs, share) for share in (0.1, 0.8, 0.81, 1.0)] == [1.0, 1.0, 2.0, 3.0]
+    assert share_above(pairs, 1.0) == pytest.approx(0.2)
+
+
+def test_constants_without_a_source_are_listed() -> None:
+    listed = {entry.name.split()[0]: entry.value for entry in assumptions.assumptions()}
+    assert {"arrivals.spread", "SKB_TRUESIZE", "PENDING_SLOTS"} <= set(listed)
+    assert listed["arrivals.spread"] == f"{load('rao2010').arrivals.spread:g} s"
+
+
+def test_figures_show_all_points(swarms: Swarms) -> None:
+    results = Results(swarms)
+    drawn = figures.completion_figures(results) | mechanism_figures.mechanism_figures(results)
+    assert set(drawn) == set(page.CAPTIONS)
+    paper = drawn["rtt_sweep"].data[-1]
+    loss_free = {case: time for case, time in reference.table4().items() if not case.tso and not case.loss}
+    assert sorted(zip(paper.x, paper.y, strict=True)) == sorted((c.rtt, time) for c, time in loss_free.items())
+    assert sum(len(trace.y) for trace in drawn["table_errors"].data) == 36
+    assert figures.completion_figures(Results({})) == mechanism_figures.mechanism_figures(Results({})) == {}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[report.Report, Path]:
+    """Return the whole report of a swarm too small to mean anything, and its folder."""
+    out = tmp_path_factory.mktemp("report")
+    return pipeline.make(Plan(1, TINY), list(claims.CHECKS), out), out
+
+
+def test_a_report_end_to_end(tiny: tuple[report.Report, Path]) -> None:
+    found, out = tiny
+    content = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert [claim["id"] for claim in content["claims"]] == list(claims.CHECKS)
+    assert len(content["table4"]) == 36
+    assert content["provenance"]["parameters_changed_from_the_paper"] == TINY
+    assert content["provenance"]["swarms"] == len(content["cases"]) == found.swarms
+    assert not found.reproduced  # 12 leechers and 1 MB are not the paper's swarm
+    text = (out / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"<(script|link|img)[^>]*\b(src|href)=.http", text)
+    assert "Not the paper's swarm" in text
+    for name in [*claims.CHECKS, *page.CAPTIONS]:
+        assert f'id="{name}"' in text
+
+
+def test_what_was_run_is_not_run_again(
+    tiny: tuple[report.Report, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found, out = tiny
+    monkeypatch.setattr(pipeline, "run_all", lambda tasks, _: iter([pytest.fail("run again")] if tasks else []))
+    again = pipeline.make(Plan(1, TINY), ["R07"], out)
+    assert again.results.measured.items() <= found.results.measured.items()
+    task = Task(Case(20), 1, TINY)
+    store = Store(out / pipeline.STORED)
+    assert store.find(task) == found.results[Case(20)]
+    assert store.find(replace(task, replicas=2)) is store.find(replace(task, swarm={})) is None
+    assert Store(out / pipeline.STORED, fresh=True).find(task) is None
+    (tmp_path / "bad.json").write_text("{")
+    assert Store(tmp_path / "bad.json").find(task) is None
+
+
+def test_results_do_not_depend_on_the_number_of_processes() -> None:
+    tasks = [Task(Case(limit, 400), 2, TINY) for limit in (50, 100)]
+    one, two = ({t.case: replace(m, cpu=0.0) for t, m in run_all(tasks, processes)} for processes in (1, 2))
+    assert one == two
+
+
+@pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (1.2, 1)])
+def test_exit_code_and_summary(
+    swarms: Swarms, factor: float, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    slower(Case(50, 600), factor)(swarms)
+    results = Results(swarms)
+    found = report.Report(claims.judged(results, claims.CHECKS), results, Plan(), "2030-01-02")
+    monkeypatch.setattr(pipeline, "make", lambda *_: found)
+    monkeypatch.setattr(report, "SUMMARY", tmp_path / "summary.md")
+    monkeypatch.setattr("sys.argv", ["validation", "--out", str(tmp_path)])
+    assert run_app(command.app, "validation") == code
+    text = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert text.count("not reproduced") == code
+    assert text.count("\n| R") == len(claims.CHECKS)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [(["--only", "R99"], "R99"), (["--replicas", "0"], "replicas")])
+def test_wrong_options(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["validation", *arguments])
+    assert run_app(command.app, "validation") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_interrupting_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object) -> report.Report:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "make", interrupted)
+    monkeypatch.setattr("sys.argv", ["validation"])
+    assert run_app(command.app, "validation", "stopped") == 130
+    assert capsys.readouterr().err == "validation: stopped\n"
+
+
+def test_the_demo_prints_and_draws(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(demo, "simulated", lambda _: made.dataset())
+    monkeypatch.setattr("sys.argv", ["demo", "--out", str(tmp_path / "demo.html")])
+    assert run_app(demo.app, "demo") == 0
+    printed = capsys.readouterr().out
+    assert all(f"{limit} kB/s" in printed for limit in LIMITS)
+    assert "7315" in printed
+    assert "Plotly.newPlot" in (tmp_path / "demo.html").read_text(encoding="utf-8")

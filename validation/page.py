@@ -1,0 +1,101 @@
+"""The report as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from pathlib import Path
+
+import plotly.graph_objects as go
+
+from btflow.output import replacing
+from validation import tables
+from validation.markup import page, table
+from validation.report import Report, provenance
+from validation.verdict import Verdict
+
+CAPTIONS = {
+    "rtt_sweep": "In the form of Fig. 5.",
+    "table_errors": "Table IV, each cell against the paper's.",
+    "loss_increase": "Table IV with loss, section V.",
+    "idle_terminations": "The mechanism of section III-B: the seed passes over a connection that waits for requests.",
+    "pieces_seed_20": "In the form of Fig. 7a.",
+    "pieces_seed_50": "In the form of Fig. 7b.",
+    "send_gaps_0": "In the form of Fig. 6a.",
+    "send_gaps_400": "In the form of Fig. 6b.",
+    "as_placements_20": "In the form of Fig. 8.",
+    "as_placements_50": "In the form of Fig. 9.",
+    "segment_payloads_tso_on": "In the form of Fig. 4a.",
+    "segment_payloads_tso_off": "In the form of Fig. 4c.",
+}
+"""What each figure is, in the order of the page."""
+
+
+def write_page(report: Report, figures: Mapping[str, go.Figure], path: Path) -> None:
+    """Write report.html."""
+    body = [
+        "<h1>btflow: published claims, checked</h1>",
+        _opening(report),
+        "<h2>Claims</h2>",
+        _claims(report.verdicts),
+        *([f"<h2>Table IV</h2>{tables.table4(report.table())}"] if report.table() else []),
+        "<h2>Figures</h2>",
+        *_figures(figures),
+        "<h2>Claims in detail</h2>",
+        *(_claim(verdict) for verdict in report.verdicts),
+        "<h2>Constants without a source for this experiment</h2>",
+        tables.constants(report),
+        "<h2>Cases</h2>",
+        tables.cases(report),
+    ]
+    with replacing(path) as partial:
+        partial.write_text(page("btflow: published claims, checked", body), encoding="utf-8")
+
+
+def _opening(report: Report) -> str:
+    run = provenance(report)
+    held = sum(verdict.holds for verdict in report.verdicts)
+    changed = run["parameters_changed_from_the_paper"]
+    warning = f"<p><b>Not the paper's swarm: {escape(str(changed))}</b></p>" if changed else ""
+    return (
+        f"<p><b>{held} of {len(report.verdicts)} claims reproduced.</b> btflow {run['version']}, {run['date']}, Python "
+        f"{run['python']}, {run['machine']}. {run['swarms']} swarms, {run['replicas_of_a_table_iv_cell']} replicas of "
+        f"each cell of Table IV, {run['cpu_s']:.0f} s of CPU time. Each case has a seed of its own, listed below; "
+        "± is the standard error over replicas, in brackets the least and the greatest replica. No constant is fitted "
+        f"to these figures.</p>{warning}"
+    )
+
+
+def _claims(verdicts: Iterable[Verdict]) -> str:
+    rows = (
+        (
+            f'<a href="#{v.claim.id}">{v.claim.id}</a>',
+            f'<td class="{"yes" if v.holds else "no"}">{"✓" if v.holds else "✗"} {v.text}</td>',
+            escape(v.claim.text),
+            escape(v.finding.paper),
+            escape(v.finding.ours),
+        )
+        for v in verdicts
+    )
+    return table(("claim", "verdict", "what is claimed", "paper", "btflow"), rows)
+
+
+def _claim(verdict: Verdict) -> str:
+    claim, finding = verdict.claim, verdict.finding
+    conditions = "".join(f"<li>{'✓' if c.held else '✗'} {escape(c.text)}</li>" for c in finding.conditions)
+    details = "".join(f"<li>{escape(line)}</li>" for line in finding.details)
+    counts = f'<p class="quiet">What counts as reproduced: {escape(claim.tolerance)}.</p>' if claim.tolerance else ""
+    return (
+        f'<h3 id="{claim.id}">{claim.id}: {verdict.text}</h3><p>{escape(claim.text)} '
+        f'<span class="quiet">{escape(claim.paper)}, {escape(claim.where)}; {claim.kind}</span></p>{counts}'
+        f"<ul>{conditions}</ul><details><summary>figures</summary><ul>{details}</ul></details>"
+    )
+
+
+def _figures(figures: Mapping[str, go.Figure]) -> Iterable[str]:
+    library: bool = True  # the first figure brings plotly.js
+    for name in CAPTIONS:
+        if name in figures:
+            drawn = figures[name].to_html(full_html=False, include_plotlyjs=library, div_id=name)
+            yield f"<figure>{drawn}<figcaption>{escape(CAPTIONS[name])}</figcaption></figure>"
+            library = False

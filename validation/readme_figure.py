@@ -1,0 +1,43 @@
+"""``python -m validation.readme_figure``: renders the README's figure; needs `pip install '.[image]'` and Chromium."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from btflow.errors import InputError
+
+FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "rao2010-rtt.png"
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def render(
+    replicas: Annotated[int, typer.Option(min=1, max=1000, help="Replicas of a cell of Table IV.")] = 8,
+    out: Annotated[Path, typer.Option(metavar="FILE.png", help="The image.")] = FIGURE,
+    folder: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="Report with what was run.")] = None,
+) -> None:
+    """Draw completion against RTT with the paper's points, from what `python -m validation` has run or runs now."""
+    from btflow.output import replacing
+    from validation import claims, figures, pipeline
+    from validation.__main__ import OUT
+    from validation.experiments import Plan
+    from validation.store import Store
+    from validation.verdict import Results
+
+    if out.suffix != ".png":
+        raise InputError("--out", str(out), "has the wrong ending", "a file ending in .png")
+    tasks = pipeline.tasks(claims.needed(Plan(replicas), ["R03"]), Plan(replicas))
+    results = Results(pipeline.simulated(tasks, Store((folder or OUT) / pipeline.STORED), processes=1))
+    with replacing(out) as partial:
+        figures.rtt_sweep(results).write_image(partial, format="png", scale=1.5)
+    typer.echo(f"figure: {out}")
+
+
+if __name__ == "__main__":
+    from validation.command import run_app
+
+    sys.exit(run_app(app, "readme_figure"))

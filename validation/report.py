@@ -1,0 +1,162 @@
+"""The report's numbers (report.json) and its frozen summary (summary.md)."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import btflow
+from btflow.output import replacing
+from validation import assumptions
+from validation.cases import MODEL, Case
+from validation.experiments import Plan
+from validation.experiments import table4 as table4_cases
+from validation.figures import complete
+from validation.table4 import Cell, cells
+from validation.verdict import Results, Verdict
+
+SUMMARY = Path(__file__).parent / "summary.md"
+"""The only part of the report that is kept in the repository."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is reported."""
+
+    verdicts: Sequence[Verdict]
+    """One per claim."""
+    results: Results
+    """What they are based on."""
+    plan: Plan
+    """How much was simulated."""
+    date: str
+    """Day of the report, ISO 8601."""
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether every claim was."""
+        return all(verdict.holds for verdict in self.verdicts)
+
+    @property
+    def swarms(self) -> int:
+        """Number of swarms simulated."""
+        return sum(len(found.means) for found in self.results.measured.values())
+
+    @property
+    def cpu(self) -> float:
+        """CPU time of all swarms [s]."""
+        return sum(found.cpu * len(found.means) for found in self.results.measured.values())
+
+    def table(self) -> list[Cell]:
+        """Return Table IV cell by cell; empty if it was not simulated."""
+        cases = table4_cases()
+        return cells(self.results, cases) if complete(self.results, cases) else []
+
+
+def today() -> str:
+    """Return the day in UTC, ISO 8601."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+def provenance(report: Report) -> dict[str, Any]:
+    """Return what was run, by what, and when."""
+    return {
+        "model": MODEL,
+        "version": btflow.__version__,
+        "date": report.date,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "replicas_of_a_table_iv_cell": report.plan.replicas,
+        "parameters_changed_from_the_paper": dict(report.plan.swarm),
+        "swarms": report.swarms,
+        "cpu_s": round(report.cpu, 1),
+    }
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Return the whole report as JSON content, times in seconds."""
+    return {
+        "provenance": provenance(report),
+        "claims": [_claim(verdict) for verdict in report.verdicts],
+        "table4": [cell.numbers() for cell in report.table()],
+        "assumptions": assumptions.as_json(report.results),
+        "cases": [_case(case, report.results) for case in sorted(report.results.measured)],
+    }
+
+
+def _claim(verdict: Verdict) -> dict[str, Any]:
+    claim, finding = verdict.claim, verdict.finding
+    return {
+        **vars(claim),
+        "verdict": verdict.text,
+        "published": finding.paper,
+        "ours": finding.ours,
+        "conditions": [vars(condition) for condition in finding.conditions],
+        "details": list(finding.details),
+        "numbers": finding.numbers,
+    }
+
+
+def _case(case: Case, results: Results) -> dict[str, Any]:
+    found = results[case]
+    return {
+        "case": case.label,
+        "parameters": dict(case.settings()),
+        "seed": case.seed,
+        "replicas": len(found.means),
+        "completion_s": vars(results.spread(case)),
+        "replica_means_s": found.means,
+        "seed_copies": found.seed_copies,
+        "seed_unchokes": found.seed_unchokes,
+        "seed_unchokes_ended_idle": found.seed_idle,
+        "leecher_unchokes_ended_idle": found.leecher_idle,
+        "cpu_s_per_swarm": found.cpu,
+    }
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Write report.json."""
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(as_json(report), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_summary(report: Report, path: Path) -> None:
+    """Write summary.md: claim, verdict, the paper's figure, ours."""
+    run = provenance(report)
+    lines = [
+        "# Claims checked by `make validate`",
+        "",
+        f"btflow {run['version']}, {run['date']}, {run['replicas_of_a_table_iv_cell']} replicas of a cell of Table IV, "
+        f"{run['swarms']} swarms, {run['cpu_s']:.0f} s of CPU time. Written by `python -m validation`; do not edit.",
+        "",
+        f"Source: {'; '.join(dict.fromkeys(verdict.claim.paper for verdict in report.verdicts))}.",
+        "",
+        *_markdown(
+            ("claim", "verdict", "what", "paper", "btflow"),
+            ((v.claim.id, v.text, v.claim.text, v.finding.paper, v.finding.ours) for v in report.verdicts),
+        ),
+    ]
+    table = report.table()
+    if table:
+        rows = ((c.case.label, f"{c.paper:.0f}", c.ours.text(), f"{100 * c.error:+.1f}%") for c in table)
+        header = ("Table IV, cell", "paper [s]", "btflow [s]: mean ± standard error (least to greatest)", "error")
+        lines += ["", *_markdown(header, rows)]
+    lines += ["", "Constants without a source for this experiment:", ""]
+    lines += [f"- `{entry.name}` = {entry.value}. {entry.reason}" for entry in assumptions.assumptions()]
+    for spread, found in assumptions.by_spread(report.results).items():
+        lines.append(
+            f"- Table IV at RTT 0 with starts within {spread} s: "
+            + ", ".join(f"{cell.case.limit} kB/s {100 * cell.error:+.1f}%" for cell in found)
+        )
+    with replacing(path) as partial:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *escaped)]

@@ -1,0 +1,69 @@
+"""Runs cases: each once, in processes of their own, stopped cleanly by Ctrl-C."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from validation.cases import MODEL, Case, Setting
+from validation.measured import Measured, measure
+
+if TYPE_CHECKING:
+    from btflow.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Task:
+    """A case to run."""
+
+    case: Case
+    """The case."""
+    replicas: int
+    """How often."""
+    swarm: Mapping[str, Setting]
+    """Parameters set beside the case's, such as a smaller swarm."""
+
+    def scenario(self) -> Scenario:
+        """Return the scenario to simulate."""
+        from btflow import load
+
+        return load(MODEL).set(**{**self.case.settings(), **self.swarm})
+
+
+def run(task: Task) -> tuple[Task, Measured]:
+    """Simulate a task; SimulationError if a swarm does not finish."""
+    from btflow import simulate
+
+    scenario = task.scenario()
+    return task, measure(scenario, simulate(scenario, seed=task.case.seed, replicas=task.replicas))
+
+
+def run_all(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, Measured]]:
+    """Yield each task with its figures as it ends; the results do not depend on the number of processes."""
+    if not tasks:
+        return
+    run(Task(Case(100), 1, {"leechers": 10, "file_size": "1 MB"}))  # compile once, before the processes start
+    if processes == 1:
+        yield from map(run, tasks)
+        return
+    with _interrupts_ignored():  # the processes inherit this: Ctrl-C is the parent's to handle
+        pool = multiprocessing.get_context("spawn").Pool(processes)
+    try:
+        yield from pool.imap_unordered(run, tasks)
+        pool.close()
+    finally:
+        pool.terminate()
+        pool.join()
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

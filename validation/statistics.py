@@ -1,0 +1,94 @@
+"""Spread over replicas, changes in percent, and the tests by which two cases are told apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+SIGNIFICANT = 0.05
+"""Greatest p-value at which an order counts as found."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure over the replicas of a case."""
+
+    mean: float
+    """Mean of the replicas."""
+    se: float
+    """Standard error of the mean; 0 for a single replica."""
+    min: float
+    """Least of the replicas."""
+    max: float
+    """Greatest of the replicas."""
+    replicas: int
+    """Number of replicas."""
+
+    def text(self, digits: int = 0, unit: str = "") -> str:
+        """Return mean, standard error and range as a short text."""
+        numbers = [f"{value:.{digits}f}" for value in (self.mean, self.se, self.min, self.max)]
+        unit = f" {unit}" if unit else ""
+        return f"{numbers[0]} ± {numbers[1]}{unit} ({numbers[2]} to {numbers[3]})"
+
+
+@dataclass(frozen=True)
+class Change:
+    """By how much one case exceeds another."""
+
+    value: float
+    """Difference of the means over the other's mean."""
+    se: float
+    """Its standard error, to first order."""
+
+    @property
+    def text(self) -> str:
+        """The change in percent with its standard error."""
+        return f"{100 * self.value:+.1f} ± {100 * self.se:.1f}%"
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean, standard error, least and greatest of some replicas' values."""
+    array = np.asarray(values, float)
+    error = float(array.std(ddof=1)) / math.sqrt(array.size) if array.size > 1 else 0.0
+    return Spread(float(array.mean()), error, float(array.min()), float(array.max()), array.size)
+
+
+def change(values: Sequence[float], base: Sequence[float]) -> Change:
+    """Return by how much the mean of `values` exceeds that of `base`, over the latter."""
+    a, b = spread(values), spread(base)
+    ratio = a.mean / b.mean
+    return Change(ratio - 1.0, ratio * math.hypot(a.se / a.mean, b.se / b.mean))
+
+
+def p_greater(values: Sequence[float], base: Sequence[float]) -> float:
+    """Return the p-value of Welch's one-sided t test that the mean of `values` is greater than that of `base`.
+
+    Values that do not vary at all are compared as they are: 0 if greater, else 1. A single replica shows nothing: 1.
+    """
+    if min(len(values), len(base)) < 2:
+        return 1.0
+    if np.ptp(values) == np.ptp(base) == 0.0:
+        return 0.0 if values[0] > base[0] else 1.0
+    return float(stats.ttest_ind(values, base, equal_var=False, alternative="greater").pvalue)
+
+
+def p_rank(values: Sequence[float], base: Sequence[float]) -> float:
+    """Return the p-value of the one-sided Mann-Whitney test that `values` tend to be greater than `base`."""
+    return float(stats.mannwhitneyu(values, base, alternative="greater").pvalue)
+
+
+def quantile(pairs: Sequence[tuple[float, float]], share: float) -> float:
+    """Return the least value that at least `share` of the counted ones do not exceed; pairs are (value, count)."""
+    values, counts = np.array(sorted(pairs), float).T
+    reached = np.cumsum(counts) >= share * counts.sum() * (1.0 - 1e-12)
+    return float(values[np.argmax(reached)])
+
+
+def share_above(pairs: Sequence[tuple[float, float]], limit: float) -> float:
+    """Return the share of the counted values that exceed `limit`; pairs are (value, count)."""
+    values, counts = np.array(pairs, float).T
+    return float(counts[values > limit].sum() / counts.sum())

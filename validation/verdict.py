@@ -1,0 +1,84 @@
+"""What is found for a claim: the conditions it stands or falls with, and the figures of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from validation.cases import Case
+from validation.measured import Measured
+from validation.reference import Published
+from validation.statistics import Change, Spread, change, spread
+
+
+@dataclass(frozen=True)
+class Results:
+    """The simulated cases."""
+
+    measured: Mapping[Case, Measured]
+    """Figures by case."""
+
+    def __getitem__(self, case: Case) -> Measured:
+        """Return the figures of a case."""
+        return self.measured[case]
+
+    def times(self, case: Case) -> list[float]:
+        """Return the mean completion time of each replica [s]."""
+        return self.measured[case].means
+
+    def spread(self, case: Case) -> Spread:
+        """Return the mean completion time over the replicas [s]."""
+        return spread(self.times(case))
+
+    def change(self, case: Case, base: Case) -> Change:
+        """Return by how much the mean completion of `case` exceeds that of `base`."""
+        return change(self.times(case), self.times(base))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One part of a claim."""
+
+    text: str
+    """What has to hold, with our figure."""
+    held: bool
+    """Whether it does."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the simulated cases say about a claim."""
+
+    paper: str
+    """The paper's figure."""
+    ours: str
+    """Ours, with its spread."""
+    conditions: tuple[Condition, ...]
+    """What the claim stands or falls with."""
+    details: tuple[str, ...] = ()
+    """Further figures, for the reader; they decide nothing."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """The figures as numbers, in SI units unless the name says otherwise."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim and what was found."""
+
+    claim: Published
+    """What is claimed, and where."""
+    finding: Finding
+    """What the simulation says."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every condition does."""
+        return all(condition.held for condition in self.finding.conditions)
+
+    @property
+    def text(self) -> str:
+        """The verdict in words."""
+        if not self.holds:
+            return "not reproduced"
+        return "bound held" if self.claim.kind == "bound" else "reproduced"
