@@ -12,7 +12,7 @@ from btflow.kernels.state import Rules
 from btflow.scenario import Scenario
 
 SKB_TRUESIZE = 2304
-"""Socket memory one queued MSS-sized segment is charged [B]: 2048 B of data buffer plus struct sk_buff (Linux 2.6.32)."""
+"""Socket memory charged for one queued MSS-sized segment [B]: 2048 B of data and struct sk_buff (Linux 2.6.32)."""
 
 PENDING_SLOTS = 16
 """Slots per peer beyond max_allow_in for connections whose handshake is under way (engine limit, not a client rule)."""

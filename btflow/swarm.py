@@ -99,7 +99,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "registered": ((n + 1,), np.int64),
         "scratch": ((4, max(slots, pieces, program.request_room) + 64), np.int64),
         "number": ((2 * slots,), np.float64),
-        "share": ((n, CAUSES), np.float64),
+        "share": ((n, int(CAUSES)), np.float64),
         "gaps": ((len(program.class_names), GAP_BINS), np.int64),
         "bursts": ((BURST_BINS,), np.float64),
     }
@@ -149,7 +149,7 @@ def event_rate(program: Program) -> float:
     """Rough events per second of simulated time: blocks at the sum of the caps (three each with delays) and chokers."""
     per_block = 1.0 if program.rules.ideal else 4.0
     blocks = float(program.upload_limit.sum()) / program.rules.block_size
-    return per_block * blocks + program.rules.peers / program.rules.choke_interval
+    return float(per_block * blocks + program.rules.peers / program.rules.choke_interval)
 
 
 def _start_clock(s: Swarm, program: Program) -> None:

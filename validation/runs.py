@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from btflow.errors import SimulationError
 from validation.cases import MODEL, Case, Setting
 from validation.measured import Measured, measure
 
@@ -35,11 +36,15 @@ class Task:
 
 
 def run(task: Task) -> tuple[Task, Measured]:
-    """Simulate a task; SimulationError if a swarm does not finish."""
+    """Simulate a task; a SimulationError that names the case if a swarm does not finish."""
     from btflow import simulate
 
     scenario = task.scenario()
-    return task, measure(scenario, simulate(scenario, seed=task.case.seed, replicas=task.replicas))
+    try:
+        result = simulate(scenario, seed=task.case.seed, replicas=task.replicas)
+    except SimulationError as error:
+        raise SimulationError(f"{task.case.label}: {error}") from None
+    return task, measure(scenario, result)
 
 
 def run_all(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, Measured]]:

@@ -7,12 +7,14 @@ nested tuple is again a reference. Without the JIT, `by_ref(s)` is `s` itself.
 
 import hashlib
 
-from llvmlite import ir
 from numba.core import cgutils, config, types
 from numba.core.datamodel import models
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, register_model
+
+
+ir = cgutils.ir  # llvmlite's, as Numba uses it
 
 
 class Ref(types.Type):

@@ -4,6 +4,7 @@ The list of connections is circular and starts at `peer.head`; rotating it moves
 """
 
 from btflow.kernels import clock
+from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import lower_flag, raise_flag, seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import forget, part_sent, queued, sync
@@ -24,7 +25,6 @@ from btflow.kernels.state import (
     UNCHOKE,
     UNCHOKED,
 )
-from btflow.kernels.stats import set_cause
 
 
 @kernel
@@ -220,7 +220,7 @@ def forced_unchokes(slots, round_number, opened):
 
 
 @kernel
-def seed_rank(s, h, t):
+def seed_rank(s, h):
     """Order in which a seed keeps peers: those unchoked in the last rounds or with requests pending, latest first."""
     c = s.conn[h]
     if c.up_round > s.peer[h // s.rules.slots].ticks - s.rules.recent_rounds or has_pending(s, h):
@@ -243,7 +243,7 @@ def keep_unchoked(s, p, t, keep):
         h = listed(s, p, i)
         if s.up[h] & UNCHOKED != 0 and s.up[h] & INTERESTED_IN_US != 0:
             rate = upload_rate(s, h, t, 0.0)
-            insert_kept(s, h, seed_rank(s, h, t), -rate, n)
+            insert_kept(s, h, seed_rank(s, h), -rate, n)
             n += 1
     kept = max(NIL, min(n, keep))
     for i in range(kept):
@@ -290,7 +290,7 @@ def rechoke_seed(s, p, t, forced):
 
 @kernel
 def fill(s, p, t, free):
-    """Walk the list from its head: `free` interested peers get a slot, the rest is choked; the next walk starts behind."""
+    """Walk the list from its head: `free` interested peers get a slot, the others are choked; rotate behind the last."""
     peer = s.peer[p]
     last = -1
     for i in range(peer.n_order):

@@ -176,7 +176,7 @@ def any_wantable(s, p, lost, n_lost):
 
 @kernel
 def refill_served(s, p, lost, n_lost, t):
-    """Offer the pieces lost[:n_lost] to the connections that serve us and have one, in random order, while any is left."""
+    """Offer the pieces lost[:n_lost] to the connections that serve us, in random order, while any is left."""
     base = p * s.rules.slots
     n = NIL
     for h in range(base, base + s.peer[p].top):
@@ -205,7 +205,9 @@ def let_go(s, h, t):
             if block < 0:
                 continue
             piece = block // s.rules.blocks
-            s.blocks[p, piece, UNREQUESTED] = bits.with_bit(s.blocks[p, piece, UNREQUESTED], block - piece * s.rules.blocks)
+            s.blocks[p, piece, UNREQUESTED] = bits.with_bit(
+                s.blocks[p, piece, UNREQUESTED], block - piece * s.rules.blocks
+            )
             s.peer[p].unrequested += 1
             bits.put_piece(s.want[p], piece)
             if n_lost == 0 or lost[n_lost - 1] != piece:
@@ -266,10 +268,7 @@ def got_have(s, h, piece, t):
 def got_bitfield(s, h, t):
     """The other side's first message tells all it has."""
     p = h // s.rules.slots
-    if in_endgame(s, p):
-        wanted = any_missing(s, h)
-    else:
-        wanted = picker.any_wanted(s, h)
+    wanted = any_missing(s, h) if in_endgame(s, p) else picker.any_wanted(s, h)
     if wanted and not wanting(s, h):
         say_interested(s, h, t)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from btflow.kernels import bits, choker, clock, download, limiter, messages, peerset, tcp
 from btflow.kernels.byref import by_ref
+from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.flags import in_endgame, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
@@ -43,7 +44,6 @@ from btflow.kernels.state import (
     UNCHOKED,
     WANTING,
 )
-from btflow.kernels.stats import set_cause
 
 FINISHED, MORE, STUCK, FULL = 0, 1, 2, 3  # why `run` returned
 

@@ -5,12 +5,6 @@ from btflow.kernels.state import ENDGAME, SEEDING
 
 
 @kernel
-def is_set(flags, bit):
-    """True if `bit` is set in the byte `flags`."""
-    return flags & bit != 0
-
-
-@kernel
 def raise_flag(array, i, bit):
     """Set `bit` of array[i]."""
     array[i] = array[i] | bit

@@ -9,12 +9,12 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 import numpy as np
 
 from btflow.kernels import clock
+from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE
 from btflow.kernels.flags import lower_flag, raise_flag, seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.rate import upload_rate
-from btflow.kernels.state import BLOCKED, BY_LIMITER, BY_PIPELINE, GAP_BINS, INTERESTED_IN_US, RINGED, TOLD
-from btflow.kernels.stats import set_cause
+from btflow.kernels.state import BLOCKED, BY_LIMITER, BY_PIPELINE, GAP_BINS, RINGED, TOLD
 
 WITHDRAWN = 1 << 30
 
@@ -153,7 +153,7 @@ def advance(s, p, k, active):
         if cycles > 0:
             for i in range(peer.n_ring):
                 s.conn[base + s.ring[p, i]].turns -= cycles
-        for j in range(rest - cycles * active):
+        for _ in range(rest - cycles * active):
             send_unit(s, p, peer.turn)
     peer.turn += k * unit_time
     if peer.planned >= 0:
@@ -240,7 +240,9 @@ def finish(s, p, t, active):
     slot = s.ring[p, peer.at]
     h = p * s.rules.slots + slot
     c = s.conn[h]
-    last_unit = block_bytes(s, block_number(entry(s, h, np.int64(c.up_head)))) + s.rules.header - (c.full - 1) * s.rules.unit
+    last_unit = (
+        block_bytes(s, block_number(entry(s, h, np.int64(c.up_head)))) + s.rules.header - (c.full - 1) * s.rules.unit
+    )
     send_unit(s, p, t)
     charge(s, p, last_unit)
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += 1
@@ -262,9 +264,8 @@ def forget(s, h, t):
     p = h // s.rules.slots
     sync(s, p, t)
     if part_sent(c):
-        kept = s.requests[h, c.up_head % s.requests.shape[1]]
-        c.up_head = c.up_seen - 1
-        s.requests[h, c.up_head % s.requests.shape[1]] = kept
+        for seq in range(c.up_head + 1, c.up_seen):
+            s.requests[h, seq % s.requests.shape[1]] = withdrawn(block_number(entry(s, h, np.int64(seq))))
     else:
         c.up_head = c.up_seen
         if c.turns > 0:
@@ -279,11 +280,10 @@ def got_request(s, h, count, t):
     """`count` more requests arrived at end `h`; they are ignored once CHOKE was sent."""
     c = s.conn[h]
     c.up_seen += count
-    if s.up[h] & TOLD == 0 or s.up[h] & INTERESTED_IN_US == 0:
+    if s.up[h] & TOLD == 0:
         c.up_head = c.up_seen
-    elif c.turns == 0 or s.up[h] & RINGED == 0:
-        if s.up[h] & BLOCKED == 0:
-            join(s, h, t)
+    elif s.up[h] & BLOCKED == 0 and (c.turns == 0 or s.up[h] & RINGED == 0):
+        join(s, h, t)
 
 
 @kernel

@@ -1,6 +1,7 @@
-"""The peer set: tracker replies, opening and accepting connections, handshake and bitfield (4.0.2 Encoder, Rerequester)."""
+"""The peer set: tracker replies, connections, handshake and bitfield (4.0.2 Encoder, Rerequester)."""
 
 from btflow.kernels import choker, clock, download, messages, tcp
+from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.flags import seeding
 from btflow.kernels.jit import kernel
@@ -25,7 +26,6 @@ from btflow.kernels.state import (
     TRACKER_REPLY,
     UNCHOKED,
 )
-from btflow.kernels.stats import set_cause
 
 
 @kernel
@@ -38,7 +38,7 @@ def start_client(s, p, t):
 
 @kernel
 def ask_tracker(s, p, t):
-    """Announce over HTTP: two round trips (TCP set-up, then request and reply) to the tracker, which is beside peer 0."""
+    """Announce over HTTP: two round trips (TCP set-up, request and reply) to the tracker, which is beside peer 0."""
     s.peer[p].last_announce = t
     post(s, t + 2.0 * s.rtt[s.peer[p].place, s.peer[0].place] * (p > 0), TRACKER_REPLY, p, NIL, ANY)
 
@@ -114,7 +114,7 @@ def take_slot(s, p):
 def connect(s, p, q, t):
     """Open a TCP connection to `q` and send our handshake with its set-up: `q` decides 1.5 round trips from now.
 
-    Both ends are taken at once, so that the two sides' slots point at each other; q's counts for q only when it accepts.
+    Both ends are taken at once, so that the two slots point at each other; q's counts for q only when it accepts.
     """
     h = take_slot(s, p)
     g = take_slot(s, q) if h != NONE else NONE

@@ -49,7 +49,7 @@ def tie_rank(s, p, piece, copies):
 
 @kernel
 def begun_piece(s, h):
-    """Strict priority: the begun piece with fewest known copies, ties at random; for seeds only pieces begun on seeds."""
+    """Strict priority: the begun piece with fewest known copies, ties at random; on seeds only those begun on seeds."""
     p = h // s.rules.slots
     seed = other_is_seed(s, h)
     best, fewest, ties = NOTHING, 1 << 30, 0

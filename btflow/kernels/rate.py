@@ -1,4 +1,4 @@
-"""The client's rate estimate: a mean over at most `window` seconds that is updated, not recomputed (4.0.2 CurrentRateMeasure)."""
+"""The client's rate estimate: a mean over at most `window` seconds, updated in place (4.0.2 CurrentRateMeasure)."""
 
 from btflow.kernels.jit import kernel
 

@@ -38,7 +38,9 @@ PIECE, REQUEST, CANCEL, HAVE, INTERESTED, NOT_INTERESTED, CHOKE, UNCHOKE = (np.i
 HAVE_ALL = np.int64(8)  # the HAVEs of one peer that reach all its undelayed neighbours of one round-trip time together
 SYN, REFUSED, READY, BITFIELD = (np.int64(kind) for kind in range(9, 13))  # connection set-up
 FLUSHED = np.int64(13)  # the socket of an end takes data again
-START, TRACKER_REPLY, TRACKER_CHECK = (np.int64(kind) for kind in range(14, 17))  # timers of a peer; limiter and choker have nodes of their own
+START, TRACKER_REPLY, TRACKER_CHECK = (
+    np.int64(kind) for kind in range(14, 17)
+)  # timers of a peer; limiter and choker have nodes of their own
 
 # What held an unchoked connection back (conn.cause, columns of share).
 BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = (np.int64(cause) for cause in range(5))
@@ -178,7 +180,8 @@ Rules = namedtuple(
     "choke_interval optimistic_rounds min_uploads snub_time recent_rounds rate_window rate_fudge "
     "pipeline_floor pipeline_seconds pipeline_refill pipeline_cap pipeline_slope random_first endgame "
     "unit header max_initiate max_allow_in min_peers min_peers_incoming reannounce check_interval tracker_reply "
-    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack cubic_c cubic_beta nagle idle_reset ideal horizon",
+    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack cubic_c cubic_beta nagle idle_reset "
+    "ideal horizon",
 )
 
 Swarm = namedtuple(

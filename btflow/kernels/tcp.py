@@ -33,7 +33,7 @@ def reset(s, w, t):
 
 @kernel
 def rto(s, w):
-    """Retransmission timeout [s]: SRTT plus at least 200 ms (the deviation term of a constant RTT decays to nothing)."""
+    """Retransmission timeout [s]: SRTT plus at least 200 ms (the deviation term of a constant RTT decays away)."""
     return w.rtt + s.rules.rto_min
 
 

@@ -1,4 +1,4 @@
-"""What is counted on the way: where an unchoked connection's time goes, send gaps, segment sizes, pieces over time."""
+"""Where the time of an unchoked connection goes: what holds it back, and since when."""
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import CAUSES
