@@ -147,6 +147,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         cubic_beta=transport.cubic_beta,
         nagle=int(transport.nagle),
         idle_reset=int(transport.idle_reset),
+        window_validation=int(transport.window_validation),
         ideal=int(ideal),
         horizon=scenario.give_up_time,
     )

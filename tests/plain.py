@@ -19,9 +19,7 @@ import btflow.kernels
 import btflow.program
 import btflow.simulate
 
-MODULES = (
-    "bits choker clock download engine limiter messages peerset picker rate rng state stats tcp flags".split()
-)
+MODULES = "bits causes choker clock download engine flags limiter messages peerset picker rate rng state tcp".split()
 
 
 def _ours(name: str) -> bool:
@@ -49,7 +47,7 @@ def _import() -> dict[str, ModuleType]:
 _found = _import()
 bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "clock", "download", "engine"))
 flags, limiter, messages, peerset = (_found[n] for n in ("flags", "limiter", "messages", "peerset"))
-picker, rate, rng, state, stats, tcp = (_found[n] for n in ("picker", "rate", "rng", "state", "stats", "tcp"))
+picker, rate, rng, state, tcp = (_found[n] for n in ("picker", "rate", "rng", "state", "tcp"))
 swarm, simulate = _found["swarm"], _found["simulate"]
 
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.

@@ -118,15 +118,13 @@ def requested(s: Any, p: int, q: int) -> list[int]:
 
 
 def pending(s: Any) -> list[tuple[float, int, int, int]]:
-    """Return the messages under way as (time, kind, receiving end, argument), in the order they take effect."""
-    timers = 2 * s.rules.peers
+    """Return the messages under way as (time, kind, receiving end, argument), by time."""
+    timers, now = 2 * s.rules.peers, s.clock[0].now
     filed = [n for n in range(timers, s.node.size) if s.node[n].bucket != plain.clock.NONE]
-    filed.sort(key=lambda n: (s.node[n].time, s.node[n].seq))
-    n, now = s.clock[0].fifo_first, []
+    times = {n: float(s.node[n].time) for n in filed}
+    n = s.clock[0].fifo_first
     while n != plain.clock.NONE:
-        now.append(n)
+        times[n] = float(now)
         n = s.node[n].next
-    return [
-        (float(s.clock[0].now if n in now else s.node[n].time), int(s.node[n].kind), int(s.node[n].target), int(s.node[n].arg))
-        for n in [*now, *filed]
-    ]
+    order = sorted(times, key=lambda n: times[n])
+    return [(times[n], int(s.node[n].kind), int(s.node[n].target), int(s.node[n].arg)) for n in order]

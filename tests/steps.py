@@ -41,13 +41,14 @@ def waiting(s: Swarm) -> list[int]:
 
 
 def following(s: Swarm) -> int:
-    """Node of the next event: the first at the present, else the earliest, by time and order of posting."""
+    """Node of the next event: the first at the present, else the earliest, equal times in the order of filing."""
     if s.clock[0].fifo_first != NONE:
         return int(s.clock[0].fifo_first)
     filed = np.flatnonzero(s.node.bucket != NONE)
-    times = s.node.time[filed]
-    first = filed[times == times.min()]
-    return int(first[np.argmin(s.node.seq[first])])
+    n = int(filed[np.argmin(s.node.time[filed])])
+    while s.node[n].prev != NONE and s.node[s.node[n].prev].time == s.node[n].time:
+        n = int(s.node[n].prev)
+    return n
 
 
 def walk(program: Program, seed: int) -> tuple[Swarm, Ledger]:

@@ -134,6 +134,7 @@ WIRE = np.dtype(
         ("epoch", "f8"),
         ("round_at", "f8"),
         ("in_round", "i4"),
+        ("filled_at", "f8"),  # when a round last used the whole window
         ("last_sent", "f8"),
         ("recovered", "f8"),  # segments sent before this belong to a loss already answered
         ("timeout_at", "f8"),  # the window falls to one segment then
@@ -180,7 +181,7 @@ Rules = namedtuple(
     "choke_interval optimistic_rounds min_uploads snub_time recent_rounds rate_window rate_fudge "
     "pipeline_floor pipeline_seconds pipeline_refill pipeline_cap pipeline_slope random_first endgame "
     "unit header max_initiate max_allow_in min_peers min_peers_incoming reannounce check_interval tracker_reply "
-    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack cubic_c cubic_beta nagle idle_reset "
+    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack cubic_c cubic_beta nagle idle_reset window_validation "
     "ideal horizon",
 )
 

@@ -22,6 +22,7 @@ def reset(s, w, t):
     w.epoch = -1.0
     w.round_at = -1e9
     w.in_round = 0
+    w.filled_at = t
     w.last_sent = t
     w.last_arrival = t
     w.recovered = -1e9
@@ -105,7 +106,7 @@ def idle_restart(s, w, t):
     wait = rto(s, w)
     if s.rules.idle_reset == 0 or idle <= wait or w.cwnd <= s.rules.initial_window:
         return
-    w.ssthresh = max(w.ssthresh, 0.75 * w.cwnd) if w.ssthresh < 1e8 else 0.75 * w.cwnd
+    w.ssthresh = max(w.ssthresh, 0.75 * w.cwnd)
     while idle > wait and w.cwnd > s.rules.initial_window:
         w.cwnd = max(0.5 * w.cwnd, s.rules.initial_window)
         idle -= wait
@@ -149,6 +150,18 @@ def reduce(s, w, t, timeout):
 
 
 @kernel
+def validate(s, w, t):
+    """Window validation (RFC 2861): unused for a timeout, the window moves half-way to what was used of it."""
+    if s.rules.window_validation == 0 or t - w.filled_at < rto(s, w):
+        return
+    used = max(float(w.in_round), s.rules.initial_window)
+    if w.in_round < int(w.cwnd):
+        w.ssthresh = max(w.ssthresh, 0.75 * w.cwnd)
+        w.cwnd = max(1.0, 0.5 * (w.cwnd + min(used, w.cwnd)))
+    w.filled_at = t
+
+
+@kernel
 def round_length(s, w):
     """Time from a round's first segment to the acknowledgement of its last, which a delayed ACK holds if it is odd."""
     return w.rtt + s.rules.delayed_ack if w.in_round & 1 else w.rtt
@@ -161,9 +174,11 @@ def next_departure(s, w, written):
         time_out(s, w)
     length = round_length(s, w)
     if written >= w.round_at + length:
+        validate(s, w, written)
         w.round_at = written
         w.in_round = 0
     elif w.in_round >= int(w.cwnd):
+        w.filled_at = w.round_at
         if w.loss > 0.0 and acks_lost(s, w):
             w.round_at += rto(s, w)
             reduce(s, w, w.round_at, True)
