@@ -13,7 +13,6 @@ from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, register_model
 
-
 ir = cgutils.ir  # llvmlite's, as Numba uses it
 
 

@@ -290,7 +290,7 @@ def rechoke_seed(s, p, t, forced):
 
 @kernel
 def fill(s, p, t, free):
-    """Walk the list from its head: `free` interested peers get a slot, the others are choked; rotate behind the last."""
+    """Walk the list from its head: `free` interested peers get a slot, others are choked; rotate behind the last."""
     peer = s.peer[p]
     last = -1
     for i in range(peer.n_order):

@@ -160,6 +160,7 @@ def block_written(s, p, t):
             choker.tell_choke(s, h, t)
         else:
             choker.tell_unchoke(s, h, t)
+        limiter.charge(s, p, messages.message_bytes(CHOKE))
     limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h)
     if c.turns == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:

@@ -181,8 +181,8 @@ Rules = namedtuple(
     "choke_interval optimistic_rounds min_uploads snub_time recent_rounds rate_window rate_fudge "
     "pipeline_floor pipeline_seconds pipeline_refill pipeline_cap pipeline_slope random_first endgame "
     "unit header max_initiate max_allow_in min_peers min_peers_incoming reannounce check_interval tracker_reply "
-    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack cubic_c cubic_beta nagle idle_reset window_validation "
-    "ideal horizon",
+    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack cubic_c cubic_beta nagle idle_reset "
+    "window_validation ideal horizon",
 )
 
 Swarm = namedtuple(
