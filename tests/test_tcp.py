@@ -174,7 +174,7 @@ def test_a_loss_with_little_in_flight_waits_for_the_timer(losses: Any) -> None:
 
 def test_three_segments_behind_a_lost_one_repair_it_in_a_round_trip(losses: Any) -> None:
     s, w = wire(rtt=0.4, loss=0.01, nagle=False)
-    w.cwnd, w.last_sent = 20.0, 49.8
+    w.cwnd, w.last_sent, w.filled_at = 20.0, 49.8, 49.8
     losses([*[False] * 5, True])
     arrival, _, stall = plain.tcp.block_arrival(s, w, 50.0, 0.01, 12, False)
     sent = 50.0 - 6 * 0.01

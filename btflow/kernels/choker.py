@@ -231,7 +231,7 @@ def seed_rank(s, h):
 @kernel
 def has_pending(s, h):
     """True if requests wait and the socket is flushed; a peer without them is idle in the eyes of the seed."""
-    return queued(s.conn[h]) > 0 and s.up[h] & BLOCKED == 0
+    return queued(s, h) and s.up[h] & BLOCKED == 0
 
 
 @kernel

@@ -66,9 +66,14 @@ def part_sent(c):
 
 
 @kernel
-def queued(c):
-    """Requests waiting, the part-sent block not counted (the client's `buffer`)."""
-    return c.up_seen - c.up_head - (1 if part_sent(c) else 0)
+def queued(s, h):
+    """True if a request waits, the part-sent block and cancelled ones not counted (the client's `buffer`)."""
+    c = s.conn[h]
+    first = c.up_head + (1 if part_sent(c) else 0)
+    for seq in range(first, c.up_seen):
+        if entry(s, h, np.int64(seq)) > -WITHDRAWN:
+            return True
+    return False
 
 
 @kernel
