@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from btflow import load
+from btflow import load, simulate
 from btflow.scenario import Scenario
 
 settings.register_profile("btflow", deadline=None)
@@ -16,3 +16,9 @@ settings.load_profile("btflow")
 def rao2010() -> Scenario:
     """Return the 2010 cluster experiment with its defaults."""
     return load("rao2010")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels once, before the workers start: several processes filling one Numba cache can crash."""
+    if not hasattr(session.config, "workerinput"):
+        simulate(load("rao2010").set(leechers=2, file_size="256 KiB"))

@@ -171,6 +171,40 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario,
     assert all(served)
 
 
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@given(scenarios(most=600_000, plain_kernels=True), st.sampled_from([0, 1, 80]), st.integers(0, 2**32))
+def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(
+    scenario: Scenario, rtt: int, seed: int
+) -> None:
+    paths = scenario.paths.model_copy(update={"rtt": rtt / 1000, "loss": 0.1, "matrix": None})
+    program = compile_scenario(scenario.model_copy(update={"paths": paths}))
+    waiting: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    kinds = {int(kind) for kind in (*range(int(plain.state.UNCHOKE) + 1), plain.state.BITFIELD)}
+    out_of_order = []
+
+    def post(s: Any, time: float, kind: int, target: int, arg: int, generation: int) -> None:
+        if int(kind) in kinds:
+            waiting.setdefault((int(target), int(generation)), []).append((int(kind), int(arg)))
+        original["post"](s, time, kind, target, arg, generation)
+
+    def receive(s: Any, kind: int, h: int, arg: int, t: float) -> None:
+        if int(kind) in kinds:
+            sent = waiting[int(h), int(s.conn[h].generation)]
+            if sent[0] != (int(kind), int(arg)):
+                out_of_order.append((t, kind, arg, sent[0]))
+            sent.remove((int(kind), int(arg)))
+        original["receive"](s, kind, h, arg, t)
+
+    original = {"post": plain.messages.post, "receive": plain.engine.receive}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain.messages, "post", post)
+        patch.setattr(plain.engine, "post", post)
+        patch.setattr(plain.engine, "receive", receive)
+        plain.simulate.run_swarm(program, seed, 0)
+    assert waiting
+    assert not out_of_order
+
+
 def test_a_dataset_says_the_same_as_the_state() -> None:
     scenario = states.scenario(leechers=8, file_size="700 kB", rtt="80 ms", loss=0.03)
     result = simulate(scenario, seed=5, replicas=2)

@@ -1,4 +1,4 @@
-"""TCP below the limiter: rounds counted by hand, the window laws from their RFCs, and throughput against closed forms."""
+"""TCP below the limiter: rounds counted by hand, window laws from their RFCs, throughput against closed forms."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import plain
 import pytest
 import states
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from btflow.kernels.rng import geometric
 
 RTO_MIN = 0.2
 
@@ -28,7 +31,7 @@ def losses(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def script(fates: Iterable[bool]) -> None:
         left = iter(fates)
-        monkeypatch.setattr(plain.tcp, "lost", lambda s, w: next(left, False))
+        monkeypatch.setattr(plain.tcp, "lost", lambda *_: next(left, False))
 
     return script
 
@@ -181,6 +184,20 @@ def test_three_segments_behind_a_lost_one_repair_it_in_a_round_trip(losses: Any)
     assert stall == pytest.approx(3 * 0.01 + 0.4)  # the third duplicate ACK, and the segment again
     assert arrival == pytest.approx(sent + 3 * 0.01 + 0.4 + 0.2)
     assert w.cwnd == 14.0
+
+
+@pytest.mark.parametrize("p", [0.4, 0.05, 1e-3])
+def test_losses_come_as_often_as_asked(p: float) -> None:
+    source = np.array([12345, 0], np.uint64)
+    gaps = [geometric(source, p) for _ in range(20_000)]
+    assert min(gaps) == 1
+    assert np.mean(gaps) == pytest.approx(1 / p, rel=5 * math.sqrt((1 - p) / 20_000))
+
+
+@pytest.mark.parametrize("p", [0.0, 5e-324, 1e-300, 1e-20, 1e-12])
+def test_very_rare_losses_do_not_come_at_once(p: float) -> None:
+    source = np.array([12345, 0], np.uint64)
+    assert min(geometric(source, p) for _ in range(1000)) > 10**6
 
 
 # Nagle (Minshall): a small segment waits while an earlier small one is unacknowledged.
