@@ -19,7 +19,23 @@ import btflow.kernels
 import btflow.program
 import btflow.simulate
 
-MODULES = "bits causes choker clock download engine flags limiter messages peerset picker rate rng state tcp".split()
+MODULES = [
+    "bits",
+    "causes",
+    "choker",
+    "clock",
+    "download",
+    "engine",
+    "flags",
+    "limiter",
+    "messages",
+    "peerset",
+    "picker",
+    "rate",
+    "rng",
+    "state",
+    "tcp",
+]
 
 
 def _ours(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""A swarm is a function of (scenario, seed, number of the replica), to the last bit; and a stale cache is never used."""
+"""A swarm is a function of (scenario, seed, replica), to the last bit; and a stale cache is never used."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from btflow.simulate import run_replicas, run_swarm, simulate
 CASES = {
     "no delay": {"leechers": 6, "file_size": "700 kB"},
     "delay and loss": {"leechers": 6, "file_size": "700 kB", "rtt": "120 ms", "loss": 0.04, "upload_limit": "50 kB/s"},
+    "large blocks": {"leechers": 4, "file_size": "1 MB", "piece_size": "128 KiB", "block_size": "64 KiB"},
     "ASes": {"leechers": 5, "file_size": "500 kB", "leecher_as": ["AS1", "AS4"], "seed_as": ["AS2"], "loss": 0.02},
 }
 
@@ -60,7 +61,7 @@ def in_another_process(**environment: str) -> dict[str, str]:
     """Return the digests another interpreter finds."""
     script = SCRIPT.format(tests=str(Path(__file__).parent))
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
+        [sys.executable, "-P", "-W", "ignore", "-c", script],
         env=os.environ | environment,
         capture_output=True,
         text=True,

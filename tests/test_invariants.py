@@ -173,9 +173,7 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario,
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios(most=600_000, plain_kernels=True), st.sampled_from([0, 1, 80]), st.integers(0, 2**32))
-def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(
-    scenario: Scenario, rtt: int, seed: int
-) -> None:
+def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(scenario: Scenario, rtt: int, seed: int) -> None:
     paths = scenario.paths.model_copy(update={"rtt": rtt / 1000, "loss": 0.1, "matrix": None})
     program = compile_scenario(scenario.model_copy(update={"paths": paths}))
     waiting: dict[tuple[int, int], list[tuple[int, int]]] = {}

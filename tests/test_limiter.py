@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import plain
@@ -138,7 +139,7 @@ def compare(ops: list[Op], cap: Fraction, stalls: dict[int, Fraction] | None = N
     naive = loop(ops, cap, stalls or {})
     ends = {t + (stalls or {}).get(block, Fraction(0)) for t, _, block in naive.written}
     moments = sorted([*naive.turns, *(op.at for op in ops), *(ends - set(naive.turns))])
-    if any(a < b < a + Fraction(1, 10**8) for a, b in zip(moments, moments[1:], strict=False)):
+    if any(a < b < a + Fraction(1, 10**8) for a, b in pairwise(moments)):
         reject()  # too close to call in floating point
     if set(naive.turns) & {op.at for op in ops if op.kind != "request"}:
         reject()

@@ -66,9 +66,7 @@ def test_a_window_that_is_not_filled_does_not_grow() -> None:
 # Idle restart (RFC 2861; Linux tcp_cwnd_restart).
 
 
-@pytest.mark.parametrize(
-    ("idle", "window"), [(0.25, 24), (0.31, 12), (0.59, 12), (0.61, 6), (0.95, 3), (100.0, 3)]
-)
+@pytest.mark.parametrize(("idle", "window"), [(0.25, 24), (0.31, 12), (0.59, 12), (0.61, 6), (0.95, 3), (100.0, 3)])
 def test_the_window_is_halved_for_every_timeout_of_idleness(idle: float, window: float) -> None:
     s, w = wire(rtt=0.1)  # RTO 0.3 s
     w.cwnd, w.ssthresh, w.last_sent = 24, 10.0, 50.0
@@ -90,6 +88,19 @@ def test_the_window_is_kept_over_idleness_if_the_reset_is_off() -> None:
     w.cwnd, w.last_sent = 24, 50.0
     plain.tcp.idle_restart(s, w, 60.0)
     assert w.cwnd == 24
+
+
+@pytest.mark.parametrize(
+    ("since", "used", "window"),
+    [(0.29, 2, 20.0), (0.31, 2, (20 + 3) / 2), (0.31, 9, (20 + 9) / 2), (0.31, 20, 20.0)],
+)
+def test_a_window_not_filled_for_a_timeout_moves_half_way_to_what_is_used(
+    since: float, used: int, window: float
+) -> None:
+    s, w = wire(rtt=0.1)  # RTO 0.3 s; the initial window of 3 counts as used
+    w.cwnd, w.ssthresh, w.filled_at, w.in_round = 20.0, 10.0, 50.0, used
+    plain.tcp.validate(s, w, 50.0 + since)
+    assert w.cwnd == window
 
 
 # CUBIC (RFC 9438).

@@ -167,9 +167,10 @@ def as_placements(results: Results, limit: int) -> go.Figure:
             marker={"symbol": SYMBOLS[index], "size": 9, "color": COLOURS[index]},
         )
     drawn.update_layout(scattermode="group", scattergap=0.3)
-    if Case(limit, 400) in results.measured:
-        _levels(drawn, [results.spread(Case(limit, 400)).mean])
-    drawn.update_yaxes(rangemode="tozero")
+    everywhere = [results.spread(case).mean for case in [Case(limit, 400)] if case in results.measured]
+    _levels(drawn, everywhere)
+    top = max([*everywhere, *(max(times) for case in cases for times in results[case].by_place.values())])
+    drawn.update_yaxes(range=[0.0, 1.1 * top])
     return drawn
 
 

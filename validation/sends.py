@@ -50,7 +50,8 @@ def times_between_sends(results: Results) -> Finding:
             ),
         ),
         details=tuple(
-            f"{limit} kB/s, RTT {rtt} ms: median {1000 * quantile(gaps, 0.5):.0f} ms, "
+            f"{limit} kB/s, RTT {rtt} ms: 1%, 5%, 10% and half of the times are at or below "
+            f"{_quantiles(gaps)} ms, "
             f"{100 * share_above(gaps, 0.2):.0f}% above 200 ms, {100 * share_above(gaps, RAMP_UP[limit] / 1000):.0f}% "
             f"above the paper's {RAMP_UP[limit]} ms"
             for limit in LIMITS
@@ -59,6 +60,10 @@ def times_between_sends(results: Results) -> Finding:
         ),
         numbers={"above_200_ms": often, "ramp_up_ms": ours, "paper_ramp_up_ms": RAMP_UP},
     )
+
+
+def _quantiles(gaps: list[tuple[float, int]]) -> str:
+    return ", ".join(f"{1000 * quantile(gaps, share):.0f}" for share in (0.01, 0.05, RARE, 0.5))
 
 
 def segment_sizes(results: Results) -> Finding:

@@ -9,6 +9,9 @@ _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 
 
+NEVER = 1 << 60
+
+
 @kernel
 def next_u64(rng):
     """Next 64 random bits; advances `rng`."""
@@ -41,7 +44,7 @@ def shuffle(rng, a, n):
 
 @kernel
 def geometric(rng, p):
-    """Number of trials up to and including the first success of probability `p`; a huge number if p is 0."""
+    """Number of trials up to and including the first success of probability `p`; NEVER if p is (next to) 0."""
     if p <= 0.0:
-        return 1 << 60
-    return int(np.log(1.0 - uniform(rng)) / np.log1p(-p)) + 1
+        return NEVER
+    return int(min(np.log(1.0 - uniform(rng)) / np.log1p(-p), float(NEVER))) + 1
