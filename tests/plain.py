@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
+from typing import Any
 
 import numba
 import numpy as np
@@ -38,20 +38,23 @@ MODULES = [
 ]
 
 
+settings: Any = numba.config
+
+
 def _ours(name: str) -> bool:
     return name.startswith("btflow.kernels") or name in ("btflow.swarm", "btflow.simulate")
 
 
-def _import() -> dict[str, ModuleType]:
+def _import() -> dict[str, Any]:
     """Import the kernels and what runs them without the JIT, and leave the compiled ones as they were."""
     compiled = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
     attributes = {name: getattr(btflow, name) for name in ("kernels", "swarm", "simulate") if name in vars(btflow)}
-    numba.config.DISABLE_JIT = 1
+    before, settings.DISABLE_JIT = settings.DISABLE_JIT, 1
     try:
         found = {name: importlib.import_module(f"btflow.kernels.{name}") for name in MODULES}
         found |= {name: importlib.import_module(f"btflow.{name}") for name in ("swarm", "simulate")}
     finally:
-        numba.config.DISABLE_JIT = 0
+        settings.DISABLE_JIT = before
         for name in [name for name in sys.modules if _ours(name)]:
             del sys.modules[name]
         sys.modules.update(compiled)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import plain
 
 from btflow.kernels import engine
 from btflow.kernels.clock import NONE
-from btflow.kernels.limiter import block_number
 from btflow.kernels.state import PIECE, Swarm
 from btflow.program import Program
 from btflow.swarm import build, grow
@@ -72,7 +72,7 @@ def step(s: Swarm, ledger: Ledger) -> int:
     h, seq, stale = int(s.node[n].target), int(s.node[n].arg), False
     if is_piece:
         stale = s.conn[h].generation != s.node[n].generation
-        block = int(block_number.py_func(int(s.requests[s.mate[h], seq % room])))
+        block = int(plain.limiter.block_number(int(s.requests[s.mate[h], seq % room])))
     before: Any = s.peer.copy()
     events = s.clock[0].events
     outcome = int(engine.run(s, 1))

@@ -28,7 +28,8 @@ class Choker:
         self.s = plain.swarm.build(PROGRAM, 1, 0)
         self.p, self.slots, self.t = p, slots, 0.0
         self.s.peer[p].upload_slots = slots
-        self.away, self.order = list(neighbours), [0][:0]
+        self.away: list[Any] = list(neighbours)
+        self.order: list[Any] = []
         self.peers: dict[Any, Peer] = {}
         self.measures: dict[int, RateMeasure] = {}
         self.heard: dict[int, float] = {}
@@ -153,7 +154,7 @@ class SeedChoker(Choker):
         for q, peer in self.peers.items():
             if peer.interested and peer.unchoked:
                 peer.rate = self.measures[q].update(0.0, self.t)
-        chosen, self.order, free = seed_rechoke(self.order, self.peers, self.slots, forced, self.ticks)  # type: ignore[assignment]
+        chosen, self.order, free = seed_rechoke(self.order, self.peers, self.slots, forced, self.ticks)
         self.unchoke(chosen)
         return free
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plain
@@ -23,7 +24,7 @@ from btflow.kernels.state import Swarm
 from btflow.program import Program, compile_scenario
 from btflow.simulate import run_replicas, run_swarm, simulate
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "no delay": {"leechers": 6, "file_size": "700 kB"},
     "delay and loss": {"leechers": 6, "file_size": "700 kB", "rtt": "120 ms", "loss": 0.04, "upload_limit": "50 kB/s"},
     "large blocks": {"leechers": 4, "file_size": "1 MB", "piece_size": "128 KiB", "block_size": "64 KiB"},

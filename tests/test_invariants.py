@@ -145,7 +145,8 @@ def test_bytes_sent_are_bytes_received(scenario: Scenario, seed: int) -> None:
 @given(scenarios(most=600_000, plain_kernels=True), st.integers(0, 2**32))
 def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario, seed: int) -> None:
     program = compile_scenario(scenario)
-    asked, served = [], []
+    asked: list[bool] = []
+    served: list[bool] = []
 
     def enter(s: Any, h: int, block: int) -> None:
         asked.append(plain.bits.has_piece(s.has[s.other[h]], int(block) // s.rules.blocks))
@@ -171,11 +172,21 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario,
     assert all(served)
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
-@given(scenarios(most=600_000, plain_kernels=True), st.sampled_from([0, 1, 80]), st.integers(0, 2**32))
-def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(scenario: Scenario, rtt: int, seed: int) -> None:
-    paths = scenario.paths.model_copy(update={"rtt": rtt / 1000, "loss": 0.1, "matrix": None})
-    program = compile_scenario(scenario.model_copy(update={"paths": paths}))
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("rtt", ["0 ms", "1 ms", "80 ms"])
+def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(rtt: str, seed: int) -> None:
+    program = compile_scenario(
+        states.scenario(
+            seeds=2,
+            leechers=10,
+            file_size="600 kB",
+            piece_size="32 KiB",
+            upload_limit="150 kB/s",
+            rtt=rtt,
+            loss=0.07,
+            arrival_spread="0 s",
+        )
+    )
     waiting: dict[tuple[int, int], list[tuple[int, int]]] = {}
     kinds = {int(kind) for kind in (*range(int(plain.state.UNCHOKE) + 1), plain.state.BITFIELD)}
     out_of_order = []
@@ -199,7 +210,7 @@ def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(scenario: S
         patch.setattr(plain.engine, "post", post)
         patch.setattr(plain.engine, "receive", receive)
         plain.simulate.run_swarm(program, seed, 0)
-    assert waiting
+    assert len(waiting) > 100
     assert not out_of_order
 
 

@@ -32,7 +32,7 @@ LAST = (RULES.pieces - 1) * RULES.blocks + RULES.last_piece_blocks - 1
 
 
 def message_size(block: int) -> int:
-    return HEADER + (RULES.last_block_size if block == LAST else RULES.block_size)
+    return HEADER + int(RULES.last_block_size if block == LAST else RULES.block_size)
 
 
 @dataclass

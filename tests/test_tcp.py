@@ -272,7 +272,7 @@ def pftk(p: float, rtt: float, t0: float, b: int = 2) -> float:
 
 def cubic_response(p: float, rtt: float) -> float:
     """Rate of CUBIC without timeouts [segments/s] (RFC 9438, section 5), Reno's where that is higher."""
-    return max(1.054 * (rtt / p) ** 0.75, 1.2 / math.sqrt(p)) / rtt
+    return max(1.054 * math.pow(rtt / p, 0.75), 1.2 / math.sqrt(p)) / rtt
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_a_saturated_connection_is_as_fast_as_its_window_law_allows(p: float, rt
     for _ in range(blocks):
         last, free, _ = plain.tcp.block_arrival(s, w, t, 1e-7, 12, True)
         t = max(t + 12e-7, free)
-    rate = 12 * blocks / last
+    rate = float(12 * blocks / last)
     ceiling = max(pftk(p, rtt, rtt + RTO_MIN), cubic_response(p, rtt))
     assert rate < 1.15 * ceiling
     assert rate > 0.9 * pftk(p, rtt, rtt + RTO_MIN)
