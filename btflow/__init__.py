@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from btflow.errors import InputError, ScenarioError, UnitError
     from btflow.jsonschema import schema
     from btflow.scenario import Scenario
-    from btflow.simulate import simulate
+    from btflow.simulation import simulate
 
 __version__ = "0.1.0"
 
@@ -40,7 +40,7 @@ _FROM = {
     "UnitError": "btflow.errors",
     "load": "btflow.catalog",
     "schema": "btflow.jsonschema",
-    "simulate": "btflow.simulate",
+    "simulate": "btflow.simulation",
 }
 
 

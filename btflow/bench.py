@@ -63,7 +63,7 @@ def measure(settings: Mapping[str, object], replicas: int) -> Cost:
     """Run replicas of the model with `settings` in this process and return what they cost."""
     from btflow.catalog import load
     from btflow.program import compile_scenario
-    from btflow.simulate import run_replicas
+    from btflow.simulation import run_replicas
 
     scenario = load(MODEL).set(**settings)
     cpu = tuple(used for _, used in run_replicas(compile_scenario(scenario), SEED, replicas))

@@ -105,7 +105,7 @@ def run(
     scenario = load(model).set(**options.parse_settings(settings or ()))
 
     from btflow import output, report
-    from btflow.simulate import simulate
+    from btflow.simulation import simulate
 
     with _progress(replicas, shown=not as_json and sys.stderr.isatty()) as progress:
         result = simulate(scenario, seed=seed, replicas=replicas, progress=progress)

@@ -17,7 +17,7 @@ import numpy as np
 import states
 
 from btflow.program import compile_scenario
-from btflow.simulate import run_swarm
+from btflow.simulation import run_swarm
 
 FILE = Path(__file__).with_suffix(".json")
 

@@ -17,7 +17,7 @@ import btflow
 import btflow.errors
 import btflow.kernels
 import btflow.program
-import btflow.simulate
+import btflow.simulation
 
 MODULES = [
     "bits",
@@ -42,17 +42,17 @@ settings: Any = numba.config
 
 
 def _ours(name: str) -> bool:
-    return name.startswith("btflow.kernels") or name in ("btflow.swarm", "btflow.simulate")
+    return name.startswith("btflow.kernels") or name in ("btflow.swarm", "btflow.simulation")
 
 
 def _import() -> dict[str, Any]:
     """Import the kernels and what runs them without the JIT, and leave the compiled ones as they were."""
     compiled = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
-    attributes = {name: getattr(btflow, name) for name in ("kernels", "swarm", "simulate") if name in vars(btflow)}
+    attributes = {name: getattr(btflow, name) for name in ("kernels", "swarm", "simulation") if name in vars(btflow)}
     before, settings.DISABLE_JIT = settings.DISABLE_JIT, 1
     try:
         found = {name: importlib.import_module(f"btflow.kernels.{name}") for name in MODULES}
-        found |= {name: importlib.import_module(f"btflow.{name}") for name in ("swarm", "simulate")}
+        found |= {name: importlib.import_module(f"btflow.{name}") for name in ("swarm", "simulation")}
     finally:
         settings.DISABLE_JIT = before
         for name in [name for name in sys.modules if _ours(name)]:
@@ -67,7 +67,7 @@ _found = _import()
 bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "clock", "download", "engine"))
 flags, limiter, messages, peerset = (_found[n] for n in ("flags", "limiter", "messages", "peerset"))
 picker, rate, rng, state, tcp = (_found[n] for n in ("picker", "rate", "rng", "state", "tcp"))
-swarm, simulate = _found["swarm"], _found["simulate"]
+swarm, simulate = _found["swarm"], _found["simulation"]
 
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.
 rng.next_u64 = np.errstate(over="ignore")(rng.next_u64)

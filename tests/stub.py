@@ -1,4 +1,4 @@
-"""A stand-in for ``btflow.simulate.simulate``: the Dataset's form without a simulation."""
+"""A stand-in for ``btflow.simulation.simulate``: the Dataset's form without a simulation."""
 
 from __future__ import annotations
 

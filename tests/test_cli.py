@@ -23,9 +23,9 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs the command line in this process, without a real simulation."""
-    module = types.ModuleType("btflow.simulate")
+    module = types.ModuleType("btflow.simulation")
     module.simulate = stub.simulate  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "btflow.simulate", module)
+    monkeypatch.setitem(sys.modules, "btflow.simulation", module)
 
     def invoke(*args: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["btflow", *args])
@@ -150,7 +150,7 @@ def test_a_swarm_that_does_not_finish_is_one_message(run: Run, monkeypatch: pyte
     def stuck(*_: object, **__: object) -> None:
         raise SimulationError("3 of 5 leechers had not finished")
 
-    monkeypatch.setattr(sys.modules["btflow.simulate"], "simulate", stuck)
+    monkeypatch.setattr(sys.modules["btflow.simulation"], "simulate", stuck)
     assert run("run", "rao2010") == (1, "", "btflow: error: 3 of 5 leechers had not finished\n")
 
 
@@ -186,7 +186,7 @@ def test_files_are_written_whole_or_not_at_all(run: Run, tmp_path: Path, monkeyp
 
 def test_nothing_runs_when_a_file_cannot_be_written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    monkeypatch.setattr(sys.modules["btflow.simulate"], "simulate", lambda *a, **_: calls.append(a))
+    monkeypatch.setattr(sys.modules["btflow.simulation"], "simulate", lambda *a, **_: calls.append(a))
     assert run("run", "rao2010", "--out", str(tmp_path / "none" / "x.nc"))[0] == 2
     assert calls == []
     assert list(tmp_path.iterdir()) == []
@@ -196,7 +196,7 @@ def test_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["btflow.simulate"], "simulate", interrupted)
+    monkeypatch.setattr(sys.modules["btflow.simulation"], "simulate", interrupted)
     code, out, err = run("run", "rao2010")
     assert (code, out) == (130, "")
     assert err.strip() == "btflow: interrupted"

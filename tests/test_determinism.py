@@ -22,7 +22,7 @@ import btflow.kernels
 import btflow.swarm
 from btflow.kernels.state import Swarm
 from btflow.program import Program, compile_scenario
-from btflow.simulate import run_replicas, run_swarm, simulate
+from btflow.simulation import run_replicas, run_swarm, simulate
 
 CASES: dict[str, dict[str, Any]] = {
     "no delay": {"leechers": 6, "file_size": "700 kB"},
@@ -35,7 +35,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
 from test_determinism import CASES, digest, program
-from btflow.simulate import run_swarm
+from btflow.simulation import run_swarm
 for case in CASES:
     print(case, digest(run_swarm(program(case), 7, 2)))
 """

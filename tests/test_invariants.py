@@ -16,7 +16,7 @@ from btflow.analytic import kumar_ross_bound, mundinger_bound
 from btflow.kernels.state import Swarm
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
-from btflow.simulate import run_swarm, simulate
+from btflow.simulation import run_swarm, simulate
 
 HEADER, UNIT = 13, 1380
 ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")

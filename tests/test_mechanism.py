@@ -10,7 +10,7 @@ import pytest
 import states
 
 from btflow.program import compile_scenario
-from btflow.simulate import run_swarm
+from btflow.simulation import run_swarm
 
 STATE = plain.state
 UNITS = 12  # of a block's message

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from btflow.program import Program, compile_scenario
-from btflow.simulate import run_swarm
+from btflow.simulation import run_swarm
 
 SLOTS = {"max_uploads": 4}  # otherwise they depend on the cap
 

@@ -129,9 +129,9 @@ def test_automatic_upload_slots(rao2010: Scenario, cap: int, slots: int) -> None
 
 
 def test_give_up_time_leaves_room_for_any_swarm(rao2010: Scenario, edit: Edit) -> None:
-    assert rao2010.give_up_time == 3600 + 20 * 2560  # F/u = 50 MiB over 20 KiB/s
+    assert rao2010.give_up_time == 3610 + 20 * 2560  # F/u = 50 MiB over 20 KiB/s
     slow_seed = rao2010.set(upload_limit="1 MB/s", seed_upload_limit="10 kB/s")
-    assert slow_seed.give_up_time == 3600 + 20 * 5120
+    assert slow_seed.give_up_time == 3610 + 20 * 5120
     assert rao2010.set(arrival_spread="1 h").give_up_time == 7200 + 20 * 2560
     given_up = load(edit('byte_prefix = "binary"', 'byte_prefix = "binary"\nhorizon = "2 h"'))
     assert given_up.give_up_time == 7200
@@ -191,7 +191,7 @@ EDITS = [
     ('role = "seed"', 'role = "sead"', "classes.seed.role", "'seed' or 'leecher'"),
     ('kind = "flash"', 'kind = "flash"\nspred = "1 s"', "arrivals.spred", "did you mean spread"),
     ("reply_peers = {", "reply_peers_ = {", "tracker.reply_peers", "missing"),
-    ('spread = { value = "0 s"', 'spread = { value = "0"', "arrival_spread", "no unit"),
+    ('spread = { value = "10 s"', 'spread = { value = "10"', "arrival_spread", "no unit"),
     ('transport = "linux-2.6.32"', 'transport = "linux-9"', "linux-9", "linux-2.6.32"),
     ('matrix = "rao2010-as"', 'matrix = "nosuch.toml"', "nosuch.toml", "no such file"),
     ('default_from = "upload_limit"', 'default_from = "upload"', "parameters.seed_upload_limit.default_from", "follow"),

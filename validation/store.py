@@ -23,7 +23,7 @@ from validation.runs import Task
 VERSION = 1
 """Form of the file."""
 
-_SOURCES = ("kernels/*.py", "program.py", "swarm.py", "simulate.py", "replica.py", "results.py")
+_SOURCES = ("kernels/*.py", "program.py", "swarm.py", "simulation.py", "replica.py", "results.py")
 
 
 @cache

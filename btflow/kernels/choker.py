@@ -8,7 +8,7 @@ from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import lower_flag, raise_flag, seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import forget, part_sent, queued, sync
-from btflow.kernels.messages import send
+from btflow.kernels.messages import enqueue, send
 from btflow.kernels.rate import download_rate, upload_rate
 from btflow.kernels.rng import below
 from btflow.kernels.state import (
@@ -88,11 +88,17 @@ def choke(s, h, t):
 
 @kernel
 def tell_choke(s, h, t):
-    """CHOKE goes out: what is queued is dropped, and requests are ignored from now on."""
+    """CHOKE goes out at once."""
+    note_choke(s, h, t)
+    send(s, h, CHOKE, NIL, t)
+
+
+@kernel
+def note_choke(s, h, t):
+    """CHOKE is being written: what is queued is dropped, and requests are ignored from now on."""
     lower_flag(s.up, h, TOLD)
     forget(s, h, t)
     set_cause(s, h, CAUSES, t)
-    send(s, h, CHOKE, NIL, t)
 
 
 @kernel
@@ -112,12 +118,30 @@ def unchoke(s, h, t):
 
 @kernel
 def tell_unchoke(s, h, t):
-    """UNCHOKE goes out."""
+    """UNCHOKE goes out at once, unless the CHOKE it takes back was never sent."""
     if s.up[h] & TOLD == 0:
-        raise_flag(s.up, h, TOLD)
-        s.peer[h // s.rules.slots].unchokes += 1
-        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+        note_unchoke(s, h, t)
         send(s, h, UNCHOKE, NIL, t)
+
+
+@kernel
+def note_unchoke(s, h, t):
+    """UNCHOKE is being written: requests are welcome."""
+    raise_flag(s.up, h, TOLD)
+    s.peer[h // s.rules.slots].unchokes += 1
+    set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+
+
+@kernel
+def tell_behind_block(s, h, t):
+    """A block is written: a choke or unchoke decided meanwhile joins the messages that go out behind it."""
+    told = s.up[h] & TOLD != 0
+    if told and s.up[h] & UNCHOKED == 0:
+        note_choke(s, h, t)
+        enqueue(s, h, CHOKE, NIL)
+    elif not told and s.up[h] & UNCHOKED != 0:
+        note_unchoke(s, h, t)
+        enqueue(s, h, UNCHOKE, NIL)
 
 
 @kernel
@@ -236,7 +260,7 @@ def has_pending(s, h):
 
 @kernel
 def keep_unchoked(s, p, t, keep):
-    """Mark up to `keep` of the unchoked, interested peers of a seed, best first; returns how many are marked."""
+    """Mark up to `keep` of the unchoked, interested peers of a seed, best first; returns (how many, marked)."""
     sync(s, p, t)
     n = NIL
     for i in range(s.peer[p].n_order):
@@ -248,8 +272,7 @@ def keep_unchoked(s, p, t, keep):
     kept = max(NIL, min(n, keep))
     for i in range(kept):
         raise_flag(s.up, s.scratch[3, i], KEPT)
-    count_idle_ends(s, p, n, kept)
-    return kept
+    return n, kept
 
 
 @kernel
@@ -269,13 +292,13 @@ def insert_kept(s, h, rank, rate, n):
 
 @kernel
 def count_idle_ends(s, p, n, kept):
-    """Count peers given up because they were idle while one unchoked before them was kept (statistics only)."""
+    """Count peers choked because they were idle while one unchoked before them was kept (statistics only)."""
     oldest = 1 << 30
     for i in range(kept):
         oldest = min(oldest, s.conn[s.scratch[3, i]].up_round)
     for i in range(kept, n):
-        c = s.conn[s.scratch[3, i]]
-        if s.number[i] > 0.0 and c.up_round > oldest:
+        h = s.scratch[3, i]
+        if s.number[i] > 0.0 and s.conn[h].up_round > oldest and s.up[h] & UNCHOKED == 0:
             s.peer[p].idle_ends += 1
 
 
@@ -283,9 +306,10 @@ def count_idle_ends(s, p, n, kept):
 def rechoke_seed(s, p, t, forced):
     """Keep the best of the unchoked, then fill the free slots from the list; returns how many were free."""
     slots = s.peer[p].upload_slots
-    free = slots - keep_unchoked(s, p, t, slots - forced)
-    fill(s, p, t, free)
-    return free
+    n, kept = keep_unchoked(s, p, t, slots - forced)
+    fill(s, p, t, slots - kept)
+    count_idle_ends(s, p, n, kept)
+    return slots - kept
 
 
 @kernel

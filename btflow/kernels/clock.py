@@ -77,7 +77,7 @@ def remove(s, n):
 
 @kernel
 def post(s, time, kind, target, arg, generation):
-    """Schedule an event; at or before the present it joins the tail of the "now" list."""
+    """Schedule an event; in a swarm without delays what happens at once joins the tail of the "now" list."""
     clock = s.clock[0]
     n = take_node(s)
     node = s.node[n]
@@ -85,8 +85,8 @@ def post(s, time, kind, target, arg, generation):
     node.target = target
     node.arg = arg
     node.generation = generation
-    if time > clock.now:
-        insert(s, n, time)
+    if time > clock.now or s.rules.ideal == 0:  # with delays, behind what was filed for the same instant before
+        insert(s, n, max(time, clock.now))
     else:
         push_now(s, n)
 

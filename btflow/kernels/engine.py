@@ -41,7 +41,6 @@ from btflow.kernels.state import (
     TRACKER_CHECK,
     TRACKER_REPLY,
     UNCHOKE,
-    UNCHOKED,
     WANTING,
 )
 
@@ -154,13 +153,7 @@ def block_written(s, p, t):
         s.bursts[1] += units
     else:
         deliver(s, h, seq, active * s.rules.unit / s.peer[p].cap, units, t)
-    told = s.up[h] & TOLD != 0
-    if told != (s.up[h] & UNCHOKED != 0):
-        if told:
-            choker.tell_choke(s, h, t)
-        else:
-            choker.tell_unchoke(s, h, t)
-        limiter.charge(s, p, messages.message_bytes(CHOKE))
+    choker.tell_behind_block(s, h, t)
     limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h)
     if c.turns == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:

@@ -41,22 +41,28 @@ def blocked(s, h, t):
 @kernel
 def send(s, h, kind, arg, t):
     """Write a control message on end `h`; behind a part-sent block it waits in the end's queue."""
-    c = s.conn[h]
     if kind == HAVE:
         hold_haves(s, h, arg)
     if blocked(s, h, t):
-        n = take_node(s)
-        node = s.node[n]
-        node.kind = kind
-        node.arg = arg
-        node.next = NONE
-        if c.out_first == NONE:
-            c.out_first = n
-        else:
-            s.node[c.out_last].next = n
-        c.out_last = n
+        enqueue(s, h, kind, arg)
     else:
         transmit(s, h, kind, arg, t)
+
+
+@kernel
+def enqueue(s, h, kind, arg):
+    """Put a message into the queue of end `h` that `flush` sends behind the block."""
+    c = s.conn[h]
+    n = take_node(s)
+    node = s.node[n]
+    node.kind = kind
+    node.arg = arg
+    node.next = NONE
+    if c.out_first == NONE:
+        c.out_first = n
+    else:
+        s.node[c.out_last].next = n
+    c.out_last = n
 
 
 @kernel

@@ -95,8 +95,8 @@ CONN = np.dtype(
         ("cause", "u1"),  # what holds our sending back
         ("recent", "u1"),  # listed in the peer's recent sources
         # -- uploader's view
-        ("turns", "i2"),  # turns left of the block at `up_head`; 0 none; `full` none of it is sent yet
-        ("full", "i2"),
+        ("turns", "i4"),  # turns left of the block at `up_head`; 0 none; `full` none of it is sent yet
+        ("full", "i4"),
         ("up_head", "i4"),  # sequence number of the block being sent
         ("up_seen", "i4"),  # requests that have arrived
         ("up_round", "i4"),  # choker tick of the last unchoke

@@ -288,7 +288,7 @@ def socket_free(s, w, end, sent):
 
     The buffer grows to two windows once the window, not the buffer, would let more segments out (tcp_new_space).
     """
-    if sent <= end:
+    if sent <= end or w.rtt == 0.0:
         return end
     room = s.rules.send_buffer if w.cwnd <= s.rules.send_buffer else 2.0 * w.cwnd
     backlog = (sent - end) * w.cwnd / w.rtt + w.cwnd
