@@ -231,9 +231,7 @@ def test_idle_terminations_grow_with_the_round_trip_time() -> None:
     """At 20 kB/s a round trip of 400 ms leaves a seed's connections waiting for requests when its choker looks."""
     counts = []
     for rtt in ("0 ms", "400 ms"):
-        program = compile_scenario(
-            states.scenario(leechers=40, file_size="8 MB", rtt=rtt, upload_limit="20 kB/s")
-        )
+        program = compile_scenario(states.scenario(leechers=40, file_size="8 MB", rtt=rtt, upload_limit="20 kB/s"))
         counts.append(sum(int(run_swarm(program, 1, k).peer.idle_ends[0]) for k in range(3)))
     assert counts[1] > counts[0]
 
