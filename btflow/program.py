@@ -43,7 +43,7 @@ class Program:
     spread: float
     """Leechers are started uniformly within this time [s]."""
     request_room: int
-    """Entries of the request list of one connection."""
+    """Entries of the request list of one connection, a power of two."""
     tso: bool
     """Segments may be larger than the MSS."""
 
@@ -78,7 +78,7 @@ def compile_scenario(scenario: Scenario) -> Program:
         rtt=rtt,
         loss=scenario.paths.loss,
         spread=scenario.arrivals.spread,
-        request_room=int(max(refill, client.pipeline_cap_slope * pipeline)) + rules.blocks + 4,
+        request_room=1 << (int(max(refill, client.pipeline_cap_slope * pipeline)) + rules.blocks + 3).bit_length(),
         tso=scenario.transport.tso,
     )
 
@@ -102,12 +102,14 @@ def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArr
 def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     """Constants of the client and of TCP for the kernels."""
     client, transport, swarm = scenario.classes[0].client, scenario.transport, scenario.swarm
+    slots = client.max_allow_in + PENDING_SLOTS
     blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
     last_piece_blocks = -(-last_piece // swarm.block_size)
     return Rules(
         peers=peers,
-        slots=client.max_allow_in + PENDING_SLOTS,
+        slots=slots,
+        slot_bits=(slots - 1).bit_length(),
         pieces=swarm.pieces,
         blocks=blocks,
         block_size=swarm.block_size,

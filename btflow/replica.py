@@ -87,7 +87,7 @@ def time_by_cause(state: Swarm, end: float) -> Floats:
     held_for: Floats = state.share.copy()
     conn = state.conn
     running = np.flatnonzero((state.other >= 0) & (state.up & TOLD != 0) & (conn.cause < CAUSES))
-    owner, since = running // state.rules.slots, conn.cause_since[running]
+    owner, since = running >> state.rules.slot_bits, conn.cause_since[running]
     np.add.at(held_for, (owner, conn.cause[running]), np.maximum(end - since, 0.0))
     return held_for
 

@@ -64,7 +64,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
     rules = program.rules
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
-    ends, words = n * slots, -(-pieces // 64)
+    ends, words = n << rules.slot_bits, -(-pieces // 64)
     return {
         "clock": ((1,), CLOCK),
         "peer": ((n,), PEER),

@@ -58,9 +58,9 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
     plain.peerset.set_up(s, h, g, t)
     plain.peerset.set_up(s, g, h, t)
     for e, mate in ((h, g), (g, h)):
-        own = s.peer[e // s.rules.slots]
+        own = s.peer[e >> s.rules.slot_bits]
         s.conn[e].state = plain.state.OPEN
-        s.other[e] = mate // s.rules.slots
+        s.other[e] = mate >> s.rules.slot_bits
         own.complete += 1
         own.degree += 1
         s.pace[e].since = s.pace[e].last = t - s.rules.rate_fudge
@@ -70,7 +70,7 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
 
 def end(s: Any, p: int, q: int) -> int:
     """Return peer p's end of its connection to q."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     return next(h for h in range(base, base + s.peer[p].top) if s.other[h] == q)
 
 
@@ -81,7 +81,7 @@ def order(s: Any, p: int) -> list[int]:
 
 def unchoked(s: Any, p: int) -> set[int]:
     """Return the peers that `p` has unchoked."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     return {int(s.other[h]) for h in range(base, base + s.peer[p].top) if s.up[h] & UNCHOKED and s.other[h] >= 0}
 
 

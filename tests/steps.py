@@ -87,7 +87,7 @@ def step(s: Swarm, ledger: Ledger) -> int:
         assert sent.sum() == 0
         ledger.dropped += size if stale else 0
         if not stale and not duplicates.any():
-            ledger.kept[h // s.rules.slots, block] += 1
+            ledger.kept[h >> s.rules.slot_bits, block] += 1
     elif sent.any():
         assert n < peers
         assert np.flatnonzero(sent).tolist() == [n]  # the peer whose limiter it is

@@ -3,15 +3,20 @@
 Numba passes a named tuple by value: every call would copy dozens of array descriptors and count a reference on each.
 `by_ref(s)` puts the tuple on the caller's stack once and hands on a pointer; `ref.name` loads just that member, and a
 nested tuple is again a reference. Without the JIT, `by_ref(s)` is `s` itself.
+
+Arrays read through a reference take no negative index: what counts from the end in Python is an error here, so that an
+address is one addition and not also a comparison and a choice.
 """
 
 import hashlib
+import operator
 
 from numba.core import cgutils, config, types
 from numba.core.datamodel import models
-from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
+from numba.core.imputils import impl_ret_borrowed, lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, register_model
+from numba.np import arrayobj
 
 ir = cgutils.ir  # llvmlite's, as Numba uses it
 
@@ -33,6 +38,50 @@ class _RefModel(models.PrimitiveModel):
         super().__init__(dmm, fe_type, dmm.lookup(fe_type.pointee).get_value_type().as_pointer())
 
 
+class Unwrapped(types.Array):
+    """An array whose indices are never negative."""
+
+    def __init__(self, array):
+        super().__init__(array.dtype, array.ndim, array.layout, readonly=not array.mutable, aligned=array.aligned)
+        self.plain = array
+        self.name = f"Unwrapped{array.name}"
+
+
+register_model(Unwrapped)(models.ArrayModel)
+
+
+def _as_unsigned(context, builder, signature, args):
+    """The signature and arguments of an access to the plain array with unsigned indices, which are not wrapped."""
+    array, index, *value = signature.args
+    if isinstance(index, types.BaseTuple):
+        wanted = types.UniTuple(types.uintp, len(index))
+        parts = cgutils.unpack_tuple(builder, args[1], len(index))
+        parts = [context.cast(builder, part, ty, types.intp) for part, ty in zip(parts, index, strict=True)]
+        indices = context.make_tuple(builder, wanted, parts)
+    else:
+        wanted, indices = types.uintp, context.cast(builder, args[1], index, types.intp)
+    return signature.return_type(array.plain, wanted, *value), (args[0], indices, *args[2:])
+
+
+@lower_builtin(operator.getitem, Unwrapped, types.Integer)
+def _get(context, builder, signature, args):
+    """array[i]"""
+    return arrayobj.getitem_arraynd_intp(context, builder, *_as_unsigned(context, builder, signature, args))
+
+
+@lower_builtin(operator.getitem, Unwrapped, types.BaseTuple)
+def _get_tuple(context, builder, signature, args):
+    """array[i, j]"""
+    return arrayobj.getitem_array_tuple(context, builder, *_as_unsigned(context, builder, signature, args))
+
+
+@lower_builtin(operator.setitem, Unwrapped, types.Integer, types.Any)
+@lower_builtin(operator.setitem, Unwrapped, types.BaseTuple, types.Any)
+def _set(context, builder, signature, args):
+    """array[i] = value, array[i, j] = value"""
+    return arrayobj.setitem_array(context, builder, *_as_unsigned(context, builder, signature, args))
+
+
 @infer_getattr
 class _RefAttributes(AttributeTemplate):
     """Types of a reference's attributes: those of the tuple, nested tuples by reference."""
@@ -43,7 +92,9 @@ class _RefAttributes(AttributeTemplate):
         if name not in ref.pointee.fields:
             return None
         member = ref.pointee.types[ref.pointee.fields.index(name)]
-        return Ref(member) if isinstance(member, types.NamedTuple) else member
+        if isinstance(member, types.NamedTuple):
+            return Ref(member)
+        return Unwrapped(member) if isinstance(member, types.Array) else member
 
 
 def _load_invariant(builder, pointer):

@@ -10,6 +10,6 @@ def set_cause(s, h, cause, t):
     c = s.conn[h]
     if c.cause != cause:
         if c.cause < CAUSES:
-            s.share[h // s.rules.slots, c.cause] += t - c.cause_since
+            s.share[h >> s.rules.slot_bits, c.cause] += t - c.cause_since
         c.cause = cause
         c.cause_since = t

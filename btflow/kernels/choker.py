@@ -34,13 +34,13 @@ def listed(s, p, i):
     j = peer.head + i
     if j >= peer.n_order:
         j -= peer.n_order
-    return p * s.rules.slots + s.order[p, j]
+    return (p << s.rules.slot_bits) + s.order[p, j]
 
 
 @kernel
 def enlist(s, h):
     """A new connection enters the list at a uniformly random position."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     peer = s.peer[p]
     at = peer.head + below(s.rng, peer.n_order + 1)
     if at > peer.n_order:
@@ -50,16 +50,16 @@ def enlist(s, h):
         peer.head += 1
     for j in range(peer.n_order, at, -1):
         s.order[p, j] = s.order[p, j - 1]
-    s.order[p, at] = h - p * s.rules.slots
+    s.order[p, at] = h - (p << s.rules.slot_bits)
     peer.n_order += 1
 
 
 @kernel
 def delist(s, h):
     """A closed connection leaves the list."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    slot = h - p * s.rules.slots
+    slot = h - (p << s.rules.slot_bits)
     at = 0
     while s.order[p, at] != slot:
         at += 1
@@ -79,9 +79,9 @@ def choke(s, h, t):
     if s.up[h] & UNCHOKED == 0:
         return
     lower_flag(s.up, h, UNCHOKED)
-    s.peer[h // s.rules.slots].n_unchoked -= 1
+    s.peer[h >> s.rules.slot_bits].n_unchoked -= 1
     if c.turns > 0 and s.up[h] & RINGED != 0:
-        sync(s, h // s.rules.slots, t)
+        sync(s, h >> s.rules.slot_bits, t)
     if not part_sent(c):
         tell_choke(s, h, t)
 
@@ -108,10 +108,10 @@ def unchoke(s, h, t):
     if s.up[h] & UNCHOKED != 0:
         return
     raise_flag(s.up, h, UNCHOKED)
-    s.peer[h // s.rules.slots].n_unchoked += 1
-    c.up_round = s.peer[h // s.rules.slots].ticks
+    s.peer[h >> s.rules.slot_bits].n_unchoked += 1
+    c.up_round = s.peer[h >> s.rules.slot_bits].ticks
     if c.turns > 0 and s.up[h] & RINGED != 0:
-        sync(s, h // s.rules.slots, t)
+        sync(s, h >> s.rules.slot_bits, t)
     if not part_sent(c):
         tell_unchoke(s, h, t)
 
@@ -128,7 +128,7 @@ def tell_unchoke(s, h, t):
 def note_unchoke(s, h, t):
     """UNCHOKE is being written: requests are welcome."""
     raise_flag(s.up, h, TOLD)
-    s.peer[h // s.rules.slots].unchokes += 1
+    s.peer[h >> s.rules.slot_bits].unchokes += 1
     set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
 
 
@@ -148,7 +148,7 @@ def tell_behind_block(s, h, t):
 def forget_snubbed(s, p, t):
     """Drop the sources that sent no block for the snub time from the peer's list of recent ones."""
     peer = s.peer[p]
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     kept = 0
     for i in range(peer.n_recent):
         slot = s.recent[p, i]
@@ -165,7 +165,7 @@ def forget_snubbed(s, p, t):
 def reciprocators(s, p, t):
     """Mark the interested, unsnubbed peers we download from fastest, at most max_uploads - 1; returns how many."""
     peer = s.peer[p]
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     forget_snubbed(s, p, t)
     n = NIL
     for i in range(peer.n_recent):
@@ -247,7 +247,7 @@ def forced_unchokes(slots, round_number, opened):
 def seed_rank(s, h):
     """Order in which a seed keeps peers: those unchoked in the last rounds or with requests pending, latest first."""
     c = s.conn[h]
-    if c.up_round > s.peer[h // s.rules.slots].ticks - s.rules.recent_rounds or has_pending(s, h):
+    if c.up_round > s.peer[h >> s.rules.slot_bits].ticks - s.rules.recent_rounds or has_pending(s, h):
         return float(-c.up_round)
     return 1.0
 
@@ -377,7 +377,7 @@ def got_interested(s, h, t):
         if s.up[h] & TOLD != 0 and c.cause == IDLE:
             set_cause(s, h, BY_PIPELINE, t)
         if s.up[h] & UNCHOKED != 0:
-            rechoke(s, h // s.rules.slots, t)
+            rechoke(s, h >> s.rules.slot_bits, t)
 
 
 @kernel
@@ -390,4 +390,4 @@ def got_not_interested(s, h, t):
         if s.up[h] & TOLD != 0 and c.turns == 0:
             set_cause(s, h, IDLE, t)
         if s.up[h] & UNCHOKED != 0:
-            rechoke(s, h // s.rules.slots, t)
+            rechoke(s, h >> s.rules.slot_bits, t)

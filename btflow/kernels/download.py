@@ -74,7 +74,7 @@ def enter(s, h, block):
     """Write down one more request of end `h` in the list both sides share; the caller sends it."""
     c = s.conn[h]
     mate = s.mate[h]
-    s.requests[mate, c.dn_tail % s.requests.shape[1]] = block
+    s.requests[mate, c.dn_tail & (s.requests.shape[1] - 1)] = block
     c.dn_tail += 1
     c.outstanding += 1
 
@@ -82,7 +82,7 @@ def enter(s, h, block):
 @kernel
 def new_request(s, h, piece):
     """Enter a request for the first unrequested block of `piece`; the caller sends it."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     b = bits.first(s.blocks[p, piece, UNREQUESTED])
     s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
     s.peer[p].unrequested -= 1
@@ -106,7 +106,7 @@ def send_requests(s, h, n, t):
 @kernel
 def request_more(s, h, lost, n_lost, t):
     """Refill the pipeline of end `h`; with `n_lost` > 0 only from the pieces lost[:n_lost]."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     c = s.conn[h]
     b = backlog(s, h, t)
     if c.outstanding >= b:
@@ -154,7 +154,7 @@ def first_wanted(s, h, lost, n_lost):
 @kernel
 def lose_interest(s, p, piece, used_up, t):
     """A piece is fully requested: connections with nothing outstanding and nothing else to fetch lose our interest."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         h = base + slot
         if not wanting(s, h):
@@ -177,7 +177,7 @@ def any_wantable(s, p, lost, n_lost):
 @kernel
 def refill_served(s, p, lost, n_lost, t):
     """Offer the pieces lost[:n_lost] to the connections that serve us, in random order, while any is left."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     n = NIL
     for h in range(base, base + s.peer[p].top):
         if s.dn[h] & SERVED != 0 and first_wanted(s, h, lost, n_lost) != NOTHING:
@@ -194,7 +194,7 @@ def refill_served(s, p, lost, n_lost, t):
 @kernel
 def let_go(s, h, t):
     """We were choked: every outstanding request of this connection goes back to the pool (not in endgame)."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     c = s.conn[h]
     mate = s.mate[h]
     n_lost = NIL
@@ -226,7 +226,7 @@ def regain_interest(s, p, lost, n_lost, t):
     """Lost requests can make choking neighbours interesting again."""
     if not any_wantable(s, p, lost, n_lost):
         return
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         h = base + slot
         if s.dn[h] == 0 and s.other[h] >= 0 and first_wanted(s, h, lost, n_lost) != NOTHING:
@@ -253,7 +253,7 @@ def got_unchoke(s, h, t):
 @kernel
 def got_have(s, h, piece, t):
     """The other side of `h` has `piece` (already entered in `told` and `copies`)."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     if in_endgame(s, p):
         endgame_requests(s, h, t)
     elif bits.has_piece(s.want[p], piece):
@@ -267,7 +267,7 @@ def got_have(s, h, piece, t):
 @kernel
 def got_bitfield(s, h, t):
     """The other side's first message tells all it has."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     wanted = any_missing(s, h) if in_endgame(s, p) else picker.any_wanted(s, h)
     if wanted and not wanting(s, h):
         say_interested(s, h, t)
@@ -277,18 +277,18 @@ def got_bitfield(s, h, t):
 def note_source(s, h, t):
     """Remember end `h` among the sources that are not snubbed."""
     c = s.conn[h]
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     c.last_block = t
     if c.recent == 0:
         c.recent = 1
-        s.recent[p, s.peer[p].n_recent] = h - p * s.rules.slots
+        s.recent[p, s.peer[p].n_recent] = h - (p << s.rules.slot_bits)
         s.peer[p].n_recent += 1
 
 
 @kernel
 def got_block(s, h, seq, t):
     """The block of request number `seq` arrived; True if it completes a piece."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     c = s.conn[h]
     peer = s.peer[p]
     block = entry(s, s.mate[h], seq)
@@ -326,7 +326,7 @@ def asked(s, h, block):
 @kernel
 def any_missing(s, h):
     """Endgame: True if the other side has a piece we still miss a block of."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     for i in range(s.peer[p].n_begun):
         if picker.knows(s, h, np.int64(s.begun[p, i])):
             return True
@@ -354,7 +354,7 @@ def endgame_requests(s, h, t):
 @kernel
 def request_missing(s, h, room, t):
     """Request up to `room` missing blocks not yet asked of this connection, drawn at random (reservoir sampling)."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     chosen = s.scratch[2]
     seen = 0
     for i in range(s.peer[p].n_begun):
@@ -384,7 +384,7 @@ def request_missing(s, h, room, t):
 @kernel
 def endgame_everywhere(s, p, t):
     """Endgame has begun or moved on: let every connection ask for what is missing."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         if s.other[base + slot] >= 0:
             endgame_requests(s, base + slot, t)
@@ -393,8 +393,8 @@ def endgame_everywhere(s, p, t):
 @kernel
 def cancel_elsewhere(s, h, block, t):
     """Endgame: a block arrived, so its other requests are cancelled and those connections look for more."""
-    p = h // s.rules.slots
-    base = p * s.rules.slots
+    p = h >> s.rules.slot_bits
+    base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         g = base + slot
         if g == h or s.other[g] < 0 or not wanting(s, g):
@@ -404,7 +404,7 @@ def cancel_elsewhere(s, h, block, t):
             if seq < 0:
                 continue
             s.conn[g].outstanding -= 1
-            s.requests[s.mate[g], seq % s.requests.shape[1]] = cancelled(block)
+            s.requests[s.mate[g], seq & (s.requests.shape[1] - 1)] = cancelled(block)
             s.peer[p].cancelled += 1
             send(s, g, CANCEL, seq, t)
         endgame_requests(s, g, t)

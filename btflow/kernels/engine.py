@@ -143,8 +143,8 @@ def set_up_step(s, kind, h, t):
 @kernel
 def block_written(s, p, t):
     """The limiter's timer: a block is fully written to its socket; what waited behind it follows."""
-    active = limiter.busy(s, p)
-    h = limiter.finish(s, p, t, active)
+    active = s.peer[p].active
+    h = limiter.finish(s, p, t)
     c = s.conn[h]
     seq, units = c.up_head, c.full
     s.peer[p].bytes_up += limiter.block_bytes(s, limiter.block_number(limiter.entry(s, h, seq)))
@@ -192,7 +192,7 @@ def flushed(s, h, t):
 @kernel
 def piece_arrived(s, h, seq, t):
     """A block arrived; a completed piece is announced to everyone, the last one ends the download."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     if download.got_block(s, h, seq, t):
         if s.n_log[p] == s.rules.pieces:
             finished(s, p, t)
@@ -212,7 +212,7 @@ def finished(s, p, t):
 @kernel
 def tell(s, h, count, t):
     """The owner of end `h` has told the other side of its first `count` pieces: copies, interest, requests follow."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     g = s.mate[h]
     q = s.other[h]
     if s.other[g] < 0:
@@ -241,7 +241,7 @@ def have_alone(s, g, count, t):
 @kernel
 def have_all(s, p, count, t):
     """The HAVE of peer p's piece number `count - 1` reaches all its neighbours, but not past one that travels alone."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         h = base + slot
         if s.other[h] >= 0:

@@ -56,7 +56,7 @@ def message_units(s, block):
 @kernel
 def entry(s, h, seq):
     """Entry of request number `seq` of end h's uploads."""
-    return np.int64(s.requests[h, seq % s.requests.shape[1]])
+    return np.int64(s.requests[h, seq & (s.requests.shape[1] - 1)])
 
 
 @kernel
@@ -91,21 +91,10 @@ def load(s, h):
 
 
 @kernel
-def busy(s, p):
-    """Connections of the ring that have something to send."""
-    n = 0
-    base = p * s.rules.slots
-    for i in range(s.peer[p].n_ring):
-        if s.conn[base + s.ring[p, i]].turns > 0:
-            n += 1
-    return n
-
-
-@kernel
 def drop(s, p, i):
     """Take entry `i` out of the ring of peer `p`."""
     peer = s.peer[p]
-    lower_flag(s.up, p * s.rules.slots + s.ring[p, i], RINGED)
+    lower_flag(s.up, (p << s.rules.slot_bits) + s.ring[p, i], RINGED)
     for j in range(i, peer.n_ring - 1):
         s.ring[p, j] = s.ring[p, j + 1]
     peer.n_ring -= 1
@@ -120,7 +109,7 @@ def drop_empty(s, p):
     """Visit the ring from the turn's position, removing connections without data, up to the first that has some."""
     peer = s.peer[p]
     while peer.n_ring > 0:
-        c = s.conn[p * s.rules.slots + s.ring[p, peer.at]]
+        c = s.conn[(p << s.rules.slot_bits) + s.ring[p, peer.at]]
         if c.turns > 0:
             return
         drop(s, p, peer.at)
@@ -130,7 +119,7 @@ def drop_empty(s, p):
 def send_unit(s, p, time):
     """One turn: the connection at the ring's position sends one unit."""
     peer = s.peer[p]
-    h = p * s.rules.slots + s.ring[p, peer.at]
+    h = (p << s.rules.slot_bits) + s.ring[p, peer.at]
     c = s.conn[h]
     if c.turns == c.full and seeding(s, p):  # only a seed's choker looks at upload rates
         upload_rate(s, h, time, float(block_bytes(s, block_number(entry(s, h, np.int64(c.up_head))))))
@@ -144,9 +133,39 @@ def send_unit(s, p, time):
 def advance(s, p, k, active):
     """Perform `k` turns of peer `p` with `active` connections that have data; none but the k-th may finish a block."""
     peer = s.peer[p]
-    base = p * s.rules.slots
-    unit_time = s.rules.unit / peer.cap
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += k
+    if peer.n_ring == active and not seeding(s, p):
+        take_turns(s, p, k, active)
+    else:
+        step_turns(s, p, k, active)
+    peer.turn += k * (s.rules.unit / peer.cap)
+    if peer.planned >= 0:
+        peer.planned -= k
+
+
+@kernel
+def take_turns(s, p, k, active):
+    """`k` turns of a ring in which every connection has data, in one pass."""
+    peer = s.peer[p]
+    base = p << s.rules.slot_bits
+    cycles = k // active
+    rest = k - cycles * active
+    i = np.int64(peer.at)
+    for position in range(active):
+        s.conn[base + s.ring[p, i]].turns -= cycles + 1 if position < rest else cycles
+        i += 1
+        if i == active:
+            i = 0
+    at = peer.at + rest
+    peer.at = at if at < active else at - active
+
+
+@kernel
+def step_turns(s, p, k, active):
+    """`k` turns of a ring whose visits change more than the turns: empty connections leave, a seed's rates are noted."""
+    peer = s.peer[p]
+    base = p << s.rules.slot_bits
+    unit_time = s.rules.unit / peer.cap
     first = min(k, active)
     for j in range(first):
         drop_empty(s, p)
@@ -160,9 +179,6 @@ def advance(s, p, k, active):
                 s.conn[base + s.ring[p, i]].turns -= cycles
         for _ in range(rest - cycles * active):
             send_unit(s, p, peer.turn)
-    peer.turn += k * unit_time
-    if peer.planned >= 0:
-        peer.planned -= k
 
 
 @kernel
@@ -171,39 +187,42 @@ def sync(s, p, t):
     peer = s.peer[p]
     if peer.n_ring == 0 or t < peer.turn:
         return
-    active = busy(s, p)
-    if active == 0:
+    if peer.active == 0:
         drop_empty(s, p)
         return
     k = np.int64((t - peer.turn) * peer.cap / s.rules.unit) + 1
     if peer.planned >= 0:
         k = min(k, np.int64(peer.planned))
     if k > 0:
-        advance(s, p, k, active)
+        advance(s, p, k, np.int64(peer.active))
 
 
 @kernel
 def plan(s, p, t):
-    """Find the turn that finishes the next block of peer `p` and set its timer (node `p`)."""
+    """Find the turn that finishes the next block of peer `p` and set its timer (node `p`).
+
+    The connection with fewest turns left finishes first, the next in the ring if several have as few.
+    """
     peer = s.peer[p]
     clock.remove(s, p)
     peer.planned = NONE
-    base = p * s.rules.slots
-    active = busy(s, p)
-    if active == 0:
-        return
-    best = 1 << 30
-    position = 0
-    for i in range(peer.n_ring):
-        j = peer.at + i
-        if j >= peer.n_ring:
-            j -= peer.n_ring
+    base = p << s.rules.slot_bits
+    least, position, active = 1 << 30, 0, 0
+    j = np.int64(peer.at)
+    for _ in range(peer.n_ring):
         turns = s.conn[base + s.ring[p, j]].turns
         if turns > 0:
-            best = min(best, (turns - 1) * active + position)
-            position += 1
-    peer.planned = best
-    time = peer.turn + best * (s.rules.unit / peer.cap)
+            if turns < least:
+                least, position = np.int64(turns), active
+            active += 1
+        j += 1
+        if j == peer.n_ring:
+            j = 0
+    peer.active = active
+    if active == 0:
+        return
+    peer.planned = (least - 1) * active + position
+    time = peer.turn + peer.planned * (s.rules.unit / peer.cap)
     clock.insert(s, p, max(time, t))
 
 
@@ -211,7 +230,7 @@ def plan(s, p, t):
 def join(s, h, t):
     """Put end `h` at the tail of its peer's ring (or refill it where it stands) and plan anew."""
     c = s.conn[h]
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     peer = s.peer[p]
     sync(s, p, t)
     if c.turns == 0:
@@ -222,11 +241,11 @@ def join(s, h, t):
         if peer.n_ring == 0:
             peer.turn = max(peer.turn, t)
             peer.at = 0
-            s.ring[p, 0] = h - p * s.rules.slots
+            s.ring[p, 0] = h - (p << s.rules.slot_bits)
         else:
             for j in range(peer.n_ring, peer.at, -1):
                 s.ring[p, j] = s.ring[p, j - 1]
-            s.ring[p, peer.at] = h - p * s.rules.slots
+            s.ring[p, peer.at] = h - (p << s.rules.slot_bits)
             peer.at += 1
         peer.n_ring += 1
         raise_flag(s.up, h, RINGED)
@@ -235,15 +254,16 @@ def join(s, h, t):
 
 
 @kernel
-def finish(s, p, t, active):
+def finish(s, p, t):
     """The planned turn: perform it, charge it, and return the end whose block is now fully written to its socket."""
     peer = s.peer[p]
+    active = np.int64(peer.active)
     if peer.planned > 0:
         advance(s, p, np.int64(peer.planned), active)
     drop_empty(s, p)
     peer.turn = t
     slot = s.ring[p, peer.at]
-    h = p * s.rules.slots + slot
+    h = (p << s.rules.slot_bits) + slot
     c = s.conn[h]
     last_unit = (
         block_bytes(s, block_number(entry(s, h, np.int64(c.up_head)))) + s.rules.header - (c.full - 1) * s.rules.unit
@@ -266,11 +286,11 @@ def charge(s, p, amount):
 def forget(s, h, t):
     """Clear the buffer of end `h`; a part-sent block stays."""
     c = s.conn[h]
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     sync(s, p, t)
     if part_sent(c):
         for seq in range(c.up_head + 1, c.up_seen):
-            s.requests[h, seq % s.requests.shape[1]] = withdrawn(block_number(entry(s, h, np.int64(seq))))
+            s.requests[h, seq & (s.requests.shape[1] - 1)] = withdrawn(block_number(entry(s, h, np.int64(seq))))
     else:
         c.up_head = c.up_seen
         if c.turns > 0:
@@ -295,12 +315,12 @@ def got_request(s, h, count, t):
 def got_cancel(s, h, seq, t):
     """CANCEL arrived: the block is taken out of the buffer unless its sending has begun."""
     c = s.conn[h]
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     sync(s, p, t)
     first = c.up_head + (1 if part_sent(c) else 0)
     if seq < first or seq >= c.up_seen:
         return
-    i = seq % s.requests.shape[1]
+    i = seq & (s.requests.shape[1] - 1)
     s.requests[h, i] = withdrawn(block_number(entry(s, h, seq)))
     if seq == c.up_head and c.turns > 0:
         load(s, h)

@@ -34,7 +34,7 @@ def blocked(s, h, t):
     """True if end `h` is in the middle of writing a block, so that nothing else can be written (4.0.2 Connecter)."""
     c = s.conn[h]
     if c.turns > 0 and s.up[h] & RINGED != 0:
-        sync(s, h // s.rules.slots, t)
+        sync(s, h >> s.rules.slot_bits, t)
     return part_sent(c)
 
 
@@ -152,7 +152,7 @@ def announce_have(s, p, t):
 
     Undelayed connections of one RTT hear of it at the same instant: one event serves them all.
     """
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     count = s.n_log[p]
     if s.rules.ideal == 1:
         for i in range(s.peer[p].n_ring):
@@ -167,7 +167,7 @@ def announce_have(s, p, t):
 @kernel
 def announce_delayed(s, p, t):
     """`announce_have` where messages take time: one event for each RTT, and one for each connection that is behind."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     count = s.n_log[p]
     batched = -1.0
     for slot in range(s.peer[p].top):

@@ -78,10 +78,10 @@ def check_tracker(s, p, t):
 @kernel
 def connected_to(s, p, q):
     """True if peer `p` has a connection to `q`, complete or not."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         c = s.conn[base + slot]
-        if c.state != FREE and s.mate[base + slot] // s.rules.slots == q:
+        if c.state != FREE and s.mate[base + slot] >> s.rules.slot_bits == q:
             return True
     return False
 
@@ -102,7 +102,7 @@ def learn(s, p, q, t):
 @kernel
 def take_slot(s, p):
     """A free slot of peer `p`; NONE if all are in use."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     for slot in range(s.rules.slots):
         if s.conn[base + slot].state == FREE:
             s.peer[p].top = max(s.peer[p].top, slot + 1)
@@ -135,7 +135,7 @@ def connect(s, p, q, t):
 def set_up(s, h, g, t):
     """A fresh end `h` whose other side is end `g`."""
     c = s.conn[h]
-    p, q = h // s.rules.slots, g // s.rules.slots
+    p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
     c.state = CONNECTING
     c.outgoing = 0
     c.generation += 1
@@ -168,7 +168,7 @@ def set_up(s, h, g, t):
 @kernel
 def got_syn(s, h, t):
     """The handshake of an incoming connection: accept below max_allow_in, else close at once."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     c = s.conn[h]
     g = s.mate[h]
     if s.peer[p].degree >= s.rules.max_allow_in:
@@ -185,13 +185,13 @@ def got_syn(s, h, t):
 @kernel
 def ready(s, h, t):
     """The handshake is done at end `h`: the connection counts, and the bitfield goes out if there is anything in it."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     c = s.conn[h]
     if c.state == OPEN:
         return
     g = s.mate[h]
     c.state = OPEN
-    s.other[h] = g // s.rules.slots
+    s.other[h] = g >> s.rules.slot_bits
     s.peer[p].complete += 1
     s.pace[h].since = t - s.rules.rate_fudge
     s.pace[h].last = t - s.rules.rate_fudge
@@ -207,7 +207,7 @@ def ready(s, h, t):
 def got_bitfield(s, h, count, t):
     """The first message of the other side tells all it has, in one go."""
     g = s.mate[h]
-    q, p = g // s.rules.slots, h // s.rules.slots
+    q, p = g >> s.rules.slot_bits, h >> s.rules.slot_bits
     messages.arrived_alone(s, g)
     for i in range(count):
         s.copies[s.have_log[q, i], p] += 1
@@ -228,7 +228,7 @@ def close(s, h, t):
 def release(s, h, t):
     """Give up end `h`: leave ring, lists and slot; a spare takes its place; an open, used slot triggers a rechoke."""
     c = s.conn[h]
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     if c.state == FREE:
         return
     was_open = c.state == OPEN
@@ -257,7 +257,7 @@ def release(s, h, t):
 @kernel
 def leave_limiter(s, h, t):
     """Take end `h` out of the limiter, a part-sent block included, and drop the messages that waited behind it."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     c = s.conn[h]
     sync(s, p, t)
     c.turns = 0
@@ -275,7 +275,7 @@ def leave_limiter(s, h, t):
 @kernel
 def close_if_both_seeds(s, h, t):
     """Seeds have nothing for each other: the connection is closed. True if it was."""
-    if seeding(s, h // s.rules.slots) and other_is_seed(s, h):
+    if seeding(s, h >> s.rules.slot_bits) and other_is_seed(s, h):
         close(s, h, t)
         return True
     return False
@@ -284,7 +284,7 @@ def close_if_both_seeds(s, h, t):
 @kernel
 def close_to_seeds(s, p, t):
     """Peer `p` has just finished: it closes its connections to seeds."""
-    base = p * s.rules.slots
+    base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         if s.other[base + slot] >= 0:
             close_if_both_seeds(s, base + slot, t)
@@ -293,8 +293,8 @@ def close_to_seeds(s, p, t):
 @kernel
 def leave_ring(s, h):
     """Take end `h` out of the limiter's ring, wherever it stands."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     for i in range(s.peer[p].n_ring):
-        if s.ring[p, i] == h - p * s.rules.slots:
+        if s.ring[p, i] == h - (p << s.rules.slot_bits):
             drop(s, p, i)
             break

@@ -23,7 +23,7 @@ def knows(s, h, piece):
 @kernel
 def wants(s, h, piece):
     """True if the other side of `h` is known to have `piece` and some block of it was not requested."""
-    return bits.has_piece(s.want[h // s.rules.slots], piece) and knows(s, h, piece)
+    return bits.has_piece(s.want[h >> s.rules.slot_bits], piece) and knows(s, h, piece)
 
 
 @kernel
@@ -50,7 +50,7 @@ def tie_rank(s, p, piece, copies):
 @kernel
 def begun_piece(s, h):
     """Strict priority: the begun piece with fewest known copies, ties at random; on seeds only those begun on seeds."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     seed = other_is_seed(s, h)
     best, fewest, ties = NOTHING, 1 << 30, 0
     for i in range(s.peer[p].n_begun):
@@ -70,7 +70,7 @@ def begun_piece(s, h):
 @kernel
 def random_piece(s, h):
     """Random first: the first wanted piece in the client's own random order."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     for i in range(s.rules.pieces):
         piece = np.int64(s.random_order[p, i])
         if wants(s, h, piece):
@@ -81,7 +81,7 @@ def random_piece(s, h):
 @kernel
 def rarest_piece(s, h):
     """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
-    p, q = h // s.rules.slots, s.other[h]
+    p, q = h >> s.rules.slot_bits, s.other[h]
     news = untold(s, h)
     best, fewest = NOTHING, 1 << 30
     rank = np.uint64(0)
@@ -105,7 +105,7 @@ def next_piece(s, h):
     piece = begun_piece(s, h)
     if piece != NOTHING:
         return piece
-    if s.n_log[h // s.rules.slots] < s.rules.random_first:
+    if s.n_log[h >> s.rules.slot_bits] < s.rules.random_first:
         return random_piece(s, h)
     return rarest_piece(s, h)
 
@@ -113,7 +113,7 @@ def next_piece(s, h):
 @kernel
 def begin(s, h, piece):
     """Note that `piece` is being fetched, and whether it was begun on a seed."""
-    p = h // s.rules.slots
+    p = h >> s.rules.slot_bits
     for i in range(s.peer[p].n_begun):
         if s.begun[p, i] == piece:
             break
@@ -143,7 +143,7 @@ def complete(s, p, piece, t):
 @kernel
 def any_wanted(s, h):
     """True if the other side is known to have a piece with unrequested blocks."""
-    p, q = h // s.rules.slots, s.other[h]
+    p, q = h >> s.rules.slot_bits, s.other[h]
     news = untold(s, h)
     for word in range(s.has.shape[1]):
         candidates = s.has[q, word] & s.want[p, word]

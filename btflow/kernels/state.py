@@ -1,7 +1,7 @@
 """The state of one swarm as a struct of arrays, and the words the kernels share.
 
-Two ends make a connection. `h = peer * slots + slot` names one *end*: what `peer` knows and does about it. An end holds
-both roles: the uploader's view of sending to the other side (`up_...`) and the downloader's view of fetching from it
+Two ends make a connection. `h = (peer << slot_bits) + slot` names one *end*: what `peer` knows and does about it (a
+power of two ends a peer, since a division takes longer than what is done with its result). An end holds both roles: the uploader's view of sending to the other side (`up_...`) and the downloader's view of fetching from it
 (`dn_...`). `s.conn[h]` is the end's record and `s.wire[h]` the transport of what it sends. What every HAVE and every
 rechoke touches stands apart in flat arrays, so that it stays in the cache:
 
@@ -70,6 +70,7 @@ PEER = np.dtype(
         ("opened", "i4"),  # seed: unchokes since the last tick
         ("n_ring", "i4"),  # limiter ring
         ("at", "i4"),  # ring position served next
+        ("active", "i4"),  # connections of the ring that have something to send, at the last plan
         ("planned", "i4"),  # turns until the next block is fully written; -1 none
         ("n_unchoked", "i4"),
         ("n_recent", "i4"),  # ends that brought a block within the snub time
@@ -177,7 +178,7 @@ CLOCK = np.dtype(
 
 Rules = namedtuple(
     "Rules",
-    "peers slots pieces blocks block_size last_block_size last_piece_blocks "
+    "peers slots slot_bits pieces blocks block_size last_block_size last_piece_blocks "
     "choke_interval optimistic_rounds min_uploads snub_time recent_rounds rate_window rate_fudge "
     "pipeline_floor pipeline_seconds pipeline_refill pipeline_cap pipeline_slope random_first endgame "
     "unit header max_initiate max_allow_in min_peers min_peers_incoming reannounce check_interval tracker_reply "
