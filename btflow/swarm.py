@@ -41,6 +41,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     rules = program.rules
     n, pieces = rules.peers, rules.pieces
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
+    state = arrays(_layout(program))
     s = Swarm(
         rules=rules,
         rng=source.generate_state(2, np.uint64),
@@ -48,7 +49,8 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
         loss=np.array([program.loss]),
         random_order=random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1),
         have_time=np.full((n, pieces), np.nan),
-        **arrays(_layout(program)),
+        dn_words=state["dn"].view(np.uint64),
+        **state,
     )
     s.other[:] = -1
     s.have_at[:] = NOT_HELD
@@ -64,7 +66,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
     rules = program.rules
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
-    ends, words = n << rules.slot_bits, -(-pieces // 64)
+    ends, words = n << rules.slot_bits, pieces // 64 + 1  # there is a bit for "no piece", never set
     return {
         "clock": ((1,), CLOCK),
         "peer": ((n,), PEER),
@@ -77,6 +79,8 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "order": ((n, slots), np.int16),
         "up": ((ends,), np.uint8),
         "dn": ((ends,), np.uint8),
+        "turns": ((ends,), np.int16),
+        "watched": ((ends,), np.uint16),
         "alone": ((ends,), np.int32),
         "coming": ((ends,), np.int32),
         "told": ((ends,), np.uint16),
@@ -134,7 +138,7 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
 
 def _piece_set(pieces: int) -> NDArray[np.uint64]:
     """The set of all pieces, 64 a word."""
-    bits = np.zeros(-(-pieces // 64) * 64, np.uint8)
+    bits = np.zeros((pieces // 64 + 1) * 64, np.uint8)
     bits[:pieces] = 1
     return np.packbits(bits, bitorder="little").view(np.uint64)
 

@@ -61,6 +61,7 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
         own = s.peer[e >> s.rules.slot_bits]
         s.conn[e].state = plain.state.OPEN
         s.other[e] = mate >> s.rules.slot_bits
+        s.dn[e] = plain.state.LINKED
         own.complete += 1
         own.degree += 1
         s.pace[e].since = s.pace[e].last = t - s.rules.rate_fudge
@@ -90,7 +91,7 @@ def give(s: Any, p: int, pieces: Iterable[int], t: float = 0.0) -> None:
     for piece in pieces:
         s.blocks[p, piece] = 0
         s.peer[p].unrequested -= blocks_of(s, piece)
-        plain.bits.drop_piece(s.want[p], piece)
+        plain.bits.drop_piece(s.want, p, piece)
         plain.picker.complete(s, p, piece, t)
     if s.n_log[p] == s.rules.pieces:
         plain.flags.raise_flag(s.mode, p, plain.state.SEEDING)

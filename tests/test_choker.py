@@ -261,7 +261,7 @@ def test_a_cancelled_request_is_not_pending() -> None:
     s.requests[h, :2] = (0, 1)
     plain.limiter.got_request(s, h, 2, 0.0)
     plain.limiter.sync(s, 0, 0.01)
-    assert plain.limiter.part_sent(s.conn[h])
+    assert plain.limiter.part_sent(s, h)
     assert plain.choker.has_pending(s, h)
     plain.limiter.got_cancel(s, h, 1, 0.02)
     assert not plain.choker.has_pending(s, h)

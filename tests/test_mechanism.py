@@ -53,7 +53,7 @@ def test_only_pieces_begun_on_seeds_are_gone_on_with_at_a_seed(begun_on_seed: bo
     plain.picker.begin(s, states.end(s, 1, first), 7)
     s.blocks[1, 7, STATE.UNREQUESTED] &= ~3 & 0xFFFF
     s.peer[1].unrequested -= 2
-    s.dn[seed] = STATE.WANTING
+    s.dn[seed] |= STATE.WANTING
     plain.download.got_unchoke(s, seed, 1.0)
     assert ({block // 16 for block in states.requested(s, 1, 0)} == {7}) == begun_on_seed
 
@@ -151,7 +151,7 @@ def uploading(s: Any, p: int, q: int) -> int:
     h = states.end(s, p, q)
     s.up[h] = states.UNCHOKED | states.TOLD | states.INTERESTED
     s.peer[p].n_unchoked += 1
-    s.dn[s.mate[h]] = STATE.WANTING | STATE.SERVED
+    s.dn[s.mate[h]] |= STATE.WANTING | STATE.SERVED
     s.requests[h, 0] = 0
     s.conn[s.mate[h]].dn_tail = s.conn[s.mate[h]].outstanding = 1
     plain.limiter.got_request(s, h, 1, 0.0)
@@ -250,7 +250,7 @@ def test_endgame_asks_everyone_and_cancels_what_has_come() -> None:
     for q in (2, 3):
         h = states.end(s, q, 1)
         s.up[h] = states.UNCHOKED | states.TOLD | states.INTERESTED
-        s.dn[s.mate[h]] = STATE.WANTING
+        s.dn[s.mate[h]] |= STATE.WANTING
     plain.download.got_unchoke(s, states.end(s, 1, 2), 1.0)
     assert plain.flags.in_endgame(s, 1)
     assert sorted(states.requested(s, 1, 2)) == [48, 49]

@@ -50,7 +50,7 @@ def test_a_refill_asks_for_as_much_as_the_rule(
     s = states.connected(FAST)
     h, t = states.end(s, 1, 0), 100.0
     states.tell(s, 0, 1)
-    s.dn[h] = WANTING | SERVED
+    s.dn[h] |= WANTING | SERVED
     at_rate(s, h, rate, t)
     if not random_first:
         states.give(s, 1, range(4))
@@ -61,7 +61,7 @@ def test_a_refill_asks_for_as_much_as_the_rule(
             s.blocks[1, piece, UNREQUESTED] &= ~((1 << n) - 1) & 0xFFFF
             s.peer[1].unrequested -= n
             if n == 16:
-                plain.bits.drop_piece(s.want[1], piece)
+                plain.bits.drop_piece(s.want, 1, piece)
     s.conn[h].outstanding = outstanding
     plain.download.request_more(s, h, s.scratch[1], 0, t)
     made = [(piece, len(list(run))) for piece, run in groupby(block // 16 for block in states.requested(s, 1, 0))]
@@ -105,7 +105,7 @@ class Books:
         elif what == "choke":
             plain.download.got_choke(s, h, self.t)
         elif what == "have" and q != 0:
-            missing = [x for x in range(s.rules.pieces) if not plain.bits.has_piece(s.has[q], x)]
+            missing = [x for x in range(s.rules.pieces) if not plain.bits.has_piece(s.has, q, x)]
             if missing:
                 states.give(s, q, [missing[number % len(missing)]])
                 self.hear(q)
@@ -134,7 +134,7 @@ class Books:
         together = [block for requests in asked.values() for block in requests]
         assert set(together) <= missing
         assert len(free) == s.peer[1].unrequested
-        assert {x for x in range(s.rules.pieces) if plain.bits.has_piece(s.want[1], x)} == {b // blocks for b in free}
+        assert {x for x in range(s.rules.pieces) if plain.bits.has_piece(s.want, 1, x)} == {b // blocks for b in free}
         if plain.flags.in_endgame(s, 1):
             assert not free
         else:

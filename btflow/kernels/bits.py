@@ -34,18 +34,18 @@ def first(mask):
 
 
 @kernel
-def has_piece(words, piece):
-    """True if `piece` is in the piece set `words` (64 pieces a word)."""
-    return has(words[piece >> 6], piece & 63)
+def has_piece(sets, p, piece):
+    """True if `piece` is in the piece set sets[p] (64 pieces a word)."""
+    return has(sets[p, piece >> 6], piece & 63)
 
 
 @kernel
-def put_piece(words, piece):
-    """Put `piece` into the piece set `words`."""
-    words[piece >> 6] |= ONE << np.uint64(piece & 63)
+def put_piece(sets, p, piece):
+    """Put `piece` into the piece set sets[p]."""
+    sets[p, piece >> 6] |= ONE << np.uint64(piece & 63)
 
 
 @kernel
-def drop_piece(words, piece):
-    """Take `piece` out of the piece set `words`."""
-    words[piece >> 6] &= ~(ONE << np.uint64(piece & 63))
+def drop_piece(sets, p, piece):
+    """Take `piece` out of the piece set sets[p]."""
+    sets[p, piece >> 6] &= ~(ONE << np.uint64(piece & 63))

@@ -80,9 +80,9 @@ def choke(s, h, t):
         return
     lower_flag(s.up, h, UNCHOKED)
     s.peer[h >> s.rules.slot_bits].n_unchoked -= 1
-    if c.turns > 0 and s.up[h] & RINGED != 0:
+    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
-    if not part_sent(c):
+    if not part_sent(s, h):
         tell_choke(s, h, t)
 
 
@@ -110,9 +110,9 @@ def unchoke(s, h, t):
     raise_flag(s.up, h, UNCHOKED)
     s.peer[h >> s.rules.slot_bits].n_unchoked += 1
     c.up_round = s.peer[h >> s.rules.slot_bits].ticks
-    if c.turns > 0 and s.up[h] & RINGED != 0:
+    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
-    if not part_sent(c):
+    if not part_sent(s, h):
         tell_unchoke(s, h, t)
 
 
@@ -387,7 +387,7 @@ def got_not_interested(s, h, t):
     if s.up[h] & INTERESTED_IN_US != 0:
         lower_flag(s.up, h, INTERESTED_IN_US)
         forget(s, h, t)
-        if s.up[h] & TOLD != 0 and c.turns == 0:
+        if s.up[h] & TOLD != 0 and s.turns[h] == 0:
             set_cause(s, h, IDLE, t)
         if s.up[h] & UNCHOKED != 0:
             rechoke(s, h >> s.rules.slot_bits, t)

@@ -3,7 +3,15 @@
 import numpy as np
 
 from btflow.kernels import bits, picker
-from btflow.kernels.flags import in_endgame, lower_flag, raise_flag
+from btflow.kernels.flags import (
+    idle_among,
+    in_endgame,
+    lower_flag,
+    raise_flag,
+    served_among,
+    wanting_among,
+    words_of,
+)
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import block_bytes, block_number, cancelled, entry
 from btflow.kernels.messages import send
@@ -87,7 +95,7 @@ def new_request(s, h, piece):
     s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
     s.peer[p].unrequested -= 1
     if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
-        bits.drop_piece(s.want[p], piece)
+        bits.drop_piece(s.want, p, piece)
     if s.peer[p].unrequested == 0 and s.rules.endgame == 1:
         raise_flag(s.mode, p, ENDGAME)
     enter(s, h, piece * s.rules.blocks + b)
@@ -128,7 +136,7 @@ def request_more(s, h, lost, n_lost, t):
         while c.outstanding < level:
             new_request(s, h, piece)
             entered += 1
-            if not bits.has_piece(s.want[p], piece):
+            if not bits.has_piece(s.want, p, piece):
                 used_up += 1
                 if first_used == NOTHING:
                     first_used = piece
@@ -153,23 +161,31 @@ def first_wanted(s, h, lost, n_lost):
 
 @kernel
 def lose_interest(s, p, piece, used_up, t):
-    """A piece is fully requested: connections with nothing outstanding and nothing else to fetch lose our interest."""
-    base = p << s.rules.slot_bits
-    for slot in range(s.peer[p].top):
-        h = base + slot
-        if not wanting(s, h):
-            continue
-        if used_up == 1 and not bits.has_piece(s.has[s.other[h]], piece):
-            continue
-        if s.conn[h].outstanding == 0 and not picker.any_wanted(s, h):
-            say_not_interested(s, h, t)
+    """A piece is fully requested: connections with nothing outstanding and nothing else to fetch lose our interest.
+
+    `watched` remembers a piece worth fetching for each connection, so that most need no search.
+    """
+    for w in words_of(s, p):
+        marked = wanting_among(s, w)
+        while marked != bits.EMPTY:
+            h = (w << 3) + (bits.first(marked) >> 3)
+            marked &= marked - bits.ONE
+            if bits.has_piece(s.want, p, np.int64(s.watched[h])):
+                continue
+            if used_up == 1 and not bits.has_piece(s.has, s.other[h], piece):
+                continue
+            other = picker.some_wanted(s, h)
+            if other != NOTHING:
+                s.watched[h] = other
+            elif s.conn[h].outstanding == 0:
+                say_not_interested(s, h, t)
 
 
 @kernel
 def any_wantable(s, p, lost, n_lost):
     """True if one of the given pieces still has unrequested blocks."""
     for i in range(n_lost):
-        if bits.has_piece(s.want[p], lost[i]):
+        if bits.has_piece(s.want, p, lost[i]):
             return True
     return False
 
@@ -177,12 +193,15 @@ def any_wantable(s, p, lost, n_lost):
 @kernel
 def refill_served(s, p, lost, n_lost, t):
     """Offer the pieces lost[:n_lost] to the connections that serve us, in random order, while any is left."""
-    base = p << s.rules.slot_bits
     n = NIL
-    for h in range(base, base + s.peer[p].top):
-        if s.dn[h] & SERVED != 0 and first_wanted(s, h, lost, n_lost) != NOTHING:
-            s.scratch[0, n] = h
-            n += 1
+    for w in words_of(s, p):
+        marked = served_among(s, w)
+        while marked != bits.EMPTY:
+            h = (w << 3) + (bits.first(marked) >> 3)
+            marked &= marked - bits.ONE
+            if first_wanted(s, h, lost, n_lost) != NOTHING:
+                s.scratch[0, n] = h
+                n += 1
     shuffle(s.rng, s.scratch[0], n)
     for i in range(n):
         if not any_wantable(s, p, lost, n_lost):
@@ -209,7 +228,7 @@ def let_go(s, h, t):
                 s.blocks[p, piece, UNREQUESTED], block - piece * s.rules.blocks
             )
             s.peer[p].unrequested += 1
-            bits.put_piece(s.want[p], piece)
+            bits.put_piece(s.want, p, piece)
             if n_lost == 0 or lost[n_lost - 1] != piece:
                 lost[n_lost] = piece
                 n_lost += 1
@@ -226,11 +245,13 @@ def regain_interest(s, p, lost, n_lost, t):
     """Lost requests can make choking neighbours interesting again."""
     if not any_wantable(s, p, lost, n_lost):
         return
-    base = p << s.rules.slot_bits
-    for slot in range(s.peer[p].top):
-        h = base + slot
-        if s.dn[h] == 0 and s.other[h] >= 0 and first_wanted(s, h, lost, n_lost) != NOTHING:
-            say_interested(s, h, t)
+    for w in words_of(s, p):
+        marked = idle_among(s, w)
+        while marked != bits.EMPTY:
+            h = (w << 3) + (bits.first(marked) >> 3)
+            marked &= marked - bits.ONE
+            if first_wanted(s, h, lost, n_lost) != NOTHING:
+                say_interested(s, h, t)
 
 
 @kernel
@@ -256,7 +277,7 @@ def got_have(s, h, piece, t):
     p = h >> s.rules.slot_bits
     if in_endgame(s, p):
         endgame_requests(s, h, t)
-    elif bits.has_piece(s.want[p], piece):
+    elif bits.has_piece(s.want, p, piece):
         if served(s, h):
             s.scratch[1, 0] = piece
             request_more(s, h, s.scratch[1], SINGLE, t)
@@ -268,7 +289,7 @@ def got_have(s, h, piece, t):
 def got_bitfield(s, h, t):
     """The other side's first message tells all it has."""
     p = h >> s.rules.slot_bits
-    wanted = any_missing(s, h) if in_endgame(s, p) else picker.any_wanted(s, h)
+    wanted = any_missing(s, h) if in_endgame(s, p) else picker.some_wanted(s, h) != NOTHING
     if wanted and not wanting(s, h):
         say_interested(s, h, t)
 

@@ -29,6 +29,7 @@ from btflow.kernels.state import (
     IDLE,
     INTERESTED,
     INTERESTED_IN_US,
+    LINKED,
     NIL,
     NOT_INTERESTED,
     PIECE,
@@ -156,7 +157,7 @@ def block_written(s, p, t):
     choker.tell_behind_block(s, h, t)
     limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h)
-    if c.turns == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:
+    if s.turns[h] == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:
         set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
     limiter.plan(s, p, t)
     if s.rules.ideal == 1:
@@ -214,15 +215,15 @@ def tell(s, h, count, t):
     """The owner of end `h` has told the other side of its first `count` pieces: copies, interest, requests follow."""
     p = h >> s.rules.slot_bits
     g = s.mate[h]
-    q = s.other[h]
-    if s.other[g] < 0:
+    q = g >> s.rules.slot_bits
+    if s.dn[g] & LINKED == 0:
         peerset.ready(s, g, t)
     while s.told[h] < count:
         piece = np.int64(s.have_log[p, s.told[h]])
         s.told[h] += 1
         s.copies[piece, q] += 1
-        if bits.has_piece(s.want[q], piece):
-            if s.dn[g] != WANTING:
+        if bits.has_piece(s.want, q, piece):
+            if s.dn[g] != WANTING | LINKED:
                 download.got_have(s, g, piece, t)
         elif in_endgame(s, q) and not seeding(s, q):
             download.got_have(s, g, piece, t)
@@ -244,5 +245,5 @@ def have_all(s, p, count, t):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         h = base + slot
-        if s.other[h] >= 0:
+        if s.dn[h] & LINKED != 0:
             tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)

@@ -1,7 +1,15 @@
-"""Reading and writing the bits of `up`, `dn` and `mode`."""
+"""Reading and writing the bits of `up`, `dn` and `mode`; `dn` of eight ends at a time, as a word.
+
+`words_of` gives a peer's words; the functions `..._among` give a word with bit 8 i set where end `8 w + i` is meant.
+"""
+
+import numpy as np
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import ENDGAME, SEEDING
+
+EACH = np.uint64(0x0101010101010101)  # the lowest bit of each byte
+SECOND, THIRD = np.uint64(1), np.uint64(2)  # shifts that bring SERVED and LINKED there
 
 
 @kernel
@@ -26,3 +34,29 @@ def seeding(s, p):
 def in_endgame(s, p):
     """True if peer `p` has requested every block."""
     return s.mode[p] & ENDGAME != 0
+
+
+@kernel
+def words_of(s, p):
+    """The words of `dn_words` that hold the ends of peer `p` that may be in use."""
+    base = p << s.rules.slot_bits
+    return range(base >> 3, (base + s.peer[p].top + 7) >> 3)
+
+
+@kernel
+def wanting_among(s, w):
+    """Ends that said they are interested."""
+    return s.dn_words[w] & EACH
+
+
+@kernel
+def served_among(s, w):
+    """Ends that are unchoked, as far as they know."""
+    return (s.dn_words[w] >> SECOND) & EACH
+
+
+@kernel
+def idle_among(s, w):
+    """Open ends that are neither interested nor unchoked."""
+    word = s.dn_words[w]
+    return (word >> THIRD) & ~(word | word >> SECOND) & EACH

@@ -60,16 +60,16 @@ def entry(s, h, seq):
 
 
 @kernel
-def part_sent(c):
+def part_sent(s, h):
     """True if a block is part-sent: control messages wait behind it."""
-    return c.turns > 0 and c.turns < c.full
+    return s.turns[h] > 0 and s.turns[h] < s.conn[h].full
 
 
 @kernel
 def queued(s, h):
     """True if a request waits, the part-sent block and cancelled ones not counted (the client's `buffer`)."""
     c = s.conn[h]
-    first = c.up_head + (1 if part_sent(c) else 0)
+    first = c.up_head + (1 if part_sent(s, h) else 0)
     for seq in range(first, c.up_seen):
         if entry(s, h, np.int64(seq)) > -WITHDRAWN:
             return True
@@ -80,12 +80,12 @@ def queued(s, h):
 def load(s, h):
     """Make the next request in the buffer the block to be sent; `turns` is 0 if there is none."""
     c = s.conn[h]
-    c.turns = 0
+    s.turns[h] = 0
     while c.up_head < c.up_seen:
         asked = entry(s, h, np.int64(c.up_head))
         if asked > -WITHDRAWN:
             c.full = message_units(s, block_number(asked))
-            c.turns = c.full
+            s.turns[h] = c.full
             return
         c.up_head += 1
 
@@ -109,8 +109,7 @@ def drop_empty(s, p):
     """Visit the ring from the turn's position, removing connections without data, up to the first that has some."""
     peer = s.peer[p]
     while peer.n_ring > 0:
-        c = s.conn[(p << s.rules.slot_bits) + s.ring[p, peer.at]]
-        if c.turns > 0:
+        if s.turns[(p << s.rules.slot_bits) + s.ring[p, peer.at]] > 0:
             return
         drop(s, p, peer.at)
 
@@ -121,9 +120,9 @@ def send_unit(s, p, time):
     peer = s.peer[p]
     h = (p << s.rules.slot_bits) + s.ring[p, peer.at]
     c = s.conn[h]
-    if c.turns == c.full and seeding(s, p):  # only a seed's choker looks at upload rates
+    if s.turns[h] == c.full and seeding(s, p):  # only a seed's choker looks at upload rates
         upload_rate(s, h, time, float(block_bytes(s, block_number(entry(s, h, np.int64(c.up_head))))))
-    c.turns -= 1
+    s.turns[h] -= 1
     peer.at += 1
     if peer.at >= peer.n_ring:
         peer.at = 0
@@ -152,7 +151,7 @@ def take_turns(s, p, k, active):
     rest = k - cycles * active
     i = np.int64(peer.at)
     for position in range(active):
-        s.conn[base + s.ring[p, i]].turns -= cycles + 1 if position < rest else cycles
+        s.turns[base + s.ring[p, i]] -= cycles + 1 if position < rest else cycles
         i += 1
         if i == active:
             i = 0
@@ -176,7 +175,7 @@ def step_turns(s, p, k, active):
         cycles = rest // active
         if cycles > 0:
             for i in range(peer.n_ring):
-                s.conn[base + s.ring[p, i]].turns -= cycles
+                s.turns[base + s.ring[p, i]] -= cycles
         for _ in range(rest - cycles * active):
             send_unit(s, p, peer.turn)
 
@@ -210,7 +209,7 @@ def plan(s, p, t):
     least, position, active = 1 << 30, 0, 0
     j = np.int64(peer.at)
     for _ in range(peer.n_ring):
-        turns = s.conn[base + s.ring[p, j]].turns
+        turns = s.turns[base + s.ring[p, j]]
         if turns > 0:
             if turns < least:
                 least, position = np.int64(turns), active
@@ -233,9 +232,9 @@ def join(s, h, t):
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
     sync(s, p, t)
-    if c.turns == 0:
+    if s.turns[h] == 0:
         load(s, h)
-    if c.turns == 0 or s.up[h] & BLOCKED != 0:
+    if s.turns[h] == 0 or s.up[h] & BLOCKED != 0:
         return
     if s.up[h] & RINGED == 0:
         if peer.n_ring == 0:
@@ -288,15 +287,15 @@ def forget(s, h, t):
     c = s.conn[h]
     p = h >> s.rules.slot_bits
     sync(s, p, t)
-    if part_sent(c):
+    if part_sent(s, h):
         for seq in range(c.up_head + 1, c.up_seen):
             s.requests[h, seq & (s.requests.shape[1] - 1)] = withdrawn(block_number(entry(s, h, np.int64(seq))))
     else:
         c.up_head = c.up_seen
-        if c.turns > 0:
-            c.turns = 0
+        if s.turns[h] > 0:
+            s.turns[h] = 0
             plan(s, p, t)
-    if c.turns == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:
+    if s.turns[h] == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:
         set_cause(s, h, BY_PIPELINE, t)
 
 
@@ -307,7 +306,7 @@ def got_request(s, h, count, t):
     c.up_seen += count
     if s.up[h] & TOLD == 0:
         c.up_head = c.up_seen
-    elif s.up[h] & BLOCKED == 0 and (c.turns == 0 or s.up[h] & RINGED == 0):
+    elif s.up[h] & BLOCKED == 0 and (s.turns[h] == 0 or s.up[h] & RINGED == 0):
         join(s, h, t)
 
 
@@ -317,11 +316,11 @@ def got_cancel(s, h, seq, t):
     c = s.conn[h]
     p = h >> s.rules.slot_bits
     sync(s, p, t)
-    first = c.up_head + (1 if part_sent(c) else 0)
+    first = c.up_head + (1 if part_sent(s, h) else 0)
     if seq < first or seq >= c.up_seen:
         return
     i = seq & (s.requests.shape[1] - 1)
     s.requests[h, i] = withdrawn(block_number(entry(s, h, seq)))
-    if seq == c.up_head and c.turns > 0:
+    if seq == c.up_head and s.turns[h] > 0:
         load(s, h)
         plan(s, p, t)

@@ -33,9 +33,9 @@ from btflow.kernels.state import (
 def blocked(s, h, t):
     """True if end `h` is in the middle of writing a block, so that nothing else can be written (4.0.2 Connecter)."""
     c = s.conn[h]
-    if c.turns > 0 and s.up[h] & RINGED != 0:
+    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
-    return part_sent(c)
+    return part_sent(s, h)
 
 
 @kernel

@@ -3,7 +3,7 @@
 from btflow.kernels import choker, clock, download, messages, tcp
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.flags import seeding
+from btflow.kernels.flags import raise_flag, seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import drop, plan, sync
 from btflow.kernels.picker import other_is_seed
@@ -15,6 +15,7 @@ from btflow.kernels.state import (
     CONNECTING,
     FREE,
     INTERESTED_IN_US,
+    LINKED,
     NIL,
     OPEN,
     READY,
@@ -144,10 +145,11 @@ def set_up(s, h, g, t):
     s.told[h] = 0
     s.alone[h] = 0
     s.dn[h] = 0
+    s.watched[h] = s.rules.pieces
     s.up[h] = 0
     s.coming[h] = 0
     c.cause = CAUSES
-    c.turns = 0
+    s.turns[h] = 0
     c.up_head = 0
     c.up_seen = 0
     s.pace[h].rate = 0.0
@@ -192,6 +194,7 @@ def ready(s, h, t):
     g = s.mate[h]
     c.state = OPEN
     s.other[h] = g >> s.rules.slot_bits
+    raise_flag(s.dn, h, LINKED)
     s.peer[p].complete += 1
     s.pace[h].since = t - s.rules.rate_fudge
     s.pace[h].last = t - s.rules.rate_fudge
@@ -260,7 +263,7 @@ def leave_limiter(s, h, t):
     p = h >> s.rules.slot_bits
     c = s.conn[h]
     sync(s, p, t)
-    c.turns = 0
+    s.turns[h] = 0
     n = c.out_first
     while n != NONE:
         following = s.node[n].next

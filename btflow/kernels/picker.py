@@ -14,7 +14,7 @@ _MIX = np.uint64(0xD6E8FEB86659FD93)
 def knows(s, h, piece):
     """True if end `h` was told that the other side has `piece`."""
     q = s.other[h]
-    if not bits.has_piece(s.has[q], piece):
+    if not bits.has_piece(s.has, q, piece):
         return False
     told = s.told[s.mate[h]]
     return told == s.n_log[q] or s.have_at[q, piece] < told
@@ -23,7 +23,7 @@ def knows(s, h, piece):
 @kernel
 def wants(s, h, piece):
     """True if the other side of `h` is known to have `piece` and some block of it was not requested."""
-    return bits.has_piece(s.want[h >> s.rules.slot_bits], piece) and knows(s, h, piece)
+    return bits.has_piece(s.want, h >> s.rules.slot_bits, piece) and knows(s, h, piece)
 
 
 @kernel
@@ -130,7 +130,7 @@ def complete(s, p, piece, t):
     peer = s.peer[p]
     s.have_at[p, piece] = s.n_log[p]
     s.have_log[p, s.n_log[p]] = piece
-    bits.put_piece(s.has[p], piece)
+    bits.put_piece(s.has, p, piece)
     s.have_time[p, s.n_log[p]] = t
     s.n_log[p] += 1
     for i in range(peer.n_begun):
@@ -141,17 +141,14 @@ def complete(s, p, piece, t):
 
 
 @kernel
-def any_wanted(s, h):
-    """True if the other side is known to have a piece with unrequested blocks."""
+def some_wanted(s, h):
+    """A piece with unrequested blocks that the other side is known to have, or NOTHING."""
     p, q = h >> s.rules.slot_bits, s.other[h]
-    news = untold(s, h)
     for word in range(s.has.shape[1]):
         candidates = s.has[q, word] & s.want[p, word]
-        if candidates != bits.EMPTY:
-            if not news:
-                return True
-            while candidates != bits.EMPTY:
-                if knows(s, h, (word << 6) + bits.first(candidates)):
-                    return True
-                candidates &= candidates - bits.ONE
-    return False
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            if knows(s, h, piece):
+                return piece
+            candidates &= candidates - bits.ONE
+    return NOTHING

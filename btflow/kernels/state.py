@@ -1,8 +1,8 @@
 """The state of one swarm as a struct of arrays, and the words the kernels share.
 
-Two ends make a connection. `h = (peer << slot_bits) + slot` names one *end*: what `peer` knows and does about it (a
-power of two ends a peer, since a division takes longer than what is done with its result). An end holds both roles: the uploader's view of sending to the other side (`up_...`) and the downloader's view of fetching from it
-(`dn_...`). `s.conn[h]` is the end's record and `s.wire[h]` the transport of what it sends. What every HAVE and every
+Two ends make a connection. `h = (peer << slot_bits) + slot` names one *end*: what `peer` knows and does about it. (A
+power of two ends a peer, since a division takes longer than what is done with its result.) An end holds both roles: the
+uploader's view of sending to the other side (`up_...`) and the downloader's view of fetching from it (`dn_...`). `s.conn[h]` is the end's record and `s.wire[h]` the transport of what it sends. What every HAVE and every
 rechoke touches stands apart in flat arrays, so that it stays in the cache:
 
     other[h]   the peer on the other side, -1 while the connection is not open
@@ -10,7 +10,9 @@ rechoke touches stands apart in flat arrays, so that it stays in the cache:
     told[h]    pieces of ours the other side was told of: the first `told` of our log
     alone[h]   HAVEs under way to the other side that travel on their own
     coming[h]  control messages under way to this end
-    dn[h]      WANTING (we said we are interested), SERVED (we are unchoked, as far as we know)
+    dn[h]      WANTING (we said we are interested), SERVED (we are unchoked, as far as we know), LINKED (it is open)
+    turns[h]   turns left of the block being sent, the one at conn.up_head; 0 none; conn.full none of it is sent yet
+    watched[h] a piece the other side is known to have, `pieces` for none (whose bit in `want` is never set)
     up[h]      UNCHOKED (the choker's decision), TOLD (the other side knows), INTERESTED_IN_US, RINGED (in the limiter's
                ring), BLOCKED (its socket is full), KEPT (scratch of the choker)
     mode[p]    SEEDING, ENDGAME
@@ -22,7 +24,7 @@ from collections import namedtuple
 import numpy as np
 
 FREE, CONNECTING, OPEN = 0, 1, 2  # conn.state
-WANTING, SERVED = np.uint8(1), np.uint8(2)  # bits of dn
+WANTING, SERVED, LINKED = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of dn
 UNCHOKED, TOLD, INTERESTED_IN_US = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of up
 RINGED, BLOCKED, KEPT = np.uint8(8), np.uint8(16), np.uint8(32)
 SEEDING, ENDGAME = np.uint8(1), np.uint8(2)  # bits of mode
@@ -50,40 +52,41 @@ GAP_BINS = 128  # send gaps are counted by the number of connections sharing the
 BURST_BINS = 64  # segments are counted by the number of 1380 B writes they carry
 
 PEER = np.dtype(
-    [
+    [  # three cache lines: the limiter's and the pipeline's, the choker's, and what is seldom touched
         ("cap", "f8"),  # upload limit [B/s]
-        ("start", "f8"),  # time the client is started [s]
-        ("done", "f8"),  # time its last piece is verified [s]; < 0 before
         ("turn", "f8"),  # limiter: time of the next turn [s]
-        ("upload_slots", "i4"),  # max_uploads
-        ("klass", "i4"),  # index of its class, for statistics
-        ("place", "i4"),  # row of the path matrix
-        ("was_seed", "u1"),  # a seed from the start
-        ("registered", "u1"),  # known to the tracker
-        ("ever_incoming", "u1"),
-        ("degree", "i4"),  # connections, complete or not
-        ("complete", "i4"),  # complete connections
-        ("top", "i4"),  # slots 0..top-1 may be in use
-        ("n_order", "i4"),  # length of the choker's list
-        ("head", "i4"),  # where the choker's list starts
-        ("ticks", "i4"),  # choker ticks so far
-        ("opened", "i4"),  # seed: unchokes since the last tick
+        ("bytes_up", "f8"),
         ("n_ring", "i4"),  # limiter ring
         ("at", "i4"),  # ring position served next
         ("active", "i4"),  # connections of the ring that have something to send, at the last plan
         ("planned", "i4"),  # turns until the next block is fully written; -1 none
-        ("n_unchoked", "i4"),
-        ("n_recent", "i4"),  # ends that brought a block within the snub time
+        ("klass", "i4"),  # index of its class, for statistics
+        ("top", "i4"),  # slots 0..top-1 may be in use
         ("n_begun", "i4"),  # pieces started and not complete
         ("unrequested", "i4"),  # blocks never requested
-        ("n_spare", "i4"),  # learned addresses kept for later
-        ("last_announce", "f8"),
-        ("bytes_up", "f8"),
+        ("n_recent", "i4"),  # ends that brought a block within the snub time
+        ("n_unchoked", "i4"),
         ("bytes_down", "f8"),
         ("duplicates", "i8"),
         ("cancelled", "i8"),
         ("unchokes", "i8"),
         ("idle_ends", "i8"),
+        ("n_order", "i4"),  # length of the choker's list
+        ("head", "i4"),  # where the choker's list starts
+        ("ticks", "i4"),  # choker ticks so far
+        ("opened", "i4"),  # seed: unchokes since the last tick
+        ("upload_slots", "i4"),  # max_uploads
+        ("place", "i4"),  # row of the path matrix
+        ("start", "f8"),  # time the client is started [s]
+        ("done", "f8"),  # time its last piece is verified [s]; < 0 before
+        ("last_announce", "f8"),
+        ("degree", "i4"),  # connections, complete or not
+        ("complete", "i4"),  # complete connections
+        ("n_spare", "i4"),  # learned addresses kept for later
+        ("was_seed", "u1"),  # a seed from the start
+        ("registered", "u1"),  # known to the tracker
+        ("ever_incoming", "u1"),
+        ("unused", "u1", 25),
     ],
     align=True,
 )
@@ -96,8 +99,7 @@ CONN = np.dtype(
         ("cause", "u1"),  # what holds our sending back
         ("recent", "u1"),  # listed in the peer's recent sources
         # -- uploader's view
-        ("turns", "i4"),  # turns left of the block at `up_head`; 0 none; `full` none of it is sent yet
-        ("full", "i4"),
+        ("full", "i4"),  # turns the block at `up_head` takes
         ("up_head", "i4"),  # sequence number of the block being sent
         ("up_seen", "i4"),  # requests that have arrived
         ("up_round", "i4"),  # choker tick of the last unchoke
@@ -188,7 +190,7 @@ Rules = namedtuple(
 
 Swarm = namedtuple(
     "Swarm",
-    "rules peer conn pace wire other mate told alone coming dn up mode n_log has want have_at have_log have_time "
-    "blocks copies begun seed_begun random_order order ring recent requests spare registered "
-    "node bucket last clock rng rtt loss scratch number share gaps bursts",
+    "rules peer conn pace wire other mate told alone coming dn dn_words up turns watched mode n_log has want "
+    "have_at have_log have_time blocks copies begun seed_begun random_order order ring recent requests spare "
+    "registered node bucket last clock rng rtt loss scratch number share gaps bursts",
 )
