@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.kernels.state import CAUSES, TOLD, Swarm
+from btflow.kernels.state import CAUSES, LINKED, TOLD, Swarm
 from btflow.program import Program
 
 GRID_POINTS = 256
@@ -86,7 +86,7 @@ def time_by_cause(state: Swarm, end: float) -> Floats:
     """
     held_for: Floats = state.share.copy()
     conn = state.conn
-    running = np.flatnonzero((state.other >= 0) & (state.up & TOLD != 0) & (conn.cause < CAUSES))
+    running = np.flatnonzero((state.dn & LINKED != 0) & (state.up & TOLD != 0) & (conn.cause < CAUSES))
     owner, since = running >> state.rules.slot_bits, conn.cause_since[running]
     np.add.at(held_for, (owner, conn.cause[running]), np.maximum(end - since, 0.0))
     return held_for

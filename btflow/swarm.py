@@ -10,7 +10,20 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from btflow.kernels import clock
-from btflow.kernels.state import BURST_BINS, CAUSES, CLOCK, CONN, GAP_BINS, NODE, PACE, PEER, SEEDING, WIRE, Swarm
+from btflow.kernels.state import (
+    BUCKET,
+    BURST_BINS,
+    CAUSES,
+    CLOCK,
+    CONN,
+    GAP_BINS,
+    NODE,
+    PACE,
+    PEER,
+    SEEDING,
+    WIRE,
+    Swarm,
+)
 from btflow.program import Program
 
 NOT_HELD = 65535
@@ -52,10 +65,8 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
         dn_words=state["dn"].view(np.uint64),
         **state,
     )
-    s.other[:] = -1
     s.have_at[:] = NOT_HELD
-    s.bucket[:] = clock.NONE
-    s.last[:] = clock.NONE
+    s.bucket.first = s.bucket.last = clock.NONE
     s.blocks[:] = _block_masks(program)[:, :, None]
     _fill_peers(s, program, random)
     _start_clock(s, program)
@@ -81,19 +92,17 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "dn": ((ends,), np.uint8),
         "turns": ((ends,), np.int16),
         "watched": ((ends,), np.uint16),
-        "alone": ((ends,), np.int32),
-        "coming": ((ends,), np.int32),
+        "alone": ((ends,), np.int16),
+        "coming": ((ends,), np.int16),
         "told": ((ends,), np.uint16),
-        "other": ((ends,), np.int64),
-        "mate": ((ends,), np.int64),
+        "mate": ((ends,), np.int32),
         "begun": ((n, pieces), np.uint16),
         "seed_begun": ((n, pieces), np.uint8),
         "copies": ((pieces, n), np.int16),
         "blocks": ((n, pieces, 2), np.uint64),
         "have_at": ((n, pieces), np.uint16),
         "have_log": ((n, pieces), np.uint16),
-        "bucket": ((_bucket_count(program),), np.int64),
-        "last": ((_bucket_count(program),), np.int64),
+        "bucket": ((_bucket_count(program),), BUCKET),
         "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
         "conn": ((ends,), CONN),
         "requests": ((ends, program.request_room), np.int32),

@@ -25,6 +25,7 @@ MODULES = [
     "choker",
     "clock",
     "download",
+    "ends",
     "engine",
     "flags",
     "limiter",

@@ -57,10 +57,9 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
     h, g = plain.peerset.take_slot(s, p), plain.peerset.take_slot(s, q)
     plain.peerset.set_up(s, h, g, t)
     plain.peerset.set_up(s, g, h, t)
-    for e, mate in ((h, g), (g, h)):
+    for e in (h, g):
         own = s.peer[e >> s.rules.slot_bits]
         s.conn[e].state = plain.state.OPEN
-        s.other[e] = mate >> s.rules.slot_bits
         s.dn[e] = plain.state.LINKED
         own.complete += 1
         own.degree += 1
@@ -69,21 +68,26 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
         plain.choker.enlist(s, e)
 
 
+def other(s: Any, h: int) -> int:
+    """Return the peer on the other side of end `h`, -1 if the connection is not open."""
+    return int(plain.ends.neighbour(s, h)) if plain.flags.linked(s, h) else -1
+
+
 def end(s: Any, p: int, q: int) -> int:
     """Return peer p's end of its connection to q."""
     base = p << s.rules.slot_bits
-    return next(h for h in range(base, base + s.peer[p].top) if s.other[h] == q)
+    return next(h for h in range(base, base + s.peer[p].top) if other(s, h) == q)
 
 
 def order(s: Any, p: int) -> list[int]:
     """Return the peers in the order of the choker's list of `p`."""
-    return [int(s.other[plain.choker.listed(s, p, i)]) for i in range(s.peer[p].n_order)]
+    return [other(s, plain.choker.listed(s, p, i)) for i in range(s.peer[p].n_order)]
 
 
 def unchoked(s: Any, p: int) -> set[int]:
     """Return the peers that `p` has unchoked."""
     base = p << s.rules.slot_bits
-    return {int(s.other[h]) for h in range(base, base + s.peer[p].top) if s.up[h] & UNCHOKED and s.other[h] >= 0}
+    return {other(s, h) for h in range(base, base + s.peer[p].top) if s.up[h] & UNCHOKED and other(s, h) >= 0}
 
 
 def give(s: Any, p: int, pieces: Iterable[int], t: float = 0.0) -> None:

@@ -149,13 +149,13 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario,
     served: list[bool] = []
 
     def enter(s: Any, h: int, block: int) -> None:
-        asked.append(plain.bits.has_piece(s.has, s.other[h], int(block) // s.rules.blocks))
+        asked.append(plain.bits.has_piece(s.has, states.other(s, h), int(block) // s.rules.blocks))
         requests(s, h, block)
 
     def finish(s: Any, p: int, t: float) -> int:
         h = int(written(s, p, t))
         block = plain.limiter.block_number(plain.limiter.entry(s, h, s.conn[h].up_head))
-        receiver = s.other[h]
+        receiver = states.other(s, h)
         served.append(plain.bits.has_piece(s.has, p, block // s.rules.blocks) and receiver >= 0)
         return h
 

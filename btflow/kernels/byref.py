@@ -65,20 +65,20 @@ def _as_unsigned(context, builder, signature, args):
 
 @lower_builtin(operator.getitem, Unwrapped, types.Integer)
 def _get(context, builder, signature, args):
-    """array[i]"""
+    """array[i]."""
     return arrayobj.getitem_arraynd_intp(context, builder, *_as_unsigned(context, builder, signature, args))
 
 
 @lower_builtin(operator.getitem, Unwrapped, types.BaseTuple)
 def _get_tuple(context, builder, signature, args):
-    """array[i, j]"""
+    """array[i, j]."""
     return arrayobj.getitem_array_tuple(context, builder, *_as_unsigned(context, builder, signature, args))
 
 
 @lower_builtin(operator.setitem, Unwrapped, types.Integer, types.Any)
 @lower_builtin(operator.setitem, Unwrapped, types.BaseTuple, types.Any)
 def _set(context, builder, signature, args):
-    """array[i] = value, array[i, j] = value"""
+    """array[i] = value, array[i, j] = value."""
     return arrayobj.setitem_array(context, builder, *_as_unsigned(context, builder, signature, args))
 
 

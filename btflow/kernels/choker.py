@@ -5,7 +5,7 @@ The list of connections is circular and starts at `peer.head`; rotating it moves
 
 from btflow.kernels import clock
 from btflow.kernels.causes import set_cause
-from btflow.kernels.flags import lower_flag, raise_flag, seeding
+from btflow.kernels.flags import linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import forget, part_sent, queued, sync
 from btflow.kernels.messages import enqueue, send
@@ -75,7 +75,6 @@ def delist(s, h):
 @kernel
 def choke(s, h, t):
     """Choke end `h`; a part-sent block is finished first, and CHOKE follows it."""
-    c = s.conn[h]
     if s.up[h] & UNCHOKED == 0:
         return
     lower_flag(s.up, h, UNCHOKED)
@@ -153,7 +152,7 @@ def forget_snubbed(s, p, t):
     for i in range(peer.n_recent):
         slot = s.recent[p, i]
         c = s.conn[base + slot]
-        if s.other[base + slot] < 0 or t - c.last_block > s.rules.snub_time:
+        if not linked(s, base + slot) or t - c.last_block > s.rules.snub_time:
             c.recent = 0
         else:
             s.recent[p, kept] = slot
@@ -383,7 +382,6 @@ def got_interested(s, h, t):
 @kernel
 def got_not_interested(s, h, t):
     """NOT INTERESTED arrived: queued requests are dropped."""
-    c = s.conn[h]
     if s.up[h] & INTERESTED_IN_US != 0:
         lower_flag(s.up, h, INTERESTED_IN_US)
         forget(s, h, t)

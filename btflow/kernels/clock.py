@@ -40,18 +40,18 @@ def insert(s, n, time):
     node.lap = int(time / clock.width)
     b = node.lap & (s.bucket.size - 1)
     node.bucket = b
-    before = s.last[b]
+    before = np.int64(s.bucket[b].last)
     while before != NONE and s.node[before].time > time:
         before = s.node[before].prev
     node.prev = before
     if before == NONE:
-        node.next = s.bucket[b]
-        s.bucket[b] = n
+        node.next = s.bucket[b].first
+        s.bucket[b].first = n
     else:
         node.next = s.node[before].next
         s.node[before].next = n
     if node.next == NONE:
-        s.last[b] = n
+        s.bucket[b].last = n
     else:
         s.node[node.next].prev = n
     clock.pending += 1
@@ -64,11 +64,11 @@ def remove(s, n):
     if node.bucket == NONE:
         return
     if node.prev == NONE:
-        s.bucket[node.bucket] = node.next
+        s.bucket[node.bucket].first = node.next
     else:
         s.node[node.prev].next = node.next
     if node.next == NONE:
-        s.last[node.bucket] = node.prev
+        s.bucket[node.bucket].last = node.prev
     else:
         s.node[node.next].prev = node.prev
     node.bucket = NONE
@@ -115,7 +115,7 @@ def pop(s):
     if clock.pending == 0:
         return NONE
     while True:
-        n = s.bucket[clock.lap & (s.bucket.size - 1)]
+        n = np.int64(s.bucket[clock.lap & (s.bucket.size - 1)].first)
         if n != NONE and s.node[n].lap == clock.lap:
             remove(s, n)
             clock.now = s.node[n].time

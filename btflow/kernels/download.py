@@ -3,9 +3,11 @@
 import numpy as np
 
 from btflow.kernels import bits, picker
+from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import (
     idle_among,
     in_endgame,
+    linked,
     lower_flag,
     raise_flag,
     served_among,
@@ -81,8 +83,8 @@ def served(s, h):
 def enter(s, h, block):
     """Write down one more request of end `h` in the list both sides share; the caller sends it."""
     c = s.conn[h]
-    mate = s.mate[h]
-    s.requests[mate, c.dn_tail & (s.requests.shape[1] - 1)] = block
+    g = mate(s, h)
+    s.requests[g, c.dn_tail & (s.requests.shape[1] - 1)] = block
     c.dn_tail += 1
     c.outstanding += 1
 
@@ -172,7 +174,7 @@ def lose_interest(s, p, piece, used_up, t):
             marked &= marked - bits.ONE
             if bits.has_piece(s.want, p, np.int64(s.watched[h])):
                 continue
-            if used_up == 1 and not bits.has_piece(s.has, s.other[h], piece):
+            if used_up == 1 and not bits.has_piece(s.has, neighbour(s, h), piece):
                 continue
             other = picker.some_wanted(s, h)
             if other != NOTHING:
@@ -215,12 +217,12 @@ def let_go(s, h, t):
     """We were choked: every outstanding request of this connection goes back to the pool (not in endgame)."""
     p = h >> s.rules.slot_bits
     c = s.conn[h]
-    mate = s.mate[h]
+    g = mate(s, h)
     n_lost = NIL
     if c.outstanding > 0 and not in_endgame(s, p):
         lost = s.scratch[1]
         for seq in range(c.dn_next, c.dn_tail):
-            block = entry(s, mate, seq)
+            block = entry(s, g, seq)
             if block < 0:
                 continue
             piece = block // s.rules.blocks
@@ -312,7 +314,7 @@ def got_block(s, h, seq, t):
     p = h >> s.rules.slot_bits
     c = s.conn[h]
     peer = s.peer[p]
-    block = entry(s, s.mate[h], seq)
+    block = entry(s, mate(s, h), seq)
     size = block_bytes(s, block_number(block))
     peer.bytes_down += size
     if block < 0 or seq < c.dn_base:
@@ -339,7 +341,7 @@ def asked(s, h, block):
     """Sequence number under which `block` is outstanding on end `h`, or -1."""
     c = s.conn[h]
     for seq in range(c.dn_next, c.dn_tail):
-        if entry(s, s.mate[h], seq) == block:
+        if entry(s, mate(s, h), seq) == block:
             return seq
     return -1
 
@@ -407,7 +409,7 @@ def endgame_everywhere(s, p, t):
     """Endgame has begun or moved on: let every connection ask for what is missing."""
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
-        if s.other[base + slot] >= 0:
+        if linked(s, base + slot):
             endgame_requests(s, base + slot, t)
 
 
@@ -418,14 +420,14 @@ def cancel_elsewhere(s, h, block, t):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         g = base + slot
-        if g == h or s.other[g] < 0 or not wanting(s, g):
+        if g == h or not linked(s, g) or not wanting(s, g):
             continue
         if served(s, g):
             seq = asked(s, g, block)
             if seq < 0:
                 continue
             s.conn[g].outstanding -= 1
-            s.requests[s.mate[g], seq & (s.requests.shape[1] - 1)] = cancelled(block)
+            s.requests[mate(s, g), seq & (s.requests.shape[1] - 1)] = cancelled(block)
             s.peer[p].cancelled += 1
             send(s, g, CANCEL, seq, t)
         endgame_requests(s, g, t)

@@ -10,7 +10,8 @@ from btflow.kernels import bits, choker, clock, download, limiter, messages, pee
 from btflow.kernels.byref import by_ref
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.flags import in_endgame, lower_flag, raise_flag, seeding
+from btflow.kernels.ends import mate
+from btflow.kernels.flags import in_endgame, linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
     ANY,
@@ -161,13 +162,13 @@ def block_written(s, p, t):
         set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
     limiter.plan(s, p, t)
     if s.rules.ideal == 1:
-        piece_arrived(s, s.mate[h], np.int64(seq), t)
+        piece_arrived(s, mate(s, h), np.int64(seq), t)
 
 
 @kernel
 def deliver(s, h, seq, gap, units, t):
     """Hand a block written by `t` to TCP; a full socket leaves the limiter's ring until it takes data again."""
-    g = s.mate[h]
+    g = mate(s, h)
     c = s.conn[h]
     w = s.wire[h]
     tcp.count_burst(s, w, gap, units)
@@ -214,9 +215,9 @@ def finished(s, p, t):
 def tell(s, h, count, t):
     """The owner of end `h` has told the other side of its first `count` pieces: copies, interest, requests follow."""
     p = h >> s.rules.slot_bits
-    g = s.mate[h]
+    g = mate(s, h)
     q = g >> s.rules.slot_bits
-    if s.dn[g] & LINKED == 0:
+    if not linked(s, g):
         peerset.ready(s, g, t)
     while s.told[h] < count:
         piece = np.int64(s.have_log[p, s.told[h]])
@@ -234,7 +235,7 @@ def tell(s, h, count, t):
 @kernel
 def have_alone(s, g, count, t):
     """A HAVE that travelled on its own reaches end `g`."""
-    h = s.mate[g]
+    h = mate(s, g)
     messages.arrived_alone(s, h)
     tell(s, h, count, t)
 
@@ -245,5 +246,5 @@ def have_all(s, p, count, t):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         h = base + slot
-        if s.dn[h] & LINKED != 0:
+        if linked(s, h):
             tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)

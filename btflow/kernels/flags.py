@@ -6,7 +6,7 @@
 import numpy as np
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import ENDGAME, SEEDING
+from btflow.kernels.state import ENDGAME, LINKED, SEEDING
 
 EACH = np.uint64(0x0101010101010101)  # the lowest bit of each byte
 SECOND, THIRD = np.uint64(1), np.uint64(2)  # shifts that bring SERVED and LINKED there
@@ -34,6 +34,12 @@ def seeding(s, p):
 def in_endgame(s, p):
     """True if peer `p` has requested every block."""
     return s.mode[p] & ENDGAME != 0
+
+
+@kernel
+def linked(s, h):
+    """True if the connection of end `h` is open."""
+    return s.dn[h] & LINKED != 0
 
 
 @kernel

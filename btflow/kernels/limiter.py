@@ -161,7 +161,7 @@ def take_turns(s, p, k, active):
 
 @kernel
 def step_turns(s, p, k, active):
-    """`k` turns of a ring whose visits change more than the turns: empty connections leave, a seed's rates are noted."""
+    """`k` turns whose visits change more than the turns: empty connections leave, a seed's rates are noted."""
     peer = s.peer[p]
     base = p << s.rules.slot_bits
     unit_time = s.rules.unit / peer.cap
@@ -228,7 +228,6 @@ def plan(s, p, t):
 @kernel
 def join(s, h, t):
     """Put end `h` at the tail of its peer's ring (or refill it where it stands) and plan anew."""
-    c = s.conn[h]
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
     sync(s, p, t)

@@ -7,7 +7,8 @@ import numpy as np
 
 from btflow.kernels import tcp
 from btflow.kernels.clock import NONE, give_node, post, take_node
-from btflow.kernels.flags import lower_flag, raise_flag
+from btflow.kernels.ends import mate
+from btflow.kernels.flags import linked, lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import got_request, part_sent, sync
 from btflow.kernels.state import (
@@ -32,7 +33,6 @@ from btflow.kernels.state import (
 @kernel
 def blocked(s, h, t):
     """True if end `h` is in the middle of writing a block, so that nothing else can be written (4.0.2 Connecter)."""
-    c = s.conn[h]
     if s.turns[h] > 0 and s.up[h] & RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
     return part_sent(s, h)
@@ -68,7 +68,7 @@ def enqueue(s, h, kind, arg):
 @kernel
 def transmit(s, h, kind, arg, t):
     """Put a message of end `h` on the wire."""
-    g = s.mate[h]
+    g = mate(s, h)
     if s.rules.ideal == 1:
         deliver_now(s, g, kind, arg, t)
     else:
@@ -120,9 +120,9 @@ def flush(s, h, t):
         node = s.node[n]
         following = node.next
         if s.rules.ideal == 1:
-            deliver_now(s, s.mate[h], np.int64(node.kind), node.arg, t)
+            deliver_now(s, mate(s, h), np.int64(node.kind), node.arg, t)
         else:
-            dispatch(s, arrival, np.int64(node.kind), s.mate[h], node.arg)
+            dispatch(s, arrival, np.int64(node.kind), mate(s, h), node.arg)
         total += message_bytes(np.int64(node.kind))
         give_node(s, n)
         n = following
@@ -172,7 +172,7 @@ def announce_delayed(s, p, t):
     batched = -1.0
     for slot in range(s.peer[p].top):
         h = base + slot
-        if s.other[h] < 0:
+        if not linked(s, h):
             continue
         w = s.wire[h]
         behind = s.alone[h] > 0 or t < w.small_acked or t + 0.5 * w.rtt < w.last_arrival

@@ -3,7 +3,8 @@
 from btflow.kernels import choker, clock, download, messages, tcp
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.flags import raise_flag, seeding
+from btflow.kernels.ends import mate, neighbour
+from btflow.kernels.flags import linked, raise_flag, seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import drop, plan, sync
 from btflow.kernels.picker import other_is_seed
@@ -82,7 +83,7 @@ def connected_to(s, p, q):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         c = s.conn[base + slot]
-        if c.state != FREE and s.mate[base + slot] >> s.rules.slot_bits == q:
+        if c.state != FREE and neighbour(s, base + slot) == q:
             return True
     return False
 
@@ -141,7 +142,6 @@ def set_up(s, h, g, t):
     c.outgoing = 0
     c.generation += 1
     s.mate[h] = g
-    s.other[h] = -1
     s.told[h] = 0
     s.alone[h] = 0
     s.dn[h] = 0
@@ -172,7 +172,7 @@ def got_syn(s, h, t):
     """The handshake of an incoming connection: accept below max_allow_in, else close at once."""
     p = h >> s.rules.slot_bits
     c = s.conn[h]
-    g = s.mate[h]
+    g = mate(s, h)
     if s.peer[p].degree >= s.rules.max_allow_in:
         s.conn[h].state = FREE
         c.generation += 1
@@ -191,9 +191,7 @@ def ready(s, h, t):
     c = s.conn[h]
     if c.state == OPEN:
         return
-    g = s.mate[h]
     c.state = OPEN
-    s.other[h] = g >> s.rules.slot_bits
     raise_flag(s.dn, h, LINKED)
     s.peer[p].complete += 1
     s.pace[h].since = t - s.rules.rate_fudge
@@ -209,7 +207,7 @@ def ready(s, h, t):
 @kernel
 def got_bitfield(s, h, count, t):
     """The first message of the other side tells all it has, in one go."""
-    g = s.mate[h]
+    g = mate(s, h)
     q, p = g >> s.rules.slot_bits, h >> s.rules.slot_bits
     messages.arrived_alone(s, g)
     for i in range(count):
@@ -222,7 +220,7 @@ def got_bitfield(s, h, count, t):
 @kernel
 def close(s, h, t):
     """Close the connection of end `h` at both sides (the other side notices at once: both are seeds by then)."""
-    g = s.mate[h]
+    g = mate(s, h)
     release(s, h, t)
     release(s, g, t)
 
@@ -246,7 +244,6 @@ def release(s, h, t):
         s.peer[p].n_unchoked -= 1
     s.dn[h] = 0
     s.up[h] = 0
-    s.other[h] = -1
     c.state = FREE
     c.generation += 1
     s.peer[p].degree -= 1
@@ -289,7 +286,7 @@ def close_to_seeds(s, p, t):
     """Peer `p` has just finished: it closes its connections to seeds."""
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
-        if s.other[base + slot] >= 0:
+        if linked(s, base + slot):
             close_if_both_seeds(s, base + slot, t)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from btflow.kernels import bits
+from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below
 
@@ -13,10 +14,11 @@ _MIX = np.uint64(0xD6E8FEB86659FD93)
 @kernel
 def knows(s, h, piece):
     """True if end `h` was told that the other side has `piece`."""
-    q = s.other[h]
+    g = mate(s, h)
+    q = g >> s.rules.slot_bits
     if not bits.has_piece(s.has, q, piece):
         return False
-    told = s.told[s.mate[h]]
+    told = s.told[g]
     return told == s.n_log[q] or s.have_at[q, piece] < told
 
 
@@ -29,13 +31,14 @@ def wants(s, h, piece):
 @kernel
 def other_is_seed(s, h):
     """True if the other side is known to have everything."""
-    return s.told[s.mate[h]] == s.rules.pieces
+    return s.told[mate(s, h)] == s.rules.pieces
 
 
 @kernel
 def untold(s, h):
     """True if the other side has pieces we were not told of yet."""
-    return s.told[s.mate[h]] < s.n_log[s.other[h]]
+    g = mate(s, h)
+    return s.told[g] < s.n_log[g >> s.rules.slot_bits]
 
 
 @kernel
@@ -81,7 +84,7 @@ def random_piece(s, h):
 @kernel
 def rarest_piece(s, h):
     """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
-    p, q = h >> s.rules.slot_bits, s.other[h]
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
     news = untold(s, h)
     best, fewest = NOTHING, 1 << 30
     rank = np.uint64(0)
@@ -143,7 +146,7 @@ def complete(s, p, piece, t):
 @kernel
 def some_wanted(s, h):
     """A piece with unrequested blocks that the other side is known to have, or NOTHING."""
-    p, q = h >> s.rules.slot_bits, s.other[h]
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
     for word in range(s.has.shape[1]):
         candidates = s.has[q, word] & s.want[p, word]
         while candidates != bits.EMPTY:

@@ -2,10 +2,10 @@
 
 Two ends make a connection. `h = (peer << slot_bits) + slot` names one *end*: what `peer` knows and does about it. (A
 power of two ends a peer, since a division takes longer than what is done with its result.) An end holds both roles: the
-uploader's view of sending to the other side (`up_...`) and the downloader's view of fetching from it (`dn_...`). `s.conn[h]` is the end's record and `s.wire[h]` the transport of what it sends. What every HAVE and every
-rechoke touches stands apart in flat arrays, so that it stays in the cache:
+uploader's view of sending to the other side (`up_...`) and the downloader's view of fetching from it (`dn_...`).
+`s.conn[h]` is the end's record and `s.wire[h]` the transport of what it sends. What every HAVE and every rechoke
+touches stands apart in flat arrays, so that it stays in the cache:
 
-    other[h]   the peer on the other side, -1 while the connection is not open
     mate[h]    the other side's end of this connection
     told[h]    pieces of ours the other side was told of: the first `told` of our log
     alone[h]   HAVEs under way to the other side that travel on their own
@@ -162,6 +162,8 @@ NODE = np.dtype(
     align=True,
 )
 
+BUCKET = np.dtype([("first", "i4"), ("last", "i4")])  # of the calendar: its nodes
+
 CLOCK = np.dtype(
     [
         ("now", "f8"),
@@ -190,7 +192,7 @@ Rules = namedtuple(
 
 Swarm = namedtuple(
     "Swarm",
-    "rules peer conn pace wire other mate told alone coming dn dn_words up turns watched mode n_log has want "
+    "rules peer conn pace wire mate told alone coming dn dn_words up turns watched mode n_log has want "
     "have_at have_log have_time blocks copies begun seed_begun random_order order ring recent requests spare "
-    "registered node bucket last clock rng rtt loss scratch number share gaps bursts",
+    "registered node bucket clock rng rtt loss scratch number share gaps bursts",
 )
