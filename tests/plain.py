@@ -66,7 +66,7 @@ def _import() -> dict[str, Any]:
 
 _found = _import()
 bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "clock", "download", "engine"))
-flags, limiter, messages, peerset = (_found[n] for n in ("flags", "limiter", "messages", "peerset"))
+ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
 picker, rate, rng, state, tcp = (_found[n] for n in ("picker", "rate", "rng", "state", "tcp"))
 swarm, simulate = _found["swarm"], _found["simulation"]
 
