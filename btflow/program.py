@@ -102,14 +102,14 @@ def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArr
 def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     """Constants of the client and of TCP for the kernels."""
     client, transport, swarm = scenario.classes[0].client, scenario.transport, scenario.swarm
-    slots = client.max_allow_in + PENDING_SLOTS
+    slot_bits = (client.max_allow_in + PENDING_SLOTS - 1).bit_length()
     blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
     last_piece_blocks = -(-last_piece // swarm.block_size)
     return Rules(
         peers=peers,
-        slots=slots,
-        slot_bits=(slots - 1).bit_length(),
+        slots=1 << slot_bits,
+        slot_bits=slot_bits,
         pieces=swarm.pieces,
         blocks=blocks,
         block_size=swarm.block_size,
@@ -131,12 +131,16 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         endgame=int(client.endgame),
         unit=client.upload_unit,
         header=client.piece_header,
+        request_size=client.request_size,
+        have_size=client.have_size,
+        state_size=client.state_size,
         max_initiate=client.max_initiate,
         max_allow_in=client.max_allow_in,
         min_peers=client.min_peers,
         min_peers_incoming=client.min_peers_incoming,
         reannounce=client.rerequest_interval,
         check_interval=client.check_interval,
+        announce_interval=scenario.tracker.announce_interval,
         tracker_reply=scenario.tracker.reply_peers,
         initial_window=float(transport.initial_window),
         rto_min=transport.rto_min,
