@@ -8,6 +8,7 @@ import numpy as np
 import plain
 import pytest
 import states
+from states import run_until
 
 from btflow.program import compile_scenario
 from btflow.simulation import run_swarm
@@ -20,16 +21,6 @@ BLOCK = 16384
 def delayed(rtt: str = "100 ms", **values: Any) -> Any:
     """Return a swarm of connected peers whose messages take half of `rtt`."""
     return states.connected(states.program(rtt=rtt, rules={"ideal": 0}, **values))
-
-
-def run_until(s: Any, t: float) -> None:
-    """Handle the events up to time `t`."""
-    while (n := plain.clock.pop(s)) != plain.clock.NONE:
-        if s.clock[0].now > t:
-            plain.clock.insert(s, n, s.clock[0].now)
-            break
-        plain.engine.handle(s, n, s.clock[0].now)
-    s.clock[0].now = t
 
 
 def messages(s: Any, h: int, kind: int) -> list[float]:
