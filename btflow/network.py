@@ -97,7 +97,7 @@ class Transport(FrozenModel):
     idle_reset: Flag
     """Whether the congestion window is halved for each RTO of idleness."""
     window_validation: Flag
-    """Whether the congestion window shrinks to what was used while not the limit."""
+    """Whether the congestion window grows only while it is the limit, give or take a burst (RFC 2861)."""
     dupack_threshold: Annotated[int, Quantity("count", 1, 100)]
     """Duplicate ACKs that start a fast retransmit."""
     rto_min: Annotated[float, Quantity("time", 0.001, 10)]

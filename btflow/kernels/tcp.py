@@ -3,8 +3,8 @@
 The limiter writes 1380 B units `gap` seconds apart. While that is slower than the window allows, TCP adds latency
 only: propagation, Nagle's wait for the last small segment, and recovery stalls. When it is not, segments leave in
 rounds of at most cwnd per RTT and the window law sets the rate. Random loss hits data and acknowledgements alike.
-Windows are in segments, times in seconds. Rules and constants: Linux 2.6.32 tcp_cubic.c, tcp_input.c, tcp_timer.c;
-tests/packets.py has the same rules segment by segment, and test_tcp.py compares the two.
+Windows are in segments, times in seconds. Rules and constants: Linux 2.6.32 tcp_cubic.c, tcp_input.c, tcp_timer.c. How
+near the rounds come to the same rules taken segment by segment, test_tcp.py says.
 """
 
 import math
@@ -210,7 +210,7 @@ def round_length(s, w):
 
 @kernel
 def round_acks(s, w):
-    """Acknowledgements of a round: one per segment while the receiver is quick, else one per two (tcp_ack_snd_check)."""
+    """Acknowledgements of a round: one per segment while the receiver is quick, else one per two."""
     if w.quick >= w.in_round:
         return float(w.in_round)
     return math.ceil(0.5 * w.in_round)
@@ -233,7 +233,7 @@ def end_round(s, w, t):
     if w.falling > 0 and w.recovered <= t:
         w.repairing = w.falling
         reduce(s, w, False)
-        w.cwnd = max(1.0, min(w.cwnd, w.in_round - w.repairing))
+        w.cwnd = max(1.0, min(w.cwnd, w.in_round - w.repairing))  # each ACK lets one segment go, no more
     w.quick = max(0, w.quick - w.in_round)
 
 
@@ -308,7 +308,8 @@ def loss_known(s, w, sent, gap, following):
 
     That is the acknowledgement of the third segment behind it, or of the first that comes when the lost one is older
     than the timeout (tcp_time_to_recover; the timer itself starts anew with every acknowledgement). `following`
-    segments can leave behind it: `gap` apart, or with this round and the next ones, which are a segment smaller.
+    segments can leave behind it: `gap` apart, or with this round and the next ones, which are a segment smaller
+    (limited transmit, RFC 3042: what is selectively acknowledged makes room).
     """
     need = s.rules.dupacks
     patience = s.rules.rto_min  # the timeout less the round trip of the acknowledgement
@@ -396,7 +397,7 @@ def block_arrival(s, w, end, gap, units, more):
     tail = last_segment_wait(s, w, begin, end, gap, sent, more)
     w.last_sent = sent
     w.last_arrival = max(delivered, sent + tail + 0.5 * w.rtt)
-    return w.last_arrival, socket_free(s, w, end, sent, units), stall
+    return w.last_arrival, socket_free(s, w, end, sent, gap, units), stall
 
 
 @kernel
@@ -414,13 +415,12 @@ def last_segment_wait(s, w, begin, end, gap, sent, more):
 
 
 @kernel
-def acked_but(s, w, sent, behind):
-    """When all but the last `behind` written segments are acknowledged; `sent` is the departure of the last.
+def acked_but(w, sent, behind, spacing):
+    """When all but the last `behind` segments are acknowledged, if they left `spacing` apart, the last at `sent`.
 
     A segment stays in the buffer until all before it have arrived, so a hole holds all that was sent after it.
     """
-    earlier = max(0.0, behind - w.in_round) * w.rtt / w.cwnd
-    left = sent - earlier
+    left = sent - max(0.0, behind) * spacing
     arrival = left + 0.5 * w.rtt
     if left >= w.held_from:
         arrival = max(arrival, w.held_until)
@@ -428,7 +428,7 @@ def acked_but(s, w, sent, behind):
 
 
 @kernel
-def socket_free(s, w, end, sent, units):
+def socket_free(s, w, end, sent, gap, units):
     """When the socket takes the next block; `end` if this one did not fill it.
 
     A full socket takes data again when a third of it is empty (poll's rule). Blocks of `units` are written whole here,
@@ -436,12 +436,13 @@ def socket_free(s, w, end, sent, units):
     dry. The buffer grows to two windows when what is left in it no longer fills the window (tcp_new_space), which has
     fallen by then if something is being repaired.
     """
-    if w.rtt == 0.0 or sent <= end and w.last_arrival <= sent + 0.5 * w.rtt:
-        return end
-    if acked_but(s, w, sent, w.buffer) <= end:
+    spacing, burst = w.rtt / w.cwnd, float(w.in_round)  # with the window: what is in this round left at once
+    if gap > spacing and sent <= end:
+        spacing, burst = gap, 0.0  # as written
+    if acked_but(w, sent, w.buffer - burst, spacing) <= end:
         return end
     cwnd = w.cwnd if w.falling == 0 else s.rules.cubic_beta * w.cwnd
     if cwnd > 2.0 / 3.0 * w.buffer and w.timeout_at == FOREVER:
         w.buffer = 2.0 * max(math.floor(cwnd), s.rules.dupacks + 1.0)
     left = max(5.0 / 6.0 * w.buffer - 0.5 * units, min(cwnd, 2.0 / 3.0 * w.buffer))
-    return max(end, acked_but(s, w, sent, left))
+    return max(end, acked_but(w, sent, left - burst, spacing))
