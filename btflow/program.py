@@ -11,8 +11,12 @@ from btflow.errors import ScenarioError
 from btflow.kernels.state import Rules
 from btflow.scenario import Scenario
 
-SKB_TRUESIZE = 2304
-"""Socket memory charged for one queued MSS-sized segment [B]: 2048 B of data and struct sk_buff (Linux 2.6.32)."""
+SKB_TRUESIZE = 1960
+"""Socket memory charged for one queued segment [B], Linux 2.6.32 __alloc_skb on a 64-bit machine.
+
+Room for 1448 B and the longest header (MAX_TCP_HEADER, 272 B), rounded up to cache lines of 64 B, and 232 B of struct
+sk_buff.
+"""
 
 PENDING_SLOTS = 16
 """Slots per peer beyond max_allow_in for connections whose handshake is under way (engine limit, not a client rule)."""
@@ -149,6 +153,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         send_buffer=transport.send_buffer / SKB_TRUESIZE,
         dupacks=transport.dupack_threshold,
         delayed_ack=transport.delayed_ack,
+        quick_acks=transport.quick_acks,
         cubic_c=transport.cubic_c,
         cubic_beta=transport.cubic_beta,
         nagle=int(transport.nagle),

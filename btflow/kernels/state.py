@@ -138,9 +138,16 @@ WIRE = np.dtype(
         ("epoch", "f8"),
         ("round_at", "f8"),
         ("in_round", "i4"),
-        ("filled_at", "f8"),  # when a round last used the whole window
+        ("w_start", "f8"),  # window at the start of CUBIC's epoch
+        ("quick", "i4"),  # acknowledgements the receiver will not delay
+        ("buffer", "f8"),  # segments the socket takes
+        ("held_from", "f8"),  # segments sent from then on stay in the buffer for a hole before them
+        ("held_until", "f8"),  # ... until it is filled then
         ("last_sent", "f8"),
         ("recovered", "f8"),  # segments sent before this belong to a loss already answered
+        ("falling", "i4"),  # ... of that many segments; the window falls then
+        ("intact", "i4"),  # segments of the round before the first lost
+        ("repairing", "i4"),  # segments sent again in this round
         ("timeout_at", "f8"),  # the window falls to one segment then
         ("resume_at", "f8"),  # ... and sending goes on then
         ("until_loss", "i8"),
@@ -188,8 +195,8 @@ Rules = namedtuple(
     "pipeline_floor pipeline_seconds pipeline_refill pipeline_cap pipeline_slope random_first endgame "
     "unit header request_size have_size state_size max_initiate max_allow_in min_peers min_peers_incoming "
     "reannounce check_interval announce_interval tracker_reply "
-    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack cubic_c cubic_beta nagle idle_reset "
-    "window_validation ideal horizon",
+    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks cubic_c cubic_beta nagle "
+    "idle_reset window_validation ideal horizon",
 )
 
 Swarm = namedtuple(
