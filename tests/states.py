@@ -142,4 +142,10 @@ def run_until(s: Any, t: float) -> None:
             plain.clock.insert(s, n, s.clock[0].now)
             break
         plain.engine.handle(s, n, s.clock[0].now)
+    set_clock(s, t)
+
+
+def set_clock(s: Any, t: float) -> None:
+    """Let it be time `t`, with no event pending before."""
     s.clock[0].now = t
+    s.clock[0].lap = int(t / s.clock[0].width)
