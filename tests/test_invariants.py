@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,83 +14,15 @@ import states
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from steps import walk
+from strategies import clients, transports
 
 from btflow.analytic import kumar_ross_bound, mundinger_bound
-from btflow.client import Client
 from btflow.kernels.state import Swarm
-from btflow.network import Transport
 from btflow.program import Program, compile_scenario
-from btflow.quantity import FrozenModel
 from btflow.scenario import Scenario
 from btflow.simulation import run_swarm, simulate
 
 ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")
-
-
-def only_known(model: type[FrozenModel], constants: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some constants that a model has."""
-    return {name: value for name, value in constants.items() if name in model.model_fields}
-
-
-@st.composite
-def clients(draw: st.DrawFn) -> dict[str, Any]:
-    """Constants of a client with which every swarm still ends."""
-    floor = draw(st.integers(1, 8))
-    return only_known(
-        Client,
-        {
-            "choke_interval": f"{draw(st.floats(1, 40))} s",
-            "optimistic_rounds": draw(st.integers(1, 6)),
-            "recent_unchoke_rounds": draw(st.integers(1, 6)),
-            "min_uploads": draw(st.integers(1, 5)),
-            "max_uploads": draw(st.integers(0, 12)),
-            "snub_time": f"{draw(st.floats(5, 120))} s",
-            "rate_window": f"{draw(st.floats(5, 60))} s",
-            "rate_fudge": f"{draw(st.floats(0.2, 20))} s",
-            "pipeline_floor": floor,
-            "pipeline_seconds": f"{draw(st.floats(0.2, 20))} s",
-            "pipeline_refill": draw(st.integers(1, 8)),
-            "pipeline_cap": draw(st.integers(floor, 100)),
-            "pipeline_cap_slope": draw(st.floats(0, 0.5)),
-            "endgame": draw(st.booleans()),
-            "rarest_first_cutoff": draw(st.integers(0, 20)),
-            "upload_unit": f"{draw(st.integers(200, 17000))} B",
-            "max_allow_in": draw(st.integers(3, 80)),
-            "max_initiate": draw(st.integers(2, 60)),
-            "min_peers": draw(st.integers(1, 40)),
-            "min_peers_incoming": draw(st.integers(0, 20)),
-            "check_interval": f"{draw(st.floats(5, 120))} s",
-            "rerequest_interval": f"{draw(st.floats(5, 600))} s",
-            "piece_header": f"{draw(st.integers(1, 200))} B",
-            "request_size": f"{draw(st.integers(1, 200))} B",
-            "have_size": f"{draw(st.integers(1, 200))} B",
-            "state_size": f"{draw(st.integers(1, 200))} B",
-        },
-    )
-
-
-@st.composite
-def transports(draw: st.DrawFn) -> dict[str, Any]:
-    """Constants of a transport."""
-    rto_min = draw(st.floats(0.01, 2))
-    return only_known(
-        Transport,
-        {
-            "initial_window": draw(st.integers(1, 20)),
-            "send_buffer": f"{draw(st.integers(4, 1024))} KiB",
-            "nagle": draw(st.booleans()),
-            "delayed_ack": f"{draw(st.floats(0, 0.2))} s",
-            "quick_acks": draw(st.integers(0, 32)),
-            "idle_reset": draw(st.booleans()),
-            "window_validation": draw(st.booleans()),
-            "dupack_threshold": draw(st.integers(1, 6)),
-            "rto_min": f"{rto_min} s",
-            "rto_max": f"{draw(st.floats(max(1, rto_min), 120))} s",
-            "rto_initial": f"{draw(st.floats(0.1, 6))} s",
-            "cubic_c": draw(st.floats(0.05, 1)),
-            "cubic_beta": draw(st.floats(0.1, 0.95)),
-        },
-    )
 
 
 @st.composite
@@ -152,6 +84,7 @@ class Caps:
     A unit is written at once and paid for afterwards, at the cap: between two ends of blocks no more than the cap times
     the time, plus the unit written at the second end, less that at the first, which is paid for in between. With
     S(t) bytes written until t and a last unit of l bytes, S(t) - cap t - l must never rise from one end to the next.
+    Nor may it after a time without anything to send, from the request that ends that time on, with l = 0.
     """
 
     def __init__(self, program: Program) -> None:
@@ -161,6 +94,11 @@ class Caps:
         self.excess: list[float] = []
         """By how much it rose [B]."""
 
+    def resumed(self, p: int, t: float) -> None:
+        """Peer `p` has something to send again at `t`."""
+        paid = self.whole[p] - float(self.program.upload_limit[p]) * t
+        self.level[p] = min(self.level[p], paid)
+
     def written(self, s: Any, p: int, h: int, t: float) -> None:
         """Peer `p` has written the block of end `h` at `t`."""
         unit, cap = s.rules.unit, float(self.program.upload_limit[p])
@@ -169,7 +107,7 @@ class Caps:
         self.whole[p] += message
         ring = ((p << s.rules.slot_bits) + int(slot) for slot in s.ring[p, : s.peer[p].n_ring])
         begun = sum(int(s.conn[e].full - s.turns[e]) * unit for e in ring if s.turns[e] > 0)
-        level = self.whole[p] + begun - cap * (t - s.peer[p].start) - ((message - 1) % unit + 1)
+        level = self.whole[p] + begun - cap * t - ((message - 1) % unit + 1)
         self.excess.append(level - self.level[p])
         self.level[p] = level
 
@@ -283,11 +221,17 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold_or_exceeds_its_cap(
         caps.written(s, p, h, t)
         return h
 
-    requests, written = plain.pipeline.enter, plain.limiter.finish
+    def join(s: Any, h: int, t: float) -> None:
+        if s.peer[h >> s.rules.slot_bits].n_ring == 0:
+            caps.resumed(h >> s.rules.slot_bits, t)
+        joined(s, h, t)
+
+    requests, written, joined = plain.pipeline.enter, plain.limiter.finish, plain.limiter.join
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain.pipeline, "enter", enter)
         patch.setattr(plain.endgame, "enter", enter)
         patch.setattr(plain.limiter, "finish", finish)
+        patch.setattr(plain.limiter, "join", join)
         s = plain.simulate.run_swarm(program, seed, 0)
     check(scenario, program, s)
     blocks = -(-scenario.swarm.file_size // program.rules.block_size)

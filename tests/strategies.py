@@ -1,0 +1,78 @@
+"""Random constants of clients and transports, within what a swarm can work with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from btflow.client import Client
+from btflow.network import Transport
+from btflow.quantity import FrozenModel
+
+
+def only_known(model: type[FrozenModel], constants: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some constants that a model has."""
+    return {name: value for name, value in constants.items() if name in model.model_fields}
+
+
+@st.composite
+def clients(draw: st.DrawFn) -> dict[str, Any]:
+    """Constants of a client with which every swarm still ends."""
+    floor = draw(st.integers(1, 8))
+    return only_known(
+        Client,
+        {
+            "choke_interval": f"{draw(st.floats(1, 40))} s",
+            "optimistic_rounds": draw(st.integers(1, 6)),
+            "recent_unchoke_rounds": draw(st.integers(1, 6)),
+            "min_uploads": draw(st.integers(1, 5)),
+            "max_uploads": draw(st.integers(0, 12)),
+            "snub_time": f"{draw(st.floats(5, 120))} s",
+            "rate_window": f"{draw(st.floats(5, 60))} s",
+            "rate_fudge": f"{draw(st.floats(0.2, 20))} s",
+            "pipeline_floor": floor,
+            "pipeline_seconds": f"{draw(st.floats(0.2, 20))} s",
+            "pipeline_refill": draw(st.integers(1, 8)),
+            "pipeline_cap": draw(st.integers(floor, 100)),
+            "pipeline_cap_slope": draw(st.floats(0, 0.5)),
+            "endgame": draw(st.booleans()),
+            "rarest_first_cutoff": draw(st.integers(0, 20)),
+            "upload_unit": f"{draw(st.integers(200, 17000))} B",
+            "max_allow_in": draw(st.integers(27, 80)),  # everybody: a full swarm may leave some peers out for good
+            "max_initiate": draw(st.integers(2, 60)),
+            "min_peers": draw(st.integers(1, 40)),
+            "min_peers_incoming": draw(st.integers(0, 20)),
+            "check_interval": f"{draw(st.floats(5, 120))} s",
+            "rerequest_interval": f"{draw(st.floats(5, 600))} s",
+            "piece_header": f"{draw(st.integers(1, 200))} B",
+            "request_size": f"{draw(st.integers(1, 200))} B",
+            "have_size": f"{draw(st.integers(1, 200))} B",
+            "state_size": f"{draw(st.integers(1, 200))} B",
+        },
+    )
+
+
+@st.composite
+def transports(draw: st.DrawFn) -> dict[str, Any]:
+    """Constants of a transport."""
+    rto_min = draw(st.floats(0.01, 2))
+    return only_known(
+        Transport,
+        {
+            "initial_window": draw(st.integers(1, 20)),
+            "send_buffer": f"{draw(st.integers(4, 1024))} KiB",
+            "nagle": draw(st.booleans()),
+            "delayed_ack": f"{draw(st.floats(0, 0.2))} s",
+            "quick_acks": draw(st.integers(0, 32)),
+            "idle_reset": draw(st.booleans()),
+            "window_validation": draw(st.booleans()),
+            "dupack_threshold": draw(st.integers(1, 6)),
+            "rto_min": f"{rto_min} s",
+            "rto_max": f"{draw(st.floats(max(1, rto_min), 120))} s",
+            "rto_initial": f"{draw(st.floats(0.1, 6))} s",
+            "cubic_c": draw(st.floats(0.05, 1)),
+            "cubic_beta": draw(st.floats(0.1, 0.95)),
+        },
+    )
