@@ -72,11 +72,11 @@ def _validate(tree: Tree, byte_prefix: BytePrefix, knobs: Mapping[str, str]) -> 
     classes = tree.get("classes")
     if not isinstance(classes, dict) or not all(isinstance(c, dict) for c in classes.values()):
         raise ScenarioError("classes", None, "has no table for each class, such as [classes.seed]")
-    paths = tree.get("paths")
-    if isinstance(paths, dict) and not any(c.get("location") for c in classes.values()):
-        paths.pop("matrix", None)
     fields = tree | {"classes": [{"name": name} | body for name, body in classes.items()]}
     try:
-        return Scenario.model_validate(fields, context={"byte_prefix": byte_prefix})
+        scenario = Scenario.model_validate(fields, context={"byte_prefix": byte_prefix})
     except ValidationError as error:
         raise translated(error, list(classes), knobs) from None
+    if any(c.location for c in scenario.classes):
+        return scenario
+    return scenario.model_copy(update={"paths": scenario.paths.model_copy(update={"matrix": None})})
