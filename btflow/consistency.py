@@ -51,14 +51,18 @@ def _names(scenario: Scenario) -> Iterator[ScenarioError]:
 
 
 def _counts(scenario: Scenario) -> Iterator[ScenarioError]:
-    if scenario.seeds < 1:
+    missing = {"seed", "leecher"} - {c.role for c in scenario.classes}
+    for role in sorted(missing):
+        text = "nobody has the file and the swarm cannot finish" if role == "seed" else "nobody wants the file"
+        yield ScenarioError("classes", None, f"has no class of role {role}: {text}", f"at least 1 peer of role {role}")
+    if "seed" not in missing and scenario.seeds < 1:
         yield ScenarioError(
             _count_field(scenario, "seed"),
             scenario.seeds,
             "without a seed nobody has the file and the swarm cannot finish",
             "at least 1 peer of role seed",
         )
-    if not 1 <= scenario.leechers <= MAX_LEECHERS:
+    if "leecher" not in missing and not 1 <= scenario.leechers <= MAX_LEECHERS:
         yield ScenarioError(
             _count_field(scenario, "leecher"),
             scenario.leechers,
@@ -76,8 +80,7 @@ def _counts(scenario: Scenario) -> Iterator[ScenarioError]:
 
 def _count_field(scenario: Scenario, role: str) -> str:
     """Return the field that says how many peers have a role."""
-    names = [c.name for c in scenario.classes if c.role == role]
-    return f"classes.{names[0]}.count" if names else "classes"
+    return next(f"classes.{c.name}.count" for c in scenario.classes if c.role == role)
 
 
 def _horizon(scenario: Scenario) -> Iterator[ScenarioError]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from btflow.units import KINDS, Kind, Value, format_quantity, parse_quantity
+from btflow.units import KINDS, Kind, Value, format_quantity, parse_quantity, pattern
 
 
 class FrozenModel(BaseModel):
@@ -58,6 +58,7 @@ class Quantity:
             return sourced(bare)
         if self.kind == "count":
             return sourced(bare | {"minimum": low, "maximum": high})
+        bare["pattern"] = pattern(self.kind)
         limits = [format_quantity(float(bound), self.kind) for bound in (low, high)]
         return sourced(bare | {"x-si-unit": info.unit, "x-minimum": limits[0], "x-maximum": limits[1]})
 

@@ -124,6 +124,6 @@ def test_numbas_own_settings_are_given_back(tmp_path: Path, monkeypatch: pytest.
     dispatcher: Any = numba.core.dispatcher
     before = settings.CACHE_DIR, dispatcher.FunctionCache
     with cache.kept_for(str(tmp_path / "x.py")):
-        assert settings.CACHE_DIR == str(cache.folder(tmp_path))
+        assert str(cache.folder(tmp_path)) == settings.CACHE_DIR
         assert dispatcher.FunctionCache is cache.KernelCache
     assert (settings.CACHE_DIR, dispatcher.FunctionCache) == before

@@ -80,6 +80,7 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("run", "rao2010", "--out", 253 * "x" + ".nc"), "cannot be written: File name too long"),
     (("run", "rao2010", "--nosuch"), "--nosuch"),
     (("run", "rao2010", "extra"), "extra"),
+    (("run", ""), "model = '': is not a name in models/swarms nor the path of a .toml file; allowed: rao2010"),
     (("run",), "model"),
     (("list", "nosuchmodel"), "rao2010"),
     (("nosuchcommand",), "nosuchcommand"),
