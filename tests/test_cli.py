@@ -15,7 +15,7 @@ import pytest
 import stub
 import xarray as xr
 
-from btflow import cli, options, output
+from btflow import cli, load, options, output, report
 from btflow.errors import SimulationError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -177,6 +177,16 @@ def test_text_shows_times_and_what_they_are_made_of(run: Run) -> None:
     assert "20 of 80" in out  # unchokes ended idle
     assert "limiter 20.0%, window 20.0%" in out
     assert max(map(len, out.splitlines()[2:])) <= 120
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    quiet = stub.simulate(load("rao2010").set(leechers=5))
+    quiet["limited_share"] = np.nan * quiet["limited_share"]
+    quiet["upload_utilisation"] = np.nan * quiet["upload_utilisation"]
+    text = report.as_text(quiet)
+    assert "limiter -, window -, loss -, pipeline -, idle -" in text
+    assert "upload utilisation, seeds         -\n" in text
+    assert "nan" not in text
 
 
 def test_files_are_written_whole_or_not_at_all(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

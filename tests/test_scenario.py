@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import tomllib
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from btflow import InputError, Scenario, ScenarioError, UnitError, load
+from btflow import InputError, Scenario, ScenarioError, UnitError, load, simulate
 from btflow.catalog import parse
 
 RAO2010 = (files("btflow.models") / "swarms" / "rao2010.toml").read_text()
@@ -135,6 +136,10 @@ def test_give_up_time_leaves_room_for_any_swarm(rao2010: Scenario, edit: Edit) -
     slow_seed = rao2010.set(upload_limit="1 MB/s", seed_upload_limit="10 kB/s")
     assert slow_seed.give_up_time == 3610 + 20 * 5120
     assert rao2010.set(arrival_spread="1 h").give_up_time == 7200 + 20 * 2560
+    assert rao2010.set(rtt="400 ms").give_up_time == 400 + rao2010.give_up_time
+    farthest = rao2010.set(leecher_as="AS1,AS5", seed_as="AS5")
+    assert farthest.longest_rtt == 0.4
+    assert farthest.give_up_time == 400 + rao2010.give_up_time
     given_up = load(edit('byte_prefix = "binary"', 'byte_prefix = "binary"\nhorizon = "2 h"'))
     assert given_up.give_up_time == 7200
 
@@ -186,6 +191,23 @@ def test_every_problem_is_reported_at_once(rao2010: Scenario) -> None:
     with pytest.raises(ScenarioError) as wrong_fields:
         rao2010.set(leechers=0, leecher_as="AS1")
     assert {p.field for p in wrong_fields.value.problems} == {"leechers", "seed_as"}
+
+
+def test_give_up_time_follows_the_rate_that_loss_leaves(rao2010: Scenario) -> None:
+    lossy = rao2010.set(rtt="1 s", loss="10%")
+    # one segment takes 1 s and timeouts of 1.2 s, doubled up to 120 s: 0.12 + 0.024 + ... s
+    waits = sum(0.1**k * min(1.2 * 2 ** (k - 1), 120) for k in range(1, 30))
+    assert lossy.slowest_rate == pytest.approx(1448 / (1 + waits))
+    assert lossy.give_up_time == pytest.approx(4610 + 20 * 50 * 2**20 / (4 * lossy.slowest_rate))
+    assert rao2010.set(loss="10%").give_up_time == rao2010.give_up_time  # the cap is the limit
+    assert rao2010.slowest_rate == math.inf
+
+
+@pytest.mark.parametrize("paths", [{"rtt": "60 s"}, {"rtt": "3 s", "loss": "40%"}, {"rtt": "10 s", "loss": "40%"}])
+@pytest.mark.parametrize("upload_limit", ["20 kB/s", "1 MB/s"])
+def test_long_paths_with_loss_are_not_given_up(rao2010: Scenario, paths: dict[str, str], upload_limit: str) -> None:
+    found = simulate(rao2010.set(leechers=20, file_size="1 MB", upload_limit=upload_limit, **paths))
+    assert not found["completion_time"].isel(peer=found["role"].values == "leecher").isnull().any()
 
 
 @pytest.mark.parametrize(
