@@ -42,10 +42,10 @@ def write_netcdf(result: xarray.Dataset, path: Path) -> None:
 
 def write_plot(result: xarray.Dataset, path: Path) -> None:
     """Write the overview figure of a result as an HTML page that needs no network."""
-    from btflow.plots import overview
+    from btflow.plots import overview, save_html
 
     with replacing(path) as partial:
-        overview(result).write_html(partial, include_plotlyjs=True)
+        save_html(overview(result), partial)
 
 
 def to_json(content: object) -> str:
