@@ -104,8 +104,8 @@ def check_memory(scenario: Scenario, need: int) -> None:
         raise ScenarioError(
             "leechers",
             scenario.leechers,
-            f"needs {need / 1e9:.3g} GB of memory for {scenario.swarm.pieces} pieces and this upload limit",
-            f"{have / 1e9:.3g} GB: fewer leechers, a lower upload_limit or a smaller file_size / piece_size",
+            f"needs {need / 1e9:,.1f} GB of memory for {scenario.swarm.pieces} pieces and this upload limit",
+            f"{have / 1e9:,.1f} GB: fewer leechers, a lower upload_limit or a smaller file_size / piece_size",
         )
 
 

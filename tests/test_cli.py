@@ -213,6 +213,28 @@ def half_written(path: Path, content: bytes) -> int:
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.parametrize(("write", "name"), [("write_netcdf", "result.nc"), ("save", "figure.html")])
+def test_a_disk_that_fills_up_is_an_error_that_names_the_file(tmp_path: Path, write: str, name: str) -> None:
+    script = (
+        "import errno, resource, sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import stub\n"
+        "from pathlib import Path\n"
+        "from btflow import load, output, plots\n"
+        "def save(result, path):\n"
+        "    with output.replacing(path) as partial:\n"
+        "        plots.save_html(plots.completion_cdf(result, bound=False), partial)\n"
+        "result = stub.simulate(load('rao2010').set(leechers=5))\n"
+        f"write = save if {write!r} == 'save' else output.write_netcdf\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        f"try: write(result, Path({str(tmp_path / name)!r}))\n"
+        "except OSError as error: print(errno.errorcode[error.errno], error.filename)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"EFBIG {tmp_path / name}\n"), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_figure_that_fails_takes_neither_the_summary_nor_the_result_with_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

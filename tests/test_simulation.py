@@ -95,7 +95,7 @@ def test_a_swarm_larger_than_the_memory_is_refused(monkeypatch: pytest.MonkeyPat
     assert caught.value.value == 100_000
     text = str(caught.value)
     assert "GB of memory for 200 pieces" in text
-    assert "allowed: 1 GB: fewer leechers, a lower upload_limit or a smaller file_size / piece_size" in text
+    assert "allowed: 1.0 GB: fewer leechers, a lower upload_limit or a smaller file_size / piece_size" in text
 
 
 def test_the_memory_of_a_replica_is_that_of_its_arrays() -> None:
