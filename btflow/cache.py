@@ -20,7 +20,7 @@ from typing import Any
 
 import numba
 import numba.core.dispatcher
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 _settings: Any = numba.config
 _dispatcher: Any = numba.core.dispatcher
@@ -49,8 +49,28 @@ def folder(sources: Path) -> Path:
     return Path(base, f"kernels-{digest.hexdigest()[:16]}")
 
 
+class _SummedFile(IndexDataCacheFile):
+    """Numba's files with a checksum after the content: machine code that is damaged crashes or, worse, runs."""
+
+    def _dump(self, obj: Any) -> bytes:
+        content: bytes = super()._dump(obj)  # type: ignore[no-untyped-call]
+        return content + hashlib.sha256(content).digest()
+
+    def _load_data(self, name: str) -> Any:
+        content = Path(self._data_path(name)).read_bytes()  # type: ignore[no-untyped-call]
+        if hashlib.sha256(content[:-32]).digest() != content[-32:]:
+            raise ValueError(f"{name} is damaged")
+        return super()._load_data(name)  # type: ignore[no-untyped-call]
+
+
 class KernelCache(FunctionCache):
     """Numba's cache of one kernel, which compiles anew what it cannot read and goes on without what it cannot write."""
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)  # type: ignore[no-untyped-call]
+        self._cache_file = _SummedFile(  # type: ignore[no-untyped-call]
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel, or None if there is none; damaged files are thrown away with their folder."""

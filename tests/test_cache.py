@@ -66,13 +66,22 @@ def test_a_second_process_compiles_nothing(run: Run, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "sources").iterdir() if path.is_file()] == ["small.py"]
 
 
-@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
-@pytest.mark.parametrize("damage", ["empty", "garbage", "truncated"])
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "garbage": lambda _: 40 * b"garbage",
+    "truncated": lambda content: content[: len(content) // 2],
+    "a byte of machine code": lambda content: content[: len(content) // 4] + b"Z" + content[len(content) // 4 + 1 :],
+}
+
+
+@pytest.mark.parametrize(
+    ("ending", "damage"),
+    [(".nbc", damage) for damage in DAMAGE] + [(".nbi", damage) for damage in ("empty", "garbage", "truncated")],
+)
 def test_a_damaged_cache_is_made_anew(run: Run, tmp_path: Path, ending: str, damage: str) -> None:
     run()
     for path in files(tmp_path, ending):
-        content = path.read_bytes()
-        path.write_bytes({"empty": b"", "garbage": 40 * b"garbage", "truncated": content[: len(content) // 2]}[damage])
+        path.write_bytes(DAMAGE[damage](path.read_bytes()))
     assert run() == ("4 0", COMPILING)
     assert run() == ("4 1", "")
 
