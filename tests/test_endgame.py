@@ -61,6 +61,19 @@ def test_endgame_asks_in_random_order(rate: float, asked: int) -> None:
     assert max(Counter(map(tuple, orders)).values()) <= 8
 
 
+def test_every_missing_block_has_the_same_chance_to_be_asked_for() -> None:
+    s, draws = last_piece(6), 600
+    h = states.end(s, 1, 3)
+    s.dn[h] |= STATE.SERVED
+    counts: Counter[int] = Counter()
+    for _ in range(draws):
+        plain.endgame.request_missing(s, h, 2, 5.0)
+        counts.update(states.requested(s, 1, 3))
+        s.conn[h].dn_tail = s.conn[h].outstanding = 0
+    assert set(counts) == set(range(48, 54))
+    assert max(abs(n - draws / 3) for n in counts.values()) < 5 * (draws * 2 / 9) ** 0.5
+
+
 def lost_to_others(seed: int) -> Any:
     """Return a swarm in which 2 chokes 1, which asked it for two blocks of a piece that 3, 4 and 5 have as well."""
     s = states.connected(states.program(leechers=5, rtt="100 ms", file_size="1 MB"), seed)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,17 +16,85 @@ from hypothesis import strategies as st
 from steps import walk
 
 from btflow.analytic import kumar_ross_bound, mundinger_bound
+from btflow.client import Client
 from btflow.kernels.state import Swarm
+from btflow.network import Transport
 from btflow.program import Program, compile_scenario
+from btflow.quantity import FrozenModel
 from btflow.scenario import Scenario
 from btflow.simulation import run_swarm, simulate
 
-HEADER, UNIT = 13, 1380
 ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")
 
 
+def only_known(model: type[FrozenModel], constants: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some constants that a model has."""
+    return {name: value for name, value in constants.items() if name in model.model_fields}
+
+
 @st.composite
-def scenarios(draw: st.DrawFn, most: int = 6_000_000, plain_kernels: bool = False) -> Scenario:
+def clients(draw: st.DrawFn) -> dict[str, Any]:
+    """Constants of a client with which every swarm still ends."""
+    floor = draw(st.integers(1, 8))
+    return only_known(
+        Client,
+        {
+            "choke_interval": f"{draw(st.floats(1, 40))} s",
+            "optimistic_rounds": draw(st.integers(1, 6)),
+            "recent_unchoke_rounds": draw(st.integers(1, 6)),
+            "min_uploads": draw(st.integers(1, 5)),
+            "max_uploads": draw(st.integers(0, 12)),
+            "snub_time": f"{draw(st.floats(5, 120))} s",
+            "rate_window": f"{draw(st.floats(5, 60))} s",
+            "rate_fudge": f"{draw(st.floats(0.2, 20))} s",
+            "pipeline_floor": floor,
+            "pipeline_seconds": f"{draw(st.floats(0.2, 20))} s",
+            "pipeline_refill": draw(st.integers(1, 8)),
+            "pipeline_cap": draw(st.integers(floor, 100)),
+            "pipeline_cap_slope": draw(st.floats(0, 0.5)),
+            "endgame": draw(st.booleans()),
+            "rarest_first_cutoff": draw(st.integers(0, 20)),
+            "upload_unit": f"{draw(st.integers(200, 17000))} B",
+            "max_allow_in": draw(st.integers(3, 80)),
+            "max_initiate": draw(st.integers(2, 60)),
+            "min_peers": draw(st.integers(1, 40)),
+            "min_peers_incoming": draw(st.integers(0, 20)),
+            "check_interval": f"{draw(st.floats(5, 120))} s",
+            "rerequest_interval": f"{draw(st.floats(5, 600))} s",
+            "piece_header": f"{draw(st.integers(1, 200))} B",
+            "request_size": f"{draw(st.integers(1, 200))} B",
+            "have_size": f"{draw(st.integers(1, 200))} B",
+            "state_size": f"{draw(st.integers(1, 200))} B",
+        },
+    )
+
+
+@st.composite
+def transports(draw: st.DrawFn) -> dict[str, Any]:
+    """Constants of a transport."""
+    rto_min = draw(st.floats(0.01, 2))
+    return only_known(
+        Transport,
+        {
+            "initial_window": draw(st.integers(1, 20)),
+            "send_buffer": f"{draw(st.integers(4, 1024))} KiB",
+            "nagle": draw(st.booleans()),
+            "delayed_ack": f"{draw(st.floats(0, 0.2))} s",
+            "quick_acks": draw(st.integers(0, 32)),
+            "idle_reset": draw(st.booleans()),
+            "window_validation": draw(st.booleans()),
+            "dupack_threshold": draw(st.integers(1, 6)),
+            "rto_min": f"{rto_min} s",
+            "rto_max": f"{draw(st.floats(max(1, rto_min), 120))} s",
+            "rto_initial": f"{draw(st.floats(0.1, 6))} s",
+            "cubic_c": draw(st.floats(0.05, 1)),
+            "cubic_beta": draw(st.floats(0.1, 0.95)),
+        },
+    )
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, most: int = 6_000_000, plain_kernels: bool = False, constants: bool = False) -> Scenario:
     """Any small swarm; at most about `most` bytes are received in all."""
     leechers = draw(st.integers(2, 4 if plain_kernels else 25))
     file_size = draw(st.integers(100_000, max(150_000, min(3_000_000, most // leechers))))
@@ -34,6 +105,10 @@ def scenarios(draw: st.DrawFn, most: int = 6_000_000, plain_kernels: bool = Fals
         values |= {"leecher_as": draw(st.lists(st.sampled_from(ASES), min_size=1, unique=True)), "seed_as": ["AS1"]}
     if draw(st.booleans()):
         values |= {"loss": draw(st.floats(0, 0.1))}
+    if constants:
+        values |= {"client": draw(clients()), "transport": draw(transports())}
+    else:
+        values |= {"initial_window": draw(st.sampled_from([3, 10]))}
     return states.scenario(
         seeds=draw(st.integers(1, 3)),
         leechers=leechers,
@@ -43,7 +118,6 @@ def scenarios(draw: st.DrawFn, most: int = 6_000_000, plain_kernels: bool = Fals
         seed_upload_limit=f"{draw(st.floats(5, 200))} kB/s",
         tso=draw(st.booleans()),
         arrival_spread=f"{draw(st.sampled_from([0, 0, 30]))} s",
-        initial_window=draw(st.sampled_from([3, 10])),
         **values,
     )
 
@@ -67,8 +141,37 @@ def check_completion(program: Program, s: Swarm) -> None:
 
 def check_caps(program: Program, s: Swarm) -> None:
     """Nobody sends more than its cap allows from its start: PIECE messages, but for the unit just written."""
-    messages = s.peer.bytes_up * (1 + HEADER / program.rules.block_size)
-    assert (messages <= program.upload_limit * (s.clock[0].now - s.peer.start) + UNIT + 1e-3).all()
+    rules = program.rules
+    messages = s.peer.bytes_up * (1 + rules.header / rules.block_size)
+    assert (messages <= program.upload_limit * (s.clock[0].now - s.peer.start) + rules.unit + 1e-3).all()
+
+
+class Caps:
+    """Whether an uploader exceeds its cap between any two moments at which it has written a block.
+
+    A unit is written at once and paid for afterwards, at the cap: between two ends of blocks no more than the cap times
+    the time, plus the unit written at the second end, less that at the first, which is paid for in between. With
+    S(t) bytes written until t and a last unit of l bytes, S(t) - cap t - l must never rise from one end to the next.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.whole = np.zeros(program.rules.peers)
+        self.level = np.zeros(program.rules.peers)
+        self.excess: list[float] = []
+        """By how much it rose [B]."""
+
+    def written(self, s: Any, p: int, h: int, t: float) -> None:
+        """Peer `p` has written the block of end `h` at `t`."""
+        unit, cap = s.rules.unit, float(self.program.upload_limit[p])
+        block = plain.limiter.block_number(plain.limiter.entry(s, h, s.conn[h].up_head))
+        message = int(plain.limiter.block_bytes(s, block)) + s.rules.header
+        self.whole[p] += message
+        ring = ((p << s.rules.slot_bits) + int(slot) for slot in s.ring[p, : s.peer[p].n_ring])
+        begun = sum(int(s.conn[e].full - s.turns[e]) * unit for e in ring if s.turns[e] > 0)
+        level = self.whole[p] + begun - cap * (t - s.peer[p].start) - ((message - 1) % unit + 1)
+        self.excess.append(level - self.level[p])
+        self.level[p] = level
 
 
 def check_bounds(scenario: Scenario, program: Program, s: Swarm) -> None:
@@ -124,6 +227,25 @@ def test_random_swarms_end_as_they_must(scenario: Scenario, seed: int) -> None:
     event(f"endgame duplicates: {bool(s.peer.duplicates.any())}")
 
 
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(scenarios(most=30_000_000, constants=True), st.integers(0, 2**32))
+def test_swarms_end_as_they_must_whatever_the_constants_of_client_and_transport(scenario: Scenario, seed: int) -> None:
+    program = compile_scenario(scenario)
+    with stopped_after(120.0):
+        s = run_swarm(program, seed, 0)
+    check(scenario, program, s)
+
+
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Let this process end if the block does not: compiled code cannot be interrupted."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
 @settings(max_examples=14, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios(most=4_000_000), st.integers(0, 2**32))
 def test_bytes_sent_are_bytes_received(scenario: Scenario, seed: int) -> None:
@@ -143,10 +265,11 @@ def test_bytes_sent_are_bytes_received(scenario: Scenario, seed: int) -> None:
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios(most=600_000, plain_kernels=True), st.integers(0, 2**32))
-def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario, seed: int) -> None:
+def test_nobody_serves_or_is_asked_for_what_it_does_not_hold_or_exceeds_its_cap(scenario: Scenario, seed: int) -> None:
     program = compile_scenario(scenario)
     asked: list[bool] = []
     served: list[bool] = []
+    caps = Caps(program)
 
     def enter(s: Any, h: int, block: int) -> None:
         asked.append(plain.bits.has_piece(s.has, states.other(s, h), int(block) // s.rules.blocks))
@@ -157,6 +280,7 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario,
         block = plain.limiter.block_number(plain.limiter.entry(s, h, s.conn[h].up_head))
         receiver = states.other(s, h)
         served.append(plain.bits.has_piece(s.has, p, block // s.rules.blocks) and receiver >= 0)
+        caps.written(s, p, h, t)
         return h
 
     requests, written = plain.pipeline.enter, plain.limiter.finish
@@ -171,6 +295,8 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario,
     assert len(served) >= scenario.leechers * blocks
     assert all(asked)
     assert all(served)
+    assert caps.excess
+    assert max(caps.excess) < 1e-3
 
 
 @pytest.mark.parametrize("seed", [1, 2])
