@@ -87,8 +87,6 @@ class Client(FrozenModel):
     rerequest_interval: Interval
     """Shortest time between two announces of a client short of peers [s]."""
 
-    handshake_size: Bytes
-    """Length of the handshake [B]."""
     piece_header: Bytes
     """Length of a PIECE message without its block [B]."""
     request_size: Bytes
@@ -96,7 +94,7 @@ class Client(FrozenModel):
     have_size: Bytes
     """Length of a HAVE message [B]."""
     state_size: Bytes
-    """Length of CHOKE, UNCHOKE, INTERESTED and NOT INTERESTED [B]; a BITFIELD adds its bits."""
+    """Length of CHOKE, UNCHOKE, INTERESTED and NOT INTERESTED [B]."""
 
     def upload_slots(self, upload_limit: float) -> int:
         """Return the upload slots, optimistic one included, of a peer with an upload cap [B/s]."""

@@ -13,7 +13,6 @@ from btflow.units import format_quantity
 
 CLIENT_ORDER = (("pipeline_floor", "pipeline_cap"), ("min_peers_incoming", "min_peers"))
 TRANSPORT_ORDER = (
-    ("delayed_ack", "delayed_ack_max"),
     ("rto_min", "rto_max"),
     ("rto_initial", "rto_max"),
     ("mss", "tso_segment"),

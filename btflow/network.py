@@ -90,14 +90,12 @@ class Transport(FrozenModel):
     """Whether a small segment waits while an earlier small one is unacknowledged."""
     delayed_ack: Annotated[float, Quantity("time", 0, 1)]
     """Shortest delay of a delayed ACK [s]."""
-    delayed_ack_max: Annotated[float, Quantity("time", 0, 1)]
-    """Longest delay of a delayed ACK [s]."""
     quick_acks: Annotated[int, Quantity("count", 0, 1000)]
     """ACKs sent without delay at the start of a connection."""
     idle_reset: Flag
     """Whether the congestion window is halved for each RTO of idleness."""
     window_validation: Flag
-    """Whether the congestion window shrinks to what was used while not the limit."""
+    """Whether the congestion window grows only while it is the limit, give or take a burst (RFC 2861)."""
     dupack_threshold: Annotated[int, Quantity("count", 1, 100)]
     """Duplicate ACKs that start a fast retransmit."""
     rto_min: Annotated[float, Quantity("time", 0.001, 10)]

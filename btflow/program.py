@@ -11,8 +11,12 @@ from btflow.errors import ScenarioError
 from btflow.kernels.state import Rules
 from btflow.scenario import Scenario
 
-SKB_TRUESIZE = 2304
-"""Socket memory charged for one queued MSS-sized segment [B]: 2048 B of data and struct sk_buff (Linux 2.6.32)."""
+SKB_TRUESIZE = 1960
+"""Socket memory charged for one queued segment [B], Linux 2.6.32 __alloc_skb on a 64-bit machine.
+
+Room for 1448 B and the longest header (MAX_TCP_HEADER, 272 B), rounded up to cache lines of 64 B, and 232 B of struct
+sk_buff.
+"""
 
 PENDING_SLOTS = 16
 """Slots per peer beyond max_allow_in for connections whose handshake is under way (engine limit, not a client rule)."""
@@ -102,14 +106,14 @@ def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArr
 def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     """Constants of the client and of TCP for the kernels."""
     client, transport, swarm = scenario.classes[0].client, scenario.transport, scenario.swarm
-    slots = client.max_allow_in + PENDING_SLOTS
+    slot_bits = (client.max_allow_in + PENDING_SLOTS - 1).bit_length()
     blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
     last_piece_blocks = -(-last_piece // swarm.block_size)
     return Rules(
         peers=peers,
-        slots=slots,
-        slot_bits=(slots - 1).bit_length(),
+        slots=1 << slot_bits,
+        slot_bits=slot_bits,
         pieces=swarm.pieces,
         blocks=blocks,
         block_size=swarm.block_size,
@@ -131,12 +135,16 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         endgame=int(client.endgame),
         unit=client.upload_unit,
         header=client.piece_header,
+        request_size=client.request_size,
+        have_size=client.have_size,
+        state_size=client.state_size,
         max_initiate=client.max_initiate,
         max_allow_in=client.max_allow_in,
         min_peers=client.min_peers,
         min_peers_incoming=client.min_peers_incoming,
         reannounce=client.rerequest_interval,
         check_interval=client.check_interval,
+        announce_interval=scenario.tracker.announce_interval,
         tracker_reply=scenario.tracker.reply_peers,
         initial_window=float(transport.initial_window),
         rto_min=transport.rto_min,
@@ -145,6 +153,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         send_buffer=transport.send_buffer / SKB_TRUESIZE,
         dupacks=transport.dupack_threshold,
         delayed_ack=transport.delayed_ack,
+        quick_acks=transport.quick_acks,
         cubic_c=transport.cubic_c,
         cubic_beta=transport.cubic_beta,
         nagle=int(transport.nagle),

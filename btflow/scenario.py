@@ -96,8 +96,6 @@ class Tracker(FrozenModel):
     """Most peers in one reply."""
     announce_interval: Annotated[float, Quantity("time", 1, 86400)]
     """Time between two regular announces of a peer [s]."""
-    shuffle_interval: Annotated[float, Quantity("time", 1, 86400)]
-    """Time between two shuffles of the list that replies are taken from [s]."""
 
 
 class Scenario(FrozenModel):

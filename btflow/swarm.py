@@ -117,7 +117,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "wire": ((ends,), WIRE),
         "spare": ((n, rules.max_initiate), np.int64),
         "registered": ((n + 1,), np.int64),
-        "scratch": ((4, max(slots, pieces, program.request_room) + 64), np.int64),
+        "scratch": ((4, max(slots, pieces, program.request_room, len(program.rtt)) + 64), np.int64),
         "number": ((2 * slots,), np.float64),
         "share": ((n, int(CAUSES)), np.float64),
         "gaps": ((len(program.class_names), GAP_BINS), np.int64),

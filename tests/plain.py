@@ -25,6 +25,7 @@ MODULES = [
     "choker",
     "clock",
     "download",
+    "endgame",
     "ends",
     "engine",
     "flags",
@@ -32,6 +33,7 @@ MODULES = [
     "messages",
     "peerset",
     "picker",
+    "pipeline",
     "rate",
     "rng",
     "state",
@@ -67,7 +69,8 @@ def _import() -> dict[str, Any]:
 _found = _import()
 bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "clock", "download", "engine"))
 ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
-picker, rate, rng, state, tcp = (_found[n] for n in ("picker", "rate", "rng", "state", "tcp"))
+endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pipeline", "rate"))
+rng, state, tcp = (_found[n] for n in ("rng", "state", "tcp"))
 swarm, simulate = _found["swarm"], _found["simulation"]
 
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.

@@ -133,3 +133,19 @@ def pending(s: Any) -> list[tuple[float, int, int, int]]:
         n = s.node[n].next
     order = sorted(times, key=lambda n: times[n])
     return [(times[n], int(s.node[n].kind), int(s.node[n].target), int(s.node[n].arg)) for n in order]
+
+
+def run_until(s: Any, t: float) -> None:
+    """Handle the events up to time `t`."""
+    while (n := plain.clock.pop(s)) != plain.clock.NONE:
+        if s.clock[0].now > t:
+            plain.clock.insert(s, n, s.clock[0].now)
+            break
+        plain.engine.handle(s, n, s.clock[0].now)
+    set_clock(s, t)
+
+
+def set_clock(s: Any, t: float) -> None:
+    """Let it be time `t`, with no event pending before."""
+    s.clock[0].now = t
+    s.clock[0].lap = int(t / s.clock[0].width)

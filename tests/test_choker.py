@@ -265,3 +265,38 @@ def test_a_cancelled_request_is_not_pending() -> None:
     assert plain.choker.has_pending(s, h)
     plain.limiter.got_cancel(s, h, 1, 0.02)
     assert not plain.choker.has_pending(s, h)
+
+
+@pytest.mark.parametrize(("pending", "flushed", "kept"), [(True, True, 1), (True, False, 2), (False, True, 2)])
+def test_a_seed_prefers_requests_that_wait_only_while_the_socket_is_flushed(
+    pending: bool, flushed: bool, kept: int
+) -> None:
+    """Two peers were unchoked long ago, 2 gets more than 1; a new unchoke is forced, and one of them must go."""
+    s = states.connected(states.program(leechers=4, file_size="4 MB", rules={"ideal": 0}, client={"max_uploads": 2}))
+    for q in (1, 2, 3):
+        s.up[states.end(s, 0, q)] = states.INTERESTED
+    s.order[0, :4] = [states.end(s, 0, q) for q in (3, 1, 2, 4)]
+    s.peer[0].head = 0
+    for q in (1, 2):
+        s.up[states.end(s, 0, q)] |= states.UNCHOKED | states.TOLD
+        s.conn[states.end(s, 0, q)].up_round = 1
+    s.peer[0].n_unchoked = 2
+    one, two = states.end(s, 0, 1), states.end(s, 0, 2)
+    s.conn[one].up_seen = 2 if pending else 0
+    if not flushed:
+        plain.flags.raise_flag(s.up, one, plain.state.BLOCKED)
+    plain.rate.upload_rate(s, two, 105.0, 20.0 * BLOCK)
+    s.peer[0].ticks = 10  # the next round is number 11: one is forced
+    plain.choker.tick(s, 0, 110.0)
+    assert states.unchoked(s, 0) == {3, kept}
+
+
+def test_a_seed_does_not_give_a_free_slot_to_a_peer_whose_socket_is_full() -> None:
+    s = states.connected(states.program(leechers=3, file_size="4 MB", rules={"ideal": 0}, client={"max_uploads": 2}))
+    for q in (1, 2, 3):
+        s.up[states.end(s, 0, q)] = states.INTERESTED
+    s.order[0, :3] = [states.end(s, 0, q) for q in (1, 2, 3)]
+    s.peer[0].head = 0
+    plain.flags.raise_flag(s.up, states.end(s, 0, 1), plain.state.BLOCKED)
+    plain.choker.tick(s, 0, 10.0)
+    assert states.unchoked(s, 0) == {2, 3}

@@ -159,9 +159,10 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold(scenario: Scenario,
         served.append(plain.bits.has_piece(s.has, p, block // s.rules.blocks) and receiver >= 0)
         return h
 
-    requests, written = plain.download.enter, plain.limiter.finish
+    requests, written = plain.pipeline.enter, plain.limiter.finish
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain.download, "enter", enter)
+        patch.setattr(plain.pipeline, "enter", enter)
+        patch.setattr(plain.endgame, "enter", enter)
         patch.setattr(plain.limiter, "finish", finish)
         s = plain.simulate.run_swarm(program, seed, 0)
     check(scenario, program, s)

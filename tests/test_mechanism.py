@@ -8,6 +8,7 @@ import numpy as np
 import plain
 import pytest
 import states
+from states import run_until
 
 from btflow.program import compile_scenario
 from btflow.simulation import run_swarm
@@ -20,16 +21,6 @@ BLOCK = 16384
 def delayed(rtt: str = "100 ms", **values: Any) -> Any:
     """Return a swarm of connected peers whose messages take half of `rtt`."""
     return states.connected(states.program(rtt=rtt, rules={"ideal": 0}, **values))
-
-
-def run_until(s: Any, t: float) -> None:
-    """Handle the events up to time `t`."""
-    while (n := plain.clock.pop(s)) != plain.clock.NONE:
-        if s.clock[0].now > t:
-            plain.clock.insert(s, n, s.clock[0].now)
-            break
-        plain.engine.handle(s, n, s.clock[0].now)
-    s.clock[0].now = t
 
 
 def messages(s: Any, h: int, kind: int) -> list[float]:
@@ -271,3 +262,43 @@ def test_without_endgame_no_block_comes_twice() -> None:
         program = compile_scenario(states.scenario(leechers=12, file_size="1 MB", client={"endgame": endgame}))
         duplicates = sum(run_swarm(program, 1, k).peer.duplicates.sum() for k in range(5))
         assert (duplicates > 0) == endgame
+
+
+# A full socket.
+
+
+def test_a_full_socket_leaves_the_limiter_until_it_takes_data_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = delayed(leechers=3, file_size="4 MB", upload_limit="20 kB/s")
+    h, other = uploading(s, 0, 1), states.end(s, 0, 2)
+    for block in (1, 2, 3):
+        s.requests[h, block] = block
+    s.conn[s.mate[h]].dn_tail = s.conn[s.mate[h]].outstanding = 4
+    plain.limiter.got_request(s, h, 2, 0.0)
+    room_after = 3.0
+    monkeypatch.setattr(
+        plain.tcp, "block_arrival", lambda _s, _w, t, _gap, _units, _more: (t + 1.0, t + room_after, 0.5)
+    )
+    written = (UNITS - 1) * 1380 / 20480
+    run_until(s, written + 0.001)
+    assert s.peer[0].bytes_up == BLOCK
+    assert s.up[h] & STATE.BLOCKED
+    assert not s.up[h] & STATE.RINGED
+    assert s.peer[0].n_ring == 0
+    assert s.conn[h].cause == STATE.BY_LOSS
+    assert messages(s, h, STATE.FLUSHED) == [pytest.approx(written + room_after)]
+    assert messages(s, s.mate[h], STATE.PIECE) == [pytest.approx(written + 1.0)]
+    # Another connection has the whole cap meanwhile, and requests that come in do not bring this one back.
+    s.up[other] = states.UNCHOKED | states.TOLD | states.INTERESTED
+    s.requests[other, 0] = 4
+    plain.limiter.got_request(s, other, 1, 1.0)
+    plain.limiter.got_request(s, h, 1, 1.1)
+    run_until(s, 1.0 + written + 0.001)
+    assert s.peer[0].bytes_up == 2 * BLOCK
+    run_until(s, written + room_after - 0.001)
+    assert s.peer[0].bytes_up == 2 * BLOCK
+    assert s.up[h] & STATE.BLOCKED
+    run_until(s, written + room_after + 0.001)
+    assert not s.up[h] & STATE.BLOCKED
+    assert s.up[h] & STATE.RINGED
+    run_until(s, written + room_after + written + 0.001)
+    assert s.peer[0].bytes_up == 3 * BLOCK

@@ -34,7 +34,7 @@ def test_floor_of_the_pipeline(rate: float, floor: int) -> None:
     s = states.connected(FAST)
     h = states.end(s, 1, 0)
     at_rate(s, h, rate, 100.0)
-    assert plain.download.backlog(s, h, 100.0) == floor == request_floor(rate)
+    assert plain.pipeline.backlog(s, h, 100.0) == floor == request_floor(rate)
 
 
 @settings(max_examples=100)

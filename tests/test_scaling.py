@@ -51,7 +51,7 @@ def test_scaling_everything_by_a_power_of_two_changes_no_bit(
     values: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the control messages keep their size, so here they have none; a power of two scales without rounding."""
-    monkeypatch.setattr(plain.messages, "message_bytes", lambda kind: 0 * kind)
+    monkeypatch.setattr(plain.messages, "message_bytes", lambda _s, kind: 0 * kind)
     one, two = (plain.simulate.run_swarm(scaled(factor, **values), 3, 0) for factor in (1, 2))
     assert_array_equal(one.have_time, two.have_time)
     assert_array_equal(2 * one.peer.bytes_up, two.peer.bytes_up)

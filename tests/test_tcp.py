@@ -37,30 +37,37 @@ def losses(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 # Slow start. One ACK for two segments, each opening the window by one: 3, 5, 8, 12, 18 segments a round. An ACK held
-# back lengthens a round; without that, rounds are round trips.
+# back lengthens a round; without that, rounds are round trips. A receiver that is quick acknowledges every segment.
 
 
 @pytest.mark.parametrize(("initial_window", "rounds"), [(3, 2), (10, 1)])
 def test_the_first_block_takes_the_rounds_of_slow_start(initial_window: int, rounds: int) -> None:
-    s, w = wire(rtt=0.1, initial_window=initial_window, delayed_ack="0 s")
+    s, w = wire(rtt=0.1, initial_window=initial_window, delayed_ack="0 s", quick_acks=0)
     arrival, _, stall = plain.tcp.block_arrival(s, w, 0.0, 0.0, 12, False)
     assert arrival == pytest.approx(rounds * 0.1 + 0.05)  # 3 + 5 + 4 segments, or 10 + 2
     assert stall == 0.0
 
 
 def test_a_second_block_goes_on_where_the_first_left_slow_start() -> None:
-    s, w = wire(rtt=0.1, delayed_ack="0 s")
+    s, w = wire(rtt=0.1, delayed_ack="0 s", quick_acks=0)
     plain.tcp.block_arrival(s, w, 0.0, 0.0, 12, True)
     # Written when the first block's last round leaves, with room for 4 of 8: the other 8 leave in the next, of 12.
     arrival, _, _ = plain.tcp.block_arrival(s, w, 0.2, 0.0, 12, False)
     assert arrival == pytest.approx(0.3 + 0.05)
 
 
-def test_a_window_that_is_not_filled_does_not_grow() -> None:
+def test_a_quick_receiver_doubles_the_window_until_its_quick_acks_are_used_up() -> None:
+    s, w = wire(rtt=0.1, delayed_ack="0 s", quick_acks=8)
+    plain.tcp.block_arrival(s, w, 0.0, 0.0, 12, True)
+    # 3 segments, 6 acknowledged one by one, then (5 quick ACKs left do not cover them) the rest of 6 in pairs.
+    assert (int(w.cwnd), w.in_round, w.quick) == (9, 3, 0)
+
+
+def test_a_window_that_is_not_filled_but_for_a_burst_does_not_grow() -> None:
     s, w = wire(rtt=0.1)
     for k in range(100):
         plain.tcp.block_arrival(s, w, 3.0 * (k + 1), 0.25, 12, True)  # a unit at a time, each acknowledged before
-    assert w.cwnd == 3
+    assert w.cwnd == 5  # one in flight and three more count as full (tcp_is_cwnd_limited)
 
 
 # Idle restart (RFC 2861; Linux tcp_cwnd_restart).
@@ -90,54 +97,67 @@ def test_the_window_is_kept_over_idleness_if_the_reset_is_off() -> None:
     assert w.cwnd == 24
 
 
-@pytest.mark.parametrize(
-    ("since", "used", "window"),
-    [(0.29, 2, 20.0), (0.31, 2, (20 + 3) / 2), (0.31, 9, (20 + 9) / 2), (0.31, 20, 20.0)],
-)
-def test_a_window_not_filled_for_a_timeout_moves_half_way_to_what_is_used(
-    since: float, used: int, window: float
-) -> None:
-    s, w = wire(rtt=0.1)  # RTO 0.3 s; the initial window of 3 counts as used
-    w.cwnd, w.ssthresh, w.filled_at, w.in_round = 20.0, 10.0, 50.0, used
-    plain.tcp.validate(s, w, 50.0 + since)
-    assert w.cwnd == window
-
-
-# CUBIC (RFC 9438).
-
-
-@given(st.floats(4, 300), st.floats(0.01, 1.0), st.floats(0.0, 20.0))
-def test_the_cubic_window(w_max: float, rtt: float, since: float) -> None:
-    s, w = wire(rtt=round(rtt, 3))
-    w.w_max, w.epoch = w_max, 7.0
-    c, beta, alpha = 0.4, 0.7, 0.529  # alpha = 3 (1 - beta) / (1 + beta)
-    k = (w_max * (1 - beta) / c) ** (1 / 3)
-    cubic = c * (since + w.rtt - k) ** 3 + w_max
-    friendly = beta * w_max + alpha * since / w.rtt
-    assert plain.tcp.cubic_window(s, w, 7.0 + since) == pytest.approx(max(cubic, friendly), rel=2e-3)
-
-
-def test_one_round_grows_the_window_by_half_at_most() -> None:
+def test_a_window_that_is_not_used_stays_while_acknowledgements_come() -> None:
     s, w = wire(rtt=0.1)
-    w.cwnd, w.ssthresh, w.w_max, w.epoch = 10.0, 5.0, 20.0, 0.0
-    plain.tcp.grow(s, w, 100.0)
-    assert w.cwnd == 15.0
-    plain.tcp.grow(s, w, 0.0)  # the law is below the window: it stays
-    assert w.cwnd == 15.0
+    w.cwnd, w.ssthresh = 20.0, 10.0
+    for k in range(100):
+        plain.tcp.block_arrival(s, w, 3.0 * (k + 1), 0.25, 12, True)
+    assert w.cwnd == 20
 
 
-@pytest.mark.parametrize(("timeout", "window"), [(False, 70), (True, 1)])
-def test_a_loss_leaves_beta_of_the_window_or_one_segment(timeout: bool, window: int) -> None:
+# CUBIC (Linux 2.6.32 tcp_cubic.c; RFC 9438).
+
+
+@given(st.floats(4, 300), st.floats(0.5, 1.0), st.floats(0.01, 1.0), st.floats(0.0, 20.0))
+def test_the_cubic_target(w_max: float, start: float, rtt: float, since: float) -> None:
+    s, w = wire(rtt=round(rtt, 3))
+    w.w_max, w.w_start, w.epoch = w_max, start * w_max, 7.0
+    c = 0.4
+    k = ((w_max - start * w_max) / c) ** (1 / 3)  # from the window at the start of the epoch, not from beta Wmax
+    exact = c * (since + w.rtt - k) ** 3 + w_max
+    assert plain.tcp.cubic_target(s, w, 7.0 + since) == pytest.approx(exact, abs=1.001)  # the rise is cut to segments
+
+
+def test_above_the_old_window_the_epoch_starts_where_it_is() -> None:
+    s, w = wire(rtt=0.5)
+    w.w_max, w.w_start, w.epoch = 5.0, 9.0, 7.0
+    assert plain.tcp.cubic_target(s, w, 7.0 + 2.0) == 9 + math.floor(0.4 * 2.5**3)
+
+
+def test_acknowledgements_for_a_segment() -> None:
+    s, w = wire(rtt=0.1)
+    w.cwnd, w.w_max, w.w_start, w.epoch = 10.0, 10.0, 10.0, 0.0
+    assert plain.tcp.acks_per_segment(s, w, 0.0) == 1000  # at the target
+    assert plain.tcp.acks_per_segment(s, w, 0.4) == 5  # Reno's line: 4 round trips x 0.53 = 2 segments ahead
+    assert plain.tcp.acks_per_segment(s, w, 3.0) == 1  # 0.4 x 3.1^3 = 11 segments ahead
+
+
+def test_a_round_grows_the_window_by_half_at_most() -> None:
+    s, w = wire(rtt=0.1)
+    w.cwnd, w.ssthresh, w.w_max, w.w_start, w.epoch, w.in_round = 10.0, 5.0, 20.0, 7.0, 0.0, 10
+    plain.tcp.grow(s, w, 100.0, 10.0)
+    assert w.cwnd == 15.0  # the count starts at 0: two ACKs for a segment
+
+
+def test_slow_start_ends_one_above_its_threshold() -> None:
+    s, w = wire(rtt=0.1)
+    w.cwnd, w.ssthresh, w.in_round = 4.0, 7.0, 4
+    plain.tcp.grow(s, w, 1.0, 4.0)
+    assert (w.cwnd, w.epoch) == (8.0, -1.0)
+
+
+@pytest.mark.parametrize(("timeout", "window", "w_max"), [(False, 70, 100), (True, 1, 0)])
+def test_a_loss_leaves_beta_of_the_window_or_one_segment(timeout: bool, window: int, w_max: int) -> None:
     s, w = wire()
     w.cwnd, w.w_max = 100.0, 50.0
-    plain.tcp.reduce(s, w, 10.0, timeout)
-    assert (w.cwnd, w.ssthresh, w.w_max) == (window, 70.0, 100.0)
+    plain.tcp.reduce(s, w, timeout)
+    assert (w.cwnd, w.ssthresh, w.w_max) == (window, 70.0, w_max)
 
 
 def test_a_second_loss_at_a_smaller_window_gives_way_to_newcomers() -> None:
     s, w = wire()
     w.cwnd, w.w_max = 100.0, 120.0
-    plain.tcp.reduce(s, w, 10.0, False)
+    plain.tcp.reduce(s, w, False)
     assert w.w_max == 85.0  # cwnd (1 + beta) / 2
 
 
@@ -188,13 +208,65 @@ def test_a_loss_with_little_in_flight_waits_for_the_timer(losses: Any) -> None:
 
 def test_three_segments_behind_a_lost_one_repair_it_in_a_round_trip(losses: Any) -> None:
     s, w = wire(rtt=0.4, loss=0.01, nagle=False)
-    w.cwnd, w.last_sent, w.filled_at = 20.0, 49.8, 49.8
+    w.cwnd, w.last_sent = 20.0, 49.8
     losses([*[False] * 5, True])
     arrival, _, stall = plain.tcp.block_arrival(s, w, 50.0, 0.01, 12, False)
     sent = 50.0 - 6 * 0.01
     assert stall == pytest.approx(3 * 0.01 + 0.4)  # the third duplicate ACK, and the segment again
     assert arrival == pytest.approx(sent + 3 * 0.01 + 0.4 + 0.2)
-    assert w.cwnd == 14.0
+    assert (w.falling, w.cwnd) == (1, 20.0)  # the sender learns of it with the third duplicate ACK
+    plain.tcp.end_round(s, w, sent + 0.43)
+    assert (w.falling, w.ssthresh) == (0, 14.0)
+
+
+def test_one_segment_behind_a_lost_one_is_enough_once_the_lost_one_is_older_than_the_timeout(losses: Any) -> None:
+    s, w = wire(rtt=0.4, loss=0.01, nagle=False)  # RTO 0.6 s
+    losses([*[False] * 10, True])
+    arrival, _, _ = plain.tcp.block_arrival(s, w, 50.0, 0.25, 12, False)
+    assert arrival == pytest.approx(49.75 + 0.25 + 0.4 + 0.2)  # acknowledged 0.65 s after the lost one left
+
+
+@pytest.mark.parametrize(("fates", "stall"), [([True, False], 0.6), ([True, True, False], 0.6 + 1.2)])
+def test_a_lost_retransmission_at_a_small_window_waits_for_the_timer(
+    losses: Any, fates: list[bool], stall: float
+) -> None:
+    s, w = wire(rtt=0.4, loss=0.01, nagle=False)
+    w.last_sent = 49.0
+    losses([True, *fates])
+    _, _, waited = plain.tcp.block_arrival(s, w, 50.0, 0.0, 12, False)
+    assert waited >= stall
+
+
+# The socket's buffer: 16 KiB of segments charged 1960 B each, then two windows.
+
+
+def test_the_buffer_grows_to_two_windows_when_it_leaves_the_window_unfilled() -> None:
+    s, w = wire(rtt=0.4)
+    assert w.buffer == pytest.approx(16384 / 1960)
+    t = 0.0
+    for _ in range(30):
+        _, free, _ = plain.tcp.block_arrival(s, w, t, 1e-7, 12, True)
+        t = max(t + 12e-7, free)
+    assert w.buffer >= 2 * 12
+    grown = float(w.buffer)
+    plain.tcp.block_arrival(s, w, t + 60.0, 1e-7, 12, True)
+    assert w.buffer >= grown  # it never shrinks
+
+
+def test_what_was_sent_behind_a_hole_stays_in_the_buffer(losses: Any) -> None:
+    s, w = wire(rtt=0.4, loss=0.01, nagle=False)
+    w.cwnd, w.ssthresh = 10.0, 5.0
+    losses([*[False] * 3, True])
+    _, free, stall = plain.tcp.block_arrival(s, w, 50.0, 0.0, 12, True)
+    assert stall == pytest.approx(0.4)
+    assert free >= 50.0 + 2 * 0.4  # with the acknowledgement of the segment sent again, not a round trip earlier
+
+
+def test_a_message_behind_waiting_data_shares_its_last_segment(losses: Any) -> None:
+    s, w = wire(rtt=0.4, loss=0.01)
+    plain.tcp.block_arrival(s, w, 50.0, 0.0, 12, False)
+    losses([True])
+    assert plain.tcp.control_arrival(s, w, 50.1) == w.last_arrival == pytest.approx(w.last_sent + 0.2)
 
 
 @pytest.mark.parametrize("p", [0.4, 0.05, 1e-3])
@@ -275,19 +347,53 @@ def cubic_response(p: float, rtt: float) -> float:
     return max(1.054 * math.pow(rtt / p, 0.75), 1.2 / math.sqrt(p)) / rtt
 
 
+def rate(s: Any, w: Any, gap: float, blocks: int) -> float:
+    """Run `blocks` blocks, units `gap` apart as long as the socket takes them, and return the rate [segments/s]."""
+    t = 11 * gap
+    for _ in range(blocks):
+        last, free, _ = plain.tcp.block_arrival(s, w, t, gap, 12, True)
+        t = max(t + gap, free) + 11 * gap
+    return float(12 * blocks / last)
+
+
+# Goodput of one Linux 2.6.32 connection simulated segment by segment [segments/s]: SACK and FACK with limited transmit,
+# rate halving, lost retransmissions, F-RTO and undo, quick and delayed ACKs, tcp_cubic 2.3 in whole numbers, a send
+# buffer of 16 KiB that grows; 5000 RTTs and more a cell, so within some 2 %. Units `gap` apart; loss both ways.
+SEGMENT_BY_SEGMENT = [
+    (0.05, 1.0, 1e-4, 8.1),
+    (0.05, 1.0, 0.07, 8.11),
+    (0.05, 1.0, 0.1, 7.24),
+    (0.05, 1.0, 0.135, 6.23),
+    (0.05, 1.0, 0.2, 4.67),
+    (0.05, 0.4, 1e-4, 13.57),
+    (0.05, 0.4, 0.07, 10.88),
+    (0.05, 0.4, 0.1, 8.83),
+    (0.05, 0.4, 0.135, 7.09),
+    (0.05, 0.1, 1e-4, 37.4),
+    (0.05, 0.1, 0.07, 14.1),
+    (0.01, 1.0, 1e-4, 33.7),
+    (0.01, 0.4, 1e-4, 49.5),
+    (0.01, 0.1, 1e-4, 99.3),
+]
+
+
+@pytest.mark.parametrize(("p", "rtt", "gap", "goodput"), SEGMENT_BY_SEGMENT)
+def test_rounds_are_as_fast_as_segment_by_segment(p: float, rtt: float, gap: float, goodput: float) -> None:
+    s, w = wire(rtt=rtt, loss=p)
+    found = rate(s, w, gap, int(12 / p) + 1500)
+    assert found == pytest.approx(goodput, rel=0.2 if rtt == 0.1 else 0.1)
+
+
 @pytest.mark.parametrize(
     ("p", "rtt"), [(0.003, 0.1), (0.01, 0.02), (0.01, 0.1), (0.01, 0.4), (0.02, 0.1), (0.05, 0.1), (0.05, 0.4)]
 )
 def test_a_saturated_connection_is_as_fast_as_its_window_law_allows(p: float, rtt: float) -> None:
     s, w = wire(rtt=rtt, loss=p)
-    t, blocks = 0.0, int(12 / p) + 1500  # some 170 losses and more
-    for _ in range(blocks):
-        last, free, _ = plain.tcp.block_arrival(s, w, t, 1e-7, 12, True)
-        t = max(t + 12e-7, free)
-    rate = float(12 * blocks / last)
-    ceiling = max(pftk(p, rtt, rtt + RTO_MIN), cubic_response(p, rtt))
-    assert rate < 1.15 * ceiling
-    assert rate > 0.9 * pftk(p, rtt, rtt + RTO_MIN)
+    found = rate(s, w, 1e-7, int(12 / p) + 1500)  # some 170 losses and more
+    t0 = rtt + RTO_MIN
+    reno = pftk(p, rtt, t0, b=1)  # the receiver acknowledges every segment around a loss
+    assert found < 1.35 * max(reno, cubic_response(p, rtt))
+    assert found > 0.9 * pftk(p, rtt, t0)
 
 
 def test_throughput_without_loss_has_no_ceiling_but_the_buffer() -> None:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +21,10 @@ import pytest
 from btflow import load
 from btflow.network import PathMatrix
 from validation import __main__ as command
-from validation import assumptions, claims, demo, figures, mechanism_figures, page, pipeline, reference, report
+from validation import assumptions, claims, demo, figures, mechanism_figures, page, pipeline, reference, report, store
 from validation.cases import Case, Setting
 from validation.command import run_app
-from validation.experiments import IDLE_RTTS, LIMITS, Plan, fast_seed, placements, spreads, sweep
+from validation.experiments import IDLE_RTTS, LIMITS, Plan, at_once, fast_seed, placements, sweep
 from validation.measured import Measured
 from validation.runs import Task, run_all
 from validation.statistics import change, p_greater, quantile, share_above, spread
@@ -79,7 +85,7 @@ def as_published() -> Swarms:
     for limit, time in ((20, 3800.0), (50, 1450.0)):
         for case in placements(limit):
             swarms[case] = measured(time, by_place={name: [time] * 3 for name in case.leechers_in})
-    return swarms | {case: measured(table[Case(case.limit)]) for case in spreads()}
+    return swarms | {start: measured(table[case]) for case, start in at_once().items()}
 
 
 def slower(case: Case, factor: float) -> Callable[[Swarms], None]:
@@ -110,19 +116,31 @@ def whole_table(swarms: Swarms) -> None:
         slower(case, 1.06)(swarms)
 
 
+def without_tso(swarms: Swarms) -> None:
+    """The cells with TSO alone would bring the mean error down to 4 %."""
+    for case in reference.table4():
+        if not case.tso:
+            slower(case, 1.06)(swarms)
+
+
 AS5 = Case(20, leechers_in=("AS1", "AS3", "AS5"), seed_in="AS5")
 BREAKS: list[tuple[str, Callable[[Swarms], None]]] = [
     ("R01", slower(Case(10), 1.11)),
     ("R01", whole_column),
     ("R02", slower(Case(100, 1000, 5), 0.87)),
     ("R02", whole_table),
+    ("R02", without_tso),
     ("R03", slower(Case(50, 600), 1.2)),
     ("R04", slower(Case(10, 100), 1.1)),
     ("R04", slower(Case(10, 1000), 0.9)),
+    ("R04", slower(Case(10, 400), 0.9)),
     ("R05", slower(Case(20, 400), 0.93)),
     ("R05", but(Case(20, 400), means=[3700.0, 4000.0, 3900.0])),
     ("R05", but(Case(20, 400), seed_idle=[0, 0, 0])),
     ("R05", but(Case(20, 1000), seed_idle=[250, 260, 270])),
+    ("R05", but(Case(20, 150), seed_idle=[5, 5, 5])),
+    ("R05", but(Case(20, 100), seed_idle=[6, 6, 6])),
+    ("R05", but(Case(20, 800), seed_idle=[6, 6, 6])),
     ("R06", but(Case(20, 250, seed_limit=50), seed_idle=[6, 6, 6])),
     ("R06", but(Case(50, 400), seed_idle=[20, 20, 20])),
     ("R06", but(Case(20, 400), seed_idle=[0, 0, 0])),
@@ -185,7 +203,8 @@ def test_every_published_claim_is_checked() -> None:
 @pytest.mark.parametrize("name", claims.CHECKS)
 def test_the_papers_own_figures_pass(swarms: Swarms, name: str) -> None:
     bound = reference.claims()[name].kind == "bound"
-    assert judge(swarms, name) == ("bound held" if bound else "reproduced")
+    expected = "holds by construction" if name == "R13" else "bound held" if bound else "reproduced"
+    assert judge(swarms, name) == expected
 
 
 @pytest.mark.parametrize(("name", "change"), BREAKS)
@@ -193,14 +212,55 @@ def test_figures_that_break_a_claim_are_not_called_reproduced(
     swarms: Swarms, name: str, change: Callable[[Swarms], None]
 ) -> None:
     change(swarms)
-    assert judge(swarms, name) == "not reproduced"
+    (verdict,) = claims.judged(Results(swarms), [name])
+    assert not verdict.holds
+    assert verdict.text == "not reproduced" or verdict.text.startswith("in part: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "text"),
+    [
+        (
+            "R04",
+            [slower(Case(10, 400), 0.9)],
+            "in part: 5% up to 200 ms, growth from 200 to 1000 ms reproduced; growth from 200 to 400 ms not",
+        ),
+        (
+            "R05",
+            [but(Case(20, 150), seed_idle=[0, 0, 0])],
+            "in part: 400 ms slower than 1000 ms, most idle ends at 400 ms reproduced; band from 120 to 800 ms not",
+        ),
+        (
+            "R05",
+            [slower(Case(20, 400), 0.9), *(but(Case(20, rtt), seed_idle=[0, 0, 0]) for rtt in (400, 450))],
+            "not reproduced",
+        ),
+    ],
+)
+def test_a_verdict_says_which_parts_of_a_claim_hold(
+    swarms: Swarms, name: str, changes: list[Callable[[Swarms], None]], text: str
+) -> None:
+    for apply in changes:
+        apply(swarms)
+    assert judge(swarms, name) == text
+
+
+def test_the_band_of_idle_terminations_is_told_from_the_figures(swarms: Swarms) -> None:
+    for rtt in (150, 200, 250, 500):
+        but(Case(20, rtt), seed_idle=[0, 0, 0])(swarms)
+    for rtt in (900, 1000):
+        but(Case(20, rtt), seed_idle=[20, 20, 21])(swarms)
+    (verdict,) = claims.judged(Results(swarms), ["R05"])
+    assert "idle from 300 to 450 ms, from 550 to 750 ms, 900 ms, 1000 ms" in verdict.finding.ours
+    assert verdict.finding.numbers["frequent_at_rtts_ms"] == [*range(300, 451, 50), *range(550, 751, 50), 900, 1000]
 
 
 @pytest.mark.parametrize("name", claims.CHECKS)
 def test_a_claim_asks_for_the_cases_it_is_judged_by(swarms: Swarms, name: str) -> None:
     needed = claims.needed(Plan(8), [name])
     assert set(needed.values()) <= {2, 4, 8}
-    assert judge({case: swarms[case] for case in needed}, name) != "not reproduced"
+    (verdict,) = claims.judged(Results({case: swarms[case] for case in needed}), [name])
+    assert verdict.holds
 
 
 def test_each_case_has_a_seed_and_a_label_of_its_own() -> None:
@@ -271,13 +331,12 @@ def test_a_report_end_to_end(tiny: tuple[report.Report, Path]) -> None:
         assert f'id="{name}"' in text
 
 
-def test_what_was_run_is_not_run_again(
-    tiny: tuple[report.Report, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    found, out = tiny
+def test_what_was_run_is_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    found = pipeline.make(Plan(1, TINY), ["R07"], out)
     monkeypatch.setattr(pipeline, "run_all", lambda tasks, _: iter([pytest.fail("run again")] if tasks else []))
     again = pipeline.make(Plan(1, TINY), ["R07"], out)
-    assert again.results.measured.items() <= found.results.measured.items()
+    assert again.results.measured == found.results.measured
     task = Task(Case(20), 1, TINY)
     store = Store(out / pipeline.STORED)
     assert store.find(task) == found.results[Case(20)]
@@ -305,7 +364,7 @@ def test_exit_code_and_summary(
     monkeypatch.setattr("sys.argv", ["validation", "--out", str(tmp_path)])
     assert run_app(command.app, "validation") == code
     text = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert text.count("not reproduced") == code
+    assert text.count("| not reproduced |") == code
     assert text.count("\n| R") == len(claims.CHECKS)
 
 
@@ -338,3 +397,104 @@ def test_the_demo_prints_and_draws(
     assert all(f"{limit} kB/s" in printed for limit in LIMITS)
     assert "7315" in printed
     assert "Plotly.newPlot" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+
+
+# What has been run is used again only if nothing it came from has changed.
+
+
+def copied_sources(folder: Path) -> list[Path]:
+    """Copy what a result may depend on, and return the files it is said to depend on."""
+    root = Path(store.__file__).parents[1]
+    for name in ("btflow", "models", "validation"):
+        if not (folder / name).exists():
+            shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "report"))
+    return store.sources(folder / "btflow", folder / "models", folder / "validation")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "btflow/client.py",
+        "btflow/scenario.py",
+        "btflow/kernels/tcp.py",
+        "btflow/a_new_module.py",
+        "models/clients/mainline-4.0.toml",
+        "models/paths/rao2010-as.toml",
+        "validation/measured.py",
+    ],
+)
+def test_an_edit_of_what_a_result_comes_from_makes_it_run_again(name: str, tmp_path: Path) -> None:
+    before = store.digest_of(copied_sources(tmp_path))
+    assert store.digest_of(copied_sources(tmp_path)) == before
+    with (tmp_path / name).open("a") as file:
+        file.write("\n# edited\n")
+    assert store.digest_of(copied_sources(tmp_path)) != before
+
+
+def test_everything_a_run_imports_is_in_the_digest() -> None:
+    """A swarm is run and measured in a process of its own, and the files of ours that it has read are looked up."""
+    script = (
+        "import sys; from validation.cases import Case; from validation.runs import Task, run; "
+        "run(Task(Case(100), 1, {'leechers': 2, 'file_size': '256 KiB'})); "
+        "print(*(m.__file__ for n, m in list(sys.modules.items()) if n.split('.')[0] in ('btflow', 'validation')))"
+    )
+    root = Path(store.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    used = {Path(name) for name in done.stdout.split() if Path(name).stat().st_size > 0}
+    counted = set(store.sources(root / "btflow", root / "models", root / "validation"))
+    packages = {root / name / "__init__.py" for name in ("models", "validation")}  # docstrings
+    assert used - counted <= packages
+    assert {root / "btflow" / name for name in ("client.py", "scenario.py", "program.py", "results.py")} <= used
+
+
+# A validation that is stopped leaves nothing running.
+
+WORKERS = """
+import multiprocessing, os, sys, time
+from pathlib import Path
+from validation import runs
+from validation.cases import Case
+
+def run(task):
+    if multiprocessing.parent_process() is not None:
+        Path(sys.argv[1], str(os.getpid())).touch()
+        time.sleep(120)
+    return task, None
+
+runs.run = run
+if __name__ == "__main__":
+    list(runs.run_all([runs.Task(Case(limit), 1, {}) for limit in (10, 20)], 2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_the_processes_end_with_the_one_that_started_them(number: int, code: int, tmp_path: Path) -> None:
+    script, pids = tmp_path / "workers.py", tmp_path / "pids"
+    script.write_text(WORKERS)
+    pids.mkdir()
+    root = str(Path(store.__file__).parents[1])
+    parent = subprocess.Popen([sys.executable, script, pids], env={**os.environ, "PYTHONPATH": root})
+    wait_for(lambda: len(list(pids.iterdir())) == 2)
+    parent.send_signal(number)
+    assert parent.wait(20) == code
+    wait_for(lambda: not any(running(int(path.name)) for path in pids.iterdir()))
+
+
+def wait_for(condition: Callable[[], bool], most: float = 20.0) -> None:
+    """Wait until something holds, at most `most` seconds."""
+    end = time.monotonic() + most
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def running(pid: int) -> bool:
+    """Return whether a process runs; one that has ended and that nobody has waited for does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")

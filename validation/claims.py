@@ -14,9 +14,9 @@ from validation.experiments import (
     LIMITS,
     TABLE_RTTS,
     Plan,
+    at_once,
     fast_seed,
     placements,
-    spreads,
     sweep,
 )
 from validation.experiments import table4 as table4_cases
@@ -40,11 +40,15 @@ class Check:
 
 
 def _rtt0() -> list[tuple[list[Case], int]]:
-    return [([Case(limit) for limit in LIMITS], WHOLE), (spreads(), WHOLE)]
+    return [([Case(limit) for limit in LIMITS], WHOLE)]
 
 
 def _table() -> list[tuple[list[Case], int]]:
     return [(table4_cases(), WHOLE)]
+
+
+def _table_and_starts() -> list[tuple[list[Case], int]]:
+    return [*_table(), (list(at_once().values()), STEPS)]
 
 
 def _lossless() -> list[tuple[list[Case], int]]:
@@ -77,7 +81,7 @@ def _bounded() -> list[tuple[list[Case], int]]:
 
 CHECKS = {
     "R01": Check(table4.rtt0_column, _rtt0),
-    "R02": Check(table4.whole_table, _table),
+    "R02": Check(table4.whole_table, _table_and_starts),
     "R03": Check(latency.latency_alone, _lossless),
     "R04": Check(latency.slow_uploads, _lossless),
     "R05": Check(control.not_monotonic, _idle),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from validation.cases import Case, Setting
 
@@ -27,8 +27,6 @@ LEECHER_ASES = (("AS1", "AS2", "AS3"), ("AS1", "AS3", "AS4"), ("AS1", "AS3", "AS
 """ASes of the leechers in Fig. 8a, 8b and 8c."""
 AS_LIMITS = (20, 50)
 """Upload limits of Fig. 8 and Fig. 9 [kB/s]."""
-SPREADS = (0, 10)
-"""Starts of the flash crowd that the RTT 0 column is compared for [s]."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +64,6 @@ def placements(limit: int, ases: Sequence[tuple[str, ...]] = LEECHER_ASES) -> li
     return [Case(limit, leechers_in=chosen, seed_in=seed) for chosen in ases for seed in chosen]
 
 
-def spreads() -> list[Case]:
-    """Return the RTT 0 column of Table IV for each start spread of the flash crowd."""
-    return [Case(limit, spread=spread) for spread in SPREADS for limit in LIMITS]
+def at_once() -> dict[Case, Case]:
+    """Return the 24 cells of Table IV without TSO, each with the same where all leechers start at the same time."""
+    return {case: replace(case, spread=0) for case in table4() if not case.tso}

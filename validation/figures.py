@@ -23,13 +23,17 @@ from validation.experiments import (
     table4,
 )
 from validation.latency import BOUND, published
-from validation.statistics import Spread, spread
+from validation.statistics import Spread, replicas_text, spread
 from validation.table4 import cells
 from validation.verdict import Results
 
 RTT = "round-trip time between any two peers [ms]"
 COMPLETION = "mean completion time [s]"
-BARS = "bars: least and greatest replica"
+
+
+def bars_text(results: Results, cases: Iterable[Case]) -> str:
+    """Return what the error bars of some cases are, and of how many replicas."""
+    return f"bars: least and greatest of {replicas_text(results.spread(case) for case in cases)}"
 
 
 def bars(found: Iterable[Spread], scale: float = 1.0) -> dict[str, Any]:
@@ -45,11 +49,6 @@ def bars(found: Iterable[Spread], scale: float = 1.0) -> dict[str, Any]:
     }
 
 
-def complete(results: Results, cases: Iterable[Case]) -> bool:
-    """Return whether all the cases were simulated."""
-    return all(case in results.measured for case in cases)
-
-
 def rtt_sweep(results: Results, rtts: Sequence[int] = SWEEP_RTTS) -> go.Figure:
     """Return completion against RTT for the four limits, with the paper's twelve loss-free points (TSO off)."""
     drawn = figure(
@@ -58,6 +57,9 @@ def rtt_sweep(results: Results, rtts: Sequence[int] = SWEEP_RTTS) -> go.Figure:
         f"{COMPLETION}, log scale",
         subtitle="300 leechers and a seed, 50 MB, no loss, by upload limit",
     )
+    at_table = bars_text(results, sweep(rtts=[rtt for rtt in rtts if rtt in TABLE_RTTS]))
+    others = [rtt for rtt in rtts if rtt not in TABLE_RTTS]
+    between = f", {replicas_text(results.spread(case) for case in sweep(rtts=others))} in between" if others else ""
     for index, limit in enumerate(LIMITS):
         found = [results.spread(case) for case in sweep([limit], rtts)]
         drawn.add_scatter(
@@ -65,7 +67,7 @@ def rtt_sweep(results: Results, rtts: Sequence[int] = SWEEP_RTTS) -> go.Figure:
             y=[s.mean for s in found],
             error_y=bars(found),
             mode="lines+markers",
-            name=f"btflow ({BARS})",
+            name=f"btflow ({at_table}{between})",
             showlegend=index == 0,
             line=line(index, dash="solid"),
             marker={"symbol": "circle", "size": 7},
@@ -99,7 +101,7 @@ def table_errors(results: Results) -> go.Figure:
         "Table IV: btflow against the paper",
         "upload limit, round-trip time",
         "btflow over the paper, difference [%]",
-        subtitle=f"{BARS}; dotted: ±12%, the tolerance of the worst cell",
+        subtitle=f"{bars_text(results, table4())}; dotted: ±12%, the tolerance of the worst cell",
     )
     for index, (name, (tso, loss)) in enumerate(COLUMNS.items()):
         found = cells(results, [case for case in table4() if (case.tso, case.loss) == (tso, loss)])
@@ -148,13 +150,13 @@ def loss_increase(results: Results) -> go.Figure:
 
 def as_placements(results: Results, limit: int) -> go.Figure:
     """Return completion by the AS of the leechers and of the seed: Fig. 8 (20 kB/s) or 9 (50 kB/s)."""
+    cases = placements(limit)
     drawn = figure(
         f"Leechers and seed in ASes, {limit} kB/s",
         "AS of the seed, ASes of the leechers",
         COMPLETION,
-        subtitle=f"{BARS}; dotted: 400 ms between all peers",
+        subtitle=f"{bars_text(results, cases)}; dotted: 400 ms between all peers",
     )
-    cases = placements(limit)
     ases = sorted({name for chosen in LEECHER_ASES for name in chosen})
     for index, name in enumerate(ases):
         found = [(case, spread(results[case].by_place[name])) for case in cases if name in case.leechers_in]
@@ -188,11 +190,11 @@ def _levels(drawn: go.Figure, levels: Iterable[float]) -> None:
 def completion_figures(results: Results) -> dict[str, go.Figure]:
     """Return the figures of completion times whose cases were simulated, by name."""
     found: dict[str, go.Figure] = {}
-    if complete(results, sweep()):
+    if results.has(sweep()):
         found["rtt_sweep"] = rtt_sweep(results)
-    if complete(results, table4()):
+    if results.has(table4()):
         found |= {"table_errors": table_errors(results), "loss_increase": loss_increase(results)}
     for limit in AS_LIMITS:
-        if complete(results, placements(limit)):
+        if results.has(placements(limit)):
             found[f"as_placements_{limit}"] = as_placements(results, limit)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,21 +11,23 @@ from btflow.plots.style import GREY, SYMBOLS, figure, line, log_axis, translucen
 from validation.cases import Case
 from validation.control import BAND, slow_seed_cases
 from validation.experiments import FAST_SEED, IDLE_RTTS, LIMITS, TABLE_RTTS, fast_seed, sweep
-from validation.figures import BARS, RTT, bars, complete
+from validation.figures import RTT, bars, bars_text
 from validation.sends import GAP_RTTS, MTU
-from validation.statistics import spread
+from validation.statistics import distribution, spread
 from validation.verdict import Results
 
 
 def idle_terminations(results: Results) -> go.Figure:
     """Return the seed's unchokes that end idle against the RTT, with a slow and a fast seed."""
+    seeds = {20: slow_seed_cases(), FAST_SEED: fast_seed(IDLE_RTTS)}
+    shown = bars_text(results, [case for cases in seeds.values() for case in cases])
     drawn = figure(
         "Unchokes that the seed's choker ends because the connection waits for requests",
         RTT,
         "unchokes of the seed that end idle, per swarm",
-        subtitle=f"leechers at 20 kB/s, no loss; {BARS}; shaded: 120 to 800 ms, where the paper sees them often",
+        subtitle=f"leechers at 20 kB/s, no loss; {shown}; shaded: 120 to 800 ms, where the paper sees them often",
     )
-    for index, (limit, cases) in enumerate(((20, slow_seed_cases()), (FAST_SEED, fast_seed(IDLE_RTTS)))):
+    for index, (limit, cases) in enumerate(seeds.items()):
         found = [spread(results[case].seed_idle) for case in cases]
         drawn.add_scatter(
             x=[case.rtt for case in cases],
@@ -64,52 +66,62 @@ def pieces_over_time(results: Results, seed_limit: int) -> go.Figure:
 
 def send_gaps(results: Results, rtt: int) -> go.Figure:
     """Return the distribution of the time between two sends of a leecher's connection: Fig. 6a (0 ms) or 6b (400)."""
-    drawn = figure(
+    gaps = {f"{limit} kB/s": results[Case(limit, rtt)].gaps for limit in LIMITS}
+    drawn = _distributions(
+        {name: [(1000 * t, n) for t, n in pairs] for name, pairs in gaps.items()},
+        200.0,
         f"Time between sends on a connection, RTT {rtt} ms",
         "time between sends [ms] (log scale)",
         "sends at or below [%]",
-        subtitle="leechers, no loss; dotted: 200 ms",
+        "leechers, no loss; dotted: 200 ms",
     )
-    for index, limit in enumerate(LIMITS):
-        _add_distribution(drawn, [(1000 * t, n) for t, n in results[Case(limit, rtt)].gaps], f"{limit} kB/s", index)
-    drawn.add_vline(x=200, line={"color": GREY, "width": 1.5, "dash": "dot"})
-    log_axis(drawn, 10, max(float(trace.x[-1]) for trace in drawn.data))
-    drawn.update_yaxes(range=[0, 101])
+    log_axis(drawn, 10, _greatest(drawn))
     return drawn
 
 
 def segment_payloads(results: Results, tso: bool) -> go.Figure:
     """Return the distribution of the payload of segments at three RTTs: Fig. 4a (TSO on) or 4c (off)."""
-    drawn = figure(
+    drawn = _distributions(
+        {f"RTT {rtt} ms": results[Case(20, rtt, tso=tso)].payloads for rtt in TABLE_RTTS},
+        MTU,
         f"Payload of TCP segments, TSO {'on' if tso else 'off'}",
         "payload [B]",
         "segments at or below [%]",
-        subtitle="20 kB/s, no loss; dotted: the MTU of 1500 B",
+        "20 kB/s, no loss; dotted: the MTU of 1500 B",
     )
-    for index, rtt in enumerate(TABLE_RTTS):
-        _add_distribution(drawn, results[Case(20, rtt, tso=tso)].payloads, f"RTT {rtt} ms", index)
-    drawn.add_vline(x=MTU, line={"color": GREY, "width": 1.5, "dash": "dot"})
-    drawn.update_xaxes(range=[0, 1.05 * max(float(trace.x[-1]) for trace in drawn.data)])
+    drawn.update_xaxes(range=[0, 1.05 * _greatest(drawn)])
+    return drawn
+
+
+def _distributions(
+    counted: Mapping[str, Sequence[tuple[float, float]]], marked: float, title: str, x: str, y: str, subtitle: str
+) -> go.Figure:
+    """Return the distribution functions of counted values by name, with one value marked by a dotted line."""
+    drawn = figure(title, x, y, subtitle=subtitle)
+    for index, (name, pairs) in enumerate(counted.items()):
+        values, share = distribution(pairs)
+        drawn.add_scatter(
+            x=[values[0], *values], y=[0.0, *(100 * share)], mode="lines", name=name, line=line(index, shape="hv")
+        )
+    drawn.add_vline(x=marked, line={"color": GREY, "width": 1.5, "dash": "dot"})
     drawn.update_yaxes(range=[0, 101])
     return drawn
 
 
-def _add_distribution(drawn: go.Figure, pairs: Sequence[tuple[float, float]], name: str, index: int) -> None:
-    """Add the distribution function of counted values."""
-    values, counts = np.array(sorted(pairs), float).T
-    share = 100 * np.cumsum(counts) / counts.sum()
-    drawn.add_scatter(x=[values[0], *values], y=[0.0, *share], mode="lines", name=name, line=line(index, shape="hv"))
+def _greatest(drawn: go.Figure) -> float:
+    """Return the greatest value of any of the distributions drawn."""
+    return max(float(trace.x[-1]) for trace in drawn.data)
 
 
 def mechanism_figures(results: Results) -> dict[str, go.Figure]:
     """Return the figures of the mechanism whose cases were simulated, by name."""
     found: dict[str, go.Figure] = {}
-    if complete(results, [*slow_seed_cases(), *fast_seed(IDLE_RTTS)]):
+    if results.has([*slow_seed_cases(), *fast_seed(IDLE_RTTS)]):
         found["idle_terminations"] = idle_terminations(results)
-    if complete(results, [*sweep([20], TABLE_RTTS), *fast_seed(TABLE_RTTS)]):
+    if results.has([*sweep([20], TABLE_RTTS), *fast_seed(TABLE_RTTS)]):
         found |= {f"pieces_seed_{limit}": pieces_over_time(results, limit) for limit in (20, FAST_SEED)}
-    if complete(results, sweep(rtts=GAP_RTTS)):
+    if results.has(sweep(rtts=GAP_RTTS)):
         found |= {f"send_gaps_{rtt}": send_gaps(results, rtt) for rtt in GAP_RTTS}
-    if complete(results, [Case(20, rtt, tso=tso) for rtt in TABLE_RTTS for tso in (True, False)]):
+    if results.has([Case(20, rtt, tso=tso) for rtt in TABLE_RTTS for tso in (True, False)]):
         found |= {f"segment_payloads_tso_{'on' if t else 'off'}": segment_payloads(results, t) for t in (True, False)}
     return found

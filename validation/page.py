@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
@@ -54,11 +55,12 @@ def write_page(report: Report, figures: Mapping[str, go.Figure], path: Path) -> 
 
 def _opening(report: Report) -> str:
     run = provenance(report)
-    held = sum(verdict.holds for verdict in report.verdicts)
+    found = Counter(verdict.text.partition(":")[0] for verdict in report.verdicts)
+    counted = ", ".join(f"{number} {text}" for text, number in found.items())
     changed = run["parameters_changed_from_the_paper"]
     warning = f"<p><b>Not the paper's swarm: {escape(str(changed))}</b></p>" if changed else ""
     return (
-        f"<p><b>{held} of {len(report.verdicts)} claims reproduced.</b> btflow {run['version']}, {run['date']}, Python "
+        f"<p><b>{len(report.verdicts)} claims: {counted}.</b> btflow {run['version']}, {run['date']}, Python "
         f"{run['python']}, {run['machine']}. {run['swarms']} swarms, {run['replicas_of_a_table_iv_cell']} replicas of "
         f"each cell of Table IV, {run['cpu_s']:.0f} s of CPU time. Each case has a seed of its own, listed below; "
         "± is the standard error over replicas, in brackets the least and the greatest replica. No constant is fitted "

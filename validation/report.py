@@ -16,7 +16,7 @@ from validation import assumptions
 from validation.cases import MODEL, Case
 from validation.experiments import Plan
 from validation.experiments import table4 as table4_cases
-from validation.figures import complete
+from validation.statistics import replicas_text
 from validation.table4 import Cell, cells
 from validation.verdict import Results, Verdict
 
@@ -55,7 +55,7 @@ class Report:
     def table(self) -> list[Cell]:
         """Return Table IV cell by cell; empty if it was not simulated."""
         cases = table4_cases()
-        return cells(self.results, cases) if complete(self.results, cases) else []
+        return cells(self.results, cases) if self.results.has(cases) else []
 
 
 def today() -> str:
@@ -144,15 +144,19 @@ def write_summary(report: Report, path: Path) -> None:
     table = report.table()
     if table:
         rows = ((c.case.label, f"{c.paper:.0f}", c.ours.text(), f"{100 * c.error:+.1f}%") for c in table)
-        header = ("Table IV, cell", "paper [s]", "btflow [s]: mean ± standard error (least to greatest)", "error")
+        of = replicas_text(cell.ours for cell in table)
+        header = (
+            "Table IV, cell",
+            "paper [s]",
+            f"btflow [s], {of}: mean ± standard error (least to greatest)",
+            "error",
+        )
         lines += ["", *_markdown(header, rows)]
     lines += ["", "Constants without a source for this experiment:", ""]
     lines += [f"- `{entry.name}` = {entry.value}. {entry.reason}" for entry in assumptions.assumptions()]
-    for spread, found in assumptions.by_spread(report.results).items():
-        lines.append(
-            f"- Table IV at RTT 0 with starts within {spread} s: "
-            + ", ".join(f"{cell.case.limit} kB/s {100 * cell.error:+.1f}%" for cell in found)
-        )
+    compared = assumptions.rows_by_start(report.results)
+    if compared:
+        lines += ["", *_markdown(*compared)]
     with replacing(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -1,9 +1,11 @@
-"""Runs cases: each once, in processes of their own, stopped cleanly by Ctrl-C."""
+"""Runs cases: each once, in processes of their own, which end with the program that started them."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,14 +57,41 @@ def run_all(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, Measu
     if processes == 1:
         yield from map(run, tasks)
         return
-    with _interrupts_ignored():  # the processes inherit this: Ctrl-C is the parent's to handle
-        pool = multiprocessing.get_context("spawn").Pool(processes)
+    with _ended_by_sigterm():
+        with _interrupts_ignored():  # the processes inherit this: Ctrl-C is the parent's to handle
+            pool = multiprocessing.get_context("spawn").Pool(processes, _end_with_parent)
+        try:
+            yield from pool.imap_unordered(run, tasks)
+            pool.close()
+        finally:
+            pool.terminate()
+            pool.join()
+
+
+def _end_with_parent() -> None:
+    """Let this process end when its parent does, however that ends, instead of with its swarm."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the program by an exception, so that the processes it started are ended too."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
-        yield from pool.imap_unordered(run, tasks)
-        pool.close()
+        yield
     finally:
-        pool.terminate()
-        pool.join()
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import itertools
 from validation.cases import Case
 from validation.experiments import LIMITS, TABLE_RTTS, table4
 from validation.statistics import quantile, share_above
+from validation.table4 import TSO_NOTE
 from validation.verdict import Condition, Finding, Results
 
 GAP_RTTS = (0, 400)
@@ -38,13 +39,18 @@ def times_between_sends(results: Results) -> Finding:
         f"ramp-up above {thresholds} ms",
         conditions=(
             *(
-                Condition(f"10 kB/s, RTT {rtt} ms: {100 * share:.0f}% of the times are above 200 ms", share > OFTEN)
+                Condition(
+                    f"10 kB/s, RTT {rtt} ms: {100 * share:.0f}% of the times are above 200 ms",
+                    share > OFTEN,
+                    "share above 200 ms at 10 kB/s",
+                )
                 for rtt, share in often.items()
             ),
             *(
                 Condition(
                     f"{limit} kB/s: a tenth of the times is at or below {ours[limit]:.0f} ms, paper {paper} ms",
                     paper / FACTOR <= ours[limit] <= paper * FACTOR,
+                    "thresholds of the ramp-up",
                 )
                 for limit, paper in RAMP_UP.items()
             ),
@@ -81,9 +87,16 @@ def segment_sizes(results: Results) -> Finding:
             Condition(
                 f"TSO on, 20 kB/s: the share above the MTU grows with the RTT: {listed}",
                 all(a < b for a, b in itertools.pairwise(values)),
+                "larger segments at larger RTTs with TSO",
             ),
-            Condition(f"TSO off, 24 cells: no payload above the MSS of {MSS} B: {off} B", off <= MSS),
+            Condition(
+                f"TSO off, 24 cells: no payload above the MSS of {MSS} B: {off} B", off <= MSS, "MSS without TSO"
+            ),
         ),
-        details=(f"TSO on: largest payload {on} B",),
+        details=(
+            f"TSO on: largest payload {on} B",
+            f"TSO off: the model cuts what is written into segments of {MSS} B, so that none can be larger",
+            f"TSO on: {TSO_NOTE}",
+        ),
         numbers={"share_above_mtu": share, "largest_payload_tso_off_B": off, "largest_payload_tso_on_B": on},
     )

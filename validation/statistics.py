@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
+
+Floats = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
 """Greatest p-value at which an order counts as found."""
@@ -57,6 +60,12 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(float(array.mean()), error, float(array.min()), float(array.max()), array.size)
 
 
+def replicas_text(found: Iterable[Spread]) -> str:
+    """Return how many replicas some figures are made of, as a short text."""
+    numbers = sorted({s.replicas for s in found})
+    return f"{numbers[0]} replicas" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]} replicas"
+
+
 def change(values: Sequence[float], base: Sequence[float]) -> Change:
     """Return by how much the mean of `values` exceeds that of `base`, over the latter."""
     a, b = spread(values), spread(base)
@@ -81,14 +90,20 @@ def p_rank(values: Sequence[float], base: Sequence[float]) -> float:
     return float(stats.mannwhitneyu(values, base, alternative="greater").pvalue)
 
 
+def distribution(pairs: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
+    """Return the counted values in rising order and the share at or below each; pairs are (value, count)."""
+    values, counts = np.array(sorted(pairs), float).T
+    cumulated = np.cumsum(counts)
+    return values, cumulated / cumulated[-1]
+
+
 def quantile(pairs: Sequence[tuple[float, float]], share: float) -> float:
     """Return the least value that at least `share` of the counted ones do not exceed; pairs are (value, count)."""
-    values, counts = np.array(sorted(pairs), float).T
-    reached = np.cumsum(counts) >= share * counts.sum() * (1.0 - 1e-12)
-    return float(values[np.argmax(reached)])
+    values, cumulated = distribution(pairs)
+    return float(values[np.argmax(cumulated >= share * (1.0 - 1e-12))])
 
 
 def share_above(pairs: Sequence[tuple[float, float]], limit: float) -> float:
     """Return the share of the counted values that exceed `limit`; pairs are (value, count)."""
-    values, counts = np.array(pairs, float).T
-    return float(counts[values > limit].sum() / counts.sum())
+    values, cumulated = distribution(pairs)
+    return 1.0 - float(np.max(cumulated, initial=0.0, where=values <= limit))

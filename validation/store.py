@@ -1,19 +1,23 @@
 """Keeps what has been run, so that an interrupted validation goes on from there.
 
-A result is used again only for the same scenario, seed, simulator source and numerical libraries: what it would be
-run again for is the same to the last bit.
+A result is used again only for the same scenario, seed, sources and numerical libraries: what it would be run again
+for is the same to the last bit.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import platform
+from collections.abc import Iterable
 from functools import cache
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy
+import xarray
 
 import btflow
 from btflow.output import replacing
@@ -23,17 +27,34 @@ from validation.runs import Task
 VERSION = 1
 """Form of the file."""
 
-_SOURCES = ("kernels/*.py", "program.py", "swarm.py", "simulation.py", "replica.py", "results.py")
+_NOT_RUN = {"bench.py", "cli.py", "jsonschema.py", "listing.py", "options.py", "output.py", "report.py"}
+"""Files of btflow/ that no result comes from: the command line and what it prints."""
+_OURS = ("cases.py", "measured.py", "runs.py")
+"""Files of validation/ that set up a case or take its figures."""
+
+
+def sources(btflow_folder: Path, models: Path, validation: Path) -> list[Path]:
+    """Return the files that a result depends on: a new file of btflow/ counts unless it is known not to."""
+    own = [path for path in btflow_folder.glob("*.py") if path.name not in _NOT_RUN]
+    kernels = (btflow_folder / "kernels").glob("*.py")
+    return sorted([*own, *kernels, *models.rglob("*.toml"), *(validation / name for name in _OURS)])
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Return a digest of some files, by name and content, and of what runs them."""
+    libraries = (platform.python_version(), numpy.__version__, numba.__version__, xarray.__version__)
+    found = hashlib.sha256(f"{VERSION} {libraries}".encode())
+    for path in paths:
+        found.update(f"{path.parent.name}/{path.name} {path.stat().st_size} ".encode())
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 @cache
 def code_digest() -> str:
     """Return a digest of everything but the scenario that a result depends on."""
-    folder = Path(btflow.__file__).parent
-    found = hashlib.sha256(f"{VERSION} {numpy.__version__} {numba.__version__}".encode())
-    for path in sorted(path for pattern in _SOURCES for path in folder.glob(pattern)):
-        found.update(path.read_bytes())
-    return found.hexdigest()
+    with as_file(files("btflow.models")) as models:
+        return digest_of(sources(Path(btflow.__file__).parent, models, Path(__file__).parent))
 
 
 class Store:

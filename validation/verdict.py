@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,10 @@ class Results:
     def __getitem__(self, case: Case) -> Measured:
         """Return the figures of a case."""
         return self.measured[case]
+
+    def has(self, cases: Iterable[Case]) -> bool:
+        """Return whether all of some cases were simulated."""
+        return all(case in self.measured for case in cases)
 
     def times(self, case: Case) -> list[float]:
         """Return the mean completion time of each replica [s]."""
@@ -44,6 +48,8 @@ class Condition:
     """What has to hold, with our figure."""
     held: bool
     """Whether it does."""
+    part: str = ""
+    """What part of the claim it belongs to, where the claim says several things; a part holds if all of it does."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,8 @@ class Finding:
     """Further figures, for the reader; they decide nothing."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """The figures as numbers, in SI units unless the name says otherwise."""
+    by_construction: str = ""
+    """Why the model could not have said otherwise, if it could not: a claim that then holds is no finding."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +85,20 @@ class Verdict:
         return all(condition.held for condition in self.finding.conditions)
 
     @property
+    def parts(self) -> dict[str, bool]:
+        """The parts of the claim that are named, and whether each holds."""
+        conditions = self.finding.conditions
+        names = dict.fromkeys(condition.part for condition in conditions if condition.part)
+        return {name: all(c.held for c in conditions if c.part == name) for name in names}
+
+    @property
     def text(self) -> str:
-        """The verdict in words."""
-        if not self.holds:
+        """The verdict in words: where a claim says several things, which of them hold and which do not."""
+        if self.holds:
+            if self.finding.by_construction:
+                return "holds by construction"
+            return "bound held" if self.claim.kind == "bound" else "reproduced"
+        held, failed = ([name for name, holds in self.parts.items() if holds == wanted] for wanted in (True, False))
+        if not held:
             return "not reproduced"
-        return "bound held" if self.claim.kind == "bound" else "reproduced"
+        return f"in part: {', '.join(held)} reproduced; {', '.join(failed)} not"

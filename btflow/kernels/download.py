@@ -1,116 +1,36 @@
-"""Fetching: the request pipeline, interest, lost requests and endgame (4.0.2 Downloader)."""
+"""Fetching: what to request when, interest, and what a choke gives back (4.0.2 Downloader)."""
 
 import numpy as np
 
 from btflow.kernels import bits, picker
+from btflow.kernels.endgame import any_missing, cancel_elsewhere, endgame_everywhere, endgame_requests
 from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import (
     idle_among,
     in_endgame,
-    linked,
     lower_flag,
     raise_flag,
+    served,
     served_among,
+    wanting,
     wanting_among,
     words_of,
 )
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import block_bytes, block_number, cancelled, entry
-from btflow.kernels.messages import send
+from btflow.kernels.limiter import block_bytes, block_number, entry
 from btflow.kernels.picker import NOTHING
-from btflow.kernels.rate import download_rate
-from btflow.kernels.rng import below, shuffle
-from btflow.kernels.state import (
-    CANCEL,
-    ENDGAME,
-    INTERESTED,
-    MISSING,
-    NIL,
-    NOT_INTERESTED,
-    REQUEST,
-    SERVED,
-    SINGLE,
-    UNREQUESTED,
-    WANTING,
+from btflow.kernels.pipeline import (
+    backlog,
+    free_entries,
+    new_request,
+    refill_level,
+    say_interested,
+    say_not_interested,
+    send_requests,
 )
-
-
-@kernel
-def backlog(s, h, t):
-    """Floor of the pipeline: 2 requests and 4 s of data at the measured rate, flattening above 50."""
-    r = s.rules
-    c = s.conn[h]
-    rate = c.dn_rate if c.dn_last == t else download_rate(s, c, t, 0.0)
-    b = r.pipeline_floor + int(r.pipeline_seconds * rate / r.block_size)
-    if b > r.pipeline_cap:
-        b = max(r.pipeline_cap, int(r.pipeline_slope * b))
-    return min(b, s.requests.shape[1] - r.blocks)
-
-
-@kernel
-def refill_level(s, b):
-    """How far one refill goes beyond the floor `b`."""
-    return (b - s.rules.pipeline_floor) * s.rules.pipeline_refill + s.rules.pipeline_floor
-
-
-@kernel
-def say_interested(s, h, t):
-    """Tell the other side that we want something it has."""
-    raise_flag(s.dn, h, WANTING)
-    send(s, h, INTERESTED, NIL, t)
-
-
-@kernel
-def say_not_interested(s, h, t):
-    """Tell the other side that it has nothing for us."""
-    lower_flag(s.dn, h, WANTING)
-    send(s, h, NOT_INTERESTED, NIL, t)
-
-
-@kernel
-def wanting(s, h):
-    """True if we told the other side that we are interested."""
-    return s.dn[h] & WANTING != 0
-
-
-@kernel
-def served(s, h):
-    """True if the other side has unchoked us, as far as we know."""
-    return s.dn[h] & SERVED != 0
-
-
-@kernel
-def enter(s, h, block):
-    """Write down one more request of end `h` in the list both sides share; the caller sends it."""
-    c = s.conn[h]
-    g = mate(s, h)
-    s.requests[g, c.dn_tail & (s.requests.shape[1] - 1)] = block
-    c.dn_tail += 1
-    c.outstanding += 1
-
-
-@kernel
-def new_request(s, h, piece):
-    """Enter a request for the first unrequested block of `piece`; the caller sends it."""
-    p = h >> s.rules.slot_bits
-    b = bits.first(s.blocks[p, piece, UNREQUESTED])
-    s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
-    s.peer[p].unrequested -= 1
-    if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
-        bits.drop_piece(s.want, p, piece)
-    if s.peer[p].unrequested == 0 and s.rules.endgame == 1:
-        raise_flag(s.mode, p, ENDGAME)
-    enter(s, h, piece * s.rules.blocks + b)
-
-
-@kernel
-def send_requests(s, h, n, t):
-    """Send the last `n` requests entered: the first leaves at once, Nagle may hold back the others."""
-    if n > 1 and s.rules.ideal == 0:
-        send(s, h, REQUEST, SINGLE, t)
-        n -= 1
-    if n > 0:
-        send(s, h, REQUEST, n, t)
+from btflow.kernels.rate import download_rate
+from btflow.kernels.rng import shuffle
+from btflow.kernels.state import MISSING, NIL, SERVED, SINGLE, UNREQUESTED
 
 
 @kernel
@@ -118,7 +38,8 @@ def request_more(s, h, lost, n_lost, t):
     """Refill the pipeline of end `h`; with `n_lost` > 0 only from the pieces lost[:n_lost]."""
     p = h >> s.rules.slot_bits
     c = s.conn[h]
-    b = backlog(s, h, t)
+    room = c.outstanding + free_entries(s, h)
+    b = min(backlog(s, h, t), room)
     if c.outstanding >= b:
         return
     if in_endgame(s, p):
@@ -134,7 +55,7 @@ def request_more(s, h, lost, n_lost, t):
             say_interested(s, h, t)
         picker.begin(s, h, piece)
         entered = NIL
-        level = refill_level(s, b)
+        level = min(refill_level(s, b), room)
         while c.outstanding < level:
             new_request(s, h, piece)
             entered += 1
@@ -334,100 +255,3 @@ def got_block(s, h, seq, t):
         cancel_elsewhere(s, h, block, t)
     request_more(s, h, s.scratch[1], NIL, t)
     return done
-
-
-@kernel
-def asked(s, h, block):
-    """Sequence number under which `block` is outstanding on end `h`, or -1."""
-    c = s.conn[h]
-    for seq in range(c.dn_next, c.dn_tail):
-        if entry(s, mate(s, h), seq) == block:
-            return seq
-    return -1
-
-
-@kernel
-def any_missing(s, h):
-    """Endgame: True if the other side has a piece we still miss a block of."""
-    p = h >> s.rules.slot_bits
-    for i in range(s.peer[p].n_begun):
-        if picker.knows(s, h, np.int64(s.begun[p, i])):
-            return True
-    return False
-
-
-@kernel
-def endgame_requests(s, h, t):
-    """Every missing block may be requested from everyone who has it, in random order, up to the floor."""
-    c = s.conn[h]
-    if not served(s, h) or c.outstanding == 0:
-        wanted = any_missing(s, h)
-        if wanting(s, h) and c.outstanding == 0 and not wanted:
-            say_not_interested(s, h, t)
-            return
-        if not wanting(s, h) and wanted:
-            say_interested(s, h, t)
-    if not served(s, h):
-        return
-    room = backlog(s, h, t) - c.outstanding
-    if room > 0:
-        request_missing(s, h, room, t)
-
-
-@kernel
-def request_missing(s, h, room, t):
-    """Request up to `room` missing blocks not yet asked of this connection, drawn at random (reservoir sampling)."""
-    p = h >> s.rules.slot_bits
-    chosen = s.scratch[2]
-    seen = 0
-    for i in range(s.peer[p].n_begun):
-        piece = np.int64(s.begun[p, i])
-        if not picker.knows(s, h, piece):
-            continue
-        for b in range(s.rules.blocks):
-            block = piece * s.rules.blocks + b
-            if not bits.has(s.blocks[p, piece, MISSING], b) or asked(s, h, block) >= 0:
-                continue
-            if seen < room:
-                chosen[seen] = block
-            else:
-                j = below(s.rng, seen + 1)
-                if j < room:
-                    chosen[j] = block
-            seen += 1
-    n = np.int64(min(seen, room))
-    shuffle(s.rng, chosen, n)
-    if n > 0 and not wanting(s, h):
-        say_interested(s, h, t)
-    for i in range(n):
-        enter(s, h, chosen[i])
-    send_requests(s, h, n, t)
-
-
-@kernel
-def endgame_everywhere(s, p, t):
-    """Endgame has begun or moved on: let every connection ask for what is missing."""
-    base = p << s.rules.slot_bits
-    for slot in range(s.peer[p].top):
-        if linked(s, base + slot):
-            endgame_requests(s, base + slot, t)
-
-
-@kernel
-def cancel_elsewhere(s, h, block, t):
-    """Endgame: a block arrived, so its other requests are cancelled and those connections look for more."""
-    p = h >> s.rules.slot_bits
-    base = p << s.rules.slot_bits
-    for slot in range(s.peer[p].top):
-        g = base + slot
-        if g == h or not linked(s, g) or not wanting(s, g):
-            continue
-        if served(s, g):
-            seq = asked(s, g, block)
-            if seq < 0:
-                continue
-            s.conn[g].outstanding -= 1
-            s.requests[mate(s, g), seq & (s.requests.shape[1] - 1)] = cancelled(block)
-            s.peer[p].cancelled += 1
-            send(s, g, CANCEL, seq, t)
-        endgame_requests(s, g, t)

@@ -10,7 +10,7 @@ from btflow.kernels import bits, choker, clock, download, limiter, messages, pee
 from btflow.kernels.byref import by_ref
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.ends import mate
+from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import in_endgame, linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
@@ -24,6 +24,7 @@ from btflow.kernels.state import (
     CAUSES,
     CHOKE,
     CONNECTING,
+    EVERYWHERE,
     FLUSHED,
     HAVE,
     HAVE_ALL,
@@ -91,7 +92,7 @@ def handle(s, n, t):
     kind, target, arg, generation = np.int64(node.kind), node.target, node.arg, node.generation
     clock.give_node(s, n)
     if kind == HAVE_ALL:
-        have_all(s, target, arg, t)
+        have_all(s, target, arg, generation, t)
     elif kind == START:
         peerset.start_client(s, target, t)
     elif kind == TRACKER_REPLY:
@@ -241,10 +242,10 @@ def have_alone(s, g, count, t):
 
 
 @kernel
-def have_all(s, p, count, t):
-    """The HAVE of peer p's piece number `count - 1` reaches all its neighbours, but not past one that travels alone."""
+def have_all(s, p, count, place, t):
+    """The HAVE of peer p's piece number `count - 1` reaches its neighbours at `place`, but not past one on its own."""
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         h = base + slot
-        if linked(s, h):
+        if linked(s, h) and (place == EVERYWHERE or s.peer[neighbour(s, h)].place == place):
             tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)

@@ -6,7 +6,7 @@
 import numpy as np
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import ENDGAME, LINKED, SEEDING
+from btflow.kernels.state import ENDGAME, LINKED, SEEDING, SERVED, WANTING
 
 EACH = np.uint64(0x0101010101010101)  # the lowest bit of each byte
 SECOND, THIRD = np.uint64(1), np.uint64(2)  # shifts that bring SERVED and LINKED there
@@ -40,6 +40,18 @@ def in_endgame(s, p):
 def linked(s, h):
     """True if the connection of end `h` is open."""
     return s.dn[h] & LINKED != 0
+
+
+@kernel
+def wanting(s, h):
+    """True if we told the other side that we are interested."""
+    return s.dn[h] & WANTING != 0
+
+
+@kernel
+def served(s, h):
+    """True if the other side has unchoked us, as far as we know."""
+    return s.dn[h] & SERVED != 0
 
 
 @kernel

@@ -1,12 +1,13 @@
 """The one way a kernel is compiled.
 
-Cached on disk; no fastmath, since bit-identical results matter more than a few per cent; no reference counting, since
-a kernel allocates nothing and only sees arrays its caller keeps alive; division by zero gives inf, not an exception.
+No fastmath, since bit-identical results matter more than a few per cent; no reference counting, since a kernel
+allocates nothing and only sees arrays its caller keeps alive; division by zero gives inf, not an exception.
 """
 
 import numba
 
-kernel = numba.njit(cache=True, fastmath=False, error_model="numpy", _nrt=False)
+# Called by other kernels: what the entry's file in the cache holds is enough.
+kernel = numba.njit(fastmath=False, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
 
-# What Python calls: arguments are unpacked by Numba's ordinary, reference-counting wrapper.
-entry = numba.njit(cache=True, fastmath=False, error_model="numpy")
+# What Python calls: arguments are unpacked by Numba's ordinary, reference-counting wrapper. Cached on disk.
+entry = numba.njit(cache=True, fastmath=False, error_model="numpy", no_cfunc_wrapper=True)

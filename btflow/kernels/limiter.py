@@ -11,7 +11,7 @@ import numpy as np
 from btflow.kernels import clock
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE
-from btflow.kernels.flags import lower_flag, raise_flag, seeding
+from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.rate import upload_rate
 from btflow.kernels.state import BLOCKED, BY_LIMITER, BY_PIPELINE, GAP_BINS, RINGED, TOLD
@@ -120,7 +120,7 @@ def send_unit(s, p, time):
     peer = s.peer[p]
     h = (p << s.rules.slot_bits) + s.ring[p, peer.at]
     c = s.conn[h]
-    if s.turns[h] == c.full and seeding(s, p):  # only a seed's choker looks at upload rates
+    if s.turns[h] == c.full and rates_matter(s, p):
         upload_rate(s, h, time, float(block_bytes(s, block_number(entry(s, h, np.int64(c.up_head))))))
     s.turns[h] -= 1
     peer.at += 1
@@ -133,13 +133,22 @@ def advance(s, p, k, active):
     """Perform `k` turns of peer `p` with `active` connections that have data; none but the k-th may finish a block."""
     peer = s.peer[p]
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += k
-    if peer.n_ring == active and not seeding(s, p):
+    if peer.n_ring == active and not rates_matter(s, p):
         take_turns(s, p, k, active)
     else:
         step_turns(s, p, k, active)
     peer.turn += k * (s.rules.unit / peer.cap)
     if peer.planned >= 0:
         peer.planned -= k
+
+
+@kernel
+def rates_matter(s, p):
+    """True if the upload rates of peer `p` will be looked at: only a seed's choker does.
+
+    They are means over `rate_window`, so what a leecher sent long before it turned seed is forgotten by then.
+    """
+    return 10 * s.n_log[p] >= 9 * s.rules.pieces
 
 
 @kernel
@@ -161,7 +170,7 @@ def take_turns(s, p, k, active):
 
 @kernel
 def step_turns(s, p, k, active):
-    """`k` turns whose visits change more than the turns: empty connections leave, a seed's rates are noted."""
+    """`k` turns whose visits change more than the turns: empty connections leave, upload rates are noted."""
     peer = s.peer[p]
     base = p << s.rules.slot_bits
     unit_time = s.rules.unit / peer.cap

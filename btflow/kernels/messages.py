@@ -7,14 +7,14 @@ import numpy as np
 
 from btflow.kernels import tcp
 from btflow.kernels.clock import NONE, give_node, post, take_node
-from btflow.kernels.ends import mate
+from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import linked, lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import got_request, part_sent, sync
 from btflow.kernels.state import (
-    ANY,
     CANCEL,
     CHOKE,
+    EVERYWHERE,
     HAVE,
     HAVE_ALL,
     INTERESTED,
@@ -123,7 +123,7 @@ def flush(s, h, t):
             deliver_now(s, mate(s, h), np.int64(node.kind), node.arg, t)
         else:
             dispatch(s, arrival, np.int64(node.kind), mate(s, h), node.arg)
-        total += message_bytes(np.int64(node.kind))
+        total += message_bytes(s, np.int64(node.kind))
         give_node(s, n)
         n = following
     c.out_first = NONE
@@ -131,11 +131,11 @@ def flush(s, h, t):
 
 
 @kernel
-def message_bytes(kind):
-    """Size of a control message [B] (BEP 3): length prefix, type, and its numbers."""
+def message_bytes(s, kind):
+    """Size of a control message [B]."""
     if kind == REQUEST or kind == CANCEL:
-        return 17
-    return 9 if kind == HAVE else 5
+        return s.rules.request_size
+    return s.rules.have_size if kind == HAVE else s.rules.state_size
 
 
 @kernel
@@ -150,7 +150,7 @@ def hold_haves(s, h, count):
 def announce_have(s, p, t):
     """Peer `p` verified a piece: tell every connection (no suppression for those who have it).
 
-    Undelayed connections of one RTT hear of it at the same instant: one event serves them all.
+    Undelayed connections to peers of one place hear of it at the same instant: one event serves them all.
     """
     base = p << s.rules.slot_bits
     count = s.n_log[p]
@@ -159,17 +159,19 @@ def announce_have(s, p, t):
             h = base + s.ring[p, i]
             if s.alone[h] > 0 or blocked(s, h, t):
                 send(s, h, HAVE, count, t)
-        post(s, t, HAVE_ALL, p, count, ANY)
+        post(s, t, HAVE_ALL, p, count, EVERYWHERE)
     else:
         announce_delayed(s, p, t)
 
 
 @kernel
 def announce_delayed(s, p, t):
-    """`announce_have` where messages take time: one event for each RTT, and one for each connection that is behind."""
+    """`announce_have` where messages take time: an event for each place, and one for each connection that is behind."""
     base = p << s.rules.slot_bits
     count = s.n_log[p]
-    batched = -1.0
+    told = s.scratch[0]
+    for place in range(s.rtt.shape[0]):
+        told[place] = 0
     for slot in range(s.peer[p].top):
         h = base + slot
         if not linked(s, h):
@@ -180,12 +182,15 @@ def announce_delayed(s, p, t):
             send(s, h, HAVE, count, t)
         else:
             w.until_loss -= 1
+            tcp.idle_restart(s, w, t)
+            w.last_sent = t
             if s.rules.nagle == 1:
                 w.small_acked = t + w.rtt
             w.last_arrival = t + 0.5 * w.rtt
-            if w.rtt != batched:
-                batched = w.rtt
-                post(s, w.last_arrival, HAVE_ALL, p, count, ANY)
+            place = s.peer[neighbour(s, h)].place
+            if told[place] == 0:
+                told[place] = 1
+                post(s, w.last_arrival, HAVE_ALL, p, count, place)
 
 
 @kernel

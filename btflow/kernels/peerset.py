@@ -69,11 +69,12 @@ def tracker_reply(s, p, t):
 
 @kernel
 def check_tracker(s, p, t):
-    """Each minute: announce again, at most every 5 minutes, if short of peers."""
+    """Each minute: announce again if short of peers (5 minutes apart at least) or when the tracker asks for it."""
     peer = s.peer[p]
     post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
     few = peer.complete <= s.rules.min_peers_incoming if peer.ever_incoming == 1 else peer.complete < s.rules.min_peers
-    if few and t - peer.last_announce >= s.rules.reannounce:
+    since = t - peer.last_announce
+    if (few and since >= s.rules.reannounce) or since >= s.rules.announce_interval:
         ask_tracker(s, p, t)
 
 
@@ -94,9 +95,9 @@ def learn(s, p, q, t):
     peer = s.peer[p]
     if connected_to(s, p, q):
         return
-    if peer.degree < s.rules.max_initiate:
-        connect(s, p, q, t)
-    elif peer.n_spare < s.spare.shape[1]:
+    if peer.degree < s.rules.max_initiate and connect(s, p, q, t):
+        return
+    if peer.n_spare < s.spare.shape[1]:
         s.spare[p, peer.n_spare] = q
         peer.n_spare += 1
 
@@ -116,14 +117,13 @@ def take_slot(s, p):
 def connect(s, p, q, t):
     """Open a TCP connection to `q` and send our handshake with its set-up: `q` decides 1.5 round trips from now.
 
-    Both ends are taken at once, so that the two slots point at each other; q's counts for q only when it accepts.
+    Both ends are taken at once, so that the two slots point at each other; q's counts for q only when it accepts. False
+    if a peer has no slot left, which is a limit of the engine (`PENDING_SLOTS`), not of the client.
     """
     h = take_slot(s, p)
     g = take_slot(s, q) if h != NONE else NONE
-    if h == NONE:
-        return
     if g == NONE:
-        return
+        return False
     set_up(s, h, g, t)
     set_up(s, g, h, t)
     s.conn[h].outgoing = 1
@@ -131,6 +131,7 @@ def connect(s, p, q, t):
     w = s.wire[h]
     delay = tcp.handshake_delay(s, w) if w.loss > 0.0 else 0.0
     post(s, t + delay + 1.5 * w.rtt, SYN, g, NIL, s.conn[g].generation)
+    return True
 
 
 @kernel
@@ -247,7 +248,9 @@ def release(s, h, t):
     c.state = FREE
     c.generation += 1
     s.peer[p].degree -= 1
-    while s.peer[p].degree < s.rules.max_initiate and s.peer[p].n_spare > 0:
+    for _ in range(s.peer[p].n_spare):
+        if s.peer[p].degree >= s.rules.max_initiate:
+            break
         s.peer[p].n_spare -= 1
         learn(s, p, s.spare[p, s.peer[p].n_spare], t)
     if wanted_slot:

@@ -31,13 +31,14 @@ SEEDING, ENDGAME = np.uint8(1), np.uint8(2)  # bits of mode
 UNREQUESTED, MISSING = 0, 1  # last axis of blocks: masks of one piece's blocks
 NIL, SINGLE = np.int64(0), np.int64(1)  # arguments
 ANY = np.int32(0)  # generation of an event that belongs to no connection
+EVERYWHERE = np.int32(-1)  # place of a HAVE_ALL for all neighbours
 FOREVER = 1e18  # [s] "never"
 
 # Message and timer kinds; a message names the *receiving* end, a timer names the peer.
 # All whole numbers that kernels pass on are 64 bits wide: a constant or a narrower integer as an argument would make
 # Numba compile one more copy of the kernel for it.
 PIECE, REQUEST, CANCEL, HAVE, INTERESTED, NOT_INTERESTED, CHOKE, UNCHOKE = (np.int64(kind) for kind in range(8))
-HAVE_ALL = np.int64(8)  # the HAVEs of one peer that reach all its undelayed neighbours of one round-trip time together
+HAVE_ALL = np.int64(8)  # the HAVEs of one peer that reach its undelayed neighbours of one place (`generation`) together
 SYN, REFUSED, READY, BITFIELD = (np.int64(kind) for kind in range(9, 13))  # connection set-up
 FLUSHED = np.int64(13)  # the socket of an end takes data again
 START, TRACKER_REPLY, TRACKER_CHECK = (
@@ -137,9 +138,16 @@ WIRE = np.dtype(
         ("epoch", "f8"),
         ("round_at", "f8"),
         ("in_round", "i4"),
-        ("filled_at", "f8"),  # when a round last used the whole window
+        ("w_start", "f8"),  # window at the start of CUBIC's epoch
+        ("quick", "i4"),  # acknowledgements the receiver will not delay
+        ("buffer", "f8"),  # segments the socket takes
+        ("held_from", "f8"),  # segments sent from then on stay in the buffer for a hole before them
+        ("held_until", "f8"),  # ... until it is filled then
         ("last_sent", "f8"),
         ("recovered", "f8"),  # segments sent before this belong to a loss already answered
+        ("falling", "i4"),  # ... of that many segments; the window falls then
+        ("intact", "i4"),  # segments of the round before the first lost
+        ("repairing", "i4"),  # segments sent again in this round
         ("timeout_at", "f8"),  # the window falls to one segment then
         ("resume_at", "f8"),  # ... and sending goes on then
         ("until_loss", "i8"),
@@ -185,9 +193,10 @@ Rules = namedtuple(
     "peers slots slot_bits pieces blocks block_size last_block_size last_piece_blocks "
     "choke_interval optimistic_rounds min_uploads snub_time recent_rounds rate_window rate_fudge "
     "pipeline_floor pipeline_seconds pipeline_refill pipeline_cap pipeline_slope random_first endgame "
-    "unit header max_initiate max_allow_in min_peers min_peers_incoming reannounce check_interval tracker_reply "
-    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack cubic_c cubic_beta nagle idle_reset "
-    "window_validation ideal horizon",
+    "unit header request_size have_size state_size max_initiate max_allow_in min_peers min_peers_incoming "
+    "reannounce check_interval announce_interval tracker_reply "
+    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks cubic_c cubic_beta nagle "
+    "idle_reset window_validation ideal horizon",
 )
 
 Swarm = namedtuple(

@@ -3,7 +3,8 @@
 The limiter writes 1380 B units `gap` seconds apart. While that is slower than the window allows, TCP adds latency
 only: propagation, Nagle's wait for the last small segment, and recovery stalls. When it is not, segments leave in
 rounds of at most cwnd per RTT and the window law sets the rate. Random loss hits data and acknowledgements alike.
-Windows are in segments, times in seconds. Constants: Linux 2.6.32 tcp_cubic.c, tcp_input.c, tcp_timer.w.
+Windows are in segments, times in seconds. Rules and constants: Linux 2.6.32 tcp_cubic.c, tcp_input.c, tcp_timer.c. How
+near the rounds come to the same rules taken segment by segment, test_tcp.py says.
 """
 
 import math
@@ -20,12 +21,18 @@ def reset(s, w, t):
     w.ssthresh = 1e9
     w.w_max = 0.0
     w.epoch = -1.0
+    w.w_start = 0.0
     w.round_at = -1e9
     w.in_round = 0
-    w.filled_at = t
+    w.quick = s.rules.quick_acks
+    w.buffer = s.rules.send_buffer
     w.last_sent = t
     w.last_arrival = t
     w.recovered = -1e9
+    w.falling = 0
+    w.repairing = 0
+    w.held_from = FOREVER
+    w.held_until = -1e9
     w.timeout_at = FOREVER
     w.small_acked = -1e9
     w.small_held = 0
@@ -75,8 +82,16 @@ def repaired(s, w, expiry):
 
 @kernel
 def control_arrival(s, w, t):
-    """Arrival time of a control message written at `t` [s]: Nagle, propagation, its own loss, in-order delivery."""
+    """Arrival time of a control message written at `t` [s]: Nagle, propagation, its own loss, in-order delivery.
+
+    Behind data that waits for the window it shares a segment with the last of it.
+    """
+    if t < w.last_sent:
+        w.last_arrival = max(w.last_arrival, w.last_sent + 0.5 * w.rtt)
+        return w.last_arrival
+    idle_restart(s, w, t)
     sent = nagle_departure(s, w, t)
+    w.last_sent = sent
     arrival = sent + 0.5 * w.rtt
     if w.loss > 0.0 and lost(s, w):
         arrival = repaired(s, w, sent + rto(s, w)) + 0.5 * w.rtt
@@ -104,7 +119,10 @@ def idle_restart(s, w, t):
     """
     idle = t - w.last_sent
     wait = rto(s, w)
-    if s.rules.idle_reset == 0 or idle <= wait or w.cwnd <= s.rules.initial_window:
+    if idle <= wait:
+        return
+    w.quick = s.rules.quick_acks  # the receiver, too, starts anew (tcp_event_data_recv)
+    if s.rules.idle_reset == 0 or w.cwnd <= s.rules.initial_window:
         return
     w.ssthresh = max(w.ssthresh, 0.75 * w.cwnd)
     while idle > wait and w.cwnd > s.rules.initial_window:
@@ -113,58 +131,120 @@ def idle_restart(s, w, t):
 
 
 @kernel
-def cubic_window(s, w, t):
-    """Window CUBIC aims at `t`: C (t - K)^3 + Wmax, or Reno's line where that is higher (RFC 9438, 4.2 and 4.3)."""
+def cubic_target(s, w, t):
+    """Whole segments CUBIC aims at a round trip after `t`: C (t - K)^3 from the window of the last loss, or of `epoch`.
+
+    K is the time from the window `w_start` of the epoch's start back to that of the loss (bictcp_update).
+    """
+    origin = max(w.w_max, w.w_start)
+    k = ((origin - w.w_start) / s.rules.cubic_c) ** (1.0 / 3.0)
+    x = t - w.epoch + w.rtt - k
+    rise = math.floor(s.rules.cubic_c * abs(x) ** 3)
+    return origin + rise if x > 0.0 else origin - rise
+
+
+@kernel
+def acks_per_segment(s, w, t):
+    """Acknowledgements CUBIC wants for one more segment: from its target, or from Reno's line if that is higher.
+
+    Reno's line rises by one segment for every (1 + beta) / (3 (1 - beta)) windows of acknowledgements.
+    """
     beta = s.rules.cubic_beta
-    k = (w.w_max * (1.0 - beta) / s.rules.cubic_c) ** (1.0 / 3.0)
-    x = t - w.epoch
-    cubic = s.rules.cubic_c * (x + w.rtt - k) ** 3 + w.w_max
-    reno = w.w_max * beta + 3.0 * (1.0 - beta) / (1.0 + beta) * x / max(w.rtt, 1e-3)
-    return max(cubic, reno)
+    cwnd = math.floor(w.cwnd)
+    ahead = max(cubic_target(s, w, t) - cwnd, 0.01)  # at the target: a hundred windows for one segment
+    reno = w.w_start + math.floor((t - w.epoch) / max(w.rtt, 1e-3) * 3.0 * (1.0 - beta) / (1.0 + beta))
+    return max(1.0, math.floor(cwnd / max(ahead, reno - cwnd)))
 
 
 @kernel
-def grow(s, w, t):
-    """End of a round that filled the window: slow start by acknowledgements (one per two segments), else CUBIC."""
-    if w.cwnd < w.ssthresh:
-        w.cwnd += math.ceil(w.cwnd / 2.0)
-        return
-    if w.epoch < 0.0:
-        w.epoch = t
-        w.w_max = max(w.w_max, w.cwnd)
-    w.cwnd = min(max(w.cwnd, cubic_window(s, w, t)), 1.5 * w.cwnd)
+def grow(s, w, t, acks):
+    """`acks` acknowledgements: one segment each up to ssthresh, above it as CUBIC has it (the count starts at 0).
+
+    Linux counts acknowledgements, not bytes. CUBIC takes each for two segments: its estimate of the ratio starts there
+    and is kept in sixteenths that are cut off, so that it never falls below 31/16 (bictcp_acked).
+    """
+    acks *= 1.0 - w.loss
+    if w.cwnd <= w.ssthresh:
+        opened = min(acks, math.floor(w.ssthresh) + 1.0 - math.floor(w.cwnd))
+        w.cwnd += opened
+        acks -= opened
+    if acks > 0.0:
+        if w.epoch < 0.0:
+            w.epoch = t
+            w.w_start = math.floor(w.cwnd)
+        w.cwnd += acks / (max(1.0, math.floor(0.5 * acks_per_segment(s, w, t))) + 1.0)
 
 
 @kernel
-def reduce(s, w, t, timeout):
+def reduce(s, w, timeout):
     """A loss: window times beta, and 1 after a timeout; fast convergence when losses come at a falling window.
 
-    The kernel counts windows in whole segments and rounds down, which is a good deal at windows of 3 to 7.
+    The kernel counts windows in whole segments and rounds down, which is a good deal at windows of 3 to 7. A timeout
+    makes CUBIC forget the window it had (bictcp_state).
     """
     beta = s.rules.cubic_beta
     cwnd = math.floor(w.cwnd)
     w.w_max = math.floor(cwnd * (1.0 + beta) / 2.0) if cwnd < w.w_max else cwnd
     w.ssthresh = max(2.0, math.floor(cwnd * beta))
-    w.cwnd = 1.0 if timeout else w.ssthresh
-    w.epoch = -1.0 if timeout else t
+    w.cwnd = w.ssthresh
+    if timeout:
+        w.cwnd = 1.0
+        w.w_max = 0.0
+    w.epoch = -1.0
+    w.falling = 0
 
 
 @kernel
-def validate(s, w, t):
-    """Window validation (RFC 2861): unused for a timeout, the window moves half-way to what was used of it."""
-    if s.rules.window_validation == 0 or t - w.filled_at < rto(s, w):
-        return
-    used = max(float(w.in_round), s.rules.initial_window)
-    if w.in_round < int(w.cwnd):
-        w.ssthresh = max(w.ssthresh, 0.75 * w.cwnd)
-        w.cwnd = max(1.0, 0.5 * (w.cwnd + min(used, w.cwnd)))
-    w.filled_at = t
+def limiting(s, w):
+    """True if the window counts as the limit, so that it may grow: within a burst of full (tcp_is_cwnd_limited).
+
+    The other half of RFC 2861, a window that shrinks while it is not the limit, does nothing in this kernel: its clock
+    (snd_cwnd_stamp) is set anew by every acknowledgement, and after a timeout without one comes the reset of idleness.
+    """
+    return s.rules.window_validation == 0 or w.in_round + s.rules.dupacks >= int(w.cwnd)
 
 
 @kernel
 def round_length(s, w):
     """Time from a round's first segment to the acknowledgement of its last, which a delayed ACK holds if it is odd."""
-    return w.rtt + s.rules.delayed_ack if w.in_round & 1 else w.rtt
+    return w.rtt + s.rules.delayed_ack if w.in_round & 1 and w.quick < w.in_round else w.rtt
+
+
+@kernel
+def round_acks(s, w):
+    """Acknowledgements of a round: one per segment while the receiver is quick, else one per two."""
+    if w.quick >= w.in_round:
+        return float(w.in_round)
+    return math.ceil(0.5 * w.in_round)
+
+
+@kernel
+def end_round(s, w, t):
+    """By `t` the round is acknowledged: the window falls if a loss was found, stays while it is repaired, or grows."""
+    acks = round_acks(s, w)
+    if w.falling > 0:  # up to the hole the acknowledgements are ordinary ones
+        acks = min(acks, float(w.intact))
+        w.intact = 0
+    elif t + 1e-9 < w.held_until + 0.5 * w.rtt:  # the recovery goes on
+        acks = 0.0
+    elif w.repairing > 0:  # the recovery ends with what left before the third duplicate ACK
+        acks -= s.rules.dupacks
+    w.repairing = 0
+    if acks > 0.0 and limiting(s, w):
+        grow(s, w, t, acks)
+    if w.falling > 0 and w.recovered <= t:
+        w.repairing = w.falling
+        reduce(s, w, False)
+        w.cwnd = max(1.0, min(w.cwnd, w.in_round - w.repairing))  # each ACK lets one segment go, no more
+    w.quick = max(0, w.quick - w.in_round)
+
+
+@kernel
+def next_round(s, w, at):
+    """A round begins: what was found lost is in flight still, or again."""
+    w.round_at = at
+    held = w.falling + w.repairing + (1 if w.timeout_at < FOREVER else 0)
+    w.in_round = min(held, max(0, int(w.cwnd) - 1))
 
 
 @kernel
@@ -174,18 +254,15 @@ def next_departure(s, w, written):
         time_out(s, w)
     length = round_length(s, w)
     if written >= w.round_at + length:
-        validate(s, w, written)
-        w.round_at = written
-        w.in_round = 0
+        if w.in_round > 0:
+            end_round(s, w, w.round_at + length)
+        next_round(s, w, written)
     elif w.in_round >= int(w.cwnd):
-        w.filled_at = w.round_at
         if w.loss > 0.0 and acks_lost(s, w):
-            w.round_at += rto(s, w)
-            reduce(s, w, w.round_at, True)
+            undo(s, w)
         else:
-            grow(s, w, w.round_at + length)
-        w.round_at += length
-        w.in_round = 0
+            end_round(s, w, w.round_at + length)
+        next_round(s, w, w.round_at + length)
         if w.round_at >= w.timeout_at:
             time_out(s, w)
     w.in_round += 1
@@ -195,17 +272,63 @@ def next_departure(s, w, written):
 @kernel
 def time_out(s, w):
     """The retransmission timer fired: one segment in flight, the repaired one, and slow start from there."""
-    reduce(s, w, w.timeout_at, True)
+    reduce(s, w, True)
+    w.repairing = 0
     w.round_at = max(w.round_at, w.resume_at)
     w.in_round = 1
     w.timeout_at = FOREVER
 
 
 @kernel
+def undo(s, w):
+    """The timer fired though nothing was lost but acknowledgements: D-SACK says so, and slow start leads back.
+
+    CUBIC has forgotten its history by then (tcp_try_undo_recovery, bictcp_state).
+    """
+    w.round_at += rto(s, w)
+    w.ssthresh = max(w.ssthresh, math.floor(0.75 * w.cwnd))
+    w.cwnd = 2.0
+    w.w_max = 0.0
+    w.epoch = -1.0
+
+
+@kernel
 def acks_lost(s, w):
-    """True if every acknowledgement of the round was lost (one per two segments): the sender times out for nothing."""
-    acks = max(1.0, math.floor(w.cwnd / 2.0))
-    return uniform(s.rng) < w.loss**acks
+    """True if every acknowledgement of the round was lost: the sender times out for nothing."""
+    return uniform(s.rng) < w.loss ** round_acks(s, w)
+
+
+@kernel
+def silent(s, w, segments):
+    """True if not one of `segments` brings an acknowledgement back."""
+    return segments <= 0 or uniform(s.rng) < (1.0 - (1.0 - w.loss) ** 2) ** segments
+
+
+@kernel
+def loss_known(s, w, sent, gap, following):
+    """When the sender learns that the segment sent at `sent` was lost; FOREVER if too little follows.
+
+    That is the acknowledgement of the third segment behind it, or of the first that comes when the lost one is older
+    than the timeout (tcp_time_to_recover; the timer itself starts anew with every acknowledgement). `following`
+    segments can leave behind it: `gap` apart, or with this round and the next ones, which are a segment smaller
+    (limited transmit, RFC 3042: what is selectively acknowledged makes room).
+    """
+    need = s.rules.dupacks
+    patience = s.rules.rto_min  # the timeout less the round trip of the acknowledgement
+    if gap > 0.0:
+        behind = min(float(need), math.ceil(patience / gap))
+        return sent + behind * gap + w.rtt if behind <= following else FOREVER
+    count = min(int(w.cwnd) - w.in_round, following)
+    at = w.round_at
+    while count < need:
+        at += w.rtt
+        more = min(int(w.cwnd) - 1, following - count)
+        if silent(s, w, more):
+            return FOREVER
+        count += more
+        if at >= sent + patience:
+            break
+    return at + w.rtt
 
 
 @kernel
@@ -213,18 +336,26 @@ def recover(s, w, sent, before, gap, following):
     """Segment sent at `sent` was lost: arrival of its retransmission.
 
     `before`: when the segment before it was sent; its acknowledgement restarts the timer. `following` segments, `gap`
-    apart, can raise the duplicate acknowledgements of a fast retransmit; with fewer than three the timer must fire.
+    apart, can raise the duplicate acknowledgements of a fast retransmit; with too few the timer must fire.
     """
-    need = s.rules.dupacks
+    w.quick = s.rules.quick_acks  # a hole makes the receiver quick (tcp_enter_quickack_mode)
     expiry = max(sent, before + w.rtt) + rto(s, w)
-    again = sent + need * gap + w.rtt
-    if following >= need and w.cwnd >= need + 1 and again <= expiry:
-        if sent >= w.recovered:  # one reduction for all losses of a window (SACK)
-            reduce(s, w, again, False)
+    again = loss_known(s, w, sent, gap, following)
+    if again < expiry:
+        if w.falling > 0:
+            w.falling += 1
+        elif sent >= w.recovered and (w.repairing == 0 or w.in_round >= w.repairing + s.rules.dupacks):
             w.recovered = again
-        if not lost(s, w):
+            w.falling = 1  # one reduction for all losses of a window (SACK), and of what left before it was known
+            w.intact = w.in_round - 1
+        while lost(s, w):  # what leaves behind the retransmission tells: every second ACK lets one go (tcp_cwnd_down)
+            if silent(s, w, min((int(w.cwnd) - s.rules.dupacks - 1) // 2, following)):
+                expiry = again + rto(s, w)
+                break
+            again += w.rtt + gap
+            w.falling += 1
+        else:
             return again + 0.5 * w.rtt
-        expiry = again + rto(s, w)
     w.resume_at = repaired(s, w, expiry)
     w.timeout_at = min(w.timeout_at, expiry)
     w.recovered = max(w.recovered, w.resume_at)
@@ -261,11 +392,14 @@ def block_arrival(s, w, end, gap, units, more):
             late = recover(s, w, sent, before, gap if sent <= written else 0.0, following)
             stall += late - arrival
             arrival = late
+            if late > delivered:
+                w.held_from = sent
+                w.held_until = late
         delivered = max(delivered, arrival)
     tail = last_segment_wait(s, w, begin, end, gap, sent, more)
     w.last_sent = sent
     w.last_arrival = max(delivered, sent + tail + 0.5 * w.rtt)
-    return w.last_arrival, socket_free(s, w, end, sent), stall
+    return w.last_arrival, socket_free(s, w, end, sent, gap, units), stall
 
 
 @kernel
@@ -283,15 +417,34 @@ def last_segment_wait(s, w, begin, end, gap, sent, more):
 
 
 @kernel
-def socket_free(s, w, end, sent):
-    """When the socket buffer is one third empty again (poll's rule); `end` if the window never held data back.
+def acked_but(w, sent, behind, spacing):
+    """When all but the last `behind` segments are acknowledged, if they left `spacing` apart, the last at `sent`.
 
-    The buffer grows to two windows once the window, not the buffer, would let more segments out (tcp_new_space).
+    A segment stays in the buffer until all before it have arrived, so a hole holds all that was sent after it.
     """
-    if sent <= end or w.rtt == 0.0:
+    left = sent - max(0.0, behind) * spacing
+    arrival = left + 0.5 * w.rtt
+    if left >= w.held_from:
+        arrival = max(arrival, w.held_until)
+    return arrival + 0.5 * w.rtt
+
+
+@kernel
+def socket_free(s, w, end, sent, gap, units):
+    """When the socket takes the next block; `end` if this one did not fill it.
+
+    A full socket takes data again when a third of it is empty (poll's rule). Blocks of `units` are written whole here,
+    so they wait until the mean filling is that of a socket between two thirds and full, but not until the window runs
+    dry. The buffer grows to two windows when what is left in it no longer fills the window (tcp_new_space), which has
+    fallen by then if something is being repaired.
+    """
+    spacing, burst = w.rtt / w.cwnd, float(w.in_round)  # with the window: what is in this round left at once
+    if gap > spacing and sent <= end:
+        spacing, burst = gap, 0.0  # as written
+    if acked_but(w, sent, w.buffer - burst, spacing) <= end:
         return end
-    room = s.rules.send_buffer if w.cwnd <= s.rules.send_buffer else 2.0 * w.cwnd
-    backlog = (sent - end) * w.cwnd / w.rtt + w.cwnd
-    if backlog <= room:
-        return end
-    return sent + w.rtt - room * (2.0 / 3.0) * w.rtt / w.cwnd
+    cwnd = w.cwnd if w.falling == 0 else s.rules.cubic_beta * w.cwnd
+    if cwnd > 2.0 / 3.0 * w.buffer and w.timeout_at == FOREVER:
+        w.buffer = 2.0 * max(math.floor(cwnd), s.rules.dupacks + 1.0)
+    left = max(5.0 / 6.0 * w.buffer - 0.5 * units, min(cwnd, 2.0 / 3.0 * w.buffer))
+    return max(end, acked_but(w, sent, left - burst, spacing))

@@ -1,0 +1,81 @@
+"""What one connection has asked for and how far it may go: the request pipeline (4.0.2 SingleDownload)."""
+
+from btflow.kernels import bits
+from btflow.kernels.ends import mate
+from btflow.kernels.flags import lower_flag, raise_flag
+from btflow.kernels.jit import kernel
+from btflow.kernels.messages import send
+from btflow.kernels.rate import download_rate
+from btflow.kernels.state import ENDGAME, INTERESTED, NIL, NOT_INTERESTED, REQUEST, SINGLE, UNREQUESTED, WANTING
+
+
+@kernel
+def backlog(s, h, t):
+    """Floor of the pipeline: 2 requests and 4 s of data at the measured rate, flattening above 50."""
+    r = s.rules
+    c = s.conn[h]
+    rate = c.dn_rate if c.dn_last == t else download_rate(s, c, t, 0.0)
+    b = r.pipeline_floor + int(r.pipeline_seconds * rate / r.block_size)
+    if b > r.pipeline_cap:
+        b = max(r.pipeline_cap, int(r.pipeline_slope * b))
+    return min(b, s.requests.shape[1] - r.blocks)
+
+
+@kernel
+def refill_level(s, b):
+    """How far a refill of the pipeline goes whose floor is `b`."""
+    return max(b, (b - s.rules.pipeline_floor) * s.rules.pipeline_refill + s.rules.pipeline_floor)
+
+
+@kernel
+def free_entries(s, h):
+    """Room in the request list of end `h`: cancelled requests stay in it until their turn comes."""
+    return s.requests.shape[1] - (s.conn[h].dn_tail - s.conn[mate(s, h)].up_head)
+
+
+@kernel
+def say_interested(s, h, t):
+    """Tell the other side that we want something it has."""
+    raise_flag(s.dn, h, WANTING)
+    send(s, h, INTERESTED, NIL, t)
+
+
+@kernel
+def say_not_interested(s, h, t):
+    """Tell the other side that it has nothing for us."""
+    lower_flag(s.dn, h, WANTING)
+    send(s, h, NOT_INTERESTED, NIL, t)
+
+
+@kernel
+def enter(s, h, block):
+    """Write down one more request of end `h` in the list both sides share; the caller sends it."""
+    c = s.conn[h]
+    g = mate(s, h)
+    s.requests[g, c.dn_tail & (s.requests.shape[1] - 1)] = block
+    c.dn_tail += 1
+    c.outstanding += 1
+
+
+@kernel
+def new_request(s, h, piece):
+    """Enter a request for the first unrequested block of `piece`; the caller sends it."""
+    p = h >> s.rules.slot_bits
+    b = bits.first(s.blocks[p, piece, UNREQUESTED])
+    s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
+    s.peer[p].unrequested -= 1
+    if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
+        bits.drop_piece(s.want, p, piece)
+    if s.peer[p].unrequested == 0 and s.rules.endgame == 1:
+        raise_flag(s.mode, p, ENDGAME)
+    enter(s, h, piece * s.rules.blocks + b)
+
+
+@kernel
+def send_requests(s, h, n, t):
+    """Send the last `n` requests entered: the first leaves at once, Nagle may hold back the others."""
+    if n > 1 and s.rules.ideal == 0:
+        send(s, h, REQUEST, SINGLE, t)
+        n -= 1
+    if n > 0:
+        send(s, h, REQUEST, n, t)
