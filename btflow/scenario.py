@@ -177,11 +177,9 @@ class Scenario(FrozenModel):
         p**k min(2**(k-1) RTO, rto_max). Without loss nothing keeps the window small.
         """
         transport, loss = self.transport, self.paths.loss
-        if loss == 0.0:
-            return math.inf
         rto = self.longest_rtt + transport.rto_min
-        waits = (min(2.0 ** (k - 1) * rto, transport.rto_max) for k in range(1, 64))
-        return transport.mss / (self.longest_rtt + sum(loss**k * wait for k, wait in enumerate(waits, 1)))
+        waiting = sum(loss**k * min(2.0 ** (k - 1) * rto, transport.rto_max) for k in range(1, 64))
+        return transport.mss / (self.longest_rtt + waiting) if waiting > 0.0 else math.inf
 
     def set(self, **values: object) -> Scenario:
         """Return a copy with some of the model's parameters changed.

@@ -201,6 +201,7 @@ def test_give_up_time_follows_the_rate_that_loss_leaves(rao2010: Scenario) -> No
     assert lossy.give_up_time == pytest.approx(4610 + 20 * 50 * 2**20 / (4 * lossy.slowest_rate))
     assert rao2010.set(loss="10%").give_up_time == rao2010.give_up_time  # the cap is the limit
     assert rao2010.slowest_rate == math.inf
+    assert rao2010.set(loss=1e-300).give_up_time == rao2010.give_up_time
 
 
 @pytest.mark.parametrize("paths", [{"rtt": "60 s"}, {"rtt": "3 s", "loss": "40%"}, {"rtt": "10 s", "loss": "40%"}])
