@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from btflow import analytic, plots
     from btflow.catalog import load
-    from btflow.errors import InputError, ScenarioError, UnitError
+    from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
     from btflow.scenario import Scenario
     from btflow.simulation import simulate
@@ -24,6 +24,7 @@ __all__ = [
     "InputError",
     "Scenario",
     "ScenarioError",
+    "SimulationError",
     "UnitError",
     "__version__",
     "analytic",
@@ -37,6 +38,7 @@ _FROM = {
     "InputError": "btflow.errors",
     "Scenario": "btflow.scenario",
     "ScenarioError": "btflow.errors",
+    "SimulationError": "btflow.errors",
     "UnitError": "btflow.errors",
     "load": "btflow.catalog",
     "schema": "btflow.jsonschema",

@@ -45,7 +45,7 @@ def document(name_or_path: str | Path) -> Document:
     Raises:
         InputError: There is no such model, or its file cannot be read.
     """
-    file, folder = _find(str(name_or_path), "swarms", Path())
+    file, folder = _find(str(name_or_path), "swarms", Path(), "model")
     return parse(read_toml(file), folder)
 
 
@@ -67,13 +67,14 @@ def parse(tree: Tree, folder: Path = Path()) -> Document:
     return Document(bare, declare(declared, bare), sources)
 
 
-def _find(name: str, kind: str, folder: Path) -> tuple[File, Path]:
-    """Return a model file and the folder that its own references are relative to."""
+def _find(name: str, kind: str, folder: Path, field: str) -> tuple[File, Path]:
+    """Return the file that a field names and the folder that its own references are relative to."""
     if name.endswith(".toml") or "/" in name or "\\" in name:
         path = folder / name
         return path, path.parent
     if name not in names(kind):
-        raise unknown(name, names(kind), f"known name in models/{kind} nor the path of a .toml file")
+        what = f"name in models/{kind} nor the path of a .toml file"
+        raise unknown(name, names(kind), what, field)
     return files("btflow.models") / kind / f"{name}.toml", Path()
 
 
@@ -81,27 +82,40 @@ def _resolved(tree: Tree, folder: Path) -> Tree:
     """Return a swarm's tree with the files it names in place of their names."""
     tree = dict(tree)
     if "transport" in tree:
-        tree["transport"] = _reference(tree["transport"], "transports", folder)
+        tree["transport"] = _reference(tree["transport"], "transports", folder, "transport")
     paths = tree.get("paths")
     if isinstance(paths, dict) and "matrix" in paths:
-        tree["paths"] = paths | {"matrix": _reference(paths["matrix"], "paths", folder)}
+        tree["paths"] = paths | {"matrix": _reference(paths["matrix"], "paths", folder, "paths.matrix")}
     classes = tree.get("classes")
     if isinstance(classes, dict):
-        tree["classes"] = {name: _with_client(body, folder) for name, body in classes.items()}
+        tree["classes"] = {name: _with_client(body, folder, f"classes.{name}.client") for name, body in classes.items()}
     return tree
 
 
-def _with_client(body: Any, folder: Path) -> Any:
+def _with_client(body: Any, folder: Path, field: str) -> Any:
     if not isinstance(body, dict) or "client" not in body:
         return body
-    return body | {"client": _reference(body["client"], "clients", folder)}
+    return body | {"client": _reference(body["client"], "clients", folder, field)}
 
 
-def _reference(value: Any, kind: str, folder: Path) -> Any:
+def _reference(value: Any, kind: str, folder: Path, field: str) -> Any:
     """Return the table that a name or path stands for; a table may start from a ``base``."""
     if isinstance(value, str):
-        return read_toml(_find(value, kind, folder)[0])
-    if isinstance(value, dict) and isinstance(value.get("base"), str):
-        base = read_toml(_find(value["base"], kind, folder)[0])
-        return base | {name: field for name, field in value.items() if name != "base"}
-    return value
+        return _read(value, kind, folder, field)
+    if not isinstance(value, dict):
+        raise ScenarioError(field, value, "is neither a name nor a table", ", ".join(names(kind)))
+    if "base" not in value:
+        return value
+    if not isinstance(value["base"], str):
+        raise ScenarioError(f"{field}.base", value["base"], "is not a name", ", ".join(names(kind)))
+    base = _read(value["base"], kind, folder, f"{field}.base")
+    return base | {name: changed for name, changed in value.items() if name != "base"}
+
+
+def _read(name: str, kind: str, folder: Path, field: str) -> Tree:
+    """Return the content of the file that a field names; what is wrong with the file is said of the field."""
+    file, _ = _find(name, kind, folder, field)
+    try:
+        return read_toml(file)
+    except ScenarioError as error:
+        raise ScenarioError(field, name, f"{error.field} {error.reason}") from None

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -32,7 +31,7 @@ Model = Annotated[str, typer.Argument(help="Name of a model (see `btflow list`) 
 def main() -> NoReturn:
     """Run the command line; every error is one message on stderr, bad input exits with 2."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="btflow", standalone_mode=False)
     except _UsageError as error:
         code = _complain(str(error.format_message()))  # type: ignore[attr-defined]
     except InputError as error:
@@ -45,9 +44,10 @@ def main() -> NoReturn:
     except SimulationError as error:
         _complain(str(error))
         code = 1
+    except MemoryError:
+        code = _complain("out of memory: take fewer leechers, a lower upload_limit, or larger or fewer pieces")
     except OSError as error:
-        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
-        code = 1
+        code = _failed(error)
     if code == 130:
         typer.echo("btflow: interrupted", err=True)
     sys.exit(code or 0)
@@ -57,6 +57,11 @@ def _complain(*messages: str) -> int:
     for message in messages:
         typer.echo(f"btflow: error: {message}", err=True)
     return 2
+
+
+def _failed(error: OSError) -> int:
+    _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+    return 1
 
 
 @app.callback()
@@ -88,32 +93,37 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms".'),
     ] = None,
-    replicas: Annotated[int, typer.Option(help="Independent repetitions.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
+    replicas: Annotated[str, typer.Option(metavar="NUMBER", help="Independent repetitions.")] = "1",
+    seed: Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")] = "0",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.nc", help="Write the result.")] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write a figure.")] = None,
+    out: Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")] = None,
+    plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Write a figure.")] = None,
 ) -> None:
     """Simulate a swarm and print when its peers complete."""
     from btflow import options
     from btflow.catalog import load
 
-    options.check_range("--replicas", replicas, 1, options.MAX_REPLICAS)
-    options.check_range("--seed", seed, 0, options.MAX_SEED)
-    options.check_output("--out", out, ".nc")
-    options.check_output("--plot", plot, ".html")
+    count = options.parse_whole_number("--replicas", replicas, 1, options.MAX_REPLICAS)
+    number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
+    result_file = options.output_path("--out", out, ".nc")
+    figure_file = options.output_path("--plot", plot, ".html")
     scenario = load(model).set(**options.parse_settings(settings or ()))
 
     from btflow import output, report
     from btflow.simulation import simulate
 
-    with _progress(replicas, shown=not as_json and sys.stderr.isatty()) as progress:
-        result = simulate(scenario, seed=seed, replicas=replicas, progress=progress)
-    if out is not None:
-        output.write_netcdf(result, out)
-    if plot is not None:
-        output.write_plot(result, plot)
+    with _progress(count, shown=not as_json and sys.stderr.isatty()) as progress:
+        result = simulate(scenario, seed=number, replicas=count, progress=progress)
     typer.echo(output.to_json(report.summary(result)) if as_json else report.as_text(result))
+    failed = 0
+    for write, file in ((output.write_netcdf, result_file), (output.write_plot, figure_file)):
+        if file is not None:
+            try:
+                write(result, file)
+            except OSError as error:
+                failed = _failed(error)
+    if failed:
+        raise typer.Exit(failed)
 
 
 @app.command()
@@ -135,12 +145,14 @@ def bench(
 
 
 @contextmanager
-def _progress(total: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
-    """Give a function to call with the number of replicas done so far, if progress is shown."""
+def _progress(total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
+    """Give a function to call with the number of replicas done so far, a share of the next included, if shown."""
     if not shown:
         yield None
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="replica", leave=False) as bar:
+    replicas = f"{total} replica{'s' * (total > 1)}"
+    form = "{percentage:3.0f}% of " + replicas + " |{bar}| {elapsed}, {remaining} left"
+    with tqdm(total=total, bar_format=form, leave=False, delay=0.5) as bar:
         yield lambda done: bar.update(done - bar.n) and None

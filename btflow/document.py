@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from btflow.errors import ScenarioError
 from btflow.parameters import Parameter, resolve
 from btflow.scenario import Scenario
-from btflow.translate import translated
+from btflow.translate import Knob, translated
 from btflow.units import BytePrefix, format_quantity
 
 Tree = dict[str, Any]
@@ -45,12 +45,14 @@ class Document:
         """
         values = resolve(self.parameters, given, self.byte_prefix)
         tree = copy.deepcopy(self.tree)
-        shown, knobs = {}, {}
+        shown: dict[str, str] = {}
+        knobs: dict[str, Knob] = {}
         for name, value in values.items():
             parameter = self.parameters[name]
             for path in parameter.sets:
                 _assign(tree, path, parameter.field_value(value, self.byte_prefix), name)
-                knobs[path] = name if name in given else parameter.default_from or name
+                knob = name if name in given else parameter.default_from or name
+                knobs[path] = Knob(knob, given.get(knob))
             shown[name] = format_quantity(value, parameter.kind, byte_prefix=self.byte_prefix)
         scenario = _validate(tree, self.byte_prefix, knobs)
         return scenario.attach(shown, given, self.build)
@@ -67,16 +69,16 @@ def _assign(tree: Tree, path: str, value: object, parameter: str) -> None:
     here[field] = value
 
 
-def _validate(tree: Tree, byte_prefix: BytePrefix, knobs: Mapping[str, str]) -> Scenario:
+def _validate(tree: Tree, byte_prefix: BytePrefix, knobs: Mapping[str, Knob]) -> Scenario:
     """Return the validated scenario; its matrix is dropped if no class has a location."""
     classes = tree.get("classes")
     if not isinstance(classes, dict) or not all(isinstance(c, dict) for c in classes.values()):
         raise ScenarioError("classes", None, "has no table for each class, such as [classes.seed]")
-    paths = tree.get("paths")
-    if isinstance(paths, dict) and not any(c.get("location") for c in classes.values()):
-        paths.pop("matrix", None)
     fields = tree | {"classes": [{"name": name} | body for name, body in classes.items()]}
     try:
-        return Scenario.model_validate(fields, context={"byte_prefix": byte_prefix})
+        scenario = Scenario.model_validate(fields, context={"byte_prefix": byte_prefix})
     except ValidationError as error:
         raise translated(error, list(classes), knobs) from None
+    if any(c.location for c in scenario.classes):
+        return scenario
+    return scenario.model_copy(update={"paths": scenario.paths.model_copy(update={"matrix": None})})

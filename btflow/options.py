@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+import stat
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 
 from btflow.errors import InputError
@@ -29,30 +32,66 @@ def parse_settings(settings: Iterable[str]) -> dict[str, object]:
     return values
 
 
-def check_range(option: str, value: int, minimum: int, maximum: int) -> None:
-    """Raise InputError unless ``value`` lies in the closed range."""
-    if not minimum <= value <= maximum:
-        raise InputError(option, value, "is out of range", f"{minimum} to {maximum}")
+def whole_number(field: str, value: object, minimum: int, maximum: int) -> int:
+    """Return ``value`` if it is a whole number in the closed range.
+
+    Raises:
+        InputError: It is something else or lies outside.
+    """
+    allowed = f"a whole number from {minimum} to {maximum}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InputError(field, value, "is not a whole number", allowed)
+    number = int(value)
+    if not minimum <= number <= maximum:
+        raise InputError(field, value, "is out of range", allowed)
+    return number
 
 
-def check_output(option: str, path: Path | None, suffix: str) -> None:
-    """Raise InputError unless a file with this suffix can be written at ``path``."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise InputError(option, str(path), "is a directory", f"a file ending in {suffix}")
-    if path.suffix != suffix:
-        raise InputError(option, str(path), "has the wrong ending", f"a file ending in {suffix}")
+def parse_whole_number(option: str, text: str, minimum: int, maximum: int) -> int:
+    """Return the whole number that ``text`` is; InputError as for ``whole_number``."""
+    number = re.fullmatch(r"[+-]?[0-9]{1,30}", text.strip())
+    return whole_number(option, int(text) if number else text, minimum, maximum)
+
+
+def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path | None:
+    """Return the file to write, links followed; None if none is asked for.
+
+    Raises:
+        InputError: More than one is asked for, or no file with this suffix can be written there.
+    """
+    if not given:
+        return None
+    allowed = f"a file ending in {suffix}, in a folder that exists and is writable"
+    if len(given) > 1:
+        raise InputError(option, given[1], "is a second file", f"one {option}")
+    name = given[0]
+    path = Path(os.path.realpath(name))
+    if Path(name).suffix != suffix:
+        raise InputError(option, name, "has the wrong ending" if name else "is empty", allowed)
     try:
+        if stat.S_ISDIR(_mode(name)):
+            raise InputError(option, name, "is a directory", allowed)
+        if not stat.S_ISREG(_mode(name)):
+            raise InputError(option, name, "is not a file that can be replaced", allowed)
         trial = partial_path(path)
         trial.touch(exist_ok=False)
         trial.unlink()
     except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         reason = getattr(error, "strerror", None) or str(error)
-        allowed = "a file in a folder that exists and is writable"
-        raise InputError(option, str(path), f"cannot be written: {reason}", allowed) from None
+        raise InputError(option, name, f"cannot be written: {reason}", allowed) from None
+    return path
+
+
+def _mode(name: str) -> int:
+    """Return the mode of what lies at a path; that of a file if there is nothing."""
+    try:
+        return os.stat(name).st_mode
+    except FileNotFoundError:
+        return stat.S_IFREG
 
 
 def partial_path(path: Path) -> Path:
     """Return where a file is written before it gets its name, in the same folder."""
-    return path.with_name(f".{path.stem[:100]}.{os.getpid()}.partial{path.suffix}")
+    return path.with_name(f".{path.stem[:30]}.{os.getpid()}.partial{path.suffix}")

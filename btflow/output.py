@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,27 +17,35 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a path to write to, which becomes ``path`` only if the block succeeds."""
+    """Give a path to write to, which becomes ``path`` only if the block succeeds.
+
+    Raises:
+        OSError: It names ``path``, whatever file it was about.
+    """
     partial = partial_path(path)
     try:
         yield partial
         partial.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         partial.unlink(missing_ok=True)
 
 
 def write_netcdf(result: xarray.Dataset, path: Path) -> None:
-    """Write a result as a NetCDF 4 file."""
+    """Write a result as a NetCDF 4 file, made in memory: HDF5 may crash if the disk is full."""
+    content = io.BytesIO()
+    result.to_netcdf(content, engine="h5netcdf")
     with replacing(path) as partial:
-        result.to_netcdf(partial, engine="h5netcdf")
+        partial.write_bytes(content.getbuffer())
 
 
 def write_plot(result: xarray.Dataset, path: Path) -> None:
     """Write the overview figure of a result as an HTML page that needs no network."""
-    from btflow.plots import overview
+    from btflow.plots import overview, save_html
 
     with replacing(path) as partial:
-        overview(result).write_html(partial, include_plotlyjs=True)
+        save_html(overview(result), partial)
 
 
 def to_json(content: object) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from btflow.errors import InputError, ScenarioError, UnitError
+from btflow.fields import quantity_at
 from btflow.quantity import FrozenModel
 from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity
 
@@ -38,13 +39,22 @@ class Parameter(FrozenModel):
         """SI unit of the value, empty where there is none."""
         return KINDS[self.kind].unit
 
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """Least and greatest value that every field it sets takes, SI units; None for the kind's own limit."""
+        fields = [field for path in self.sets if (field := quantity_at(path)) and field.kind == self.kind]
+        low = [field.minimum for field in fields if field.minimum is not None]
+        high = [field.maximum for field in fields if field.maximum is not None]
+        return max(low, default=None), min(high, default=None)
+
     def parse(self, value: object, byte_prefix: BytePrefix) -> Value:
         """Return ``value`` in SI units.
 
         Raises:
             UnitError: The value is not of the parameter's kind, or not one of its choices.
         """
-        parsed = parse_quantity(value, self.kind, field=self.name, byte_prefix=byte_prefix)
+        low, high = self.limits
+        parsed = parse_quantity(value, self.kind, field=self.name, byte_prefix=byte_prefix, minimum=low, maximum=high)
         if self.choices and self.kind in ("choice", "names"):
             given = parsed if isinstance(parsed, tuple) else (str(parsed),)
             wrong = [name for name in given if name not in self.choices]
@@ -85,12 +95,12 @@ def resolve(
     return values
 
 
-def unknown(name: str, known: Iterable[str], what: str = "parameter") -> ScenarioError:
-    """Return the error for a name that is not known, with the names that are."""
+def unknown(name: str, known: Iterable[str], what: str = "parameter", field: str = "") -> ScenarioError:
+    """Return the error for a name that is not known, with the names that are; ``field`` is what gave it."""
     names = list(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
-    return ScenarioError(name, None, f"is not a {what}{hint}", ", ".join(names) or "none")
+    return ScenarioError(field or name, name if field else None, f"is not a {what}{hint}", ", ".join(names) or "none")
 
 
 def _value(parameter: Parameter, parameters: Mapping[str, Parameter], given: Mapping[str, object]) -> object:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from btflow.units import KINDS, Kind, Value, format_quantity, parse_quantity
+from btflow.units import KINDS, Kind, Value, format_quantity, parse_quantity, pattern
 
 
 class FrozenModel(BaseModel):
@@ -58,8 +58,16 @@ class Quantity:
             return sourced(bare)
         if self.kind == "count":
             return sourced(bare | {"minimum": low, "maximum": high})
+        bare["pattern"] = pattern(self.kind)
         limits = [format_quantity(float(bound), self.kind) for bound in (low, high)]
         return sourced(bare | {"x-si-unit": info.unit, "x-minimum": limits[0], "x-maximum": limits[1]})
+
+
+def quantity_of(model: type[BaseModel], field: str) -> Quantity | None:
+    """Return what a field of a model accepts, None if it is not a quantity."""
+    found = model.model_fields[field]
+    optional = [mark for kind in get_args(found.annotation) for mark in getattr(kind, "__metadata__", ())]
+    return next((mark for mark in (*found.metadata, *optional) if isinstance(mark, Quantity)), None)
 
 
 _JSON_TYPES: dict[Kind, str | list[str]] = {

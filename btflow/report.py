@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,20 +96,23 @@ def _mechanism(result: xarray.Dataset) -> list[str]:
     }
     lines = [f"{'copies uploaded by the seed':<34}{_shown(result['seed_copies'].mean(), 2)}"]
     for name, part in peers.items():
-        used = _shown(100 * part["upload_utilisation"].mean(), 1)
-        lines.append(f"{f'upload utilisation, {name}':<34}{used}%")
+        lines.append(f"{f'upload utilisation, {name}':<34}{_percent(part['upload_utilisation'].mean())}")
     for name, part in peers.items():
         ended, opened = (float(part[v].sum()) for v in ("idle_terminations", "unchokes"))
         lines.append(f"{f'unchokes ended idle, {name}':<34}{ended:.0f} of {opened:.0f}")
     shares = peers["leechers"]["limited_share"].mean(("replica", "peer"))
     causes = ", ".join(
-        f"{cause} {_shown(100 * share, 1)}%" for cause, share in zip(shares["cause"].values, shares.values, strict=True)
+        f"{cause} {_percent(share)}" for cause, share in zip(shares["cause"].values, shares.values, strict=True)
     )
     return [*lines, f"{'leechers uploads limited by':<34}{causes}"]
 
 
 def _shown(value: Any, digits: int) -> str:
-    return f"{float(value):.{digits}f}"
+    return "-" if math.isnan(value) else f"{float(value):.{digits}f}"
+
+
+def _percent(share: Any) -> str:
+    return "-" if math.isnan(share) else f"{_shown(100 * share, 1)}%"
 
 
 def _times(number: int, noun: str) -> str:

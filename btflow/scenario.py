@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
@@ -146,16 +147,39 @@ class Scenario(FrozenModel):
     def give_up_time(self) -> float:
         """Simulated time after which the run is given up [s].
 
-        If ``horizon`` is not given: an hour, the arrivals and twenty times the fluid lower bound
+        If ``horizon`` is not given: an hour, a thousand round trips, for the peers to find each other
+        and ask for pieces, the arrivals, and twenty times the fluid lower bound
         max(F/u_s, N F/(u_s + U)) of Kumar and Ross (2006), with F the file size, u_s the rate of
-        the seeds and U that of the N leechers.
+        the seeds and U that of the N leechers. With loss a peer's rate is at most that of its upload
+        slots if TCP sends one segment at a time and waits for a timeout after each loss.
         """
         if self.horizon is not None:
             return self.horizon
-        seed_rate = sum(c.count * c.upload_limit for c in self.classes if c.role == "seed")
-        rate = sum(c.count * c.upload_limit for c in self.classes)
-        bound = self.swarm.file_size * max(1 / seed_rate, self.leechers / rate)
-        return 3600 + self.arrivals.spread + 20 * bound
+        rates = dict.fromkeys(("seed", "leecher"), 0.0)
+        for c in self.classes:
+            slots = max(1, c.client.upload_slots(c.upload_limit))
+            rates[c.role] += c.count * min(c.upload_limit, slots * self.slowest_rate)
+        bound = self.swarm.file_size * max(1 / rates["seed"], self.leechers / sum(rates.values()))
+        return 3600 + 1000 * self.longest_rtt + self.arrivals.spread + 20 * bound
+
+    @property
+    def longest_rtt(self) -> float:
+        """Longest round-trip time between two peers [s]: that of the matrix, if one is used."""
+        matrix = self.paths.matrix
+        times = [time for row in matrix.rtt.values() for time in row.values()] if matrix else [self.paths.rtt]
+        return max(times, default=0.0)
+
+    @property
+    def slowest_rate(self) -> float:
+        """Rate of a connection whose window is one segment, each loss of which is a timeout [B/s].
+
+        With loss p a segment takes an RTT and, as the timeout doubles, the sum over k of
+        p**k min(2**(k-1) RTO, rto_max). Without loss nothing keeps the window small.
+        """
+        transport, loss = self.transport, self.paths.loss
+        rto = self.longest_rtt + transport.rto_min
+        waiting = sum(loss**k * min(2.0 ** (k - 1) * rto, transport.rto_max) for k in range(1, 64))
+        return transport.mss / (self.longest_rtt + waiting) if waiting > 0.0 else math.inf
 
     def set(self, **values: object) -> Scenario:
         """Return a copy with some of the model's parameters changed.

@@ -6,34 +6,61 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from btflow.errors import SimulationError
+from btflow import memory
+from btflow.errors import InputError, ScenarioError, SimulationError
 from btflow.kernels import engine
 from btflow.kernels.state import Swarm
+from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
-from btflow.swarm import build, grow
+from btflow.swarm import build, grow, state_bytes
 
 if TYPE_CHECKING:
     import xarray as xr
 
-CHUNK_EVENTS = 1_000_000
-"""Events between two looks at Ctrl-C: a fraction of a second."""
+    from btflow.replica import Replica
+
+FIRST_CHUNK = 4096
+"""Events before the first look at Ctrl-C."""
+
+CHUNK_SECONDS = 0.2
+"""Wall time between two looks at Ctrl-C, to which the number of events is adapted."""
+
+Watch = Callable[[Swarm], None]
 
 
-def run_swarm(program: Program, seed: int, replica: int) -> Swarm:
-    """Run one replica to the end and return its final state; SimulationError if it cannot finish."""
-    s = build(program, seed, replica)
+def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = None) -> Swarm:
+    """Run one replica to the end and return its final state; SimulationError if it cannot finish.
+
+    `watch(state)` is called a few times a second. The result does not depend on how often.
+    """
+    s, events = build(program, seed, replica), FIRST_CHUNK
     while True:
-        outcome = engine.run(s, CHUNK_EVENTS)
+        start = time.perf_counter()
+        outcome = engine.run(s, events)
+        events = next_chunk(events, time.perf_counter() - start)
         if outcome == engine.FINISHED:
             return s
         if outcome == engine.FULL:
             s = grow(s)
         elif outcome == engine.STUCK:
-            raise SimulationError(
-                f"{s.clock[0].unfinished} of {int((program.is_seed == 0).sum())} leechers had not finished "
-                f"at {s.clock[0].now:.0f} s (the scenario's horizon is {program.rules.horizon:.0f} s)"
-            )
+            raise SimulationError(_unfinished(program, s))
+        if watch is not None:
+            watch(s)
+
+
+def next_chunk(events: int, elapsed: float) -> int:
+    """Number of events that take about CHUNK_SECONDS if the last `events` took `elapsed` [s]; at most twice as many."""
+    return max(1, int(events * min(2.0, CHUNK_SECONDS / max(elapsed, 1e-9))))
+
+
+def _unfinished(program: Program, s: Swarm) -> str:
+    leechers = int((program.is_seed == 0).sum())
+    return (
+        f"{s.clock[0].unfinished} of {leechers} leechers had not finished at {s.clock[0].now:.0f} s; a run is given up "
+        f"at the horizon, here {program.rules.horizon:.0f} s: to change it put a line such as "
+        'horizon = "30 d" above the tables of the model file'
+    )
 
 
 def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[Swarm, float]]:
@@ -44,21 +71,58 @@ def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[S
 
 
 def simulate(
-    scenario: Scenario, *, seed: int = 0, replicas: int = 1, progress: Callable[[int], None] | None = None
+    scenario: Scenario, *, seed: int = 0, replicas: int = 1, progress: Callable[[float], None] | None = None
 ) -> xr.Dataset:
     """Simulate `replicas` independent swarms of `scenario`.
 
     Returns a Dataset (btflow.results) with units in attrs. The same scenario and seed give the same bits anywhere;
-    replica r does not depend on how many are run. `progress(k)` is called after the k-th replica.
-    Raises SimulationError if a swarm does not finish before the scenario's horizon.
-    """
-    from btflow.results import collect, to_dataset
+    replica r does not depend on how many are run. `progress(done)` is called a few times a second and after each
+    replica with the number done so far, a share of the present one included.
 
+    Raises:
+        InputError: An argument is wrong, or the swarm does not fit into memory.
+        SimulationError: A swarm does not finish before the scenario's horizon.
+    """
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
+    seed = whole_number("seed", seed, 0, MAX_SEED)
+    replicas = whole_number("replicas", replicas, 1, MAX_REPLICAS)
     program = compile_scenario(scenario)
+    check_memory(scenario, state_bytes(program))
+
+    from btflow.results import to_dataset
+
     engine.run(build(program, seed, 0), 0)  # load or compile the kernels: not the swarm's CPU time
-    rows = []
-    for k, (state, cpu) in enumerate(run_replicas(program, seed, replicas)):
-        rows.append(collect(program, state, cpu))
-        if progress is not None:
-            progress(k + 1)
+    rows = [_replica(program, seed, k, progress) for k in range(replicas)]
     return to_dataset(scenario, program, rows, seed)
+
+
+def check_memory(scenario: Scenario, need: int) -> None:
+    """Raise a ScenarioError if a swarm needs more memory [B] than there is."""
+    have = memory.available()
+    if need > have:
+        raise ScenarioError(
+            "leechers",
+            scenario.leechers,
+            f"needs {need / 1e9:,.1f} GB of memory for {scenario.swarm.pieces} pieces and this upload limit",
+            f"{have / 1e9:,.1f} GB: fewer leechers, a lower upload_limit or a smaller file_size / piece_size",
+        )
+
+
+def _replica(program: Program, seed: int, number: int, progress: Callable[[float], None] | None) -> Replica:
+    """Run one replica and keep what is kept of it."""
+    from btflow.results import collect
+
+    leecher = program.is_seed == 0
+    pieces = int(leecher.sum()) * program.rules.pieces
+
+    def watch(s: Swarm) -> None:
+        if progress is not None:
+            progress(number + int(s.n_log[leecher].sum()) / pieces)
+
+    start = time.process_time()
+    state = run_swarm(program, seed, number, watch)
+    row = collect(program, state, time.process_time() - start)
+    if progress is not None:
+        progress(number + 1)
+    return row

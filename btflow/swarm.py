@@ -73,6 +73,13 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     return s
 
 
+def state_bytes(program: Program) -> int:
+    """Memory that one replica takes [B], the copies made to begin and to end it included; its events may add to it."""
+    zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
+    per_piece = 8 + 2 + 16  # have_time, random_order, two temporary copies of have_time
+    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces)
+
+
 def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
     rules = program.rules

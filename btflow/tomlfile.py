@@ -38,7 +38,7 @@ def read_toml(file: Path | Traversable) -> dict[str, Any]:
 
 def _decoded(name: str, content: bytes) -> dict[str, Any]:
     try:
-        tree = tomllib.loads(content.decode("utf-8"))
+        tree = tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         reason = f"is not a TOML file: byte {error.start} is not UTF-8"
         raise ScenarioError(name, None, reason) from None
@@ -55,12 +55,14 @@ def split_sources(tree: Any, path: str = "", depth: int = 0) -> tuple[Any, dict[
     """Return ``tree`` with each ``{value, source}`` replaced by its value, and the sources by path.
 
     Raises:
-        ScenarioError: The tree is nested deeper than any model.
+        ScenarioError: The tree is nested deeper than any model, or a source is missing.
     """
     if depth > _DEEPEST:
         raise ScenarioError(path, None, "is nested too deeply")
     if isinstance(tree, dict) and tree.keys() == {"value", "source"}:
         return tree["value"], {path: str(tree["source"])}
+    if isinstance(tree, dict) and tree.keys() == {"value"} and not isinstance(tree["value"], dict):
+        raise ScenarioError(path, tree["value"], "is a value without its source", '{ value = ..., source = "..." }')
     if not isinstance(tree, dict | list):
         return tree, {}
     sources: dict[str, str] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -29,8 +29,27 @@ _MODELS = (
 )
 
 
+class Knob(NamedTuple):
+    """A parameter that sets a field."""
+
+    name: str
+    given: object
+    """Its value as given, None if it has its default."""
+
+
+_REASONS = {
+    "string_type": ("is not a text", ""),
+    "model_type": ("is not a table", ""),
+    "model_attributes_type": ("is not a table", ""),
+    "dict_type": ("is not a table", ""),
+    "tuple_type": ("is not a list", ""),
+    "list_type": ("is not a list", ""),
+}
+"""What is wrong and what is allowed, by pydantic's type of error."""
+
+
 def translated(
-    error: ValidationError, class_names: list[str], knobs: Mapping[str, str], prefix: str = ""
+    error: ValidationError, class_names: list[str], knobs: Mapping[str, Knob], prefix: str = ""
 ) -> ScenarioError:
     """Return one error that reports every problem pydantic found.
 
@@ -41,7 +60,7 @@ def translated(
         prefix: Put before every path.
     """
     problems = [p for details in error.errors() for p in _problems(details, class_names, prefix)]
-    named = [_rename(p, knobs.get(p.field, p.field)) for p in problems]
+    named = [_turned(p, knobs[p.field]) if p.field in knobs else p for p in problems]
     return ScenarioError.all_of({str(p): p for p in named}.values())
 
 
@@ -51,6 +70,12 @@ def dotted(location: tuple[int | str, ...], class_names: list[str]) -> str:
     if len(location) > 1 and location[0] == "classes" and isinstance(location[1], int):
         parts[1] = class_names[location[1]]
     return ".".join(parts)
+
+
+def _turned(problem: InputError, knob: Knob) -> InputError:
+    """Return a field's problem as that of the parameter that sets it, with the value as it was given."""
+    value = problem.value if knob.given is None else knob.given
+    return type(problem)(knob.name, value, problem.reason, problem.allowed)
 
 
 def _rename(problem: InputError, field: str) -> InputError:
@@ -69,8 +94,17 @@ def _problems(details: ErrorDetails, class_names: list[str], prefix: str) -> Ite
     elif details["type"] == "missing":
         yield ScenarioError(field, None, "is missing")
     else:
-        value: Any = details["input"]
-        yield ScenarioError(field, value, details["msg"].replace("Input should", "should"))
+        yield ScenarioError(field, details["input"], *_reason(details))
+
+
+def _reason(details: ErrorDetails) -> tuple[str, str]:
+    """Return what is wrong and what is allowed, in our words."""
+    limits = details.get("ctx", {})
+    if details["type"] == "literal_error":
+        return "is unknown", str(limits["expected"])
+    if details["type"] == "too_short":
+        return "has too few entries", f"at least {limits['min_length']}"
+    return _REASONS.get(details["type"], (details["msg"].replace("Input should", "should"), ""))
 
 
 def _unknown_field(field: str) -> ScenarioError:

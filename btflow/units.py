@@ -10,16 +10,16 @@ A bare number is an error for sizes, rates, times and packet queues. Case matter
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral, Real
 from typing import Literal, assert_never
 
 from btflow.errors import UnitError
 
-__all__ = ["KINDS", "BytePrefix", "Kind", "UnitError", "Value", "format_quantity", "parse_quantity"]
+__all__ = ["KINDS", "BytePrefix", "Kind", "UnitError", "Value", "format_quantity", "parse_quantity", "pattern"]
 
 Kind = Literal["size", "rate", "time", "fraction", "count", "packets", "flag", "choice", "text", "names"]
 BytePrefix = Literal["decimal", "binary"]
@@ -50,26 +50,26 @@ _PARSED_ONLY = {f"{unit}/s" for unit in _BITS} | {"µs", "d"}
 
 @dataclass(frozen=True, slots=True)
 class _KindInfo:
-    """SI unit, default range and an example of one kind of quantity."""
+    """SI unit, default range and examples of one kind of quantity."""
 
     noun: str
     unit: str
     minimum: float
     maximum: float
-    example: str
+    examples: tuple[str, ...]
 
 
 KINDS: Mapping[Kind, _KindInfo] = {
-    "size": _KindInfo("a size", "B", 0, 2**50, '"50 MB" or "256 KiB"'),
-    "rate": _KindInfo("a rate", "B/s", 0, 2**40, '"20 kB/s" or "1 Mbit/s"'),
-    "time": _KindInfo("a time", "s", 0, 1e9, '"400 ms" or "10 s"'),
-    "fraction": _KindInfo("a fraction", "", 0, 1, '"5%" or 0.05'),
-    "count": _KindInfo("a whole number", "", 0, 10**9, "300"),
-    "packets": _KindInfo("a number of packets", "packets", 0, 10**9, '"200 packets"'),
-    "flag": _KindInfo("true or false", "", 0, 1, "true"),
-    "choice": _KindInfo("one of the listed words", "", 0, 0, ""),
-    "text": _KindInfo("a text", "", 0, 0, '"text"'),
-    "names": _KindInfo("names separated by commas, or none", "", 0, 0, '"AS1,AS2" or "none"'),
+    "size": _KindInfo("a size", "B", 0, 2**50, ('"50 MB"', '"256 KiB"', '"1448 B"')),
+    "rate": _KindInfo("a rate", "B/s", 0, 2**40, ('"20 kB/s"', '"1 Mbit/s"')),
+    "time": _KindInfo("a time", "s", 0, 1e9, ('"400 ms"', '"10 s"')),
+    "fraction": _KindInfo("a fraction", "", 0, 1, ('"5%"', "0.05", '"70%"')),
+    "count": _KindInfo("a whole number", "", 0, 10**9, ("300", "10", "1")),
+    "packets": _KindInfo("a number of packets", "packets", 0, 10**9, ('"200 packets"',)),
+    "flag": _KindInfo("true or false", "", 0, 1, ()),
+    "choice": _KindInfo("one of the listed words", "", 0, 0, ()),
+    "text": _KindInfo("a text", "", 0, 0, ()),
+    "names": _KindInfo("names separated by commas, or none", "", 0, 0, ()),
 }
 
 
@@ -118,7 +118,7 @@ def parse_quantity(
     if kind in ("count", "packets") and exact.denominator != 1:
         raise fail("is not a whole number")
     number = exact if kind in _REAL else round(exact)
-    if not low <= number <= high:
+    if not Fraction(str(low)) <= number <= Fraction(str(high)):  # as written: 0.1 is a tenth, not a binary number
         raise fail("is out of range")
     return float(number) if kind in _REAL else int(number)
 
@@ -166,11 +166,12 @@ def _units(kind: Kind, byte_prefix: BytePrefix) -> dict[str, Fraction]:
 
 def _to_fraction(value: object, kind: Kind, byte_prefix: BytePrefix, fail: Callable[[str], UnitError]) -> Fraction:
     """Return a number, or a number with a unit, exactly and in SI units."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, str | Real):
         raise fail("is not a number" if kind in ("count", "fraction") else "is not a text with a unit")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise fail("is not a finite number")
-    text = repr(value) if isinstance(value, int | float) else value.strip()
+    if isinstance(value, str):
+        text = value.strip()
+    else:
+        text = str(int(value)) if isinstance(value, Integral) else repr(float(value))
     if len(text) > _LONGEST_TEXT:
         raise fail("is too long")
     if _NOT_FINITE.match(text):
@@ -256,4 +257,18 @@ def _allowed(kind: Kind, low: float, high: float, byte_prefix: BytePrefix) -> st
     limits = [
         format_quantity(bound if kind in _REAL else int(bound), kind, byte_prefix=byte_prefix) for bound in (low, high)
     ]
-    return f"{info.noun} from {limits[0]} to {limits[1]}, such as {info.example}"
+    inside = [text for text in info.examples if low <= _example(text, kind, byte_prefix) <= high]
+    return f"{info.noun} from {limits[0]} to {limits[1]}" + (f", such as {' or '.join(inside[:2])}" if inside else "")
+
+
+def _example(text: str, kind: Kind, byte_prefix: BytePrefix) -> float:
+    value = parse_quantity(text.strip('"'), kind, byte_prefix=byte_prefix)
+    assert isinstance(value, int | float)
+    return value
+
+
+def pattern(kind: Kind) -> str:
+    """Return a regular expression (of JSON Schema) that a text of this kind matches: a number and one of its units."""
+    units = "|".join(sorted(_units(kind, "decimal"), key=len, reverse=True))
+    unit = f"({units})?" if kind == "fraction" else f"({units})"
+    return rf"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{{1,3}})?\s*{unit}\s*$"

@@ -14,7 +14,7 @@ CAUSES = ("limiter", "window", "loss", "pipeline", "idle")
 
 
 def simulate(
-    scenario: Scenario, *, seed: int = 0, replicas: int = 1, progress: Callable[[int], None] | None = None
+    scenario: Scenario, *, seed: int = 0, replicas: int = 1, progress: Callable[[float], None] | None = None
 ) -> xr.Dataset:
     """Return made-up results: leecher i of replica r completes after 1000 + 10 r + i seconds."""
     names = [c.name for c in scenario.classes for _ in range(c.count)]

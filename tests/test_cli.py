@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import types
@@ -14,7 +15,7 @@ import pytest
 import stub
 import xarray as xr
 
-from btflow import cli, options
+from btflow import cli, load, options, output, report
 from btflow.errors import SimulationError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -64,12 +65,22 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("run", "rao2010", "--seed", "-1"), "--seed = -1"),
     (("run", "rao2010", "--seed", str(2**63)), "0 to 9223372036854775807"),
     (("run", "rao2010", "--out", "/proc/nope/x.nc"), "--out"),
-    (("run", "rao2010", "--out", "/"), "directory"),
+    (("run", "rao2010", "--out", "folder.nc"), "directory"),
     (("run", "rao2010", "--out", "result.csv"), ".nc"),
     (("run", "rao2010", "--plot", "figure.png"), ".html"),
     (("run", "rao2010", "--plot", "/nonexistent/figure.html"), "--plot"),
+    (
+        ("run", "rao2010", "--replicas", "abc"),
+        "--replicas = 'abc': is not a whole number; allowed: a whole number from 1",
+    ),
+    (("run", "rao2010", "--seed", "1.5"), "--seed = '1.5': is not a whole number"),
+    (("run", "rao2010", "--out", ""), "--out = '': is empty; allowed: a file ending in .nc"),
+    (("run", "rao2010", "--out", "a.nc", "--out", "b.nc"), "--out = 'b.nc': is a second file; allowed: one --out"),
+    (("run", "rao2010", "--plot", "a.html", "--plot", "b.html"), "--plot = 'b.html': is a second file"),
+    (("run", "rao2010", "--out", 253 * "x" + ".nc"), "cannot be written: File name too long"),
     (("run", "rao2010", "--nosuch"), "--nosuch"),
     (("run", "rao2010", "extra"), "extra"),
+    (("run", ""), "model = '': is not a name in models/swarms nor the path of a .toml file; allowed: rao2010"),
     (("run",), "model"),
     (("list", "nosuchmodel"), "rao2010"),
     (("nosuchcommand",), "nosuchcommand"),
@@ -77,7 +88,11 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("args", "text"), BAD_INPUTS, ids=lambda v: " ".join(v) if isinstance(v, tuple) else "")
-def test_bad_input_is_one_message_and_exit_code_2(run: Run, args: tuple[str, ...], text: str) -> None:
+def test_bad_input_is_one_message_and_exit_code_2(
+    run: Run, args: tuple[str, ...], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.nc").mkdir()
     code, out, err = run(*args)
     assert (code, out) == (2, "")
     assert err.startswith("btflow: error: ")
@@ -164,6 +179,16 @@ def test_text_shows_times_and_what_they_are_made_of(run: Run) -> None:
     assert max(map(len, out.splitlines()[2:])) <= 120
 
 
+def test_what_is_not_known_is_a_dash() -> None:
+    quiet = stub.simulate(load("rao2010").set(leechers=5))
+    quiet["limited_share"] = np.nan * quiet["limited_share"]
+    quiet["upload_utilisation"] = np.nan * quiet["upload_utilisation"]
+    text = report.as_text(quiet)
+    assert "limiter -, window -, loss -, pipeline -, idle -" in text
+    assert "upload utilisation, seeds         -\n" in text
+    assert "nan" not in text
+
+
 def test_files_are_written_whole_or_not_at_all(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "result.nc"
     assert run("run", "rao2010", "--set", "leechers=5", "--out", str(path), "--json")[0] == 0
@@ -172,16 +197,88 @@ def test_files_are_written_whole_or_not_at_all(run: Run, tmp_path: Path, monkeyp
         assert written.completion_time.shape == (1, 6)
     before = path.read_bytes()
 
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(xr.Dataset, "to_netcdf", fail)
-    code, _, err = run("run", "rao2010", "--set", "leechers=5", "--out", str(path))
+    monkeypatch.setattr(Path, "write_bytes", half_written)
+    code, out, err = run("run", "rao2010", "--set", "leechers=5", "--out", str(path))
     assert code == 1
-    assert "No space left" in err
-    assert "Traceback" not in err
+    assert err == f"btflow: error: {path}: No space left on device\n"
+    assert "completion time" in out  # the run is not lost
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["result.nc"]
+
+
+def half_written(path: Path, content: bytes) -> int:
+    """Write half of a file as on a disk that fills up."""
+    with path.open("wb") as file:
+        file.write(content[: len(content) // 2])
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(("write", "name"), [("write_netcdf", "result.nc"), ("save", "figure.html")])
+def test_a_disk_that_fills_up_is_an_error_that_names_the_file(tmp_path: Path, write: str, name: str) -> None:
+    script = (
+        "import errno, resource, sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import stub\n"
+        "from pathlib import Path\n"
+        "from btflow import load, output, plots\n"
+        "def save(result, path):\n"
+        "    with output.replacing(path) as partial:\n"
+        "        plots.save_html(plots.completion_cdf(result, bound=False), partial)\n"
+        "result = stub.simulate(load('rao2010').set(leechers=5))\n"
+        f"write = save if {write!r} == 'save' else output.write_netcdf\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        f"try: write(result, Path({str(tmp_path / name)!r}))\n"
+        "except OSError as error: print(errno.errorcode[error.errno], error.filename)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"EFBIG {tmp_path / name}\n"), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_figure_that_fails_takes_neither_the_summary_nor_the_result_with_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(tmp_path / "figure.html"))
+
+    monkeypatch.setattr(output, "write_plot", fail)
+    files = ("--out", str(tmp_path / "result.nc"), "--plot", str(tmp_path / "figure.html"))
+    code, out, err = run("run", "rao2010", "--set", "leechers=5", *files, "--json")
+    assert (code, json.loads(out)["replicas"]) == (1, 1)
+    assert err == f"btflow: error: {tmp_path}/figure.html: No space left on device\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["result.nc"]
+
+
+def test_links_are_followed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link.nc"
+    link.symlink_to(tmp_path / "folder" / "result.nc")
+    for _ in range(2):  # the file is new, then replaced
+        assert run("run", "rao2010", "--set", "leechers=5", "--out", str(link))[0] == 0
+        assert link.is_symlink()
+        assert [p.name for p in (tmp_path / "folder").iterdir()] == ["result.nc"]
+    (tmp_path / "loop.nc").symlink_to(tmp_path / "loop.nc")
+    code, _, err = run("run", "rao2010", "--out", str(tmp_path / "loop.nc"))
+    assert code == 2
+    assert "cannot be written: Too many levels of symbolic links" in err
+
+
+def test_what_is_not_a_file_is_not_replaced(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.nc")
+    code, _, err = run("run", "rao2010", "--out", str(tmp_path / "pipe.nc"))
+    assert code == 2
+    assert "is not a file that can be replaced" in err
+
+
+def test_out_of_memory_is_one_message(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(sys.modules["btflow.simulation"], "simulate", exhausted)
+    code, out, err = run("run", "rao2010")
+    assert (code, out) == (2, "")
+    assert err.startswith("btflow: error: out of memory: take fewer leechers")
+    assert err.count("\n") == 1
 
 
 def test_nothing_runs_when_a_file_cannot_be_written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +297,22 @@ def test_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     code, out, err = run("run", "rao2010")
     assert (code, out) == (130, "")
     assert err.strip() == "btflow: interrupted"
+
+
+def test_an_interrupt_during_the_first_imports_leaves_no_traceback() -> None:
+    script = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from btflow.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "btflow: interrupted\n")
+    started = subprocess.run([sys.executable, "-m", "btflow", "--version"], capture_output=True, text=True, check=True)
+    assert started.stdout == "btflow 0.1.0\n"
 
 
 def test_list(run: Run) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -20,6 +19,7 @@ from numpy.testing import assert_array_equal
 
 import btflow.kernels
 import btflow.swarm
+from btflow import cache
 from btflow.kernels.state import Swarm
 from btflow.program import Program, compile_scenario
 from btflow.simulation import run_replicas, run_swarm, simulate
@@ -124,15 +124,10 @@ def test_the_calendars_bucket_width_changes_nothing(
 def test_an_edit_of_any_kernel_makes_a_new_cache(tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
     shutil.copytree(Path(btflow.kernels.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    spec = importlib.util.spec_from_file_location("copied_kernels", folder / "__init__.py")
-    assert spec is not None
-    assert spec.loader is not None
-    copied = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(copied)
-    names = {copied._cache_dir()}
-    assert names == {btflow.kernels._cache_dir()}  # the same sources, whatever their place
+    names = {cache.folder(folder)}
+    assert names == {cache.folder(Path(btflow.kernels.__file__).parent)}  # the same sources, whatever their place
     sources = sorted(folder.glob("*.py"))
     for source in sources:
         source.write_text(source.read_text() + "\n# edited\n")
-        names.add(copied._cache_dir())
+        names.add(cache.folder(folder))
     assert len(names) == 1 + len(sources)

@@ -11,7 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from btflow import Scenario, catalog, load, schema
+from btflow import InputError, Scenario, catalog, load, schema
+from btflow.units import parse_quantity
 
 MODELS = files("btflow.models")
 ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")
@@ -95,6 +96,24 @@ def test_the_schema_refuses_unknown_fields() -> None:
     tree["swarm"]["colour"] = "blue"
     with pytest.raises(jsonschema.ValidationError, match="colour"):
         jsonschema.validate(tree, schema(), jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("text", ["50", "50 mb", "50 MBs", "x50 MB", "-1 MB", "50 ms"])
+def test_the_schema_refuses_a_size_that_the_parser_refuses(text: str) -> None:
+    with pytest.raises(InputError):
+        parse_quantity(text, "size")
+    tree = read("swarms", "rao2010")
+    tree["swarm"]["file_size"] = text
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tree, schema(), jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("text", ["50 MB", " 1.5e1MiB ", "+3 B", ".5 GB", "2. kB"])
+def test_the_schema_takes_a_size_that_the_parser_takes(text: str) -> None:
+    assert parse_quantity(text, "size")
+    tree = read("swarms", "rao2010")
+    tree["swarm"]["file_size"] = text
+    jsonschema.validate(tree, schema(), jsonschema.Draft202012Validator)
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def test_every_dependency_is_pinned() -> None:
     assert names <= pinned
 
 
-@pytest.mark.parametrize("name", ["Scenario", "ScenarioError", "UnitError", "load", "schema"])
+@pytest.mark.parametrize("name", ["Scenario", "ScenarioError", "SimulationError", "UnitError", "load", "schema"])
 def test_public_names_are_found_lazily(name: str) -> None:
     assert name in dir(btflow)
     assert getattr(btflow, name) is getattr(btflow, name)

@@ -14,7 +14,7 @@ import xarray as xr
 
 from btflow import plots
 from btflow.errors import InputError
-from btflow.plots.progress import MOST_POINTS, distribution
+from btflow.plots.progress import MOST_POINTS, MOST_REPLICAS, distribution
 from btflow.plots.style import COLOURS
 
 SINGLE: dict[str, Callable[[xr.Dataset], go.Figure]] = {
@@ -65,22 +65,22 @@ def test_figures_are_pure(result: xr.Dataset, name: str) -> None:
 
 def test_completion_times_are_those_of_the_leechers(result: xr.Dataset) -> None:
     traces = named(plots.completion_cdf(result))
-    assert list(traces) == ["leechers", "lower bound of the last"]
-    assert traces["leechers"].x.tolist() == [40, 40, 50, 80, 90, 100, 200]
-    np.testing.assert_allclose(traces["leechers"].y, 100 * np.arange(7) / 6)
-    assert traces["leechers"].line.shape == "hv"
+    assert list(traces) == ["leechers, each replica", "leechers, replicas together", "lower bound of the last"]
+    assert traces["leechers, replicas together"].x.tolist() == [40, 40, 50, 80, 90, 100, 200]
+    np.testing.assert_allclose(traces["leechers, replicas together"].y, 100 * np.arange(7) / 6)
+    assert traces["leechers, replicas together"].line.shape == "hv"
 
 
 def test_the_bound_is_drawn_only_where_it_holds(result: xr.Dataset) -> None:
     # 1 MiB to three leechers at 20 KiB/s each, the seed's included: 3 * 51.2 s / 4 < 51.2 s, the seed's time alone
     assert named(plots.completion_cdf(result))["lower bound of the last"].x == pytest.approx((51.2, 51.2))
-    assert list(named(plots.completion_cdf(result, bound=False))) == ["leechers"]
+    assert "lower bound of the last" not in named(plots.completion_cdf(result, bound=False))
     late = made.dataset(made.replica(start=np.array([0.0, 0.0, 5.0, 0.0])))
     assert list(named(plots.completion_cdf(late))) == ["leechers"]
 
 
-def test_several_results_are_told_apart(result: xr.Dataset) -> None:
-    drawn = plots.completion_cdf({"old": result, "new": made.dataset(made.replica())})
+def test_several_results_are_told_apart() -> None:
+    drawn = plots.completion_cdf({"old": made.dataset(made.replica()), "new": made.dataset(made.replica())})
     assert list(named(drawn)) == ["old: leechers", "new: leechers"]
     first, second = drawn.data
     assert first.line.color != second.line.color
@@ -168,11 +168,19 @@ def test_sweep_points_are_means_with_bars_to_the_ends(result: xr.Dataset) -> Non
     curves = plots.sweep_curves([other, result, fast])
     mean = (40 + 80 + 100 + 50 + 90 + 200) / 6
     assert curves == {
-        "20 kB/s": plots.Curve([0.0, 0.4], [mean, mean], [40, 40], [200, 200]),
-        "50 kB/s": plots.Curve([0.0], [mean], [40], [200]),
+        "20 kB/s": plots.Curve([0.0, 0.4], [mean, mean], [40, 40], [200, 200], "peers"),
+        "50 kB/s": plots.Curve([0.0], [mean], [40], [200], "peers"),
     }
     by_replica = plots.sweep_curves([result], spread="replicas")["20 kB/s"]
     assert (*by_replica.low, *by_replica.high) == pytest.approx(((40 + 80 + 100) / 3, (50 + 90 + 200) / 3))
+    subtitle = {
+        "peers": "bars: least and greatest completion time of a leecher",
+        "replicas": "bars: least and greatest mean of a replica",
+        "": "bars: least and greatest",
+    }
+    for spread, text in subtitle.items():
+        found = {"any": curves["20 kB/s"]._replace(spread=spread)}
+        assert plots.rtt_sweep(found).layout.title.subtitle.text == text
     drawn = plots.rtt_sweep(curves)
     assert axis_titles(drawn) == ("round-trip time between any two peers [ms]", "completion time [s]")
     first = drawn.data[0]
@@ -192,6 +200,41 @@ def test_a_sweep_over_something_else() -> None:
             call()
 
 
+WRONG: list[tuple[Callable[[xr.Dataset], object], str, object, str]] = [
+    (lambda _: plots.completion_cdf({}), "results", {}, "in a mapping by label"),
+    (lambda _: plots.why_slow(3), "results", 3, "in a mapping by label"),  # type: ignore[arg-type]
+    (lambda _: plots.send_gaps({"a": 3}), "results['a']", 3, "what btflow.simulate returns"),  # type: ignore[dict-item]
+    (lambda _: plots.overview(3), "result", 3, "what btflow.simulate returns"),  # type: ignore[arg-type]
+    (lambda _: plots.rtt_sweep({}), "curves", {}, "at least one by label"),
+    (lambda r: plots.sweep_curves([r], spread="zz"), "spread", "zz", "peers, replicas"),  # type: ignore[arg-type]
+    (lambda r: plots.sweep_curves([r], lines="zzz"), "lines", "zzz", "upload_limit, seed_upload_limit, rtt"),
+    (lambda _: plots.sweep_curves([3]), "result", 3, "what btflow.simulate returns"),  # type: ignore[list-item]
+]
+
+
+@pytest.mark.parametrize(("call", "field", "value", "allowed"), WRONG)
+def test_wrong_arguments_are_named(
+    result: xr.Dataset, call: Callable[[xr.Dataset], object], field: str, value: object, allowed: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        call(result)
+    assert (caught.value.field, caught.value.value) == (field, value)
+    assert allowed in caught.value.allowed
+
+
+def test_several_replicas_have_a_line_each_and_one_together(result: xr.Dataset) -> None:
+    first, second, together = plots.completion_cdf(result, bound=False).data
+    assert (first.name, second.name, together.name) == (*2 * ("leechers, each replica",), "leechers, replicas together")
+    assert (first.showlegend, second.showlegend) == (True, False)
+    assert list(first.x) == [40, 40, 80, 100]
+    assert list(second.x) == [50, 50, 90, 200]
+    assert list(together.x) == [40, 40, 50, 80, 90, 100, 200]
+    names = list(named(plots.completion_cdf({"old": result, "new": made.dataset(made.replica())})))
+    assert names == ["old: leechers, replicas together", "new: leechers"]
+    many = plots.completion_cdf(made.dataset(*[made.replica()] * 30), bound=False)
+    assert len(many.data) == MOST_REPLICAS + 1
+
+
 def test_overview_has_the_four_views_with_a_legend_each(result: xr.Dataset) -> None:
     drawn = plots.overview(result)
     views = (plots.completion_cdf, plots.pieces_over_time, plots.why_slow, plots.send_gaps)
@@ -208,7 +251,8 @@ def test_overview_has_the_four_views_with_a_legend_each(result: xr.Dataset) -> N
     assert len(places) == 4
     assert drawn.layout.xaxis4.type == "log"
     assert drawn.layout.barmode == "stack"
-    assert drawn.layout.title.text == result.attrs["title"]
+    assert drawn.layout.title.text == "rao2010: 1 seed and 3 leechers"  # not the 300 of the model's title
+    assert drawn.layout.width <= 1200
     assert "file_size = 1 MB" in drawn.layout.title.subtitle.text
     assert "2 replicas, seed 7" in drawn.layout.title.subtitle.text
 
@@ -224,4 +268,8 @@ def test_html_needs_no_network(result: xr.Dataset, tmp_path: Path) -> None:
     assert not re.search(r"<script[^>]*\bsrc=", text)
     assert not re.search(r"<link[^>]*\bhref=", text)
     assert "Plotly.newPlot" in text
+    assert "<title>rao2010: 1 seed and 3 leechers</title>" in text
+    assert "max-width: 1200px" in text
+    assert '"responsive": true' in text
+    assert not re.search(r'"width":\s*(900|1200)', text)  # as wide as the window
     assert len(text) > 3_000_000  # plotly.js itself

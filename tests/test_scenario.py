@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import tomllib
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from btflow import InputError, Scenario, ScenarioError, load
+from btflow import InputError, Scenario, ScenarioError, UnitError, load, simulate
+from btflow.catalog import parse
 
 RAO2010 = (files("btflow.models") / "swarms" / "rao2010.toml").read_text()
 Edit = Callable[[str, str], Path]
@@ -133,6 +136,10 @@ def test_give_up_time_leaves_room_for_any_swarm(rao2010: Scenario, edit: Edit) -
     slow_seed = rao2010.set(upload_limit="1 MB/s", seed_upload_limit="10 kB/s")
     assert slow_seed.give_up_time == 3610 + 20 * 5120
     assert rao2010.set(arrival_spread="1 h").give_up_time == 7200 + 20 * 2560
+    assert rao2010.set(rtt="400 ms").give_up_time == 400 + rao2010.give_up_time
+    farthest = rao2010.set(leecher_as="AS1,AS5", seed_as="AS5")
+    assert farthest.longest_rtt == 0.4
+    assert farthest.give_up_time == 400 + rao2010.give_up_time
     given_up = load(edit('byte_prefix = "binary"', 'byte_prefix = "binary"\nhorizon = "2 h"'))
     assert given_up.give_up_time == 7200
 
@@ -182,28 +189,135 @@ def test_every_problem_is_reported_at_once(rao2010: Scenario) -> None:
         rao2010.set(upload_limit="20", rtt="nan s", nosuch=1)
     assert {p.field for p in wrong_values.value.problems} == {"upload_limit", "rtt", "nosuch"}
     with pytest.raises(ScenarioError) as wrong_fields:
-        rao2010.set(upload_limit="0 B/s", rtt="61 s", piece_size="17 KiB")
-    assert {p.field for p in wrong_fields.value.problems} == {"upload_limit", "rtt", "piece_size"}
+        rao2010.set(leechers=0, leecher_as="AS1")
+    assert {p.field for p in wrong_fields.value.problems} == {"leechers", "seed_as"}
+
+
+def test_give_up_time_follows_the_rate_that_loss_leaves(rao2010: Scenario) -> None:
+    lossy = rao2010.set(rtt="1 s", loss="10%")
+    # one segment takes 1 s and timeouts of 1.2 s, doubled up to 120 s: 0.12 + 0.024 + ... s
+    waits = sum(0.1**k * min(1.2 * 2 ** (k - 1), 120) for k in range(1, 30))
+    assert lossy.slowest_rate == pytest.approx(1448 / (1 + waits))
+    assert lossy.give_up_time == pytest.approx(4610 + 20 * 50 * 2**20 / (4 * lossy.slowest_rate))
+    assert rao2010.set(loss="10%").give_up_time == rao2010.give_up_time  # the cap is the limit
+    assert rao2010.slowest_rate == math.inf
+    assert rao2010.set(loss=1e-300).give_up_time == rao2010.give_up_time
+
+
+@pytest.mark.parametrize("paths", [{"rtt": "60 s"}, {"rtt": "3 s", "loss": "40%"}, {"rtt": "10 s", "loss": "40%"}])
+@pytest.mark.parametrize("upload_limit", ["20 kB/s", "1 MB/s"])
+def test_long_paths_with_loss_are_not_given_up(rao2010: Scenario, paths: dict[str, str], upload_limit: str) -> None:
+    found = simulate(rao2010.set(leechers=20, file_size="1 MB", upload_limit=upload_limit, **paths))
+    assert not found["completion_time"].isel(peer=found["role"].values == "leecher").isnull().any()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("loss", 5, 'a fraction from 0% to 40%, such as "5%" or 0.05'),
+        ("rtt", "1500 s", 'a time from 0 s to 1 min, such as "400 ms" or "10 s"'),
+        ("upload_limit", "0.5 B/s", 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s"'),
+        ("seed_upload_limit", "2 TB/s", 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s"'),
+        ("leechers", 200_000, "a whole number from 0 to 100000, such as 300 or 10"),
+        ("piece_size", "1 B", 'a size from 1 kB to 64 MB, such as "50 MB" or "256 KiB"'),
+        ("initial_window", 1000, "a whole number from 1 to 100, such as 10 or 1"),
+    ],
+)
+def test_a_refusal_states_the_fields_own_range_and_the_value_as_given(
+    rao2010: Scenario, name: str, value: object, allowed: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        rao2010.set(**{name: value})
+    error = caught.value
+    assert (error.field, error.value, error.reason, error.allowed) == (name, value, "is out of range", allowed)
+
+
+def test_what_does_not_go_together_shows_the_value_as_given(rao2010: Scenario) -> None:
+    with pytest.raises(ScenarioError, match=r"^piece_size = '17.0 KiB': is not a usable number of blocks"):
+        rao2010.set(piece_size="17.0 KiB")
+
+
+def test_numbers_of_numpy_are_numbers(rao2010: Scenario) -> None:
+    given = rao2010.set(loss=np.float64(0.05), leechers=np.int64(30), initial_window=np.uint8(10))
+    assert given == rao2010.set(loss=0.05, leechers=30, initial_window=10)
+    with pytest.raises(UnitError, match="has no unit"):
+        rao2010.set(rtt=np.float64(0.4))
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "text", "value"),
+    [
+        ("client", "choke_interval", "0.1 s", 0.1),
+        ("transport", "rto_min", "1 ms", 0.001),
+        ("transport", "rto_initial", "10 ms", 0.01),
+        ("transport", "cubic_beta", "1%", 0.01),
+    ],
+)
+def test_a_bound_is_inside_the_range(table: str, field: str, text: str, value: float) -> None:
+    tree = tomllib.loads(RAO2010)
+    changed = {field: text}
+    for peer_class in tree["classes"].values():
+        peer_class["client"] = {"base": "mainline-4.0"} | (changed if table == "client" else {})
+    tree["transport"] = {"base": "linux-2.6.32"} | (changed if table == "transport" else {})
+    built = parse(tree).build({})
+    holder = built.classes[0].client if table == "client" else built.transport
+    assert getattr(holder, field) == value
 
 
 EDITS = [
-    ('role = "seed"', 'role = "leecher"', "classes", "cannot finish"),
-    ('role = "seed"', 'role = "sead"', "classes.seed.role", "'seed' or 'leecher'"),
+    ('role = "seed"', 'role = "leecher"', "classes", "classes: has no class of role seed: nobody has the file"),
+    ('role = "leecher"', 'role = "seed"', "classes", "classes: has no class of role leecher"),
+    ('role = "seed"', 'role = "sead"', "classes.seed.role", "= 'sead': is unknown; allowed: 'seed' or 'leecher'"),
     ('kind = "flash"', 'kind = "flash"\nspred = "1 s"', "arrivals.spred", "did you mean spread"),
     ("reply_peers = {", "reply_peers_ = {", "tracker.reply_peers", "missing"),
     ('spread = { value = "10 s"', 'spread = { value = "10"', "arrival_spread", "no unit"),
-    ('transport = "linux-2.6.32"', 'transport = "linux-9"', "linux-9", "linux-2.6.32"),
-    ('matrix = "rao2010-as"', 'matrix = "nosuch.toml"', "nosuch.toml", "no such file"),
+    (
+        'transport = "linux-2.6.32"',
+        'transport = "linux-9"',
+        "transport",
+        "transport = 'linux-9': is not a name in models",
+    ),
+    ('transport = "linux-2.6.32"', 'transport = "linux-2.6.33"', "transport", "did you mean linux-2.6.32"),
+    ('transport = "linux-2.6.32"', 'transport = ""', "transport", "transport = ''"),
+    ('transport = "linux-2.6.32"', "transport = 3", "transport", "transport = 3: is neither a name nor a table"),
+    ('transport = "linux-2.6.32"', "transport = { base = 3 }", "transport.base", "is not a name"),
+    (
+        'transport = "linux-2.6.32"',
+        'transport = { base = "x" }',
+        "transport.base",
+        "transport.base = 'x': is not a name in",
+    ),
+    ('matrix = "rao2010-as"', 'matrix = "nosuch.toml"', "paths.matrix", "= 'nosuch.toml': "),
+    ('matrix = "rao2010-as"', 'matrix = "nosuch.toml"', "paths.matrix", "no such file"),
+    (
+        'value = "50 MB", source = "Rao et al., P2P\'10, section II-C"',
+        'value = "50 MB"',
+        "swarm.file_size",
+        "its source",
+    ),
+    ('title = "Flash', 'title = 3\nx = "Flash', "title", "title = 3: is not a text"),
+    ("[tracker]", "[[tracker]]", "tracker", "is not a table"),
+    (
+        'kind = "rate"\nmeaning = "upload cap of every',
+        'kind = "rate"\nchoices = 3\nmeaning = "upload cap of every',
+        "parameters.upload_limit.choices",
+        "= 3: is not a list",
+    ),
     ('default_from = "upload_limit"', 'default_from = "upload"', "parameters.seed_upload_limit.default_from", "follow"),
     ('sets = ["paths.rtt"]', 'sets = ["path.rtt"]', "path.rtt", "is missing: it is the default"),
     ('sets = ["paths.rtt"]', 'sets = ["paths.rtt", "paths.loss"]', "paths.loss", "is never used"),
     ('sets = ["paths.rtt"]', 'sets = ["paths.rtt", "path.rtt"]', "parameters.rtt.sets", "not there"),
-    ('sets = ["paths.rtt"]', "sets = []", "parameters.rtt.sets", "at least 1"),
+    ('sets = ["paths.rtt"]', "sets = []", "parameters.rtt.sets", "has too few entries; allowed: at least 1"),
     ('sets = ["paths.rtt"]', 'sets = ["paths.rtt"]\ndefault = "1 s"', "parameters.rtt.default", "not given here"),
     ('byte_prefix = "binary"', 'byte_prefix = "octal"', "byte_prefix", "decimal or binary"),
     ('byte_prefix = "binary"', "byte_prefix = 3", "byte_prefix", "decimal or binary"),
     ('byte_prefix = "binary"', 'byte_prefix = "binary"\nhorizon = "-1 s"', "horizon", "negative"),
-    ('kind = "names"\nmeaning = "ASes', 'kind = "nams"\nmeaning = "A', "leecher_as.kind", "should be"),
+    (
+        'kind = "names"\nmeaning = "ASes',
+        'kind = "nams"\nmeaning = "A',
+        "leecher_as.kind",
+        "is unknown; allowed: 'size', 'rate'",
+    ),
 ]
 
 
@@ -213,6 +327,11 @@ def test_wrong_model_files_name_the_field(edit: Edit, old: str, new: str, field:
         load(edit(old, new))
     assert any(field in problem.field for problem in caught.value.problems)
     assert text in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
+    (tmp_path / "marked.toml").write_bytes(b"\xef\xbb\xbf" + RAO2010.encode())
+    assert load(tmp_path / "marked.toml") == load("rao2010")
 
 
 def test_a_transport_may_start_from_another(edit: Edit) -> None:
@@ -237,8 +356,6 @@ PATHS = st.sampled_from(["swarm", "classes", "paths", "transport", "tracker", "a
 
 @given(PATHS, JSON_LIKE)
 def test_any_table_is_read_or_refused(field: str, value: object) -> None:
-    from btflow.catalog import parse
-
     tree = tomllib.loads(RAO2010) | {field: value}
     try:
         assert parse(tree).build({}).seeds == 1

@@ -27,7 +27,7 @@ from validation.runs import Task
 VERSION = 1
 """Form of the file."""
 
-_NOT_RUN = {"bench.py", "cli.py", "jsonschema.py", "listing.py", "options.py", "output.py", "report.py"}
+_NOT_RUN = {"bench.py", "cli.py", "jsonschema.py", "listing.py", "output.py", "report.py"}
 """Files of btflow/ that no result comes from: the command line and what it prints."""
 _OURS = ("cases.py", "measured.py", "runs.py")
 """Files of validation/ that set up a case or take its figures."""

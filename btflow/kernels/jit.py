@@ -6,8 +6,8 @@ allocates nothing and only sees arrays its caller keeps alive; division by zero 
 
 import numba
 
-# Called by other kernels only: no wrapper for Python or C. What the entry's file in the cache holds is enough.
-kernel = numba.njit(fastmath=False, error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# Called by other kernels: what the entry's file in the cache holds is enough.
+kernel = numba.njit(fastmath=False, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
 
 # What Python calls: arguments are unpacked by Numba's ordinary, reference-counting wrapper. Cached on disk.
 entry = numba.njit(cache=True, fastmath=False, error_model="numpy", no_cfunc_wrapper=True)

@@ -182,6 +182,8 @@ def announce_delayed(s, p, t):
             send(s, h, HAVE, count, t)
         else:
             w.until_loss -= 1
+            tcp.idle_restart(s, w, t)
+            w.last_sent = t
             if s.rules.nagle == 1:
                 w.small_acked = t + w.rtt
             w.last_arrival = t + 0.5 * w.rtt

@@ -89,7 +89,9 @@ def control_arrival(s, w, t):
     if t < w.last_sent:
         w.last_arrival = max(w.last_arrival, w.last_sent + 0.5 * w.rtt)
         return w.last_arrival
+    idle_restart(s, w, t)
     sent = nagle_departure(s, w, t)
+    w.last_sent = sent
     arrival = sent + 0.5 * w.rtt
     if w.loss > 0.0 and lost(s, w):
         arrival = repaired(s, w, sent + rto(s, w)) + 0.5 * w.rtt

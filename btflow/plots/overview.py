@@ -10,13 +10,18 @@ from plotly.subplots import make_subplots
 
 from btflow.plots.mechanism import send_gaps, why_slow
 from btflow.plots.progress import completion_cdf, pieces_over_time
-from btflow.plots.style import TEMPLATE
+from btflow.plots.style import TEMPLATE, one_result
 
-_LONGEST_LINE = 170
+_LONGEST_LINE = 150
 
 
 def overview(result: xr.Dataset) -> go.Figure:
-    """Return completion times, pieces held, what held uploads back and the times between sends, two by two."""
+    """Return completion times, pieces held, what held uploads back and the times between sends, two by two.
+
+    Raises:
+        InputError: `result` is not a result.
+    """
+    one_result(result)
     views = (completion_cdf(result), pieces_over_time(result), why_slow(result), send_gaps(result))
     drawn = make_subplots(
         rows=2,
@@ -30,10 +35,10 @@ def overview(result: xr.Dataset) -> go.Figure:
     drawn.update_annotations(font={"size": 16}, yshift=6)
     drawn.update_layout(
         template=TEMPLATE,
-        title={"text": result.attrs["title"], "y": 0.985, "yanchor": "top", "subtitle": {"text": _settings(result)}},
+        title={"text": _title(result), "y": 0.985, "yanchor": "top", "subtitle": {"text": _settings(result)}},
         barmode="stack",
         bargap=0.35,
-        width=1250,
+        width=1200,
         height=960,
         margin={"l": 80, "r": 40, "t": 125, "b": 100},
     )
@@ -59,11 +64,18 @@ def _place(drawn: go.Figure, view: go.Figure, number: int) -> None:
         "y": cell_y[0] - 0.08,
         "xanchor": "left",
         "yanchor": "top",
-        "font": {"size": 12},
+        "font": {"size": 11},
         "traceorder": "normal",
     }
     if view.layout.showlegend is False:
         drawn.update_traces(showlegend=False, row=row + 1, col=column + 1)
+
+
+def _title(result: xr.Dataset) -> str:
+    """Return the model and how many peers this swarm of it has."""
+    roles = result["role"].values
+    counts = {role: int((roles == role).sum()) for role in ("seed", "leecher")}
+    return f"{result.attrs['model']}: " + " and ".join(f"{n} {role}{'s' * (n > 1)}" for role, n in counts.items())
 
 
 def _settings(result: xr.Dataset) -> str:

@@ -15,10 +15,14 @@ from btflow.plots.style import GREY, Results, describe, figure, labelled, line, 
 MOST_POINTS = 2000
 """Points of one distribution function; a longer one is thinned to this many of its own points."""
 
+MOST_REPLICAS = 20
+"""Replicas that are drawn with a line each."""
+
 
 def completion_cdf(results: Results, *, bound: bool = True) -> go.Figure:
     """Return the distribution of completion times [s] over the leechers of all replicas, one line per class.
 
+    The replicas of a single result have a thin line each, up to MOST_REPLICAS of them, beside the line of all together.
     A vertical line marks the lower bound of the last completion (Kumar and Ross 2006) of a single result in which all
     peers start together; `bound=False` leaves it out.
     """
@@ -29,8 +33,11 @@ def completion_cdf(results: Results, *, bound: bool = True) -> go.Figure:
         subtitle=describe(results),
     )
     for index, (name, times) in enumerate(_times_by_class(results)):
+        if len(times) > 1 and isinstance(results, xr.Dataset):
+            drawn.add_traces(_replica_lines(times[:MOST_REPLICAS], f"{name}, each replica", index))
         x, y = distribution(times)
-        drawn.add_scatter(x=x, y=100 * y, name=name, mode="lines", line=line(index, shape="hv"))
+        together = ", replicas together" if len(times) > 1 else ""
+        drawn.add_scatter(x=x, y=100 * y, name=name + together, mode="lines", line=line(index, shape="hv"))
     if bound and isinstance(results, xr.Dataset) and (least := lower_bound(results)) is not None:
         mark = line(0, color=GREY, dash="dot")
         drawn.add_scatter(x=[least, least], y=[0, 101], mode="lines", name="lower bound of the last", line=mark)
@@ -79,12 +86,20 @@ def lower_bound(result: xr.Dataset) -> float | None:
 
 
 def _times_by_class(results: Results) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Name and completion times [s] of each class of leechers in each result."""
+    """Name and completion times [s] (replica, peer) of each class of leechers in each result."""
     for label, result in labelled(results).items():
         leechers = result.isel(peer=result["role"].values == "leecher")
         for name in dict.fromkeys(leechers["peer_class"].values):
             chosen = leechers["completion_time"].isel(peer=leechers["peer_class"].values == name)
-            yield series_name(label, str(name)), chosen.values
+            yield series_name(label, str(name)), chosen.transpose("replica", "peer").values
+
+
+def _replica_lines(times: NDArray[np.float64], name: str, index: int) -> list[go.Scatter]:
+    """One thin trace for each replica's completion times [s] (replica, peer), with one entry of the legend."""
+    thin = line(index, shape="hv", width=1, dash="solid", color=translucent(index, 0.45))
+    look = {"mode": "lines", "line": thin, "hoverinfo": "skip", "name": name, "legendgroup": name}
+    found = [distribution(replica) for replica in times]
+    return [go.Scatter(x=x, y=100 * y, showlegend=k == 0, **look) for k, (x, y) in enumerate(found)]
 
 
 def _band(

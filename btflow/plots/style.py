@@ -6,6 +6,7 @@ Lines also differ in dash and bars in pattern, so that a grey print can be read.
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 import xarray as xr
+
+from btflow.errors import InputError
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -63,10 +66,35 @@ TEMPLATE = go.layout.Template(
 Results = xr.Dataset | Mapping[str, xr.Dataset]
 """One result, or several with a label each."""
 
+_RESULTS = "what btflow.simulate returns, or several of them in a mapping by label"
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title>
+<style>body {{ min-width: {least}px; max-width: {width}px; margin: 0 auto; background: white; }}</style></head>
+<body>{figure}</body>
+</html>
+"""
+
 
 def labelled(results: Results) -> dict[str, xr.Dataset]:
-    """Return results by label; a single result has the empty label."""
-    return {"": results} if isinstance(results, xr.Dataset) else dict(results)
+    """Return results by label; a single result has the empty label.
+
+    Raises:
+        InputError: There is none, or something else is given.
+    """
+    found = {"": results} if isinstance(results, xr.Dataset) else results
+    if not isinstance(found, Mapping) or not found:
+        raise InputError("results", results, "is no result", _RESULTS)
+    for label, result in found.items():
+        one_result(result, f"results[{label!r}]")
+    return dict(found)
+
+
+def one_result(result: object, field: str = "result") -> xr.Dataset:
+    """Return a result; InputError if it is something else."""
+    if not isinstance(result, xr.Dataset) or "completion_time" not in result:
+        raise InputError(field, result, "is not a result", "what btflow.simulate returns")
+    return result
 
 
 def series_name(label: str, part: str) -> str:
@@ -114,9 +142,19 @@ def describe(results: Results) -> str:
 
 
 def save_html(drawn: go.Figure, path: str | Path) -> None:
-    """Write a figure as one HTML page that needs no network.
+    """Write a figure as one HTML page that needs no network and is as wide as the window, up to the figure's width.
 
     Raises:
         OSError: The file cannot be written.
     """
-    drawn.write_html(Path(path), include_plotlyjs=True)
+    page = go.Figure(drawn)
+    layout, common = page.layout, page.layout.template.layout
+    width, height = int(layout.width or common.width or 900), int(layout.height or common.height or 560)
+    layout.width = common.width = None
+    text = page.to_html(
+        full_html=False, include_plotlyjs=True, config={"responsive": True}, default_height=f"{height}px"
+    )
+    title = html.escape(str(layout.title.text or "btflow"))
+    Path(path).write_text(
+        _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text), encoding="utf-8"
+    )

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from btflow.errors import InputError
-from btflow.plots.style import SYMBOLS, figure, line
+from btflow.plots.style import SYMBOLS, figure, line, one_result
 from btflow.units import Kind, parse_quantity
 
 _AXES: dict[str, tuple[Kind, str, float]] = {
@@ -20,6 +20,12 @@ _AXES: dict[str, tuple[Kind, str, float]] = {
     "leechers": ("count", "number of leechers", 1.0),
 }
 """Parameters that can be the horizontal axis: kind, axis title, and what SI units are multiplied by."""
+
+
+_BARS = {
+    "peers": "bars: least and greatest completion time of a leecher",
+    "replicas": "bars: least and greatest mean of a replica",
+}
 
 
 class Curve(NamedTuple):
@@ -33,6 +39,8 @@ class Curve(NamedTuple):
     """Lower end of the bar [s]."""
     high: Sequence[float]
     """Upper end of the bar [s]."""
+    spread: str = ""
+    """What the bar is the least and the greatest of: peers or replicas; empty if that is not known."""
 
 
 def sweep_curves(
@@ -48,19 +56,25 @@ def sweep_curves(
     or, with `spread="replicas"`, of the replicas' means.
 
     Raises:
-        InputError: `x` is not a parameter that can be the axis.
-        KeyError: A result has no such parameter.
+        InputError: `x` is not a parameter that can be the axis, `lines` is not one of the results' parameters, or
+            `spread` is neither of the two.
     """
     _check_axis(x)
+    if spread not in _BARS:
+        raise InputError("spread", spread, "is unknown", ", ".join(_BARS))
     points: dict[str, list[tuple[float, float, float, float]]] = {}
     for result in results:
-        parameters = json.loads(result.attrs["parameters"])
+        parameters = json.loads(one_result(result).attrs["parameters"])
+        for field, name in {"x": x, "lines": lines}.items():
+            if name not in parameters:
+                raise InputError(field, name, "is not a parameter of the result", ", ".join(parameters))
         value = parse_quantity(parameters[x], _AXES[x][0], field=x, byte_prefix=result.attrs["byte_prefix"])
         leechers = result["completion_time"].isel(peer=result["role"].values == "leecher")
         ends = leechers if spread == "peers" else leechers.mean("peer")
         point = (float(str(value)), float(leechers.mean()), float(ends.min()), float(ends.max()))
         points.setdefault(str(parameters[lines]), []).append(point)
-    return {label: Curve(*(list(column) for column in zip(*sorted(row), strict=True))) for label, row in points.items()}
+    columns = {label: [list(column) for column in zip(*sorted(row), strict=True)] for label, row in points.items()}
+    return {label: Curve(at, mean, low, high, spread) for label, (at, mean, low, high) in columns.items()}
 
 
 def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: str = "rtt") -> go.Figure:
@@ -73,14 +87,20 @@ def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: s
         x: Parameter along the horizontal axis: rtt, loss, file_size or leechers.
 
     Raises:
-        InputError: `x` is none of them.
+        InputError: `x` is none of them, or there is no curve.
     """
     _check_axis(x)
+    if not isinstance(curves, Mapping) or not curves:
+        raise InputError("curves", curves, "is no curve", "at least one by label, such as those of sweep_curves")
     _, title, scale = _AXES[x]
-    drawn = figure("Completion time over a sweep", title, "completion time [s]", subtitle="bars: least and greatest")
+    spreads = {Curve(*values).spread for values in curves.values()}
+    bars = _BARS.get(spreads.pop(), "") if len(spreads) == 1 else ""
+    drawn = figure(
+        "Completion time over a sweep", title, "completion time [s]", subtitle=bars or "bars: least and greatest"
+    )
     for index, (label, values) in enumerate(curves.items()):
         curve = Curve(*values)
-        bars = {
+        error = {
             "type": "data",
             "symmetric": False,
             "array": [high - mean for mean, high in zip(curve.mean, curve.high, strict=True)],
@@ -91,7 +111,7 @@ def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: s
         drawn.add_scatter(
             x=[scale * value for value in curve.x],
             y=list(curve.mean),
-            error_y=bars,
+            error_y=error,
             name=label,
             mode="lines+markers",
             line=line(index),

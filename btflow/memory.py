@@ -1,0 +1,46 @@
+"""How much memory a process may still take."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+UNKNOWN = 2**62
+
+
+def available() -> int:
+    """Return the bytes that this process can still take: what the machine has left and what its limits allow."""
+    return min(_of_the_machine(), _of_the_limit(), _of_the_control_group())
+
+
+def _of_the_machine() -> int:
+    """Return the available memory; where the system does not say, all memory."""
+    try:
+        return 1024 * int(re.findall(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[0])
+    except (OSError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return UNKNOWN
+
+
+def _of_the_limit() -> int:
+    """Return what `ulimit -v` leaves of the address space."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return UNKNOWN
+    return UNKNOWN if limit == resource.RLIM_INFINITY else max(0, limit - used)
+
+
+def _of_the_control_group() -> int:
+    """Return the limit of a container (cgroup 2)."""
+    try:
+        return int(Path("/sys/fs/cgroup/memory.max").read_text())
+    except (OSError, ValueError):  # "max"
+        return UNKNOWN
