@@ -20,7 +20,7 @@ def only_known(model: type[FrozenModel], constants: Mapping[str, Any]) -> dict[s
 @st.composite
 def clients(draw: st.DrawFn) -> dict[str, Any]:
     """Constants of a client with which every swarm still ends."""
-    floor = draw(st.integers(1, 8))
+    floor, min_peers = draw(st.integers(1, 8)), draw(st.integers(1, 40))
     return only_known(
         Client,
         {
@@ -42,8 +42,8 @@ def clients(draw: st.DrawFn) -> dict[str, Any]:
             "upload_unit": f"{draw(st.integers(200, 17000))} B",
             "max_allow_in": draw(st.integers(27, 80)),  # everybody: a full swarm may leave some peers out for good
             "max_initiate": draw(st.integers(2, 60)),
-            "min_peers": draw(st.integers(1, 40)),
-            "min_peers_incoming": draw(st.integers(0, 20)),
+            "min_peers": min_peers,
+            "min_peers_incoming": draw(st.integers(0, min_peers)),
             "check_interval": f"{draw(st.floats(5, 120))} s",
             "rerequest_interval": f"{draw(st.floats(5, 600))} s",
             "piece_header": f"{draw(st.integers(1, 200))} B",
@@ -57,7 +57,7 @@ def clients(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def transports(draw: st.DrawFn) -> dict[str, Any]:
     """Constants of a transport."""
-    rto_min = draw(st.floats(0.01, 2))
+    rto_max = draw(st.floats(1, 120))
     return only_known(
         Transport,
         {
@@ -69,9 +69,9 @@ def transports(draw: st.DrawFn) -> dict[str, Any]:
             "idle_reset": draw(st.booleans()),
             "window_validation": draw(st.booleans()),
             "dupack_threshold": draw(st.integers(1, 6)),
-            "rto_min": f"{rto_min} s",
-            "rto_max": f"{draw(st.floats(max(1, rto_min), 120))} s",
-            "rto_initial": f"{draw(st.floats(0.1, 6))} s",
+            "rto_min": f"{draw(st.floats(0.01, min(2, rto_max)))} s",
+            "rto_max": f"{rto_max} s",
+            "rto_initial": f"{draw(st.floats(0.1, min(6, rto_max)))} s",
             "cubic_c": draw(st.floats(0.05, 1)),
             "cubic_beta": draw(st.floats(0.1, 0.95)),
         },

@@ -475,7 +475,9 @@ def test_the_processes_end_with_the_one_that_started_them(number: int, code: int
     script.write_text(WORKERS)
     pids.mkdir()
     root = str(Path(store.__file__).parents[1])
-    parent = subprocess.Popen([sys.executable, script, pids], env={**os.environ, "PYTHONPATH": root})
+    parent = subprocess.Popen(
+        [sys.executable, script, pids], env={**os.environ, "PYTHONPATH": root}, stderr=subprocess.DEVNULL
+    )
     wait_for(lambda: len(list(pids.iterdir())) == 2)
     parent.send_signal(number)
     assert parent.wait(20) == code
