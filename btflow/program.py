@@ -134,6 +134,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         random_first=client.rarest_first_cutoff,
         endgame=int(client.endgame),
         unit=client.upload_unit,
+        segment_units=max(1, transport.tso_segment // client.upload_unit) if transport.tso else 1,
         header=client.piece_header,
         request_size=client.request_size,
         have_size=client.have_size,

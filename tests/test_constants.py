@@ -25,7 +25,6 @@ NOT_IN_THE_PROGRAM = {
     ("Transport", "source"): "for the reader",
     ("Transport", "congestion_control"): "there is one law only",
     ("Transport", "mss"): "the results count segments of this size; a write of one unit fits into one",
-    ("Transport", "tso_segment"): "the results count segments of this size",
 }
 """Fields that no kernel knows, with the reason."""
 
@@ -36,7 +35,8 @@ FIELDS = [(model, field) for model, type_ in MODELS.items() for field in type_.m
 @functools.cache
 def base() -> Scenario:
     """Return a swarm in which every constant can matter: small and large caps, a delay, loss."""
-    return load("rao2010").set(leechers=3, upload_limit="100 kB/s", seed_upload_limit="10 kB/s", rtt="80 ms", loss=0.01)
+    values = {"upload_limit": "100 kB/s", "seed_upload_limit": "10 kB/s", "rtt": "80 ms", "loss": 0.01, "tso": True}
+    return load("rao2010").set(leechers=3, **values)
 
 
 def others(value: Any, field: FieldInfo) -> list[Any]:

@@ -403,3 +403,22 @@ def test_throughput_without_loss_has_no_ceiling_but_the_buffer() -> None:
         last, free, _ = plain.tcp.block_arrival(s, w, t, 1e-7, 12, True)
         t = max(t + 12e-7, free)
     assert 300 * 12 / last > 2 * 12 / 0.1  # more than two blocks a round trip on average, slow start included
+
+
+# Segmentation offload: a burst is one segment, lost and sent again as one.
+
+
+def stalled_blocks(segment_units: int, blocks: int = 400) -> float:
+    """Return the share of blocks of 12 writes that wait for a retransmission at 5 % loss."""
+    s, w = wire(rtt=0.5, loss=0.05)
+    s = s._replace(rules=s.rules._replace(segment_units=segment_units))
+    ends = [100.0 * (k + 1) for k in range(blocks)]
+    return float(np.mean([plain.tcp.block_arrival(s, w, end, 0.01, 12, False)[2] > 0.0 for end in ends]))
+
+
+def test_an_offloaded_segment_is_lost_as_one() -> None:
+    # 12 writes 10 ms apart pile up within a round trip of 500 ms: with offload they are one segment, or three of four.
+    for segment_units, segments in ((1, 12), (4, 3), (64, 1)):
+        share = 1.0 - 0.95**segments
+        spread = 4.0 * math.sqrt(share * (1.0 - share) / 400)
+        assert stalled_blocks(segment_units) == pytest.approx(share, abs=spread)

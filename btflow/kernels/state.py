@@ -193,8 +193,8 @@ Rules = namedtuple(
     "peers slots slot_bits pieces blocks block_size last_block_size last_piece_blocks "
     "choke_interval optimistic_rounds min_uploads snub_time recent_rounds rate_window rate_fudge "
     "pipeline_floor pipeline_seconds pipeline_refill pipeline_cap pipeline_slope random_first endgame "
-    "unit header request_size have_size state_size max_initiate max_allow_in min_peers min_peers_incoming "
-    "reannounce check_interval announce_interval tracker_reply "
+    "unit segment_units header request_size have_size state_size max_initiate max_allow_in min_peers "
+    "min_peers_incoming reannounce check_interval announce_interval tracker_reply "
     "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks cubic_c cubic_beta nagle "
     "idle_reset window_validation ideal horizon",
 )

@@ -363,11 +363,17 @@ def recover(s, w, sent, before, gap, following):
 
 
 @kernel
-def count_burst(s, w, gap, units):
-    """Statistics of segment sizes: Nagle lets writes pile up for a round trip, so one segment carries several."""
-    m = 1
+def burst(s, w, gap, units):
+    """Writes that leave together: Nagle lets them pile up for a round trip."""
     if s.rules.nagle == 1 and gap > 0.0 and gap < w.rtt:
-        m = min(int(math.ceil(w.rtt / gap)), units, BURST_BINS - 1)
+        return min(int(math.ceil(w.rtt / gap)), units, BURST_BINS - 1)
+    return 1
+
+
+@kernel
+def count_burst(s, w, gap, units):
+    """Statistics of segment sizes."""
+    m = burst(s, w, gap, units)
     s.bursts[m] += units / m
 
 
@@ -376,7 +382,11 @@ def block_arrival(s, w, end, gap, units, more):
     """(arrival of the last byte in order, time the socket takes data again, loss stall) of a block written by `end`.
 
     `units` writes, `gap` seconds apart, the last at `end`; `more`: another block follows on the connection.
+    An offloaded segment carries a whole burst: it is lost, and sent again, as one.
     """
+    whole = min(burst(s, w, gap, units), s.rules.segment_units)
+    left = 0  # writes still to come of the segment under way
+    late = 0.0
     begin = end - (units - 1) * gap
     idle_restart(s, w, begin)
     delivered = w.last_arrival
@@ -387,14 +397,18 @@ def block_arrival(s, w, end, gap, units, more):
         written = min(begin + i * gap, end)
         sent = next_departure(s, w, written)
         arrival = sent + 0.5 * w.rtt
-        if w.loss > 0.0 and lost(s, w):
-            following = units - 1 - i + (units if more else 0)
-            late = recover(s, w, sent, before, gap if sent <= written else 0.0, following)
-            stall += late - arrival
-            arrival = late
-            if late > delivered:
-                w.held_from = sent
-                w.held_until = late
+        if left == 0:
+            left = whole
+            late = 0.0
+            if w.loss > 0.0 and lost(s, w):
+                following = (units - 1 - i + (units if more else 0)) // whole
+                late = recover(s, w, sent, before, gap if sent <= written else 0.0, following)
+                stall += late - arrival
+                if late > delivered:
+                    w.held_from = sent
+                    w.held_until = late
+        left -= 1
+        arrival = max(arrival, late)
         delivered = max(delivered, arrival)
     tail = last_segment_wait(s, w, begin, end, gap, sent, more)
     w.last_sent = sent
