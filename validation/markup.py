@@ -11,7 +11,7 @@ table { border-collapse: collapse; margin: 1em 0; font-size: 15px }
 th, td { border: 1px solid #ccc; padding: .35em .6em; text-align: left; vertical-align: top }
 th { background: #f2f2f2 }
 td.n { text-align: right; white-space: nowrap }
-.yes { background: #d6ebf7; white-space: nowrap } .no { background: #fbdcc4; white-space: nowrap }
+.yes { background: #d6ebf7 } .no { background: #fbdcc4 }
 figure { margin: 2em 0 } figcaption, .quiet { color: #555 }
 details { margin: .4em 0 }
 """
