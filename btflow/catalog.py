@@ -27,16 +27,17 @@ def names(folder: str = "swarms") -> tuple[str, ...]:
     return tuple(sorted(e.name.removesuffix(".toml") for e in entries if e.name.endswith(".toml")))
 
 
-def load(name_or_path: str | Path) -> Scenario:
-    """Return the scenario of a model, with the defaults of its parameters.
+def load(name_or_path: str | Path, /, **values: object) -> Scenario:
+    """Return the scenario of a model, with the values given of its parameters and the defaults of the others.
 
     Args:
         name_or_path: Name of a model that comes with btflow, or path of a ``.toml`` file.
+        values: By parameter name, as in ``Scenario.set``. Here the defaults need not go together by themselves.
 
     Raises:
-        InputError: There is no such model, or its file is not a valid one.
+        InputError: There is no such model, its file is not a valid one, or a value is wrong.
     """
-    return document(name_or_path).build({})
+    return document(name_or_path).build(values)
 
 
 def document(name_or_path: str | Path) -> Document:

@@ -107,7 +107,7 @@ def run(
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = options.output_path("--plot", plot, ".html")
-    scenario = load(model).set(**options.parse_settings(settings or ()))
+    scenario = load(model, **options.parse_settings(settings or ()))
 
     from btflow import output, report
     from btflow.simulation import simulate

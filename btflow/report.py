@@ -67,6 +67,8 @@ def _statistics(times: np.ndarray) -> dict[str, Any] | None:
     """Return the statistics of completion times [s] (replica, peer); None for the initial seeds."""
     if np.isnan(times).all():
         return None
+    # Row by row: the order in which an array is summed depends on its shape, and with it the last bit.
+    means = [float(np.ascontiguousarray(row).mean()) for row in times]
     p10, p50, p90 = (float(p) for p in np.percentile(times, (10, 50, 90)))
     return {
         "mean": float(times.mean()),
@@ -75,7 +77,7 @@ def _statistics(times: np.ndarray) -> dict[str, Any] | None:
         "p10": p10,
         "p50": p50,
         "p90": p90,
-        "replica_means": [float(mean) for mean in times.mean(axis=1)],
+        "replica_means": means,
     }
 
 

@@ -17,11 +17,13 @@ import pytest
 import states
 from numpy.testing import assert_array_equal
 
+import btflow
 import btflow.kernels
 import btflow.swarm
 from btflow import cache
 from btflow.kernels.state import Swarm
 from btflow.program import Program, compile_scenario
+from btflow.report import summary
 from btflow.simulation import run_replicas, run_swarm, simulate
 
 CASES: dict[str, dict[str, Any]] = {
@@ -131,3 +133,10 @@ def test_an_edit_of_any_kernel_makes_a_new_cache(tmp_path: Path) -> None:
         source.write_text(source.read_text() + "\n# edited\n")
         names.add(cache.folder(folder))
     assert len(names) == 1 + len(sources)
+
+
+def test_the_figures_of_a_replica_do_not_depend_on_how_many_are_run() -> None:
+    scenario = btflow.load("rao2010", leechers=40, file_size="1 MB", rtt="100 ms", loss=0.05)
+    means = [summary(simulate(scenario, seed=7, replicas=n))["completion_s"]["replica_means"] for n in (1, 2, 3)]
+    assert means[0] == means[2][:1]
+    assert means[1] == means[2][:2]

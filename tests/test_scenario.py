@@ -361,3 +361,14 @@ def test_any_table_is_read_or_refused(field: str, value: object) -> None:
         assert parse(tree).build({}).seeds == 1
     except InputError as error:
         assert str(error)
+
+
+def test_values_given_with_the_name_mend_defaults_that_do_not_go_together(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    slow = '[classes.slow]\nrole = "leecher"\ncount = 4\nclient = "mainline-4.0"\nupload_limit = "5 kB/s"\n'
+    own.write_text(
+        RAO2010.replace("[parameters.upload_limit]", slow + 'location = ["AS1"]\n\n[parameters.upload_limit]')
+    )
+    with pytest.raises(InputError, match="slow"):
+        load(own)
+    assert load(own, seed_as="AS1", leecher_as="AS3,AS5").leechers == 304
