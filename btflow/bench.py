@@ -14,6 +14,8 @@ from statistics import median
 
 import numpy as np
 
+from btflow.errors import SimulationError
+
 MODEL = "rao2010"
 REPLICAS = 5
 SEED = 0
@@ -79,9 +81,10 @@ def start_up(environment: Mapping[str, str] | None = None) -> float:
     """Return the elapsed time of `btflow run` on a small swarm in a new process [s].
 
     Raises:
-        RuntimeError: The process failed.
+        SimulationError: The process failed.
     """
-    command = [sys.executable, "-c", "from btflow.cli import main; main()", "run", MODEL, "--json"]
+    # -P: the btflow that is installed, not a checkout that happens to be the working directory.
+    command = [sys.executable, "-P", "-m", "btflow", "run", MODEL, "--json"]
     for name, value in SMALL.items():
         command += ["--set", f"{name}={value}"]
     begin = time.perf_counter()
@@ -90,7 +93,7 @@ def start_up(environment: Mapping[str, str] | None = None) -> float:
     )
     elapsed = time.perf_counter() - begin
     if done.returncode != 0:
-        raise RuntimeError(f"btflow run failed: {done.stderr.strip()}")
+        raise SimulationError(f"btflow run failed: {done.stderr.strip()[-500:]}")
     return elapsed
 
 

@@ -61,4 +61,4 @@ class ScenarioError(InputError):
 
 
 class SimulationError(RuntimeError):
-    """A swarm that did not finish within the scenario's horizon."""
+    """A swarm that did not finish within the scenario's horizon, or a process that was to run one and failed."""

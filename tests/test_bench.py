@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from btflow import bench, cli
+from btflow.errors import SimulationError
 
 
 def test_exponent_of_a_power_law() -> None:
@@ -23,7 +24,7 @@ def test_a_measurement_counts_peers_pieces_and_time() -> None:
 
 def test_a_start_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "MODEL", "nosuchmodel")
-    with pytest.raises(RuntimeError, match="nosuchmodel"):
+    with pytest.raises(SimulationError, match="nosuchmodel"):
         bench.start_up()
 
 
