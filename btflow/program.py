@@ -19,7 +19,10 @@ sk_buff.
 """
 
 PENDING_SLOTS = 16
-"""Slots per peer beyond max_allow_in for connections whose handshake is under way (engine limit, not a client rule)."""
+"""Least number of slots per peer beyond max_allow_in, for connections whose handshake is under way.
+
+An engine limit, not a client rule; all slots together are rounded up to a power of two.
+"""
 
 
 @dataclass(frozen=True)
