@@ -53,29 +53,29 @@ class _SummedFile(IndexDataCacheFile):
     """Numba's files with a checksum after the content: machine code that is damaged crashes or, worse, runs."""
 
     def _dump(self, obj: Any) -> bytes:
-        content: bytes = super()._dump(obj)  # type: ignore[no-untyped-call]
+        content: bytes = super()._dump(obj)
         return content + hashlib.sha256(content).digest()
 
     def _load_data(self, name: str) -> Any:
-        content = Path(self._data_path(name)).read_bytes()  # type: ignore[no-untyped-call]
+        content = Path(self._data_path(name)).read_bytes()
         if hashlib.sha256(content[:-32]).digest() != content[-32:]:
             raise ValueError(f"{name} is damaged")
-        return super()._load_data(name)  # type: ignore[no-untyped-call]
+        return super()._load_data(name)
 
 
 class KernelCache(FunctionCache):
     """Numba's cache of one kernel, which compiles anew what it cannot read and goes on without what it cannot write."""
 
     def __init__(self, py_func: Any) -> None:
-        super().__init__(py_func)  # type: ignore[no-untyped-call]
-        self._cache_file = _SummedFile(  # type: ignore[no-untyped-call]
+        super().__init__(py_func)
+        self._cache_file = _SummedFile(
             self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel, or None if there is none; damaged files are thrown away with their folder."""
         try:
-            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            found = super().load_overload(sig, target_context)
         except Exception:  # pickle and LLVM raise anything when they read what they did not write
             shutil.rmtree(self.cache_path, ignore_errors=True)
             found = None
@@ -86,7 +86,7 @@ class KernelCache(FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the compiled kernel; if that fails it is there for this process alone."""
         try:
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+            super().save_overload(sig, data)
         except OSError as error:
             _say(_not_kept(Path(self.cache_path), error))
 

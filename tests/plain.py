@@ -38,6 +38,7 @@ MODULES = [
     "rng",
     "state",
     "tcp",
+    "window",
 ]
 
 
@@ -70,7 +71,7 @@ _found = _import()
 bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "clock", "download", "engine"))
 ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
 endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pipeline", "rate"))
-rng, state, tcp = (_found[n] for n in ("rng", "state", "tcp"))
+rng, state, tcp, window = (_found[n] for n in ("rng", "state", "tcp", "window"))
 swarm, simulate = _found["swarm"], _found["simulation"]
 
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.

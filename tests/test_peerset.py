@@ -114,7 +114,6 @@ def test_who_is_short_of_peers_announces_itself_every_five_minutes(
     assert announces(swarm(), complete, incoming, 1190.0) == expected
 
 
-@pytest.mark.skipif("announce_interval" not in plain.state.Rules._fields, reason="the rule is not in the kernels yet")
 def test_who_has_enough_announces_itself_every_half_hour(announces: Callable[..., list[float]]) -> None:
     assert announces(swarm(), 20, False, 5500.0) == [0.0, 1800.0, 3600.0, 5400.0]
 

@@ -6,7 +6,7 @@ from btflow.kernels import bits, picker
 from btflow.kernels.ends import mate
 from btflow.kernels.flags import linked, served, wanting
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import cancelled, entry
+from btflow.kernels.limiter import cancelled, entry, place
 from btflow.kernels.messages import send
 from btflow.kernels.pipeline import (
     backlog,
@@ -111,7 +111,7 @@ def cancel_elsewhere(s, h, block, t):
             if seq < 0:
                 continue
             s.conn[g].outstanding -= 1
-            s.requests[mate(s, g), seq & (s.requests.shape[1] - 1)] = cancelled(block)
+            s.requests[mate(s, g), place(s, seq)] = cancelled(block)
             s.peer[p].cancelled += 1
             send(s, g, CANCEL, seq, t)
         endgame_requests(s, g, t)

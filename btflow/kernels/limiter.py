@@ -54,9 +54,15 @@ def message_units(s, block):
 
 
 @kernel
+def place(s, seq):
+    """Where request number `seq` stands in the list of its end."""
+    return seq & (s.requests.shape[1] - 1)
+
+
+@kernel
 def entry(s, h, seq):
     """Entry of request number `seq` of end h's uploads."""
-    return np.int64(s.requests[h, seq & (s.requests.shape[1] - 1)])
+    return np.int64(s.requests[h, place(s, seq)])
 
 
 @kernel
@@ -297,7 +303,7 @@ def forget(s, h, t):
     sync(s, p, t)
     if part_sent(s, h):
         for seq in range(c.up_head + 1, c.up_seen):
-            s.requests[h, seq & (s.requests.shape[1] - 1)] = withdrawn(block_number(entry(s, h, np.int64(seq))))
+            s.requests[h, place(s, seq)] = withdrawn(block_number(entry(s, h, np.int64(seq))))
     else:
         c.up_head = c.up_seen
         if s.turns[h] > 0:
@@ -327,7 +333,7 @@ def got_cancel(s, h, seq, t):
     first = c.up_head + (1 if part_sent(s, h) else 0)
     if seq < first or seq >= c.up_seen:
         return
-    i = seq & (s.requests.shape[1] - 1)
+    i = place(s, seq)
     s.requests[h, i] = withdrawn(block_number(entry(s, h, seq)))
     if seq == c.up_head and s.turns[h] > 0:
         load(s, h)

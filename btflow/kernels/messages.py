@@ -28,6 +28,7 @@ from btflow.kernels.state import (
     UNCHOKED,
     WANTING,
 )
+from btflow.kernels.window import idle_restart
 
 
 @kernel
@@ -182,7 +183,7 @@ def announce_delayed(s, p, t):
             send(s, h, HAVE, count, t)
         else:
             w.until_loss -= 1
-            tcp.idle_restart(s, w, t)
+            idle_restart(s, w, t)
             w.last_sent = t
             if s.rules.nagle == 1:
                 w.small_acked = t + w.rtt

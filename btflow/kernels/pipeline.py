@@ -4,6 +4,7 @@ from btflow.kernels import bits
 from btflow.kernels.ends import mate
 from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
+from btflow.kernels.limiter import place
 from btflow.kernels.messages import send
 from btflow.kernels.rate import download_rate
 from btflow.kernels.state import ENDGAME, INTERESTED, NIL, NOT_INTERESTED, REQUEST, SINGLE, UNREQUESTED, WANTING
@@ -52,7 +53,7 @@ def enter(s, h, block):
     """Write down one more request of end `h` in the list both sides share; the caller sends it."""
     c = s.conn[h]
     g = mate(s, h)
-    s.requests[g, c.dn_tail & (s.requests.shape[1] - 1)] = block
+    s.requests[g, place(s, c.dn_tail)] = block
     c.dn_tail += 1
     c.outstanding += 1
 
