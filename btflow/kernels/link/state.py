@@ -1,0 +1,323 @@
+"""The state of a link experiment as a struct of arrays.
+
+Data moves in *trains*: `flow.train` segments of one flow that are sent, queued, lost and acknowledged as one. A train
+of one segment is the packet itself; longer trains make fast links cheap. Windows, ssthresh and `acked` are in segments;
+`una`, `nxt`, `flight` and what else numbers or counts what was sent are in trains. Times are in seconds, sizes in
+bytes, rates in bytes per second.
+
+A *pipe* is the way from one hop to the next: a first-in first-out list of trains (or ACKs) under way, each with the
+time it arrives. Every flow has PIPES of them: data from the sender to the first queue (DATA), on to the second and to
+the receiver, and ACKs back (ACKS) in the same way. Queues write into pipes, senders and receivers into the first one.
+
+Order within one instant: sources (pipes, timers, queues) are served by time, then by number.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+FOREVER = 1e18  # [s] "never"
+NONE = np.int64(-1)
+
+# Pipes of a flow: DATA + hop and ACKS + hop; hop 0 leads to the first queue, hop `hops` to the other end.
+DATA, ACKS = np.int64(0), np.int64(3)
+PIPES = np.int64(6)
+# Timers of a flow, sources after its pipes.
+RTO_TIMER, ACK_TIMER, SEND_TIMER, LAW_TIMER = np.int64(6), np.int64(7), np.int64(8), np.int64(9)
+SOURCES = np.int64(10)  # per flow; then one per queue; then the sampler
+
+# Queue disciplines (queue.kind).
+DROP_TAIL, CODEL, FQ_CODEL, PIE = (np.int64(k) for k in range(4))
+
+# Congestion control (flow.law).
+NEWRENO, CUBIC, VEGAS, LP, NICE, LEDBAT, UTP, LEDBATPP, BBR, CBR = (np.int64(k) for k in range(10))
+
+# What the application gives the sender (flow.app).
+BULK, SIZED, RATE, ON_OFF, MESSAGES = (np.int64(k) for k in range(5))
+
+# How a fast retransmit repairs (flow.recovery).
+CLASSIC = np.int64(0)  # RFC 6675: the window falls at once and the sender waits until the flight fits
+PRR = np.int64(1)  # RFC 6937: sends in proportion to what is delivered
+TAHOE = np.int64(2)  # no fast recovery: window 1 and slow start after the fast retransmit
+PER_LOSS = np.int64(3)  # uTP: the law answers each loss itself, there is no recovery phase
+
+# State of the sender (flow.phase).
+OPEN, RECOVERY, LOSS = np.int64(0), np.int64(1), np.int64(2)
+
+# Bits of a segment (segment.bits).
+SACKED, LOST, RETRANSMITTED = np.int64(1), np.int64(2), np.int64(4)
+
+FLOW = np.dtype(
+    [
+        # -- what it is (constant)
+        ("law", "i8"),
+        ("train", "i8"),  # segments that travel as one
+        ("variant", "i8"),  # of the law, see its module
+        ("recovery", "i8"),
+        ("app", "i8"),
+        ("hystart", "i8"),  # leave slow start by HyStart
+        ("sack", "i8"),  # 0: without SACK one hole is known at a time
+        ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
+        ("limited_transmit", "i8"),  # RFC 3042: the first two duplicate ACKs send new data
+        ("mss", "f8"),  # payload of a segment [B]
+        ("header", "f8"),  # of each packet, all layers [B]
+        ("ack_size", "f8"),  # [B]
+        ("ack_every", "i8"),  # segments per ACK
+        ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
+        ("quick_acks", "i8"),  # ACKs not delayed at the start
+        ("initial_window", "f8"),
+        ("min_window", "f8"),
+        ("max_window", "f8"),  # receiver's or sender's buffer [segments]
+        ("rto_min", "f8"),  # RTO = max(rto_min, SRTT + max(rto_slack, 4 RTTVAR))
+        ("rto_slack", "f8"),
+        ("rto_initial", "f8"),
+        ("rto_max", "f8"),
+        ("idle_reset", "i8"),  # restart from the initial window after an RTO without sending
+        ("validate", "i8"),  # grow only while the window is the limit (RFC 7661, tcp_is_cwnd_limited)
+        ("start", "f8"),
+        ("stop", "f8"),
+        ("size", "f8"),  # SIZED: segments to send; MESSAGES: segments of a message
+        ("app_rate", "f8"),  # RATE, CBR: segments per second
+        ("on", "f8"),  # ON_OFF: mean length of the periods [s]
+        ("off", "f8"),
+        ("period", "f8"),  # MESSAGES: time between two [s]
+        ("exponential", "i8"),  # ON_OFF: the lengths are exponentially distributed
+        ("data_hops", "i8"),  # queues on the way there: 0, 1 or 2
+        ("ack_hops", "i8"),
+        ("data_queue0", "i8"),
+        ("data_queue1", "i8"),
+        ("ack_queue0", "i8"),
+        ("ack_queue1", "i8"),
+        ("data_delay", "f8"),  # propagation, all of it between the first queue (or the sender) and what follows [s]
+        ("ack_delay_path", "f8"),
+        ("data_loss", "f8"),  # chance that a segment is lost behind the last queue
+        ("ack_loss", "f8"),
+        # -- the law's constants (constant; which are used is said in the law's module)
+        ("beta", "f8"),  # what a loss leaves of the window
+        ("gain", "f8"),
+        ("target", "f8"),  # queueing delay aimed at [s]
+        ("c", "f8"),  # CUBIC's C [segments/s^3]
+        ("alpha", "f8"),  # Vegas
+        ("beta_delay", "f8"),
+        ("gamma", "f8"),
+        ("history", "i8"),  # LEDBAT: minutes of base-delay history
+        ("history_step", "f8"),  # [s], a minute
+        ("filter", "i8"),  # LEDBAT: delay samples of which the least counts
+        ("slow_start", "i8"),  # whether it starts with slow start
+        ("max_gain", "f8"),  # uTP: growth per round trip [segments]
+        ("loss_gap", "f8"),  # uTP: least time between two answers to a loss [s]
+        ("decay_idle", "f8"),  # uTP: what a timeout without data in flight leaves of the window
+        # -- the sender
+        ("running", "i8"),  # between start and stop
+        ("phase", "i8"),
+        ("cwnd", "f8"),
+        ("ssthresh", "f8"),
+        ("una", "i8"),  # first segment not acknowledged
+        ("nxt", "i8"),  # first segment never sent
+        ("written", "i8"),  # segments the application has written
+        ("flight", "i8"),  # segments believed to be on the way ("pipe" of RFC 6675)
+        ("waiting_retransmit", "i8"),  # segments found lost, not sent again
+        ("repair", "i8"),  # where to look for the first of them
+        ("recover", "i8"),  # the phase ends when this is acknowledged
+        ("seen", "i8"),  # arrivals known from ACKs: position in the receiver's log
+        ("top", "i8"),  # highest segment known to have arrived
+        ("top2", "i8"),  # and those before it, in order
+        ("top3", "i8"),
+        ("judged", "i8"),  # segments before it have been judged lost or not
+        ("acks", "i8"),  # ACKs that came
+        ("prr_delivered", "f8"),
+        ("prr_out", "f8"),
+        ("prr_flight", "f8"),
+        ("rtt", "f8"),  # last sample [s]
+        ("owd", "f8"),  # last one-way delay, sender to receiver [s]
+        ("min_rtt", "f8"),  # least sample so far
+        ("srtt", "f8"),  # < 0 before the first sample
+        ("rttvar", "f8"),
+        ("rto", "f8"),
+        ("backoff", "f8"),
+        ("rto_at", "f8"),
+        ("last_sent", "f8"),
+        ("limited", "i8"),  # the window was the limit when data was last sent
+        ("pacing", "f8"),  # [segments/s]; 0: sends as ACKs arrive
+        ("pace_at", "f8"),  # earliest time of the next paced segment
+        ("budget_at", "f8"),  # RATE, ON_OFF: since when `written` counts
+        ("on_until", "f8"),
+        ("round_end", "i8"),  # a round trip is over when this is acknowledged (sender.round_over)
+        ("delivered", "f8"),  # segments known to have arrived, in all
+        ("delivered_at", "f8"),
+        # -- the law's own state
+        ("w_max", "f8"),  # CUBIC
+        ("epoch", "f8"),
+        ("w_start", "f8"),
+        ("k", "f8"),
+        ("w_est", "f8"),
+        ("prior", "f8"),
+        ("count", "f8"),  # segments acknowledged towards the next one
+        ("hs_round_end", "i8"),  # HyStart
+        ("hs_start", "f8"),
+        ("hs_last", "f8"),
+        ("hs_delay", "f8"),
+        ("hs_samples", "i8"),
+        ("base", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
+        ("highest", "f8"),  # greatest delay seen
+        ("round_min", "f8"),  # least RTT of this round trip
+        ("round_samples", "i8"),
+        ("round_late", "i8"),  # samples above the threshold
+        ("smooth", "f8"),
+        ("queueing", "f8"),  # queueing delay the law sees [s]
+        ("until", "f8"),  # time before which the law does not react again
+        ("early", "i8"),  # LP: in the inference phase
+        ("slots", "i8"),  # LEDBAT: history slots and samples in use
+        ("slot_at", "f8"),
+        ("samples", "i8"),
+        ("slowing", "i8"),  # LEDBAT++: phase of the slowdown
+        ("slow_at", "f8"),
+        ("slow_until", "f8"),
+        ("slow_window", "f8"),
+        ("mode", "i8"),  # BBR
+        ("bandwidth", "f8"),  # [segments/s]
+        ("round", "i8"),
+        ("full_bandwidth", "f8"),
+        ("full_rounds", "i8"),
+        ("full", "i8"),
+        ("cycle", "i8"),
+        ("cycle_at", "f8"),
+        ("min_rtt_at", "f8"),
+        ("probe_done", "f8"),
+        ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
+        ("sample_limited", "i8"),  # it was limited by the application
+        ("app_limited", "i8"),  # segments delivered before this one are application-limited
+        # -- the receiver
+        ("expected", "i8"),  # first segment it lacks
+        ("log", "i8"),  # arrivals so far
+        ("unacked", "i8"),  # segments since the last ACK
+        ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
+        ("last_stamp", "f8"),  # sending time and one-way delay that the next ACK carries back
+        ("last_owd", "f8"),
+        ("quick", "i8"),
+        # -- counted from the warm-up on
+        ("goodput", "f8"),  # payload delivered in order [B]
+        ("sent", "f8"),  # segments sent
+        ("resent", "f8"),
+        ("timeouts", "i8"),
+        ("losses", "i8"),  # falls of the window
+        ("rtt_sum", "f8"),
+        ("rtt_count", "i8"),
+        ("finish", "f8"),  # SIZED: time the last segment was delivered; < 0 before
+        ("message", "i8"),  # MESSAGES and CBR: records written
+        ("jitter", "f8"),  # RFC 3550 estimate [s]
+        ("jitter_sum", "f8"),
+        ("transit", "f8"),
+        ("arrived", "i8"),
+    ],
+    align=True,
+)
+
+SEGMENT = np.dtype(  # of one train of the window, by number modulo the ring
+    [
+        ("bits", "i8"),
+        ("sent", "f8"),  # last time it left
+        ("mark", "i8"),  # a retransmission: the highest new segment sent by then
+        ("delivered", "f8"),  # what had been delivered when it left, and when that was known (BBR's rate samples)
+        ("delivered_at", "f8"),
+        ("written", "f8"),  # MESSAGES: when the application wrote it
+    ],
+    align=True,
+)
+
+PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
+    [
+        ("at", "f8"),  # pipe: time of arrival; queue: time it came
+        ("number", "i8"),  # data: first segment; ACK: position in the receiver's log
+        ("stamp", "f8"),  # data: time it was sent; ACK: the stamp it echoes
+        ("owd", "f8"),  # ACK: one-way delay of the data it echoes
+        ("size", "f8"),  # [B], headers included
+        ("packets", "i8"),
+        ("pipe", "i8"),  # queue: the pipe it goes on into
+        ("next", "i8"),  # queue: the one behind it
+    ],
+    align=True,
+)
+
+PIPE = np.dtype([("first", "i8"), ("last", "i8"), ("offset", "i8"), ("mask", "i8"), ("delay", "f8")], align=True)
+
+QUEUE = np.dtype(
+    [
+        ("kind", "i8"),
+        ("rate", "f8"),  # [B/s]
+        ("limit_packets", "i8"),  # waiting, the packet in service not counted
+        ("limit_bytes", "f8"),
+        ("framing", "f8"),  # bytes the link layer adds to each packet
+        ("free_at", "f8"),  # when the packet in service has left
+        ("packets", "i8"),  # waiting
+        ("bytes", "f8"),
+        ("first", "i8"),  # DROP_TAIL, PIE: ring of service starts
+        ("last", "i8"),
+        ("offset", "i8"),
+        ("mask", "i8"),
+        ("head", "i8"),  # CODEL: list of parcels waiting
+        ("tail", "i8"),
+        # AQM constants
+        ("target", "f8"),
+        ("interval", "f8"),
+        ("quantum", "f8"),  # FQ-CoDel [B]
+        ("update", "f8"),  # PIE: period of the drop probability [s]
+        ("burst", "f8"),  # PIE: burst allowance [s]
+        # AQM state
+        ("first_above", "f8"),
+        ("drop_next", "f8"),
+        ("drops_since", "i8"),
+        ("last_count", "i8"),
+        ("dropping", "i8"),
+        ("drop_chance", "f8"),
+        ("old_delay", "f8"),
+        ("burst_left", "f8"),
+        ("update_at", "f8"),
+        ("accumulated", "f8"),
+        ("new_first", "i8"),  # FQ-CoDel: lists of subqueues
+        ("new_last", "i8"),
+        ("old_first", "i8"),
+        ("old_last", "i8"),
+        # counted from the warm-up on
+        ("counted_to", "f8"),
+        ("byte_seconds", "f8"),
+        ("served", "f8"),  # bytes, framing included
+        ("arrivals", "i8"),
+        ("drops", "i8"),
+    ],
+    align=True,
+)
+
+SUBQUEUE = np.dtype(  # FQ-CoDel: one per pipe that leads into the queue
+    [
+        ("head", "i8"),
+        ("tail", "i8"),
+        ("bytes", "f8"),
+        ("deficit", "f8"),
+        ("next", "i8"),
+        ("listed", "i8"),  # 0 no list, 1 new, 2 old
+        ("first_above", "f8"),
+        ("drop_next", "f8"),
+        ("drops_since", "i8"),
+        ("last_count", "i8"),
+        ("dropping", "i8"),
+    ],
+    align=True,
+)
+
+CLOCK = np.dtype([("now", "f8"), ("events", "i8"), ("free", "i8"), ("sample", "i8")], align=True)
+
+Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every history_slots filter_slots")
+
+# parcel: the pipes' rings; waiting: parcels in queues served by event (CoDel, FQ-CoDel), a free list from clock.free;
+# service: rings of service starts; segment (flows, ring): the sender's window; log (flows, ring): numbers of the trains
+# in the order they came; got (flows, ring): the train last seen at this place of the ring, plus 1; key, heap, pos: sources by time
+# (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
+# BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
+# record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
+# flows, 4): window, payload delivered, SRTT, flight; queue_series (samples, queues): packets waiting.
+State = namedtuple(
+    "State",
+    "rules rng clock flow queue pipe subqueue parcel waiting service segment log got key heap pos history recent "
+    "queue_time rtt_bins record_delay flow_series queue_series",
+)
