@@ -161,7 +161,7 @@ FLOW = np.dtype(
         ("hs_last", "f8"),
         ("hs_delay", "f8"),
         ("hs_samples", "i8"),
-        ("base", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
+        ("base_delay", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
         ("highest", "f8"),  # greatest delay seen
         ("round_min", "f8"),  # least RTT of this round trip
         ("round_samples", "i8"),

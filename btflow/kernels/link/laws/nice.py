@@ -28,7 +28,7 @@ def sample(s, i, f, t, acked):
     """Measure, count what is late, and halve the window at the end of a round with too much of it."""
     vegas.measure(f, acked)
     f.highest = max(f.highest, f.rtt)
-    if f.rtt > f.base + f.threshold * (f.highest - f.base):
+    if f.rtt > f.base_delay + f.threshold * (f.highest - f.base_delay):
         f.round_late += int(acked)
     if f.una > f.round_end:
         end_round(f)
