@@ -94,7 +94,7 @@ def back_off(f, t):
     f.cwnd = 1.0 if f.early == 1 else max(1.0, whole(f, 0.5 * f.cwnd))
     f.backed_off = t
     if f.variant == PAPER:
-        f.ssthresh = min(f.ssthresh, f.cwnd)
+        f.ssthresh = min(f.ssthresh, 0.5 * f.cwnd)  # below the window: slow start is over
         return
     f.base_delay = math.floor(f.smooth / 8.0)
     f.highest = math.floor(f.smooth / 4.0)

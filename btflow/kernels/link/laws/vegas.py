@@ -92,7 +92,7 @@ def opening(f):
 @kernel
 def fitting(f, cwnd):
     """Window with which the round's rate would just fill the empty path."""
-    return math.floor(cwnd * f.base_delay / f.round_min)
+    return math.floor(cwnd * f.base_delay / f.round_min + 1e-9)
 
 
 @kernel
@@ -100,7 +100,7 @@ def backlog(f, cwnd):
     """Segments of the window that wait in queues ("diff")."""
     if f.variant == NS3:
         return cwnd - fitting(f, cwnd)
-    return math.floor(cwnd * (f.round_min - f.base_delay) / f.base_delay)
+    return math.floor(cwnd * (f.round_min - f.base_delay) / f.base_delay + 1e-9)
 
 
 @kernel
