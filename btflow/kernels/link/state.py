@@ -58,7 +58,6 @@ FLOW = np.dtype(
         ("hystart", "i8"),  # leave slow start by HyStart
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
         ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
-        ("limited_transmit", "i8"),  # RFC 3042: the first two duplicate ACKs send new data
         ("mss", "f8"),  # payload of a segment [B]
         ("header", "f8"),  # of each packet, all layers [B]
         ("ack_size", "f8"),  # [B]
@@ -125,6 +124,7 @@ FLOW = np.dtype(
         ("top3", "i8"),
         ("judged", "i8"),  # segments before it have been judged lost or not
         ("acks", "i8"),  # ACKs that came
+        ("forced", "i8"),  # one segment may go whatever the window
         ("prr_delivered", "f8"),
         ("prr_out", "f8"),
         ("prr_flight", "f8"),
@@ -153,6 +153,10 @@ FLOW = np.dtype(
         ("w_est", "f8"),
         ("prior", "f8"),
         ("count", "f8"),  # segments acknowledged towards the next one
+        ("hs_share", "f8"),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
+        ("hs_least", "f8"),  # ... and its limits [s]
+        ("hs_most", "f8"),
+        ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay
         ("hs_round_end", "i8"),  # HyStart
         ("hs_start", "f8"),
         ("hs_last", "f8"),
@@ -184,11 +188,14 @@ FLOW = np.dtype(
         ("cycle_at", "f8"),
         ("min_rtt_at", "f8"),
         ("probe_done", "f8"),
+        ("first_sent", "f8"),
+        ("sample_delivered", "f8"),  # segments delivered when the last acknowledged one left
         ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
         ("sample_limited", "i8"),  # it was limited by the application
         ("app_limited", "i8"),  # segments delivered before this one are application-limited
         # -- the receiver
         ("expected", "i8"),  # first segment it lacks
+        ("holes", "i8"),  # trains that came beyond it
         ("log", "i8"),  # arrivals so far
         ("unacked", "i8"),  # segments since the last ACK
         ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
@@ -207,6 +214,7 @@ FLOW = np.dtype(
         ("message", "i8"),  # MESSAGES and CBR: records written
         ("jitter", "f8"),  # RFC 3550 estimate [s]
         ("jitter_sum", "f8"),
+        ("jitter_count", "i8"),
         ("transit", "f8"),
         ("arrived", "i8"),
     ],
@@ -218,9 +226,9 @@ SEGMENT = np.dtype(  # of one train of the window, by number modulo the ring
         ("bits", "i8"),
         ("sent", "f8"),  # last time it left
         ("mark", "i8"),  # a retransmission: the highest new segment sent by then
-        ("delivered", "f8"),  # what had been delivered when it left, and when that was known (BBR's rate samples)
-        ("delivered_at", "f8"),
-        ("written", "f8"),  # MESSAGES: when the application wrote it
+        ("delivered", "f8"),  # what had been delivered when it left, when that was known, and the sending time of
+        ("delivered_at", "f8"),  # the segment that said so (BBR's rate samples)
+        ("first_sent", "f8"),
     ],
     align=True,
 )
