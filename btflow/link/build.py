@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from btflow.kernels.link import state as k
 from btflow.kernels.link.stats import RTT_BINS
+from btflow.link.flow import Codec
 from btflow.swarm import arrays
-
-RANDOM_START = "start_spread"
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,12 @@ class LinkProgram:
         start_spread: Greatest delay of each flow's start [s] (flows,).
         records: Most messages or voice packets of one flow.
         samples: Points of the time series.
+        flow_names: Name of each flow.
+        flow_cc: Name of its congestion control, ``udp`` for a voice call.
+        flow_kinds: What its application does.
+        codecs: Its codec, None unless it is a voice call.
+        queue_names: Access link and direction of each queue.
+        bottleneck: Name of the queue that the summary is about.
     """
 
     rules: k.Rules
@@ -36,6 +41,12 @@ class LinkProgram:
     start_spread: NDArray[np.float64]
     records: int
     samples: int
+    flow_names: tuple[str, ...] = ()
+    flow_cc: tuple[str, ...] = ()
+    flow_kinds: tuple[str, ...] = ()
+    codecs: tuple[Codec | None, ...] = ()
+    queue_names: tuple[str, ...] = ()
+    bottleneck: str = ""
 
 
 def power_of_two(least: float) -> int:
@@ -82,6 +93,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
                 "record_delay": ((flows, program.records), np.float64),
                 "flow_series": ((program.samples, flows, 4), np.float64),
                 "queue_series": ((program.samples, queues), np.int64),
+                "queue_delay_series": ((program.samples, queues), np.float64),
             }
         ),
     )

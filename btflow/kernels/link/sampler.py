@@ -30,6 +30,7 @@ def sample(s, t):
         if q.kind == DROP_TAIL or q.kind == PIE:
             queue.advance(s, k, q, t)
         s.queue_series[n, k] = q.packets
+        s.queue_delay_series[n, k] = q.bytes / q.rate
     s.clock[0].sample += 1
     following = FOREVER
     if n + 1 < s.queue_series.shape[0]:

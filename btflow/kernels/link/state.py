@@ -99,6 +99,9 @@ FLOW = np.dtype(
         ("alpha", "f8"),  # Vegas
         ("beta_delay", "f8"),
         ("gamma", "f8"),
+        ("threshold", "f8"),  # LP, Nice: share of the delay's range above which a packet is late
+        ("fraction", "f8"),  # Nice: share of late packets of a round trip that halves the window
+        ("inference", "f8"),  # LP: length of the inference phase [RTT]
         ("history", "i8"),  # LEDBAT: minutes of base-delay history
         ("history_step", "f8"),  # [s], a minute
         ("filter", "i8"),  # LEDBAT: delay samples of which the least counts
@@ -157,7 +160,7 @@ FLOW = np.dtype(
         ("hs_least", "f8"),  # ... and its limits [s]
         ("hs_most", "f8"),
         ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay
-        ("hs_round_end", "i8"),  # HyStart
+        ("hs_round_end", "i8"),  # HyStart's state
         ("hs_start", "f8"),
         ("hs_last", "f8"),
         ("hs_delay", "f8"),
@@ -270,6 +273,8 @@ QUEUE = np.dtype(
         ("interval", "f8"),
         ("quantum", "f8"),  # FQ-CoDel [B]
         ("update", "f8"),  # PIE: period of the drop probability [s]
+        ("alpha", "f8"),  # PIE: weights of the delay's distance from the target and of its change [1/s]
+        ("beta", "f8"),
         ("burst", "f8"),  # PIE: burst allowance [s]
         # AQM state
         ("first_above", "f8"),
@@ -323,9 +328,11 @@ Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every h
 # (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
 # BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
 # record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
-# flows, 4): window, payload delivered, SRTT, flight; queue_series (samples, queues): packets waiting.
+# flows, 4): window, payload delivered, SRTT, flight; queue_series and
+# queue_delay_series (samples, queues): packets waiting and the time they take [s].
 State = namedtuple(
     "State",
     "rules rng clock flow queue pipe subqueue parcel waiting service segment log got key heap pos history recent "
-    "queue_time rtt_bins record_delay flow_series queue_series",
+    "queue_time rtt_bins record_delay flow_series queue_series "
+    "queue_delay_series",
 )
