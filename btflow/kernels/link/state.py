@@ -109,6 +109,9 @@ FLOW = np.dtype(
         ("max_gain", "f8"),  # uTP: growth per round trip [segments]
         ("loss_gap", "f8"),  # uTP: least time between two answers to a loss [s]
         ("decay_idle", "f8"),  # uTP: what a timeout without data in flight leaves of the window
+        ("threshold", "f8"),  # Nice, LP: part of the range of delays above which there is congestion
+        ("fraction", "f8"),  # Nice: part of a round's segments that must have met it
+        ("gate", "f8"),  # uTP: it grows only if the window was the limit within this time [s]
         # -- the sender
         ("running", "i8"),  # between start and stop
         ("phase", "i8"),
@@ -196,6 +199,12 @@ FLOW = np.dtype(
         ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
         ("sample_limited", "i8"),  # it was limited by the application
         ("app_limited", "i8"),  # segments delivered before this one are application-limited
+        ("opening", "i8"),  # LEDBAT, uTP: in slow start
+        ("idle", "i8"),  # Vegas: nothing was in flight, the next sample starts anew
+        ("reserve", "f8"),  # LP: greatest delay but one
+        ("backed_off", "f8"),  # LP: time of the last early back-off
+        ("last_ack", "f8"),  # LEDBAT: time of the last ACK
+        ("maxed_at", "f8"),  # uTP: when the window was last the limit
         # -- the receiver
         ("expected", "i8"),  # first segment it lacks
         ("holes", "i8"),  # trains that came beyond it
