@@ -184,6 +184,11 @@ FLOW = np.dtype(
         ("cycle_at", "f8"),
         ("min_rtt_at", "f8"),
         ("probe_done", "f8"),
+        ("probe_round", "i8"),  # PROBE_RTT has lasted a round
+        ("repairing", "i8"),  # 1: first round after a loss, 2: after a timeout
+        ("repair_end", "i8"),  # that round is over when this is acknowledged
+        ("lossy", "i8"),  # a loss was found since the last ACK
+        ("restarted", "i8"),  # the application had been silent
         ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
         ("sample_limited", "i8"),  # it was limited by the application
         ("app_limited", "i8"),  # segments delivered before this one are application-limited
@@ -260,6 +265,7 @@ QUEUE = np.dtype(
         # AQM constants
         ("target", "f8"),
         ("interval", "f8"),
+        ("mtu", "f8"),  # largest packet (or train): a backlog this small is not dropped from; PIE: twice as much [B]
         ("quantum", "f8"),  # FQ-CoDel [B]
         ("update", "f8"),  # PIE: period of the drop probability [s]
         ("burst", "f8"),  # PIE: burst allowance [s]
