@@ -6,7 +6,7 @@ so they are served by an event each. The packet in service does not count as wai
 """
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.link import codel, fqcodel, pie, pipe, stats
+from btflow.kernels.link import codel, fqcodel, pie, pipe, stats, waiting
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, NONE, PIE, SOURCES
 
@@ -91,7 +91,7 @@ def serve(s, k, q, t):
         q.served += parcel.size
     payload = parcel.size - q.framing * parcel.packets
     pipe.put(s, parcel.pipe, q.free_at, parcel.number, parcel.stamp, parcel.owd, payload, parcel.packets)
-    codel.release(s, n)
+    waiting.give(s, n)
     schedule(s, source_of(s, k), q.free_at)
 
 

@@ -99,8 +99,6 @@ FLOW = np.dtype(
         ("alpha", "f8"),  # Vegas
         ("beta_delay", "f8"),
         ("gamma", "f8"),
-        ("threshold", "f8"),  # LP, Nice: share of the delay's range above which a packet is late
-        ("fraction", "f8"),  # Nice: share of late packets of a round trip that halves the window
         ("inference", "f8"),  # LP: length of the inference phase [RTT]
         ("history", "i8"),  # LEDBAT: minutes of base-delay history
         ("history_step", "f8"),  # [s], a minute
@@ -196,6 +194,11 @@ FLOW = np.dtype(
         ("probe_done", "f8"),
         ("first_sent", "f8"),
         ("sample_delivered", "f8"),  # segments delivered when the last acknowledged one left
+        ("probe_round", "i8"),  # PROBE_RTT has lasted a round
+        ("repairing", "i8"),  # 1: first round after a loss, 2: after a timeout
+        ("repair_end", "i8"),  # that round is over when this is acknowledged
+        ("lossy", "i8"),  # a loss was found since the last ACK
+        ("restarted", "i8"),  # the application had been silent
         ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
         ("sample_limited", "i8"),  # it was limited by the application
         ("app_limited", "i8"),  # segments delivered before this one are application-limited
@@ -280,6 +283,7 @@ QUEUE = np.dtype(
         # AQM constants
         ("target", "f8"),
         ("interval", "f8"),
+        ("mtu", "f8"),  # largest packet (or train): a backlog this small is not dropped from; PIE: twice as much [B]
         ("quantum", "f8"),  # FQ-CoDel [B]
         ("update", "f8"),  # PIE: period of the drop probability [s]
         ("alpha", "f8"),  # PIE: weights of the delay's distance from the target and of its change [1/s]
