@@ -99,6 +99,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
     )
     s.flow[:] = program.flow
     s.queue[:] = program.queue
+    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue["framing"]
     _begin(s, pipe_ring, service)
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)
@@ -132,7 +133,8 @@ def _begin(s: k.State, pipe_ring: int, service: int) -> None:
     s.queue.head = s.queue.tail = k.NONE
     s.queue.new_first = s.queue.new_last = s.queue.old_first = s.queue.old_last = k.NONE
     s.subqueue.head = s.subqueue.tail = s.subqueue.next = k.NONE
-    s.waiting.next = np.append(np.arange(1, s.waiting.size), -1)
+    s.waiting.next = np.append(np.arange(1, s.waiting.size), -1)  # the free list
+    s.queue.update_at = s.queue.update
     s.record_delay[:] = np.nan
     s.flow.srtt = s.flow.finish = -1.0
     s.flow.rto = s.flow.rto_initial

@@ -33,17 +33,12 @@ def arrive(s, k, t, into, number, stamp, owd, payload, packets):
 def line_up(s, k, q, t, into, number, stamp, owd, payload, size, packets):
     """First in, first out: the parcel is dropped, or it leaves after all before it."""
     advance(s, k, q, t)
-    admitted = q.kind == DROP_TAIL or pie.admit(s, k, q, t, size, packets)
     start = max(t, q.free_at)
-    if admitted and start > t:
-        admitted = (
-            q.packets + packets <= q.limit_packets
-            and q.bytes + size <= q.limit_bytes
-            and q.last - q.first <= q.mask
-        )
-    if not admitted:
-        if t >= s.rules.warmup:
-            q.drops += packets
+    if q.kind == PIE:
+        if not pie.admit(s, k, q, t, size, packets):
+            return
+    elif start > t and (not waiting.fits(q, size, packets) or q.last - q.first > q.mask):
+        waiting.count_drop(s, q, packets, t)
         return
     if start > t:
         stats.note(s, k, q, t)

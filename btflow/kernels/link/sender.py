@@ -3,7 +3,9 @@
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import application, law, network, recovery, scoreboard, stats, timeout
 from btflow.kernels.link.events import schedule, source, wake
+from btflow.kernels.link.laws import bbr
 from btflow.kernels.link.state import (
+    BBR,
     CBR,
     DATA,
     FOREVER,
@@ -125,7 +127,7 @@ def send(s, i, f, t):
             f.app_limited = int(f.delivered) + f.flight * f.train
             return
         if f.flight == 0 and f.waiting_retransmit == 0:
-            restart_after_idle(f, t)
+            restart_after_idle(s, i, f, t)
         if not has_room(f) and not f.forced:
             f.limited = 1
             return
@@ -152,9 +154,11 @@ def has_room(f):
 
 
 @kernel
-def restart_after_idle(f, t):
+def restart_after_idle(s, i, f, t):
     """After an RTO without sending the window is halved for each RTO, down to the initial one (RFC 2861, Linux)."""
     idle = t - f.last_sent
+    if f.law == BBR and idle > 0.0:
+        bbr.restart(s, i, f, t)
     if not f.idle_reset or f.srtt < 0.0 or idle <= f.rto or f.cwnd <= f.initial_window:
         return
     f.ssthresh = max(f.ssthresh, 0.75 * f.cwnd) if f.ssthresh < FOREVER else f.ssthresh
