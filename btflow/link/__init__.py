@@ -1,1 +1,1 @@
-"""Experiments on access links: a few flows, the queues they share, and what each gets."""
+"""Link experiments: flows over access links with queues, from scenario to Dataset."""

@@ -1,0 +1,64 @@
+"""Delays as LEDBAT sees them: the base over some minutes, and the least of the last few samples.
+
+The history keeps one minimum per minute of the flow (not of the wall clock), the newest opened by the first sample
+after the minute is over; minutes without a sample are not counted. A newcomer therefore has a base that contains
+whatever queue stood when it came (the latecomer effect), until a minute's minimum was taken from an empty queue; and a
+base that is too low is forgotten `f.history` minutes later.
+"""
+
+import math
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.link.state import FOREVER
+
+
+@kernel
+def forget(f):
+    """No delay is known."""
+    f.base = FOREVER
+    f.queueing = 0.0
+    f.slots = 0
+    f.slot_at = 0.0
+    f.samples = 0
+
+
+@kernel
+def ticks(sent, arrived):
+    """A delay as two clocks that tick in milliseconds show it [ms]; the clocks agree."""
+    return math.floor(1e3 * arrived + 1e-6) - math.floor(1e3 * sent + 1e-6)
+
+
+@kernel
+def note_base(s, i, f, t, delay):
+    """Enter a delay into this minute's minimum, and set the base to the least of the minutes kept."""
+    if f.slots == 0 or t - f.slot_at > f.history_step:
+        s.history[i, f.slots % f.history] = delay
+        f.slots += 1
+        f.slot_at = t
+        f.base = least(s.history, i, min(f.slots, f.history))
+        return
+    newest = (f.slots - 1) % f.history
+    s.history[i, newest] = min(s.history[i, newest], delay)
+    f.base = min(f.base, delay)
+
+
+@kernel
+def note_sample(s, i, f, delay):
+    """Enter a delay into the filter of the last samples."""
+    s.recent[i, f.samples % f.filter] = delay
+    f.samples += 1
+
+
+@kernel
+def current(s, i, f):
+    """The least of the last `f.filter` samples: what ACKs and jitter add is thereby left out."""
+    return least(s.recent, i, min(f.samples, f.filter))
+
+
+@kernel
+def least(table, i, n):
+    """Least of the first `n` entries of a row."""
+    found = FOREVER
+    for k in range(n):
+        found = min(found, table[i, k])
+    return found
