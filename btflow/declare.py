@@ -9,24 +9,29 @@ from pydantic import ValidationError
 
 from btflow.errors import ScenarioError
 from btflow.parameters import Parameter
+from btflow.quantity import FrozenModel
 from btflow.translate import translated
 
 _MISSING = object()
 
 
-def declare(declared: Any, tree: Mapping[str, Any]) -> Mapping[str, Parameter]:
+def declare(
+    declared: Any, tree: Mapping[str, Any], written: Mapping[str, Any], model: type[FrozenModel]
+) -> Mapping[str, Parameter]:
     """Return the parameters by name, in the file's order.
 
     Args:
         declared: The file's table of parameters.
         tree: The rest of the file, references resolved.
+        written: The same as written, with the names of the files it refers to.
+        model: What the file's content is.
 
     Raises:
         ScenarioError: A declaration is wrong, or does not go with the fields it sets.
     """
     if not isinstance(declared, dict):
         raise ScenarioError("parameters", declared, "is not a table")
-    parameters = {name: _parameter(name, body, tree) for name, body in declared.items()}
+    parameters = {name: _parameter(name, body, tree, written, model) for name, body in declared.items()}
     for name, parameter in parameters.items():
         other = parameter.default_from
         if other is not None and (other not in parameters or parameters[other].default_from):
@@ -35,7 +40,9 @@ def declare(declared: Any, tree: Mapping[str, Any]) -> Mapping[str, Parameter]:
     return parameters
 
 
-def _parameter(name: str, body: Any, tree: Mapping[str, Any]) -> Parameter:
+def _parameter(
+    name: str, body: Any, tree: Mapping[str, Any], written: Mapping[str, Any], model: type[FrozenModel]
+) -> Parameter:
     field = f"parameters.{name}"
     if not isinstance(body, dict):
         raise ScenarioError(field, body, "is not a table")
@@ -44,8 +51,11 @@ def _parameter(name: str, body: Any, tree: Mapping[str, Any]) -> Parameter:
     try:
         parameter = Parameter.model_validate({"name": name} | body)
     except ValidationError as error:
-        raise translated(error, [], {}, f"{field}.") from None
-    return parameter.model_copy(update={"default": _default(parameter, tree)})
+        raise translated(error, Parameter, {}, {}, f"{field}.") from None
+    if parameter.values and (parameter.kind != "choice" or set(parameter.choices) - parameter.values.keys()):
+        raise ScenarioError(f"{field}.values", None, "does not go with kind and choices", "a text for each choice")
+    content = written if parameter.kind == "choice" else tree
+    return parameter.model_copy(update={"default": _default(parameter, content)}).of(model)
 
 
 def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
@@ -62,6 +72,13 @@ def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
         raise ScenarioError(path, None, f"is missing: it is the default of parameter {parameter.name}")
     if parameter.prefix and isinstance(value, list):
         return [str(name).removeprefix(parameter.prefix) for name in value]
+    if parameter.values:
+        words = [word for word, text in parameter.values.items() if text == value]
+        if not words:
+            raise ScenarioError(
+                path, value, f"is not a value of parameter {parameter.name}", ", ".join(parameter.values.values())
+            )
+        return words[0]
     return value
 
 
