@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from btflow.kernels.link import state as k
 from btflow.kernels.link.stats import RTT_BINS
-from typing import Any as Codec
+from btflow.link.flow import Codec
 from btflow.swarm import arrays
 
 

@@ -23,12 +23,12 @@ Share = Annotated[float, Quantity("fraction", 0, 1)]
 CONSTANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "newreno": ("beta",),
-        "cubic": ("beta", "c"),
+        "cubic": ("beta", "c", "hs_share", "hs_least", "hs_most", "hs_train"),
         "vegas": ("beta", "alpha", "beta_delay", "gamma"),
         "lp": ("beta", "threshold", "inference"),
         "nice": ("beta", "alpha", "beta_delay", "gamma", "threshold", "fraction"),
         "ledbat": ("beta", "gain", "target", "history", "history_step", "filter"),
-        "utp": ("beta", "target", "max_gain", "history", "history_step", "filter", "loss_gap", "decay_idle"),
+        "utp": ("beta", "target", "max_gain", "history", "history_step", "filter", "loss_gap", "gate", "decay_idle"),
         "ledbatpp": ("beta", "gain", "target", "history", "history_step", "filter"),
         "bbr": (),
     }
@@ -40,9 +40,9 @@ VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "newreno": ("per-ack", "per-segment"),
         "cubic": ("rfc9438", "linux-2.6"),
         "vegas": ("linux", "ns-3"),
-        "lp": ("linux", "ns-3"),
+        "lp": ("linux", "ns-3", "paper"),
         "nice": ("paper",),
-        "ledbat": ("rfc6817", "ns-2", "linux"),
+        "ledbat": ("rfc6817", "ns-2", "linux", "ns-3"),
         "utp": ("2010", "2013"),
         "ledbatpp": ("draft-01",),
         "bbr": ("v1",),
@@ -139,6 +139,16 @@ class CongestionControl(FrozenModel):
     """uTP: growth per round trip at delay 0 [B]."""
     loss_gap: Time | None = None
     """uTP: least time between two answers to a loss [s]."""
+    gate: Time | None = None
+    """uTP: the window grows only if it was the limit within this time [s]."""
+    hs_share: Annotated[float, Quantity("fraction", 0, 10)] | None = None
+    """HyStart: rise of the delay that ends slow start, over the least delay."""
+    hs_least: Time | None = None
+    """HyStart: least such rise [s]."""
+    hs_most: Time | None = None
+    """HyStart: greatest such rise [s]."""
+    hs_train: Annotated[float, Quantity("fraction", 0, 10)] | None = None
+    """HyStart: length of an ACK train that ends slow start, over the least delay."""
     decay_idle: Share | None = None
     """uTP: what a timeout without data on the way leaves of the window."""
 

@@ -37,6 +37,8 @@ class Codec(FrozenModel):
     """Bytes of headers per packet: IP, UDP and RTP [B]."""
     lookahead: Annotated[float, Quantity("time", 0, 0.1)]
     """Speech the encoder must have heard beyond the frame [s]."""
+    processing: Annotated[float, Quantity("time", 0, 0.1)] = 0.0
+    """Time the encoder takes [s]."""
     impairment: Annotated[float, Quantity("fraction", 0, 100)]
     """Equipment impairment factor Ie of the E-model."""
     robustness: Annotated[float, Quantity("fraction", 1, 100)]

@@ -15,6 +15,7 @@ from btflow.kernels.link import sampler
 from btflow.kernels.link.state import CBR, MESSAGES, State
 from btflow.link import measures, voip
 from btflow.link.build import LinkProgram
+from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
 
 _QUANTILE = ("quantile",)
@@ -126,16 +127,31 @@ def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
 LAST_MOMENTS = 2.0
 
 
+def spoken(codec: Codec | None) -> voip.Codec:
+    """Return a codec as the E-model needs it."""
+    assert codec is not None
+    rate = 8 * codec.frame_size / codec.frame
+    return voip.Codec(
+        codec.title,
+        rate,
+        codec.frame,
+        codec.frames_per_packet,
+        codec.lookahead,
+        codec.processing,
+        codec.impairment,
+        codec.robustness,
+    )
+
+
 def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     calls = np.flatnonzero(s.flow.law == CBR)
     delays = [records(scenario, s, i) for i in calls]
     heard = [d[~np.isnan(d)] for d in delays]
-    loss = np.array([float(np.mean(np.isnan(d))) if len(d) else np.nan for d in delays])
-    jitter = s.flow.jitter_sum[calls] / np.maximum(s.flow.jitter_count[calls], 1)
-    mos = [
-        voip.call_quality(program.codecs[i], h, lost) if len(h) else np.nan
-        for i, h, lost in zip(calls, heard, loss, strict=True)
-    ]
+    figures = [voip.call(spoken(program.codecs[i]), d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
+    loss, jitter, mos = (
+        np.array([np.nan if c is None else pick(c) for c in figures], np.float64)
+        for pick in (lambda c: c.loss, lambda c: c.jitter, lambda c: c.playout.mos)
+    )
     dims = ("voip",)
     return {
         "voip_name": _array(dims, np.array([program.flow_names[i] for i in calls], object), "1", "name of the call"),
@@ -143,7 +159,7 @@ def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, x
         "voip_delay_quantile": _quantiles("voip", heard, "one-way network delay of voice packets"),
         "voip_jitter": _array(dims, jitter, "s", "mean interarrival jitter (RFC 3550)"),
         "voip_loss": _array(dims, loss, "1", "share of the voice packets lost"),
-        "voip_mos": _array(dims, np.array(mos, np.float64), "1", "mean opinion score (E-model, ITU-T G.107)"),
+        "voip_mos": _array(dims, mos, "1", "mean opinion score (E-model, ITU-T G.107)"),
     }
 
 

@@ -227,11 +227,7 @@ FLOW = np.dtype(
         ("rtt_count", "i8"),
         ("finish", "f8"),  # SIZED: time the last segment was delivered; < 0 before
         ("message", "i8"),  # MESSAGES and CBR: records written
-        ("jitter", "f8"),  # RFC 3550 estimate [s]
-        ("jitter_sum", "f8"),
-        ("jitter_count", "i8"),
-        ("transit", "f8"),
-        ("arrived", "i8"),
+        ("arrived", "i8"),  # CBR: packets that came
     ],
     align=True,
 )
