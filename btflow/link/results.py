@@ -58,7 +58,7 @@ def _flows(s: State, span: float) -> dict[str, xr.DataArray]:
         rtt = np.where(flow.rtt_count > 0, flow.rtt_sum / flow.rtt_count, np.nan)
     quantiles = np.array([measures.rtt_quantiles(counts) for counts in s.rtt_bins])
     return {
-        "goodput": _array(("flow",), flow.goodput / span, "B/s", "payload delivered in order, per second"),
+        "goodput": _array(("flow",), flow.goodput / span, "B/s", "payload that arrived, each byte once, per second"),
         "sent": _array(("flow",), flow.sent.copy(), "segments", "segments sent, those sent again included"),
         "resent": _array(("flow",), flow.resent.copy(), "segments", "segments sent again"),
         "window_falls": _array(("flow",), flow.losses.copy(), "1", "falls of the window after duplicate ACKs"),
@@ -102,7 +102,7 @@ def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     waiting = s.queue_series[:count]
     out = {
         "window": _array(("time", "flow"), series[:, :, sampler.WINDOW].copy(), "segments", "congestion window"),
-        "rate": _array(("time", "flow"), rate, "B/s", "payload delivered since the sample before, per second"),
+        "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
         "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
         "queue_length": _array(("time", "queue"), waiting.copy(), "packets", "packets waiting"),
         "queue_delay": _array(("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"),

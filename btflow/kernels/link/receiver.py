@@ -26,6 +26,9 @@ def receive(s, i, f, t, number, stamp):
     if number >= f.expected:
         if s.got[i, number & ring] != number + 1:
             s.got[i, number & ring] = number + 1
+            f.arrived += 1
+            if t >= s.rules.warmup:
+                f.goodput += f.train * f.mss
             if number > f.expected:
                 f.holes += 1
             else:
@@ -47,9 +50,6 @@ def deliver(s, i, f, t, ring):
     while s.got[i, f.expected & ring] == f.expected + 1:
         f.expected += 1
         f.holes -= 1
-    count = f.expected - first
-    if t >= s.rules.warmup:
-        f.goodput += count * f.train * f.mss
     if f.app == SIZED and f.expected * f.train >= f.size and f.finish < 0.0:
         f.finish = t
     if f.app == MESSAGES:

@@ -22,7 +22,7 @@ def sample(s, t):
         f = s.flow[i]
         row = s.flow_series[n, i]
         row[WINDOW] = f.cwnd
-        row[PAYLOAD] = f.expected * f.train * f.mss + f.arrived * f.mss
+        row[PAYLOAD] = f.arrived * f.train * f.mss
         row[SRTT] = f.srtt
         row[FLIGHT] = f.flight * f.train
     for k in range(s.rules.queues):

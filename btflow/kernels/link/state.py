@@ -218,7 +218,7 @@ FLOW = np.dtype(
         ("last_owd", "f8"),
         ("quick", "i8"),
         # -- counted from the warm-up on
-        ("goodput", "f8"),  # payload delivered in order [B]
+        ("goodput", "f8"),  # payload that came, each byte once [B]
         ("sent", "f8"),  # segments sent
         ("resent", "f8"),
         ("timeouts", "i8"),
@@ -227,7 +227,7 @@ FLOW = np.dtype(
         ("rtt_count", "i8"),
         ("finish", "f8"),  # SIZED: time the last segment was delivered; < 0 before
         ("message", "i8"),  # MESSAGES and CBR: records written
-        ("arrived", "i8"),  # CBR: packets that came
+        ("arrived", "i8"),  # trains that came, each once; from the start on
     ],
     align=True,
 )
