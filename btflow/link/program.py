@@ -37,7 +37,7 @@ _SAME = (
 ).split()
 _OF_THE_LAW = (
     "beta c gain target alpha beta_delay gamma threshold fraction inference history history_step filter loss_gap "
-    "decay_idle hs_share hs_least hs_most hs_train"
+    "gate decay_idle hs_share hs_least hs_most hs_train"
 ).split()
 
 
