@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from btflow.kernels.link import state as k
 from btflow.kernels.link.stats import RTT_BINS
-from typing import Any as Codec
+from btflow.link.flow import Codec
 from btflow.swarm import arrays
 
 
@@ -99,9 +99,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
     )
     s.flow[:] = program.flow
     s.queue[:] = program.queue
-    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue[
-        "framing"
-    ]
+    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue["framing"]
     _begin(s, pipe_ring, service)
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)

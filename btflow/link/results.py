@@ -15,6 +15,7 @@ from btflow.kernels.link import sampler
 from btflow.kernels.link.state import CBR, MESSAGES, State
 from btflow.link import measures, voip
 from btflow.link.build import LinkProgram
+from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
 
 _QUANTILE = ("quantile",)
@@ -81,19 +82,11 @@ def _queues(s: State, span: float) -> dict[str, xr.DataArray]:
     longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
     dims = ("queue",)
     return {
-        "queue_mean_packets": _array(
-            dims, mean, "packets", "mean number of packets waiting, the one in service not counted"
-        ),
-        "queue_mean_delay": _array(
-            dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"
-        ),
+        "queue_mean_packets": _array(dims, mean, "packets", "mean number of packets waiting, the one in service not counted"),
+        "queue_mean_delay": _array(dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"),
         "queue_quantile": _array(("queue", "quantile"), quantiles, "packets", "packets waiting"),
-        "queue_share": _array(
-            ("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"
-        ),
-        "utilisation": _array(
-            dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"
-        ),
+        "queue_share": _array(("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"),
+        "utilisation": _array(dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"),
         "drops": _array(dims, queue.drops.copy(), "packets", "packets dropped"),
         "arrivals": _array(dims, queue.arrivals.copy(), "packets", "packets that came"),
     }
@@ -112,9 +105,7 @@ def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
         "rate": _array(("time", "flow"), rate, "B/s", "payload delivered since the sample before, per second"),
         "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
         "queue_length": _array(("time", "queue"), waiting.copy(), "packets", "packets waiting"),
-        "queue_delay": _array(
-            ("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"
-        ),
+        "queue_delay": _array(("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"),
     }
     grid = _array(("time",), time, "s", "time since the start")
     return {name: array.assign_coords(time=grid) for name, array in out.items()}
@@ -136,16 +127,31 @@ def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
 LAST_MOMENTS = 2.0
 
 
+def spoken(codec: Codec | None) -> voip.Codec:
+    """Return a codec as the E-model needs it."""
+    assert codec is not None
+    rate = 8 * codec.frame_size / codec.frame
+    return voip.Codec(
+        codec.title,
+        rate,
+        codec.frame,
+        codec.frames_per_packet,
+        codec.lookahead,
+        codec.processing,
+        codec.impairment,
+        codec.robustness,
+    )
+
+
 def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     calls = np.flatnonzero(s.flow.law == CBR)
     delays = [records(scenario, s, i) for i in calls]
     heard = [d[~np.isnan(d)] for d in delays]
-    loss = np.array([float(np.mean(np.isnan(d))) if len(d) else np.nan for d in delays])
-    jitter = s.flow.jitter_sum[calls] / np.maximum(s.flow.jitter_count[calls], 1)
-    mos = [
-        voip.call_quality(program.codecs[i], h, lost) if len(h) else np.nan
-        for i, h, lost in zip(calls, heard, loss, strict=True)
-    ]
+    figures = [voip.call(spoken(program.codecs[i]), d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
+    loss, jitter, mos = (
+        np.array([np.nan if c is None else pick(c) for c in figures], np.float64)
+        for pick in (lambda c: c.loss, lambda c: c.jitter, lambda c: c.playout.mos)
+    )
     dims = ("voip",)
     return {
         "voip_name": _array(dims, np.array([program.flow_names[i] for i in calls], object), "1", "name of the call"),
@@ -153,7 +159,7 @@ def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, x
         "voip_delay_quantile": _quantiles("voip", heard, "one-way network delay of voice packets"),
         "voip_jitter": _array(dims, jitter, "s", "mean interarrival jitter (RFC 3550)"),
         "voip_loss": _array(dims, loss, "1", "share of the voice packets lost"),
-        "voip_mos": _array(dims, np.array(mos, np.float64), "1", "mean opinion score (E-model, ITU-T G.107)"),
+        "voip_mos": _array(dims, mos, "1", "mean opinion score (E-model, ITU-T G.107)"),
     }
 
 
