@@ -23,6 +23,9 @@ File = Path | Traversable
 ALIASES = {"ledbat++": "ledbatpp"}
 """Names that no file can have."""
 
+BASES = {"congestion": "stacks"}
+"""Folders of tables that are not whole by themselves but that those of another folder may start from."""
+
 _LONGEST_CHAIN = 10
 
 
@@ -30,7 +33,8 @@ def names(folder: str = "swarms") -> tuple[str, ...]:
     """Return the names of the models that come with btflow.
 
     Args:
-        folder: ``swarms``, ``clients``, ``transports``, ``paths``, ``links``, ``access``, ``congestion`` or ``codecs``.
+        folder: ``swarms``, ``clients``, ``transports``, ``paths``, ``links``, ``access``, ``congestion``, ``stacks``
+            or ``codecs``.
     """
     entries = (files("btflow.models") / folder).iterdir()
     return tuple(sorted(e.name.removesuffix(".toml") for e in entries if e.name.endswith(".toml")))
@@ -165,7 +169,8 @@ def _based(tree: Tree, kind: str, folder: Path, field: str, depth: int) -> Tree:
     """Return a table on top of the one it starts from."""
     if depth > _LONGEST_CHAIN:
         raise ScenarioError(field, tree["base"], "is the base of too many others, perhaps of itself")
-    base = _read(tree["base"], kind, folder, field, depth + 1)
+    bases = BASES.get(kind, kind)
+    base = _read(tree["base"], bases if tree["base"] in names(bases) else kind, folder, field, depth + 1)
     return _merged(base, {name: changed for name, changed in tree.items() if name != "base"})
 
 

@@ -9,7 +9,8 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from btflow.errors import TableError
-from btflow.quantity import FrozenModel, Quantity
+from btflow.quantity import FrozenModel, Quantity, quantity_of
+from btflow.units import format_quantity
 
 Law = Literal["newreno", "cubic", "vegas", "lp", "nice", "ledbat", "utp", "ledbatpp", "bbr"]
 Recovery = Literal["classic", "prr", "tahoe", "per-loss"]
@@ -23,22 +24,25 @@ Share = Annotated[float, Quantity("fraction", 0, 1)]
 CONSTANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "newreno": ("beta",),
-        "cubic": ("beta", "c", "hs_share", "hs_least", "hs_most", "hs_train"),
+        "cubic": ("beta", "c"),
         "vegas": ("beta", "alpha", "beta_delay", "gamma"),
-        "lp": ("beta", "threshold", "inference"),
+        "lp": ("beta", "threshold"),
         "nice": ("beta", "alpha", "beta_delay", "gamma", "threshold", "fraction"),
         "ledbat": ("beta", "gain", "target", "history", "history_step", "filter"),
         "utp": ("beta", "target", "max_gain", "history", "history_step", "filter", "loss_gap", "gate", "decay_idle"),
-        "ledbatpp": ("beta", "gain", "target", "history", "history_step", "filter"),
+        "ledbatpp": ("beta", "target", "history", "history_step", "filter"),
         "bbr": (),
     }
 )
 """The constants that each law uses: these must be given, and no others."""
 
+HYSTART = ("hs_share", "hs_least", "hs_most", "hs_train")
+"""The constants of HyStart: as ``CONSTANTS``, if it is on."""
+
 VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "newreno": ("per-ack", "per-segment"),
-        "cubic": ("rfc9438", "linux-2.6"),
+        "cubic": ("rfc9438", "linux"),
         "vegas": ("linux", "ns-3"),
         "lp": ("linux", "ns-3", "paper"),
         "nice": ("paper",),
@@ -104,10 +108,8 @@ class CongestionControl(FrozenModel):
     """Whether the receiver says what it has (RFC 2018); without, one hole is known at a time."""
     lost_retransmit: Flag
     """Whether the loss of a retransmission is found without a timeout."""
-    limited_transmit: Flag
-    """Whether the first two duplicate ACKs send new data (RFC 3042)."""
-    slow_start: Flag
-    """Whether it starts with slow start."""
+    slow_start: Annotated[int, Quantity("count", 0, 2)]
+    """Slow start: 0 none, 1 until the delay reaches its target (LEDBAT, uTP, LEDBAT++), 2 until a loss."""
 
     beta: Share | None = None
     """What a loss leaves of the window."""
@@ -127,8 +129,6 @@ class CongestionControl(FrozenModel):
     """LP, Nice: share of the range between least and greatest delay above which a packet counts as late."""
     fraction: Share | None = None
     """Nice: share of late packets in a round trip above which the window is halved."""
-    inference: Annotated[float, Quantity("fraction", 0, 100)] | None = None
-    """LP: length of the inference phase [round trips]."""
     history: Annotated[int, Quantity("count", 1, 60)] | None = None
     """LEDBAT, uTP, LEDBAT++: periods of base-delay history."""
     history_step: Annotated[float, Quantity("time", 1, 3600)] | None = None
@@ -141,16 +141,21 @@ class CongestionControl(FrozenModel):
     """uTP: least time between two answers to a loss [s]."""
     gate: Time | None = None
     """uTP: the window grows only if it was the limit within this time [s]."""
-    hs_share: Annotated[float, Quantity("fraction", 0, 10)] | None = None
-    """HyStart: rise of the delay that ends slow start, over the least delay."""
+    decay_idle: Share | None = None
+    """uTP: what a timeout without data on the way leaves of the window."""
+    hs_share: Share | None = None
+    """HyStart: rise of the delay that ends slow start, as a share of the least round-trip time."""
     hs_least: Time | None = None
     """HyStart: least such rise [s]."""
     hs_most: Time | None = None
     """HyStart: greatest such rise [s]."""
-    hs_train: Annotated[float, Quantity("fraction", 0, 10)] | None = None
-    """HyStart: length of an ACK train that ends slow start, over the least delay."""
-    decay_idle: Share | None = None
-    """uTP: what a timeout without data on the way leaves of the window."""
+    hs_train: Share | None = None
+    """HyStart: length of a train of ACKs that ends slow start, as a share of the least round-trip time."""
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The constants of the law that it uses."""
+        return CONSTANTS[self.law] + (HYSTART if self.hystart else ())
 
     @property
     def variant_number(self) -> int:
@@ -162,17 +167,23 @@ class CongestionControl(FrozenModel):
         if self.variant not in VARIANTS[self.law]:
             reason = f"is no variant of {self.law}"
             raise TableError("variant", self.variant, reason, ", ".join(VARIANTS[self.law]))
-        used = CONSTANTS[self.law]
-        problems = [
-            TableError(name, None, f"is missing: {self.law} uses it") for name in used if getattr(self, name) is None
-        ]
-        for name in sorted({n for names in CONSTANTS.values() for n in names} - set(used)):
-            if getattr(self, name) is not None:
-                allowed = ", ".join(used) or "none"
-                problems.append(TableError(name, getattr(self, name), f"is never used by {self.law}", allowed))
+        optional = {*HYSTART, *(name for names in CONSTANTS.values() for name in names)}
+        given = {name for name in optional if getattr(self, name) is not None}
+        problems = [TableError(n, None, f"is missing: {self.law} uses it") for n in self.used if n not in given]
+        for name in sorted(given - set(self.used)):
+            what = f"is never used by {self.law}" if name not in HYSTART else "is never used: hystart is false"
+            problems.append(TableError(name, _shown(self, name), what, ", ".join(self.used) or "none of the constants"))
         for low, high in (("rto_min", "rto_max"), ("rto_initial", "rto_max"), ("mss", "max_window")):
             if getattr(self, low) > getattr(self, high):
-                problems.append(TableError(low, getattr(self, low), f"exceeds {high}", f"at most {high}"))
+                limit = f"at most {high} = {_shown(self, high)}"
+                problems.append(TableError(low, _shown(self, low), f"exceeds {high}", limit))
         if problems:
             raise TableError.all_of(problems)
         return self
+
+
+def _shown(model: FrozenModel, name: str) -> str:
+    """Return the value of a quantity with its unit."""
+    quantity = quantity_of(type(model), name)
+    assert quantity is not None
+    return format_quantity(getattr(model, name), quantity.kind)

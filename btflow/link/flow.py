@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from btflow.errors import TableError
 from btflow.link.congestion import CongestionControl
 from btflow.quantity import FrozenModel, Quantity
+
+if TYPE_CHECKING:
+    from btflow.link import voip
 
 MAX_FLOWS = 1000
 INTERNET = "internet"
@@ -37,8 +40,8 @@ class Codec(FrozenModel):
     """Bytes of headers per packet: IP, UDP and RTP [B]."""
     lookahead: Annotated[float, Quantity("time", 0, 0.1)]
     """Speech the encoder must have heard beyond the frame [s]."""
-    processing: Annotated[float, Quantity("time", 0, 0.1)] = 0.0
-    """Time the encoder takes [s]."""
+    processing: Annotated[float, Quantity("time", 0, 0.1)]
+    """Time to encode a frame [s]."""
     impairment: Annotated[float, Quantity("fraction", 0, 100)]
     """Equipment impairment factor Ie of the E-model."""
     robustness: Annotated[float, Quantity("fraction", 1, 100)]
@@ -53,6 +56,22 @@ class Codec(FrozenModel):
     def payload(self) -> int:
         """Payload of a packet [B]."""
         return self.frame_size * self.frames_per_packet
+
+    @property
+    def speech(self) -> voip.Codec:
+        """The codec as the E-model knows it."""
+        from btflow.link import voip  # NumPy is only needed to simulate
+
+        return voip.Codec(
+            name=self.name,
+            bit_rate=8 * self.frame_size / self.frame,
+            frame=self.frame,
+            frames=self.frames_per_packet,
+            lookahead=self.lookahead,
+            processing=self.processing,
+            ie=self.impairment,
+            bpl=self.robustness,
+        )
 
 
 class Flow(FrozenModel):

@@ -36,8 +36,8 @@ _SAME = (
     "idle_reset hystart sack lost_retransmit slow_start"
 ).split()
 _OF_THE_LAW = (
-    "beta c gain target alpha beta_delay gamma threshold fraction inference history history_step filter loss_gap "
-    "decay_idle hs_share hs_least hs_most hs_train"
+    "beta c gain target alpha beta_delay gamma threshold fraction history history_step filter loss_gap "
+    "gate decay_idle hs_share hs_least hs_most hs_train"
 ).split()
 
 

@@ -127,27 +127,17 @@ def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
 LAST_MOMENTS = 2.0
 
 
-def spoken(codec: Codec | None) -> voip.Codec:
-    """Return a codec as the E-model needs it."""
+def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:
+    """Return how a call went."""
     assert codec is not None
-    rate = 8 * codec.frame_size / codec.frame
-    return voip.Codec(
-        codec.title,
-        rate,
-        codec.frame,
-        codec.frames_per_packet,
-        codec.lookahead,
-        codec.processing,
-        codec.impairment,
-        codec.robustness,
-    )
+    return voip.call(codec.speech, delays)
 
 
 def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     calls = np.flatnonzero(s.flow.law == CBR)
     delays = [records(scenario, s, i) for i in calls]
     heard = [d[~np.isnan(d)] for d in delays]
-    figures = [voip.call(spoken(program.codecs[i]), d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
+    figures = [_judge(program.codecs[i], d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
     loss, jitter, mos = (
         np.array([np.nan if c is None else pick(c) for c in figures], np.float64)
         for pick in (lambda c: c.loss, lambda c: c.jitter, lambda c: c.playout.mos)

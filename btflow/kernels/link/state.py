@@ -99,7 +99,6 @@ FLOW = np.dtype(
         ("alpha", "f8"),  # Vegas
         ("beta_delay", "f8"),
         ("gamma", "f8"),
-        ("inference", "f8"),  # LP: length of the inference phase [RTT]
         ("history", "i8"),  # LEDBAT: minutes of base-delay history
         ("history_step", "f8"),  # [s], a minute
         ("filter", "i8"),  # LEDBAT: delay samples of which the least counts
