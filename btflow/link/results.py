@@ -99,9 +99,10 @@ def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     payload = series[:, :, sampler.PAYLOAD]
     rate = np.diff(payload, axis=0, prepend=payload[:1]) / program.rules.sample_every
     srtt = np.where(series[:, :, sampler.SRTT] > 0.0, series[:, :, sampler.SRTT], np.nan)
+    window = np.where(s.flow.law == CBR, np.nan, series[:, :, sampler.WINDOW])
     waiting = s.queue_series[:count]
     out = {
-        "window": _array(("time", "flow"), series[:, :, sampler.WINDOW].copy(), "segments", "congestion window"),
+        "window": _array(("time", "flow"), window, "segments", "congestion window"),
         "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
         "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
         "queue_length": _array(("time", "queue"), waiting.copy(), "packets", "packets waiting"),

@@ -20,7 +20,7 @@ def receive(s, i, f, t, number, stamp):
     s.log[i, f.log & ring] = number
     f.log += 1
     f.last_owd = t - stamp
-    if f.unacked == 0:  # RFC 7323: the earliest segment not yet acknowledged is echoed
+    if f.unacked == 0 or (f.times_newest and number == f.expected):
         f.last_stamp = stamp
     gap = number != f.expected or f.holes > 0
     if number >= f.expected:

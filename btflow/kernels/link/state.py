@@ -63,6 +63,7 @@ FLOW = np.dtype(
         ("ack_size", "f8"),  # [B]
         ("ack_every", "i8"),  # segments per ACK
         ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
+        ("times_newest", "i8"),  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
         ("quick_acks", "i8"),  # ACKs not delayed at the start
         ("initial_window", "f8"),
         ("min_window", "f8"),
