@@ -155,7 +155,7 @@ def _pipe(capacity: float, base_rtt: float, buffer: float, packet: float) -> tup
 
 
 def _middles(period: float) -> NDArray[np.float64]:
-    return (np.arange(_POINTS) + 0.5) * (period / _POINTS)
+    return np.asarray((np.arange(_POINTS) + 0.5) * (period / _POINTS), np.float64)
 
 
 def _aimd_times(low: float, high: float, bdp: float, rate: float, step: float) -> tuple[float, float]:
