@@ -11,7 +11,7 @@ from btflow.declare import declare
 from btflow.document import Document, Tree
 from btflow.errors import ScenarioError
 from btflow.kinds import SWARMS, Model, ModelKind
-from btflow.parameters import Parameter, unknown
+from btflow.parameters import unknown
 from btflow.scenario import Scenario
 from btflow.tomlfile import read_toml, split_sources
 
@@ -106,17 +106,12 @@ def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Docum
     bare, sources = split_sources(resolved)
     parameters = declare(declared, bare, split_sources(tree)[0], kind.model)
     referred = {
-        path: {text: split_sources(_read(text, where, folder, f"parameters.{name}"))[0] for text in _texts(parameter)}
+        path: {text: split_sources(_read(text, where, folder, f"parameters.{name}"))[0] for text in set(texts)}
         for name, parameter in parameters.items()
-        for path in parameter.sets
+        for path, *texts in zip(parameter.sets, *(parameter.texts(word) for word in parameter.words), strict=True)
         if (where := kind.folder_of(path)) is not None
     }
     return Document(kind, bare, parameters, sources, referred)
-
-
-def _texts(parameter: Parameter) -> tuple[str, ...]:
-    """Return what a parameter may make of a field."""
-    return tuple(parameter.values.values()) or parameter.choices
 
 
 def _find(name: str, kind: str, folder: Path, field: str) -> tuple[File, Path]:

@@ -52,8 +52,11 @@ def _parameter(
         parameter = Parameter.model_validate({"name": name} | body)
     except ValidationError as error:
         raise translated(error, Parameter, {}, {}, f"{field}.") from None
-    if parameter.values and (parameter.kind != "choice" or set(parameter.choices) - parameter.values.keys()):
-        raise ScenarioError(f"{field}.values", None, "does not go with kind and choices", "a text for each choice")
+    if parameter.values and parameter.kind != "choice":
+        raise ScenarioError(f"{field}.values", parameter.kind, "is the kind of no choice", 'kind = "choice"')
+    for word, text in parameter.values.items():
+        if len(parameter.texts(word)) != len(parameter.sets):
+            raise ScenarioError(f"{field}.values.{word}", text, "is not one text for each of sets", "a text, or a list")
     content = written if parameter.kind == "choice" else tree
     return parameter.model_copy(update={"default": _default(parameter, content)}).of(model)
 
@@ -62,8 +65,11 @@ def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
     """Return the value that the file gives the parameter; it must be the only one."""
     given = [(path, _lookup(tree, path)) for path in parameter.sets]
     followed = parameter.default_from is not None
+    if parameter.values and not followed:
+        return _word(parameter, given)
+    alike = parameter.kind == "choice"
     for path, value in given if followed else given[1:]:
-        if value is not _MISSING:
+        if value is not _MISSING and not (alike and value == given[0][1]):
             raise ScenarioError(path, value, f"is never used: parameter {parameter.name} sets it")
     if followed:
         return None
@@ -72,14 +78,20 @@ def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
         raise ScenarioError(path, None, f"is missing: it is the default of parameter {parameter.name}")
     if parameter.prefix and isinstance(value, list):
         return [str(name).removeprefix(parameter.prefix) for name in value]
-    if parameter.values:
-        words = [word for word, text in parameter.values.items() if text == value]
-        if not words:
-            raise ScenarioError(
-                path, value, f"is not a value of parameter {parameter.name}", ", ".join(parameter.values.values())
-            )
-        return words[0]
     return value
+
+
+def _word(parameter: Parameter, given: list[tuple[str, Any]]) -> str:
+    """Return the word that stands for the values that the file gives."""
+    for path, value in given:
+        if value is _MISSING:
+            raise ScenarioError(path, None, f"is missing: it is the default of parameter {parameter.name}")
+    texts = tuple(str(value) for _, value in given)
+    for word in parameter.values:
+        if parameter.texts(word) == texts:
+            return word
+    known = "; ".join(", ".join(parameter.texts(word)) for word in parameter.values)
+    raise ScenarioError(given[0][0], ", ".join(texts), f"is not a value of parameter {parameter.name}", known)
 
 
 def _lookup(tree: Any, path: str) -> Any:

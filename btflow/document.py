@@ -53,8 +53,7 @@ class Document(Generic[Model]):
         knobs: dict[str, Knob] = {}
         for name, value in values.items():
             parameter = self.parameters[name]
-            for path in parameter.sets:
-                text = parameter.field_value(value, self.byte_prefix)
+            for path, text in zip(parameter.sets, parameter.field_values(value, self.byte_prefix), strict=True):
                 content = copy.deepcopy(self.referred[path][text]) if path in self.referred else text
                 _assign(tree, path, content, name)
                 knob = name if name in given else parameter.default_from or name

@@ -33,8 +33,8 @@ class Parameter(FrozenModel):
     """Allowed values, or allowed names of a list; empty for no limit."""
     prefix: str = ""
     """Text put before each name of a list to make the field's value."""
-    values: dict[str, str] = Field(default_factory=dict)
-    """For a choice: the text that the field gets, by the word that is given."""
+    values: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    """For a choice: the text that the fields get, by the word that is given; a list has one for each field."""
 
     _model: type[FrozenModel] | None = PrivateAttr(default=None)
 
@@ -75,6 +75,8 @@ class Parameter(FrozenModel):
             UnitError: The value is not of the parameter's kind, or not one of its choices.
         """
         low, high = self.limits
+        if self.kind == "choice" and isinstance(value, int) and str(value) in self.words:
+            value = str(value)
         parsed = parse_quantity(
             value,
             self.kind,
@@ -93,14 +95,22 @@ class Parameter(FrozenModel):
                 raise UnitError(self.name, value, reason, allowed)
         return parsed
 
-    def field_value(self, value: Value, byte_prefix: BytePrefix) -> Any:
-        """Return the value in the form that the model's file has it."""
+    def texts(self, word: str) -> tuple[str, ...]:
+        """Return what a choice makes of each field it sets."""
+        text = self.values.get(word, word)
+        return (text,) * len(self.sets) if isinstance(text, str) else text
+
+    def field_values(self, value: Value, byte_prefix: BytePrefix) -> tuple[Any, ...]:
+        """Return what each field it sets gets, in the form that the model's file has it."""
+        if self.kind == "choice":
+            return self.texts(str(value))
+        return (self._field_value(value, byte_prefix),) * len(self.sets)
+
+    def _field_value(self, value: Value, byte_prefix: BytePrefix) -> Any:
         if isinstance(value, tuple):
             return [self.prefix + name for name in value]
         if self.kind in ("count", "flag"):
             return value
-        if self.values:
-            return self.values[str(value)]
         return format_quantity(value, self.kind, byte_prefix=byte_prefix)
 
 
