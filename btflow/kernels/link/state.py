@@ -337,7 +337,7 @@ Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every h
 # (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
 # BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
 # record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
-# flows, 4): window, payload delivered, SRTT, flight; queue_series and
+# flows, 5): the sampler's columns; queue_series and
 # queue_delay_series (samples, queues): packets waiting and the time they take [s].
 State = namedtuple(
     "State",
