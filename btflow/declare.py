@@ -9,24 +9,29 @@ from pydantic import ValidationError
 
 from btflow.errors import ScenarioError
 from btflow.parameters import Parameter
+from btflow.quantity import FrozenModel
 from btflow.translate import translated
 
 _MISSING = object()
 
 
-def declare(declared: Any, tree: Mapping[str, Any]) -> Mapping[str, Parameter]:
+def declare(
+    declared: Any, tree: Mapping[str, Any], written: Mapping[str, Any], model: type[FrozenModel]
+) -> Mapping[str, Parameter]:
     """Return the parameters by name, in the file's order.
 
     Args:
         declared: The file's table of parameters.
         tree: The rest of the file, references resolved.
+        written: The same as written, with the names of the files it refers to.
+        model: What the file's content is.
 
     Raises:
         ScenarioError: A declaration is wrong, or does not go with the fields it sets.
     """
     if not isinstance(declared, dict):
         raise ScenarioError("parameters", declared, "is not a table")
-    parameters = {name: _parameter(name, body, tree) for name, body in declared.items()}
+    parameters = {name: _parameter(name, body, tree, written, model) for name, body in declared.items()}
     for name, parameter in parameters.items():
         other = parameter.default_from
         if other is not None and (other not in parameters or parameters[other].default_from):
@@ -35,7 +40,9 @@ def declare(declared: Any, tree: Mapping[str, Any]) -> Mapping[str, Parameter]:
     return parameters
 
 
-def _parameter(name: str, body: Any, tree: Mapping[str, Any]) -> Parameter:
+def _parameter(
+    name: str, body: Any, tree: Mapping[str, Any], written: Mapping[str, Any], model: type[FrozenModel]
+) -> Parameter:
     field = f"parameters.{name}"
     if not isinstance(body, dict):
         raise ScenarioError(field, body, "is not a table")
@@ -44,16 +51,25 @@ def _parameter(name: str, body: Any, tree: Mapping[str, Any]) -> Parameter:
     try:
         parameter = Parameter.model_validate({"name": name} | body)
     except ValidationError as error:
-        raise translated(error, [], {}, f"{field}.") from None
-    return parameter.model_copy(update={"default": _default(parameter, tree)})
+        raise translated(error, Parameter, {}, {}, f"{field}.") from None
+    if parameter.values and parameter.kind != "choice":
+        raise ScenarioError(f"{field}.values", parameter.kind, "is the kind of no choice", 'kind = "choice"')
+    for word, text in parameter.values.items():
+        if len(parameter.texts(word)) != len(parameter.sets):
+            raise ScenarioError(f"{field}.values.{word}", text, "is not one text for each of sets", "a text, or a list")
+    content = written if parameter.kind == "choice" else tree
+    return parameter.model_copy(update={"default": _default(parameter, content)}).of(model)
 
 
 def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
     """Return the value that the file gives the parameter; it must be the only one."""
     given = [(path, _lookup(tree, path)) for path in parameter.sets]
     followed = parameter.default_from is not None
+    if parameter.values and not followed:
+        return _word(parameter, given)
+    alike = parameter.kind == "choice"
     for path, value in given if followed else given[1:]:
-        if value is not _MISSING:
+        if value is not _MISSING and not (alike and value == given[0][1]):
             raise ScenarioError(path, value, f"is never used: parameter {parameter.name} sets it")
     if followed:
         return None
@@ -63,6 +79,19 @@ def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
     if parameter.prefix and isinstance(value, list):
         return [str(name).removeprefix(parameter.prefix) for name in value]
     return value
+
+
+def _word(parameter: Parameter, given: list[tuple[str, Any]]) -> str:
+    """Return the word that stands for the values that the file gives."""
+    for path, value in given:
+        if value is _MISSING:
+            raise ScenarioError(path, None, f"is missing: it is the default of parameter {parameter.name}")
+    texts = tuple(str(value) for _, value in given)
+    for word in parameter.values:
+        if parameter.texts(word) == texts:
+            return word
+    known = "; ".join(", ".join(parameter.texts(word)) for word in parameter.values)
+    raise ScenarioError(given[0][0], ", ".join(texts), f"is not a value of parameter {parameter.name}", known)
 
 
 def _lookup(tree: Any, path: str) -> Any:

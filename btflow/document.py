@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 from pydantic import ValidationError
 
 from btflow.errors import ScenarioError
+from btflow.kinds import Model, ModelKind
 from btflow.parameters import Parameter, resolve
-from btflow.scenario import Scenario
 from btflow.translate import Knob, translated
 from btflow.units import BytePrefix, format_quantity
 
@@ -19,25 +19,29 @@ Tree = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Document:
+class Document(Generic[Model]):
     """A model file with its references resolved, ready to be built with any parameter values.
 
     Attributes:
+        kind: What kind of model it is.
         tree: The scenario's fields as in the file, without parameters and sources.
         parameters: The declared parameters by name.
         sources: Where each number is from, by the dotted path of its field.
+        referred: The content of each file that a parameter may name, by the field's path and the name.
     """
 
+    kind: ModelKind[Model]
     tree: Tree
     parameters: Mapping[str, Parameter]
     sources: Mapping[str, str]
+    referred: Mapping[str, Mapping[str, Tree]]
 
     @property
     def byte_prefix(self) -> BytePrefix:
         """What kB means in this file."""
         return "binary" if self.tree.get("byte_prefix") == "binary" else "decimal"
 
-    def build(self, given: Mapping[str, object]) -> Scenario:
+    def build(self, given: Mapping[str, object]) -> Model:
         """Return the scenario with the parameter values given; the others keep their defaults.
 
         Raises:
@@ -49,12 +53,13 @@ class Document:
         knobs: dict[str, Knob] = {}
         for name, value in values.items():
             parameter = self.parameters[name]
-            for path in parameter.sets:
-                _assign(tree, path, parameter.field_value(value, self.byte_prefix), name)
+            for path, text in zip(parameter.sets, parameter.field_values(value, self.byte_prefix), strict=True):
+                content = copy.deepcopy(self.referred[path][text]) if path in self.referred else text
+                _assign(tree, path, content, name)
                 knob = name if name in given else parameter.default_from or name
                 knobs[path] = Knob(knob, given.get(knob))
             shown[name] = format_quantity(value, parameter.kind, byte_prefix=self.byte_prefix)
-        scenario = _validate(tree, self.byte_prefix, knobs)
+        scenario = _validate(self.kind, tree, self.byte_prefix, knobs)
         return scenario.attach(shown, given, self.build)
 
 
@@ -69,16 +74,17 @@ def _assign(tree: Tree, path: str, value: object, parameter: str) -> None:
     here[field] = value
 
 
-def _validate(tree: Tree, byte_prefix: BytePrefix, knobs: Mapping[str, Knob]) -> Scenario:
-    """Return the validated scenario; its matrix is dropped if no class has a location."""
-    classes = tree.get("classes")
-    if not isinstance(classes, dict) or not all(isinstance(c, dict) for c in classes.values()):
-        raise ScenarioError("classes", None, "has no table for each class, such as [classes.seed]")
-    fields = tree | {"classes": [{"name": name} | body for name, body in classes.items()]}
+def _validate(kind: ModelKind[Model], tree: Tree, byte_prefix: BytePrefix, knobs: Mapping[str, Knob]) -> Model:
+    """Return the validated model."""
+    fields, names = dict(tree), {}
+    for table, (noun, example) in kind.named.items():
+        entries = tree.get(table)
+        if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+            raise ScenarioError(table, None, f"has no table for each {noun}, such as [{table}.{example}]")
+        fields[table] = [{**entry, "name": name} for name, entry in entries.items()]
+        names[table] = list(entries)
     try:
-        scenario = Scenario.model_validate(fields, context={"byte_prefix": byte_prefix})
+        model = kind.model.model_validate(fields, context={"byte_prefix": byte_prefix})
     except ValidationError as error:
-        raise translated(error, list(classes), knobs) from None
-    if any(c.location for c in scenario.classes):
-        return scenario
-    return scenario.model_copy(update={"paths": scenario.paths.model_copy(update={"matrix": None})})
+        raise translated(error, kind.model, names, knobs) from None
+    return kind.finish(model)

@@ -60,5 +60,9 @@ class ScenarioError(InputError):
     """A model file, a parameter or a combination of values that is not a valid scenario."""
 
 
+class TableError(ScenarioError):
+    """As ``ScenarioError``, but ``field`` is a field of the table that was being read."""
+
+
 class SimulationError(RuntimeError):
     """A swarm that did not finish within the scenario's horizon, or a process that was to run one and failed."""

@@ -18,6 +18,7 @@ _FORMS = {
     "fraction": "fraction",
     "count": "count",
     "packets": "packets",
+    "buffer": "buffer",
     "flag": "true/false",
     "choice": "word",
     "text": "text",
@@ -47,7 +48,7 @@ def parameters(name: str) -> str:
 
 
 def _meaning(parameter: Parameter) -> str:
-    choices = f" ({', '.join(parameter.choices)})" if parameter.choices else ""
+    choices = f" ({', '.join(parameter.words)})" if parameter.words else ""
     return parameter.meaning + choices
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from btflow.errors import InputError, ScenarioError, UnitError
 from btflow.fields import quantity_at
-from btflow.quantity import FrozenModel
+from btflow.quantity import FrozenModel, Quantity
 from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity
 
 
@@ -33,6 +33,28 @@ class Parameter(FrozenModel):
     """Allowed values, or allowed names of a list; empty for no limit."""
     prefix: str = ""
     """Text put before each name of a list to make the field's value."""
+    values: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    """For a choice: the text that the fields get, by the word that is given; a list has one for each field."""
+
+    _model: type[FrozenModel] | None = PrivateAttr(default=None)
+
+    def of(self, model: type[FrozenModel]) -> Self:
+        """Remember, once and by the loader only, the model whose fields it sets."""
+        self._model = model
+        return self
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Allowed values of a choice, or allowed names of a list; empty for no limit."""
+        return self.choices or tuple(self.values)
+
+    @property
+    def _fields(self) -> list[Quantity]:
+        """What the fields it sets take, those of its own kind."""
+        if self._model is None:
+            return []
+        found = [quantity_at(self._model, path) for path in self.sets]
+        return [field for field in found if field and field.kind == self.kind]
 
     @property
     def unit(self) -> str:
@@ -42,9 +64,8 @@ class Parameter(FrozenModel):
     @property
     def limits(self) -> tuple[float | None, float | None]:
         """Least and greatest value that every field it sets takes, SI units; None for the kind's own limit."""
-        fields = [field for path in self.sets if (field := quantity_at(path)) and field.kind == self.kind]
-        low = [field.minimum for field in fields if field.minimum is not None]
-        high = [field.maximum for field in fields if field.maximum is not None]
+        low = [field.minimum for field in self._fields if field.minimum is not None]
+        high = [field.maximum for field in self._fields if field.maximum is not None]
         return max(low, default=None), min(high, default=None)
 
     def parse(self, value: object, byte_prefix: BytePrefix) -> Value:
@@ -54,18 +75,38 @@ class Parameter(FrozenModel):
             UnitError: The value is not of the parameter's kind, or not one of its choices.
         """
         low, high = self.limits
-        parsed = parse_quantity(value, self.kind, field=self.name, byte_prefix=byte_prefix, minimum=low, maximum=high)
-        if self.choices and self.kind in ("choice", "names"):
+        if self.kind == "choice" and isinstance(value, int) and str(value) in self.words:
+            value = str(value)
+        parsed = parse_quantity(
+            value,
+            self.kind,
+            field=self.name,
+            byte_prefix=byte_prefix,
+            minimum=low,
+            maximum=high,
+            unlimited=bool(self._fields) and all(field.unlimited for field in self._fields),
+        )
+        if self.words and self.kind in ("choice", "names"):
             given = parsed if isinstance(parsed, tuple) else (str(parsed),)
-            wrong = [name for name in given if name not in self.choices]
+            wrong = [name for name in given if name not in self.words]
             if wrong or len(set(given)) < len(given):
-                allowed = ", ".join(self.choices) + (", or none" if self.kind == "names" else "")
+                allowed = ", ".join(self.words) + (", or none" if self.kind == "names" else "")
                 reason = f"has the unknown {wrong[0]!r}" if wrong else "names one twice"
                 raise UnitError(self.name, value, reason, allowed)
         return parsed
 
-    def field_value(self, value: Value, byte_prefix: BytePrefix) -> Any:
-        """Return the value in the form that the model's file has it."""
+    def texts(self, word: str) -> tuple[str, ...]:
+        """Return what a choice makes of each field it sets."""
+        text = self.values.get(word, word)
+        return (text,) * len(self.sets) if isinstance(text, str) else text
+
+    def field_values(self, value: Value, byte_prefix: BytePrefix) -> tuple[Any, ...]:
+        """Return what each field it sets gets, in the form that the model's file has it."""
+        if self.kind == "choice":
+            return self.texts(str(value))
+        return (self._field_value(value, byte_prefix),) * len(self.sets)
+
+    def _field_value(self, value: Value, byte_prefix: BytePrefix) -> Any:
         if isinstance(value, tuple):
             return [self.prefix + name for name in value]
         if self.kind in ("count", "flag"):

@@ -26,11 +26,13 @@ class Quantity:
         kind: What the field holds.
         minimum: Smallest allowed value, SI units; None for the kind's own limit.
         maximum: Largest allowed value, SI units; None for the kind's own limit.
+        unlimited: Whether ``unlimited`` is taken too, as infinity.
     """
 
     kind: Kind
     minimum: float | None = None
     maximum: float | None = None
+    unlimited: bool = False
 
     def parse(self, value: object, info: core_schema.ValidationInfo) -> Value:
         """Return ``value`` in SI units; the validation context says what ``kB`` means."""
@@ -41,6 +43,7 @@ class Quantity:
             byte_prefix=(info.context or {}).get("byte_prefix", "decimal"),
             minimum=self.minimum,
             maximum=self.maximum,
+            unlimited=self.unlimited,
         )
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -59,6 +62,10 @@ class Quantity:
         if self.kind == "count":
             return sourced(bare | {"minimum": low, "maximum": high})
         bare["pattern"] = pattern(self.kind)
+        if self.kind == "buffer":
+            return sourced(bare)
+        if self.unlimited:
+            bare["pattern"] = rf"^unlimited$|{bare['pattern']}"
         limits = [format_quantity(float(bound), self.kind) for bound in (low, high)]
         return sourced(bare | {"x-si-unit": info.unit, "x-minimum": limits[0], "x-maximum": limits[1]})
 
@@ -75,6 +82,7 @@ _JSON_TYPES: dict[Kind, str | list[str]] = {
     "rate": "string",
     "time": "string",
     "packets": "string",
+    "buffer": "string",
     "fraction": ["string", "number"],
     "count": "integer",
     "flag": "boolean",

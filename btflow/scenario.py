@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import PrivateAttr, model_validator
+from pydantic import model_validator
 
 from btflow.client import Client
 from btflow.errors import ScenarioError
 from btflow.network import Paths, Transport
+from btflow.parametrised import ParametrisedModel
 from btflow.quantity import FrozenModel, Quantity
 from btflow.units import BytePrefix
 
@@ -98,7 +97,7 @@ class Tracker(FrozenModel):
     """Time between two regular announces of a peer [s]."""
 
 
-class Scenario(FrozenModel):
+class Scenario(ParametrisedModel):
     """A swarm, complete: ``btflow.load`` makes one from a model file."""
 
     name: str
@@ -123,15 +122,6 @@ class Scenario(FrozenModel):
     """When they start."""
     tracker: Tracker
     """How they learn of each other."""
-
-    _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
-    _given: Mapping[str, object] = PrivateAttr(default_factory=dict)
-    _rebuild: Callable[[Mapping[str, object]], Scenario] | None = PrivateAttr(default=None)
-
-    @property
-    def parameters(self) -> Mapping[str, str]:
-        """Each parameter's current value, as a text that ``set`` takes back."""
-        return MappingProxyType(dict(self._parameters))
 
     @property
     def seeds(self) -> int:
@@ -180,31 +170,6 @@ class Scenario(FrozenModel):
         rto = self.longest_rtt + transport.rto_min
         waiting = sum(loss**k * min(2.0 ** (k - 1) * rto, transport.rto_max) for k in range(1, 64))
         return transport.mss / (self.longest_rtt + waiting) if waiting > 0.0 else math.inf
-
-    def set(self, **values: object) -> Scenario:
-        """Return a copy with some of the model's parameters changed.
-
-        Args:
-            values: By parameter name: a text with a unit (``rtt="400 ms"``), an int for a count, a
-                number for a fraction, a bool for a flag. The order does not matter.
-
-        Raises:
-            ScenarioError: A parameter is unknown, or the values do not make a scenario.
-            UnitError: A value has no unit, the wrong one, or is out of range.
-        """
-        if self._rebuild is None:
-            raise ScenarioError("set", None, "this scenario was not loaded from a model file")
-        return self._rebuild({**self._given, **values})
-
-    def attach(
-        self,
-        parameters: Mapping[str, str],
-        given: Mapping[str, object],
-        rebuild: Callable[[Mapping[str, object]], Scenario],
-    ) -> Self:
-        """Remember, once and by the loader only, what ``parameters`` and ``set`` need."""
-        self._parameters, self._given, self._rebuild = dict(parameters), dict(given), rebuild
-        return self
 
     def digest(self) -> str:
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from btflow.client import Client, SlotStep
-from btflow.errors import InputError, ScenarioError
-from btflow.network import Paths, Transport
-from btflow.parameters import Parameter
-from btflow.scenario import Arrivals, PeerClass, Scenario, Swarm, Tracker
-
-_MODELS = (
-    Arrivals,
-    Client,
-    Parameter,
-    Paths,
-    PeerClass,
-    Scenario,
-    SlotStep,
-    Swarm,
-    Tracker,
-    Transport,
-)
+from btflow.errors import InputError, ScenarioError, TableError
+from btflow.fields import fields_below
+from btflow.quantity import FrozenModel
 
 
 class Knob(NamedTuple):
@@ -48,27 +33,32 @@ _REASONS = {
 """What is wrong and what is allowed, by pydantic's type of error."""
 
 
+Names = Mapping[str, Sequence[str]]
+"""The names of a table's entries, in order, by the table's name."""
+
+
 def translated(
-    error: ValidationError, class_names: list[str], knobs: Mapping[str, Knob], prefix: str = ""
+    error: ValidationError, model: type[FrozenModel], names: Names, knobs: Mapping[str, Knob], prefix: str = ""
 ) -> ScenarioError:
     """Return one error that reports every problem pydantic found.
 
     Args:
         error: What pydantic raised.
-        class_names: The names of the scenario's classes, for the paths of their fields.
+        model: What was being read.
+        names: The names of entries, for the paths of their fields.
         knobs: The parameter that sets a field, by the field's dotted path.
         prefix: Put before every path.
     """
-    problems = [p for details in error.errors() for p in _problems(details, class_names, prefix)]
+    problems = [p for details in error.errors() for p in _problems(details, model, names, prefix)]
     named = [_turned(p, knobs[p.field]) if p.field in knobs else p for p in problems]
     return ScenarioError.all_of({str(p): p for p in named}.values())
 
 
-def dotted(location: tuple[int | str, ...], class_names: list[str]) -> str:
-    """Return the dotted path of a field, with a class's name in place of its number."""
+def dotted(location: tuple[int | str, ...], names: Names) -> str:
+    """Return the dotted path of a field, with an entry's name in place of its number."""
     parts = [str(part) for part in location]
-    if len(location) > 1 and location[0] == "classes" and isinstance(location[1], int):
-        parts[1] = class_names[location[1]]
+    if len(location) > 1 and location[0] in names and isinstance(location[1], int):
+        parts[1] = names[str(location[0])][location[1]]
     return ".".join(parts)
 
 
@@ -82,15 +72,18 @@ def _rename(problem: InputError, field: str) -> InputError:
     return type(problem)(field, problem.value, problem.reason, problem.allowed)
 
 
-def _problems(details: ErrorDetails, class_names: list[str], prefix: str) -> Iterator[InputError]:
-    field = prefix + dotted(details["loc"], class_names)
+def _problems(details: ErrorDetails, model: type[FrozenModel], names: Names, prefix: str) -> Iterator[InputError]:
+    field = prefix + dotted(details["loc"], names)
     cause = details.get("ctx", {}).get("error")
-    if isinstance(cause, ScenarioError):
+    if isinstance(cause, TableError):
+        for problem in cause.problems:
+            yield ScenarioError(f"{field}.{problem.field}", problem.value, problem.reason, problem.allowed)
+    elif isinstance(cause, ScenarioError):
         yield from cause.problems
     elif isinstance(cause, InputError):
         yield _rename(cause, field)
     elif details["type"] == "extra_forbidden":
-        yield _unknown_field(field)
+        yield _unknown_field(field, model)
     elif details["type"] == "missing":
         yield ScenarioError(field, None, "is missing")
     else:
@@ -107,9 +100,9 @@ def _reason(details: ErrorDetails) -> tuple[str, str]:
     return _REASONS.get(details["type"], (details["msg"].replace("Input should", "should"), ""))
 
 
-def _unknown_field(field: str) -> ScenarioError:
-    """Return the error for a field that no model has, with fields of a similar name."""
-    known = sorted({name for model in _MODELS for name in model.model_fields})
+def _unknown_field(field: str, model: type[FrozenModel]) -> ScenarioError:
+    """Return the error for a field that is nowhere in a model, with fields of a similar name."""
+    known = sorted(fields_below(model))
     close = get_close_matches(field.rsplit(".", 1)[-1], known, n=3)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return ScenarioError(field, None, f"is not a known field{hint}")

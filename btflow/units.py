@@ -10,8 +10,9 @@ A bare number is an error for sizes, rates, times and packet queues. Case matter
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral, Real
@@ -19,12 +20,45 @@ from typing import Literal, assert_never
 
 from btflow.errors import UnitError
 
-__all__ = ["KINDS", "BytePrefix", "Kind", "UnitError", "Value", "format_quantity", "parse_quantity", "pattern"]
+__all__ = [
+    "KINDS",
+    "Buffer",
+    "BytePrefix",
+    "Kind",
+    "UnitError",
+    "Value",
+    "format_quantity",
+    "parse_quantity",
+    "pattern",
+]
 
-Kind = Literal["size", "rate", "time", "fraction", "count", "packets", "flag", "choice", "text", "names"]
+Kind = Literal["size", "rate", "time", "fraction", "count", "packets", "buffer", "flag", "choice", "text", "names"]
 BytePrefix = Literal["decimal", "binary"]
-Value = float | int | bool | str | tuple[str, ...]
+BufferKind = Literal["packets", "size", "time", "bdp"]
 
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Room of a queue, in the terms it was given.
+
+    Attributes:
+        amount: How much: packets, bytes, seconds at the link's rate, or bandwidth-delay products.
+        kind: Which of these it is.
+    """
+
+    amount: float
+    kind: BufferKind
+
+
+Value = float | int | bool | str | tuple[str, ...] | Buffer
+
+UNLIMITED = "unlimited"
+_BUFFER_LIMITS: dict[BufferKind, tuple[float, float]] = {
+    "packets": (1, 10**6),
+    "size": (1, 2**30),
+    "time": (1e-5, 100),
+    "bdp": (0.001, 1000),
+}
 _LONGEST_TEXT = 200
 _REAL: tuple[Kind, ...] = ("rate", "time", "fraction")
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?(\d+))?)\s*(.*)", re.ASCII | re.DOTALL)
@@ -66,6 +100,7 @@ KINDS: Mapping[Kind, _KindInfo] = {
     "fraction": _KindInfo("a fraction", "", 0, 1, ('"5%"', "0.05", '"70%"')),
     "count": _KindInfo("a whole number", "", 0, 10**9, ("300", "10", "1")),
     "packets": _KindInfo("a number of packets", "packets", 0, 10**9, ('"200 packets"',)),
+    "buffer": _KindInfo("a buffer", "", 0, 0, ('"100 packets"', '"150 kB"', '"200 ms"', '"1.5 BDP"')),
     "flag": _KindInfo("true or false", "", 0, 1, ()),
     "choice": _KindInfo("one of the listed words", "", 0, 0, ()),
     "text": _KindInfo("a text", "", 0, 0, ()),
@@ -81,8 +116,9 @@ def parse_quantity(
     byte_prefix: BytePrefix = "decimal",
     minimum: float | None = None,
     maximum: float | None = None,
+    unlimited: bool = False,
 ) -> Value:
-    """Return ``value`` in SI units: bytes, bytes/s, seconds, a fraction, a count, a flag or text.
+    """Return ``value`` in SI units: bytes, bytes/s, seconds, a fraction, a count, a flag, text or a ``Buffer``.
 
     Sizes are rounded to whole bytes.
 
@@ -93,6 +129,7 @@ def parse_quantity(
         byte_prefix: What ``kB``, ``MB``, ``GB`` and ``TB`` mean; see the module's docstring.
         minimum: Smallest allowed value in SI units, default by kind.
         maximum: Largest allowed value in SI units, default by kind.
+        unlimited: Whether the word ``unlimited`` is taken too; it is read as infinity.
 
     Raises:
         UnitError: The value has no unit, an unknown one, is not finite or is out of range.
@@ -102,8 +139,12 @@ def parse_quantity(
     high = info.maximum if maximum is None else maximum
 
     def fail(reason: str) -> UnitError:
-        return UnitError(field, value, reason, _allowed(kind, low, high, byte_prefix))
+        return UnitError(field, value, reason, _allowed(kind, low, high, byte_prefix) + ', or "unlimited"' * unlimited)
 
+    if unlimited and value == UNLIMITED:
+        return math.inf
+    if kind == "buffer":
+        return _parse_buffer(value, field, byte_prefix)
     if kind in ("choice", "text"):
         if not isinstance(value, str) or not value.strip():
             raise fail("is not a text")
@@ -140,11 +181,46 @@ def format_quantity(value: Value, kind: Kind, *, byte_prefix: BytePrefix = "deci
             return str(value)
         case "packets":
             return f"{value} packets"
+        case "buffer":
+            assert isinstance(value, Buffer)
+            if value.kind == "bdp":
+                return f"{_plain(value.amount)} BDP"
+            whole = value.kind in ("packets", "size")
+            return format_quantity(int(value.amount) if whole else value.amount, value.kind, byte_prefix=byte_prefix)
         case "fraction" | "size" | "rate" | "time":
             assert isinstance(value, int | float)
+            if math.isinf(value):
+                return UNLIMITED
             return _format_scaled(value, kind, byte_prefix)
         case _:
             assert_never(kind)
+
+
+def _parse_buffer(value: object, field: str, byte_prefix: BytePrefix) -> Buffer:
+    """Return the room of a queue; its unit says what it is."""
+
+    def fail(reason: str) -> UnitError:
+        return UnitError(field, value, reason, f"a buffer such as {', '.join(KINDS['buffer'].examples)}")
+
+    if not isinstance(value, str):
+        raise fail("is not a text with a unit")
+    matched = _NUMBER.fullmatch(value.strip())
+    if matched is None or not matched[3]:
+        raise fail("does not start with a number" if matched is None else "has no unit")
+    for kind, (low, high) in _BUFFER_LIMITS.items():
+        if matched[3] in _buffer_units(kind, byte_prefix):
+            if kind == "bdp":
+                text = f"{value.strip().removesuffix('BDP')}"
+                number = parse_quantity(text, "fraction", field=field, minimum=low, maximum=high)
+            else:
+                number = parse_quantity(value, kind, field=field, byte_prefix=byte_prefix, minimum=low, maximum=high)
+            assert isinstance(number, int | float)
+            return Buffer(float(number), kind)
+    raise fail(f"has the unknown unit {matched[3][:20]!r}")
+
+
+def _buffer_units(kind: BufferKind, byte_prefix: BytePrefix) -> Iterable[str]:
+    return ("BDP",) if kind == "bdp" else _units(kind, byte_prefix)
 
 
 def _units(kind: Kind, byte_prefix: BytePrefix) -> dict[str, Fraction]:
@@ -269,6 +345,11 @@ def _example(text: str, kind: Kind, byte_prefix: BytePrefix) -> float:
 
 def pattern(kind: Kind) -> str:
     """Return a regular expression (of JSON Schema) that a text of this kind matches: a number and one of its units."""
-    units = "|".join(sorted(_units(kind, "decimal"), key=len, reverse=True))
+    names = (
+        [u for k in _BUFFER_LIMITS for u in _buffer_units(k, "decimal")]
+        if kind == "buffer"
+        else _units(kind, "decimal")
+    )
+    units = "|".join(sorted(names, key=len, reverse=True))
     unit = f"({units})?" if kind == "fraction" else f"({units})"
     return rf"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{{1,3}})?\s*{unit}\s*$"

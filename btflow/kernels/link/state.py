@@ -58,12 +58,12 @@ FLOW = np.dtype(
         ("hystart", "i8"),  # leave slow start by HyStart
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
         ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
-        ("limited_transmit", "i8"),  # RFC 3042: the first two duplicate ACKs send new data
         ("mss", "f8"),  # payload of a segment [B]
         ("header", "f8"),  # of each packet, all layers [B]
         ("ack_size", "f8"),  # [B]
         ("ack_every", "i8"),  # segments per ACK
         ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
+        ("times_newest", "i8"),  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
         ("quick_acks", "i8"),  # ACKs not delayed at the start
         ("initial_window", "f8"),
         ("min_window", "f8"),
@@ -128,6 +128,7 @@ FLOW = np.dtype(
         ("top3", "i8"),
         ("judged", "i8"),  # segments before it have been judged lost or not
         ("acks", "i8"),  # ACKs that came
+        ("forced", "i8"),  # one segment may go whatever the window
         ("prr_delivered", "f8"),
         ("prr_out", "f8"),
         ("prr_flight", "f8"),
@@ -156,7 +157,11 @@ FLOW = np.dtype(
         ("w_est", "f8"),
         ("prior", "f8"),
         ("count", "f8"),  # segments acknowledged towards the next one
-        ("hs_round_end", "i8"),  # HyStart
+        ("hs_share", "f8"),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
+        ("hs_least", "f8"),  # ... and its limits [s]
+        ("hs_most", "f8"),
+        ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay
+        ("hs_round_end", "i8"),  # HyStart's state
         ("hs_start", "f8"),
         ("hs_last", "f8"),
         ("hs_delay", "f8"),
@@ -187,6 +192,13 @@ FLOW = np.dtype(
         ("cycle_at", "f8"),
         ("min_rtt_at", "f8"),
         ("probe_done", "f8"),
+        ("first_sent", "f8"),
+        ("sample_delivered", "f8"),  # segments delivered when the last acknowledged one left
+        ("probe_round", "i8"),  # PROBE_RTT has lasted a round
+        ("repairing", "i8"),  # 1: first round after a loss, 2: after a timeout
+        ("repair_end", "i8"),  # that round is over when this is acknowledged
+        ("lossy", "i8"),  # a loss was found since the last ACK
+        ("restarted", "i8"),  # the application had been silent
         ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
         ("sample_limited", "i8"),  # it was limited by the application
         ("app_limited", "i8"),  # segments delivered before this one are application-limited
@@ -198,6 +210,7 @@ FLOW = np.dtype(
         ("maxed_at", "f8"),  # uTP: when the window was last the limit
         # -- the receiver
         ("expected", "i8"),  # first segment it lacks
+        ("holes", "i8"),  # trains that came beyond it
         ("log", "i8"),  # arrivals so far
         ("unacked", "i8"),  # segments since the last ACK
         ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
@@ -205,7 +218,7 @@ FLOW = np.dtype(
         ("last_owd", "f8"),
         ("quick", "i8"),
         # -- counted from the warm-up on
-        ("goodput", "f8"),  # payload delivered in order [B]
+        ("goodput", "f8"),  # payload that came, each byte once [B]
         ("sent", "f8"),  # segments sent
         ("resent", "f8"),
         ("timeouts", "i8"),
@@ -214,10 +227,7 @@ FLOW = np.dtype(
         ("rtt_count", "i8"),
         ("finish", "f8"),  # SIZED: time the last segment was delivered; < 0 before
         ("message", "i8"),  # MESSAGES and CBR: records written
-        ("jitter", "f8"),  # RFC 3550 estimate [s]
-        ("jitter_sum", "f8"),
-        ("transit", "f8"),
-        ("arrived", "i8"),
+        ("arrived", "i8"),  # trains that came, each once; from the start on
     ],
     align=True,
 )
@@ -227,9 +237,9 @@ SEGMENT = np.dtype(  # of one train of the window, by number modulo the ring
         ("bits", "i8"),
         ("sent", "f8"),  # last time it left
         ("mark", "i8"),  # a retransmission: the highest new segment sent by then
-        ("delivered", "f8"),  # what had been delivered when it left, and when that was known (BBR's rate samples)
-        ("delivered_at", "f8"),
-        ("written", "f8"),  # MESSAGES: when the application wrote it
+        ("delivered", "f8"),  # what had been delivered when it left, when that was known, and the sending time of
+        ("delivered_at", "f8"),  # the segment that said so (BBR's rate samples)
+        ("first_sent", "f8"),
     ],
     align=True,
 )
@@ -269,8 +279,11 @@ QUEUE = np.dtype(
         # AQM constants
         ("target", "f8"),
         ("interval", "f8"),
+        ("mtu", "f8"),  # largest packet (or train): a backlog this small is not dropped from; PIE: twice as much [B]
         ("quantum", "f8"),  # FQ-CoDel [B]
         ("update", "f8"),  # PIE: period of the drop probability [s]
+        ("alpha", "f8"),  # PIE: weights of the delay's distance from the target and of its change [1/s]
+        ("beta", "f8"),
         ("burst", "f8"),  # PIE: burst allowance [s]
         # AQM state
         ("first_above", "f8"),
@@ -324,9 +337,11 @@ Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every h
 # (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
 # BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
 # record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
-# flows, 4): window, payload delivered, SRTT, flight; queue_series (samples, queues): packets waiting.
+# flows, 5): the sampler's columns; queue_series and
+# queue_delay_series (samples, queues): packets waiting and the time they take [s].
 State = namedtuple(
     "State",
     "rules rng clock flow queue pipe subqueue parcel waiting service segment log got key heap pos history recent "
-    "queue_time rtt_bins record_delay flow_series queue_series",
+    "queue_time rtt_bins record_delay flow_series queue_series "
+    "queue_delay_series",
 )

@@ -1,21 +1,51 @@
-"""NewReno: a stand-in until the engine's own arrives."""
+"""NewReno: slow start and congestion avoidance of RFC 5681.
+
+Variant 0 counts ACKs, as RFC 5681 allows and ns-3's TcpNewReno does; variant 1 counts segments, as Linux does.
+"""
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.link.laws.rounds import acks
+
+COUNTS_SEGMENTS = 1  # f.variant
+
+
+@kernel
+def slow_start(f, acked):
+    """Grow up to ssthresh, one segment for each segment or ACK; what is left of `acked`."""
+    step = acked if f.variant == COUNTS_SEGMENTS else min(acked, float(f.train))
+    if f.variant == COUNTS_SEGMENTS:
+        step = min(step, max(f.ssthresh - f.cwnd, 1.0))
+    f.cwnd += step
+    return acked - step
+
+
+@kernel
+def avoid(f, acked):
+    """Congestion avoidance: one segment for each window of segments, or of ACKs."""
+    f.cwnd += (acked if f.variant == COUNTS_SEGMENTS else min(acked, float(f.train))) / f.cwnd
 
 
 @kernel
 def grow(s, i, f, t, acked):
-    """One segment per ACK up to ssthresh, above it one per window of ACKs."""
-    n = acks(f, acked)
-    if f.cwnd <= f.ssthresh:
-        opened = min(n, f.ssthresh + 1.0 - f.cwnd)
-        f.cwnd += opened
-        n -= opened
-    f.cwnd = min(f.cwnd + n / f.cwnd, f.max_window)
+    """`acked` segments were acknowledged."""
+    if f.cwnd < f.ssthresh:
+        acked = slow_start(f, acked)
+    if f.cwnd >= f.ssthresh and acked > 0.0:
+        avoid(f, acked)
 
 
 @kernel
 def reduce(s, i, f, t):
-    """What a loss leaves of the window, at least two segments (RFC 5681)."""
-    return max(2.0, f.cwnd * f.beta)
+    """Half of what is in flight (RFC 5681, equation 4)."""
+    return max(2.0, f.beta * min(f.cwnd, outstanding(f)))
+
+
+@kernel
+def outstanding(f):
+    """Segments sent and not known to have arrived when the loss was found: FlightSize, the lost ones included."""
+    return float((f.flight + f.waiting_retransmit) * f.train)
+
+
+@kernel
+def timeout(s, i, f, t):
+    """As after a loss."""
+    return reduce(s, i, f, t)

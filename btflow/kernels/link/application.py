@@ -1,0 +1,80 @@
+"""What the application gives the sender to send: everything, a file, a rate, bursts, messages, voice packets."""
+
+import math
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import network
+from btflow.kernels.link.events import source, wake
+from btflow.kernels.link.state import BULK, DATA, FOREVER, MESSAGES, ON_OFF, RATE, SEND_TIMER, SIZED
+from btflow.kernels.rng import uniform
+
+PLENTY = 1 << 60
+
+
+@kernel
+def begin(s, i, f, t):
+    """The application starts writing."""
+    f.budget_at = t
+    f.written = 0
+    if f.app == BULK:
+        f.written = PLENTY
+    elif f.app == SIZED:
+        f.written = int(math.ceil(f.size / f.train))
+    elif f.app == ON_OFF:
+        f.on_until = t + length(s, f, f.on)
+
+
+@kernel
+def length(s, f, mean):
+    """Length of a period of an on-off source: constant or exponential."""
+    return -mean * math.log(1.0 - uniform(s.rng)) if f.exponential else mean
+
+
+@kernel
+def write(s, i, f, t):
+    """Bring `written` up to date: how many trains the application has written by `t`; asks to be woken for the next."""
+    if f.app == BULK or f.app == SIZED:
+        return
+    if t >= f.stop:
+        return
+    if f.app == MESSAGES:
+        due = int(math.floor((t - f.start) / f.period + 1e-9)) + 1
+        f.message = due
+        f.written = due * int(f.size)
+        wake(s, source(i, SEND_TIMER), f.start + due * f.period)
+    elif f.app == RATE:
+        f.written = int(math.floor((t - f.budget_at) * f.app_rate / f.train + 1e-9)) + 1
+        wake(s, source(i, SEND_TIMER), f.budget_at + f.written * f.train / f.app_rate)
+    elif f.app == ON_OFF:
+        write_in_bursts(s, i, f, t)
+
+
+@kernel
+def write_in_bursts(s, i, f, t):
+    """While it is on, all that can be sent, or `app_rate`; then nothing until it is on again."""
+    while t >= f.on_until:
+        f.budget_at = f.on_until + length(s, f, f.off)
+        f.on_until = f.budget_at + length(s, f, f.on)
+        f.message = f.nxt
+    if t < f.budget_at:
+        f.written = f.nxt
+        wake(s, source(i, SEND_TIMER), f.budget_at)
+    elif f.app_rate > 0.0:
+        f.written = f.message + int(math.floor((t - f.budget_at) * f.app_rate / f.train + 1e-9)) + 1
+        wake(s, source(i, SEND_TIMER), f.budget_at + (f.written - f.message) * f.train / f.app_rate)
+    else:
+        f.written = f.nxt + (1 << 20)
+        wake(s, source(i, SEND_TIMER), f.on_until)
+
+
+@kernel
+def speak(s, i, f, t):
+    """A constant-rate flow (voice over UDP) sends a packet, whatever the network does, and the next a period later."""
+    if t >= f.stop:
+        return
+    network.emit(s, i, f, DATA, t, f.message, t, 0.0, f.mss + f.header, 1)
+    f.message += 1
+    if t >= s.rules.warmup:
+        f.sent += 1.0
+    following = f.start + f.message / f.app_rate
+    wake(s, source(i, SEND_TIMER), following if following < f.stop else FOREVER)

@@ -1,0 +1,123 @@
+"""CUBIC. Variant 0 is RFC 9438; variant 1 counts as Linux and ns-3 do, in whole segments of window and of growth.
+
+W(t) = C (t - K)^3 + W_max, K = ((W_max - W_start) / C)^(1/3); a loss leaves beta of the window.
+"""
+
+import math
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.link.laws import hystart
+
+WHOLE_SEGMENTS = 1  # f.variant
+
+
+@kernel
+def start(s, i, f, t):
+    """Nothing is known yet."""
+    f.w_max = 0.0
+    f.epoch = -1.0
+    f.count = 0.0
+    hystart.start(f, t)
+
+
+@kernel
+def sample(s, i, f, t, acked):
+    """HyStart watches the delay."""
+    if f.hystart and f.cwnd < f.ssthresh:
+        hystart.watch(f, t)
+
+
+@kernel
+def grow(s, i, f, t, acked):
+    """Slow start by segments (RFC 3465), then the cubic curve."""
+    if f.cwnd < f.ssthresh:
+        step = min(acked, max(f.ssthresh - f.cwnd, 1.0))
+        f.cwnd += step
+        acked -= step
+    if acked > 0.0:
+        if f.epoch < 0.0:
+            begin_epoch(f, t)
+        if f.variant == WHOLE_SEGMENTS:
+            grow_counting(f, t, acked)
+        else:
+            grow_smoothly(f, t, acked)
+
+
+@kernel
+def begin_epoch(f, t):
+    """The curve starts here: K is the time from this window back to that of the loss."""
+    f.epoch = t
+    f.w_start = math.floor(f.cwnd) if f.variant == WHOLE_SEGMENTS else f.cwnd
+    f.w_est = f.w_start
+    f.prior = f.w_max
+    f.w_max = max(f.w_max, f.w_start)
+    f.k = ((f.w_max - f.w_start) / f.c) ** (1.0 / 3.0)
+    f.count = 0.0
+
+
+@kernel
+def grow_smoothly(f, t, acked):
+    """RFC 9438, sections 4.2 to 4.5: towards the curve a round trip ahead, or Reno's estimate if that is higher."""
+    f.w_est += (alpha(f) if f.w_est < f.prior else 1.0) * acked / f.cwnd
+    ahead = t - f.epoch + f.srtt - f.k
+    target = min(max(f.w_max + f.c * ahead * ahead * ahead, f.cwnd), 1.5 * f.cwnd)
+    now = t - f.epoch - f.k
+    if f.w_max + f.c * now * now * now < f.w_est:
+        f.cwnd = max(f.cwnd, f.w_est)
+    else:
+        f.cwnd += (target - f.cwnd) / f.cwnd * acked
+
+
+@kernel
+def alpha(f):
+    """Reno-friendly increase: as fast as Reno on average with this beta (RFC 9438, section 4.3)."""
+    return 3.0 * (1.0 - f.beta) / (1.0 + f.beta)
+
+
+@kernel
+def grow_counting(f, t, acked):
+    """tcp_cubic's count: a segment of window for each `wanted` segments acknowledged, at most one for two."""
+    cwnd = math.floor(f.cwnd)
+    x = t - f.epoch + f.min_rtt - f.k
+    rise = math.floor(f.c * abs(x) ** 3)
+    target = f.w_max + rise if x > 0.0 else f.w_max - rise
+    wanted = math.floor(cwnd / (target - cwnd)) if target > cwnd else 100.0 * cwnd
+    if f.prior == 0.0:  # no loss so far: at least a segment for 20
+        wanted = min(wanted, 20.0)
+    wanted = min(wanted, friendly(f, cwnd, acked))
+    wanted = max(wanted, 2.0)
+    f.count += acked
+    while f.count >= wanted:
+        f.count -= wanted
+        f.cwnd += 1.0
+
+
+@kernel
+def friendly(f, cwnd, acked):
+    """Segments for one more of window that Reno's line asks for (bictcp_update, tcp_friendliness)."""
+    f.w_est += acked * alpha(f) / cwnd
+    ahead = math.floor(f.w_est) - cwnd
+    return math.floor(cwnd / ahead) if ahead > 0.0 else 1e9
+
+
+@kernel
+def reduce(s, i, f, t):
+    """A loss: beta of the window; less is aimed at if the window was still below the last loss (fast convergence)."""
+    whole = f.variant == WHOLE_SEGMENTS
+    cwnd = math.floor(f.cwnd) if whole else f.cwnd
+    f.w_max = cwnd * (1.0 + f.beta) / 2.0 if cwnd < f.w_max else cwnd
+    if whole:
+        f.w_max = math.floor(f.w_max)
+    f.epoch = -1.0
+    left = f.beta * cwnd
+    return max(2.0, math.floor(left) if whole else left)
+
+
+@kernel
+def timeout(s, i, f, t):
+    """Linux and ns-3 forget the window of the loss; in RFC 9438, section 4.8, it stays."""
+    left = reduce(s, i, f, t)
+    if f.variant == WHOLE_SEGMENTS:
+        f.w_max = 0.0
+    hystart.start(f, t)
+    return left

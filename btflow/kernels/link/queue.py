@@ -1,0 +1,105 @@
+"""A queue of an access link: parcels wait their turn at `rate`, or are dropped.
+
+First-in first-out queues need no events: when a parcel comes, the time its service starts is known (Lindley's
+recursion), and what has started since is taken off the count. CoDel and FQ-CoDel decide when a parcel is taken out,
+so they are served by an event each. The packet in service does not count as waiting, as in ns-3 and in tc's fifos.
+"""
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import codel, fqcodel, pie, pipe, stats, waiting
+from btflow.kernels.link.events import schedule
+from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, NONE, PIE, SOURCES
+
+
+@kernel
+def arrive(s, k, t, into, number, stamp, owd, payload, packets):
+    """A parcel of `payload` bytes comes to queue `k` at `t`; it goes on into pipe `into`."""
+    q = s.queue[k]
+    size = payload + q.framing * packets
+    if t >= s.rules.warmup:
+        q.arrivals += packets
+    if q.kind == DROP_TAIL or q.kind == PIE:
+        line_up(s, k, q, t, into, number, stamp, owd, payload, size, packets)
+        return
+    if q.kind == CODEL:
+        codel.enqueue(s, k, q, t, into, number, stamp, owd, size, packets)
+    else:
+        fqcodel.enqueue(s, k, q, t, into, number, stamp, owd, size, packets)
+    if q.free_at <= t:
+        serve(s, k, q, t)
+
+
+@kernel
+def line_up(s, k, q, t, into, number, stamp, owd, payload, size, packets):
+    """First in, first out: the parcel is dropped, or it leaves after all before it."""
+    advance(s, k, q, t)
+    start = max(t, q.free_at)
+    if q.kind == PIE:
+        if not pie.admit(s, k, q, t, size, packets):
+            return
+    elif start > t and (not waiting.fits(q, size, packets) or q.last - q.first > q.mask):
+        waiting.count_drop(s, q, packets, t)
+        return
+    if start > t:
+        stats.note(s, k, q, t)
+        q.packets += packets
+        q.bytes += size
+        wait = s.service[q.offset + (q.last & q.mask)]
+        wait.at = start
+        wait.size = size
+        wait.packets = packets
+        q.last += 1
+    elif t >= s.rules.warmup:
+        q.served += size
+    q.free_at = start + size / q.rate
+    pipe.put(s, into, q.free_at, number, stamp, owd, payload, packets)
+
+
+@kernel
+def advance(s, k, q, t):
+    """Take off the count what has started service by `t`."""
+    while q.first != q.last:
+        wait = s.service[q.offset + (q.first & q.mask)]
+        if wait.at > t:
+            break
+        stats.note(s, k, q, wait.at)
+        q.packets -= wait.packets
+        q.bytes -= wait.size
+        if wait.at >= s.rules.warmup:
+            q.served += wait.size
+        q.first += 1
+
+
+@kernel
+def serve(s, k, q, t):
+    """The link is free: send the next parcel of an event-served queue, if there is one."""
+    if q.kind == CODEL:
+        n = codel.dequeue(s, k, q, t)
+    else:
+        n = fqcodel.dequeue(s, k, q, t)
+    if n == NONE:
+        schedule(s, source_of(s, k), FOREVER)
+        return
+    parcel = s.waiting[n]
+    q.free_at = t + parcel.size / q.rate
+    if t >= s.rules.warmup:
+        q.served += parcel.size
+    payload = parcel.size - q.framing * parcel.packets
+    pipe.put(s, parcel.pipe, q.free_at, parcel.number, parcel.stamp, parcel.owd, payload, parcel.packets)
+    waiting.give(s, n)
+    schedule(s, source_of(s, k), q.free_at)
+
+
+@kernel
+def source_of(s, k):
+    """The source of queue `k`: after those of the flows."""
+    return s.rules.flows * SOURCES + k
+
+
+@kernel
+def close(s, k, t):
+    """Count up to the end of the experiment."""
+    q = s.queue[k]
+    if q.kind == DROP_TAIL or q.kind == PIE:
+        advance(s, k, q, t)
+    stats.note(s, k, q, t)

@@ -1,0 +1,87 @@
+"""The receiver: takes segments, delivers them in order, and acknowledges.
+
+It keeps a log of the trains in the order they came. An ACK carries how long the log was when it left: all that
+cumulative and selective acknowledgements say, and an ACK that is lost is made good by the next, as SACK blocks do.
+"""
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import network
+from btflow.kernels.link.events import schedule, source, wake
+from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, SIZED
+
+
+@kernel
+def receive(s, i, f, t, number, stamp):
+    """Train `number`, sent at `stamp`, arrives at `t`."""
+    if f.law == CBR:
+        hear(s, i, f, t, number, stamp)
+        return
+    ring = s.log.shape[1] - 1
+    s.log[i, f.log & ring] = number
+    f.log += 1
+    f.last_owd = t - stamp
+    if f.unacked == 0 or (f.times_newest and number == f.expected):
+        f.last_stamp = stamp
+    gap = number != f.expected or f.holes > 0
+    if number >= f.expected:
+        if s.got[i, number & ring] != number + 1:
+            s.got[i, number & ring] = number + 1
+            f.arrived += 1
+            if t >= s.rules.warmup:
+                f.goodput += f.train * f.mss
+            if number > f.expected:
+                f.holes += 1
+            else:
+                deliver(s, i, f, t, ring)
+    f.unacked += 1
+    if gap or f.quick > 0 or f.unacked * f.train >= f.ack_every:
+        f.quick = max(0, f.quick - 1)
+        acknowledge(s, i, f, t)
+    elif f.ack_at == FOREVER:
+        f.ack_at = t + f.ack_delay
+        wake(s, source(i, ACK_TIMER), f.ack_at)
+
+
+@kernel
+def deliver(s, i, f, t, ring):
+    """The segment that was expected is there: it goes to the application, with those behind it that came before."""
+    first = f.expected
+    f.expected += 1
+    while s.got[i, f.expected & ring] == f.expected + 1:
+        f.expected += 1
+        f.holes -= 1
+    if f.app == SIZED and f.expected * f.train >= f.size and f.finish < 0.0:
+        f.finish = t
+    if f.app == MESSAGES:
+        length = int(f.size)
+        for m in range(first // length, f.expected // length):
+            if m < s.record_delay.shape[1]:
+                s.record_delay[i, m] = t - (f.start + m * f.period)
+
+
+@kernel
+def acknowledge(s, i, f, t):
+    """Send an ACK for all that has come."""
+    f.unacked = 0
+    f.ack_at = FOREVER
+    network.emit(s, i, f, ACKS, t, f.log, f.last_stamp, f.last_owd, f.ack_size, 1)
+
+
+@kernel
+def ack_timer(s, i, f, t):
+    """The timer of the delayed ACK; it is not moved when an ACK goes earlier, so it looks for itself."""
+    if f.ack_at <= t:
+        schedule(s, source(i, ACK_TIMER), FOREVER)
+        acknowledge(s, i, f, t)
+    else:
+        schedule(s, source(i, ACK_TIMER), f.ack_at)
+
+
+@kernel
+def hear(s, i, f, t, number, stamp):
+    """A packet of a constant-rate flow: its one-way delay is written down."""
+    f.arrived += 1
+    if t >= s.rules.warmup:
+        f.goodput += f.mss
+    if number < s.record_delay.shape[1]:
+        s.record_delay[i, number] = t - stamp

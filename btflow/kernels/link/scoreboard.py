@@ -1,0 +1,99 @@
+"""What the sender knows of each segment under way: arrived, lost, sent again.
+
+Paths keep the order, so a segment is lost when three that left after it have arrived (RFC 6675, DupThresh 3).
+"""
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.link.state import LOST, RETRANSMITTED, SACKED
+
+_FLAGS = SACKED | LOST | RETRANSMITTED
+
+
+@kernel
+def segment(s, i, number):
+    """The record of a train under way."""
+    return s.segment[i, number & (s.segment.shape[1] - 1)]
+
+
+@kernel
+def mark_arrived(s, i, f, number):
+    """The receiver has train `number`: True if that is news."""
+    if number < f.una:
+        return False
+    seg = segment(s, i, number)
+    if seg.bits & SACKED:
+        return False
+    if seg.bits & LOST and not seg.bits & RETRANSMITTED:
+        f.waiting_retransmit -= 1
+    else:
+        f.flight -= 1
+    seg.bits |= SACKED
+    if number > f.top:
+        f.top3, f.top2, f.top = f.top2, f.top, number
+    return True
+
+
+@kernel
+def advance(s, i, f):
+    """Move `una` over what has arrived: the number of trains newly acknowledged."""
+    first = f.una
+    while f.una < f.nxt and segment(s, i, f.una).bits & SACKED:
+        f.una += 1
+    return f.una - first
+
+
+@kernel
+def find_losses(s, i, f):
+    """Mark what must be lost by now; the number of trains newly found so."""
+    found = 0
+    if f.sack:
+        for number in range(max(f.judged, f.una), f.top3):
+            found += mark_lost(s, i, f, number)
+        f.judged = max(f.judged, f.top3)
+    elif f.una < f.top3:
+        found += mark_lost(s, i, f, f.una)
+    if f.lost_retransmit and f.una < f.nxt:
+        head = segment(s, i, f.una)
+        if head.bits == LOST | RETRANSMITTED and head.mark <= f.top3:
+            head.bits = LOST
+            f.flight -= 1
+            f.waiting_retransmit += 1
+            f.repair = f.una
+    return found
+
+
+@kernel
+def mark_lost(s, i, f, number):
+    """Mark a train lost unless something else is known of it; 1 if it was marked."""
+    seg = segment(s, i, number)
+    if seg.bits & _FLAGS:
+        return 0
+    seg.bits |= LOST
+    f.flight -= 1
+    f.waiting_retransmit += 1
+    f.repair = min(f.repair, number)
+    return 1
+
+
+@kernel
+def mark_all_lost(s, i, f):
+    """After a timeout all that is not known to have arrived counts as lost."""
+    f.flight = 0
+    f.waiting_retransmit = 0
+    for number in range(f.una, f.nxt):
+        seg = segment(s, i, number)
+        if not seg.bits & SACKED:
+            seg.bits = LOST
+            f.waiting_retransmit += 1
+    f.judged = f.nxt
+    f.repair = f.una
+
+
+@kernel
+def next_lost(s, i, f):
+    """The first train that is lost and not sent again (there is one)."""
+    number = max(f.repair, f.una)
+    while segment(s, i, number).bits != LOST:
+        number += 1
+    f.repair = number + 1
+    return number

@@ -1,0 +1,230 @@
+"""The sender: takes ACKs, lets the window law act, and sends what window, pacing and application allow."""
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import application, law, network, recovery, scoreboard, stats, timeout
+from btflow.kernels.link.events import schedule, source, wake
+from btflow.kernels.link.laws import bbr
+from btflow.kernels.link.state import (
+    BBR,
+    CBR,
+    DATA,
+    FOREVER,
+    LOSS,
+    LOST,
+    NONE,
+    OPEN,
+    PER_LOSS,
+    RECOVERY,
+    RETRANSMITTED,
+    RTO_TIMER,
+    SEND_TIMER,
+)
+
+
+@kernel
+def start(s, i, f, t):
+    """The flow's first moment."""
+    f.running = 1
+    if f.law == CBR:
+        return
+    f.cwnd = f.initial_window
+    f.ssthresh = FOREVER
+    f.top = f.top2 = f.top3 = NONE
+    f.delivered_at = t
+    f.last_sent = t
+    f.quick = f.quick_acks
+    application.begin(s, i, f, t)
+    law.start(s, i, f, t)
+
+
+@kernel
+def send_timer(s, i, f, t):
+    """Something to send may be there: the flow starts, the application writes, a paced segment is due."""
+    schedule(s, source(i, SEND_TIMER), FOREVER)
+    if not f.running:
+        start(s, i, f, t)
+    if f.law == CBR:
+        application.speak(s, i, f, t)
+    else:
+        send(s, i, f, t)
+
+
+@kernel
+def ack_arrives(s, i, f, t, position, stamp, owd):
+    """An ACK: all the receiver had logged before `position` has arrived; `stamp` is the echo of a sending time."""
+    if position <= f.seen:
+        return
+    arrived = read_log(s, i, f, t, position)
+    if arrived == 0:
+        return
+    f.acks += 1
+    f.owd = owd
+    acked = scoreboard.advance(s, i, f)
+    if acked > 0:
+        take_rtt(s, i, f, t, stamp)
+    law.sample(s, i, f, t, float(arrived * f.train))
+    found = scoreboard.find_losses(s, i, f)
+    if f.phase != OPEN and f.una >= f.recover:
+        recovery.end(f)
+    elif acked > 0 and f.limited and f.phase != RECOVERY and found == 0:
+        law.grow(s, i, f, t, float(acked * f.train))
+    if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
+        recovery.begin(s, i, f, t)
+    elif f.phase == RECOVERY:
+        recovery.go_on(f, arrived)
+    f.cwnd = max(f.cwnd, f.min_window)
+    if acked > 0:
+        f.backoff = 1.0
+        timeout.restart(s, i, f, t)
+    send(s, i, f, t)
+
+
+@kernel
+def read_log(s, i, f, t, position):
+    """Go through what the receiver logged since the last ACK: the number of trains newly known to have arrived."""
+    arrived, ring = 0, s.log.shape[1] - 1
+    newest = NONE
+    for place in range(f.seen, position):
+        number = s.log[i, place & ring]
+        if scoreboard.mark_arrived(s, i, f, number):
+            arrived += 1
+            newest = number
+    f.seen = position
+    if arrived > 0:
+        f.delivered += arrived * f.train
+        measure_rate(f, t, scoreboard.segment(s, i, newest))
+        f.delivered_at = t
+    return arrived
+
+
+@kernel
+def measure_rate(f, t, newest):
+    """Delivery rate between the ACKs before the newest segment left and came back (Cheng et al., delivery rate draft)."""
+    interval = max(t - newest.delivered_at, newest.sent - newest.first_sent)
+    f.sample_rate = (f.delivered - newest.delivered) / interval if interval > 0.0 else 0.0
+    f.sample_delivered = newest.delivered
+    f.first_sent = newest.sent
+    f.sample_limited = newest.delivered < f.app_limited
+
+
+@kernel
+def take_rtt(s, i, f, t, stamp):
+    """A sample of the round-trip time, from the echoed time stamp."""
+    f.rtt = t - stamp
+    f.min_rtt = min(f.min_rtt, f.rtt)
+    timeout.estimate(f)
+    stats.note_rtt(s, i, f, t)
+
+
+@kernel
+def send(s, i, f, t):
+    """Send lost segments, then new ones, as long as the window has room."""
+    application.write(s, i, f, t)
+    while True:
+        more = f.nxt < f.written and t < f.stop
+        if f.waiting_retransmit == 0 and not more:
+            f.limited = 0
+            f.app_limited = int(f.delivered) + f.flight * f.train
+            return
+        if f.flight == 0 and f.waiting_retransmit == 0:
+            restart_after_idle(s, i, f, t)
+        if not has_room(f) and not f.forced:
+            f.limited = 1
+            return
+        if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
+            f.limited = 0
+            return
+        if f.pacing > 0.0 and t < f.pace_at:
+            f.limited = 1
+            wake(s, source(i, SEND_TIMER), f.pace_at)
+            return
+        f.forced = 0
+        if f.waiting_retransmit > 0:
+            send_again(s, i, f, t)
+        else:
+            send_new(s, i, f, t)
+        if f.pacing > 0.0:
+            f.pace_at = max(t, f.pace_at) + f.train / f.pacing
+
+
+@kernel
+def has_room(f):
+    """True if one more train fits the window; one may always be under way."""
+    return f.flight == 0 or (f.flight + 1) * f.train <= f.cwnd + 1e-9
+
+
+@kernel
+def restart_after_idle(s, i, f, t):
+    """After an RTO without sending the window is halved for each RTO, down to the initial one (RFC 2861, Linux)."""
+    idle = t - f.last_sent
+    if f.law == BBR and idle > 0.0:
+        bbr.restart(s, i, f, t)
+    if not f.idle_reset or f.srtt < 0.0 or idle <= f.rto or f.cwnd <= f.initial_window:
+        return
+    f.ssthresh = max(f.ssthresh, 0.75 * f.cwnd) if f.ssthresh < FOREVER else f.ssthresh
+    while idle > f.rto and f.cwnd > f.initial_window:
+        f.cwnd = max(0.5 * f.cwnd, f.initial_window)
+        idle -= f.rto
+
+
+@kernel
+def send_new(s, i, f, t):
+    """Send the next train for the first time."""
+    number = f.nxt
+    f.nxt += 1
+    scoreboard.segment(s, i, number).bits = 0
+    transmit(s, i, f, t, number)
+
+
+@kernel
+def send_again(s, i, f, t):
+    """Send the first lost train again."""
+    number = scoreboard.next_lost(s, i, f)
+    seg = scoreboard.segment(s, i, number)
+    seg.bits = LOST | RETRANSMITTED
+    seg.mark = f.nxt
+    f.waiting_retransmit -= 1
+    if t >= s.rules.warmup:
+        f.resent += f.train
+    transmit(s, i, f, t, number)
+
+
+@kernel
+def transmit(s, i, f, t, number):
+    """Put a train on the way."""
+    seg = scoreboard.segment(s, i, number)
+    if f.flight == 0:
+        f.delivered_at = t
+        f.first_sent = t
+    seg.sent = t
+    seg.delivered = f.delivered
+    seg.delivered_at = f.delivered_at
+    seg.first_sent = f.first_sent
+    f.flight += 1
+    f.prr_out += 1.0
+    f.last_sent = t
+    if t >= s.rules.warmup:
+        f.sent += f.train
+    if f.rto_at == FOREVER:
+        timeout.restart(s, i, f, t)
+    network.emit(s, i, f, DATA, t, number, t, 0.0, f.train * (f.mss + f.header), f.train)
+
+
+@kernel
+def rto_timer(s, i, f, t):
+    """The retransmission timer; it is not moved when ACKs put it off, so it looks for itself."""
+    if f.rto_at > t:
+        schedule(s, source(i, RTO_TIMER), f.rto_at)
+        return
+    schedule(s, source(i, RTO_TIMER), FOREVER)
+    f.ssthresh = f.ssthresh if f.phase == LOSS else law.timeout(s, i, f, t)
+    f.cwnd = 1.0
+    f.phase = LOSS
+    f.recover = f.nxt
+    scoreboard.mark_all_lost(s, i, f)
+    f.backoff *= 2.0
+    f.limited = 1
+    if t >= s.rules.warmup:
+        f.timeouts += 1
+    timeout.restart(s, i, f, t)
+    send(s, i, f, t)

@@ -1,0 +1,106 @@
+"""Parcels waiting in queues that are served by event: a free list of nodes and singly linked lists of them.
+
+The nodes `s.waiting` not in use are chained from `s.clock[0].free`. A list hangs on any record with the fields `head`
+and `tail`, NONE when it is empty: a queue (CoDel) or a subqueue (FQ-CoDel).
+
+What a queue holds in all, `q.packets` and `q.bytes`, changes here only, and the figures are noted before each change.
+"""
+
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import stats
+from btflow.kernels.link.state import NONE
+
+
+@kernel
+def clear(s):
+    """Chain all nodes into the free list."""
+    s.clock[0].free = NONE
+    for n in range(s.waiting.size - 1, -1, -1):
+        give(s, n)
+
+
+@kernel
+def take(s):
+    """A free node, NONE if there is none left."""
+    n = s.clock[0].free
+    if n != NONE:
+        s.clock[0].free = s.waiting[n].next
+    return n
+
+
+@kernel
+def give(s, n):
+    """Node `n` is no longer in use."""
+    s.waiting[n].next = s.clock[0].free
+    s.clock[0].free = n
+
+
+@kernel
+def append(s, line, n):
+    """Put node `n` last in the list of `line`."""
+    s.waiting[n].next = NONE
+    if line.tail == NONE:
+        line.head = n
+    else:
+        s.waiting[line.tail].next = n
+    line.tail = n
+
+
+@kernel
+def pop_head(s, line):
+    """Take the first node out of the list of `line`; NONE if it is empty."""
+    n = line.head
+    if n != NONE:
+        line.head = s.waiting[n].next
+        if line.head == NONE:
+            line.tail = NONE
+    return n
+
+
+@kernel
+def fill(s, n, t, pipe, number, stamp, owd, size, packets):
+    """Write down a parcel that came at `t` and will go on into `pipe`."""
+    parcel = s.waiting[n]
+    parcel.at = t
+    parcel.pipe = pipe
+    parcel.number = number
+    parcel.stamp = stamp
+    parcel.owd = owd
+    parcel.size = size
+    parcel.packets = packets
+
+
+@kernel
+def fits(q, size, packets):
+    """True if the limits leave room for one more parcel."""
+    return q.packets + packets <= q.limit_packets and q.bytes + size <= q.limit_bytes
+
+
+@kernel
+def count_in(s, k, q, n, t):
+    """The parcel of node `n` begins to wait in queue `k`."""
+    stats.note(s, k, q, t)
+    q.packets += s.waiting[n].packets
+    q.bytes += s.waiting[n].size
+
+
+@kernel
+def count_out(s, k, q, n, t):
+    """The parcel of node `n` no longer waits in queue `k`."""
+    stats.note(s, k, q, t)
+    q.packets -= s.waiting[n].packets
+    q.bytes -= s.waiting[n].size
+
+
+@kernel
+def count_drop(s, q, packets, t):
+    """Packets were dropped."""
+    if t >= s.rules.warmup:
+        q.drops += packets
+
+
+@kernel
+def drop(s, q, n, t):
+    """Drop the parcel of node `n`, which is in no list and no longer counted as waiting."""
+    count_drop(s, q, s.waiting[n].packets, t)
+    give(s, n)

@@ -1,0 +1,1 @@
+"""Link experiments: flows over access links with queues, from scenario to Dataset."""

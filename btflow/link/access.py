@@ -1,0 +1,113 @@
+"""An access link: a queue for each direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from btflow.errors import TableError
+from btflow.quantity import FrozenModel, Quantity
+from btflow.units import Buffer
+
+Discipline = Literal["drop-tail", "codel", "fq-codel", "pie"]
+MIN_RATE, MAX_RATE = 125.0, 1.25e9
+
+AQM: Mapping[str, Mapping[str, str | float]] = MappingProxyType(
+    {
+        "drop-tail": {},
+        "codel": {"target": "5 ms", "interval": "100 ms"},
+        "fq-codel": {"target": "5 ms", "interval": "100 ms", "quantum": "1514 B"},
+        "pie": {"target": "15 ms", "update": "15 ms", "burst": "150 ms", "alpha": 0.125, "beta": 1.25},
+    }
+)
+"""The constants each discipline uses and what they are by default.
+
+CoDel: RFC 8289, sections 4.2 and 4.3. FQ-CoDel: RFC 8290, sections 5.2.1 to 5.2.3. PIE: RFC 8033, sections 4.1, 4.2
+and 4.4 (QDELAY_REF, T_UPDATE, MAX_BURST; alpha and beta in 1/s).
+"""
+
+
+class Queue(FrozenModel):
+    """One direction of an access link: what waits for it, and its rate."""
+
+    rate: Annotated[float, Quantity("rate", MIN_RATE, MAX_RATE, unlimited=True)]
+    """Rate at which packets leave, framing included [B/s]; ``unlimited``: nothing ever waits."""
+    buffer: Annotated[Buffer, Quantity("buffer")] | None = None
+    """Room for packets that wait; the packet being sent is not counted. Packets, bytes, time at the rate, or
+    bandwidth-delay products (rate times ``paths.rtt``)."""
+    discipline: Annotated[Discipline, Quantity("choice")] = "drop-tail"
+    """Which packet leaves next, and which is dropped."""
+    framing: Annotated[int, Quantity("size", 0, 200)] = 0
+    """Bytes that the link layer adds to each packet [B]."""
+    target: Annotated[float, Quantity("time", 1e-5, 10)] | None = None
+    """CoDel, FQ-CoDel, PIE: acceptable queueing delay [s]."""
+    interval: Annotated[float, Quantity("time", 1e-4, 100)] | None = None
+    """CoDel, FQ-CoDel: time above the target after which packets are dropped [s]."""
+    quantum: Annotated[int, Quantity("size", 64, 65536)] | None = None
+    """FQ-CoDel: bytes a flow may send in its turn [B]."""
+    update: Annotated[float, Quantity("time", 1e-4, 10)] | None = None
+    """PIE: time between two updates of the drop probability [s]."""
+    burst: Annotated[float, Quantity("time", 0, 10)] | None = None
+    """PIE: burst that is let pass [s]."""
+    alpha: Annotated[float, Quantity("fraction", 0, 100)] | None = None
+    """PIE: weight of the delay's distance from the target [1/s]."""
+    beta: Annotated[float, Quantity("fraction", 0, 100)] | None = None
+    """PIE: weight of the delay's change [1/s]."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether packets can wait here."""
+        return math.isfinite(self.rate)
+
+    def limit_packets(self) -> int | None:
+        """Return how many packets may wait; None if the buffer counts bytes."""
+        return int(self.buffer.amount) if self.buffer and self.buffer.kind == "packets" else None
+
+    def limit_bytes(self, rtt: float) -> float | None:
+        """Return how many bytes may wait, for a base round-trip time [s]; None if the buffer counts packets."""
+        if self.buffer is None or self.buffer.kind == "packets":
+            return None
+        scale = {"size": 1.0, "time": self.rate, "bdp": self.rate * rtt}[self.buffer.kind]
+        return self.buffer.amount * scale
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, given: Any) -> Any:
+        """Fill in the discipline's constants."""
+        if not isinstance(given, dict):
+            return given
+        discipline = given.get("discipline", "drop-tail")
+        return {**AQM.get(discipline if isinstance(discipline, str) else "", {}), **given}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.limited and self.buffer is None:
+            raise TableError("buffer", None, "is missing: the rate is limited", 'a buffer such as "100 packets"')
+        if not self.limited and (self.buffer is not None or self.discipline != "drop-tail"):
+            field = "buffer" if self.buffer is not None else "discipline"
+            raise TableError(field, None, "is never used: the rate is unlimited", "a rate that is not unlimited")
+        constants = {name for names in AQM.values() for name in names}
+        for name in sorted(constants - AQM[self.discipline].keys()):
+            if getattr(self, name) is not None:
+                allowed = ", ".join(AQM[self.discipline]) or "none of the constants of active queue management"
+                raise TableError(name, getattr(self, name), f"is never used by {self.discipline}", allowed)
+        return self
+
+
+class AccessLink(FrozenModel):
+    """What lies between a user's hosts and the internet, in both directions."""
+
+    name: str
+    """Name of the link, unique in the scenario; ``internet`` is the other side."""
+    title: str = ""
+    """One line for people."""
+    source: str = ""
+    """Where the numbers are from."""
+    uplink: Queue = Field(default=Queue(rate="unlimited"))  # type: ignore[arg-type]
+    """Towards the internet; unlimited if not given."""
+    downlink: Queue = Field(default=Queue(rate="unlimited"))  # type: ignore[arg-type]
+    """From the internet; unlimited if not given."""

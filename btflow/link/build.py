@@ -1,0 +1,151 @@
+"""Program to state arrays: everything one link experiment needs, allocated once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from btflow.kernels.link import sampler
+from btflow.kernels.link import state as k
+from btflow.kernels.link.stats import RTT_BINS
+from btflow.link.flow import Codec
+from btflow.swarm import arrays
+
+
+@dataclass(frozen=True)
+class LinkProgram:
+    """A link experiment as flat arrays, before anything random is drawn.
+
+    Attributes:
+        rules: Sizes and times.
+        flow: Constants of each flow (flows,), dtype ``FLOW``.
+        queue: Constants of each queue (queues,), dtype ``QUEUE``; `limit_packets` and `limit_bytes` bound it.
+        rtt_spread: Greatest extra round-trip time of each flow [s] (flows,).
+        start_spread: Greatest delay of each flow's start [s] (flows,).
+        records: Most messages or voice packets of one flow.
+        samples: Points of the time series.
+        flow_names: Name of each flow.
+        flow_cc: Name of its congestion control, ``udp`` for a voice call.
+        flow_kinds: What its application does.
+        codecs: Its codec, None unless it is a voice call.
+        queue_names: Access link and direction of each queue.
+        bottleneck: Name of the queue that the summary is about.
+    """
+
+    rules: k.Rules
+    flow: NDArray[np.void]
+    queue: NDArray[np.void]
+    rtt_spread: NDArray[np.float64]
+    start_spread: NDArray[np.float64]
+    records: int
+    samples: int
+    flow_names: tuple[str, ...] = ()
+    flow_cc: tuple[str, ...] = ()
+    flow_kinds: tuple[str, ...] = ()
+    codecs: tuple[Codec | None, ...] = ()
+    queue_names: tuple[str, ...] = ()
+    bottleneck: str = ""
+
+
+def power_of_two(least: float) -> int:
+    """Least power of two that is at least ``least``."""
+    return 1 << max(0, math.ceil(math.log2(max(least, 1.0))))
+
+
+def build(program: LinkProgram, seed: int) -> k.State:
+    """State before the first event. All randomness comes from the seed."""
+    source = np.random.SeedSequence(seed)
+    random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
+    rules = program.rules
+    flows, queues = rules.flows, rules.queues
+    window = int(max(1.0, np.ceil(program.flow["max_window"] / program.flow["train"]).max(initial=1.0)))
+    ring = power_of_two(2 * window + 64)
+    pipe_ring = power_of_two(2 * window + 64)
+    service = service_ring(program, pipe_ring * flows)
+    event_served = np.isin(program.queue["kind"], (k.CODEL, k.FQ_CODEL))
+    waiting = int(service * event_served.sum()) + 1
+    sources = flows * k.SOURCES + queues + 1
+    s = k.State(
+        rules=rules._replace(sources=sources),
+        rng=source.generate_state(2, np.uint64),
+        **arrays(
+            {
+                "clock": ((1,), k.CLOCK),
+                "flow": ((flows,), k.FLOW),
+                "queue": ((queues,), k.QUEUE),
+                "pipe": ((flows * int(k.PIPES),), k.PIPE),
+                "subqueue": ((flows * int(k.PIPES) if event_served.any() else 1,), k.SUBQUEUE),
+                "parcel": ((flows * int(k.PIPES) * pipe_ring,), k.PARCEL),
+                "waiting": ((waiting,), k.PARCEL),
+                "service": ((queues * service,), k.PARCEL),
+                "segment": ((flows, ring), k.SEGMENT),
+                "log": ((flows, ring), np.int64),
+                "got": ((flows, ring), np.int64),
+                "key": ((sources,), np.float64),
+                "heap": ((sources,), np.int64),
+                "pos": ((sources,), np.int64),
+                "history": ((flows, rules.history_slots), np.float64),
+                "recent": ((flows, rules.filter_slots), np.float64),
+                "queue_time": ((queues, bins(program)), np.float64),
+                "rtt_bins": ((flows, RTT_BINS), np.int64),
+                "record_delay": ((flows, program.records), np.float64),
+                "flow_series": ((program.samples, flows, sampler.COLUMNS), np.float64),
+                "queue_series": ((program.samples, queues), np.int64),
+                "queue_delay_series": ((program.samples, queues), np.float64),
+            }
+        ),
+    )
+    s.flow[:] = program.flow
+    s.queue[:] = program.queue
+    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue["framing"]
+    _begin(s, pipe_ring, service)
+    extra = program.rtt_spread * random.random(flows)
+    s.flow.start += program.start_spread * random.random(flows)
+    for i in range(flows):
+        _lay_pipes(s, i, extra[i])
+    return s
+
+
+def service_ring(program: LinkProgram, under_way: int) -> int:
+    """Places for what waits in one queue: its limit, and no more than can be under way."""
+    smallest = min(program.flow["ack_size"].min(), (program.flow["mss"] + program.flow["header"]).min())
+    fits = np.minimum(program.queue["limit_packets"], program.queue["limit_bytes"] / smallest)
+    return power_of_two(min(fits.max(initial=1.0), under_way) + 2)
+
+
+def bins(program: LinkProgram) -> int:
+    """Bins of the queue length: up to the limit, in packets."""
+    smallest = min(program.flow["ack_size"].min(), (program.flow["mss"] + program.flow["header"]).min())
+    fits = np.minimum(program.queue["limit_packets"], program.queue["limit_bytes"] / smallest)
+    return int(min(fits.max(initial=1.0), 100_000)) + 2
+
+
+def _begin(s: k.State, pipe_ring: int, service: int) -> None:
+    """Nothing is scheduled, known or waiting yet."""
+    s.key[:] = k.FOREVER
+    s.heap[:] = s.pos[:] = np.arange(s.key.size)
+    s.pipe.offset = np.arange(s.pipe.size) * pipe_ring
+    s.pipe.mask = pipe_ring - 1
+    s.queue.offset = np.arange(s.queue.size) * service
+    s.queue.mask = service - 1
+    s.queue.head = s.queue.tail = k.NONE
+    s.queue.new_first = s.queue.new_last = s.queue.old_first = s.queue.old_last = k.NONE
+    s.subqueue.head = s.subqueue.tail = s.subqueue.next = k.NONE
+    s.waiting.next = np.append(np.arange(1, s.waiting.size), -1)  # the free list
+    s.queue.update_at = s.queue.update
+    s.record_delay[:] = np.nan
+    s.flow.srtt = s.flow.finish = -1.0
+    s.flow.rto = s.flow.rto_initial
+    s.flow.backoff = 1.0
+    s.flow.min_rtt = s.flow.rto_at = s.flow.ack_at = k.FOREVER
+
+
+def _lay_pipes(s: k.State, i: int, extra: float) -> None:
+    """The propagation, and half the flow's own extra each way, lies behind the first queue, or the sender if there is none."""
+    f = s.flow[i]
+    for way, first, delay in ((k.DATA, f.data_queue0, f.data_delay), (k.ACKS, f.ack_queue0, f.ack_delay_path)):
+        hop = 0 if first == k.NONE else 1
+        s.pipe[i * int(k.PIPES) + int(way) + hop].delay = delay + 0.5 * extra

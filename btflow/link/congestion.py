@@ -1,0 +1,192 @@
+"""A congestion control: a law of the window and the constants of the stack it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal, Self
+
+from pydantic import model_validator
+
+from btflow.errors import TableError
+from btflow.quantity import FrozenModel, Quantity, quantity_of
+from btflow.units import format_quantity
+
+Law = Literal["newreno", "cubic", "vegas", "lp", "nice", "ledbat", "utp", "ledbatpp", "bbr"]
+Recovery = Literal["classic", "prr", "tahoe", "per-loss"]
+
+Flag = Annotated[bool, Quantity("flag")]
+Time = Annotated[float, Quantity("time", 0, 3600)]
+Bytes = Annotated[int, Quantity("size", 0, 65535)]
+Segments = Annotated[float, Quantity("fraction", 0, 10000)]
+Share = Annotated[float, Quantity("fraction", 0, 1)]
+
+CONSTANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "newreno": ("beta",),
+        "cubic": ("beta", "c"),
+        "vegas": ("beta", "alpha", "beta_delay", "gamma"),
+        "lp": ("beta", "threshold"),
+        "nice": ("beta", "alpha", "beta_delay", "gamma", "threshold", "fraction"),
+        "ledbat": ("beta", "gain", "target", "history", "history_step", "filter"),
+        "utp": ("beta", "target", "max_gain", "history", "history_step", "filter", "loss_gap", "gate", "decay_idle"),
+        "ledbatpp": ("beta", "target", "history", "history_step", "filter"),
+        "bbr": (),
+    }
+)
+"""The constants that each law uses: these must be given, and no others."""
+
+HYSTART = ("hs_share", "hs_least", "hs_most", "hs_train")
+"""The constants of HyStart: as ``CONSTANTS``, if it is on."""
+
+VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "newreno": ("per-ack", "per-segment"),
+        "cubic": ("rfc9438", "linux"),
+        "vegas": ("linux", "ns-3"),
+        "lp": ("linux", "ns-3", "paper"),
+        "nice": ("paper",),
+        "ledbat": ("rfc6817", "ns-2", "linux", "ns-3"),
+        "utp": ("2010", "2013"),
+        "ledbatpp": ("draft-01",),
+        "bbr": ("v1",),
+    }
+)
+"""The variants of each law; the kernels know them by their place here, from 0."""
+
+
+class CongestionControl(FrozenModel):
+    """How a sender finds its rate, with every constant of sender and receiver that bears on it."""
+
+    name: str
+    """Name of the congestion control, as in the report."""
+    title: str
+    """One line for people."""
+    source: str
+    """Where the law and its constants were read."""
+    law: Annotated[Law, Quantity("choice")]
+    """Law of the congestion window."""
+    variant: Annotated[str, Quantity("choice")]
+    """Which form of the law; see ``VARIANTS``."""
+    recovery: Annotated[Recovery, Quantity("choice")]
+    """How losses are repaired: ``classic`` the window falls at once (RFC 6675), ``prr`` in proportion to what arrives
+    (RFC 6937), ``tahoe`` window 1 and slow start, ``per-loss`` no phase of recovery (uTP)."""
+
+    mss: Annotated[int, Quantity("size", 50, 65535)]
+    """Payload of a full segment [B]."""
+    header: Bytes
+    """Bytes of headers per packet, network layer and above [B]."""
+    ack_size: Bytes
+    """Size of an ACK, network layer and above [B]."""
+    ack_every: Annotated[int, Quantity("count", 1, 100)]
+    """Segments per ACK."""
+    ack_delay: Time
+    """Longest wait of a delayed ACK [s]."""
+    times_newest: Flag
+    """Whether the round-trip time is that of the newest segment an ACK covers; else that of the first, whose time stamp
+    the receiver echoes (RFC 7323), so that the wait of a delayed ACK for the second is in it."""
+    quick_acks: Annotated[int, Quantity("count", 0, 1000)]
+    """ACKs that are not delayed, at the start."""
+    initial_window: Annotated[float, Quantity("fraction", 1, 1000)]
+    """Congestion window at the start [segments]."""
+    min_window: Annotated[float, Quantity("fraction", 0.001, 100)]
+    """Least congestion window of the law [segments]."""
+    max_window: Annotated[int, Quantity("size", 1000, 2**30)]
+    """Least of the send and receive buffers: bytes on the way are never more [B]."""
+    rto_min: Time
+    """Least retransmission timeout [s]: RTO = max(rto_min, SRTT + max(rto_slack, 4 RTTVAR))."""
+    rto_slack: Time
+    """Least time by which the retransmission timeout exceeds the smoothed RTT [s]."""
+    rto_initial: Annotated[float, Quantity("time", 0.01, 60)]
+    """Retransmission timeout before the first RTT sample [s]."""
+    rto_max: Annotated[float, Quantity("time", 0.1, 3600)]
+    """Longest retransmission timeout [s]."""
+    idle_reset: Flag
+    """Whether the window restarts from the initial one after an RTO without sending."""
+    window_validation: Flag
+    """Whether the window grows only while it is the limit (RFC 7661, Linux tcp_is_cwnd_limited)."""
+    hystart: Flag
+    """Whether slow start is left by HyStart."""
+    sack: Flag
+    """Whether the receiver says what it has (RFC 2018); without, one hole is known at a time."""
+    lost_retransmit: Flag
+    """Whether the loss of a retransmission is found without a timeout."""
+    slow_start: Annotated[int, Quantity("count", 0, 2)]
+    """Slow start: 0 none, 1 until the delay reaches its target (LEDBAT, uTP, LEDBAT++), 2 until a loss."""
+
+    beta: Share | None = None
+    """What a loss leaves of the window."""
+    c: Annotated[float, Quantity("fraction", 0.001, 100)] | None = None
+    """CUBIC: C [segments/s**3]."""
+    gain: Annotated[float, Quantity("fraction", 0.001, 100)] | None = None
+    """LEDBAT: GAIN, growth per round trip at delay 0 [segments]; LEDBAT++: the most it may be."""
+    target: Annotated[float, Quantity("time", 0.001, 10)] | None = None
+    """LEDBAT, uTP, LEDBAT++: queueing delay aimed at [s]."""
+    alpha: Segments | None = None
+    """Vegas, Nice: packets queued below which the window grows."""
+    beta_delay: Segments | None = None
+    """Vegas, Nice: packets queued above which it shrinks."""
+    gamma: Segments | None = None
+    """Vegas, Nice: packets queued above which slow start ends."""
+    threshold: Share | None = None
+    """LP, Nice: share of the range between least and greatest delay above which a packet counts as late."""
+    fraction: Share | None = None
+    """Nice: share of late packets in a round trip above which the window is halved."""
+    history: Annotated[int, Quantity("count", 1, 60)] | None = None
+    """LEDBAT, uTP, LEDBAT++: periods of base-delay history."""
+    history_step: Annotated[float, Quantity("time", 1, 3600)] | None = None
+    """LEDBAT, uTP, LEDBAT++: length of such a period [s]."""
+    filter: Annotated[int, Quantity("count", 1, 64)] | None = None
+    """LEDBAT, uTP, LEDBAT++: latest delay samples of which the least counts."""
+    max_gain: Annotated[int, Quantity("size", 1, 10**6)] | None = None
+    """uTP: growth per round trip at delay 0 [B]."""
+    loss_gap: Time | None = None
+    """uTP: least time between two answers to a loss [s]."""
+    gate: Time | None = None
+    """uTP: the window grows only if it was the limit within this time [s]."""
+    decay_idle: Share | None = None
+    """uTP: what a timeout without data on the way leaves of the window."""
+    hs_share: Share | None = None
+    """HyStart: rise of the delay that ends slow start, as a share of the least round-trip time."""
+    hs_least: Time | None = None
+    """HyStart: least such rise [s]."""
+    hs_most: Time | None = None
+    """HyStart: greatest such rise [s]."""
+    hs_train: Share | None = None
+    """HyStart: length of a train of ACKs that ends slow start, as a share of the least round-trip time."""
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The constants of the law that it uses."""
+        return CONSTANTS[self.law] + (HYSTART if self.hystart else ())
+
+    @property
+    def variant_number(self) -> int:
+        """Number of the variant, as the kernels know it."""
+        return VARIANTS[self.law].index(self.variant)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.variant not in VARIANTS[self.law]:
+            reason = f"is no variant of {self.law}"
+            raise TableError("variant", self.variant, reason, ", ".join(VARIANTS[self.law]))
+        optional = {*HYSTART, *(name for names in CONSTANTS.values() for name in names)}
+        given = {name for name in optional if getattr(self, name) is not None}
+        problems = [TableError(n, None, f"is missing: {self.law} uses it") for n in self.used if n not in given]
+        for name in sorted(given - set(self.used)):
+            what = f"is never used by {self.law}" if name not in HYSTART else "is never used: hystart is false"
+            problems.append(TableError(name, _shown(self, name), what, ", ".join(self.used) or "none of the constants"))
+        for low, high in (("rto_min", "rto_max"), ("rto_initial", "rto_max"), ("mss", "max_window")):
+            if getattr(self, low) > getattr(self, high):
+                limit = f"at most {high} = {_shown(self, high)}"
+                problems.append(TableError(low, _shown(self, low), f"exceeds {high}", limit))
+        if problems:
+            raise TableError.all_of(problems)
+        return self
+
+
+def _shown(model: FrozenModel, name: str) -> str:
+    """Return the value of a quantity with its unit."""
+    quantity = quantity_of(type(model), name)
+    assert quantity is not None
+    return format_quantity(getattr(model, name), quantity.kind)

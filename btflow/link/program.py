@@ -1,0 +1,144 @@
+"""Scenario to program: a link experiment as flat arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from btflow.kernels.link import state as k
+from btflow.link.build import LinkProgram
+from btflow.link.congestion import CongestionControl
+from btflow.link.flow import Flow
+from btflow.link.scenario import LinkScenario
+
+LAWS = {
+    "newreno": k.NEWRENO,
+    "cubic": k.CUBIC,
+    "vegas": k.VEGAS,
+    "lp": k.LP,
+    "nice": k.NICE,
+    "ledbat": k.LEDBAT,
+    "utp": k.UTP,
+    "ledbatpp": k.LEDBATPP,
+    "bbr": k.BBR,
+}
+RECOVERIES = {"classic": k.CLASSIC, "prr": k.PRR, "tahoe": k.TAHOE, "per-loss": k.PER_LOSS}
+APPS = {"long": k.BULK, "sized": k.SIZED, "rate": k.RATE, "on-off": k.ON_OFF, "messages": k.MESSAGES, "voip": k.BULK}
+DISCIPLINES = {"drop-tail": k.DROP_TAIL, "codel": k.CODEL, "fq-codel": k.FQ_CODEL, "pie": k.PIE}
+UNLIMITED = 1 << 60
+
+# Constants of a congestion control that the flow record has under the same name.
+_SAME = (
+    "mss header ack_size ack_every ack_delay times_newest quick_acks initial_window min_window rto_min rto_slack rto_initial rto_max "
+    "idle_reset hystart sack lost_retransmit slow_start"
+).split()
+_OF_THE_LAW = (
+    "beta c gain target alpha beta_delay gamma threshold fraction history history_step filter loss_gap "
+    "gate decay_idle hs_share hs_least hs_most hs_train"
+).split()
+
+
+def compile_link(scenario: LinkScenario) -> LinkProgram:
+    """Return the arrays of an experiment; nothing random is drawn yet."""
+    names = list(scenario.queues)
+    members = [(flow, name) for flow in scenario.flows for name in flow.members]
+    records = np.zeros(len(members), k.FLOW)
+    for record, (flow, _) in zip(records, members, strict=True):
+        _fill(record, scenario, flow, names)
+    queues = np.zeros(len(names), k.QUEUE)
+    for record, queue in zip(queues, scenario.queues.values(), strict=True):
+        limit = queue.limit_bytes(scenario.paths.rtt)
+        record["kind"] = DISCIPLINES[queue.discipline]
+        record["rate"] = queue.rate
+        record["limit_packets"] = UNLIMITED if queue.limit_packets() is None else queue.limit_packets()
+        record["limit_bytes"] = math.inf if limit is None else limit
+        record["framing"] = queue.framing
+        _assign(record, queue, ("target", "interval", "quantum", "update", "burst", "alpha", "beta"))
+    samples = int(scenario.duration / scenario.sample_period) + 1
+    rules = k.Rules(
+        flows=len(members),
+        queues=len(names),
+        sources=0,
+        duration=scenario.duration,
+        warmup=scenario.warmup_time,
+        sample_every=scenario.sample_period,
+        history_slots=max(1, int(records["history"].max(initial=1))) + 1,
+        filter_slots=64,
+    )
+    return LinkProgram(
+        rules=rules,
+        flow=records,
+        queue=queues,
+        rtt_spread=np.full(len(members), scenario.paths.rtt_spread),
+        start_spread=np.array([flow.start_spread for flow, _ in members], float),
+        records=max(1, *(_records(scenario, flow) for flow, _ in members)),
+        samples=samples,
+        flow_names=tuple(name for _, name in members),
+        flow_cc=tuple(flow.cc.name if flow.cc else "udp" for flow, _ in members),
+        flow_kinds=tuple(flow.kind for flow, _ in members),
+        codecs=tuple(flow.codec for flow, _ in members),
+        queue_names=tuple(names),
+        bottleneck=scenario.bottleneck_queue,
+    )
+
+
+def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) -> None:
+    """Write a flow's constants into its record."""
+    rtt = scenario.base_rtt(flow)
+    record["data_delay"] = record["ack_delay_path"] = rtt / 2
+    record["data_loss"], record["ack_loss"] = scenario.paths.loss, scenario.paths.ack_loss
+    for way, passed in (("data", scenario.data_queues(flow)), ("ack", scenario.ack_queues(flow))):
+        record[f"{way}_queue0"], record[f"{way}_queue1"] = (*(queues.index(n) for n in passed), -1, -1)[:2]
+        record[f"{way}_hops"] = len(passed)
+    record["train"] = 1
+    record["start"] = flow.start
+    record["stop"] = k.FOREVER if flow.stop is None else flow.stop
+    record["app"] = APPS[flow.kind]
+    if flow.codec is not None:
+        record["law"] = k.CBR
+        record["mss"], record["header"] = flow.codec.payload, flow.codec.header
+        record["ack_size"] = flow.packet
+        record["app_rate"] = 1.0 / flow.codec.period
+        record["max_window"] = 1.0
+        return
+    assert flow.cc is not None
+    _congestion_control(record, flow.cc)
+    record["max_window"] = max(1, flow.max_window // flow.cc.mss)
+    record["exponential"] = flow.exponential
+    for name in ("on", "off", "period"):
+        if getattr(flow, name) is not None:
+            record[name] = getattr(flow, name)
+    if flow.size is not None:
+        record["size"] = math.ceil(flow.size / flow.cc.mss)
+    if flow.rate is not None:
+        record["app_rate"] = flow.rate / flow.cc.mss
+    if flow.message is not None:
+        # A message travels in segments of its own size: Nagle is off, as in BitTorrent clients.
+        record["size"] = math.ceil(flow.message / flow.cc.mss)
+        record["mss"] = flow.message / record["size"]
+
+
+def _congestion_control(record: Any, cc: CongestionControl) -> None:
+    record["law"], record["variant"] = LAWS[cc.law], cc.variant_number
+    record["recovery"] = RECOVERIES[cc.recovery]
+    record["validate"] = cc.window_validation
+    _assign(record, cc, (*_SAME, *_OF_THE_LAW))
+    if cc.max_gain is not None:
+        record["max_gain"] = cc.max_gain / cc.mss
+
+
+def _assign(record: Any, source: object, names: Iterable[str]) -> None:
+    """Copy the fields that the source has a value for."""
+    for name in names:
+        value = getattr(source, name, None)
+        if value is not None:
+            record[name] = value
+
+
+def _records(scenario: LinkScenario, flow: Flow) -> int:
+    """Most messages or voice packets that a flow sends."""
+    period = flow.codec.period if flow.codec else flow.period
+    return 0 if period is None else math.ceil((scenario.duration - flow.start) / period) + 1

@@ -1,0 +1,188 @@
+"""A finished link experiment to one labelled Dataset: dimensions, coordinates, units and where it all came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from btflow import __version__
+from btflow.kernels.link import sampler
+from btflow.kernels.link.state import CBR, MESSAGES, State
+from btflow.link import measures, voip
+from btflow.link.build import LinkProgram
+from btflow.link.flow import Codec
+from btflow.link.scenario import LinkScenario
+
+_QUANTILE = ("quantile",)
+
+
+def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed: int, cpu: float) -> xr.Dataset:
+    """Return a finished experiment as a Dataset whose variables say their unit in `attrs["units"]`.
+
+    Dimensions: flow; queue; voip and probe, those flows that are voice calls and message probes; quantile; time, a
+    regular grid; packets, lengths of a queue. Everything but the time series counts from the warm-up on.
+
+    Args:
+        scenario: What was simulated.
+        program: What `scenario` compiled to.
+        state: The state at the end.
+        seed: The seed it was run with.
+        cpu: CPU time it took [s].
+    """
+    span = scenario.duration - scenario.warmup_time
+    data = _flows(state, span) | _queues(state, span) | _series(program, state)
+    data |= _voip(scenario, program, state) | _probes(scenario, program, state)
+    coords = {
+        "flow": _array(("flow",), np.array(program.flow_names, object), "1", "name of the flow"),
+        "cc": _array(("flow",), np.array(program.flow_cc, object), "1", "congestion control"),
+        "kind": _array(("flow",), np.array(program.flow_kinds, object), "1", "what its application does"),
+        "queue": _array(("queue",), np.array(program.queue_names, object), "1", "access link and direction"),
+        "capacity": _array(("queue",), state.queue.rate.copy(), "B/s", "rate of the link"),
+        "quantile": _array(_QUANTILE, np.array(measures.QUANTILES), "1", "share of the time or of the samples"),
+    }
+    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, seed, cpu))
+
+
+def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str) -> xr.DataArray:
+    return xr.DataArray(values, dims=dims, attrs={"long_name": meaning, "units": unit})
+
+
+def _flows(s: State, span: float) -> dict[str, xr.DataArray]:
+    flow = s.flow
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rtt = np.where(flow.rtt_count > 0, flow.rtt_sum / flow.rtt_count, np.nan)
+    quantiles = np.array([measures.rtt_quantiles(counts) for counts in s.rtt_bins])
+    return {
+        "goodput": _array(("flow",), flow.goodput / span, "B/s", "payload that arrived, each byte once, per second"),
+        "sent": _array(("flow",), flow.sent.copy(), "segments", "segments sent, those sent again included"),
+        "resent": _array(("flow",), flow.resent.copy(), "segments", "segments sent again"),
+        "window_falls": _array(("flow",), flow.losses.copy(), "1", "falls of the window after duplicate ACKs"),
+        "timeouts": _array(("flow",), flow.timeouts.copy(), "1", "retransmission timeouts"),
+        "finish": _array(
+            ("flow",),
+            np.where(flow.finish >= 0.0, flow.finish - flow.start, np.nan),
+            "s",
+            "time from the start to the last byte, of a flow of a given size",
+        ),
+        "start": _array(("flow",), flow.start.copy(), "s", "time the flow starts"),
+        "rtt_mean": _array(("flow",), rtt, "s", "mean round-trip time as the sender measures it"),
+        "rtt_quantile": _array(("flow", "quantile"), quantiles, "s", "round-trip time as the sender measures it"),
+    }
+
+
+def _queues(s: State, span: float) -> dict[str, xr.DataArray]:
+    queue, time = s.queue, s.queue_time
+    mean = time @ np.arange(time.shape[1]) / span
+    quantiles = np.array([measures.whole_quantiles(row) for row in time])
+    longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
+    dims = ("queue",)
+    return {
+        "queue_mean_packets": _array(dims, mean, "packets", "mean number of packets waiting, the one in service not counted"),
+        "queue_mean_delay": _array(dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"),
+        "queue_quantile": _array(("queue", "quantile"), quantiles, "packets", "packets waiting"),
+        "queue_share": _array(("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"),
+        "utilisation": _array(dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"),
+        "drops": _array(dims, queue.drops.copy(), "packets", "packets dropped"),
+        "arrivals": _array(dims, queue.arrivals.copy(), "packets", "packets that came"),
+    }
+
+
+def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
+    count = int(s.clock[0].sample)
+    series = s.flow_series[:count]
+    time = program.rules.sample_every * np.arange(count)
+    payload = series[:, :, sampler.PAYLOAD]
+    rate = np.diff(payload, axis=0, prepend=payload[:1]) / program.rules.sample_every
+    srtt = np.where(series[:, :, sampler.SRTT] > 0.0, series[:, :, sampler.SRTT], np.nan)
+    window = np.where(s.flow.law == CBR, np.nan, series[:, :, sampler.WINDOW])
+    waiting = s.queue_series[:count]
+    out = {
+        "window": _array(("time", "flow"), window, "segments", "congestion window"),
+        "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
+        "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
+        "queue_length": _array(("time", "queue"), waiting.copy(), "packets", "packets waiting"),
+        "queue_delay": _array(("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"),
+    }
+    grid = _array(("time",), time, "s", "time since the start")
+    return {name: array.assign_coords(time=grid) for name, array in out.items()}
+
+
+def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
+    """Delays of the messages or voice packets of flow `i` written from the warm-up on [s]; NaN: not delivered.
+
+    What was written so late that it may still be under way at the end does not count: in the last two seconds.
+    """
+    f = s.flow[i]
+    period = f.period if f.app == MESSAGES else 1.0 / f.app_rate
+    written = f.start + np.arange(min(int(f.message), s.record_delay.shape[1])) * period
+    delays = s.record_delay[i, : len(written)]
+    counted = (written >= scenario.warmup_time) & (written <= scenario.duration - LAST_MOMENTS)
+    return np.asarray(delays[counted], np.float64)
+
+
+LAST_MOMENTS = 2.0
+
+
+def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:
+    """Return how a call went."""
+    assert codec is not None
+    return voip.call(codec.speech, delays)
+
+
+def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
+    calls = np.flatnonzero(s.flow.law == CBR)
+    delays = [records(scenario, s, i) for i in calls]
+    heard = [d[~np.isnan(d)] for d in delays]
+    figures = [_judge(program.codecs[i], d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
+    loss, jitter, mos = (
+        np.array([np.nan if c is None else pick(c) for c in figures], np.float64)
+        for pick in (lambda c: c.loss, lambda c: c.jitter, lambda c: c.playout.mos)
+    )
+    dims = ("voip",)
+    return {
+        "voip_name": _array(dims, np.array([program.flow_names[i] for i in calls], object), "1", "name of the call"),
+        "voip_delay_mean": _array(dims, np.array([measures.mean(h) for h in heard]), "s", "mean one-way network delay"),
+        "voip_delay_quantile": _quantiles("voip", heard, "one-way network delay of voice packets"),
+        "voip_jitter": _array(dims, jitter, "s", "mean interarrival jitter (RFC 3550)"),
+        "voip_loss": _array(dims, loss, "1", "share of the voice packets lost"),
+        "voip_mos": _array(dims, mos, "1", "mean opinion score (E-model, ITU-T G.107)"),
+    }
+
+
+def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
+    probes = np.flatnonzero(s.flow.app == MESSAGES)
+    heard = [d[~np.isnan(d)] for d in (records(scenario, s, i) for i in probes)]
+    names = np.array([program.flow_names[i] for i in probes], object)
+    mean = np.array([measures.mean(h) for h in heard])
+    return {
+        "probe_name": _array(("probe",), names, "1", "name of the probe"),
+        "probe_delay_mean": _array(("probe",), mean, "s", "mean time from writing a message to its delivery"),
+        "probe_delay_quantile": _quantiles("probe", heard, "time from writing a message to its delivery"),
+    }
+
+
+def _quantiles(dim: str, samples: Sequence[measures.Floats], meaning: str) -> xr.DataArray:
+    rows = [measures.delay_quantiles(h) for h in samples]
+    values = np.array(rows) if rows else np.empty((0, len(measures.QUANTILES)))
+    return _array((dim, "quantile"), values, "s", meaning)
+
+
+def _provenance(scenario: LinkScenario, program: LinkProgram, seed: int, cpu: float) -> dict[str, Any]:
+    return {
+        "scenario": scenario.name,
+        "title": scenario.title,
+        "source": scenario.source,
+        "parameters": json.dumps(dict(scenario.parameters)),
+        "digest": scenario.digest(),
+        "bottleneck": program.bottleneck,
+        "duration": scenario.duration,
+        "warmup": scenario.warmup_time,
+        "seed": seed,
+        "cpu_s": cpu,
+        "btflow_version": __version__,
+    }

@@ -1,0 +1,123 @@
+"""An experiment on access links: frozen, validated, in SI units (bytes, seconds, bytes per second)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Self
+
+from pydantic import model_validator
+
+from btflow.errors import ScenarioError
+from btflow.link.access import AccessLink, Queue
+from btflow.link.flow import INTERNET, Flow
+from btflow.parametrised import ParametrisedModel
+from btflow.quantity import FrozenModel, Quantity
+from btflow.units import BytePrefix
+
+_DESCRIPTIVE = {"title", "source"}
+
+
+class LinkPaths(FrozenModel):
+    """What lies beyond the access links: the core, which is never congested."""
+
+    rtt: Annotated[float, Quantity("time", 0, 10)]
+    """Base round-trip time, end to end and without queues [s]."""
+    loss: Annotated[float, Quantity("fraction", 0, 0.4)] = 0.0
+    """Chance that a data packet is lost in the core."""
+    ack_loss: Annotated[float, Quantity("fraction", 0, 0.4)] = 0.0
+    """Chance that an ACK is lost in the core."""
+    rtt_spread: Annotated[float, Quantity("time", 0, 1)] = 0.002
+    """Each flow's round-trip time is longer by up to this, uniformly at random: no flow is locked to another [s]."""
+
+
+class LinkScenario(ParametrisedModel):
+    """Flows over access links, complete: ``btflow.load_link`` makes one from a model file."""
+
+    name: str
+    """Name of the model."""
+    title: str
+    """One line for people."""
+    source: str
+    """The publication that the numbers are from."""
+    byte_prefix: BytePrefix = "decimal"
+    """What kB, MB and GB mean in this model: ``decimal`` 1000-based, ``binary`` 1024-based."""
+    duration: Annotated[float, Quantity("time", 0.001, 86400)]
+    """Simulated time [s]."""
+    warmup: Annotated[float, Quantity("time", 0, 86400)] | None = None
+    """When the statistics begin [s]; default a fifth of the duration, at most 60 s."""
+    sample: Annotated[float, Quantity("time", 1e-5, 86400)] | None = None
+    """Period of the time series [s]; default a 2000th of the duration."""
+    bottleneck: str | None = None
+    """Queue that the report is about, such as ``home.uplink``; default the first one."""
+    access: tuple[AccessLink, ...]
+    """The access links."""
+    paths: LinkPaths
+    """What lies beyond them."""
+    flows: tuple[Flow, ...]
+    """The flows, in groups."""
+
+    @property
+    def warmup_time(self) -> float:
+        """When the statistics begin [s]."""
+        return min(self.duration / 5, 60.0) if self.warmup is None else self.warmup
+
+    @property
+    def sample_period(self) -> float:
+        """Period of the time series [s]."""
+        return self.duration / 2000 if self.sample is None else self.sample
+
+    @property
+    def queues(self) -> dict[str, Queue]:
+        """Every queue that has a limited rate, by name such as ``home.uplink``."""
+        named = {f"{link.name}.{way}": getattr(link, way) for link in self.access for way in ("uplink", "downlink")}
+        return {name: queue for name, queue in named.items() if queue.limited}
+
+    @property
+    def bottleneck_queue(self) -> str:
+        """Name of the queue that the report is about; empty if no queue has a limited rate."""
+        return self.bottleneck or next(iter(self.queues), "")
+
+    def data_queues(self, flow: Flow) -> tuple[str, ...]:
+        """Return the queues that a flow's data passes, in order."""
+        return self._passed(flow.sender, flow.receiver)
+
+    def ack_queues(self, flow: Flow) -> tuple[str, ...]:
+        """Return the queues that a flow's ACKs pass, in order."""
+        return self._passed(flow.receiver, flow.sender)
+
+    def base_rtt(self, flow: Flow) -> float:
+        """Return a flow's base round-trip time [s], its share of ``rtt_spread`` not included."""
+        return self.paths.rtt if flow.rtt is None else flow.rtt
+
+    def _passed(self, sender: str, receiver: str) -> tuple[str, ...]:
+        return tuple(name for name in (f"{sender}.uplink", f"{receiver}.downlink") if name in self.queues)
+
+    def digest(self) -> str:
+        """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
+        content = self.model_dump(exclude={"byte_prefix", "name", "title", "source"})
+        content |= {"warmup": self.warmup_time, "sample": self.sample_period, "bottleneck": self.bottleneck_queue}
+        for entry in (*content["access"], *(t for f in content["flows"] for t in (f["cc"], f["codec"]) if t)):
+            for name in _DESCRIPTIVE & entry.keys():
+                del entry[name]
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether every field is equal, however the values were set."""
+        return isinstance(other, LinkScenario) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        from btflow.link.consistency import problems  # imports this module
+
+        found = problems(self)
+        if found:
+            raise ScenarioError.all_of(found)
+        return self
+
+
+__all__ = ["INTERNET", "LinkPaths", "LinkScenario"]
