@@ -103,6 +103,7 @@ class Driver:
     def lose(self, t: float) -> float:
         """Find a loss at `t`, and be done with its repair at once; return the window."""
         f = self.flow
+        f.flight = max(1, int(f.cwnd))
         f.ssthresh = self.law.reduce(self.state, 0, f, t)
         if self.law.__name__.rpartition(".")[2] != "utp":
             f.cwnd = f.ssthresh

@@ -157,7 +157,10 @@ FLOW = np.dtype(
         ("w_est", "f8"),
         ("prior", "f8"),
         ("count", "f8"),  # segments acknowledged towards the next one
-        ("hs_share", "f8"),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
+        (
+            "hs_share",
+            "f8",
+        ),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
         ("hs_least", "f8"),  # ... and its limits [s]
         ("hs_most", "f8"),
         ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay

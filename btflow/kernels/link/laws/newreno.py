@@ -4,15 +4,22 @@ Variant 0 counts ACKs, as RFC 5681 allows and ns-3's TcpNewReno does; variant 1 
 """
 
 from btflow.kernels.jit import kernel
+from btflow.kernels.link.state import NEWRENO
 
-COUNTS_SEGMENTS = 1  # f.variant
+SEGMENTS = 1  # f.variant
+
+
+@kernel
+def counts_segments(f):
+    """Whether segments count, not ACKs; to the laws that fall back on this one ACKs do."""
+    return f.law == NEWRENO and f.variant == SEGMENTS
 
 
 @kernel
 def slow_start(f, acked):
     """Grow up to ssthresh, one segment for each segment or ACK; what is left of `acked`."""
-    step = acked if f.variant == COUNTS_SEGMENTS else min(acked, float(f.train))
-    if f.variant == COUNTS_SEGMENTS:
+    step = acked if counts_segments(f) else min(acked, float(f.train))
+    if counts_segments(f):
         step = min(step, max(f.ssthresh - f.cwnd, 1.0))
     f.cwnd += step
     return acked - step
@@ -21,7 +28,7 @@ def slow_start(f, acked):
 @kernel
 def avoid(f, acked):
     """Congestion avoidance: one segment for each window of segments, or of ACKs."""
-    f.cwnd += (acked if f.variant == COUNTS_SEGMENTS else min(acked, float(f.train))) / f.cwnd
+    f.cwnd += (acked if counts_segments(f) else min(acked, float(f.train))) / f.cwnd
 
 
 @kernel

@@ -85,8 +85,8 @@ def grow(s, i, f, t, acked):
 
 @kernel
 def opening(f):
-    """True in slow start; ns-3 leaves it one segment earlier."""
-    return f.cwnd < f.ssthresh if f.variant == NS3 else f.cwnd <= f.ssthresh
+    """True in slow start."""
+    return f.cwnd < f.ssthresh
 
 
 @kernel
