@@ -43,7 +43,7 @@ def end_round(f):
     if congested:
         f.cwnd = max(f.min_window, 0.5 * f.cwnd)
         f.ssthresh = min(f.ssthresh, 0.5 * f.cwnd)  # below the window: slow start is over
-    if congested or (f.validate == 1 and f.limited == 0):
+    if congested or f.limited == 0:
         vegas.begin(f)
 
 
