@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ def bare(*, queues: int = 0, pipes: int = 0, nodes: int = 0, flows: int = 0, see
     return state.State(**{**empty, **arrays, "rules": rules})
 
 
-def queue_driver(module: Any, waiting: Any, by_ref: Callable[[Any], Any]) -> Callable[..., int]:
+def queue_driver(module: Any, waiting: Any, by_ref: Any) -> Any:
     """Return a function that serves queue 0 at its rate; arrival i has the number i.
 
     It writes a row per arrival and per service: time, which of them, number (-1 none) or whether it was accepted,

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from link_bare import ARRIVAL, NONE, SERVICE, bare, queue_driver
 from link_naive import Packet, Settings
 
-from btflow.kernels import rng
-from btflow.kernels.byref import by_ref
+from btflow.kernels import byref, rng
 from btflow.kernels.link import codel, fqcodel, pie, waiting
 from btflow.kernels.link.state import CODEL, FQ_CODEL, PIE
 
+by_ref: Any = byref.by_ref
 FLOWS = 4
-KINDS = {"codel": (CODEL, naive.CoDel), "fqcodel": (FQ_CODEL, naive.FqCoDel)}
+KINDS: dict[str, Any] = {"codel": (CODEL, naive.CoDel), "fqcodel": (FQ_CODEL, naive.FqCoDel)}
 UNLIMITED = 1 << 40
 
 
-def made(settings: Settings, kind: int, nodes: int = 0, **values: Any) -> Any:
+def made(settings: Settings, kind: Any, nodes: int = 0, **values: Any) -> Any:
     """Return a state with one queue."""
     s = bare(queues=1, pipes=FLOWS, nodes=nodes, **values)
     q = s.queue[0]
@@ -235,7 +235,9 @@ def test_a_flow_cannot_push_out_the_others() -> None:
 
 def piled(s: Any, settings: Settings, packets: list[Packet], admit: Any) -> list[bool]:
     """Return which packets are admitted, with the queue's books kept as the engine keeps them."""
-    q, starts, result = s.queue[0], [], []
+    q: Any = s.queue[0]
+    starts: list[tuple[float, float]] = []
+    result: list[bool] = []
     for packet in packets:
         ready = [(start, size) for start, size in starts if start > packet.at]
         starts = ready

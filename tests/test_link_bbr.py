@@ -11,9 +11,10 @@ import plain
 import pytest
 from link_bare import bare
 
-from btflow.kernels.byref import by_ref
+from btflow.kernels import byref
 from btflow.kernels.link.laws import bbr as compiled
 
+by_ref: Any = byref.by_ref
 bbr = plain.link.bbr
 STATE = plain.link.state
 GAIN = 2.885
