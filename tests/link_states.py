@@ -71,9 +71,10 @@ class Driver:
         self.flow = self.state.flow[0]
         self.law.start(self.state, 0, self.flow, 0.0)
 
-    def measure(self, rtt: float, owd: float | None) -> None:
+    def measure(self, t: float, rtt: float, owd: float | None) -> None:
         """Enter what the sender measures with an ACK."""
         f = self.flow
+        f.stamp = t - rtt
         f.rtt, f.owd = rtt, rtt if owd is None else owd
         f.min_rtt = min(f.min_rtt, rtt)
         f.srtt = rtt if f.srtt < 0 else 0.875 * f.srtt + 0.125 * rtt
@@ -81,7 +82,7 @@ class Driver:
     def ack(self, t: float, rtt: float, owd: float | None = None, acked: int = 1) -> float:
         """Let an ACK of `acked` segments come at `t`, and as much be sent as the window lets; return the window."""
         f = self.flow
-        self.measure(rtt, owd)
+        self.measure(t, rtt, owd)
         f.una += acked
         f.nxt = max(f.nxt, f.una)
         f.flight = f.nxt - f.una

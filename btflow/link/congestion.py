@@ -41,7 +41,7 @@ HYSTART = ("hs_share", "hs_least", "hs_most", "hs_train")
 
 VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "newreno": ("per-ack", "per-segment"),
+        "newreno": ("rfc5681",),
         "cubic": ("rfc9438", "linux"),
         "vegas": ("linux", "ns-3"),
         "lp": ("linux", "ns-3", "paper"),
@@ -107,6 +107,8 @@ class CongestionControl(FrozenModel):
     """Whether the window restarts from the initial one after an RTO without sending."""
     window_validation: Flag
     """Whether the window grows only while it is the limit (RFC 7661, Linux tcp_is_cwnd_limited)."""
+    counts_segments: Flag
+    """Whether Reno's growth counts the segments acknowledged (RFC 3465), else the ACKs (RFC 5681)."""
     hystart: Flag
     """Whether slow start is left by HyStart."""
     sack: Flag

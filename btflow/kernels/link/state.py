@@ -59,6 +59,7 @@ FLOW = np.dtype(
         ("variant", "i8"),  # of the law, see its module
         ("recovery", "i8"),
         ("app", "i8"),
+        ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
         ("hystart", "i8"),  # leave slow start by HyStart
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
         ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
