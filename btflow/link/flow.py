@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from btflow.errors import TableError
 from btflow.link.congestion import CongestionControl
 from btflow.quantity import FrozenModel, Quantity
-
-if TYPE_CHECKING:
-    from btflow.link import voip
+from btflow.units import format_quantity
 
 MAX_FLOWS = 1000
 INTERNET = "internet"
@@ -56,22 +54,6 @@ class Codec(FrozenModel):
     def payload(self) -> int:
         """Payload of a packet [B]."""
         return self.frame_size * self.frames_per_packet
-
-    @property
-    def speech(self) -> voip.Codec:
-        """The codec as the E-model knows it."""
-        from btflow.link import voip  # NumPy is only needed to simulate
-
-        return voip.Codec(
-            name=self.name,
-            bit_rate=8 * self.frame_size / self.frame,
-            frame=self.frame,
-            frames=self.frames_per_packet,
-            lookahead=self.lookahead,
-            processing=self.processing,
-            ie=self.impairment,
-            bpl=self.robustness,
-        )
 
 
 class Flow(FrozenModel):
@@ -164,9 +146,10 @@ class Flow(FrozenModel):
         if self.codec is None and self.cc is None:
             raise TableError("cc", None, "is missing", "the name of a congestion control")
         if self.codec is not None and self.window is not None:
-            raise TableError("window", self.window, "does not go with codec: speech has no window", "none")
+            raise TableError("window", f"{self.window} B", "does not go with codec: speech has no window", "none")
         if self.cc is not None and self.max_window < self.cc.mss:
             raise TableError("window", f"{self.max_window} B", "holds no segment", f"at least {self.cc.mss} B")
         if self.stop is not None and self.stop <= self.start + self.start_spread:
-            raise TableError("stop", self.stop, "is not after the start", "a time after start and start_spread")
+            stop = format_quantity(self.stop, "time")
+            raise TableError("stop", stop, "is not after the start", "a time after start and start_spread")
         return self
