@@ -155,14 +155,16 @@ class LedbatQueue(NamedTuple):
     """A bottleneck that LEDBAT flows have filled to their target."""
 
     queueing_delay: float
-    """Time a packet waits [s]: the target."""
+    """Time a packet waits [s]: the target, or that of a full buffer."""
     queue: float
     """Bytes waiting [B]."""
     window: float
     """Congestion window of each flow [B]."""
 
 
-def ledbat_fixed_point(capacity: float, base_rtt: float, *, target: float = 0.1, flows: int = 1) -> LedbatQueue:
+def ledbat_fixed_point(
+    capacity: float, base_rtt: float, *, target: float = 0.1, flows: int = 1, buffer: float = np.inf
+) -> LedbatQueue:
     """Return where LEDBAT's window stops moving: off_target = 0, so the queueing delay is the target.
 
     RFC 6817, section 2.4.2: the window grows by GAIN (TARGET - queueing delay) / TARGET, so at rest the bottleneck, of
@@ -175,10 +177,12 @@ def ledbat_fixed_point(capacity: float, base_rtt: float, *, target: float = 0.1,
         base_rtt: Round-trip time without queueing [s].
         target: Target queueing delay [s]: 100 ms, the most RFC 6817, section 2.5 allows.
         flows: Number of flows.
+        buffer: Bytes that may wait [B].
 
     Raises:
         InputError: An argument is out of range.
     """
-    rate, delay = float(positive("capacity", capacity)), float(positive("target", target))
+    rate = float(positive("capacity", capacity))
+    delay = min(float(positive("target", target)), float(positive("buffer", buffer, finite=False)) / rate)
     window = rate * (float(positive("base_rtt", base_rtt)) + delay) / whole("flows", flows)
     return LedbatQueue(delay, rate * delay, window)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.kernels.link import sampler
 from btflow.kernels.link import state as k
 from btflow.kernels.link.stats import RTT_BINS
 from btflow.link.flow import Codec
@@ -91,7 +92,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
                 "queue_time": ((queues, bins(program)), np.float64),
                 "rtt_bins": ((flows, RTT_BINS), np.int64),
                 "record_delay": ((flows, program.records), np.float64),
-                "flow_series": ((program.samples, flows, 4), np.float64),
+                "flow_series": ((program.samples, flows, sampler.COLUMNS), np.float64),
                 "queue_series": ((program.samples, queues), np.int64),
                 "queue_delay_series": ((program.samples, queues), np.float64),
             }

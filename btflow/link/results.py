@@ -58,7 +58,7 @@ def _flows(s: State, span: float) -> dict[str, xr.DataArray]:
         rtt = np.where(flow.rtt_count > 0, flow.rtt_sum / flow.rtt_count, np.nan)
     quantiles = np.array([measures.rtt_quantiles(counts) for counts in s.rtt_bins])
     return {
-        "goodput": _array(("flow",), flow.goodput / span, "B/s", "payload delivered in order, per second"),
+        "goodput": _array(("flow",), flow.goodput / span, "B/s", "payload that arrived, each byte once, per second"),
         "sent": _array(("flow",), flow.sent.copy(), "segments", "segments sent, those sent again included"),
         "resent": _array(("flow",), flow.resent.copy(), "segments", "segments sent again"),
         "window_falls": _array(("flow",), flow.losses.copy(), "1", "falls of the window after duplicate ACKs"),
@@ -99,10 +99,11 @@ def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     payload = series[:, :, sampler.PAYLOAD]
     rate = np.diff(payload, axis=0, prepend=payload[:1]) / program.rules.sample_every
     srtt = np.where(series[:, :, sampler.SRTT] > 0.0, series[:, :, sampler.SRTT], np.nan)
+    window = np.where(s.flow.law == CBR, np.nan, series[:, :, sampler.WINDOW])
     waiting = s.queue_series[:count]
     out = {
-        "window": _array(("time", "flow"), series[:, :, sampler.WINDOW].copy(), "segments", "congestion window"),
-        "rate": _array(("time", "flow"), rate, "B/s", "payload delivered since the sample before, per second"),
+        "window": _array(("time", "flow"), window, "segments", "congestion window"),
+        "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
         "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
         "queue_length": _array(("time", "queue"), waiting.copy(), "packets", "packets waiting"),
         "queue_delay": _array(("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"),
@@ -127,27 +128,17 @@ def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
 LAST_MOMENTS = 2.0
 
 
-def spoken(codec: Codec | None) -> voip.Codec:
-    """Return a codec as the E-model needs it."""
+def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:
+    """Return how a call went."""
     assert codec is not None
-    rate = 8 * codec.frame_size / codec.frame
-    return voip.Codec(
-        codec.title,
-        rate,
-        codec.frame,
-        codec.frames_per_packet,
-        codec.lookahead,
-        codec.processing,
-        codec.impairment,
-        codec.robustness,
-    )
+    return voip.call(codec.speech, delays)
 
 
 def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     calls = np.flatnonzero(s.flow.law == CBR)
     delays = [records(scenario, s, i) for i in calls]
     heard = [d[~np.isnan(d)] for d in delays]
-    figures = [voip.call(spoken(program.codecs[i]), d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
+    figures = [_judge(program.codecs[i], d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
     loss, jitter, mos = (
         np.array([np.nan if c is None else pick(c) for c in figures], np.float64)
         for pick in (lambda c: c.loss, lambda c: c.jitter, lambda c: c.playout.mos)

@@ -40,11 +40,12 @@ def simulate_link(
     Raises:
         InputError: An argument is wrong, or the experiment does not fit into memory.
     """
-    from btflow.link.options import scenario_from
     from btflow.link.program import compile_link
     from btflow.link.results import to_dataset
 
     if scenario is None:
+        from btflow.link.options import scenario_from
+
         scenario = scenario_from(**options)
     elif options:
         raise InputError(next(iter(options)), None, "is given together with a scenario", "one of them")

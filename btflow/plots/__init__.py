@@ -1,5 +1,6 @@
 """Figures of results: pure functions from a Dataset, or from several with a label each, to a Plotly figure."""
 
+from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.mechanism import segment_payloads, send_gaps, why_slow
 from btflow.plots.overview import overview
 from btflow.plots.progress import completion_cdf, pieces_over_time
@@ -9,12 +10,18 @@ from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
 __all__ = [
     "Curve",
     "completion_cdf",
+    "delay_cdf",
+    "link_overview",
     "overview",
     "pieces_over_time",
+    "queue",
+    "queue_ccdf",
+    "rates",
     "rtt_sweep",
     "save_html",
     "segment_payloads",
     "send_gaps",
     "sweep_curves",
     "why_slow",
+    "windows",
 ]

@@ -49,7 +49,7 @@ def sample(s, i, f, t, acked):
 
 @kernel
 def grow(s, i, f, t, acked):
-    """`acked` segments are newly acknowledged in order, and the window may grow."""
+    """`acked` segments are newly acknowledged in order, and the window may grow; other laws do all in `sample`."""
     if f.law == NEWRENO:
         newreno.grow(s, i, f, t, acked)
     elif f.law == CUBIC:
@@ -60,14 +60,6 @@ def grow(s, i, f, t, acked):
         lp.grow(s, i, f, t, acked)
     elif f.law == NICE:
         nice.grow(s, i, f, t, acked)
-    elif f.law == LEDBAT:
-        ledbat.grow(s, i, f, t, acked)
-    elif f.law == UTP:
-        utp.grow(s, i, f, t, acked)
-    elif f.law == LEDBATPP:
-        ledbatpp.grow(s, i, f, t, acked)
-    elif f.law == BBR:
-        bbr.grow(s, i, f, t, acked)
 
 
 @kernel

@@ -5,7 +5,8 @@ from btflow.kernels.link import queue
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.state import DROP_TAIL, FOREVER, PIE, SOURCES
 
-WINDOW, PAYLOAD, SRTT, FLIGHT = 0, 1, 2, 3  # last axis of flow_series
+WINDOW, PAYLOAD, SRTT, FLIGHT, IN_ORDER = range(5)  # last axis of flow_series
+COLUMNS = 5
 
 
 @kernel
@@ -22,9 +23,10 @@ def sample(s, t):
         f = s.flow[i]
         row = s.flow_series[n, i]
         row[WINDOW] = f.cwnd
-        row[PAYLOAD] = f.expected * f.train * f.mss + f.arrived * f.mss
+        row[PAYLOAD] = f.arrived * f.train * f.mss
         row[SRTT] = f.srtt
         row[FLIGHT] = f.flight * f.train
+        row[IN_ORDER] = f.expected * f.train * f.mss
     for k in range(s.rules.queues):
         q = s.queue[k]
         if q.kind == DROP_TAIL or q.kind == PIE:

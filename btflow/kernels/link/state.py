@@ -63,6 +63,7 @@ FLOW = np.dtype(
         ("ack_size", "f8"),  # [B]
         ("ack_every", "i8"),  # segments per ACK
         ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
+        ("times_newest", "i8"),  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
         ("quick_acks", "i8"),  # ACKs not delayed at the start
         ("initial_window", "f8"),
         ("min_window", "f8"),
@@ -99,7 +100,6 @@ FLOW = np.dtype(
         ("alpha", "f8"),  # Vegas
         ("beta_delay", "f8"),
         ("gamma", "f8"),
-        ("inference", "f8"),  # LP: length of the inference phase [RTT]
         ("history", "i8"),  # LEDBAT: minutes of base-delay history
         ("history_step", "f8"),  # [s], a minute
         ("filter", "i8"),  # LEDBAT: delay samples of which the least counts
@@ -218,7 +218,7 @@ FLOW = np.dtype(
         ("last_owd", "f8"),
         ("quick", "i8"),
         # -- counted from the warm-up on
-        ("goodput", "f8"),  # payload delivered in order [B]
+        ("goodput", "f8"),  # payload that came, each byte once [B]
         ("sent", "f8"),  # segments sent
         ("resent", "f8"),
         ("timeouts", "i8"),
@@ -227,11 +227,7 @@ FLOW = np.dtype(
         ("rtt_count", "i8"),
         ("finish", "f8"),  # SIZED: time the last segment was delivered; < 0 before
         ("message", "i8"),  # MESSAGES and CBR: records written
-        ("jitter", "f8"),  # RFC 3550 estimate [s]
-        ("jitter_sum", "f8"),
-        ("jitter_count", "i8"),
-        ("transit", "f8"),
-        ("arrived", "i8"),
+        ("arrived", "i8"),  # trains that came, each once; from the start on
     ],
     align=True,
 )
@@ -341,7 +337,7 @@ Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every h
 # (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
 # BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
 # record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
-# flows, 4): window, payload delivered, SRTT, flight; queue_series and
+# flows, 5): the sampler's columns; queue_series and
 # queue_delay_series (samples, queues): packets waiting and the time they take [s].
 State = namedtuple(
     "State",
