@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,9 @@ from btflow.errors import TableError
 from btflow.link.congestion import CongestionControl
 from btflow.quantity import FrozenModel, Quantity
 from btflow.units import format_quantity
+
+if TYPE_CHECKING:
+    from btflow.link import voip
 
 MAX_FLOWS = 1000
 INTERNET = "internet"
@@ -54,6 +57,22 @@ class Codec(FrozenModel):
     def payload(self) -> int:
         """Payload of a packet [B]."""
         return self.frame_size * self.frames_per_packet
+
+    @property
+    def speech(self) -> voip.Codec:
+        """The codec as the E-model knows it."""
+        from btflow.link import voip  # NumPy is only needed to simulate
+
+        return voip.Codec(
+            name=self.name,
+            bit_rate=8 * self.frame_size / self.frame,
+            frame=self.frame,
+            frames=self.frames_per_packet,
+            lookahead=self.lookahead,
+            processing=self.processing,
+            ie=self.impairment,
+            bpl=self.robustness,
+        )
 
 
 class Flow(FrozenModel):
