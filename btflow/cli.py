@@ -165,9 +165,9 @@ def link(
         list[str] | None,
         typer.Option(
             metavar="CC[:COUNT][@START][,KEY=VALUE]...",
-            help="Flows, such as cubic:3 or ledbat:1@10s. Keys: size (bytes to send), rate (of the application), on "
-            "and off (mean lengths of its periods), start, stop, spread (of the starts), rtt, window (most bytes on the "
-            "way), mss, name, direction (up or down).  [direction=up]",
+            help="Flows, such as cubic:3 or ledbat:1@10s. Keys: size (bytes to send), rate (of the application), "
+            "on and off (mean lengths of its periods), start, stop, spread (of the starts), rtt, window (most bytes "
+            "on the way), mss, name, direction (up or down).  [direction=up]",
         ),
     ] = None,
     voip: Annotated[
