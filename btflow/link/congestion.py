@@ -85,6 +85,8 @@ class CongestionControl(FrozenModel):
     times_newest: Flag
     """Whether the round-trip time is that of the newest segment an ACK covers; else that of the first, whose time stamp
     the receiver echoes (RFC 7323), so that the wait of a delayed ACK for the second is in it."""
+    smoothed_rtt: Flag
+    """Whether the law is told the smoothed round-trip time, not the last sample."""
     quick_acks: Annotated[int, Quantity("count", 0, 1000)]
     """ACKs that are not delayed, at the start."""
     initial_window: Annotated[float, Quantity("fraction", 1, 1000)]
