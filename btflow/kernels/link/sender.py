@@ -84,7 +84,7 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
     f.owd = owd
     f.stamp = stamp
     acked = scoreboard.advance(s, i, f)
-    if acked > 0:
+    if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
         take_rtt(s, i, f, t, stamp)
     law.sample(s, i, f, t, float(arrived * f.train))
     found = scoreboard.find_losses(s, i, f)
