@@ -108,7 +108,7 @@ UserCpuSeconds()
 }
 
 inline double
-Now()
+NowSeconds()
 {
     return ns3::Simulator::Now().GetSeconds();
 }
@@ -264,7 +264,7 @@ class Connection
         ++counts.segments;
         if (firstDataAt < 0)
         {
-            firstDataAt = Now();
+            firstDataAt = NowSeconds();
             OnFirstData();
         }
     }

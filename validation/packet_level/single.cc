@@ -16,11 +16,13 @@ class RampFlow : public BulkFlow
     using BulkFlow::BulkFlow;
 
     double rtt = 0; // s
+    Ptr<ErrorModel> errors; // disabled until there is data: the opening of the connection loses nothing
     std::vector<double> bytesAt = std::vector<double>(RAMP_RTTS.size(), std::nan(""));
 
   private:
     void OnFirstData() override
     {
+        errors->Enable();
         for (size_t i = 0; i < RAMP_RTTS.size(); ++i)
         {
             Simulator::Schedule(Seconds(RAMP_RTTS[i] * rtt), &RampFlow::Note, this, i);
@@ -74,10 +76,12 @@ main(int argc, char* argv[])
     const auto errors = CreateObject<RateErrorModel>();
     errors->SetUnit(RateErrorModel::ERROR_UNIT_PACKET);
     errors->SetRate(loss);
+    errors->Disable();
     devices.Get(1)->SetAttribute("ReceiveErrorModel", PointerValue(errors));
 
     RampFlow flow(hosts.Get(0), hosts.Get(1), interfaces.GetAddress(1), PORT, CongestionControl(cc));
     flow.rtt = rttMs / 1e3;
+    flow.errors = errors;
     Simulator::ScheduleNow(&RampFlow::Open, &flow);
 
     Simulator::Stop(Seconds(warmup));
