@@ -19,9 +19,9 @@ RTTS_MS = (20, 50, 100, 200, 400, 1000)
 LOSSES = (0.001, 0.005, 0.01, 0.02, 0.05)
 FAST_BPS, FAST_BUFFER = 100_000_000, 10_000  # never the bottleneck where there is loss
 SLOW_BPS = 10_000_000  # the link without loss
-LOSSES_PER_RUN = 700
+LOSSES_PER_RUN = 400
 RAMP_RTTS = 32.5  # one for the opening of the connection, 30.5 of data, one to spare
-RAMP_SEEDS = range(1, 41)
+RAMP_SEEDS = range(1, 21)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _single(cc: str, rtt_ms: float, loss: float, link: tuple[int, int], times: t
 
 
 def _long_enough(rtt_ms: float, loss: float) -> tuple[float, float]:
-    """Duration and warm-up for about 700 losses by the response functions of Reno and of CUBIC, whichever is faster."""
+    """Duration and warm-up for about 400 losses by the response functions of Reno and of CUBIC, whichever is faster."""
     rtt = rtt_ms / 1e3
     window = max(1.3 / sqrt(loss), 1.054 * (rtt / loss) ** 0.75)
     warmup = max(60, 100 * rtt)
@@ -63,7 +63,7 @@ def _long_enough(rtt_ms: float, loss: float) -> tuple[float, float]:
 def _steady() -> Iterator[Inputs]:
     for cc, rtt in product(SINGLE_CC, RTTS_MS):
         # Without loss nothing is random, so one seed is enough.
-        times = (1500, 500) if rtt >= 400 else (600, 200)
+        times = (900, 300) if rtt >= 400 else (600, 200)
         yield {**_single(cc, rtt, 0, (SLOW_BPS, _slow_buffer(rtt)), times), "seed": 1}
         for loss, seed in product(LOSSES, range(1, 4)):
             yield {**_single(cc, rtt, loss, (FAST_BPS, FAST_BUFFER), _long_enough(rtt, loss)), "seed": seed}
