@@ -47,6 +47,10 @@ struct Options
         line.AddValue("warmup", "at its start, not counted, s", warmup);
         line.AddValue("seed", "of the access delays and starts", seed);
         line.Parse(argc, argv);
+        if (duration <= warmup)
+        {
+            Refuse("the run must be longer than its warm-up");
+        }
         returnRate = returnRate > 0 ? returnRate : 8 * rate;
     }
 };
@@ -154,7 +158,10 @@ class Dumbbell
                                                                  {"fq_codel", "ns3::FqCoDelQueueDisc"},
                                                                  {"pie", "ns3::PieQueueDisc"}};
         const auto found = KNOWN.find(options.queue);
-        NS_ABORT_MSG_IF(found == KNOWN.end(), "no queue is called " << options.queue);
+        if (found == KNOWN.end())
+        {
+            Refuse("no queue is called " + options.queue);
+        }
         TrafficControlHelper control;
         control.SetRootQueueDisc(found->second, "MaxSize", QueueSizeValue(Packets(options.buffer)));
         m_aqm = control.Install(device).Get(0);
@@ -195,7 +202,10 @@ class MessageProbe : public Connection
           m_countFrom(countFrom)
     {
         const size_t at = what.find('@');
-        NS_ABORT_MSG_IF(at == std::string::npos, "a probe is given as bytes@seconds, not as " << what);
+        if (at == std::string::npos)
+        {
+            Refuse("a probe is given as bytes@seconds, not as " + what);
+        }
         m_bytes = std::stoul(what.substr(0, at));
         m_period = Seconds(std::stod(what.substr(at + 1)));
         m_sender->SetAttribute("TcpNoDelay", BooleanValue(true));

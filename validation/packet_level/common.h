@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -54,18 +55,13 @@ class Row
     std::string m_text;
 };
 
-/// Samples kept whole: none of the runs takes more than a few 10000.
+/// Samples kept whole: no run takes more than some 10000 of a kind.
 class Samples
 {
   public:
     void Add(double value)
     {
         m_values.push_back(value);
-    }
-
-    bool Empty() const
-    {
-        return m_values.empty();
     }
 
     size_t Count() const
@@ -98,6 +94,14 @@ class Samples
   private:
     std::vector<double> m_values;
 };
+
+/// Ends the program for something wrong on its command line.
+[[noreturn]] inline void
+Refuse(const std::string& message)
+{
+    std::cerr << message << std::endl;
+    std::exit(2);
+}
 
 inline double
 UserCpuSeconds()
@@ -152,7 +156,10 @@ struct CongestionControl
             return;
         }
         const auto found = KNOWN.find(called);
-        NS_ABORT_MSG_IF(found == KNOWN.end(), "no congestion control is called " << called);
+        if (found == KNOWN.end())
+        {
+            Refuse("no congestion control is called " + called);
+        }
         type = ns3::TypeId::LookupByName(found->second);
     }
 

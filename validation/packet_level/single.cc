@@ -58,6 +58,10 @@ main(int argc, char* argv[])
     line.AddValue("warmup", "at its start, not counted in the goodput, s", warmup);
     line.AddValue("seed", "of the losses", seed);
     line.Parse(argc, argv);
+    if (duration <= warmup)
+    {
+        Refuse("the run must be longer than its warm-up");
+    }
 
     RngSeedManager::SetRun(seed);
     UseHostDefaults();
