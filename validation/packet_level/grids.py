@@ -111,6 +111,11 @@ def _alone() -> Iterator[Inputs]:
             yield _link(f"{cc}:{count}", buffer, seed)
 
 
+def _noisy(runs: Callable[[], Iterator[Inputs]]) -> Callable[[], Iterator[Inputs]]:
+    """The same runs with short packets at random times in 2 % of the rate."""
+    return lambda: ({**inputs, "noise": 0.02} for inputs in runs())
+
+
 def _long() -> Iterator[Inputs]:
     # With a full buffer of 200 packets Reno's window takes 200 s (LinuxReno) or 400 s from one loss to the next.
     for cc, count, buffer, seed in product(("newreno", "linuxreno"), (1, 4), (100, 200), SEEDS):
@@ -148,6 +153,8 @@ GRIDS = {
     "alone": Grid("bottleneck", "1 or 4 flows of one congestion control on a drop-tail bottleneck", _alone),
     "long": Grid("bottleneck", "as alone, long enough for Reno on the two largest buffers", _long),
     "pairs": Grid("bottleneck", "one flow against another on a drop-tail bottleneck", _pairs),
+    "alone_noise": Grid("bottleneck", "as alone, with 2 % of short packets at random times", _noisy(_alone)),
+    "pairs_noise": Grid("bottleneck", "as pairs, with 2 % of short packets at random times", _noisy(_pairs)),
     "ramp": Grid("single", "the first 30 RTTs of one flow under random loss", _ramp),
     "steady": Grid("single", "the goodput of one flow under random loss", _steady),
     "probe": Grid("bottleneck", "the delay of short messages beside one bulk flow", _probe),
