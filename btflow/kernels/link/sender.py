@@ -123,7 +123,7 @@ def read_log(s, i, f, t, position):
 
 @kernel
 def measure_rate(f, t, newest):
-    """Delivery rate between the ACKs before the newest segment left and came back (Cheng et al., delivery rate draft)."""
+    """Delivery rate while the newest segment was under way (draft-cheng-iccrg-delivery-rate-estimation)."""
     interval = max(t - newest.delivered_at, newest.sent - newest.first_sent)
     f.sample_rate = (f.delivered - newest.delivered) / interval if interval > 0.0 else 0.0
     f.sample_delivered = newest.delivered
