@@ -31,7 +31,7 @@ DISCIPLINES = {"drop-tail": k.DROP_TAIL, "codel": k.CODEL, "fq-codel": k.FQ_CODE
 UNLIMITED = 1 << 60
 
 # Constants of a congestion control that the flow record has under the same name.
-_SAME = [
+_SAME = (
     "mss",
     "header",
     "ack_size",
@@ -52,8 +52,8 @@ _SAME = [
     "sack",
     "lost_retransmit",
     "slow_start",
-]
-_OF_THE_LAW = [
+)
+_OF_THE_LAW = (
     "beta",
     "c",
     "gain",
@@ -73,7 +73,7 @@ _OF_THE_LAW = [
     "hs_least",
     "hs_most",
     "hs_train",
-]
+)
 
 
 def compile_link(scenario: LinkScenario) -> LinkProgram:
