@@ -27,6 +27,7 @@ struct Options
     uint32_t returnBuffer = BIG_BUFFER;
     std::string probe;
     bool voip = false;
+    double noise = 0;
     double duration = 300;
     double warmup = 60;
     uint32_t seed = 1;
@@ -43,6 +44,7 @@ struct Options
         line.AddValue("return-buffer", "packets waiting on the way back at most", returnBuffer);
         line.AddValue("probe", "bytes of a message and seconds between two, as in 100@1", probe);
         line.AddValue("voip", "a G.729 call towards the receivers", voip);
+        line.AddValue("noise", "part of the rate that short packets at random times take", noise);
         line.AddValue("duration", "of the run, s", duration);
         line.AddValue("warmup", "at its start, not counted, s", warmup);
         line.AddValue("seed", "of the access delays and starts", seed);
@@ -312,6 +314,45 @@ class Call
     Ptr<Socket> m_sender;
 };
 
+/// Short UDP packets at random times (Poisson): they break the phase that ACK-clocked flows fall into at a full queue.
+class Noise
+{
+  public:
+    Noise(Dumbbell& net, uint16_t port, double rate)
+        : m_gap(CreateObject<ExponentialRandomVariable>())
+    {
+        const TypeId udp = UdpSocketFactory::GetTypeId();
+        m_receiver = Socket::CreateSocket(net.ReceivingNode(), udp);
+        m_receiver->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
+        m_receiver->SetRecvCallback(MakeCallback(&Noise::Receive, this));
+        m_sender = Socket::CreateSocket(net.NewHost(), udp);
+        m_sender->Connect(InetSocketAddress(net.ReceivingAddress(), port));
+        m_gap->SetAttribute("Mean", DoubleValue(8 * WIRE_B / rate));
+        Simulator::Schedule(Seconds(m_gap->GetValue()), &Noise::SendOne, this);
+    }
+
+  private:
+    static constexpr uint32_t PAYLOAD_B = 100;
+    static constexpr double WIRE_B = PAYLOAD_B + 8 + 20 + 2; // UDP, IPv4, PPP
+
+    void SendOne()
+    {
+        m_sender->Send(Create<Packet>(PAYLOAD_B));
+        Simulator::Schedule(Seconds(m_gap->GetValue()), &Noise::SendOne, this);
+    }
+
+    void Receive(Ptr<Socket> socket)
+    {
+        while (socket->Recv())
+        {
+        }
+    }
+
+    Ptr<ExponentialRandomVariable> m_gap; // s
+    Ptr<Socket> m_receiver;
+    Ptr<Socket> m_sender;
+};
+
 /// A flow of the list with what has been seen of it.
 struct ListedFlow
 {
@@ -411,6 +452,11 @@ main(int argc, char* argv[])
     {
         // What is sent in the last seconds may still be under way at the end: it counts neither as sent nor as lost.
         call = std::make_unique<Call>(net, nextPort, options.warmup, options.duration - 5);
+    }
+    std::unique_ptr<Noise> noise;
+    if (options.noise > 0)
+    {
+        noise = std::make_unique<Noise>(net, static_cast<uint16_t>(nextPort + 1), options.noise * options.rate);
     }
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 

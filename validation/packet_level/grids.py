@@ -89,6 +89,7 @@ def _link(
     queue: str = "droptail",
     probe: str = "",
     voip: int = 0,
+    times: tuple[float, float] = (300, 60),
 ) -> Inputs:
     return {
         "flows": flows,
@@ -98,8 +99,8 @@ def _link(
         "buffer_packets": buffer,
         "probe": probe,
         "voip": voip,
-        "duration_s": 300,
-        "warmup_s": 60,
+        "duration_s": times[0],
+        "warmup_s": times[1],
         "seed": seed,
     }
 
@@ -108,6 +109,17 @@ def _alone() -> Iterator[Inputs]:
     for cc in ("newreno", "linuxreno", "cubic", "vegas", "lp", "ledbat", "ledbat25"):
         for count, buffer, seed in product((1, 4), BUFFERS, SEEDS):
             yield _link(f"{cc}:{count}", buffer, seed)
+
+
+def _noisy(runs: Callable[[], Iterator[Inputs]]) -> Callable[[], Iterator[Inputs]]:
+    """The same runs with short packets at random times in 2 % of the rate."""
+    return lambda: ({**inputs, "noise": 0.02} for inputs in runs())
+
+
+def _long() -> Iterator[Inputs]:
+    # With a full buffer of 200 packets Reno's window takes 200 s (LinuxReno) or 400 s from one loss to the next.
+    for cc, count, buffer, seed in product(("newreno", "linuxreno"), (1, 4), (100, 200), SEEDS):
+        yield _link(f"{cc}:{count}", buffer, seed, times=(2400, 400))
 
 
 def _rtts() -> Iterator[Inputs]:
@@ -139,7 +151,10 @@ def _aqm() -> Iterator[Inputs]:
 
 GRIDS = {
     "alone": Grid("bottleneck", "1 or 4 flows of one congestion control on a drop-tail bottleneck", _alone),
+    "long": Grid("bottleneck", "as alone, long enough for Reno on the two largest buffers", _long),
     "pairs": Grid("bottleneck", "one flow against another on a drop-tail bottleneck", _pairs),
+    "alone_noise": Grid("bottleneck", "as alone, with 2 % of short packets at random times", _noisy(_alone)),
+    "pairs_noise": Grid("bottleneck", "as pairs, with 2 % of short packets at random times", _noisy(_pairs)),
     "ramp": Grid("single", "the first 30 RTTs of one flow under random loss", _ramp),
     "steady": Grid("single", "the goodput of one flow under random loss", _steady),
     "probe": Grid("bottleneck", "the delay of short messages beside one bulk flow", _probe),
