@@ -32,8 +32,8 @@ UNLIMITED = 1 << 60
 
 # Constants of a congestion control that the flow record has under the same name.
 _SAME = (
-    "mss header ack_size ack_every ack_delay times_newest quick_acks initial_window min_window rto_min rto_slack rto_initial rto_max "
-    "idle_reset hystart sack lost_retransmit slow_start"
+    "mss header ack_size ack_every ack_delay times_newest smoothed_rtt quick_acks initial_window min_window rto_min rto_slack rto_initial rto_max "
+    "idle_reset counts_segments hystart sack lost_retransmit slow_start"
 ).split()
 _OF_THE_LAW = (
     "beta c gain target alpha beta_delay gamma threshold fraction history history_step filter loss_gap "

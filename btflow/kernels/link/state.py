@@ -44,6 +44,10 @@ PER_LOSS = np.int64(3)  # uTP: the law answers each loss itself, there is no rec
 # State of the sender (flow.phase).
 OPEN, RECOVERY, LOSS = np.int64(0), np.int64(1), np.int64(2)
 
+# Of the connection (flow.running).
+IDLE, CONNECTING, CONNECTED = np.int64(0), np.int64(1), np.int64(2)
+SYN, SYN_ACK = np.int64(-2), np.int64(-1)  # numbers of the parcels that open it
+
 # Bits of a segment (segment.bits).
 SACKED, LOST, RETRANSMITTED = np.int64(1), np.int64(2), np.int64(4)
 
@@ -55,6 +59,7 @@ FLOW = np.dtype(
         ("variant", "i8"),  # of the law, see its module
         ("recovery", "i8"),
         ("app", "i8"),
+        ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
         ("hystart", "i8"),  # leave slow start by HyStart
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
         ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
@@ -64,6 +69,7 @@ FLOW = np.dtype(
         ("ack_every", "i8"),  # segments per ACK
         ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
         ("times_newest", "i8"),  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
+        ("smoothed_rtt", "i8"),  # the law sees SRTT, not the last sample
         ("quick_acks", "i8"),  # ACKs not delayed at the start
         ("initial_window", "f8"),
         ("min_window", "f8"),
@@ -111,7 +117,7 @@ FLOW = np.dtype(
         ("fraction", "f8"),  # Nice: part of a round's segments that must have met it
         ("gate", "f8"),  # uTP: it grows only if the window was the limit within this time [s]
         # -- the sender
-        ("running", "i8"),  # between start and stop
+        ("running", "i8"),  # IDLE, CONNECTING, CONNECTED
         ("phase", "i8"),
         ("cwnd", "f8"),
         ("ssthresh", "f8"),
@@ -133,6 +139,7 @@ FLOW = np.dtype(
         ("prr_out", "f8"),
         ("prr_flight", "f8"),
         ("rtt", "f8"),  # last sample [s]
+        ("stamp", "f8"),  # when the segment left that the last ACK echoes, as far as its one-way delay goes
         ("owd", "f8"),  # last one-way delay, sender to receiver [s]
         ("min_rtt", "f8"),  # least sample so far
         ("srtt", "f8"),  # < 0 before the first sample
@@ -214,8 +221,9 @@ FLOW = np.dtype(
         ("log", "i8"),  # arrivals so far
         ("unacked", "i8"),  # segments since the last ACK
         ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
-        ("last_stamp", "f8"),  # sending time and one-way delay that the next ACK carries back
-        ("last_owd", "f8"),
+        ("first_stamp", "f8"),  # sending time of the first segment since the last ACK, and of the newest in order
+        ("last_stamp", "f8"),
+        ("last_owd", "f8"),  # one-way delay of the newest
         ("quick", "i8"),
         # -- counted from the warm-up on
         ("goodput", "f8"),  # payload that came, each byte once [B]

@@ -15,7 +15,7 @@ from btflow.kernels.link.state import NONE
 def clear(s):
     """Chain all nodes into the free list."""
     s.clock[0].free = NONE
-    for n in range(s.waiting.size - 1, -1, -1):
+    for n in range(s.waiting.shape[0] - 1, -1, -1):
         give(s, n)
 
 

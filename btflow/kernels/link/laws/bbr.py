@@ -316,7 +316,7 @@ def _min_window(f):
 def _set_window(f, acked):
     """Towards the target by what arrived, down to it at once; then what a loss or PROBE_RTT asks for."""
     if f.repairing == _CONSERVING:
-        if max(_newest(f), f.una) >= f.repair_end:
+        if max(f.top, f.una) >= f.repair_end:  # one sent since then arrived, or all that were before
             _restore_window(f)
         else:
             f.cwnd = max(f.cwnd, _in_flight(f) + acked)

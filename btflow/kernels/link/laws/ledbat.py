@@ -52,7 +52,7 @@ def sample(s, i, f, t, acked):
 @kernel
 def one_way(f, t):
     """One-way delay of the segment acknowledged, as far as its clocks show it [s]."""
-    return f.owd if f.variant == RFC else 1e-3 * delay.ticks(t - f.rtt, t - f.rtt + f.owd)
+    return f.owd if f.variant == RFC else 1e-3 * delay.ticks(f.stamp, f.stamp + f.owd)
 
 
 @kernel

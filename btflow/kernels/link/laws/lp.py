@@ -42,7 +42,7 @@ def sample(s, i, f, t, acked):
     delay = one_way(f, t)
     if delay > 0.0:  # as Linux: an implausible one is left out
         note(f, delay)
-    f.early = 1 if t - f.backed_off < INFERENCE * f.rtt else 0
+    f.early = 1 if t - f.backed_off < INFERENCE * (t - f.stamp) else 0
     if f.smooth > 0.0 and f.phase != RECOVERY and congested(f):
         back_off(f, t)
 
@@ -52,7 +52,7 @@ def one_way(f, t):
     """One-way delay of the segment acknowledged, in milliseconds."""
     if f.variant == PAPER:
         return 1e3 * f.owd
-    return float(ticks(t - f.rtt, t - f.rtt + f.owd))
+    return float(ticks(f.stamp, f.stamp + f.owd))
 
 
 @kernel
@@ -91,7 +91,7 @@ def congested(f):
 @kernel
 def back_off(f, t):
     """Half the window, and one segment if the inference time is not over."""
-    f.cwnd = 1.0 if f.early == 1 else max(1.0, whole(f, 0.5 * f.cwnd))
+    f.cwnd = 1.0 if f.early == 1 else max(1.0, 0.5 * f.cwnd if f.variant == NS3 else whole(f, 0.5 * f.cwnd))
     f.backed_off = t
     if f.variant == PAPER:
         f.ssthresh = min(f.ssthresh, f.cwnd)
