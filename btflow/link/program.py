@@ -93,7 +93,7 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
     for way, passed in (("data", scenario.data_queues(flow)), ("ack", scenario.ack_queues(flow))):
         record[f"{way}_queue0"], record[f"{way}_queue1"] = (*(queues.index(n) for n in passed), -1, -1)[:2]
         record[f"{way}_hops"] = len(passed)
-    record["train"] = 1
+    record["train"] = record["weight"] = 1
     record["start"] = flow.start
     record["stop"] = k.FOREVER if flow.stop is None else flow.stop
     record["app"] = APPS[flow.kind]
@@ -116,9 +116,11 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
     if flow.rate is not None:
         record["app_rate"] = flow.rate / flow.cc.mss
     if flow.message is not None:
-        # A message travels in segments of its own size: Nagle is off, as in BitTorrent clients.
+        # A message travels in segments of its own size: Nagle is off, as in BitTorrent clients. The window counts
+        # bytes, and what waits for it is sent in full segments.
         record["size"] = math.ceil(flow.message / flow.cc.mss)
         record["mss"] = flow.message / record["size"]
+        record["weight"] = record["mss"] / flow.cc.mss
 
 
 def _congestion_control(record: Any, cc: CongestionControl) -> None:

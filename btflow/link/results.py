@@ -78,7 +78,7 @@ def _flows(s: State, span: float) -> dict[str, xr.DataArray]:
 def _queues(s: State, span: float) -> dict[str, xr.DataArray]:
     queue, time = s.queue, s.queue_time
     mean = time @ np.arange(time.shape[1]) / span
-    quantiles = np.array([measures.whole_quantiles(row) for row in time])
+    quantiles = np.array([measures.whole_quantiles(row) for row in time]).reshape(len(time), len(measures.QUANTILES))
     longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
     dims = ("queue",)
     return {

@@ -176,7 +176,7 @@ def send(s, i, f, t):
 @kernel
 def has_room(f):
     """True if one more train fits the window; one may always be under way."""
-    return f.flight == 0 or (f.flight + 1) * f.train <= f.cwnd + 1e-9
+    return f.flight == 0 or (f.flight + 1) * f.weight <= f.cwnd + 1e-9
 
 
 @kernel

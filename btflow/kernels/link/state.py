@@ -56,6 +56,7 @@ FLOW = np.dtype(
         # -- what it is (constant)
         ("law", "i8"),
         ("train", "i8"),  # segments that travel as one
+        ("weight", "f8"),  # full segments that a train takes of the window: less than one for small messages
         ("variant", "i8"),  # of the law, see its module
         ("recovery", "i8"),
         ("app", "i8"),
