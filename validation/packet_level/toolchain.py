@@ -40,7 +40,7 @@ def compiler() -> str:
 def _install() -> Path:
     """Return the folder of an installed ns-3, with headers and libraries."""
     environment = TOOLS / "venv"
-    library = sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)})
+    library = sysconfig.get_path("purelib", "venv", vars={"base": str(environment), "platbase": str(environment)})
     ns3 = Path(library) / "ns3"
     stamp = environment / WHEEL
     if not stamp.exists():
