@@ -89,9 +89,7 @@ def ramp(cells: Sequence[frozen.Frozen], runs: int | None) -> Found:
 def queues(cells: Sequence[frozen.Frozen], runs: int | None) -> Found:
     """Judge queue and utilisation."""
     found = lines(cells, QUEUE, runs)
-    conditions = tuple(
-        _nine_in_ten(f"{q.name} within {q.tolerance}", kept(_figures(found, q)), q.name) for q in QUEUE
-    )
+    conditions = tuple(_nine_in_ten(f"{q.name} within {q.tolerance}", kept(_figures(found, q)), q.name) for q in QUEUE)
     together = sum(line.held for line in found) / len(found)
     conditions += (_nine_in_ten("all three", together, "all three together"),)
     return Found(_finding(cells, _counts(found, QUEUE), conditions, found), found)
@@ -168,7 +166,9 @@ def _finding(
     numbers = {
         "cells": len(found),
         "cells_within_tolerance": len(found) - len(beyond),
-        "beyond": {line.label: {f.quantity.column: [f.ours.mean, f.theirs.mean] for f in line.figures} for line in beyond},
+        "beyond": {
+            line.label: {f.quantity.column: [f.ours.mean, f.theirs.mean] for f in line.figures} for line in beyond
+        },
     }
     seeds = sorted({len(values) for cell in cells for values in cell.figures.values()})
     span = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
@@ -185,11 +185,13 @@ def beyond_text(line: Line) -> str:
 CHECKS = {
     "P01": Check(("steady",), goodput),
     "P02": Check(("ramp",), ramp),
-    "P03": Check(("alone", "rtts"), queues),
+    "P03": Check(("alone", "rtts", "long"), queues),
     "P04": Check(("pairs",), shares),
     "P05": Check(("probe",), messages),
     "P06": Check(("voip",), calls),
     "P07": Check(("pairs", "probe", "voip"), queues),
     "P08": Check(("aqm",), queues),
+    "P09": Check(("alone_noise",), queues),
+    "P10": Check(("pairs_noise",), shares),
 }
 """The checks against frozen tables, by claim."""

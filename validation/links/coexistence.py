@@ -73,9 +73,7 @@ def beside_tcp(runs: int) -> Finding:
         paper, found = reference.geni_iperf()[transport, seeds], iperf(transport, seeds, None, runs)
         error = found.mean / paper - 1.0
         shown = f"{Interval(found).text(3, 'Mbit/s')} beside {seeds} ({100 * error:+.0f}%)"
-        conditions.append(
-            Condition(f"{shown}, the paper has {paper:g}", abs(error) <= G01_SHARE, f"beside {seeds}")
-        )
+        conditions.append(Condition(f"{shown}, the paper has {paper:g}", abs(error) <= G01_SHARE, f"beside {seeds}"))
         parts.append(shown)
         numbers[f"iperf_mbps_{seeds}_seeds"] = [found.mean, found.min, found.max]
     papers = ", ".join(f"{reference.geni_iperf()[setting]:g}" for setting in SETTINGS[:3])
@@ -162,7 +160,10 @@ def episode_rates(seed: int) -> tuple[float, float, float]:
     before = rate[(time > EPISODES[0][0] - 30.0) & (time <= EPISODES[0][0])].mean()
     during = np.mean([rate[(time > start + SETTLE) & (time <= stop)].mean() for start, stop in EPISODES])
     after = np.mean(
-        [rate[(time > stop + SETTLE) & (time <= then)].mean() for (_, stop), then in zip(EPISODES, following, strict=True)]
+        [
+            rate[(time > stop + SETTLE) & (time <= then)].mean()
+            for (_, stop), then in zip(EPISODES, following, strict=True)
+        ]
     )
     return float(before), float(during), float(after)
 
@@ -223,7 +224,7 @@ def call(runs: int) -> Finding:
         title, unit = CALL_FIGURES[name]
         digits = 2 if unit == "1" else 1
         a, b = (Interval(spread(side[name])).text(digits, "" if unit == "1" else unit).rstrip() for side in (tcp, utp))
-        return f"{title} {a} by TCP, {b} by \"uTP\" ({-100 * fell[name]:+.0f}%)"
+        return f'{title} {a} by TCP, {b} by "uTP" ({-100 * fell[name]:+.0f}%)'
 
     conditions = (
         Condition(text("delay"), lower["delay"] and fell["delay"] >= LESS, "less VoIP delay"),
@@ -240,7 +241,13 @@ def call(runs: int) -> Finding:
         "latency: mean over the packets' paths of all five pairs; only the first pair changes, so a similar mean is near "
         "to being built in",
     )
-    return Finding("less delay, less jitter, less throughput; latency similar on average, burstier", ours, conditions, details, numbers)
+    return Finding(
+        "less delay, less jitter, less throughput; latency similar on average, burstier",
+        ours,
+        conditions,
+        details,
+        numbers,
+    )
 
 
 def headers(runs: int) -> Finding:

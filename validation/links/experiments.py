@@ -29,6 +29,9 @@ MTU = 1500
 RETURN_FACTOR, RETURN_BUFFER = 8, 100_000
 SAMPLES_PER_RTT = 2  # of the time series of a single flow
 SOURCE = "validation/packet_level/grids.py"
+NOISE_PAYLOAD, NOISE_HEADER = 100, 28
+NOISE_SOURCES = 10
+"""Regular sources of short packets that together stand for the Poisson process of the packet-level noise."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +121,15 @@ class Bottleneck(Experiment):
     """Bytes of a message and seconds between two, as in ``100@1``; empty: no probe."""
     voip: bool = False
     """Whether there is a G.729 call."""
+    noise: float = 0.0
+    """Share of the rate that short packets take, at irregular times."""
 
     @property
     def label(self) -> str:
         """Short description, different for each experiment."""
         parts = [self.flows.replace(",", " + "), f"{self.buffer} packets", f"{self.rtt:g} ms"]
         parts += [self.queue] * (self.queue != "droptail")
-        parts += ["messages"] * bool(self.probe) + ["call"] * self.voip
+        parts += ["messages"] * bool(self.probe) + ["call"] * self.voip + ["noise"] * (self.noise > 0)
         return ", ".join(parts)
 
     @property
@@ -148,7 +153,29 @@ class Bottleneck(Experiment):
             flows["probe"] = {"cc": CONTROLS["cubic"], "message": f"{size} B", "period": f"{period} s", **ends}
         if self.voip:
             flows["call"] = {"codec": "g729", **ends}
+        for i in range(NOISE_SOURCES if self.noise else 0):
+            flows[f"noise{i}"] = {"codec": self._noise_codec(i), **ends}
         return base | {"flows": flows}
+
+    def _noise_codec(self, number: int) -> dict[str, Any]:
+        """Return one of the regular sources of the noise: their periods differ, by up to 20% either way."""
+        wire = NOISE_PAYLOAD + NOISE_HEADER + FRAMING
+        apart = 8 * wire * NOISE_SOURCES / (self.noise * self.rate)
+        period = apart / (0.8 + 0.4 * (number + 0.5) / NOISE_SOURCES)
+        frames = next(n for n in (1, 2, 4, 5, 10) if period / n <= 0.1)
+        return {
+            "name": f"noise{number}",
+            "title": "short packets",
+            "source": SOURCE,
+            "frame": f"{period / frames:.9g} s",
+            "frame_size": f"{NOISE_PAYLOAD // frames} B",
+            "frames_per_packet": frames,
+            "header": f"{NOISE_HEADER} B",
+            "lookahead": "0 ms",
+            "processing": "0 ms",
+            "impairment": 0,
+            "robustness": 1,
+        }
 
 
 def experiment(row: Mapping[str, str]) -> Experiment:
@@ -168,4 +195,5 @@ def experiment(row: Mapping[str, str]) -> Experiment:
         queue=row["queue"],
         probe=row["probe"],
         voip=row["voip"] not in ("", "0"),
+        noise=float(row.get("noise") or 0.0),
     )

@@ -15,7 +15,22 @@ from validation.links.experiments import Experiment, experiment
 FOLDER = Path(__file__).parent.parent / "packet_level" / "frozen"
 
 INPUTS = frozenset(
-    "cc flows queue rate_bps rtt_ms loss buffer_packets probe voip duration_s warmup_s seed flow".split()
+    [
+        "cc",
+        "flows",
+        "queue",
+        "rate_bps",
+        "rtt_ms",
+        "loss",
+        "buffer_packets",
+        "probe",
+        "voip",
+        "duration_s",
+        "warmup_s",
+        "seed",
+        "noise",
+        "flow",
+    ]
 )
 """Columns that say what was run."""
 

@@ -100,7 +100,11 @@ class Compared:
         """Both figures and the error, in short."""
         q = self.quantity
         ours, theirs = (f"{s.mean:.{q.digits}f}" for s in (self.ours, self.theirs))
-        off = f"{100 * self.relative:+.0f}%" if q.share and math.isfinite(self.relative) else f"{self.error:+.{q.digits}f}"
+        off = (
+            f"{100 * self.relative:+.0f}%"
+            if q.share and math.isfinite(self.relative)
+            else f"{self.error:+.{q.digits}f}"
+        )
         return f"{q.name} {ours} {q.unit}".rstrip() + f" (ns-3 {theirs}, {off})"
 
 
@@ -133,9 +137,7 @@ def compared(cell: Frozen, quantity: Quantity, runs: int | None = None) -> Compa
     """Return a figure of a cell beside ours, over as many seeds as the cell has, or `runs`."""
     theirs = [quantity.scale * value for value in cell.figures[quantity.column]]
     ours = measure(cell.experiment, runs or len(theirs))[quantity.column]
-    return Compared(
-        cell.experiment.label, quantity, spread([quantity.scale * value for value in ours]), spread(theirs)
-    )
+    return Compared(cell.experiment.label, quantity, spread([quantity.scale * value for value in ours]), spread(theirs))
 
 
 def lines(cells: Iterable[Frozen], quantities: Sequence[Quantity], runs: int | None = None) -> tuple[Line, ...]:

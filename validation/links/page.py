@@ -36,7 +36,9 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
         "<h2>Where the two sides are not the same thing</h2>",
         _notes(),
         "<h2>Constants without a source</h2>",
-        table(("constant", "value", "what it is"), (tuple(map(escape, vars(a).values())) for a in reports.assumptions())),
+        table(
+            ("constant", "value", "what it is"), (tuple(map(escape, vars(a).values())) for a in reports.assumptions())
+        ),
     ]
     with replacing(path) as partial:
         partial.write_text(page(TITLE, body), encoding="utf-8")
@@ -94,7 +96,9 @@ def _cells(lines: Iterable[Line]) -> str:
             header += [f"{shown}: ns-3", "btflow", "error"]
         rows = [[escape(line.label), *(cell for f in line.figures for cell in _columns(f))] for line in found]
         parts.append(table(header, rows))
-    note = '<p class="quiet">Colour: the error over what is allowed, full at the tolerance; blue below, orange above.</p>'
+    note = (
+        '<p class="quiet">Colour: the error over what is allowed, full at the tolerance; blue below, orange above.</p>'
+    )
     return note + "".join(parts)
 
 

@@ -32,6 +32,9 @@ def speed() -> Finding:
         f"ns-3: {min(theirs.values()):.2f} to {max(theirs.values()):.2f} s for the same, run when the tables were frozen",
         text,
         tuple(Condition(f"{name}: {ms:.1f} ms, at most {LIMIT_MS:g} ms", ms <= LIMIT_MS) for name, ms in ours.items()),
-        tuple(f"{name}: {ours[name]:.1f} ms, ns-3 {theirs[name]:.2f} s: {1e3 * theirs[name] / ours[name]:.0f} times" for name in ours),
+        tuple(
+            f"{name}: {ours[name]:.1f} ms, ns-3 {theirs[name]:.2f} s: {1e3 * theirs[name] / ours[name]:.0f} times"
+            for name in ours
+        ),
         {"cpu_ms": ours, "ns3_cpu_s": theirs},
     )
