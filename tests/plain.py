@@ -47,6 +47,8 @@ MODULES = [
     "state",
     "tcp",
     "window",
+    "link.state",
+    *(f"link.laws.{law}" for law in ("delay", "ledbat", "ledbatpp", "lp", "newreno", "nice", "rounds", "utp", "vegas")),
 ]
 
 
@@ -86,3 +88,8 @@ swarm, simulate = _found["swarm"], _found["simulation"]
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.
 rng.next_u64 = np.errstate(over="ignore")(rng.next_u64)
 picker.tie_rank = np.errstate(over="ignore")(picker.tie_rank)
+
+
+def link(name: str) -> Any:
+    """Return a module of the link experiments' kernels."""
+    return _found[f"link.{name}"]

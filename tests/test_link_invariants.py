@@ -93,8 +93,12 @@ def test_what_came_is_what_was_sent_less_what_was_dropped_or_is_under_way(cc: st
 def test_goodput_grows_with_capacity(cc: str, n: int, kbit: int) -> None:
     def goodput(rate: int) -> float:
         result = simulate_link(
-            rate=f"{rate} kbit/s", rtt="30 ms", buffer="1 BDP" if rate > 1000 else "30 packets",
-            flows=[f"{cc}:{n}"], duration="60 s", warmup="20 s",
+            rate=f"{rate} kbit/s",
+            rtt="30 ms",
+            buffer="1 BDP" if rate > 1000 else "30 packets",
+            flows=[f"{cc}:{n}"],
+            duration="60 s",
+            warmup="20 s",
         )
         return float(result.goodput.sum())
 

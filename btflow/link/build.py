@@ -100,7 +100,9 @@ def build(program: LinkProgram, seed: int) -> k.State:
     )
     s.flow[:] = program.flow
     s.queue[:] = program.queue
-    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue["framing"]
+    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue[
+        "framing"
+    ]
     _begin(s, pipe_ring, service)
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)

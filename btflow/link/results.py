@@ -82,11 +82,19 @@ def _queues(s: State, span: float) -> dict[str, xr.DataArray]:
     longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
     dims = ("queue",)
     return {
-        "queue_mean_packets": _array(dims, mean, "packets", "mean number of packets waiting, the one in service not counted"),
-        "queue_mean_delay": _array(dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"),
+        "queue_mean_packets": _array(
+            dims, mean, "packets", "mean number of packets waiting, the one in service not counted"
+        ),
+        "queue_mean_delay": _array(
+            dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"
+        ),
         "queue_quantile": _array(("queue", "quantile"), quantiles, "packets", "packets waiting"),
-        "queue_share": _array(("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"),
-        "utilisation": _array(dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"),
+        "queue_share": _array(
+            ("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"
+        ),
+        "utilisation": _array(
+            dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"
+        ),
         "drops": _array(dims, queue.drops.copy(), "packets", "packets dropped"),
         "arrivals": _array(dims, queue.arrivals.copy(), "packets", "packets that came"),
     }
@@ -106,7 +114,9 @@ def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
         "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
         "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
         "queue_length": _array(("time", "queue"), waiting.copy(), "packets", "packets waiting"),
-        "queue_delay": _array(("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"),
+        "queue_delay": _array(
+            ("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"
+        ),
     }
     grid = _array(("time",), time, "s", "time since the start")
     return {name: array.assign_coords(time=grid) for name, array in out.items()}

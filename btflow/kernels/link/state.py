@@ -165,7 +165,10 @@ FLOW = np.dtype(
         ("w_est", "f8"),
         ("prior", "f8"),
         ("count", "f8"),  # segments acknowledged towards the next one
-        ("hs_share", "f8"),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
+        (
+            "hs_share",
+            "f8",
+        ),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
         ("hs_least", "f8"),  # ... and its limits [s]
         ("hs_most", "f8"),
         ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay
@@ -174,7 +177,7 @@ FLOW = np.dtype(
         ("hs_last", "f8"),
         ("hs_delay", "f8"),
         ("hs_samples", "i8"),
-        ("base", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
+        ("base_delay", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
         ("highest", "f8"),  # greatest delay seen
         ("round_min", "f8"),  # least RTT of this round trip
         ("round_samples", "i8"),

@@ -43,7 +43,7 @@ _CONSERVING, _TIMED_OUT = 1, 2  # flow.repairing
 @kernel
 def start(s, i, f, t):
     """Nothing is known: STARTUP, with the initial window sent at once."""
-    f.base = FOREVER
+    f.base_delay = FOREVER
     f.min_rtt_at = t
     f.bandwidth = 0.0
     f.full_bandwidth = 0.0
@@ -148,11 +148,11 @@ def _measure_bandwidth(s, i, f):
 @kernel
 def _measure_rtt(f, t):
     """Enter the round trip; True if the least one was too old."""
-    if f.base == FOREVER:
+    if f.base_delay == FOREVER:
         f.pacing = _HIGH_GAIN * f.initial_window / f.rtt
     expired = t > f.min_rtt_at + _FILTER_TIME
-    if f.rtt <= f.base or expired:
-        f.base = f.rtt
+    if f.rtt <= f.base_delay or expired:
+        f.base_delay = f.rtt
         f.min_rtt_at = t
     return expired
 
@@ -166,9 +166,9 @@ def _in_flight(f):
 @kernel
 def _inflight_for(f, gain):
     """Segments that `gain` times the model's path holds, and some that are sent or acknowledged at once."""
-    if f.base == FOREVER:
+    if f.base_delay == FOREVER:
         return f.initial_window
-    return gain * f.bandwidth * f.base + _QUANTA * _quantum(f)
+    return gain * f.bandwidth * f.base_delay + _QUANTA * _quantum(f)
 
 
 @kernel
@@ -232,7 +232,7 @@ def _phase_over(f, t, before):
 
     `before` are the segments that were in flight before this ACK.
     """
-    over = t - f.cycle_at > f.base
+    over = t - f.cycle_at > f.base_delay
     if f.cycle == 0:
         return over and (f.lossy == 1 or before >= _inflight_for(f, _UP))
     if f.cycle == 1:

@@ -61,7 +61,7 @@ def measure(s, i, f, t):
     d = one_way(f, t)
     delay.note_base(s, i, f, t, d)
     delay.note_sample(s, i, f, d)
-    f.queueing = max(0.0, delay.current(s, i, f) - f.base)
+    f.queueing = max(0.0, delay.current(s, i, f) - f.base_delay)
 
 
 @kernel

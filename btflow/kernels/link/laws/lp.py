@@ -28,7 +28,7 @@ INFERENCE = 3.0  # round trips (tcp_lp_pkts_acked; the paper's simulations)
 @kernel
 def start(s, i, f, t):
     """No delay is known, nothing is inferred."""
-    f.base = FOREVER
+    f.base_delay = FOREVER
     f.highest = 0.0
     f.reserve = 0.0
     f.smooth = 0.0
@@ -64,7 +64,7 @@ def whole(f, x):
 @kernel
 def note(f, delay):
     """The range of delays, and their mean, to which a new one adds one eighth."""
-    f.base = min(f.base, delay)
+    f.base_delay = min(f.base_delay, delay)
     if delay > f.highest:
         widen(f, delay)
     f.smooth = f.smooth + delay - whole(f, f.smooth / 8.0) if f.smooth > 0.0 else 8.0 * delay
@@ -83,7 +83,7 @@ def widen(f, delay):
 @kernel
 def congested(f):
     """The early indication. Linux takes the limit itself for congestion, and so any delay if the range is nil."""
-    limit = f.base + whole(f, f.threshold * (f.highest - f.base))
+    limit = f.base_delay + whole(f, f.threshold * (f.highest - f.base_delay))
     mean = whole(f, f.smooth / 8.0)
     return mean >= limit if f.variant == LINUX else mean > limit
 
@@ -94,9 +94,9 @@ def back_off(f, t):
     f.cwnd = 1.0 if f.early == 1 else max(1.0, 0.5 * f.cwnd if f.variant == NS3 else whole(f, 0.5 * f.cwnd))
     f.backed_off = t
     if f.variant == PAPER:
-        f.ssthresh = min(f.ssthresh, f.cwnd)
+        f.ssthresh = min(f.ssthresh, 0.5 * f.cwnd)  # below the window: slow start is over
         return
-    f.base = math.floor(f.smooth / 8.0)
+    f.base_delay = math.floor(f.smooth / 8.0)
     f.highest = math.floor(f.smooth / 4.0)
     f.reserve = f.highest
 
