@@ -50,8 +50,10 @@ def folder(sources: Path) -> Path:
 
 
 def _sources(package: Path) -> list[Path]:
-    """Return the files that a package's kernels are made of: its own, its subpackages' if it is itself within another
-    package of kernels, and then that package's, whose random numbers and references they share.
+    """Return the files that a package's kernels are made of.
+
+    A package within another package of kernels has its subpackages' besides its own, and those of the outer package,
+    whose random numbers and references it shares.
     """
     own = sorted(package.glob("*.py"))
     if not (package.parent / "jit.py").exists():

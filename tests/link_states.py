@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import plain
 
-FLOW, FOREVER = plain.link("state").FLOW, plain.link("state").FOREVER
-OPEN, RECOVERY, LOSS = (plain.link("state").OPEN, plain.link("state").RECOVERY, plain.link("state").LOSS)
+FLOW, FOREVER = plain.link_module("state").FLOW, plain.link_module("state").FOREVER
+OPEN, RECOVERY, LOSS = (
+    plain.link_module("state").OPEN,
+    plain.link_module("state").RECOVERY,
+    plain.link_module("state").LOSS,
+)
 
 COMMON: dict[str, float] = {
     "train": 1,
@@ -66,7 +70,7 @@ class Driver:
 
     def __init__(self, law: str, **values: float) -> None:
         """Start the flow at time 0 with some constants changed."""
-        self.law = plain.link(f"laws.{law}")
+        self.law = plain.link_module(f"laws.{law}")
         self.state = flows(1, law, values)
         self.flow = self.state.flow[0]
         self.law.start(self.state, 0, self.flow, 0.0)

@@ -90,6 +90,6 @@ rng.next_u64 = np.errstate(over="ignore")(rng.next_u64)
 picker.tie_rank = np.errstate(over="ignore")(picker.tie_rank)
 
 
-def link(name: str) -> Any:
+def link_module(name: str) -> Any:
     """Return a module of the link experiments' kernels."""
     return _found[f"link.{name}"]

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btflow.kernels.link import state as k
-from btflow.link.program import compile_link
 from btflow.link.options import scenario_from
+from btflow.link.program import compile_link
 from btflow.link.simulation import run_link, simulate_link
 
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6")

@@ -592,6 +592,6 @@ def test_compiled_and_plain_laws_agree(module: Any) -> None:
         one, two = np.zeros(3000), np.zeros(3000)
         fast(whole_state(flows(1, law, {"variant": variant, "slow_start": 1})), script, one)
         slow = flows(1, law, {"variant": variant, "slow_start": 1})
-        player(plain.link(f"laws.{law}"), lambda s: s)(slow, script, two)
+        player(plain.link_module(f"laws.{law}"), lambda s: s)(slow, script, two)
         assert one == pytest.approx(two, rel=1e-9)
         assert len(np.unique(one)) > 5

@@ -61,7 +61,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
     rules = program.rules
     flows, queues = rules.flows, rules.queues
-    window = int(max(1.0, np.ceil(program.flow["max_window"] / program.flow["train"]).max(initial=1.0)))
+    window = int(most_under_way(program).max(initial=1.0))
     ring = power_of_two(2 * window + 64)
     pipe_ring = power_of_two(2 * window + 64)
     service = service_ring(program, pipe_ring * flows)
@@ -111,6 +111,17 @@ def build(program: LinkProgram, seed: int) -> k.State:
     return s
 
 
+def most_under_way(program: LinkProgram) -> NDArray[np.float64]:
+    """Most trains of each flow on the way: a window, or what speech sends until a full queue has drained."""
+    flow, queue = program.flow, program.queue
+    largest = (flow["train"] * (flow["mss"] + flow["header"])).max() + queue["framing"]
+    full = np.minimum((queue["limit_packets"] + 1.0) * largest, queue["limit_bytes"] + largest) / queue["rate"]
+    longest = np.append(full, 0.0)  # the last stands for no queue
+    way = flow["data_delay"] + 0.5 * program.rtt_spread + longest[flow["data_queue0"]] + longest[flow["data_queue1"]]
+    speech = flow["app_rate"] * np.minimum(way, program.rules.duration) + 1.0
+    return np.asarray(np.ceil(np.where(flow["law"] == k.CBR, speech, flow["max_window"] / flow["train"])), np.float64)
+
+
 def service_ring(program: LinkProgram, under_way: int) -> int:
     """Places for what waits in one queue: its limit, and no more than can be under way."""
     smallest = min(program.flow["ack_size"].min(), (program.flow["mss"] + program.flow["header"]).min())
@@ -146,7 +157,7 @@ def _begin(s: k.State, pipe_ring: int, service: int) -> None:
 
 
 def _lay_pipes(s: k.State, i: int, extra: float) -> None:
-    """The propagation, and half the flow's own extra each way, lies behind the first queue, or the sender if there is none."""
+    """Propagation, and half the flow's own extra each way, lies behind the first queue, else behind the sender."""
     f = s.flow[i]
     for way, first, delay in ((k.DATA, f.data_queue0, f.data_delay), (k.ACKS, f.ack_queue0, f.ack_delay_path)):
         hop = 0 if first == k.NONE else 1

@@ -32,13 +32,48 @@ UNLIMITED = 1 << 60
 
 # Constants of a congestion control that the flow record has under the same name.
 _SAME = (
-    "mss header ack_size ack_every ack_delay times_newest smoothed_rtt quick_acks initial_window min_window rto_min rto_slack rto_initial rto_max "
-    "idle_reset counts_segments hystart sack lost_retransmit slow_start"
-).split()
+    "mss",
+    "header",
+    "ack_size",
+    "ack_every",
+    "ack_delay",
+    "times_newest",
+    "smoothed_rtt",
+    "quick_acks",
+    "initial_window",
+    "min_window",
+    "rto_min",
+    "rto_slack",
+    "rto_initial",
+    "rto_max",
+    "idle_reset",
+    "counts_segments",
+    "hystart",
+    "sack",
+    "lost_retransmit",
+    "slow_start",
+)
 _OF_THE_LAW = (
-    "beta c gain target alpha beta_delay gamma threshold fraction history history_step filter loss_gap "
-    "gate decay_idle hs_share hs_least hs_most hs_train"
-).split()
+    "beta",
+    "c",
+    "gain",
+    "target",
+    "alpha",
+    "beta_delay",
+    "gamma",
+    "threshold",
+    "fraction",
+    "history",
+    "history_step",
+    "filter",
+    "loss_gap",
+    "gate",
+    "decay_idle",
+    "hs_share",
+    "hs_least",
+    "hs_most",
+    "hs_train",
+)
 
 
 def compile_link(scenario: LinkScenario) -> LinkProgram:
@@ -50,10 +85,10 @@ def compile_link(scenario: LinkScenario) -> LinkProgram:
         _fill(record, scenario, flow, names)
     queues = np.zeros(len(names), k.QUEUE)
     for record, queue in zip(queues, scenario.queues.values(), strict=True):
-        limit = queue.limit_bytes(scenario.paths.rtt)
+        packets, limit = queue.limit_packets(), queue.limit_bytes(scenario.paths.rtt)
         record["kind"] = DISCIPLINES[queue.discipline]
         record["rate"] = queue.rate
-        record["limit_packets"] = UNLIMITED if queue.limit_packets() is None else queue.limit_packets()
+        record["limit_packets"] = UNLIMITED if packets is None else packets
         record["limit_bytes"] = math.inf if limit is None else limit
         record["framing"] = queue.framing
         _assign(record, queue, ("target", "interval", "quantum", "update", "burst", "alpha", "beta"))

@@ -146,13 +146,11 @@ def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:
 
 def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     calls = np.flatnonzero(s.flow.law == CBR)
-    delays = [records(scenario, s, i) for i in calls]
+    delays = [records(scenario, s, int(i)) for i in calls]
     heard = [d[~np.isnan(d)] for d in delays]
     figures = [_judge(program.codecs[i], d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
-    loss, jitter, mos = (
-        np.array([np.nan if c is None else pick(c) for c in figures], np.float64)
-        for pick in (lambda c: c.loss, lambda c: c.jitter, lambda c: c.playout.mos)
-    )
+    quality = np.array([(np.nan,) * 3 if c is None else (c.loss, c.jitter, c.playout.mos) for c in figures])
+    loss, jitter, mos = quality.reshape(-1, 3).T
     dims = ("voip",)
     return {
         "voip_name": _array(dims, np.array([program.flow_names[i] for i in calls], object), "1", "name of the call"),
@@ -166,7 +164,7 @@ def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, x
 
 def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     probes = np.flatnonzero(s.flow.app == MESSAGES)
-    heard = [d[~np.isnan(d)] for d in (records(scenario, s, i) for i in probes)]
+    heard = [d[~np.isnan(d)] for d in (records(scenario, s, int(i)) for i in probes)]
     names = np.array([program.flow_names[i] for i in probes], object)
     mean = np.array([measures.mean(h) for h in heard])
     return {

@@ -31,6 +31,15 @@ def length(s, f, mean):
 
 
 @kernel
+def due(t, since, rate):
+    """How many have come by `t` of what comes at `rate`, the first at `since`.
+
+    The time at which one is due is rounded. It counts as reached, or the flow would be woken for it again and again.
+    """
+    return int(math.floor((t - since) * rate + 1e-9 + 1e-15 * t * rate)) + 1
+
+
+@kernel
 def write(s, i, f, t):
     """Bring `written` up to date: how many trains the application has written by `t`; asks to be woken for the next."""
     if f.app == BULK or f.app == SIZED:
@@ -38,12 +47,11 @@ def write(s, i, f, t):
     if t >= f.stop:
         return
     if f.app == MESSAGES:
-        due = int(math.floor((t - f.start) / f.period + 1e-9)) + 1
-        f.message = due
-        f.written = due * int(f.size)
-        wake(s, source(i, SEND_TIMER), f.start + due * f.period)
+        f.message = due(t, f.start, 1.0 / f.period)
+        f.written = f.message * int(f.size)
+        wake(s, source(i, SEND_TIMER), f.start + f.message * f.period)
     elif f.app == RATE:
-        f.written = int(math.floor((t - f.budget_at) * f.app_rate / f.train + 1e-9)) + 1
+        f.written = due(t, f.budget_at, f.app_rate / f.train)
         wake(s, source(i, SEND_TIMER), f.budget_at + f.written * f.train / f.app_rate)
     elif f.app == ON_OFF:
         write_in_bursts(s, i, f, t)
@@ -60,7 +68,7 @@ def write_in_bursts(s, i, f, t):
         f.written = f.nxt
         wake(s, source(i, SEND_TIMER), f.budget_at)
     elif f.app_rate > 0.0:
-        f.written = f.message + int(math.floor((t - f.budget_at) * f.app_rate / f.train + 1e-9)) + 1
+        f.written = f.message + due(t, f.budget_at, f.app_rate / f.train)
         wake(s, source(i, SEND_TIMER), f.budget_at + (f.written - f.message) * f.train / f.app_rate)
     else:
         f.written = f.nxt + (1 << 20)

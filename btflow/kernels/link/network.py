@@ -1,4 +1,4 @@
-"""The way between the two ends of a flow: its queues in order, the propagation, and random loss behind the last queue."""
+"""The way between the two ends of a flow: its queues in order, propagation, random loss behind the last queue."""
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import pipe, queue

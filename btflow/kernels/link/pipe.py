@@ -13,7 +13,10 @@ def source_of(p):
 
 @kernel
 def put(s, p, left, number, stamp, owd, size, packets):
-    """A parcel leaves into pipe `p` at time `left`. What a full ring cannot hold is lost (`swarm of duplicates` only)."""
+    """A parcel leaves into pipe `p` at time `left`.
+
+    What a full ring cannot hold is lost: only storms of needless retransmissions are so much.
+    """
     pipe = s.pipe[p]
     if pipe.last - pipe.first > pipe.mask:
         return

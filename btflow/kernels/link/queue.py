@@ -73,10 +73,7 @@ def advance(s, k, q, t):
 @kernel
 def serve(s, k, q, t):
     """The link is free: send the next parcel of an event-served queue, if there is one."""
-    if q.kind == CODEL:
-        n = codel.dequeue(s, k, q, t)
-    else:
-        n = fqcodel.dequeue(s, k, q, t)
+    n = codel.dequeue(s, k, q, t) if q.kind == CODEL else fqcodel.dequeue(s, k, q, t)
     if n == NONE:
         schedule(s, source_of(s, k), FOREVER)
         return

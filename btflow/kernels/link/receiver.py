@@ -29,16 +29,15 @@ def receive(s, i, f, t, number, stamp):
     elif number == f.expected:
         f.last_stamp = stamp
     gap = number != f.expected or f.holes > 0
-    if number >= f.expected:
-        if s.got[i, number & ring] != number + 1:
-            s.got[i, number & ring] = number + 1
-            f.arrived += 1
-            if t >= s.rules.warmup:
-                f.goodput += f.train * f.mss
-            if number > f.expected:
-                f.holes += 1
-            else:
-                deliver(s, i, f, t, ring)
+    if number >= f.expected and s.got[i, number & ring] != number + 1:
+        s.got[i, number & ring] = number + 1
+        f.arrived += 1
+        if t >= s.rules.warmup:
+            f.goodput += f.train * f.mss
+        if number > f.expected:
+            f.holes += 1
+        else:
+            deliver(s, i, f, t, ring)
     f.unacked += 1
     if gap or f.quick > 0 or f.unacked * f.train >= f.ack_every:
         f.quick = max(0, f.quick - 1)

@@ -84,7 +84,7 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
     f.owd = owd
     f.stamp = stamp
     acked = scoreboard.advance(s, i, f)
-    if acked > 0:
+    if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
         take_rtt(s, i, f, t, stamp)
     law.sample(s, i, f, t, float(arrived * f.train))
     found = scoreboard.find_losses(s, i, f)
@@ -123,7 +123,7 @@ def read_log(s, i, f, t, position):
 
 @kernel
 def measure_rate(f, t, newest):
-    """Delivery rate between the ACKs before the newest segment left and came back (Cheng et al., delivery rate draft)."""
+    """Delivery rate while the newest segment was under way (draft-cheng-iccrg-delivery-rate-estimation)."""
     interval = max(t - newest.delivered_at, newest.sent - newest.first_sent)
     f.sample_rate = (f.delivered - newest.delivered) / interval if interval > 0.0 else 0.0
     f.sample_delivered = newest.delivered

@@ -1,0 +1,55 @@
+"""What once went wrong on a link."""
+
+from __future__ import annotations
+
+import link_made as made
+import numpy as np
+import pytest
+
+from btflow.kernels.link import engine
+from btflow.kernels.link.state import FOREVER
+
+
+def test_speech_under_way_is_not_bounded_by_a_window() -> None:
+    """450 packets of a call are in the air when the path takes 9 s: none of them is lost."""
+    s = made.run(made.flow(None, codec="g711"), rtt="9 s", duration="20 s", warmup="0 s")
+    assert int(s.flow.arrived[0]) == 1 + int((20.0 - 4.5) // 0.02)
+    assert not np.isnan(s.record_delay[0, : int(s.flow.arrived[0])]).any()
+
+
+def test_speech_waits_in_a_full_queue_of_any_length() -> None:
+    """Two calls of 64 kbit/s fill a queue of 2000 packets on a link of 80 kbit/s."""
+    s = made.run(
+        made.flow(None, codec="g711", count=2), rate="80 kbit/s", buffer="2000 packets", duration="35 s", warmup="0 s"
+    )
+    sent, waiting = int(s.flow.sent.sum()), int(s.queue.packets[0])
+    assert int(s.queue.drops[0]) == 0
+    assert waiting > 1000
+    assert sent - waiting - int(s.flow.arrived.sum()) <= 4  # one in service, and what is in the air
+
+
+@pytest.mark.parametrize("cc", ["vegas", "nice", "lp", "ledbat", "ledbat-linux", "ledbatpp", "utp-2013", "bbr"])
+def test_delays_are_known_when_the_first_ack_tells_of_a_loss(cc: str) -> None:
+    """The first packet is lost, so the first ACK acknowledges nothing in order: its delay counts all the same."""
+    for seed in range(6):
+        made_program = made.program(cc, loss=0.35, duration="60 s")
+        steps = made.Steps(made_program, seed)
+        while steps.step():
+            f = steps.state.flow[0]
+            if f["acks"] == 1:
+                break
+        f = steps.state.flow[0]
+        assert f["srtt"] >= 0.05
+        assert 0.05 <= f["min_rtt"] < FOREVER
+        assert np.isfinite(f["pacing"])
+        steps.step(1000)
+        assert np.isfinite(f["cwnd"])
+
+
+@pytest.mark.parametrize(
+    "fields", [{"rate": "1 Gbit/s"}, {"message": "1 B", "period": "100 us"}], ids=["constant rate", "messages"]
+)
+def test_an_application_is_not_woken_again_and_again_for_what_rounding_takes_off(fields: dict[str, str]) -> None:
+    steps = made.Steps(made.program(made.flow("newreno", start="1000.7 s", **fields), duration="1002 s", sample="1 s"))
+    engine.run(steps.state, 1_000_000)
+    assert engine.run(steps.state, 1) == engine.DONE
