@@ -1,4 +1,4 @@
-"""``python -m validation.links``: run what the frozen tables and the small papers' claims need, judge, write the report."""
+"""``python -m validation.links``: run what the frozen tables and two small papers need, judge it, write the report."""
 
 from __future__ import annotations
 

@@ -238,8 +238,8 @@ def call(runs: int) -> Finding:
     details = (
         f"{runs} seeds; ± is half a 95% confidence interval",
         "the figures' numbers are in images that the text does not have: order and sign alone are judged",
-        "latency: mean over the packets' paths of all five pairs; only the first pair changes, so a similar mean is near "
-        "to being built in",
+        "latency: mean over the packets' paths of all five pairs; only the first pair changes, so a similar mean is "
+        "nearly built in",
     )
     return Finding(
         "less delay, less jitter, less throughput; latency similar on average, burstier",

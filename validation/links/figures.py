@@ -47,8 +47,14 @@ def drawn(report: Report) -> dict[str, Drawn]:
         "queue_means": ("P03", queue_means, "Every cell: within the dotted lines the difference counts as right."),
         "queue_quantiles_1": ("P03", _quantiles(1), "The distribution of the queue, one flow."),
         "queue_quantiles_4": ("P03", _quantiles(4), "The distribution of the queue, four flows."),
-        "shares": ("P04", shares, "Who gets what of the link."),
-        "shares_noise": ("P10", shares, "The same with irregular short packets on the link."),
+        **{
+            f"{name}_{cc}": (claim, _shares(cc), caption)
+            for name, claim, caption in (
+                ("shares", "P04", "Who gets what of the link."),
+                ("shares_noise", "P10", "The same with irregular short packets on the link."),
+            )
+            for cc in ("cubic", "newreno")
+        },
         "messages": ("P05", _delays("probe", "Delay of 100 B messages beside one bulk flow"), "Control plane."),
         "calls": ("P06", _delays("voip", "Delay of a G.729 call beside three bulk flows"), "Voice on a T1."),
     }
@@ -159,7 +165,7 @@ def ramp_errors(lines: Sequence[Line]) -> go.Figure:
         "Ramp-up: btflow against ns-3",
         "loss of data packets, round trips after the first segment",
         "btflow over ns-3, difference [%]",
-        subtitle=f"each cell of the grid; dotted: ±{100 * checks.RAMP[0].share:g}%; bars: standard error of the difference",
+        subtitle=f"each cell; dotted: ±{100 * checks.RAMP[0].share:g}%; bars: standard error of the difference",
     )
     for index, cc in enumerate(("newreno", "linuxreno", "cubic")):
         own = [
@@ -250,7 +256,7 @@ def _quantiles(count: int) -> Callable[[Sequence[Line]], go.Figure | None]:
                 showlegend=False,
                 marker={"symbol": f"{symbol}-open", "color": colour, **OPEN},
             )
-        plot.update_yaxes(type="log", tickvals=[1, 5, 10, 25, 50, 75, 90])
+        plot.update_yaxes(type="log", tickvals=[1, 2, 5, 10, 25, 50, 90])
         plot.update_xaxes(range=[-3, SHOWN_BUFFER + 4])
         return plot if own else None
 
@@ -263,32 +269,34 @@ def _bottleneck(item: Line) -> Bottleneck:
     return run
 
 
-def shares(lines: Sequence[Line]) -> go.Figure:
-    """Return the share of the first of two flows against the buffer."""
-    plot = figure(
-        "Share of the first of two flows",
-        "buffer [packets], log scale",
-        "share of the goodput",
-        subtitle=f"1 Mbit/s, 50 ms, drop-tail; {SIDES}, with the least and the greatest of its seeds",
-    )
-    pairs = dict.fromkeys(_bottleneck(item).listed for item in lines)
-    for index, listed in enumerate(pairs):
-        own = sorted((run.buffer, item) for item in lines if (run := _bottleneck(item)).listed == listed)
-        name = " beside ".join(TITLES[cc] for cc, _ in listed)
-        at, figures = [buffer for buffer, _ in own], [item.figures[0] for _, item in own]
-        _pair(plot, index, name, at, ([f.ours.mean for f in figures], [f.theirs.mean for f in figures]))
-        plot.data[-1].error_y = {
-            "type": "data",
-            "symmetric": False,
-            "array": [f.theirs.max - f.theirs.mean for f in figures],
-            "arrayminus": [f.theirs.mean - f.theirs.min for f in figures],
-            "thickness": 1,
-            "width": 3,
-        }
-    _buffer_axis(plot, sorted({_bottleneck(item).buffer for item in lines}))
-    plot.update_yaxes(range=[0, 1.03])
-    plot.update_layout(height=640, margin={"b": 190})
-    return plot
+def _shares(first: str) -> Callable[[Sequence[Line]], go.Figure | None]:
+    def draw(lines: Sequence[Line]) -> go.Figure | None:
+        noise = any(_bottleneck(item).noise for item in lines)
+        plot = figure(
+            f"Share of {TITLES[first]} beside one other flow{' and short packets' if noise else ''}",
+            "buffer [packets], log scale",
+            f"{TITLES[first]}'s share of the goodput",
+            subtitle=f"1 Mbit/s, 50 ms, drop-tail; {SIDES}, with the least and the greatest of its seeds",
+        )
+        pairs = [pair for pair in dict.fromkeys(_bottleneck(item).listed for item in lines) if pair[0][0] == first]
+        for index, listed in enumerate(pairs):
+            own = sorted((run.buffer, item) for item in lines if (run := _bottleneck(item)).listed == listed)
+            at, figures = [buffer for buffer, _ in own], [item.figures[0] for _, item in own]
+            sides = ([f.ours.mean for f in figures], [f.theirs.mean for f in figures])
+            _pair(plot, index, f"beside {TITLES[listed[1][0]]}", at, sides)
+            plot.data[-1].error_y = {
+                "type": "data",
+                "symmetric": False,
+                "array": [f.theirs.max - f.theirs.mean for f in figures],
+                "arrayminus": [f.theirs.mean - f.theirs.min for f in figures],
+                "thickness": 1,
+                "width": 3,
+            }
+        _buffer_axis(plot, sorted({_bottleneck(item).buffer for item in lines}))
+        plot.update_yaxes(range=[0, 1.03])
+        return plot if pairs else None
+
+    return draw
 
 
 def _delays(name: str, title: str) -> Callable[[Sequence[Line]], go.Figure]:
@@ -349,11 +357,10 @@ def geni_buffers(runs: int) -> go.Figure:
     plot.add_vline(x=target * rate / packet, line={"color": GREY, "dash": "dot", "width": 1.5})
     plot.add_annotation(
         x=math.log10(target * rate / packet),
-        y=1.0,
-        yref="paper",
+        y=0.12,
         text="100 ms, uTP's target",
-        xanchor="right",
-        yanchor="bottom",
+        xanchor="left",
+        xshift=4,
         showarrow=False,
         font={"color": GREY, "size": 12},
     )
@@ -388,16 +395,15 @@ def call_bars(runs: int) -> go.Figure:
         '"uTP" over TCP',
         subtitle=f'bars\' labels: by TCP → by "uTP", means of {runs} seeds; dotted: no change',
     )
-    names, ratios, labels = [], [], []
+    names, ratios = [], []
     for key, (name, unit) in coexistence.CALL_FIGURES.items():
         tcp, utp = (_mean(coexistence.call_values(transport, key, runs)) for transport in ("tcp", "utp"))
-        names.append(name.replace(", ", ",<br>"))
+        digits = 3 if unit == "1" else 1 if tcp < 1000 else 0
+        shown = f"{tcp:.{digits}f} → {utp:.{digits}f}" + (f" {unit}" if unit != "1" else "")
+        names.append(f"{name.replace(', ', ',<br>')}<br>{shown}")
         ratios.append(utp / tcp)
-        shown = f"{tcp:.3f} → {utp:.3f}" if unit == "1" else f"{tcp:.3g} → {utp:.3g} {unit}"
-        labels.append(shown if max(tcp, utp) < 1000 else f"{tcp:.0f} → {utp:.0f} {unit}")
-    plot.add_bar(x=names, y=ratios, text=labels, textposition="outside", marker={"color": COLOURS[0]}, showlegend=False)
+    plot.add_bar(x=names, y=ratios, marker={"color": COLOURS[0]}, width=0.5, showlegend=False)
     _levels(plot, (1.0,))
-    plot.update_yaxes(range=[0, 1.15 * max(ratios)])
     return plot
 
 

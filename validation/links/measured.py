@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import count, islice
 
 import numpy as np
 import xarray as xr
 
-from btflow.kernels.link.sampler import IN_ORDER
+from btflow.kernels.link.sampler import IN_ORDER, WINDOW
 from btflow.link.program import compile_link
 from btflow.link.simulation import run_link, simulate_link
 from validation.links.experiments import SAMPLES_PER_RTT, Bottleneck, Experiment, Single
@@ -20,15 +21,25 @@ RAMP_RTTS = (1.5, 3.5, 10.5, 30.5)
 @cache
 def measure(experiment: Experiment, runs: int) -> Figures:
     """Return the figures of an experiment for each of its seeds."""
-    one = _ramp if isinstance(experiment, Single) and not experiment.warmup else _whole
-    found = [one(experiment, experiment.seed(number)) for number in range(runs)]
+    if isinstance(experiment, Single) and not experiment.warmup:
+        ramps = (_ramp(experiment, experiment.seed(number)) for number in count())
+        found = list(islice((ramp for ramp in ramps if ramp), runs))
+    else:
+        found = [_whole(experiment, experiment.seed(number)) for number in range(runs)]
     return {name: tuple(run[name] for run in found) for name in found[0]}
 
 
 def _ramp(experiment: Experiment, seed: int) -> dict[str, float]:
-    """Return the bytes delivered in order after some round trips."""
-    series = run_link(compile_link(experiment.scenario), seed).flow_series[:, 0, IN_ORDER]
-    return {f"bytes_{rtts:g}rtt": float(series[round(SAMPLES_PER_RTT * rtts)]) for rtts in RAMP_RTTS}
+    """Return the bytes delivered in order some round trips after the first segment was sent.
+
+    Nothing if the first SYN was lost: the packet-level runs lose nothing until there are data.
+    """
+    series = run_link(compile_link(experiment.scenario), seed).flow_series[:, 0]
+    opened = int(np.argmax(series[:, WINDOW] > 0.0))  # the first sample after that: the connection has a window
+    if opened > SAMPLES_PER_RTT + 1:
+        return {}
+    first = max(opened - 1, 0)
+    return {f"bytes_{rtts:g}rtt": float(series[first + round(SAMPLES_PER_RTT * rtts), IN_ORDER]) for rtts in RAMP_RTTS}
 
 
 def _whole(experiment: Experiment, seed: int) -> dict[str, float]:

@@ -49,10 +49,10 @@ def _opening(report: Report) -> str:
     found = Counter(word(verdict).partition(":")[0] for verdict in report.verdicts)
     counted = ", ".join(f"{number} {text}" for text, number in found.items())
     return (
-        f"<p><b>{len(report.verdicts)} figures and claims: {counted}.</b> btflow {run['version']}, {run['date']}, Python "
-        f"{run['python']}, {run['machine']}, {run['cpu_s']:.0f} s of CPU time. {escape(reports.packets_text())} Means over "
-        "seeds are compared; the seeds of the two sides are different ones. ± is a standard error. No constant is fitted "
-        "to these figures.</p>"
+        f"<p><b>{len(report.verdicts)} figures and claims: {counted}.</b> btflow {run['version']}, {run['date']}, "
+        f"Python {run['python']}, {run['machine']}, {run['cpu_s']:.0f} s of CPU time. {escape(reports.packets_text())} "
+        "Means over seeds are compared; the seeds of the two sides are different ones. ± is a standard error. No "
+        "constant is fitted to these figures.</p>"
     )
 
 

@@ -29,20 +29,20 @@ WORST = 5
 """Cells beyond tolerance that the summary names for each figure."""
 
 NOTES = {
-    "NewReno": "ns-3's grows by one segment per window of ACKs, half of RFC 5681's byte counting with delayed ACKs; we "
-    "compare ns3-newreno. Linux's Reno is ns3-linuxreno on both sides.",
+    "NewReno": "ns-3's grows by one segment per window of ACKs: half as fast, with delayed ACKs, as Linux's Reno, which "
+    "counts segments (LinuxReno). Each is compared with our file of it.",
     "CUBIC": "ns-3's HyStart takes smoothed delays, Linux's samples; compared with ns3-cubic.",
     "Vegas": "ns-3's base RTT is the least smoothed one, so flows that start in each other's queue hold more than the "
     "2 to 4 packets of the paper and of Linux; compared with ns3-vegas.",
-    "TCP-LP": "ns-3 and Linux set the range of delays anew at every back-off, the paper does not; delayed ACKs are in "
-    "ns-3's one-way delays, so it backs off alone on an empty link; compared with ns3-lp.",
-    "LEDBAT": "the class is our own, after RFC 6817 (that of ns-3 3.44 does not grow): it agrees with our law on what the "
-    "RFC says because one of us read it twice. It has no slow start, unlike libutp since 2013.",
-    "AQM": "ns-3 needs a device queue behind the queue disc: one packet that the algorithm does not see waits there, and "
-    "is counted. Ours has none.",
-    "noise": "ns-3's short packets come at random (Poisson); ours from ten regular sources of different periods.",
-    "ramps": "data are counted at n + 0.5 RTT after the first segment left: then a round has come in whole and the next "
-    "has not begun.",
+    "TCP-LP": "ns-3, as Linux, sets the range of delays anew at every back-off, the paper does not; ns-3's one-way "
+    "delays hold the wait of delayed ACKs, so that a flow backs off alone on an empty link; compared with ns3-lp.",
+    "LEDBAT": "the packet-level class is our own, after RFC 6817, because that of ns-3 3.44 does not grow: it is an "
+    "independent program, not an independent reading. It has no slow start, unlike libutp since 2013.",
+    "AQM": "ns-3 needs a device queue behind the queue disc: one packet waits there that the algorithm does not see "
+    "but the tables count. Ours has none.",
+    "noise": "ns-3's short packets come at random (Poisson), ours from ten regular sources of different periods.",
+    "ramps": "data are counted at n + 0.5 RTT after the first segment left, when a round has come in whole and the "
+    "next has not begun. ns-3 loses nothing before that, so our runs whose SYN was lost are left out.",
 }
 """Where ns-3's variant differs from the RFC, from Linux or from libutp, or its link from ours."""
 
@@ -185,8 +185,8 @@ def write_summary(report: Report, path: Path) -> None:
     lines = [
         "# Link experiments checked by `make validate`",
         "",
-        f"btflow {run['version']}, {run['date']}, {run['cpu_s']:.0f} s of CPU time; {report.runs} seeds of each setting of "
-        "the small papers, elsewhere as many as the packet-level runs have (ramps: at least "
+        f"btflow {run['version']}, {run['date']}, {run['cpu_s']:.0f} s of CPU time; {report.runs} seeds of each "
+        "setting of the small papers, elsewhere as many as the packet-level runs have (ramps: at least "
         f"{checks.RAMP_RUNS}). {packets_text()} Written by `python -m validation.links`; do not edit.",
         "",
         *markdown(
