@@ -29,8 +29,8 @@ WORST = 5
 """Cells beyond tolerance that the summary names for each figure."""
 
 NOTES = {
-    "NewReno": "ns-3's grows by one segment per window of ACKs: half as fast, with delayed ACKs, as Linux's Reno, which "
-    "counts segments (LinuxReno). Each is compared with our file of it.",
+    "NewReno": "ns-3's grows by one segment per window of ACKs: with delayed ACKs half as fast as Linux's Reno, "
+    "which counts segments (LinuxReno). Each is compared with our file of it.",
     "CUBIC": "ns-3's HyStart takes smoothed delays, Linux's samples; compared with ns3-cubic.",
     "Vegas": "ns-3's base RTT is the least smoothed one, so flows that start in each other's queue hold more than the "
     "2 to 4 packets of the paper and of Linux; compared with ns3-vegas.",
