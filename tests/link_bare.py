@@ -57,6 +57,7 @@ def bare(*, queues: int = 0, pipes: int = 0, nodes: int = 0, flows: int = 0, see
     arrays = {name: records(array) for name, array in made.items()}
     arrays["rng"] = np.array([seed], np.uint64)
     arrays["recent"] = np.zeros((flows, rules.filter_slots))
+    arrays["queue_time"] = np.zeros((queues, 1))
     empty = {name: np.zeros(0) for name in state.State._fields if name not in arrays}
     return state.State(**{**empty, **arrays, "rules": rules})
 

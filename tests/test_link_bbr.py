@@ -175,7 +175,7 @@ def test_probe_rtt_every_ten_seconds_for_200_ms_and_a_round() -> None:
         before = float(flow.f.cwnd)
         flow.after(0.1).ack(1000.0, rtt=0.15, flight=100)
     assert 10.0 < flow.t - found <= 10.21 + 0.1 * 5  # the last least round trip was seen in DRAIN or before
-    assert flow.f.base == 0.15
+    assert flow.f.base_delay == 0.15
     assert flow.f.cwnd == 4.0
     assert flow.f.app_limited == flow.f.delivered + 100
     flow.after(0.05).ack(1000.0, flight=4)
@@ -186,7 +186,7 @@ def test_probe_rtt_every_ten_seconds_for_200_ms_and_a_round() -> None:
             flow.ack(40.0, rtt=0.09, flight=4, limited=True)
     assert flow.t - began > 0.2
     assert flow.f.mode == bbr.PROBE_BW
-    assert flow.f.base == 0.09
+    assert flow.f.base_delay == 0.09
     assert flow.f.cwnd >= before > 100
     assert flow.f.bandwidth == 1000.0
 
@@ -197,7 +197,7 @@ def test_no_probe_rtt_after_a_silence_of_the_application() -> None:
     assert flow.f.pacing == flow.f.bandwidth
     flow.after(0.2).ack(1000.0, rtt=0.12, flight=10)
     assert flow.f.mode == bbr.PROBE_BW
-    assert flow.f.base == 0.12
+    assert flow.f.base_delay == 0.12
 
 
 def test_after_a_loss_packets_are_conserved_for_a_round() -> None:

@@ -43,7 +43,7 @@ def experiments(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         options["voip"] = ["g729:1"]
     if draw(st.booleans()):
-        options["probe"] = ["100 B@0.3s"]
+        options["probes"] = ["100 B@0.3s"]
     return options
 
 
