@@ -78,7 +78,7 @@ def queue_driver(module: Any, waiting: Any, by_ref: Any) -> Any:
         number = -1
         if n != NONE:
             number = s.waiting[n].number
-            q.free_at = t + s.waiting[n].size / q.rate
+            q.free_at = t + s.waiting[n].bytes / q.rate
             give(s, n)
         note(q, row, t, SERVICE, number)
 

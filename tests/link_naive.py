@@ -1,302 +1,278 @@
-"""Brute-force oracles of queue disciplines: the rules of the RFCs, a deque of packets, as slow as they like.
+"""A link, packet by packet, in plain Python: what the kernels do, from the rules alone and in no hurry.
 
-Nothing here is shared with the kernels. Times are seconds, sizes bytes.
+Flows of NewReno share one drop-tail queue; ACKs come back over a path without one. Every packet is an object, every
+departure an event, the scoreboard is three sets, and what is in flight is counted anew each time it is asked for.
+RFC 5681 (windows, ACKs), RFC 6298 (timeout), RFC 6675 (recovery with SACK), RFC 7323 (round-trip times), RFC 7661
+(no growth of a window that is not the limit).
 """
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-ARRIVAL, SERVICE = 0, 1
-
-
-@dataclass(frozen=True)
-class Packet:
-    """One packet, and when it came."""
-
-    number: int
-    flow: int
-    size: float
-    at: float
+NEVER = float("inf")
 
 
 @dataclass
-class Settings:
-    """Constants of a queue; the defaults are the RFCs'."""
+class Rules:
+    """One flow's constants; times in seconds, windows in segments."""
 
-    rate: float = 125_000.0
-    limit_packets: float = math.inf
-    limit_bytes: float = math.inf
-    target: float = 0.005
-    interval: float = 0.1
-    mtu: float = 1500.0
-    quantum: float = 1514.0
-    update: float = 0.015
-    burst: float = 0.15
+    rtt: float
+    start: float = 0.0
+    segments: int = 10**9
+    ack_every: int = 2
+    ack_delay: float = 0.04
+    quick_acks: int = 16
+    times_newest: bool = True
+    initial_window: float = 10.0
+    rto_min: float = 0.2
+    rto_slack: float = 0.2
+    rto_initial: float = 1.0
+    rto_max: float = 120.0
+    bytes_counted: bool = False
+    beta: float = 0.5
+    loss: float = 0.0
 
 
 @dataclass
-class Line:
-    """A CoDel queue (RFC 8289): packets, and its control loop."""
+class Trace:
+    """What is compared: (time, flow, ...) of every delivery, drop and change of a window."""
 
-    settings: Settings
-    packets: deque[Packet] = field(default_factory=deque)
-    dropped: list[Packet] = field(default_factory=list)
-    late_until: float | None = None
-    """When the interval that the first late packet began is over."""
-    dropping: bool = False
-    next_drop: float = 0.0
-    count: int = 0
-    last_count: int = 0
-    size: float = 0.0
-    """Bytes waiting."""
-
-    def append(self, packet: Packet) -> None:
-        """Let a packet wait."""
-        self.packets.append(packet)
-        self.size += packet.size
-
-    def pop(self) -> Packet:
-        """Take the first packet."""
-        packet = self.packets.popleft()
-        self.size -= packet.size
-        return packet
-
-    def take(self, t: float) -> tuple[Packet | None, bool]:
-        """Take a packet, and say whether delays have been too long for an interval."""
-        if not self.packets:
-            self.late_until = None
-            return None, False
-        packet = self.pop()
-        if t - packet.at < self.settings.target or self.size <= self.settings.mtu:
-            self.late_until = None
-            return packet, False
-        if self.late_until is None:
-            self.late_until = t + self.settings.interval
-            return packet, False
-        return packet, t >= self.late_until
-
-    def after(self, t: float) -> float:
-        """Return when a drop follows one at `t`."""
-        return t + self.settings.interval / math.sqrt(self.count)
-
-    def drop(self, packet: Packet | None) -> None:
-        """Drop a packet."""
-        assert packet is not None
-        self.dropped.append(packet)
-
-    def serve(self, t: float) -> Packet | None:
-        """Return the packet that goes out."""
-        packet, drop = self.take(t)
-        if self.dropping and not drop:
-            self.dropping = False
-        elif self.dropping:
-            while self.dropping and t >= self.next_drop:
-                self.drop(packet)
-                self.count += 1
-                packet, drop = self.take(t)
-                if drop:
-                    self.next_drop = self.after(self.next_drop)
-                else:
-                    self.dropping = False
-        elif drop:
-            self.drop(packet)
-            packet, _ = self.take(t)
-            self.dropping = True
-            delta, self.count = self.count - self.last_count, 1
-            if delta > 1 and t - self.next_drop < 16 * self.settings.interval:
-                self.count = delta
-            self.next_drop = self.after(t)
-            self.last_count = self.count
-        return packet
+    delivered: list[tuple[float, int, int]] = field(default_factory=list)
+    dropped: list[tuple[float, int, int]] = field(default_factory=list)
+    windows: list[tuple[float, int, float, float]] = field(default_factory=list)
 
 
-class CoDel:
-    """One such queue with a limit."""
+class Link:
+    """The clock, the queue and the flows."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings, self.line, self.refused = settings, Line(settings), 0
+    def __init__(
+        self, rate: float, limit: int, packet: float, flows: list[Rules], dice: Callable[[], float] = lambda: 1.0
+    ) -> None:
+        self.service = packet / rate
+        self.limit = limit
+        self.dice = dice
+        self.trace = Trace()
+        self.now = 0.0
+        self.agenda: list[tuple[float, int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self.order = itertools.count()
+        self.waiting: deque[tuple[Flow, int, float]] = deque()
+        self.busy = False
+        self.flows = [Flow(self, number, rules) for number, rules in enumerate(flows)]
+        for flow in self.flows:
+            self.at(flow.rules.start, flow.send)
 
-    def enqueue(self, packet: Packet) -> bool:
-        """Let a packet wait if there is room."""
-        full = len(self.line.packets) >= self.settings.limit_packets
-        if full or self.line.size + packet.size > self.settings.limit_bytes:
-            self.refused += 1
-            return False
-        self.line.append(packet)
-        return True
+    def at(self, time: float, what: Callable[..., None], *args: Any, rank: int = 1) -> None:
+        """Have something done later; within an instant departures (rank 0) come first and timers (2 and 3) last."""
+        heapq.heappush(self.agenda, (time, rank, next(self.order), what, args))
 
-    def dequeue(self, t: float) -> Packet | None:
-        """Return the packet that goes out."""
-        return self.line.serve(t)
+    def run(self, until: float) -> Trace:
+        """Go on up to a time."""
+        while self.agenda and self.agenda[0][0] <= until:
+            self.now, _, _, what, args = heapq.heappop(self.agenda)
+            what(*args)
+        return self.trace
 
-    def waiting(self) -> tuple[int, float]:
-        """Return the packets and bytes that wait."""
-        return len(self.line.packets), self.line.size
+    def arrive(self, flow: Flow, number: int, sent: float) -> None:
+        """A packet comes to the queue."""
+        if not self.busy:
+            self.serve(flow, number, sent)
+        elif len(self.waiting) < self.limit:
+            self.waiting.append((flow, number, sent))
+        else:
+            self.trace.dropped.append((self.now, flow.number, number))
 
-    def drops(self) -> int:
-        """Return how many packets were dropped."""
-        return self.refused + len(self.line.dropped)
+    def serve(self, flow: Flow, number: int, sent: float) -> None:
+        """Its transmission begins."""
+        self.busy = True
+        self.at(self.now + self.service, self.depart, flow, number, sent, rank=0)
 
-
-class FqCoDel:
-    """RFC 8290 without collisions of the hash."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.lines: dict[int, Line] = defaultdict(lambda: Line(settings))
-        self.credit: dict[int, float] = {}
-        self.new: list[int] = []
-        self.old: list[int] = []
-        self.overflow = 0
-
-    def enqueue(self, packet: Packet) -> bool:
-        """Let a packet wait, and drop from the longest line while there are too many."""
-        flow = packet.flow
-        self.lines[flow].append(packet)
-        if flow not in self.new + self.old:
-            self.new.append(flow)
-            self.credit[flow] = self.settings.quantum
-        while self.too_many():
-            self.relieve()
-        return packet in self.lines[flow].packets
-
-    def too_many(self) -> bool:
-        """Return whether a limit is exceeded."""
-        packets, size = self.waiting()
-        return packets > self.settings.limit_packets or size > self.settings.limit_bytes
-
-    def relieve(self) -> None:
-        """Drop half of the longest line, at most 64 packets."""
-        longest = min(self.lines, key=lambda flow: (-self.lines[flow].size, flow))
-        line, before, count = self.lines[longest], self.lines[longest].size, 0
-        while line.size > before / 2 and count < 64:
-            line.pop()
-            count += 1
-        self.overflow += count
-
-    def dequeue(self, t: float) -> Packet | None:
-        """Return the packet of the line whose turn it is."""
-        while self.new or self.old:
-            turn = self.new or self.old
-            flow = turn[0]
-            if self.credit[flow] <= 0:
-                self.credit[flow] += self.settings.quantum
-                self.old.append(turn.pop(0))
-                continue
-            packet = self.lines[flow].serve(t)
-            if packet is not None:
-                self.credit[flow] -= packet.size
-                return packet
-            turn.pop(0)
-            if turn is self.new:
-                self.old.append(flow)
-        return None
-
-    def waiting(self) -> tuple[int, float]:
-        """Return the packets and bytes that wait."""
-        lines = self.lines.values()
-        return sum(len(line.packets) for line in lines), sum(line.size for line in lines)
-
-    def drops(self) -> int:
-        """Return how many packets were dropped."""
-        return self.overflow + sum(len(line.dropped) for line in self.lines.values())
+    def depart(self, flow: Flow, number: int, sent: float) -> None:
+        """It has left: the path carries it to the receiver, unless it loses it at the far end."""
+        self.busy = False
+        self.at(self.now + flow.rules.rtt / 2, flow.reach, number, sent)
+        if self.waiting:
+            self.serve(*self.waiting.popleft())
 
 
-Row = tuple[float, int, int, int, int, float]
+class Flow:
+    """Sender and receiver of one flow."""
 
+    def __init__(self, link: Link, number: int, rules: Rules) -> None:
+        self.link, self.number, self.rules = link, number, rules
+        # Receiver.
+        self.got: set[int] = set()
+        self.expected = 0
+        self.unacked = 0
+        self.quick = rules.quick_acks
+        self.ack_due = NEVER
+        self.echo = 0.0
+        # Sender.
+        self.cwnd, self.ssthresh = rules.initial_window, NEVER
+        self.una = self.nxt = 0
+        self.sacked: set[int] = set()
+        self.lost: set[int] = set()
+        self.again: set[int] = set()
+        self.phase = "open"
+        self.limited = False
+        self.recover = 0
+        self.srtt = self.rttvar = -1.0
+        self.rto, self.backoff, self.rto_due = rules.rto_initial, 1.0, NEVER
 
-def drive(queue: CoDel | FqCoDel, packets: Sequence[Packet]) -> list[Row]:
-    """Serve a queue at its rate; a row per arrival and service, as in link_bare."""
-    rows: list[Row] = []
-    free_at = 0.0
+    # -- the receiver
 
-    def note(t: float, kind: int, number: int) -> None:
-        rows.append((t, kind, number, queue.drops(), *queue.waiting()))
+    def reach(self, number: int, sent: float) -> None:
+        """A packet at the end of the path."""
+        if self.rules.loss and self.link.dice() < self.rules.loss:
+            return
+        self.link.trace.delivered.append((self.link.now, self.number, number))
+        in_order = number == self.expected and not any(n > number for n in self.got)
+        if self.unacked == 0 or (self.rules.times_newest and number == self.expected):
+            self.echo = sent
+        if number >= self.expected:
+            self.got.add(number)
+        while self.expected in self.got:
+            self.got.remove(self.expected)
+            self.expected += 1
+        self.unacked += 1
+        if not in_order or self.quick > 0 or self.unacked >= self.rules.ack_every:
+            self.quick = max(0, self.quick - 1)
+            self.acknowledge()
+        elif self.ack_due == NEVER:
+            self.ack_due = self.link.now + self.rules.ack_delay
+            self.link.at(self.ack_due, self.ack_timer, self.ack_due, rank=3)
 
-    def serve(t: float) -> None:
-        nonlocal free_at
-        packet = queue.dequeue(t)
-        if packet is not None:
-            free_at = t + packet.size / queue.settings.rate
-        note(t, SERVICE, -1 if packet is None else packet.number)
+    def ack_timer(self, due: float) -> None:
+        """The delayed ACK goes, if it has not gone."""
+        if self.ack_due == due:
+            self.acknowledge()
 
-    for packet in packets:
-        while queue.waiting()[0] and free_at <= packet.at:
-            serve(free_at)
-        note(packet.at, ARRIVAL, int(queue.enqueue(packet)))
-        if queue.waiting()[0] and free_at <= packet.at:
-            serve(packet.at)
-    while queue.waiting()[0]:
-        serve(free_at)
-    return rows
+    def acknowledge(self) -> None:
+        """An ACK with all that the receiver has."""
+        self.unacked, self.ack_due = 0, NEVER
+        ack = (self.expected, frozenset(self.got), self.echo)
+        self.link.at(self.link.now + self.rules.rtt / 2, self.acked, *ack)
 
+    # -- the sender
 
-STEPS = [(1e-6, 2048), (1e-5, 512), (1e-4, 128), (1e-3, 32), (1e-2, 8), (1e-1, 2), (math.inf, 1)]
+    def outstanding(self) -> list[int]:
+        """Numbers of the segments sent and not known to have arrived."""
+        return [n for n in range(self.una, self.nxt) if n not in self.sacked]
 
+    def pipe(self) -> int:
+        """RFC 6675, SetPipe."""
+        return sum(n not in self.lost or n in self.again for n in self.outstanding())
 
-class Pie:
-    """RFC 8033: a queue in order, `uniform` draws from [0, 1)."""
+    def acked(self, cumulative: int, selective: frozenset[int], echo: float) -> None:
+        """An ACK comes."""
+        known = self.sacked | set(range(self.una))
+        if not (selective | set(range(self.una, cumulative))) - known:
+            return
+        news = max(0, cumulative - self.una)
+        self.sacked |= selective
+        self.una = max(self.una, cumulative)
+        if news or self.srtt < 0:
+            self.estimate(self.link.now - echo)
+        found = self.look_for_losses()
+        if news and self.limited and self.phase != "recovery" and not found:
+            self.grow(news)
+        if self.phase != "open" and self.una >= self.recover:
+            if self.phase == "recovery":
+                self.cwnd = self.ssthresh
+            self.phase = "open"
+        at_once = bool(found) and self.phase == "open"
+        if at_once:
+            self.halve()
+            self.cwnd, self.phase, self.recover = self.ssthresh, "recovery", self.nxt
+        if self.phase != "loss":
+            self.cwnd = max(self.cwnd, 2.0)
+        if news:
+            self.backoff = 1.0
+            self.set_timer()
+        self.send(at_once)
+        self.link.trace.windows.append((self.link.now, self.number, self.cwnd, self.ssthresh))
 
-    def __init__(self, settings: Settings, uniform: Callable[[], float]) -> None:
-        self.settings, self.uniform = settings, uniform
-        self.starts: list[tuple[float, float]] = []
-        """When each packet admitted enters service, and its size."""
-        self.busy_until = 0.0
-        self.updates = 0
-        self.chance = self.old_delay = self.sum = 0.0
-        self.grace = 0
-        """Updates until the burst is over."""
+    def look_for_losses(self) -> bool:
+        """RFC 6675, IsLost: three that were sent later have arrived."""
+        above = max(self.sacked, default=-1)
+        arrived = sorted({n for n in range(max(0, self.una - 3), self.una)} | {n for n in self.sacked if n >= self.una})
+        found = {
+            n
+            for n in self.outstanding()
+            if n < above and n not in self.lost and sum(later > n for later in arrived) >= 3
+        }
+        self.lost |= found
+        return bool(found)
 
-    def delay(self, t: float) -> float:
-        """Return how long a packet would wait."""
-        return max(0.0, self.busy_until - t)
+    def estimate(self, rtt: float) -> None:
+        """RFC 6298, section 2."""
+        if self.srtt < 0:
+            self.srtt, self.rttvar = rtt, rtt / 2
+        else:
+            self.rttvar += (abs(self.srtt - rtt) - self.rttvar) / 4
+            self.srtt += (rtt - self.srtt) / 8
+        self.rto = max(self.rules.rto_min, self.srtt + max(self.rules.rto_slack, 4 * self.rttvar))
 
-    def update(self, t: float) -> None:
-        """Change the probability by the delay at `t`."""
-        delay, half = self.delay(t), self.settings.target
-        change = 0.125 * (delay - half) + 1.25 * (delay - self.old_delay)
-        change /= next(divisor for below, divisor in STEPS if self.chance < below)
-        if self.chance >= 0.1 and change > 0.02:
-            change = 0.02
-        self.chance += change
-        if delay == self.old_delay == 0.0:
-            self.chance *= 0.98
-        self.chance = min(max(self.chance, 0.0), 1.0)
-        self.old_delay = delay
-        self.grace = max(self.grace - 1, 0)
+    def grow(self, news: int) -> None:
+        """RFC 5681, section 3.1; as in ns-3, what an ACK does not use up in slow start counts as one more ACK."""
+        if self.cwnd < self.ssthresh:
+            if self.rules.bytes_counted:
+                step = min(float(news), max(self.ssthresh - self.cwnd, 1.0))
+            else:
+                step = 1.0
+            self.cwnd += step
+            left = news - step
+        else:
+            left = float(news)
+        if self.cwnd >= self.ssthresh and left > 0:
+            self.cwnd += (left if self.rules.bytes_counted else 1.0) / self.cwnd
 
-    def drops_early(self, waiting: float) -> bool:
-        """Return whether a packet is dropped by chance."""
-        if self.old_delay < self.settings.target / 2 and self.chance < 0.2:
-            return False
-        if waiting <= 2 * self.settings.mtu:
-            return False
-        self.sum = self.sum + self.chance if self.chance > 0.0 else 0.0
-        if self.sum < 0.85:
-            return False
-        return True if self.sum >= 8.5 else self.uniform() < self.chance
+    def halve(self) -> None:
+        """RFC 5681, equation 4."""
+        self.ssthresh = max(2.0, self.rules.beta * min(self.cwnd, float(len(self.outstanding()))))
 
-    def arrive(self, t: float, size: float) -> bool:
-        """Return whether a packet is admitted."""
-        while self.updates * self.settings.update <= t:
-            self.update(self.updates * self.settings.update)
-            self.updates += 1
-        waiting = [s for start, s in self.starts if start > t]
-        full = len(waiting) + 1 > self.settings.limit_packets or sum(waiting) + size > self.settings.limit_bytes
-        if (full and self.busy_until > t) or (self.grace == 0 and self.drops_early(sum(waiting))):
-            self.sum = 0.0
-            return False
-        if (
-            self.chance == 0.0
-            and self.delay(t) < self.settings.target / 2
-            and self.old_delay < self.settings.target / 2
-        ):
-            self.grace = math.ceil(self.settings.burst / self.settings.update - 1e-6)
-        start = max(self.busy_until, t)
-        self.starts.append((start, size))
-        self.busy_until = start + size / self.settings.rate
-        return True
+    def set_timer(self) -> None:
+        """The retransmission timer from now on, if anything is outstanding (RFC 6298, 5.2 and 5.3)."""
+        self.rto_due = NEVER
+        if self.una < self.nxt:
+            self.rto_due = self.link.now + min(self.rto * self.backoff, self.rules.rto_max)
+            self.link.at(self.rto_due, self.timeout, self.rto_due, rank=2)
+
+    def timeout(self, due: float) -> None:
+        """RFC 6298, section 5.4 to 5.7: all that is not known to have arrived is lost."""
+        if due != self.rto_due:
+            return
+        if self.phase != "loss":
+            self.halve()
+        self.cwnd, self.phase, self.recover = 1.0, "loss", self.nxt
+        self.lost, self.again = set(self.outstanding()), set()
+        self.backoff *= 2
+        self.set_timer()
+        self.send()
+        self.link.trace.windows.append((self.link.now, self.number, self.cwnd, self.ssthresh))
+
+    def send(self, at_once: bool = False) -> None:
+        """RFC 6675, section 5 (C): as long as the window has room, first what is lost; one lost segment `at_once`."""
+        while True:
+            wanted = [n for n in self.outstanding() if n in self.lost and n not in self.again]
+            self.limited = bool(wanted) or self.nxt < self.rules.segments
+            if not self.limited:
+                return
+            in_flight = self.pipe()
+            if in_flight > 0 and in_flight + 1 > self.cwnd + 1e-9 and not at_once:
+                return
+            at_once = False
+            if wanted:
+                number = wanted[0]
+                self.again.add(number)
+            else:
+                number = self.nxt
+                self.nxt += 1
+            if self.rto_due == NEVER:
+                self.set_timer()
+            self.link.arrive(self, number, self.link.now)

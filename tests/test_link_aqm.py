@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, replace
 from typing import Any
 
-import link_naive as naive
+import queue_naive as naive
 import numba
 import numpy as np
 import plain
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from link_bare import ARRIVAL, NONE, SERVICE, bare, queue_driver
-from link_naive import Packet, Settings
+from queue_naive import Packet, Settings
 
 from btflow.kernels import byref, rng
 from btflow.kernels.link import codel, fqcodel, pie, waiting

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from btflow.kernels.link import engine
-from btflow.kernels.link.state import FOREVER
+from btflow.kernels.link.state import FOREVER, LOSS
 
 
 def test_speech_under_way_is_not_bounded_by_a_window() -> None:
@@ -53,3 +53,31 @@ def test_an_application_is_not_woken_again_and_again_for_what_rounding_takes_off
     steps = made.Steps(made.program(made.flow("newreno", start="1000.7 s", **fields), duration="1002 s", sample="1 s"))
     engine.run(steps.state, 1_000_000)
     assert engine.run(steps.state, 1) == engine.DONE
+
+
+def test_one_segment_goes_after_a_timeout_whatever_acks_say_of_others() -> None:
+    """The least window of the law, 2, does not lift the loss window of 1 (RFC 5681, section 3.1)."""
+    steps = made.Steps(made.program("newreno", rtt="250 ms", loss=0.1, duration="60 s"))
+    lifted, timeouts = 0, 0
+    before = steps.state.flow[0].copy()
+    while steps.step():
+        f = steps.state.flow[0]
+        fell = int(f["backoff"] > before["backoff"])
+        timeouts += fell
+        if before["phase"] == LOSS and before["cwnd"] == 1.0 and f["phase"] == LOSS and f["una"] == before["una"]:
+            lifted += int(f["cwnd"] > 1.0)
+        before = f.copy()
+    assert timeouts > 3
+    assert lifted == 0
+
+
+def test_tahoe_falls_to_one_segment() -> None:
+    steps = made.Steps(made.program("sfu-utp", rate="200 kbit/s", buffer="8 packets", duration="60 s", warmup="0 s"))
+    falls, least = 0, []
+    while steps.step():
+        f = steps.state.flow[0]
+        if int(f["losses"]) > falls:
+            falls = int(f["losses"])
+            least.append(float(f["cwnd"]))
+    assert len(least) > 3
+    assert set(least) == {1.0}

@@ -147,14 +147,14 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
         if getattr(flow, name) is not None:
             record[name] = getattr(flow, name)
     if flow.size is not None:
-        record["size"] = math.ceil(flow.size / flow.cc.mss)
+        record["total"] = math.ceil(flow.size / flow.cc.mss)
     if flow.rate is not None:
         record["app_rate"] = flow.rate / flow.cc.mss
     if flow.message is not None:
         # A message travels in segments of its own size: Nagle is off, as in BitTorrent clients. The window counts
         # bytes, and what waits for it is sent in full segments.
-        record["size"] = math.ceil(flow.message / flow.cc.mss)
-        record["mss"] = flow.message / record["size"]
+        record["total"] = math.ceil(flow.message / flow.cc.mss)
+        record["mss"] = flow.message / record["total"]
         record["weight"] = record["mss"] / flow.cc.mss
 
 

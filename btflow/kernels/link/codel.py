@@ -72,7 +72,7 @@ def _pop(s, k, q, line, t):
     if n != NONE:
         waiting.count_out(s, k, q, n, t)
         if q.kind == FQ_CODEL:  # else the line is the queue
-            line.bytes -= s.waiting[n].size
+            line.bytes -= s.waiting[n].bytes
     return n
 
 

@@ -24,7 +24,7 @@ def pass_on(s, i, f, way, hop, t, parcel):
     k = f.data_queue1 if way == DATA else f.ack_queue1
     if k == NONE:
         return True
-    queue.arrive(s, k, t, i * PIPES + way + 2, parcel.number, parcel.stamp, parcel.owd, parcel.size, parcel.packets)
+    queue.arrive(s, k, t, i * PIPES + way + 2, parcel.number, parcel.stamp, parcel.owd, parcel.bytes, parcel.packets)
     return False
 
 

@@ -25,7 +25,7 @@ def put(s, p, left, number, stamp, owd, size, packets):
     parcel.number = number
     parcel.stamp = stamp
     parcel.owd = owd
-    parcel.size = size
+    parcel.bytes = size
     parcel.packets = packets
     pipe.last += 1
     if pipe.last - pipe.first == 1:

@@ -55,10 +55,10 @@ def deliver(s, i, f, t, ring):
     while s.got[i, f.expected & ring] == f.expected + 1:
         f.expected += 1
         f.holes -= 1
-    if f.app == SIZED and f.expected * f.train >= f.size and f.finish < 0.0:
+    if f.app == SIZED and f.expected * f.train >= f.total and f.finish < 0.0:
         f.finish = t
     if f.app == MESSAGES:
-        length = int(f.size)
+        length = int(f.total)
         for m in range(first // length, f.expected // length):
             if m < s.record_delay.shape[1]:
                 s.record_delay[i, m] = t - (f.start + m * f.period)

@@ -88,15 +88,17 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         take_rtt(s, i, f, t, stamp)
     law.sample(s, i, f, t, float(arrived * f.train))
     found = scoreboard.find_losses(s, i, f)
+    repairs = f.phase == RECOVERY
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
-    elif acked > 0 and f.limited and f.phase != RECOVERY and found == 0:
+    if acked > 0 and f.limited and not repairs and found == 0:
         law.grow(s, i, f, t, float(acked * f.train))
     if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
         recovery.begin(s, i, f, t)
     elif f.phase == RECOVERY:
         recovery.go_on(f, arrived)
-    f.cwnd = max(f.cwnd, f.min_window)
+    if f.phase != LOSS:  # the one segment after a timeout is less
+        f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
         timeout.restart(s, i, f, t)

@@ -83,7 +83,7 @@ FLOW = np.dtype(
         ("validate", "i8"),  # grow only while the window is the limit (RFC 7661, tcp_is_cwnd_limited)
         ("start", "f8"),
         ("stop", "f8"),
-        ("size", "f8"),  # SIZED: segments to send; MESSAGES: segments of a message
+        ("total", "f8"),  # SIZED: segments to send; MESSAGES: segments of a message
         ("app_rate", "f8"),  # RATE, CBR: segments per second
         ("on", "f8"),  # ON_OFF: mean length of the periods [s]
         ("off", "f8"),
@@ -195,7 +195,7 @@ FLOW = np.dtype(
         ("slow_window", "f8"),
         ("mode", "i8"),  # BBR
         ("bandwidth", "f8"),  # [segments/s]
-        ("round", "i8"),
+        ("rounds", "i8"),
         ("full_bandwidth", "f8"),
         ("full_rounds", "i8"),
         ("full", "i8"),
@@ -262,7 +262,7 @@ PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
         ("number", "i8"),  # data: first segment; ACK: position in the receiver's log
         ("stamp", "f8"),  # data: time it was sent; ACK: the stamp it echoes
         ("owd", "f8"),  # ACK: one-way delay of the data it echoes
-        ("size", "f8"),  # [B], headers included
+        ("bytes", "f8"),  # [B], headers included
         ("packets", "i8"),
         ("pipe", "i8"),  # queue: the pipe it goes on into
         ("next", "i8"),  # queue: the one behind it

@@ -49,7 +49,7 @@ def start(s, i, f, t):
     f.full_bandwidth = 0.0
     f.full_rounds = 0
     f.full = 0
-    f.round = 0
+    f.rounds = 0
     f.round_end = f.nxt
     f.repairing = 0
     f.lossy = 0
@@ -129,8 +129,8 @@ def _round_over(s, i, f):
     if _newest(f) < f.round_end:
         return False
     f.round_end = f.nxt
-    f.round += 1
-    s.recent[i, f.round % _FILTER_ROUNDS] = 0.0
+    f.rounds += 1
+    s.recent[i, f.rounds % _FILTER_ROUNDS] = 0.0
     return True
 
 
@@ -138,7 +138,7 @@ def _round_over(s, i, f):
 def _measure_bandwidth(s, i, f):
     """Enter the delivery rate; one that the application limited counts only if it is higher."""
     if f.sample_rate > 0.0 and (f.sample_rate >= f.bandwidth or f.sample_limited == 0):
-        j = f.round % _FILTER_ROUNDS
+        j = f.rounds % _FILTER_ROUNDS
         s.recent[i, j] = max(s.recent[i, j], f.sample_rate)
     f.bandwidth = 0.0
     for j in range(_FILTER_ROUNDS):
