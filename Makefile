@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data
 
-.PHONY: demo test lint format validate bench clean
+.PHONY: demo test lint format validate packet-level bench clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -25,8 +25,11 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-validate: $(VENV)/.run  ## every published claim, checked by running the swarms
-	$(BIN)/python -m validation
+validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and the links against packets
+	@failed=0; for part in validation validation.links; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
+
+packet-level:  ## the packet-level reference by ns-3: needs g++, takes about an hour of one core
+	$(PYTHON) -m validation.packet_level.run
 
 bench: $(VENV)/.run  ## CPU time of a swarm, against peers and pieces
 	$(BIN)/btflow bench

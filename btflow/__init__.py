@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from btflow import analytic, plots
-    from btflow.catalog import load
+    from btflow.catalog import load, load_link
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
+    from btflow.link.scenario import LinkScenario
+    from btflow.link.simulation import simulate_link
     from btflow.scenario import Scenario
     from btflow.simulation import simulate
 
@@ -22,6 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "InputError",
+    "LinkScenario",
     "Scenario",
     "ScenarioError",
     "SimulationError",
@@ -29,20 +32,25 @@ __all__ = [
     "__version__",
     "analytic",
     "load",
+    "load_link",
     "plots",
     "schema",
     "simulate",
+    "simulate_link",
 ]
 
 _FROM = {
     "InputError": "btflow.errors",
+    "LinkScenario": "btflow.link.scenario",
     "Scenario": "btflow.scenario",
     "ScenarioError": "btflow.errors",
     "SimulationError": "btflow.errors",
     "UnitError": "btflow.errors",
     "load": "btflow.catalog",
+    "load_link": "btflow.catalog",
     "schema": "btflow.jsonschema",
     "simulate": "btflow.simulation",
+    "simulate_link": "btflow.link.simulation",
 }
 
 

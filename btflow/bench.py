@@ -1,4 +1,4 @@
-"""`btflow bench`: what a swarm costs in CPU time on this machine, and how that grows."""
+"""`btflow bench`: what swarms and links cost in CPU time on this machine, and how that grows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def main(cold: bool = False) -> None:
     """
     _report(f"{MODEL}: compiling or loading the kernels")
     measure(SMALL, 1)
-    lines = [*machine(), "", *_whole_swarm(), "", *_growth_with_peers(), "", *_growth_with_pieces(), "", *_start()]
+    lines = [*machine(), "", *_whole_swarm(), "", *_growth_with_peers(), "", *_growth_with_pieces(), ""]
+    lines += [*_links(), "", *_start()]
     if cold:
         lines += _cold()
     print("\n".join(lines))
@@ -126,6 +127,13 @@ def _whole_swarm() -> list[str]:
         rows.append((name, str(cost.peers), str(cost.pieces), _seconds(cost.least), _seconds(median(cost.cpu))))
     header = ("50 MB at 20 kB/s, one swarm", "peers", "pieces", "least [CPU s]", "median [CPU s]")
     return _table([header, *rows])
+
+
+def _links() -> list[str]:
+    from btflow.link import bench
+
+    _report("links")
+    return _table(bench.rows())
 
 
 def _growth_with_peers() -> list[str]:

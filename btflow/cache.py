@@ -42,11 +42,23 @@ def kept_for(package: str) -> Iterator[None]:
 def folder(sources: Path) -> Path:
     """Return the folder for kernels compiled from the `*.py` in a folder: `NUMBA_CACHE_DIR` or the user's cache."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
-    for source in sorted(sources.glob("*.py")):
+    for source in _sources(sources):
         digest.update(source.read_bytes())
     users = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     base = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(users, "btflow")
     return Path(base, f"kernels-{digest.hexdigest()[:16]}")
+
+
+def _sources(package: Path) -> list[Path]:
+    """Return the files that a package's kernels are made of.
+
+    A package within another package of kernels has its subpackages' besides its own, and those of the outer package,
+    whose random numbers and references it shares.
+    """
+    own = sorted(package.glob("*.py"))
+    if not (package.parent / "jit.py").exists():
+        return own
+    return [*own, *sorted(package.glob("*/*.py")), *sorted(package.parent.glob("*.py"))]
 
 
 class _SummedFile(IndexDataCacheFile):

@@ -80,6 +80,21 @@ def read(name_or_path: str | Path, kind: ModelKind[Model]) -> Document[Model]:
     return parse_as(kind, read_toml(file), folder)
 
 
+def title_of(name: str, kind: str) -> str:
+    """Return the line for people that a file of one of ``models/``'s folders has."""
+    return str(_read(name, kind, Path(), "model").get("title", ""))
+
+
+def tables(path: str) -> tuple[str, ...]:
+    """Return the names of what a model file has at its top.
+
+    Raises:
+        InputError: There is no such file, or it cannot be read.
+    """
+    file, _ = _find(path, SWARMS.folder, Path(), "model")
+    return tuple(read_toml(file))
+
+
 def parse(tree: Tree, folder: Path = Path()) -> Document[Scenario]:
     """Return the document of a swarm model's content; as ``parse_as``."""
     return parse_as(SWARMS, tree, folder)

@@ -1,21 +1,25 @@
-"""The command line: ``btflow list | run | schema | bench``."""
+"""The command line: ``btflow list | run | link | schema | bench``."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from btflow import __version__
 from btflow.errors import InputError, SimulationError
 
+if TYPE_CHECKING:
+    import xarray
+
 app = typer.Typer(
     name="btflow",
-    help="Simulate BitTorrent swarms, block by block.",
+    help="Simulate BitTorrent swarms, block by block, and the access links they share, packet by packet.",
     invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -45,7 +49,10 @@ def main() -> NoReturn:
         _complain(str(error))
         code = 1
     except MemoryError:
-        code = _complain("out of memory: take fewer leechers, a lower upload_limit, or larger or fewer pieces")
+        code = _complain(
+            "out of memory: take fewer leechers, a lower upload_limit, or larger or fewer pieces; "
+            "for a link, fewer flows, smaller windows, a shorter duration or a longer sample period"
+        )
     except OSError as error:
         code = _failed(error)
     if code == 130:
@@ -80,10 +87,10 @@ def _options(
 def list_models(
     model: Annotated[str | None, typer.Argument(help="Model whose parameters to list.")] = None,
 ) -> None:
-    """List the models, or one model's parameters with unit, default and meaning."""
+    """List the models, access links and congestion controls, or one model's parameters with unit, default, meaning."""
     from btflow import listing
 
-    typer.echo(listing.models() if model is None else listing.parameters(model))
+    typer.echo(listing.everything() if model is None else listing.parameters(model))
 
 
 @app.command()
@@ -115,23 +122,131 @@ def run(
     with _progress(count, shown=not as_json and sys.stderr.isatty()) as progress:
         result = simulate(scenario, seed=number, replicas=count, progress=progress)
     typer.echo(output.to_json(report.summary(result)) if as_json else report.as_text(result))
-    failed = 0
-    for write, file in ((output.write_netcdf, result_file), (output.write_plot, figure_file)):
-        if file is not None:
-            try:
-                write(result, file)
-            except OSError as error:
-                failed = _failed(error)
-    if failed:
-        raise typer.Exit(failed)
+    _write(result, ((output.write_netcdf, result_file), (output.write_plot, figure_file)))
+
+
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms".')
+]
+Seed = Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")]
+Plot = Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Write a figure.")]
+Text = str | None
 
 
 @app.command()
-def schema() -> None:
+def link(
+    model: Annotated[
+        Text, typer.Argument(help="Name of a link model, or path of a .toml file; or give options.")
+    ] = None,
+    rate: Annotated[Text, typer.Option(metavar="RATE", help='Of the uplink, or "unlimited".  [1 Mbit/s]')] = None,
+    buffer: Annotated[
+        Text,
+        typer.Option(
+            metavar="BUFFER", help='Of the uplink: "100 packets", "150 kB", "200 ms" or "1.5 BDP".  [100 packets]'
+        ),
+    ] = None,
+    reverse_rate: Annotated[Text, typer.Option(metavar="RATE", help="Of the downlink.  [as --rate]")] = None,
+    reverse_buffer: Annotated[Text, typer.Option(metavar="BUFFER", help="Of the downlink.  [as --buffer]")] = None,
+    aqm: Annotated[
+        Text, typer.Option(metavar="NAME", help="drop-tail, codel, fq-codel or pie, both ways.  [drop-tail]")
+    ] = None,
+    access: Annotated[
+        Text, typer.Option(metavar="NAME", help="Access link, such as adsl, that the options above change.")
+    ] = None,
+    rtt: Annotated[Text, typer.Option(metavar="TIME", help="Base round-trip time, without queues.  [50 ms]")] = None,
+    rtt_spread: Annotated[
+        Text, typer.Option(metavar="TIME", help="Each flow's RTT is longer by up to this.  [2 ms]")
+    ] = None,
+    loss: Annotated[Text, typer.Option(metavar="SHARE", help="Data packets lost in the core.  [0%]")] = None,
+    ack_loss: Annotated[Text, typer.Option(metavar="SHARE", help="ACKs lost in the core.  [0%]")] = None,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CC[:COUNT][@START][,KEY=VALUE]...",
+            help="Flows, such as cubic:3 or ledbat:1@10s. Keys: size (bytes to send), rate (of the application), "
+            "on and off (mean lengths of its periods), start, stop, spread (of the starts), rtt, window (most bytes "
+            "on the way), mss, name, direction (up or down).  [direction=up]",
+        ),
+    ] = None,
+    voip: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODEC[:COUNT][@START][,KEY=VALUE]...",
+            help="One direction of voice calls, such as g729:1. Keys: frames (in a packet), start, stop, spread, rtt, "
+            "name, direction.",
+        ),
+    ] = None,
+    probe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SIZE@PERIOD[,KEY=VALUE]...",
+            help='Small messages, such as "100 B@1s". Keys: cc, start, stop, spread, rtt, window, mss, name, '
+            "direction.  [cc=cubic]",
+        ),
+    ] = None,
+    duration: Annotated[Text, typer.Option(metavar="TIME", help="Simulated time.  [60 s]")] = None,
+    warmup: Annotated[
+        Text, typer.Option(metavar="TIME", help="Statistics begin here.  [a fifth of the duration, at most 60 s]")
+    ] = None,
+    sample: Annotated[
+        Text, typer.Option(metavar="TIME", help="Period of the time series.  [a 2000th of the duration]")
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = "0",
+    as_json: Json = False,
+    out: Out = None,
+    plot: Plot = None,
+) -> None:
+    """Simulate flows over access links: a model, or one user's link given by options alone.
+
+    The user is behind the access link `home`; the other side, the internet, is never the bottleneck. Flows go up
+    unless they say direction=down. `btflow list` shows link models, access links and congestion controls.
+    """
+    from btflow import options
+    from btflow.link import commandline, report
+
+    given = {
+        "rate": rate,
+        "buffer": buffer,
+        "reverse_rate": reverse_rate,
+        "reverse_buffer": reverse_buffer,
+        "aqm": aqm,
+        "access": access,
+        "rtt": rtt,
+        "rtt_spread": rtt_spread,
+        "loss": loss,
+        "ack_loss": ack_loss,
+        "flows": flow,
+        "voip": voip,
+        "probes": probe,
+        "duration": duration,
+        "warmup": warmup,
+        "sample": sample,
+    }
+    number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
+    result_file = options.output_path("--out", out, ".nc")
+    figure_file = options.output_path("--plot", plot, ".html")
+    scenario = commandline.scenario(model, settings or (), given)
+
+    from btflow import output
+    from btflow.link.simulation import simulate_link
+
+    with _progress(1, shown=not as_json and sys.stderr.isatty()) as progress:
+        result = simulate_link(scenario, seed=number, progress=progress)
+    typer.echo(output.to_json(report.summary(result)) if as_json else report.as_text(result))
+    _write(result, ((output.write_netcdf, result_file), (output.write_link_plot, figure_file)))
+
+
+@app.command()
+def schema(
+    kind: Annotated[str, typer.Argument(help="Kind of model: swarm or link.")] = "swarm",
+) -> None:
     """Print the JSON Schema of a model file."""
     from btflow import jsonschema, output
 
-    typer.echo(output.to_json(jsonschema.schema()))
+    typer.echo(output.to_json(jsonschema.schema(kind)))
 
 
 @app.command()
@@ -142,6 +257,19 @@ def bench(
     from btflow.bench import main as run_bench
 
     run_bench(cold=cold)
+
+
+def _write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:
+    """Write each file that is asked for, the others too if one fails."""
+    failed = 0
+    for write, file in files:
+        if file is not None:
+            try:
+                write(result, file)
+            except OSError as error:
+                failed = _failed(error)
+    if failed:
+        raise typer.Exit(failed)
 
 
 @contextmanager

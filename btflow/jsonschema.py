@@ -4,35 +4,68 @@ from __future__ import annotations
 
 from typing import Any
 
+from btflow.errors import InputError
+from btflow.kinds import SWARMS, ModelKind
 from btflow.parameters import Parameter
-from btflow.scenario import Scenario
 
-_REFERENCES = {"Client": "clients", "Transport": "transports", "PathMatrix": "paths"}
+_REFERENCES = {
+    "Client": "clients",
+    "Transport": "transports",
+    "PathMatrix": "paths",
+    "AccessLink": "access",
+    "CongestionControl": "congestion",
+    "Codec": "codecs",
+}
+_NAMED = {"classes": "PeerClass", "access": "AccessLink", "flows": "Flow"}
+_LEAST = {"classes": 2, "access": 0, "flows": 1}
 
 
-def schema() -> dict[str, Any]:
+def schema(kind: str = "swarm") -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a model file.
 
     Quantities are texts with a unit; ``x-kind``, ``x-si-unit``, ``x-minimum`` and ``x-maximum`` say
     what they accept. Any quantity may also be a table ``{value = ..., source = ...}``.
+
+    Args:
+        kind: ``swarm`` or ``link``.
+
+    Raises:
+        InputError: There is no such kind.
     """
-    result = Scenario.model_json_schema()
+    if kind not in ("swarm", "link"):
+        raise InputError("kind", kind, "is unknown", "swarm or link")
+    return _schema(_kind(kind))
+
+
+def _kind(kind: str) -> ModelKind[Any]:
+    from btflow.link.kind import LINKS
+
+    return SWARMS if kind == "swarm" else LINKS
+
+
+def _schema(kind: ModelKind[Any]) -> dict[str, Any]:
+    result = kind.model.model_json_schema()
     definitions = result["$defs"]
     definitions["Parameter"] = Parameter.model_json_schema()
     del definitions["Parameter"]["properties"]["default"]
-    definitions["PeerClass"]["required"].remove("upload_limit")  # a parameter may set it
-    for definition in (definitions["PeerClass"], definitions["Parameter"]):
-        _key_is_name(definition)
-    result["properties"]["classes"] |= {"type": "object", "minProperties": 2}
-    peer_class = result["properties"]["classes"].pop("items")
-    result["properties"]["classes"]["additionalProperties"] = peer_class
+    _key_is_name(definitions["Parameter"])
+    for table in kind.named:
+        entry = definitions[_NAMED[table]]
+        _key_is_name(entry)
+        result["properties"][table] |= {"type": "object", "minProperties": _LEAST[table]}
+        result["properties"][table]["additionalProperties"] = result["properties"][table].pop("items")
+    for name in ("PeerClass", "Queue"):  # a parameter may set these
+        if name in definitions:
+            optional = {"upload_limit", "rate"}
+            definitions[name]["required"] = [f for f in definitions[name]["required"] if f not in optional]
     result["properties"]["parameters"] = {
         "description": "The model's independent variables, by name.",
         "type": "object",
         "additionalProperties": {"$ref": "#/$defs/Parameter"},
     }
     for name, folder in _REFERENCES.items():
-        definitions[name] = _or_name(definitions[name], folder)
+        if name in definitions:
+            definitions[name] = _or_name(definitions[name], folder)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **result,
@@ -43,7 +76,8 @@ def schema() -> dict[str, Any]:
 def _key_is_name(definition: dict[str, Any]) -> None:
     """Take the name out of a table's fields: in a file it is the table's key."""
     del definition["properties"]["name"]
-    definition["required"].remove("name")
+    if "name" in definition.get("required", ()):
+        definition["required"].remove("name")
 
 
 def _or_name(definition: dict[str, Any], folder: str) -> dict[str, Any]:

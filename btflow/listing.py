@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from btflow.catalog import document, load, names
-from btflow.parameters import Parameter
+from btflow.catalog import document, link_document, load, load_link, names, tables, title_of
+from btflow.document import Document
+from btflow.errors import InputError
+from btflow.parameters import Parameter, unknown
 
 _PREFIX = {
     "decimal": "In this model 1 kB = 1000 B, 1 MB = 10**6 B; 1 KiB = 1024 B.",
@@ -26,18 +29,34 @@ _FORMS = {
 }
 
 
-def models() -> str:
-    """Return the models that come with btflow, one a line."""
-    return _columns([(name, load(name).title) for name in names()])
+def everything() -> str:
+    """Return the models and what they are made of, one a line."""
+    links = [(name, load_link(name).title) for name in names("links")]
+    parts = {
+        "Swarms (btflow run)": [(name, load(name).title) for name in names()],
+        "Links (btflow link)": links,
+        "Access links (--access)": _titles("access"),
+        "Congestion controls (--flow)": _titles("congestion"),
+        "Speech codecs (--voip)": _titles("codecs"),
+    }
+    width = max(len(name) for rows in parts.values() for name, _ in rows)
+    blocks = [
+        [heading, *(f"  {name.ljust(width)}  {title}" for name, title in rows)] for heading, rows in parts.items()
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def _titles(kind: str) -> list[tuple[str, str]]:
+    return [(name, title_of(name, kind)) for name in names(kind)]
 
 
 def parameters(name: str) -> str:
-    """Return a model's parameters with kind, unit, default and meaning.
+    """Return the parameters of a swarm or link model with kind, unit, default and meaning.
 
     Raises:
         InputError: There is no such model, or its file is not a valid one.
     """
-    read = document(name)
+    read = _document(name)
     scenario = read.build({})
     rows = [("parameter", "kind", "unit", "default", "meaning")]
     for p in read.parameters.values():
@@ -45,6 +64,22 @@ def parameters(name: str) -> str:
         rows.append((p.name, _FORMS[p.kind], p.unit or "-", default, _meaning(p)))
     lines = [f"{scenario.name}: {scenario.title}", f"Source: {scenario.source}"]
     return "\n".join([*lines, _PREFIX[read.byte_prefix], "", _columns(rows)])
+
+
+def _document(name: str) -> Document[Any]:
+    """Return the document of a model, whichever kind it is; for a path, the kind that its tables are of."""
+    if name in names():
+        return document(name)
+    if name in names("links"):
+        return link_document(name)
+    try:
+        return document(name) if "classes" in tables(name) else link_document(name)
+    except InputError as error:
+        if error.field == "model":
+            raise unknown(
+                name, (*names(), *names("links")), "name of a model nor the path of a .toml file", "model"
+            ) from None
+        raise
 
 
 def _meaning(parameter: Parameter) -> str:

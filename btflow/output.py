@@ -48,6 +48,14 @@ def write_plot(result: xarray.Dataset, path: Path) -> None:
         save_html(overview(result), partial)
 
 
+def write_link_plot(result: xarray.Dataset, path: Path) -> None:
+    """Write the figure of a link experiment; as ``write_plot``."""
+    from btflow.plots import link_overview, save_html
+
+    with replacing(path) as partial:
+        save_html(link_overview(result), partial)
+
+
 def to_json(content: object) -> str:
     """Return strict JSON: no NaN, no infinity."""
     return json.dumps(content, indent=2, allow_nan=False)

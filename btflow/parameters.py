@@ -75,7 +75,7 @@ class Parameter(FrozenModel):
             UnitError: The value is not of the parameter's kind, or not one of its choices.
         """
         low, high = self.limits
-        if self.kind == "choice" and isinstance(value, int) and str(value) in self.words:
+        if self.kind == "choice" and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         parsed = parse_quantity(
             value,

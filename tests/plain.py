@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -30,6 +31,13 @@ MODULES = [
     "engine",
     "flags",
     "limiter",
+    "link.codel",
+    "link.fqcodel",
+    "link.laws.bbr",
+    "link.pie",
+    "link.state",
+    "link.stats",
+    "link.waiting",
     "messages",
     "peerset",
     "picker",
@@ -39,6 +47,8 @@ MODULES = [
     "state",
     "tcp",
     "window",
+    "link.state",
+    *(f"link.laws.{law}" for law in ("delay", "ledbat", "ledbatpp", "lp", "newreno", "nice", "rounds", "utp", "vegas")),
 ]
 
 
@@ -72,8 +82,14 @@ bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "
 ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
 endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pipeline", "rate"))
 rng, state, tcp, window = (_found[n] for n in ("rng", "state", "tcp", "window"))
+link = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("link.")})
 swarm, simulate = _found["swarm"], _found["simulation"]
 
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.
 rng.next_u64 = np.errstate(over="ignore")(rng.next_u64)
 picker.tie_rank = np.errstate(over="ignore")(picker.tie_rank)
+
+
+def link_module(name: str) -> Any:
+    """Return a module of the link experiments' kernels."""
+    return _found[f"link.{name}"]

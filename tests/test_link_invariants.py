@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btflow.kernels.link import state as k
-from btflow.link.program import compile_link
 from btflow.link.options import scenario_from
+from btflow.link.program import compile_link
 from btflow.link.simulation import run_link, simulate_link
 
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6")
@@ -44,7 +43,7 @@ def experiments(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         options["voip"] = ["g729:1"]
     if draw(st.booleans()):
-        options["probe"] = ["100 B@0.3s"]
+        options["probes"] = ["100 B@0.3s"]
     return options
 
 
@@ -93,8 +92,12 @@ def test_what_came_is_what_was_sent_less_what_was_dropped_or_is_under_way(cc: st
 def test_goodput_grows_with_capacity(cc: str, n: int, kbit: int) -> None:
     def goodput(rate: int) -> float:
         result = simulate_link(
-            rate=f"{rate} kbit/s", rtt="30 ms", buffer="1 BDP" if rate > 1000 else "30 packets",
-            flows=[f"{cc}:{n}"], duration="60 s", warmup="20 s",
+            rate=f"{rate} kbit/s",
+            rtt="30 ms",
+            buffer="1 BDP" if rate > 1000 else "30 packets",
+            flows=[f"{cc}:{n}"],
+            duration="60 s",
+            warmup="20 s",
         )
         return float(result.goodput.sum())
 

@@ -30,7 +30,7 @@ def test_speech_waits_in_a_full_queue_of_any_length() -> None:
 
 @pytest.mark.parametrize("cc", ["vegas", "nice", "lp", "ledbat", "ledbat-linux", "ledbatpp", "utp-2013", "bbr"])
 def test_delays_are_known_when_the_first_ack_tells_of_a_loss(cc: str) -> None:
-    """The first packet is lost, so the first ACK acknowledges nothing in order: the delay it shows counts all the same."""
+    """The first packet is lost, so the first ACK acknowledges nothing in order: its delay counts all the same."""
     for seed in range(6):
         made_program = made.program(cc, loss=0.35, duration="60 s")
         steps = made.Steps(made_program, seed)

@@ -34,9 +34,9 @@ class Published:
 
 
 @cache
-def claims() -> dict[str, Published]:
-    """Return the claims by their short names, in the order of the file."""
-    content = tomllib.loads((FOLDER / "claims.toml").read_text(encoding="utf-8"))
+def claims(file: str = "claims.toml") -> dict[str, Published]:
+    """Return the claims of a file of this folder by their short names, in the order of the file."""
+    content = tomllib.loads((FOLDER / file).read_text(encoding="utf-8"))
     papers = content["papers"]
     return {entry["id"]: Published(**entry | {"paper": papers[entry["paper"]]}) for entry in content["claim"]}
 
@@ -49,6 +49,12 @@ def table4() -> dict[Case, float]:
         for name, (tso, loss) in zip(_COLUMN_NAMES, COLUMNS.values(), strict=True):
             cells[Case(int(row["upload_rate_kBps"]), int(row["rtt_ms"]), loss, tso)] = float(row[name])
     return cells
+
+
+@cache
+def geni_iperf() -> dict[tuple[str, int], float]:
+    """Return the throughput of iperf [Mbit/s] by the seeds' transport and their number."""
+    return {(row["transport"], int(row["seeds"])): float(row["iperf_mbps"]) for row in _rows("geni_iperf.csv")}
 
 
 @cache

@@ -136,7 +136,7 @@ def write_summary(report: Report, path: Path) -> None:
         "",
         f"Source: {'; '.join(dict.fromkeys(verdict.claim.paper for verdict in report.verdicts))}.",
         "",
-        *_markdown(
+        *markdown(
             ("claim", "verdict", "what", "paper", "btflow"),
             ((v.claim.id, v.text, v.claim.text, v.finding.paper, v.finding.ours) for v in report.verdicts),
         ),
@@ -151,16 +151,17 @@ def write_summary(report: Report, path: Path) -> None:
             f"btflow [s], {of}: mean ± standard error (least to greatest)",
             "error",
         )
-        lines += ["", *_markdown(header, rows)]
+        lines += ["", *markdown(header, rows)]
     lines += ["", "Constants without a source for this experiment:", ""]
     lines += [f"- `{entry.name}` = {entry.value}. {entry.reason}" for entry in assumptions.assumptions()]
     compared = assumptions.rows_by_start(report.results)
     if compared:
-        lines += ["", *_markdown(*compared)]
+        lines += ["", *markdown(*compared)]
     with replacing(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
     escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
     return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *escaped)]

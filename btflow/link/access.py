@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from btflow.errors import TableError
 from btflow.quantity import FrozenModel, Quantity
-from btflow.units import Buffer
+from btflow.units import UNLIMITED, Buffer
 
 Discipline = Literal["drop-tail", "codel", "fq-codel", "pie"]
 MIN_RATE, MAX_RATE = 125.0, 1.25e9
@@ -98,6 +98,11 @@ class Queue(FrozenModel):
         return self
 
 
+def unlimited() -> Queue:
+    """Return a direction in which nothing ever waits."""
+    return Queue.model_validate({"rate": UNLIMITED})
+
+
 class AccessLink(FrozenModel):
     """What lies between a user's hosts and the internet, in both directions."""
 
@@ -107,7 +112,7 @@ class AccessLink(FrozenModel):
     """One line for people."""
     source: str = ""
     """Where the numbers are from."""
-    uplink: Queue = Field(default=Queue(rate="unlimited"))  # type: ignore[arg-type]
+    uplink: Queue = Field(default_factory=unlimited)
     """Towards the internet; unlimited if not given."""
-    downlink: Queue = Field(default=Queue(rate="unlimited"))  # type: ignore[arg-type]
+    downlink: Queue = Field(default_factory=unlimited)
     """From the internet; unlimited if not given."""

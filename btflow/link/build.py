@@ -100,7 +100,9 @@ def build(program: LinkProgram, seed: int) -> k.State:
     )
     s.flow[:] = program.flow
     s.queue[:] = program.queue
-    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue["framing"]
+    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue[
+        "framing"
+    ]
     _begin(s, pipe_ring, service)
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)
@@ -110,7 +112,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
 
 
 def most_under_way(program: LinkProgram) -> NDArray[np.float64]:
-    """Most trains of each flow that can be on the way: a window, or what speech sends until a full queue has drained."""
+    """Most trains of each flow on the way: a window, or what speech sends until a full queue has drained."""
     flow, queue = program.flow, program.queue
     largest = (flow["train"] * (flow["mss"] + flow["header"])).max() + queue["framing"]
     full = np.minimum((queue["limit_packets"] + 1.0) * largest, queue["limit_bytes"] + largest) / queue["rate"]
@@ -155,7 +157,7 @@ def _begin(s: k.State, pipe_ring: int, service: int) -> None:
 
 
 def _lay_pipes(s: k.State, i: int, extra: float) -> None:
-    """The propagation, and half the flow's own extra each way, lies behind the first queue, or the sender if there is none."""
+    """Propagation, and half the flow's own extra each way, lies behind the first queue, else behind the sender."""
     f = s.flow[i]
     for way, first, delay in ((k.DATA, f.data_queue0, f.data_delay), (k.ACKS, f.ack_queue0, f.ack_delay_path)):
         hop = 0 if first == k.NONE else 1

@@ -41,7 +41,7 @@ HYSTART = ("hs_share", "hs_least", "hs_most", "hs_train")
 
 VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "newreno": ("per-ack", "per-segment"),
+        "newreno": ("rfc5681",),
         "cubic": ("rfc9438", "linux"),
         "vegas": ("linux", "ns-3"),
         "lp": ("linux", "ns-3", "paper"),
@@ -85,6 +85,8 @@ class CongestionControl(FrozenModel):
     times_newest: Flag
     """Whether the round-trip time is that of the newest segment an ACK covers; else that of the first, whose time stamp
     the receiver echoes (RFC 7323), so that the wait of a delayed ACK for the second is in it."""
+    smoothed_rtt: Flag
+    """Whether the law is told the smoothed round-trip time, not the last sample."""
     quick_acks: Annotated[int, Quantity("count", 0, 1000)]
     """ACKs that are not delayed, at the start."""
     initial_window: Annotated[float, Quantity("fraction", 1, 1000)]
@@ -105,6 +107,8 @@ class CongestionControl(FrozenModel):
     """Whether the window restarts from the initial one after an RTO without sending."""
     window_validation: Flag
     """Whether the window grows only while it is the limit (RFC 7661, Linux tcp_is_cwnd_limited)."""
+    counts_segments: Flag
+    """Whether Reno's growth counts the segments acknowledged (RFC 3465), else the ACKs (RFC 5681)."""
     hystart: Flag
     """Whether slow start is left by HyStart."""
     sack: Flag

@@ -14,7 +14,7 @@ from btflow.units import format_quantity
 
 MAX_PACKETS = 1e9
 MAX_SAMPLES = 1_000_000
-_NAME = re.compile(r"[^\s.,:@=]+")
+_NAMES = {"access": re.compile(r"[^\s.,:@=]+"), "flows": re.compile(r"[^\s,:@=]+")}
 
 
 def problems(scenario: LinkScenario) -> list[ScenarioError]:
@@ -35,11 +35,14 @@ def problems(scenario: LinkScenario) -> list[ScenarioError]:
 def _names(scenario: LinkScenario) -> Iterator[ScenarioError]:
     if not scenario.name.strip():
         yield ScenarioError("name", scenario.name, "is an empty name", "a name of at least one character")
-    links, flows = ([entry.name for entry in entries] for entries in (scenario.access, scenario.flows))
+    links = [link.name for link in scenario.access]
+    flows = [flow.name for flow in scenario.flows]
     for table, names in (("access", links), ("flows", flows)):
         for name in names:
-            if not _NAME.fullmatch(name):
-                yield ScenarioError(table, name, "is not a name", "a text without spaces and without . , : @ =")
+            if not _NAMES[table].fullmatch(name):
+                yield ScenarioError(
+                    table, name, "is not a name", "a text without spaces, , : @ = and, for an access link, ."
+                )
     members = [name for flow in scenario.flows for name in flow.members]
     for table, names in (("access", links), ("flows", members)):
         for name, times in Counter(names).items():

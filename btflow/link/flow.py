@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from btflow.errors import TableError
 from btflow.link.congestion import CongestionControl
 from btflow.quantity import FrozenModel, Quantity
+from btflow.units import format_quantity
 
 if TYPE_CHECKING:
     from btflow.link import voip
@@ -164,9 +165,10 @@ class Flow(FrozenModel):
         if self.codec is None and self.cc is None:
             raise TableError("cc", None, "is missing", "the name of a congestion control")
         if self.codec is not None and self.window is not None:
-            raise TableError("window", self.window, "does not go with codec: speech has no window", "none")
+            raise TableError("window", f"{self.window} B", "does not go with codec: speech has no window", "none")
         if self.cc is not None and self.max_window < self.cc.mss:
             raise TableError("window", f"{self.max_window} B", "holds no segment", f"at least {self.cc.mss} B")
         if self.stop is not None and self.stop <= self.start + self.start_spread:
-            raise TableError("stop", self.stop, "is not after the start", "a time after start and start_spread")
+            stop = format_quantity(self.stop, "time")
+            raise TableError("stop", stop, "is not after the start", "a time after start and start_spread")
         return self

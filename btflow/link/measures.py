@@ -21,7 +21,7 @@ def whole_quantiles(weight: Floats, shares: tuple[float, ...] = QUANTILES) -> Fl
     """
     total = np.cumsum(weight)
     places = np.searchsorted(total, np.asarray(shares) * total[-1] * (1.0 - 1e-12))
-    return np.minimum(places, len(weight) - 1).astype(np.float64)
+    return np.asarray(np.minimum(places, len(weight) - 1), np.float64)
 
 
 def rtt_quantiles(counts: NDArray[np.int64], shares: tuple[float, ...] = QUANTILES) -> Floats:
@@ -32,7 +32,8 @@ def rtt_quantiles(counts: NDArray[np.int64], shares: tuple[float, ...] = QUANTIL
     wanted = np.asarray(shares) * total[-1]
     place = np.searchsorted(total, wanted)
     within = (wanted - (total[place] - counts[place])) / np.maximum(counts[place], 1)
-    return bin_edges(place) + within * (bin_edges(place + 1) - bin_edges(place))
+    low = bin_edges(place)
+    return np.asarray(low + within * (bin_edges(place + 1) - low), np.float64)
 
 
 def bin_edges(place: NDArray[np.int64]) -> Floats:

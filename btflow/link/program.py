@@ -32,13 +32,48 @@ UNLIMITED = 1 << 60
 
 # Constants of a congestion control that the flow record has under the same name.
 _SAME = (
-    "mss header ack_size ack_every ack_delay times_newest quick_acks initial_window min_window rto_min rto_slack rto_initial rto_max "
-    "idle_reset hystart sack lost_retransmit slow_start"
-).split()
+    "mss",
+    "header",
+    "ack_size",
+    "ack_every",
+    "ack_delay",
+    "times_newest",
+    "smoothed_rtt",
+    "quick_acks",
+    "initial_window",
+    "min_window",
+    "rto_min",
+    "rto_slack",
+    "rto_initial",
+    "rto_max",
+    "idle_reset",
+    "counts_segments",
+    "hystart",
+    "sack",
+    "lost_retransmit",
+    "slow_start",
+)
 _OF_THE_LAW = (
-    "beta c gain target alpha beta_delay gamma threshold fraction history history_step filter loss_gap "
-    "gate decay_idle hs_share hs_least hs_most hs_train"
-).split()
+    "beta",
+    "c",
+    "gain",
+    "target",
+    "alpha",
+    "beta_delay",
+    "gamma",
+    "threshold",
+    "fraction",
+    "history",
+    "history_step",
+    "filter",
+    "loss_gap",
+    "gate",
+    "decay_idle",
+    "hs_share",
+    "hs_least",
+    "hs_most",
+    "hs_train",
+)
 
 
 def compile_link(scenario: LinkScenario) -> LinkProgram:
@@ -50,10 +85,10 @@ def compile_link(scenario: LinkScenario) -> LinkProgram:
         _fill(record, scenario, flow, names)
     queues = np.zeros(len(names), k.QUEUE)
     for record, queue in zip(queues, scenario.queues.values(), strict=True):
-        limit = queue.limit_bytes(scenario.paths.rtt)
+        packets, limit = queue.limit_packets(), queue.limit_bytes(scenario.paths.rtt)
         record["kind"] = DISCIPLINES[queue.discipline]
         record["rate"] = queue.rate
-        record["limit_packets"] = UNLIMITED if queue.limit_packets() is None else queue.limit_packets()
+        record["limit_packets"] = UNLIMITED if packets is None else packets
         record["limit_bytes"] = math.inf if limit is None else limit
         record["framing"] = queue.framing
         _assign(record, queue, ("target", "interval", "quantum", "update", "burst", "alpha", "beta"))
@@ -93,7 +128,7 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
     for way, passed in (("data", scenario.data_queues(flow)), ("ack", scenario.ack_queues(flow))):
         record[f"{way}_queue0"], record[f"{way}_queue1"] = (*(queues.index(n) for n in passed), -1, -1)[:2]
         record[f"{way}_hops"] = len(passed)
-    record["train"] = 1
+    record["train"] = record["weight"] = 1
     record["start"] = flow.start
     record["stop"] = k.FOREVER if flow.stop is None else flow.stop
     record["app"] = APPS[flow.kind]
@@ -112,13 +147,15 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
         if getattr(flow, name) is not None:
             record[name] = getattr(flow, name)
     if flow.size is not None:
-        record["size"] = math.ceil(flow.size / flow.cc.mss)
+        record["total"] = math.ceil(flow.size / flow.cc.mss)
     if flow.rate is not None:
         record["app_rate"] = flow.rate / flow.cc.mss
     if flow.message is not None:
-        # A message travels in segments of its own size: Nagle is off, as in BitTorrent clients.
-        record["size"] = math.ceil(flow.message / flow.cc.mss)
-        record["mss"] = flow.message / record["size"]
+        # A message travels in segments of its own size: Nagle is off, as in BitTorrent clients. The window counts
+        # bytes, and what waits for it is sent in full segments.
+        record["total"] = math.ceil(flow.message / flow.cc.mss)
+        record["mss"] = flow.message / record["total"]
+        record["weight"] = record["mss"] / flow.cc.mss
 
 
 def _congestion_control(record: Any, cc: CongestionControl) -> None:

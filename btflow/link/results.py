@@ -78,15 +78,23 @@ def _flows(s: State, span: float) -> dict[str, xr.DataArray]:
 def _queues(s: State, span: float) -> dict[str, xr.DataArray]:
     queue, time = s.queue, s.queue_time
     mean = time @ np.arange(time.shape[1]) / span
-    quantiles = np.array([measures.whole_quantiles(row) for row in time])
+    quantiles = np.array([measures.whole_quantiles(row) for row in time]).reshape(len(time), len(measures.QUANTILES))
     longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
     dims = ("queue",)
     return {
-        "queue_mean_packets": _array(dims, mean, "packets", "mean number of packets waiting, the one in service not counted"),
-        "queue_mean_delay": _array(dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"),
+        "queue_mean_packets": _array(
+            dims, mean, "packets", "mean number of packets waiting, the one in service not counted"
+        ),
+        "queue_mean_delay": _array(
+            dims, queue.byte_seconds / span / queue.rate, "s", "mean of bytes waiting over capacity"
+        ),
         "queue_quantile": _array(("queue", "quantile"), quantiles, "packets", "packets waiting"),
-        "queue_share": _array(("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"),
-        "utilisation": _array(dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"),
+        "queue_share": _array(
+            ("queue", "packets"), time[:, :longest] / span, "1", "share of the time with so many waiting"
+        ),
+        "utilisation": _array(
+            dims, queue.served / (queue.rate * span), "1", "bytes sent, headers included, over capacity"
+        ),
         "drops": _array(dims, queue.drops.copy(), "packets", "packets dropped"),
         "arrivals": _array(dims, queue.arrivals.copy(), "packets", "packets that came"),
     }
@@ -106,7 +114,9 @@ def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
         "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
         "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
         "queue_length": _array(("time", "queue"), waiting.copy(), "packets", "packets waiting"),
-        "queue_delay": _array(("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"),
+        "queue_delay": _array(
+            ("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"
+        ),
     }
     grid = _array(("time",), time, "s", "time since the start")
     return {name: array.assign_coords(time=grid) for name, array in out.items()}
@@ -136,13 +146,11 @@ def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:
 
 def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     calls = np.flatnonzero(s.flow.law == CBR)
-    delays = [records(scenario, s, i) for i in calls]
+    delays = [records(scenario, s, int(i)) for i in calls]
     heard = [d[~np.isnan(d)] for d in delays]
     figures = [_judge(program.codecs[i], d) if len(d) else None for i, d in zip(calls, delays, strict=True)]
-    loss, jitter, mos = (
-        np.array([np.nan if c is None else pick(c) for c in figures], np.float64)
-        for pick in (lambda c: c.loss, lambda c: c.jitter, lambda c: c.playout.mos)
-    )
+    quality = np.array([(np.nan,) * 3 if c is None else (c.loss, c.jitter, c.playout.mos) for c in figures])
+    loss, jitter, mos = quality.reshape(-1, 3).T
     dims = ("voip",)
     return {
         "voip_name": _array(dims, np.array([program.flow_names[i] for i in calls], object), "1", "name of the call"),
@@ -156,7 +164,7 @@ def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, x
 
 def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
     probes = np.flatnonzero(s.flow.app == MESSAGES)
-    heard = [d[~np.isnan(d)] for d in (records(scenario, s, i) for i in probes)]
+    heard = [d[~np.isnan(d)] for d in (records(scenario, s, int(i)) for i in probes)]
     names = np.array([program.flow_names[i] for i in probes], object)
     mean = np.array([measures.mean(h) for h in heard])
     return {

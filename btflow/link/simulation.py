@@ -50,7 +50,7 @@ def simulate_link(
     elif options:
         raise InputError(next(iter(options)), None, "is given together with a scenario", "one of them")
     if not isinstance(scenario, LinkScenario):
-        raise InputError("scenario", scenario, "is not a link experiment", 'such as btflow.load("geni")')
+        raise InputError("scenario", scenario, "is not a link experiment", 'such as btflow.load_link("geni")')
     seed = whole_number("seed", seed, 0, MAX_SEED)
     program = compile_link(scenario)
     engine.run(build(program, seed), 0)  # load or compile the kernels: not the experiment's CPU time

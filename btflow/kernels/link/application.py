@@ -19,7 +19,7 @@ def begin(s, i, f, t):
     if f.app == BULK:
         f.written = PLENTY
     elif f.app == SIZED:
-        f.written = int(math.ceil(f.size / f.train))
+        f.written = int(math.ceil(f.total / f.train))
     elif f.app == ON_OFF:
         f.on_until = t + length(s, f, f.on)
 
@@ -48,7 +48,7 @@ def write(s, i, f, t):
         return
     if f.app == MESSAGES:
         f.message = due(t, f.start, 1.0 / f.period)
-        f.written = f.message * int(f.size)
+        f.written = f.message * int(f.total)
         wake(s, source(i, SEND_TIMER), f.start + f.message * f.period)
     elif f.app == RATE:
         f.written = due(t, f.budget_at, f.app_rate / f.train)

@@ -15,7 +15,7 @@ from btflow.kernels.jit import kernel
 from btflow.kernels.link import waiting
 from btflow.kernels.link.state import FQ_CODEL, NONE
 
-# RFC 8289, 5.6: what had been reached is forgotten when the last drop was due this many intervals ago.
+# RFC 8289 (its pseudocode) and Linux: what was reached is forgotten if the last drop was due so many intervals ago.
 _MEMORY = 16.0
 
 
@@ -72,7 +72,7 @@ def _pop(s, k, q, line, t):
     if n != NONE:
         waiting.count_out(s, k, q, n, t)
         if q.kind == FQ_CODEL:  # else the line is the queue
-            line.bytes -= s.waiting[n].size
+            line.bytes -= s.waiting[n].bytes
     return n
 
 

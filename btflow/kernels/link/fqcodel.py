@@ -52,7 +52,7 @@ def dequeue(s, k, q, t):
         else:
             n = codel.serve(s, k, q, sub, t)
             if n != NONE:
-                sub.deficit -= s.waiting[n].size
+                sub.deficit -= s.waiting[n].bytes
                 return n
             _found_empty(s, q, pipe)
         pipe = _front(q)
@@ -122,8 +122,8 @@ def _relieve(s, k, q, t):
     while size < enough and packets < _BATCH:
         n = waiting.pop_head(s, sub)
         waiting.count_out(s, k, q, n, t)
-        sub.bytes -= s.waiting[n].size
-        size += s.waiting[n].size
+        sub.bytes -= s.waiting[n].bytes
+        size += s.waiting[n].bytes
         packets += s.waiting[n].packets
         waiting.drop(s, q, n, t)
     return n

@@ -1,4 +1,4 @@
-"""The way between the two ends of a flow: its queues in order, the propagation, and random loss behind the last queue."""
+"""The way between the two ends of a flow: its queues in order, propagation, random loss behind the last queue."""
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import pipe, queue
@@ -24,9 +24,7 @@ def pass_on(s, i, f, way, hop, t, parcel):
     k = f.data_queue1 if way == DATA else f.ack_queue1
     if k == NONE:
         return True
-    queue.arrive(
-        s, k, t, i * PIPES + way + 2, parcel.number, parcel.stamp, parcel.owd, parcel.size, parcel.packets
-    )
+    queue.arrive(s, k, t, i * PIPES + way + 2, parcel.number, parcel.stamp, parcel.owd, parcel.bytes, parcel.packets)
     return False
 
 

@@ -13,7 +13,10 @@ def source_of(p):
 
 @kernel
 def put(s, p, left, number, stamp, owd, size, packets):
-    """A parcel leaves into pipe `p` at time `left`. What a full ring cannot hold is lost (`swarm of duplicates` only)."""
+    """A parcel leaves into pipe `p` at time `left`.
+
+    What a full ring cannot hold is lost: only storms of needless retransmissions are so much.
+    """
     pipe = s.pipe[p]
     if pipe.last - pipe.first > pipe.mask:
         return
@@ -22,7 +25,7 @@ def put(s, p, left, number, stamp, owd, size, packets):
     parcel.number = number
     parcel.stamp = stamp
     parcel.owd = owd
-    parcel.size = size
+    parcel.bytes = size
     parcel.packets = packets
     pipe.last += 1
     if pipe.last - pipe.first == 1:

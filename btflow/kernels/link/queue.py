@@ -46,7 +46,7 @@ def line_up(s, k, q, t, into, number, stamp, owd, payload, size, packets):
         q.bytes += size
         wait = s.service[q.offset + (q.last & q.mask)]
         wait.at = start
-        wait.size = size
+        wait.bytes = size
         wait.packets = packets
         q.last += 1
     elif t >= s.rules.warmup:
@@ -64,27 +64,24 @@ def advance(s, k, q, t):
             break
         stats.note(s, k, q, wait.at)
         q.packets -= wait.packets
-        q.bytes -= wait.size
+        q.bytes -= wait.bytes
         if wait.at >= s.rules.warmup:
-            q.served += wait.size
+            q.served += wait.bytes
         q.first += 1
 
 
 @kernel
 def serve(s, k, q, t):
     """The link is free: send the next parcel of an event-served queue, if there is one."""
-    if q.kind == CODEL:
-        n = codel.dequeue(s, k, q, t)
-    else:
-        n = fqcodel.dequeue(s, k, q, t)
+    n = codel.dequeue(s, k, q, t) if q.kind == CODEL else fqcodel.dequeue(s, k, q, t)
     if n == NONE:
         schedule(s, source_of(s, k), FOREVER)
         return
     parcel = s.waiting[n]
-    q.free_at = t + parcel.size / q.rate
+    q.free_at = t + parcel.bytes / q.rate
     if t >= s.rules.warmup:
-        q.served += parcel.size
-    payload = parcel.size - q.framing * parcel.packets
+        q.served += parcel.bytes
+    payload = parcel.bytes - q.framing * parcel.packets
     pipe.put(s, parcel.pipe, q.free_at, parcel.number, parcel.stamp, parcel.owd, payload, parcel.packets)
     waiting.give(s, n)
     schedule(s, source_of(s, k), q.free_at)

@@ -7,7 +7,7 @@ cumulative and selective acknowledgements say, and an ACK that is lost is made g
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import network
 from btflow.kernels.link.events import schedule, source, wake
-from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, SIZED
+from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, SIZED, SYN, SYN_ACK, UTP
 
 
 @kernel
@@ -16,23 +16,28 @@ def receive(s, i, f, t, number, stamp):
     if f.law == CBR:
         hear(s, i, f, t, number, stamp)
         return
+    if number == SYN:
+        network.emit(s, i, f, ACKS, t, SYN_ACK, stamp, t - stamp, f.ack_size, 1)
+        return
     ring = s.log.shape[1] - 1
     s.log[i, f.log & ring] = number
     f.log += 1
     f.last_owd = t - stamp
-    if f.unacked == 0 or (f.times_newest and number == f.expected):
+    if f.unacked == 0:
+        f.first_stamp = stamp
+        f.last_stamp = stamp
+    elif number == f.expected:
         f.last_stamp = stamp
     gap = number != f.expected or f.holes > 0
-    if number >= f.expected:
-        if s.got[i, number & ring] != number + 1:
-            s.got[i, number & ring] = number + 1
-            f.arrived += 1
-            if t >= s.rules.warmup:
-                f.goodput += f.train * f.mss
-            if number > f.expected:
-                f.holes += 1
-            else:
-                deliver(s, i, f, t, ring)
+    if number >= f.expected and s.got[i, number & ring] != number + 1:
+        s.got[i, number & ring] = number + 1
+        f.arrived += 1
+        if t >= s.rules.warmup:
+            f.goodput += f.train * f.mss
+        if number > f.expected:
+            f.holes += 1
+        else:
+            deliver(s, i, f, t, ring)
     f.unacked += 1
     if gap or f.quick > 0 or f.unacked * f.train >= f.ack_every:
         f.quick = max(0, f.quick - 1)
@@ -50,10 +55,10 @@ def deliver(s, i, f, t, ring):
     while s.got[i, f.expected & ring] == f.expected + 1:
         f.expected += 1
         f.holes -= 1
-    if f.app == SIZED and f.expected * f.train >= f.size and f.finish < 0.0:
+    if f.app == SIZED and f.expected * f.train >= f.total and f.finish < 0.0:
         f.finish = t
     if f.app == MESSAGES:
-        length = int(f.size)
+        length = int(f.total)
         for m in range(first // length, f.expected // length):
             if m < s.record_delay.shape[1]:
                 s.record_delay[i, m] = t - (f.start + m * f.period)
@@ -61,10 +66,14 @@ def deliver(s, i, f, t, ring):
 
 @kernel
 def acknowledge(s, i, f, t):
-    """Send an ACK for all that has come."""
+    """Send an ACK for all that has come.
+
+    TCP has its one-way delay from time stamps: from the first segment not yet acknowledged (RFC 7323) to this ACK.
+    """
     f.unacked = 0
     f.ack_at = FOREVER
-    network.emit(s, i, f, ACKS, t, f.log, f.last_stamp, f.last_owd, f.ack_size, 1)
+    owd = f.last_owd if f.law == UTP else t - f.first_stamp
+    network.emit(s, i, f, ACKS, t, f.log, f.last_stamp if f.times_newest else f.first_stamp, owd, f.ack_size, 1)
 
 
 @kernel

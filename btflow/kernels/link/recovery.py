@@ -30,7 +30,7 @@ def begin(s, i, f, t):
 
 @kernel
 def go_on(f, arrived):
-    """Another ACK in recovery: with proportional rate reduction it decides how much may be sent (RFC 6937, section 3)."""
+    """Another ACK in recovery: proportional rate reduction says how much may be sent (RFC 6937, section 3)."""
     if f.recovery != PRR:
         return
     f.prr_delivered += arrived

@@ -7,8 +7,11 @@ from btflow.kernels.link.laws import bbr
 from btflow.kernels.link.state import (
     BBR,
     CBR,
+    CONNECTED,
+    CONNECTING,
     DATA,
     FOREVER,
+    IDLE,
     LOSS,
     LOST,
     NONE,
@@ -18,40 +21,60 @@ from btflow.kernels.link.state import (
     RETRANSMITTED,
     RTO_TIMER,
     SEND_TIMER,
+    SYN,
+    SYN_ACK,
 )
 
 
 @kernel
 def start(s, i, f, t):
-    """The flow's first moment."""
-    f.running = 1
+    """The flow's first moment: a connection opens, voice begins."""
     if f.law == CBR:
+        f.running = CONNECTED
         return
+    f.running = CONNECTING
+    f.rto_at = t + f.rto * f.backoff
+    wake(s, source(i, RTO_TIMER), f.rto_at)
+    network.emit(s, i, f, DATA, t, SYN, t, 0.0, f.ack_size, 1)
+
+
+@kernel
+def connect(s, i, f, t, stamp):
+    """The other side has answered: the application begins to write."""
+    f.running = CONNECTED
+    f.rto_at = FOREVER
+    f.backoff = 1.0
     f.cwnd = f.initial_window
     f.ssthresh = FOREVER
     f.top = f.top2 = f.top3 = NONE
     f.delivered_at = t
     f.last_sent = t
     f.quick = f.quick_acks
+    f.rtt = t - stamp
+    f.min_rtt = f.rtt
+    timeout.estimate(f)
     application.begin(s, i, f, t)
     law.start(s, i, f, t)
+    send(s, i, f, t)
 
 
 @kernel
 def send_timer(s, i, f, t):
     """Something to send may be there: the flow starts, the application writes, a paced segment is due."""
     schedule(s, source(i, SEND_TIMER), FOREVER)
-    if not f.running:
+    if f.running == IDLE:
         start(s, i, f, t)
     if f.law == CBR:
         application.speak(s, i, f, t)
-    else:
+    elif f.running == CONNECTED:
         send(s, i, f, t)
 
 
 @kernel
 def ack_arrives(s, i, f, t, position, stamp, owd):
     """An ACK: all the receiver had logged before `position` has arrived; `stamp` is the echo of a sending time."""
+    if f.running == CONNECTING and position == SYN_ACK:
+        connect(s, i, f, t, stamp)
     if position <= f.seen:
         return
     arrived = read_log(s, i, f, t, position)
@@ -59,6 +82,7 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         return
     f.acks += 1
     f.owd = owd
+    f.stamp = stamp
     acked = scoreboard.advance(s, i, f)
     if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
         take_rtt(s, i, f, t, stamp)
@@ -101,7 +125,7 @@ def read_log(s, i, f, t, position):
 
 @kernel
 def measure_rate(f, t, newest):
-    """Delivery rate between the ACKs before the newest segment left and came back (Cheng et al., delivery rate draft)."""
+    """Delivery rate while the newest segment was under way (draft-cheng-iccrg-delivery-rate-estimation)."""
     interval = max(t - newest.delivered_at, newest.sent - newest.first_sent)
     f.sample_rate = (f.delivered - newest.delivered) / interval if interval > 0.0 else 0.0
     f.sample_delivered = newest.delivered
@@ -113,9 +137,11 @@ def measure_rate(f, t, newest):
 def take_rtt(s, i, f, t, stamp):
     """A sample of the round-trip time, from the echoed time stamp."""
     f.rtt = t - stamp
-    f.min_rtt = min(f.min_rtt, f.rtt)
     timeout.estimate(f)
     stats.note_rtt(s, i, f, t)
+    if f.smoothed_rtt:
+        f.rtt = f.srtt
+    f.min_rtt = min(f.min_rtt, f.rtt)
 
 
 @kernel
@@ -152,7 +178,7 @@ def send(s, i, f, t):
 @kernel
 def has_room(f):
     """True if one more train fits the window; one may always be under way."""
-    return f.flight == 0 or (f.flight + 1) * f.train <= f.cwnd + 1e-9
+    return f.flight == 0 or (f.flight + 1) * f.weight <= f.cwnd + 1e-9
 
 
 @kernel
@@ -219,6 +245,10 @@ def rto_timer(s, i, f, t):
         schedule(s, source(i, RTO_TIMER), f.rto_at)
         return
     schedule(s, source(i, RTO_TIMER), FOREVER)
+    if f.running == CONNECTING:
+        f.backoff *= 2.0
+        start(s, i, f, t)
+        return
     f.ssthresh = f.ssthresh if f.phase == LOSS else law.timeout(s, i, f, t)
     f.cwnd = 1.0
     f.phase = LOSS

@@ -44,6 +44,10 @@ PER_LOSS = np.int64(3)  # uTP: the law answers each loss itself, there is no rec
 # State of the sender (flow.phase).
 OPEN, RECOVERY, LOSS = np.int64(0), np.int64(1), np.int64(2)
 
+# Of the connection (flow.running).
+IDLE, CONNECTING, CONNECTED = np.int64(0), np.int64(1), np.int64(2)
+SYN, SYN_ACK = np.int64(-2), np.int64(-1)  # numbers of the parcels that open it
+
 # Bits of a segment (segment.bits).
 SACKED, LOST, RETRANSMITTED = np.int64(1), np.int64(2), np.int64(4)
 
@@ -52,9 +56,11 @@ FLOW = np.dtype(
         # -- what it is (constant)
         ("law", "i8"),
         ("train", "i8"),  # segments that travel as one
+        ("weight", "f8"),  # full segments that a train takes of the window: less than one for small messages
         ("variant", "i8"),  # of the law, see its module
         ("recovery", "i8"),
         ("app", "i8"),
+        ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
         ("hystart", "i8"),  # leave slow start by HyStart
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
         ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
@@ -64,6 +70,7 @@ FLOW = np.dtype(
         ("ack_every", "i8"),  # segments per ACK
         ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
         ("times_newest", "i8"),  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
+        ("smoothed_rtt", "i8"),  # the law sees SRTT, not the last sample
         ("quick_acks", "i8"),  # ACKs not delayed at the start
         ("initial_window", "f8"),
         ("min_window", "f8"),
@@ -76,7 +83,7 @@ FLOW = np.dtype(
         ("validate", "i8"),  # grow only while the window is the limit (RFC 7661, tcp_is_cwnd_limited)
         ("start", "f8"),
         ("stop", "f8"),
-        ("size", "f8"),  # SIZED: segments to send; MESSAGES: segments of a message
+        ("total", "f8"),  # SIZED: segments to send; MESSAGES: segments of a message
         ("app_rate", "f8"),  # RATE, CBR: segments per second
         ("on", "f8"),  # ON_OFF: mean length of the periods [s]
         ("off", "f8"),
@@ -111,7 +118,7 @@ FLOW = np.dtype(
         ("fraction", "f8"),  # Nice: part of a round's segments that must have met it
         ("gate", "f8"),  # uTP: it grows only if the window was the limit within this time [s]
         # -- the sender
-        ("running", "i8"),  # between start and stop
+        ("running", "i8"),  # IDLE, CONNECTING, CONNECTED
         ("phase", "i8"),
         ("cwnd", "f8"),
         ("ssthresh", "f8"),
@@ -133,6 +140,7 @@ FLOW = np.dtype(
         ("prr_out", "f8"),
         ("prr_flight", "f8"),
         ("rtt", "f8"),  # last sample [s]
+        ("stamp", "f8"),  # when the segment left that the last ACK echoes, as far as its one-way delay goes
         ("owd", "f8"),  # last one-way delay, sender to receiver [s]
         ("min_rtt", "f8"),  # least sample so far
         ("srtt", "f8"),  # < 0 before the first sample
@@ -157,7 +165,10 @@ FLOW = np.dtype(
         ("w_est", "f8"),
         ("prior", "f8"),
         ("count", "f8"),  # segments acknowledged towards the next one
-        ("hs_share", "f8"),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
+        (
+            "hs_share",
+            "f8",
+        ),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
         ("hs_least", "f8"),  # ... and its limits [s]
         ("hs_most", "f8"),
         ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay
@@ -166,7 +177,7 @@ FLOW = np.dtype(
         ("hs_last", "f8"),
         ("hs_delay", "f8"),
         ("hs_samples", "i8"),
-        ("base", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
+        ("base_delay", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
         ("highest", "f8"),  # greatest delay seen
         ("round_min", "f8"),  # least RTT of this round trip
         ("round_samples", "i8"),
@@ -184,7 +195,7 @@ FLOW = np.dtype(
         ("slow_window", "f8"),
         ("mode", "i8"),  # BBR
         ("bandwidth", "f8"),  # [segments/s]
-        ("round", "i8"),
+        ("rounds", "i8"),
         ("full_bandwidth", "f8"),
         ("full_rounds", "i8"),
         ("full", "i8"),
@@ -214,8 +225,9 @@ FLOW = np.dtype(
         ("log", "i8"),  # arrivals so far
         ("unacked", "i8"),  # segments since the last ACK
         ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
-        ("last_stamp", "f8"),  # sending time and one-way delay that the next ACK carries back
-        ("last_owd", "f8"),
+        ("first_stamp", "f8"),  # sending time of the first segment since the last ACK, and of the newest in order
+        ("last_stamp", "f8"),
+        ("last_owd", "f8"),  # one-way delay of the newest
         ("quick", "i8"),
         # -- counted from the warm-up on
         ("goodput", "f8"),  # payload that came, each byte once [B]
@@ -250,7 +262,7 @@ PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
         ("number", "i8"),  # data: first segment; ACK: position in the receiver's log
         ("stamp", "f8"),  # data: time it was sent; ACK: the stamp it echoes
         ("owd", "f8"),  # ACK: one-way delay of the data it echoes
-        ("size", "f8"),  # [B], headers included
+        ("bytes", "f8"),  # [B], headers included
         ("packets", "i8"),
         ("pipe", "i8"),  # queue: the pipe it goes on into
         ("next", "i8"),  # queue: the one behind it
@@ -332,13 +344,13 @@ CLOCK = np.dtype([("now", "f8"), ("events", "i8"), ("free", "i8"), ("sample", "i
 Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every history_slots filter_slots")
 
 # parcel: the pipes' rings; waiting: parcels in queues served by event (CoDel, FQ-CoDel), a free list from clock.free;
-# service: rings of service starts; segment (flows, ring): the sender's window; log (flows, ring): numbers of the trains
-# in the order they came; got (flows, ring): the train last seen at this place of the ring, plus 1; key, heap, pos: sources by time
-# (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
-# BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
-# record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
-# flows, 5): the sampler's columns; queue_series and
-# queue_delay_series (samples, queues): packets waiting and the time they take [s].
+# service: rings of service starts; segment (flows, ring): the sender's window; log (flows, ring): numbers of the
+# trains in the order they came; got (flows, ring): the train last seen at this place of the ring, plus 1; key, heap,
+# pos: sources by time (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows,
+# filter_slots): last delay samples, BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets
+# waiting; rtt_bins (flows, bins); record_delay (flows, records): delays of messages and voice packets [s], NaN not
+# delivered; flow_series (samples, flows, 5): the sampler's columns; queue_series and queue_delay_series (samples,
+# queues): packets waiting and the time they take [s].
 State = namedtuple(
     "State",
     "rules rng clock flow queue pipe subqueue parcel waiting service segment log got key heap pos history recent "

@@ -15,7 +15,7 @@ from btflow.kernels.link.state import NONE
 def clear(s):
     """Chain all nodes into the free list."""
     s.clock[0].free = NONE
-    for n in range(s.waiting.size - 1, -1, -1):
+    for n in range(s.waiting.shape[0] - 1, -1, -1):
         give(s, n)
 
 
@@ -66,7 +66,7 @@ def fill(s, n, t, pipe, number, stamp, owd, size, packets):
     parcel.number = number
     parcel.stamp = stamp
     parcel.owd = owd
-    parcel.size = size
+    parcel.bytes = size
     parcel.packets = packets
 
 
@@ -81,7 +81,7 @@ def count_in(s, k, q, n, t):
     """The parcel of node `n` begins to wait in queue `k`."""
     stats.note(s, k, q, t)
     q.packets += s.waiting[n].packets
-    q.bytes += s.waiting[n].size
+    q.bytes += s.waiting[n].bytes
 
 
 @kernel
@@ -89,7 +89,7 @@ def count_out(s, k, q, n, t):
     """The parcel of node `n` no longer waits in queue `k`."""
     stats.note(s, k, q, t)
     q.packets -= s.waiting[n].packets
-    q.bytes -= s.waiting[n].size
+    q.bytes -= s.waiting[n].bytes
 
 
 @kernel

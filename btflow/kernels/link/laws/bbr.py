@@ -43,13 +43,13 @@ _CONSERVING, _TIMED_OUT = 1, 2  # flow.repairing
 @kernel
 def start(s, i, f, t):
     """Nothing is known: STARTUP, with the initial window sent at once."""
-    f.base = FOREVER
+    f.base_delay = FOREVER
     f.min_rtt_at = t
     f.bandwidth = 0.0
     f.full_bandwidth = 0.0
     f.full_rounds = 0
     f.full = 0
-    f.round = 0
+    f.rounds = 0
     f.round_end = f.nxt
     f.repairing = 0
     f.lossy = 0
@@ -129,8 +129,8 @@ def _round_over(s, i, f):
     if _newest(f) < f.round_end:
         return False
     f.round_end = f.nxt
-    f.round += 1
-    s.recent[i, f.round % _FILTER_ROUNDS] = 0.0
+    f.rounds += 1
+    s.recent[i, f.rounds % _FILTER_ROUNDS] = 0.0
     return True
 
 
@@ -138,7 +138,7 @@ def _round_over(s, i, f):
 def _measure_bandwidth(s, i, f):
     """Enter the delivery rate; one that the application limited counts only if it is higher."""
     if f.sample_rate > 0.0 and (f.sample_rate >= f.bandwidth or f.sample_limited == 0):
-        j = f.round % _FILTER_ROUNDS
+        j = f.rounds % _FILTER_ROUNDS
         s.recent[i, j] = max(s.recent[i, j], f.sample_rate)
     f.bandwidth = 0.0
     for j in range(_FILTER_ROUNDS):
@@ -148,11 +148,11 @@ def _measure_bandwidth(s, i, f):
 @kernel
 def _measure_rtt(f, t):
     """Enter the round trip; True if the least one was too old."""
-    if f.base == FOREVER:
+    if f.base_delay == FOREVER:
         f.pacing = _HIGH_GAIN * f.initial_window / f.rtt
     expired = t > f.min_rtt_at + _FILTER_TIME
-    if f.rtt <= f.base or expired:
-        f.base = f.rtt
+    if f.rtt <= f.base_delay or expired:
+        f.base_delay = f.rtt
         f.min_rtt_at = t
     return expired
 
@@ -166,9 +166,9 @@ def _in_flight(f):
 @kernel
 def _inflight_for(f, gain):
     """Segments that `gain` times the model's path holds, and some that are sent or acknowledged at once."""
-    if f.base == FOREVER:
+    if f.base_delay == FOREVER:
         return f.initial_window
-    return gain * f.bandwidth * f.base + _QUANTA * _quantum(f)
+    return gain * f.bandwidth * f.base_delay + _QUANTA * _quantum(f)
 
 
 @kernel
@@ -232,7 +232,7 @@ def _phase_over(f, t, before):
 
     `before` are the segments that were in flight before this ACK.
     """
-    over = t - f.cycle_at > f.base
+    over = t - f.cycle_at > f.base_delay
     if f.cycle == 0:
         return over and (f.lossy == 1 or before >= _inflight_for(f, _UP))
     if f.cycle == 1:
@@ -316,7 +316,7 @@ def _min_window(f):
 def _set_window(f, acked):
     """Towards the target by what arrived, down to it at once; then what a loss or PROBE_RTT asks for."""
     if f.repairing == _CONSERVING:
-        if max(_newest(f), f.una) >= f.repair_end:
+        if max(f.top, f.una) >= f.repair_end:  # one sent since then arrived, or all that were before
             _restore_window(f)
         else:
             f.cwnd = max(f.cwnd, _in_flight(f) + acked)

@@ -6,7 +6,7 @@ W(t) = C (t - K)^3 + W_max, K = ((W_max - W_start) / C)^(1/3); a loss leaves bet
 import math
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.link.laws import hystart
+from btflow.kernels.link.laws import hystart, newreno
 
 WHOLE_SEGMENTS = 1  # f.variant
 
@@ -29,11 +29,9 @@ def sample(s, i, f, t, acked):
 
 @kernel
 def grow(s, i, f, t, acked):
-    """Slow start by segments (RFC 3465), then the cubic curve."""
+    """Slow start, then the cubic curve."""
     if f.cwnd < f.ssthresh:
-        step = min(acked, max(f.ssthresh - f.cwnd, 1.0))
-        f.cwnd += step
-        acked -= step
+        acked = newreno.slow_start(f, acked)
     if acked > 0.0:
         if f.epoch < 0.0:
             begin_epoch(f, t)

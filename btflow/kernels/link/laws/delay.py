@@ -15,7 +15,7 @@ from btflow.kernels.link.state import FOREVER
 @kernel
 def forget(f):
     """No delay is known."""
-    f.base = FOREVER
+    f.base_delay = FOREVER
     f.queueing = 0.0
     f.slots = 0
     f.slot_at = 0.0
@@ -35,11 +35,11 @@ def note_base(s, i, f, t, delay):
         s.history[i, f.slots % f.history] = delay
         f.slots += 1
         f.slot_at = t
-        f.base = least(s.history, i, min(f.slots, f.history))
+        f.base_delay = least(s.history, i, min(f.slots, f.history))
         return
     newest = (f.slots - 1) % f.history
     s.history[i, newest] = min(s.history[i, newest], delay)
-    f.base = min(f.base, delay)
+    f.base_delay = min(f.base_delay, delay)
 
 
 @kernel

@@ -52,7 +52,7 @@ def sample(s, i, f, t, acked):
 @kernel
 def one_way(f, t):
     """One-way delay of the segment acknowledged, as far as its clocks show it [s]."""
-    return f.owd if f.variant == RFC else 1e-3 * delay.ticks(t - f.rtt, t - f.rtt + f.owd)
+    return f.owd if f.variant == RFC else 1e-3 * delay.ticks(f.stamp, f.stamp + f.owd)
 
 
 @kernel
@@ -61,7 +61,7 @@ def measure(s, i, f, t):
     d = one_way(f, t)
     delay.note_base(s, i, f, t, d)
     delay.note_sample(s, i, f, d)
-    f.queueing = max(0.0, delay.current(s, i, f) - f.base)
+    f.queueing = max(0.0, delay.current(s, i, f) - f.base_delay)
 
 
 @kernel

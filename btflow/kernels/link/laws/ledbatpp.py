@@ -62,13 +62,13 @@ def measure(s, i, f, t):
     """Queueing delay on both ways: the least of the last few RTTs above the base."""
     delay.note_base(s, i, f, t, f.rtt)
     delay.note_sample(s, i, f, f.rtt)
-    f.queueing = max(0.0, delay.current(s, i, f) - f.base)
+    f.queueing = max(0.0, delay.current(s, i, f) - f.base_delay)
 
 
 @kernel
 def gain(f):
     """Growth per round trip [segments]: less on short paths, where round trips are many."""
-    return 1.0 / min(LEAST_GAIN, max(1.0, math.ceil(2.0 * f.target / f.base)))
+    return 1.0 / min(LEAST_GAIN, max(1.0, math.ceil(2.0 * f.target / f.base_delay)))
 
 
 @kernel

@@ -28,7 +28,7 @@ INFERENCE = 3.0  # round trips (tcp_lp_pkts_acked; the paper's simulations)
 @kernel
 def start(s, i, f, t):
     """No delay is known, nothing is inferred."""
-    f.base = FOREVER
+    f.base_delay = FOREVER
     f.highest = 0.0
     f.reserve = 0.0
     f.smooth = 0.0
@@ -42,7 +42,7 @@ def sample(s, i, f, t, acked):
     delay = one_way(f, t)
     if delay > 0.0:  # as Linux: an implausible one is left out
         note(f, delay)
-    f.early = 1 if t - f.backed_off < INFERENCE * f.rtt else 0
+    f.early = 1 if t - f.backed_off < INFERENCE * (t - f.stamp) else 0
     if f.smooth > 0.0 and f.phase != RECOVERY and congested(f):
         back_off(f, t)
 
@@ -52,7 +52,7 @@ def one_way(f, t):
     """One-way delay of the segment acknowledged, in milliseconds."""
     if f.variant == PAPER:
         return 1e3 * f.owd
-    return float(ticks(t - f.rtt, t - f.rtt + f.owd))
+    return float(ticks(f.stamp, f.stamp + f.owd))
 
 
 @kernel
@@ -64,7 +64,7 @@ def whole(f, x):
 @kernel
 def note(f, delay):
     """The range of delays, and their mean, to which a new one adds one eighth."""
-    f.base = min(f.base, delay)
+    f.base_delay = min(f.base_delay, delay)
     if delay > f.highest:
         widen(f, delay)
     f.smooth = f.smooth + delay - whole(f, f.smooth / 8.0) if f.smooth > 0.0 else 8.0 * delay
@@ -83,7 +83,7 @@ def widen(f, delay):
 @kernel
 def congested(f):
     """The early indication. Linux takes the limit itself for congestion, and so any delay if the range is nil."""
-    limit = f.base + whole(f, f.threshold * (f.highest - f.base))
+    limit = f.base_delay + whole(f, f.threshold * (f.highest - f.base_delay))
     mean = whole(f, f.smooth / 8.0)
     return mean >= limit if f.variant == LINUX else mean > limit
 
@@ -91,12 +91,12 @@ def congested(f):
 @kernel
 def back_off(f, t):
     """Half the window, and one segment if the inference time is not over."""
-    f.cwnd = 1.0 if f.early == 1 else max(1.0, whole(f, 0.5 * f.cwnd))
+    f.cwnd = 1.0 if f.early == 1 else max(1.0, 0.5 * f.cwnd if f.variant == NS3 else whole(f, 0.5 * f.cwnd))
     f.backed_off = t
     if f.variant == PAPER:
-        f.ssthresh = min(f.ssthresh, f.cwnd)
+        f.ssthresh = min(f.ssthresh, 0.5 * f.cwnd)  # below the window: slow start is over
         return
-    f.base = math.floor(f.smooth / 8.0)
+    f.base_delay = math.floor(f.smooth / 8.0)
     f.highest = math.floor(f.smooth / 4.0)
     f.reserve = f.highest
 

@@ -1,19 +1,18 @@
 """NewReno: slow start and congestion avoidance of RFC 5681.
 
-Variant 0 counts ACKs, as RFC 5681 allows and ns-3's TcpNewReno does; variant 1 counts segments, as Linux does.
+The window grows with the ACKs, as RFC 5681 allows and ns-3's TcpNewReno does, or, with `counts_segments`, with the
+segments they acknowledge, as in Linux since 3.10.
 """
 
 from btflow.kernels.jit import kernel
-
-COUNTS_SEGMENTS = 1  # f.variant
 
 
 @kernel
 def slow_start(f, acked):
     """Grow up to ssthresh, one segment for each segment or ACK; what is left of `acked`."""
-    step = acked if f.variant == COUNTS_SEGMENTS else min(acked, float(f.train))
-    if f.variant == COUNTS_SEGMENTS:
-        step = min(step, max(f.ssthresh - f.cwnd, 1.0))
+    step = min(acked, float(f.train))
+    if f.counts_segments:
+        step = min(acked, max(f.ssthresh - f.cwnd, 1.0))
     f.cwnd += step
     return acked - step
 
@@ -21,7 +20,7 @@ def slow_start(f, acked):
 @kernel
 def avoid(f, acked):
     """Congestion avoidance: one segment for each window of segments, or of ACKs."""
-    f.cwnd += (acked if f.variant == COUNTS_SEGMENTS else min(acked, float(f.train))) / f.cwnd
+    f.cwnd += (acked if f.counts_segments else min(acked, float(f.train))) / f.cwnd
 
 
 @kernel

@@ -28,7 +28,7 @@ def sample(s, i, f, t, acked):
     """Measure, count what is late, and halve the window at the end of a round with too much of it."""
     vegas.measure(f, acked)
     f.highest = max(f.highest, f.rtt)
-    if f.rtt > f.base + f.threshold * (f.highest - f.base):
+    if f.rtt > f.base_delay + f.threshold * (f.highest - f.base_delay):
         f.round_late += int(acked)
     if f.una > f.round_end:
         end_round(f)
@@ -42,8 +42,8 @@ def end_round(f):
     f.round_late = 0
     if congested:
         f.cwnd = max(f.min_window, 0.5 * f.cwnd)
-        f.ssthresh = min(f.ssthresh, f.cwnd)
-    if congested or (f.validate == 1 and f.limited == 0):
+        f.ssthresh = min(f.ssthresh, 0.5 * f.cwnd)  # below the window: slow start is over
+    if congested or f.limited == 0:
         vegas.begin(f)
 
 

@@ -53,7 +53,7 @@ def sample(s, i, f, t, acked):
 def measure(s, i, f, t):
     """Queueing delay."""
     delay.note_base(s, i, f, t, f.owd)
-    delay.note_sample(s, i, f, f.owd - f.base)
+    delay.note_sample(s, i, f, f.owd - f.base_delay)
     f.queueing = 0.0 if f.samples < f.filter else min(delay.current(s, i, f), f.rtt)
 
 

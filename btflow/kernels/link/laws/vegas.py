@@ -23,7 +23,7 @@ OFF = -1  # round_samples: rounds are not judged, the window is Reno's
 @kernel
 def start(s, i, f, t):
     """The base RTT is not known."""
-    f.base = FOREVER
+    f.base_delay = FOREVER
     f.idle = 0
     begin(f)
 
@@ -46,7 +46,7 @@ def clear(f):
 def sample(s, i, f, t, acked):
     """Measure; what follows a time with nothing in flight is measured from scratch (CA_EVENT_TX_START)."""
     if f.idle == 1:
-        f.base = FOREVER
+        f.base_delay = FOREVER
         begin(f)
     measure(f, acked)
     f.idle = 1 if f.variant != NS3 and f.flight == 0 else 0
@@ -59,7 +59,7 @@ def measure(f, acked):
         f.round_samples = OFF
     elif f.round_samples == OFF:
         begin(f)
-    f.base = min(f.base, f.rtt)
+    f.base_delay = min(f.base_delay, f.rtt)
     f.round_min = min(f.round_min, f.rtt)
     if f.round_samples != OFF:
         f.round_samples += int(acks(f, acked))
@@ -85,14 +85,14 @@ def grow(s, i, f, t, acked):
 
 @kernel
 def opening(f):
-    """True in slow start; ns-3 leaves it one segment earlier."""
-    return f.cwnd < f.ssthresh if f.variant == NS3 else f.cwnd <= f.ssthresh
+    """True in slow start."""
+    return f.cwnd < f.ssthresh
 
 
 @kernel
 def fitting(f, cwnd):
     """Window with which the round's rate would just fill the empty path."""
-    return math.floor(cwnd * f.base / f.round_min)
+    return math.floor(cwnd * f.base_delay / f.round_min + 1e-9)
 
 
 @kernel
@@ -100,7 +100,7 @@ def backlog(f, cwnd):
     """Segments of the window that wait in queues ("diff")."""
     if f.variant == NS3:
         return cwnd - fitting(f, cwnd)
-    return math.floor(cwnd * (f.round_min - f.base) / f.base)
+    return math.floor(cwnd * (f.round_min - f.base_delay) / f.base_delay + 1e-9)
 
 
 @kernel

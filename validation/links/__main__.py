@@ -1,0 +1,56 @@
+"""``python -m validation.links``: run what the frozen tables and two small papers need, judge it, write the report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from btflow.errors import InputError
+from validation.command import run_app
+
+OUT = Path(__file__).parent.parent / "report"
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def validate(
+    only: Annotated[str, typer.Option(metavar="P01,G02", help="What to check; all by default.")] = "",
+    seeds: Annotated[
+        int | None, typer.Option(min=2, max=1000, help="Our runs of a cell; by default as many as ns-3's.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
+) -> None:
+    """Check link experiments against the frozen packet-level tables and two papers; exit 1 if a figure is not reached.
+
+    Writes links.html; all of it with the seeds of the tables also renews validation/links.md.
+    """
+    from validation.links import coexistence, figures, page, report
+
+    judges = report.judges()
+    wanted = [name.strip() for name in only.split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in judges]
+    if unknown:
+        raise InputError("--only", unknown[0], "is nothing that is checked", ", ".join(judges))
+    ids = [name for name in judges if not wanted or name in wanted]
+    start, entries = time.process_time(), []
+    for name in ids:
+        entries.append(report.entry(name, seeds))
+        verdict = entries[-1].verdict
+        typer.echo(f"{name}  {report.word(verdict)}\n     {verdict.finding.ours}")
+    runs = max(seeds or 0, coexistence.RUNS)
+    found = report.Report(entries, runs, report.today(), time.process_time() - start)
+    out.mkdir(parents=True, exist_ok=True)
+    page.write_page(found, figures.drawn(found), out / "links.html")
+    if len(ids) == len(judges) and seeds is None:
+        report.write_summary(found, report.SUMMARY)
+    typer.echo(f"report: {out / 'links.html'}")
+    raise typer.Exit(0 if found.reached else 1)
+
+
+if __name__ == "__main__":
+    sys.exit(run_app(app, "validation.links"))
