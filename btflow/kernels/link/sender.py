@@ -102,7 +102,9 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
-        timeout.restart(s, i, f, t)
+        f.partial += 1
+        if not (f.impatient and f.phase == RECOVERY and f.partial > 1):
+            timeout.restart(s, i, f, t)
     send(s, i, f, t)
 
 
