@@ -59,8 +59,8 @@ class Queue(FrozenModel):
     """PIE: weight of the delay's change [1/s]."""
 
     largest_packet: Annotated[int, Quantity("size", 1, 2**20)] | None = None
-    """CoDel, FQ-CoDel, PIE: a backlog of so many bytes (PIE: twice as many) is not dropped from [B]; default the largest
-    packet of any flow, framing included."""
+    """CoDel, FQ-CoDel, PIE: no packet is dropped if no more than so many bytes (PIE: twice as many) wait behind it [B];
+    default the largest packet of any flow, framing included."""
 
     @property
     def limited(self) -> bool:
