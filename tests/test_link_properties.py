@@ -8,7 +8,7 @@ from typing import Any
 import link_made as made
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from link_made import HEADER, MBIT, PACKET, PAYLOAD, control, flow
 
@@ -117,7 +117,7 @@ def test_at_any_time_the_books_balance(program: LinkProgram, seed: int, events: 
         assert np.all(q["served"] - served <= q["rate"] * (steps.now - at) + largest + 1e-6)
         served, at = q["served"].copy(), steps.now
         assert np.all(s.pipe["last"] - s.pipe["first"] <= s.pipe["mask"])  # never full: then parcels would vanish
-        for i in np.flatnonzero(s.flow["running"] & (s.flow["law"] != k.CBR)):
+        for i in np.flatnonzero((s.flow["running"] == k.CONNECTED) & (s.flow["law"] != k.CBR)):
             check_sender(s, i)
             check_receiver(s, i)
             check_alive(s, i)
@@ -130,15 +130,23 @@ def under_way(s: k.State, ways: tuple[Any, ...] = (k.DATA,)) -> int:
     return sum(int(length[:, int(way) + hop].sum()) for way in ways for hop in range(3))
 
 
-@given(programs(reverse="unlimited", loss=0.0), st.integers(0, 2**32))
+@given(programs(reverse="5 Mbit/s", reverse_buffer="100000 packets", loss=0.0), st.integers(0, 2**32))
 @settings(max_examples=25, derandomize=True)
 def test_what_was_sent_has_come_or_was_dropped_or_is_under_way(program: LinkProgram, seed: int) -> None:
-    """Exactly, and on both ways. The downlink has no limit here, so every drop is that of data going up, or of an ACK."""
-    s = run_link(program, seed)
-    ups = s.flow["data_queue0"] >= 0
+    """Exactly, and on both ways. The downlink has room for everything, so every drop is that of data going up, or of an ACK.
+
+    SYNs are not counted as sent: left out is what happens if one of them is sent twice, or not answered at the end.
+    """
+    steps = made.Steps(program, seed)
+    s = steps.state
+    while steps.step():
+        assume(not np.any((s.flow["running"] == k.CONNECTING) & (s.flow["backoff"] > 1.0)))
+    assume(not np.any(s.flow["running"] == k.CONNECTING))
+    ups = s.flow["data_queue0"] == 0
+    assert int(s.queue["drops"][1]) == 0
     waiting = int(s.queue["packets"][0]) if program.queue["kind"][0] in (k.CODEL, k.FQ_CODEL) else 0
     came = np.where(s.flow["law"] == k.CBR, s.flow["arrived"], s.flow["log"])
-    downs = ~ups & (s.flow["running"] == 1)
+    downs = ~ups
     if not downs.any():
         assert int(s.flow["sent"].sum()) == int(came.sum()) + under_way(s) + waiting + int(s.queue["drops"][0])
     length = (s.pipe["last"] - s.pipe["first"]).reshape(-1, int(k.PIPES))
