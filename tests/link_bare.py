@@ -47,6 +47,7 @@ def bare(*, queues: int = 0, pipes: int = 0, nodes: int = 0, flows: int = 0, see
         "waiting": np.zeros(nodes, state.PARCEL),
         "segment": np.zeros((flows, 1), state.SEGMENT),
     }
+    made["queue"]["alpha"], made["queue"]["beta"] = 0.125, 1.25  # PIE, RFC 8033
     for name in ("head", "tail", "new_first", "new_last", "old_first", "old_last"):
         made["queue"][name] = NONE
     for name in ("head", "tail", "next"):

@@ -49,6 +49,7 @@ _SAME = (
     "idle_reset",
     "counts_segments",
     "hystart",
+    "impatient",
     "sack",
     "lost_retransmit",
     "slow_start",

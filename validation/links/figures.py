@@ -42,7 +42,10 @@ def drawn(report: Report) -> dict[str, Drawn]:
             f"goodput_{cc}": ("P01", _goodput(cc), "Saturated throughput; at 0% the link of 10 Mbit/s is the limit.")
             for cc in ("newreno", "linuxreno", "cubic")
         },
-        "ramp_curves": ("P02", ramp_curves, "The first rounds, mean over the seeds."),
+        **{
+            f"ramp_{cc}": ("P02", _ramp(cc), "The first rounds, mean over the seeds.")
+            for cc in ("newreno", "linuxreno", "cubic")
+        },
         "ramp_errors": ("P02", ramp_errors, "Every cell of the grid."),
         "queue_means": ("P03", queue_means, "Every cell: within the dotted lines the difference counts as right."),
         "queue_quantiles_1": ("P03", _quantiles(1), "The distribution of the queue, one flow."),
@@ -135,37 +138,39 @@ def _goodput(cc: str) -> Callable[[Sequence[Line]], go.Figure | None]:
     return draw
 
 
-def ramp_curves(lines: Sequence[Line]) -> go.Figure | None:
-    """Return bytes delivered against round trips, at one RTT."""
-    plot = figure(
-        f"Ramp-up at {SHOWN_RTT:g} ms",
-        "time since the first segment [round-trip times], log scale",
-        "delivered in order [kB], log scale",
-        subtitle=SIDES,
-    )
-    times = [float(q.column.removeprefix("bytes_").removesuffix("rtt")) for q in checks.RAMP]
-    shown = [
-        (run, item)
-        for item in lines
-        if isinstance(run := item.cell.experiment, Single) and run.rtt == SHOWN_RTT and run.loss in (0.0, 0.01, 0.05)
-    ]
-    for index, (run, item) in enumerate(shown):
-        sides = tuple([1e-3 * side(item, q.column) for q in checks.RAMP] for side in (_ours, _theirs))
-        rate = f", {run.rate / 1e6:g} Mbit/s" if not run.loss else ""
-        _pair(plot, index, f"{TITLES[run.cc]}, loss {100 * run.loss:g}%{rate}", times, (sides[0], sides[1]))
-    _log_axis(plot, "y")
-    plot.update_xaxes(type="log", tickvals=times, ticktext=[f"{t:g}" for t in times])
-    plot.update_layout(height=680, margin={"b": 230})
-    return plot if shown else None
+def _ramp(cc: str) -> Callable[[Sequence[Line]], go.Figure | None]:
+    def draw(lines: Sequence[Line]) -> go.Figure | None:
+        plot = figure(
+            f"Ramp-up of {TITLES[cc]} at {SHOWN_RTT:g} ms",
+            "time since the first segment [round-trip times], log scale",
+            "delivered in order [kB], log scale",
+            subtitle=SIDES,
+        )
+        times = [float(q.column.removeprefix("bytes_").removesuffix("rtt")) for q in checks.RAMP]
+        shown = [
+            (run, item)
+            for item in lines
+            if isinstance(run := item.cell.experiment, Single) and (run.cc, run.rtt) == (cc, SHOWN_RTT)
+        ]
+        for index, (run, item) in enumerate(shown):
+            sides = tuple([1e-3 * side(item, q.column) for q in checks.RAMP] for side in (_ours, _theirs))
+            rate = f", {run.rate / 1e6:g} Mbit/s" if not run.loss else ""
+            _pair(plot, index, f"loss {100 * run.loss:g}%{rate}", times, (sides[0], sides[1]))
+        _log_axis(plot, "y")
+        plot.update_xaxes(type="log", tickvals=times, ticktext=[f"{t:g}" for t in times])
+        return plot if shown else None
+
+    return draw
 
 
 def ramp_errors(lines: Sequence[Line]) -> go.Figure:
     """Return the error of each cell's ramp, by loss."""
     plot = figure(
         "Ramp-up: btflow against ns-3",
-        "loss of data packets, round trips after the first segment",
+        "",
         "btflow over ns-3, difference [%]",
-        subtitle=f"each cell; dotted: ±{100 * checks.RAMP[0].share:g}%; bars: standard error of the difference",
+        subtitle="each cell, by loss and by round trips after the first segment; dotted: "
+        f"±{100 * checks.RAMP[0].share:g}%; bars: standard error of the difference",
     )
     for index, cc in enumerate(("newreno", "linuxreno", "cubic")):
         own = [
@@ -176,7 +181,10 @@ def ramp_errors(lines: Sequence[Line]) -> go.Figure:
         ]
         own.sort(key=lambda pair: float(pair[0].rstrip("%")))
         plot.add_scatter(
-            x=[[loss for loss, _ in own], [f.quantity.name.removeprefix("after ") for _, f in own]],
+            x=[
+                [f"loss {loss}" for loss, _ in own],
+                [f.quantity.name.removeprefix("after ").removesuffix(" RTT") for _, f in own],
+            ],
             y=[100 * f.relative for _, f in own],
             error_y={
                 "type": "data",
@@ -188,7 +196,7 @@ def ramp_errors(lines: Sequence[Line]) -> go.Figure:
             name=TITLES[cc],
             marker={"symbol": SYMBOLS[index], "size": 6, "color": COLOURS[index]},
         )
-    plot.update_layout(scattermode="group", scattergap=0.3)
+    plot.update_layout(scattermode="group", scattergap=0.3, legend={"y": -0.22})
     _levels(plot, (-15, 0, 15))
     return plot
 

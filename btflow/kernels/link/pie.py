@@ -12,8 +12,6 @@ from btflow.kernels.jit import kernel
 from btflow.kernels.link import waiting
 from btflow.kernels.rng import uniform
 
-# RFC 8033, 4.2: weights of the delay above target and of its growth [1/s], for updates every 15 ms.
-_ALPHA, _BETA = 0.125, 1.25
 # RFC 8033, 4.2: what an update without any delay leaves of the probability.
 _DECAY = 0.98
 # RFC 8033, 5.5: a high probability does not rise faster than this per update.
@@ -64,7 +62,7 @@ def _delay(q, t):
 @kernel
 def _step(q, delay):
     """One update of the probability, given the present delay."""
-    change = (_ALPHA * (delay - q.target) + _BETA * (delay - q.old_delay)) * _tuning(q.drop_chance)
+    change = (q.alpha * (delay - q.target) + q.beta * (delay - q.old_delay)) * _tuning(q.drop_chance)
     if q.drop_chance >= _HIGH:
         change = min(change, _CAP)
     q.drop_chance += change

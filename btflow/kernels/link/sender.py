@@ -3,7 +3,7 @@
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import application, law, network, recovery, scoreboard, stats, timeout
 from btflow.kernels.link.events import schedule, source, wake
-from btflow.kernels.link.laws import bbr
+from btflow.kernels.link.laws import bbr, utp
 from btflow.kernels.link.state import (
     BBR,
     CBR,
@@ -23,6 +23,7 @@ from btflow.kernels.link.state import (
     SEND_TIMER,
     SYN,
     SYN_ACK,
+    UTP,
 )
 
 
@@ -101,7 +102,9 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
-        timeout.restart(s, i, f, t)
+        f.partial += 1
+        if not (f.impatient and f.phase == RECOVERY and f.partial > 1):
+            timeout.restart(s, i, f, t)
     send(s, i, f, t)
 
 
@@ -151,7 +154,7 @@ def send(s, i, f, t):
     while True:
         more = f.nxt < f.written and t < f.stop
         if f.waiting_retransmit == 0 and not more:
-            f.limited = 0
+            f.limited = 1 - f.validate
             f.app_limited = int(f.delivered) + f.flight * f.train
             return
         if f.flight == 0 and f.waiting_retransmit == 0:
@@ -160,7 +163,7 @@ def send(s, i, f, t):
             f.limited = 1
             return
         if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
-            f.limited = 0
+            f.limited = 1 - f.validate
             return
         if f.pacing > 0.0 and t < f.pace_at:
             f.limited = 1
@@ -187,6 +190,8 @@ def restart_after_idle(s, i, f, t):
     idle = t - f.last_sent
     if f.law == BBR and idle > 0.0:
         bbr.restart(s, i, f, t)
+    elif f.law == UTP:
+        utp.rest(s, i, f, t)
     if not f.idle_reset or f.srtt < 0.0 or idle <= f.rto or f.cwnd <= f.initial_window:
         return
     f.ssthresh = max(f.ssthresh, 0.75 * f.cwnd) if f.ssthresh < FOREVER else f.ssthresh

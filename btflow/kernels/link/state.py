@@ -62,6 +62,7 @@ FLOW = np.dtype(
         ("app", "i8"),
         ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
         ("hystart", "i8"),  # leave slow start by HyStart
+        ("impatient", "i8"),  # only the first partial ACK of a recovery restarts the timer (RFC 6582, section 4)
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
         ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
         ("mss", "f8"),  # payload of a segment [B]
@@ -135,6 +136,7 @@ FLOW = np.dtype(
         ("top3", "i8"),
         ("judged", "i8"),  # segments before it have been judged lost or not
         ("acks", "i8"),  # ACKs that came
+        ("partial", "i8"),  # partial ACKs of this recovery
         ("forced", "i8"),  # one segment may go whatever the window
         ("prr_delivered", "f8"),
         ("prr_out", "f8"),
