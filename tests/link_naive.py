@@ -230,7 +230,7 @@ class Flow:
     def look_for_losses(self) -> bool:
         """RFC 6675, IsLost: three that were sent later have arrived."""
         above = max(self.sacked, default=-1)
-        arrived = sorted({n for n in range(max(0, self.una - 3), self.una)} | {n for n in self.sacked if n >= self.una})
+        arrived = sorted(set(range(max(0, self.una - 3), self.una)) | {n for n in self.sacked if n >= self.una})
         found = {
             n
             for n in self.outstanding()
@@ -251,10 +251,7 @@ class Flow:
     def grow(self, news: int) -> None:
         """RFC 5681, section 3.1; as in ns-3, what an ACK does not use up in slow start counts as one more ACK."""
         if self.cwnd < self.ssthresh:
-            if self.rules.bytes_counted:
-                step = min(float(news), max(self.ssthresh - self.cwnd, 1.0))
-            else:
-                step = 1.0
+            step = min(float(news), max(self.ssthresh - self.cwnd, 1.0)) if self.rules.bytes_counted else 1.0
             self.cwnd += step
             left = news - step
         else:

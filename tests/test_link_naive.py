@@ -108,9 +108,7 @@ def test_the_kernels_do_what_the_rules_say(link: tuple[float, int, list[naive.Ru
     steps = made.Steps(program, seed)
     dice = steps.state.rng.copy()  # the same dice: they are cast in the order in which packets come to the end
     watched = Watch(steps)
-    link_of_rules = naive.Link(
-        float(program.queue["rate"][0]), limit, made.PACKET, flows, lambda: float(uniform(dice))
-    )
+    link_of_rules = naive.Link(float(program.queue["rate"][0]), limit, made.PACKET, flows, lambda: float(uniform(dice)))
     expected = link_of_rules.run(UNTIL)
     until = link_of_rules.tied - 1e-6
     same(watched.trace.delivered, expected.delivered, until)

@@ -15,7 +15,6 @@ from link_made import HEADER, MBIT, PACKET, PAYLOAD, control, flow
 from btflow.kernels.link import sampler
 from btflow.kernels.link import state as k
 from btflow.link.build import LinkProgram
-from btflow.link.simulation import run_link
 
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6")
 CONTROLS = (*LOSS_DRIVEN, "vegas", "lp", "nice", "ledbat", "ledbat-25", "ledbat-linux", "utp-2010", "utp-2013",
@@ -33,7 +32,7 @@ APPLICATIONS: tuple[dict[str, Any], ...] = (
 
 
 @st.composite
-def programs(draw: st.DrawFn, **fixed: Any) -> LinkProgram:
+def programs(draw: st.DrawFn, /, **fixed: Any) -> LinkProgram:
     """Up to a dozen flows with anything to do, in both directions, over links of any kind; counted from the start."""
     flows = [
         flow(
@@ -117,7 +116,7 @@ def test_at_any_time_the_books_balance(program: LinkProgram, seed: int, events: 
         assert np.all(q["served"] - served <= q["rate"] * (steps.now - at) + largest + 1e-6)
         served, at = q["served"].copy(), steps.now
         assert np.all(s.pipe["last"] - s.pipe["first"] <= s.pipe["mask"])  # never full: then parcels would vanish
-        for i in np.flatnonzero((s.flow["running"] == k.CONNECTED) & (s.flow["law"] != k.CBR)):
+        for i in map(int, np.flatnonzero((s.flow["running"] == k.CONNECTED) & (s.flow["law"] != k.CBR))):
             check_sender(s, i)
             check_receiver(s, i)
             check_alive(s, i)
@@ -133,7 +132,7 @@ def under_way(s: k.State, ways: tuple[Any, ...] = (k.DATA,)) -> int:
 @given(programs(reverse="5 Mbit/s", reverse_buffer="100000 packets", loss=0.0), st.integers(0, 2**32))
 @settings(max_examples=25, derandomize=True)
 def test_what_was_sent_has_come_or_was_dropped_or_is_under_way(program: LinkProgram, seed: int) -> None:
-    """Exactly, and on both ways. The downlink has room for everything, so every drop is that of data going up, or of an ACK.
+    """Exactly, on both ways. The downlink has room for everything: what is dropped is data going up, or an ACK.
 
     SYNs are not counted as sent: left out is what happens if one of them is sent twice, or not answered at the end.
     """
@@ -295,7 +294,9 @@ def test_with_half_a_target_of_room_losses_rule(cc: str, beta: float, mbit: floa
 # -- sawtooths
 
 
-@given(st.sampled_from(["newreno", "reno-linux", "cubic"]), st.floats(1.0, 10.0), st.integers(20, 150), st.floats(0.5, 2))
+@given(
+    st.sampled_from(["newreno", "reno-linux", "cubic"]), st.floats(1.0, 10.0), st.integers(20, 150), st.floats(0.5, 2)
+)
 @settings(max_examples=25, derandomize=True)
 def test_a_window_swings_between_what_a_loss_leaves_and_what_fits(cc: str, mbit: float, rtt: int, room: float) -> None:
     """From beta (B + BDP) to B + BDP, the packet in service included in the BDP.
