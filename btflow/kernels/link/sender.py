@@ -92,7 +92,7 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
     repairs = f.phase == RECOVERY
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
-    if acked > 0 and f.limited and not repairs and found == 0:
+    if acked > 0 and (f.limited or not f.validate) and not repairs and found == 0:
         law.grow(s, i, f, t, float(acked * f.train))
     if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
         recovery.begin(s, i, f, t)
@@ -154,7 +154,7 @@ def send(s, i, f, t):
     while True:
         more = f.nxt < f.written and t < f.stop
         if f.waiting_retransmit == 0 and not more:
-            f.limited = 1 - f.validate
+            f.limited = 0
             f.app_limited = int(f.delivered) + f.flight * f.train
             return
         if f.flight == 0 and f.waiting_retransmit == 0:
@@ -163,7 +163,7 @@ def send(s, i, f, t):
             f.limited = 1
             return
         if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
-            f.limited = 1 - f.validate
+            f.limited = 0
             return
         if f.pacing > 0.0 and t < f.pace_at:
             f.limited = 1
