@@ -75,7 +75,7 @@ def test_a_flow_alone_draws_its_sawtooth(cc: str, ratio: float) -> None:
 
 def test_cubics_fast_convergence_acts_at_every_second_loss() -> None:
     """As the docstring of cubic_sawtooth says."""
-    steps = made.Steps(made.program("cubic", **TEN, buffer="83 packets", duration="200 s", warmup="50 s"))
+    steps = made.Steps(made.program("cubic", **TEN, buffer="83 packets", duration="130 s", warmup="50 s"))
     f = steps.state.flow[0]
     seen, before, ratios = 0, 0.0, []
     while steps.step():
