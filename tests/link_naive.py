@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 NEVER = float("inf")
+SYN = -1  # its number
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Rules:
     bytes_counted: bool = False
     beta: float = 0.5
     loss: float = 0.0
+    syn: float = 52.0
 
 
 @dataclass
@@ -54,18 +56,19 @@ class Link:
     def __init__(
         self, rate: float, limit: int, packet: float, flows: list[Rules], dice: Callable[[], float] = lambda: 1.0
     ) -> None:
-        self.service = packet / rate
+        self.rate, self.packet = rate, packet
         self.limit = limit
         self.dice = dice
         self.trace = Trace()
         self.now = 0.0
+        self.tied = NEVER  # first time that two flows acted in one instant: their order is nobody's rule
         self.agenda: list[tuple[float, int, int, Callable[..., None], tuple[Any, ...]]] = []
         self.order = itertools.count()
         self.waiting: deque[tuple[Flow, int, float]] = deque()
         self.busy = False
         self.flows = [Flow(self, number, rules) for number, rules in enumerate(flows)]
         for flow in self.flows:
-            self.at(flow.rules.start, flow.send)
+            self.at(flow.rules.start, flow.connect)
 
     def at(self, time: float, what: Callable[..., None], *args: Any, rank: int = 1) -> None:
         """Have something done later; within an instant departures (rank 0) come first and timers (2 and 3) last."""
@@ -73,8 +76,14 @@ class Link:
 
     def run(self, until: float) -> Trace:
         """Go on up to a time."""
+        before: tuple[float, Any] = (-1.0, None)
         while self.agenda and self.agenda[0][0] <= until:
-            self.now, _, _, what, args = heapq.heappop(self.agenda)
+            self.now, rank, _, what, args = heapq.heappop(self.agenda)
+            if rank > 0:
+                who = what.__self__  # type: ignore[attr-defined]
+                if self.now - before[0] < 1e-9 and who is not before[1]:
+                    self.tied = min(self.tied, before[0])
+                before = (self.now, who)
             what(*args)
         return self.trace
 
@@ -90,7 +99,8 @@ class Link:
     def serve(self, flow: Flow, number: int, sent: float) -> None:
         """Its transmission begins."""
         self.busy = True
-        self.at(self.now + self.service, self.depart, flow, number, sent, rank=0)
+        size = self.packet if number >= 0 else flow.rules.syn
+        self.at(self.now + size / self.rate, self.depart, flow, number, sent, rank=0)
 
     def depart(self, flow: Flow, number: int, sent: float) -> None:
         """It has left: the path carries it to the receiver, unless it loses it at the far end."""
@@ -118,6 +128,7 @@ class Flow:
         self.sacked: set[int] = set()
         self.lost: set[int] = set()
         self.again: set[int] = set()
+        self.open = False
         self.phase = "open"
         self.limited = False
         self.recover = 0
@@ -129,6 +140,9 @@ class Flow:
     def reach(self, number: int, sent: float) -> None:
         """A packet at the end of the path."""
         if self.rules.loss and self.link.dice() < self.rules.loss:
+            return
+        if number == SYN:
+            self.link.at(self.link.now + self.rules.rtt / 2, self.connected, sent)
             return
         self.link.trace.delivered.append((self.link.now, self.number, number))
         in_order = number == self.expected and not any(n > number for n in self.got)
@@ -160,6 +174,22 @@ class Flow:
 
     # -- the sender
 
+    def connect(self) -> None:
+        """A SYN, sent again after each timeout until it is answered (RFC 9293, RFC 6298)."""
+        if self.open:
+            return
+        self.link.at(self.link.now + self.rto * self.backoff, self.connect, rank=2)
+        self.backoff *= 2
+        self.link.arrive(self, SYN, self.link.now)
+
+    def connected(self, echo: float) -> None:
+        """The SYN is answered."""
+        if not self.open:
+            self.open = True
+            self.backoff = 1.0
+            self.estimate(self.link.now - echo)
+            self.send()
+
     def outstanding(self) -> list[int]:
         """Numbers of the segments sent and not known to have arrived."""
         return [n for n in range(self.una, self.nxt) if n not in self.sacked]
@@ -176,7 +206,7 @@ class Flow:
         news = max(0, cumulative - self.una)
         self.sacked |= selective
         self.una = max(self.una, cumulative)
-        if news or self.srtt < 0:
+        if news:
             self.estimate(self.link.now - echo)
         found = self.look_for_losses()
         if news and self.limited and self.phase != "recovery" and not found:
@@ -200,7 +230,7 @@ class Flow:
     def look_for_losses(self) -> bool:
         """RFC 6675, IsLost: three that were sent later have arrived."""
         above = max(self.sacked, default=-1)
-        arrived = sorted({n for n in range(max(0, self.una - 3), self.una)} | {n for n in self.sacked if n >= self.una})
+        arrived = sorted(set(range(max(0, self.una - 3), self.una)) | {n for n in self.sacked if n >= self.una})
         found = {
             n
             for n in self.outstanding()
@@ -221,10 +251,7 @@ class Flow:
     def grow(self, news: int) -> None:
         """RFC 5681, section 3.1; as in ns-3, what an ACK does not use up in slow start counts as one more ACK."""
         if self.cwnd < self.ssthresh:
-            if self.rules.bytes_counted:
-                step = min(float(news), max(self.ssthresh - self.cwnd, 1.0))
-            else:
-                step = 1.0
+            step = min(float(news), max(self.ssthresh - self.cwnd, 1.0)) if self.rules.bytes_counted else 1.0
             self.cwnd += step
             left = news - step
         else:

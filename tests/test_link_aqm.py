@@ -6,11 +6,11 @@ import math
 from dataclasses import asdict, replace
 from typing import Any
 
-import queue_naive as naive
 import numba
 import numpy as np
 import plain
 import pytest
+import queue_naive as naive
 from hypothesis import given
 from hypothesis import strategies as st
 from link_bare import ARRIVAL, NONE, SERVICE, bare, queue_driver

@@ -1,4 +1,4 @@
-"""A link experiment is a function of (scenario, seed), to the last bit; the golden runs come out as they were written."""
+"""A link experiment is a function of (scenario, seed), to the last bit; the golden runs come out as written."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from btflow.kernels.link import state as k
 from btflow.link.simulation import run_link
 
 SERVICE = PACKET / MBIT  # of a full packet at 1 Mbit/s [s]
+HANDSHAKE = 52 / MBIT + 0.05  # of a connection over 1 Mbit/s and 50 ms [s]: the first message waits for it
 
 
 def windows(s: k.State, i: int = 0) -> made.Floats:
@@ -31,19 +32,20 @@ def test_a_message_on_an_empty_link_takes_its_serialisation_and_the_propagation(
     probe = flow("reno-linux", message=f"{size} B", period="1 s")
     s = made.run(probe, queue={"framing": f"{framing} B"}, duration="10.5 s")
     expected = (size + HEADER + framing) / MBIT + 0.025
-    np.testing.assert_allclose(s.record_delay[0, :10], expected, atol=1e-9)
+    np.testing.assert_allclose(s.record_delay[0, 1:10], expected, atol=1e-9)
+    assert s.record_delay[0, 0] == pytest.approx(expected + HANDSHAKE + framing / MBIT)
 
 
 def test_a_message_of_many_segments_takes_the_serialisation_of_all() -> None:
     s = made.run(flow("reno-linux", message="10000 B", period="5 s"), duration="21 s")
     expected = (10000 + 7 * HEADER) / MBIT + 0.025
-    np.testing.assert_allclose(s.record_delay[0, :4], expected, atol=1e-9)
+    np.testing.assert_allclose(s.record_delay[0, 1:4], expected, atol=1e-9)
 
 
 def test_both_access_links_store_and_forward() -> None:
     """Data from the internet passes the downlink alone; the message waits for no uplink."""
     s = made.run(flow("reno-linux", way="down", message="100 B", period="1 s"), reverse="2 Mbit/s", duration="5.5 s")
-    np.testing.assert_allclose(s.record_delay[0, :5], 152 / (2 * MBIT) + 0.025, atol=1e-9)
+    np.testing.assert_allclose(s.record_delay[0, 1:5], 152 / (2 * MBIT) + 0.025, atol=1e-9)
 
 
 def test_messages_wait_behind_a_standing_queue() -> None:
@@ -51,9 +53,9 @@ def test_messages_wait_behind_a_standing_queue() -> None:
     bulk = flow("reno-linux", window=f"{60 * PAYLOAD} B")
     probe = flow("reno-linux", message="100 B", period="1 s", start="10.0001234 s")
     s = made.run(bulk, probe, duration="30 s", warmup="10 s")
-    delays = s.record_delay[1][~np.isnan(s.record_delay[1])]
+    delays = s.record_delay[1][~np.isnan(s.record_delay[1])][1:]
     round_trip = 60 * SERVICE + 152 / MBIT  # the bulk's window turns over in this time
-    assert len(delays) >= 19
+    assert len(delays) >= 18
     assert np.all(np.abs(delays - (round_trip - 0.05 + 0.025)) < 2.5 * SERVICE)
 
 
@@ -108,13 +110,13 @@ def test_a_single_segment_is_acknowledged_when_the_timer_says() -> None:
     steps = made.Steps(made.program(flow(cc, size="100 B"), duration="5 s"))
     while steps.step() and steps.state.flow[0]["acks"] == 0:
         pass
-    assert steps.now == pytest.approx(SERVICE + 0.05 + 0.04)
-    assert float(steps.state.flow[0]["srtt"]) == pytest.approx(SERVICE + 0.05 + 0.04)
+    assert steps.now == pytest.approx(HANDSHAKE + SERVICE + 0.05 + 0.04)
+    assert float(steps.state.flow[0]["srtt"]) == pytest.approx(7 / 8 * HANDSHAKE + 1 / 8 * (SERVICE + 0.05 + 0.04))
 
 
 def test_a_narrow_reverse_link_slows_the_flow_down() -> None:
     """Every second packet needs an ACK of 52 B: a reverse link of 1/100 the rate carries them for 58 % of it."""
-    rate = {"rate": "10 Mbit/s", "buffer": "100 packets", "duration": "60 s", "warmup": "20 s"}
+    rate: dict[str, Any] = {"rate": "10 Mbit/s", "buffer": "100 packets", "duration": "60 s", "warmup": "20 s"}
     wide, narrow = (
         made.results("reno-linux", reverse=reverse, reverse_buffer="5000 packets", **rate)
         for reverse in ("1 Mbit/s", "100 kbit/s")
@@ -203,15 +205,17 @@ def test_the_receive_window_limits_a_flow_to_a_window_per_round_trip() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cc", "growth"), [("reno-linux", 3), ("cubic", 3), ("ledbat", 3), ("vegas", 3), ("utp-2013", 3000 / 1382 * 15)]
+    ("cc", "growth"), [("reno-linux", 3), ("cubic", 3), ("ledbat", 3), ("vegas", 3), ("utp-2010", 60)]
 )
 def test_a_window_that_the_application_does_not_use_does_not_grow(cc: str, growth: float) -> None:
     """100 kbit/s on 10 Mbit/s keeps one packet on the way or two; the window stays where it started, or nearly so.
 
-    That of libutp goes on growing for a second, ten round trips, after it has been the limit.
+    That of libutp goes on growing for 0.3 s after it was last the limit; then it too stands still. (Since 2013 there is
+    a slow start before, which is not asked whether the window is the limit.)
     """
     s = made.run(flow(cc, rate="100 kbit/s"), rate="10 Mbit/s", rtt="100 ms", duration="60 s")
     assert windows(s).max() <= float(s.flow["initial_window"][0]) + growth
+    assert np.ptp(windows(s)[1000:]) < 1.0
     assert float(s.flow["goodput"][0]) / 48.0 == pytest.approx(12500, rel=0.03)
 
 
@@ -223,13 +227,21 @@ def test_a_window_is_halved_for_every_timeout_of_silence() -> None:
     series = windows(s)
     time = np.arange(len(series)) * 1e-3
     assert series[(time > 9.5) & (time < 10.0)].min() > 40.0
-    assert series[(time > 13.0) & (time < 13.04)].max() == pytest.approx(10.0)
+    assert series[(time > 13.06) & (time < 13.09)].max() == pytest.approx(10.0)
     kept = made.run(
-        flow(control("reno-linux", max_window=f"{60 * PAYLOAD} B", idle_reset=False), on="10 s", off="3 s",
-             exponential=False),
-        rate="10 Mbit/s", rtt="50 ms", buffer="500 packets", duration="16 s", sample="1 ms",
+        flow(
+            control("reno-linux", max_window=f"{60 * PAYLOAD} B", idle_reset=False),
+            on="10 s",
+            off="3 s",
+            exponential=False,
+        ),
+        rate="10 Mbit/s",
+        rtt="50 ms",
+        buffer="500 packets",
+        duration="16 s",
+        sample="1 ms",
     )
-    assert windows(kept)[13010] > 40.0
+    assert windows(kept)[13070] > 40.0
 
 
 @pytest.mark.parametrize("size", [1, 1448, 1449, 14480, 200_000])
@@ -244,12 +256,14 @@ def test_a_file_is_sent_once_and_no_more(size: int, cc: str) -> None:
 
 
 def test_a_small_file_takes_the_round_trips_of_slow_start() -> None:
-    """40 segments from a window of 10 at 100 Mbit/s: 10, 20 and the last 10, in the third round trip's half."""
+    """40 segments from a window of 10: a round trip to connect, then 10, 20, and half of one for the last 10."""
     data = made.results(
-        flow(control("reno-linux", quick_acks=1000), size=f"{40 * PAYLOAD} B"), rate="1 Gbit/s", rtt="100 ms",
+        flow(control("reno-linux", quick_acks=1000), size=f"{40 * PAYLOAD} B"),
+        rate="1 Gbit/s",
+        rtt="100 ms",
         duration="5 s",
     )
-    assert float(data.finish[0]) == pytest.approx(0.25, abs=0.002)
+    assert float(data.finish[0]) == pytest.approx(0.35, abs=0.002)
 
 
 def test_on_and_off() -> None:

@@ -8,14 +8,13 @@ from typing import Any
 import link_made as made
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from link_made import HEADER, MBIT, PACKET, PAYLOAD, control, flow
 
 from btflow.kernels.link import sampler
 from btflow.kernels.link import state as k
 from btflow.link.build import LinkProgram
-from btflow.link.simulation import run_link
 
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6")
 CONTROLS = (*LOSS_DRIVEN, "vegas", "lp", "nice", "ledbat", "ledbat-25", "ledbat-linux", "utp-2010", "utp-2013",
@@ -33,7 +32,7 @@ APPLICATIONS: tuple[dict[str, Any], ...] = (
 
 
 @st.composite
-def programs(draw: st.DrawFn, **fixed: Any) -> LinkProgram:
+def programs(draw: st.DrawFn, /, **fixed: Any) -> LinkProgram:
     """Up to a dozen flows with anything to do, in both directions, over links of any kind; counted from the start."""
     flows = [
         flow(
@@ -117,7 +116,7 @@ def test_at_any_time_the_books_balance(program: LinkProgram, seed: int, events: 
         assert np.all(q["served"] - served <= q["rate"] * (steps.now - at) + largest + 1e-6)
         served, at = q["served"].copy(), steps.now
         assert np.all(s.pipe["last"] - s.pipe["first"] <= s.pipe["mask"])  # never full: then parcels would vanish
-        for i in np.flatnonzero(s.flow["running"] & (s.flow["law"] != k.CBR)):
+        for i in map(int, np.flatnonzero((s.flow["running"] == k.CONNECTED) & (s.flow["law"] != k.CBR))):
             check_sender(s, i)
             check_receiver(s, i)
             check_alive(s, i)
@@ -130,15 +129,23 @@ def under_way(s: k.State, ways: tuple[Any, ...] = (k.DATA,)) -> int:
     return sum(int(length[:, int(way) + hop].sum()) for way in ways for hop in range(3))
 
 
-@given(programs(reverse="unlimited", loss=0.0), st.integers(0, 2**32))
+@given(programs(reverse="5 Mbit/s", reverse_buffer="100000 packets", loss=0.0), st.integers(0, 2**32))
 @settings(max_examples=25, derandomize=True)
 def test_what_was_sent_has_come_or_was_dropped_or_is_under_way(program: LinkProgram, seed: int) -> None:
-    """Exactly, and on both ways. The downlink has no limit here, so every drop is that of data going up, or of an ACK."""
-    s = run_link(program, seed)
-    ups = s.flow["data_queue0"] >= 0
+    """Exactly, on both ways. The downlink has room for everything: what is dropped is data going up, or an ACK.
+
+    SYNs are not counted as sent: left out is what happens if one of them is sent twice, or not answered at the end.
+    """
+    steps = made.Steps(program, seed)
+    s = steps.state
+    while steps.step():
+        assume(not np.any((s.flow["running"] == k.CONNECTING) & (s.flow["backoff"] > 1.0)))
+    assume(not np.any(s.flow["running"] == k.CONNECTING))
+    ups = s.flow["data_queue0"] == 0
+    assert int(s.queue["drops"][1]) == 0
     waiting = int(s.queue["packets"][0]) if program.queue["kind"][0] in (k.CODEL, k.FQ_CODEL) else 0
     came = np.where(s.flow["law"] == k.CBR, s.flow["arrived"], s.flow["log"])
-    downs = ~ups & (s.flow["running"] == 1)
+    downs = ~ups
     if not downs.any():
         assert int(s.flow["sent"].sum()) == int(came.sum()) + under_way(s) + waiting + int(s.queue["drops"][0])
     length = (s.pipe["last"] - s.pipe["first"]).reshape(-1, int(k.PIPES))
@@ -287,7 +294,9 @@ def test_with_half_a_target_of_room_losses_rule(cc: str, beta: float, mbit: floa
 # -- sawtooths
 
 
-@given(st.sampled_from(["newreno", "reno-linux", "cubic"]), st.floats(1.0, 10.0), st.integers(20, 150), st.floats(0.5, 2))
+@given(
+    st.sampled_from(["newreno", "reno-linux", "cubic"]), st.floats(1.0, 10.0), st.integers(20, 150), st.floats(0.5, 2)
+)
 @settings(max_examples=25, derandomize=True)
 def test_a_window_swings_between_what_a_loss_leaves_and_what_fits(cc: str, mbit: float, rtt: int, room: float) -> None:
     """From beta (B + BDP) to B + BDP, the packet in service included in the BDP.

@@ -117,8 +117,12 @@ def cubic_sawtooth(
     With `friendly` the window is the greater of that and of an AIMD flow with RFC 9438's alpha = 3 (1 - beta) /
     (1 + beta) (section 4.3), which may reach H first: it does so on short paths with few packets in flight.
 
-    It holds as `reno_sawtooth` does. Fast convergence does not act, as W_max does not change; the overshoot of the last
-    round trip does, where W(t) is still steep there (K not many round trips): less than a packet or two.
+    It holds as `reno_sawtooth` does, as long as fast convergence (section 4.7) does not act. A flow alone makes it act
+    at every second loss: it overshoots the full queue by the round trip in which the loss is found, and as the curve is
+    flat at W_max, the next loss finds a window some segments smaller. W_max then falls to (1 + beta) / 2 of that, and
+    the flow comes back to the full queue on the steep side of the curve, so that it overshoots by more again. In the
+    kernels the mean queue is thereby 9 to 21 % below this for buffers from half a BDP on, a third to half below for a
+    third and a tenth of it, and the utilisation up to 4 points lower.
 
     Args:
         capacity: Rate of the bottleneck [B/s].

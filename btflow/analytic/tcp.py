@@ -24,7 +24,9 @@ def mathis(loss: ArrayLike, rtt: ArrayLike, *, mss: float = MSS, acked: int = DE
     """Return the throughput [B/s] of the square-root law, MSS / RTT * sqrt(3 / (2 b p)).
 
     Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", ACM CCR 27(3),
-    1997, equation 3 with C = sqrt(3 / (2 b)): losses by fast retransmit only, no timeouts, no window limit.
+    1997, equation 3 with C = sqrt(3 / (2 b)): losses by fast retransmit only, no timeouts, no window limit. With
+    independent losses it holds up to a loss of 0.3 % (the kernels' NewReno with SACK: within 8 %); there are timeouts
+    above, and at 2 % it is a quarter too high.
 
     Args:
         loss: Probability p that a segment is lost, in (0, 1).
@@ -85,7 +87,8 @@ def pftk_full(
 
     Padhye, Firoiu, Towsley and Kurose, IEEE/ACM ToN 8(2), 2000, full model of section II-C. With `goodput` it is the
     rate of useful data, for which Cardwell, Savage and Anderson, INFOCOM 2000, equation 22, put half the window and Q
-    into the numerator.
+    into the numerator. The kernels' NewReno with SACK is within 12 % of it for losses of 0.1 to 2 % and round-trip
+    times of 50 to 400 ms.
 
     Args:
         loss: Probability p of a loss event, in (0, 1).
@@ -133,7 +136,8 @@ def cubic_response(loss: ArrayLike, rtt: ArrayLike, *, mss: float = MSS, c: floa
 
     The mean window is (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) segments in the cubic region and
     1.2 / sqrt(p) in the Reno-friendly one: RFC 8312, section 5, equation 5, and section 5.1; RFC 9438, section 5.
-    Losses are 1/p segments apart; there are no timeouts.
+    Losses are 1/p segments apart; there are no timeouts. With independent losses, the windows of which vary more, the
+    kernels' mean is 5 to 25 % larger.
 
     Args:
         loss: Probability p that a segment is lost, in (0, 1).
@@ -171,6 +175,7 @@ def ledbat_fixed_point(
     `capacity`, holds target * capacity bytes, and the flows' windows add up to capacity * (base RTT + target). Here
     each has its share. It holds if the buffer is larger than that, no other traffic fills it, and every flow knows the
     true base delay; a flow that joined later and took a standing queue for the base delay adds its own target to it.
+    So does a flow alone when the minutes of its base history are over and the queue never was empty in them.
 
     Args:
         capacity: Rate of the bottleneck [B/s].

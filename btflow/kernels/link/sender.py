@@ -92,9 +92,8 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
     repairs = f.phase == RECOVERY
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
-    grown = acked if repairs and f.counts_repaired else arrived  # what was told of before counted then
-    if acked > 0 and f.limited and f.phase != RECOVERY and found == 0 and (f.counts_repaired or not repairs):
-        law.grow(s, i, f, t, float(grown * f.train))
+    if acked > 0 and found == 0 and may_grow(f, repairs):
+        law.grow(s, i, f, t, float((acked if repairs else arrived) * f.train))
     if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
         recovery.begin(s, i, f, t)
     elif f.phase == RECOVERY:
@@ -105,6 +104,12 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         f.backoff = 1.0
         timeout.restart(s, i, f, t)
     send(s, i, f, t)
+
+
+@kernel
+def may_grow(f, repairs):
+    """Whether the window was the limit, or need not be, and no fast recovery is on; `repairs`: one was until now."""
+    return (f.limited or not f.validate) and f.phase != RECOVERY and (f.counts_repaired or not repairs)
 
 
 @kernel
@@ -153,7 +158,7 @@ def send(s, i, f, t):
     while True:
         more = f.nxt < f.written and t < f.stop
         if f.waiting_retransmit == 0 and not more:
-            f.limited = 1 - f.validate
+            f.limited = 0
             f.app_limited = int(f.delivered) + f.flight * f.train
             return
         if f.flight == 0 and f.waiting_retransmit == 0:
@@ -162,7 +167,7 @@ def send(s, i, f, t):
             f.limited = 1
             return
         if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
-            f.limited = 1 - f.validate
+            f.limited = 0
             return
         if f.pacing > 0.0 and t < f.pace_at:
             f.limited = 1
