@@ -188,6 +188,7 @@ def _provenance(scenario: LinkScenario, program: LinkProgram, seed: int, cpu: fl
         "parameters": json.dumps(dict(scenario.parameters)),
         "digest": scenario.digest(),
         "bottleneck": program.bottleneck,
+        f"rate_{program.bottleneck}": scenario.queues[program.bottleneck].rate if program.bottleneck else 0.0,
         "duration": scenario.duration,
         "warmup": scenario.warmup_time,
         "seed": seed,

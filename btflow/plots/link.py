@@ -18,6 +18,9 @@ from btflow.plots.style import GREY, TEMPLATE, Results, figure, line, series_nam
 MOST_POINTS = 2000
 """Points of one line over time."""
 
+RATE_POINTS = 150
+"""Times over which rates are averaged: in shorter ones a few packets arrive, and the rate is their number's."""
+
 LEAST_SHARE = 1e-4
 """Lowest share of the time that a figure of the queue's distribution shows."""
 
@@ -49,7 +52,7 @@ def windows(result: xr.Dataset) -> go.Figure:
 def rates(result: xr.Dataset) -> go.Figure:
     """Return the rate of each flow against time [s], and the bottleneck's capacity, in kbit/s or Mbit/s.
 
-    Of a long run means over MOST_POINTS equal times are drawn.
+    Means over RATE_POINTS equal times are drawn.
     """
     _check(result)
     capacity = result.attrs.get(f"rate_{_bottleneck(result)}")
@@ -57,7 +60,7 @@ def rates(result: xr.Dataset) -> go.Figure:
     unit, scale = ("Mbit/s", 8e-6) if highest * 8 >= 2e6 else ("kbit/s", 8e-3)
     drawn = figure("Rates of the flows", "time [s]", f"rate [{unit}]", subtitle=_describe(result))
     for index, name in enumerate(_flows(result)):
-        x, y = means(result["time"].values, scale * result["rate"].sel(flow=name).values)
+        x, y = means(result["time"].values, scale * result["rate"].sel(flow=name).values, RATE_POINTS)
         drawn.add_scatter(x=x, y=y, name=name, legendgroup=name, mode="lines", line=line(index, width=_WIDTH))
     if capacity is not None:
         ends = [float(result["time"][0]), float(result["time"][-1])]
