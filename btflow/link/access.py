@@ -58,6 +58,10 @@ class Queue(FrozenModel):
     beta: Annotated[float, Quantity("fraction", 0, 100)] | None = None
     """PIE: weight of the delay's change [1/s]."""
 
+    largest_packet: Annotated[int, Quantity("size", 1, 2**20)] | None = None
+    """CoDel, FQ-CoDel, PIE: a backlog of so many bytes (PIE: twice as many) is not dropped from [B]; default the largest
+    packet of any flow, framing included."""
+
     @property
     def limited(self) -> bool:
         """Whether packets can wait here."""
@@ -90,6 +94,9 @@ class Queue(FrozenModel):
         if not self.limited and (self.buffer is not None or self.discipline != "drop-tail"):
             field = "buffer" if self.buffer is not None else "discipline"
             raise TableError(field, None, "is never used: the rate is unlimited", "a rate that is not unlimited")
+        if self.largest_packet is not None and self.discipline == "drop-tail":
+            shown = f"{self.largest_packet} B"
+            raise TableError("largest_packet", shown, "is never used by drop-tail", "codel, fq-codel or pie")
         constants = {name for names in AQM.values() for name in names}
         for name in sorted(constants - AQM[self.discipline].keys()):
             if getattr(self, name) is not None:

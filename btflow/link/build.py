@@ -100,9 +100,8 @@ def build(program: LinkProgram, seed: int) -> k.State:
     )
     s.flow[:] = program.flow
     s.queue[:] = program.queue
-    s.queue.mtu = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max() + program.queue[
-        "framing"
-    ]
+    largest = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max()
+    s.queue.mtu = np.where(program.queue["mtu"] > 0.0, program.queue["mtu"], largest + program.queue["framing"])
     _begin(s, pipe_ring, service)
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)

@@ -111,8 +111,8 @@ class CongestionControl(FrozenModel):
     """Whether Reno's growth counts the segments acknowledged (RFC 3465), else the ACKs (RFC 5681)."""
     hystart: Flag
     """Whether slow start is left by HyStart."""
-    impatient: Flag
-    """Whether only the first partial ACK of a recovery restarts the retransmission timer (RFC 6582, section 4)."""
+    counts_repaired: Flag
+    """Whether the ACK that ends a fast recovery grows the window by all it acknowledges; else by nothing."""
     sack: Flag
     """Whether the receiver says what it has (RFC 2018); without, one hole is known at a time."""
     lost_retransmit: Flag

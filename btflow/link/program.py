@@ -49,7 +49,7 @@ _SAME = (
     "idle_reset",
     "counts_segments",
     "hystart",
-    "impatient",
+    "counts_repaired",
     "sack",
     "lost_retransmit",
     "slow_start",
@@ -92,6 +92,7 @@ def compile_link(scenario: LinkScenario) -> LinkProgram:
         record["limit_packets"] = UNLIMITED if packets is None else packets
         record["limit_bytes"] = math.inf if limit is None else limit
         record["framing"] = queue.framing
+        record["mtu"] = queue.largest_packet or 0
         _assign(record, queue, ("target", "interval", "quantum", "update", "burst", "alpha", "beta"))
     samples = int(scenario.duration / scenario.sample_period) + 1
     rules = k.Rules(

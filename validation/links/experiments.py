@@ -142,6 +142,9 @@ class Bottleneck(Experiment):
         base = self._base((RETURN_FACTOR * self.rate, RETURN_BUFFER), rtt_spread="2 ms")
         uplink = base["access"]["home"]["uplink"]
         uplink["discipline"] = DISCIPLINES[self.queue]
+        if self.queue in ("codel", "fq_codel"):
+            # ns-3 may drop with one full packet behind (GetNBytes() < MinBytes); RFC 8289 wants more than one.
+            uplink["largest_packet"] = f"{MTU + FRAMING - 1} B"
         if self.queue == "fq_codel":
             uplink["quantum"] = f"{MTU + FRAMING} B"  # one full packet a turn, as on ns-3's device
         ends = {"from": "home", "to": "internet", "start_spread": "1 s"}

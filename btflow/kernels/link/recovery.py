@@ -18,7 +18,6 @@ def begin(s, i, f, t):
     if f.recovery == PER_LOSS:
         return
     f.recover = f.nxt
-    f.partial = 0
     f.prr_delivered = 0.0
     f.prr_out = 0.0
     if f.recovery == TAHOE:

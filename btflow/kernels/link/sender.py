@@ -92,8 +92,10 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
     repairs = f.phase == RECOVERY
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
-    if acked > 0 and (f.limited or not f.validate) and not repairs and found == 0:
-        law.grow(s, i, f, t, float(acked * f.train))
+    grown = acked if repairs and f.counts_repaired else arrived  # what was told of before counted then
+    may_grow = (f.limited or not f.validate) and (f.counts_repaired or not repairs)
+    if acked > 0 and may_grow and f.phase != RECOVERY and found == 0:
+        law.grow(s, i, f, t, float(grown * f.train))
     if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
         recovery.begin(s, i, f, t)
     elif f.phase == RECOVERY:
@@ -102,9 +104,7 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
-        f.partial += 1
-        if not (f.impatient and f.phase == RECOVERY and f.partial > 1):
-            timeout.restart(s, i, f, t)
+        timeout.restart(s, i, f, t)
     send(s, i, f, t)
 
 
@@ -171,7 +171,9 @@ def send(s, i, f, t):
             return
         f.forced = 0
         if f.waiting_retransmit > 0:
-            send_again(s, i, f, t)
+            number = send_again(s, i, f, t)
+            if number == f.una:  # tcp_xmit_retransmit_queue: the head starts it anew
+                timeout.restart(s, i, f, t)
         else:
             send_new(s, i, f, t)
         if f.pacing > 0.0:
@@ -211,7 +213,7 @@ def send_new(s, i, f, t):
 
 @kernel
 def send_again(s, i, f, t):
-    """Send the first lost train again."""
+    """Send the first lost train again; its number."""
     number = scoreboard.next_lost(s, i, f)
     seg = scoreboard.segment(s, i, number)
     seg.bits = LOST | RETRANSMITTED
@@ -220,6 +222,7 @@ def send_again(s, i, f, t):
     if t >= s.rules.warmup:
         f.resent += f.train
     transmit(s, i, f, t, number)
+    return number
 
 
 @kernel

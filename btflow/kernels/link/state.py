@@ -62,7 +62,7 @@ FLOW = np.dtype(
         ("app", "i8"),
         ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
         ("hystart", "i8"),  # leave slow start by HyStart
-        ("impatient", "i8"),  # only the first partial ACK of a recovery restarts the timer (RFC 6582, section 4)
+        ("counts_repaired", "i8"),  # the ACK that ends a recovery grows the window by all it acknowledges
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
         ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
         ("mss", "f8"),  # payload of a segment [B]
@@ -136,7 +136,6 @@ FLOW = np.dtype(
         ("top3", "i8"),
         ("judged", "i8"),  # segments before it have been judged lost or not
         ("acks", "i8"),  # ACKs that came
-        ("partial", "i8"),  # partial ACKs of this recovery
         ("forced", "i8"),  # one segment may go whatever the window
         ("prr_delivered", "f8"),
         ("prr_out", "f8"),
@@ -293,7 +292,8 @@ QUEUE = np.dtype(
         # AQM constants
         ("target", "f8"),
         ("interval", "f8"),
-        ("mtu", "f8"),  # largest packet (or train): a backlog this small is not dropped from; PIE: twice as much [B]
+        ("mtu", "f8"),  # largest packet (or train): a backlog this small is not dropped from; PIE: twice as much [B];
+        # in a program 0 for that of its flows
         ("quantum", "f8"),  # FQ-CoDel [B]
         ("update", "f8"),  # PIE: period of the drop probability [s]
         ("alpha", "f8"),  # PIE: weights of the delay's distance from the target and of its change [1/s]

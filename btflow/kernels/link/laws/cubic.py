@@ -50,7 +50,8 @@ def begin_epoch(f, t):
     f.prior = f.w_max
     f.w_max = max(f.w_max, f.w_start)
     f.k = ((f.w_max - f.w_start) / f.c) ** (1.0 / 3.0)
-    f.count = 0.0
+    if not f.counts_repaired:
+        f.count = 0.0
 
 
 @kernel
@@ -85,9 +86,11 @@ def grow_counting(f, t, acked):
     wanted = min(wanted, friendly(f, cwnd, acked))
     wanted = max(wanted, 2.0)
     f.count += acked
-    while f.count >= wanted:
+    more = f.count >= wanted
+    while more:
         f.count -= wanted
         f.cwnd += 1.0
+        more = f.count >= wanted and not f.counts_repaired  # ns-3: one segment for an ACK, the rest stays in the count
 
 
 @kernel
