@@ -201,7 +201,8 @@ class Flow:
     def acked(self, cumulative: int, selective: frozenset[int], echo: float) -> None:
         """An ACK comes."""
         known = self.sacked | set(range(self.una))
-        if not (selective | set(range(self.una, cumulative))) - known:
+        arrived = (selective | set(range(self.una, cumulative))) - known
+        if not arrived:
             return
         news = max(0, cumulative - self.una)
         self.sacked |= selective
@@ -210,7 +211,7 @@ class Flow:
             self.estimate(self.link.now - echo)
         found = self.look_for_losses()
         if news and self.limited and self.phase != "recovery" and not found:
-            self.grow(news)
+            self.grow(len(arrived))
         if self.phase != "open" and self.una >= self.recover:
             if self.phase == "recovery":
                 self.cwnd = self.ssthresh
@@ -300,6 +301,6 @@ class Flow:
             else:
                 number = self.nxt
                 self.nxt += 1
-            if self.rto_due == NEVER:
+            if self.rto_due == NEVER or (wanted and number == self.una):  # as Linux, for the first segment sent again
                 self.set_timer()
             self.link.arrive(self, number, self.link.now)
