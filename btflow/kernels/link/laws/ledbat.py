@@ -19,6 +19,7 @@ from btflow.kernels.link.state import FOREVER, RECOVERY
 
 RFC, NS2, LINUX, NS3 = 0, 1, 2, 3
 TO_TARGET, TO_SSTHRESH = 1, 2
+_ROUNDING = 1e-9  # of the counter, which the modules keep in whole milliseconds
 
 
 @kernel
@@ -96,10 +97,10 @@ def count(f, n):
     step = f.gain * min(1.0, (f.target - f.queueing) / f.target)
     for _ in range(int(n)):
         f.count += step
-        if f.count < 0.0:
+        if f.count < -_ROUNDING:
             f.cwnd = max(f.min_window, f.cwnd - 1.0)
             f.count = f.cwnd - 1.0
-        elif f.count >= f.cwnd:
+        elif f.count >= f.cwnd - _ROUNDING:
             f.cwnd = min(f.cwnd + 1.0, f.max_window)
             f.count = 0.0
 
