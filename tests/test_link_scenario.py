@@ -209,7 +209,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"flows__upload__cc": "cubc"}, "flows.upload.cc", "did you mean cubic"),
     ({"flows__upload__cc": None}, "flows.upload.cc", "missing"),
     ({"flows__upload__cc": {"base": "cubic", "target": "25 ms"}}, "flows.upload.cc.target", "never used by cubic"),
-    ({"flows__upload__cc": {"base": "cubic", "hystart": False}}, "flows.upload.cc.hs_least", "hystart is false"),
+    ({"flows__upload__cc": {"base": "vegas", "hs_least": "4 ms"}}, "flows.upload.cc.hs_least", "never used by vegas"),
     ({"flows__upload__cc": {"base": "cubic", "variant": "2010"}}, "flows.upload.cc.variant", "rfc9438"),
     ({"flows__upload__cc": {"base": "cubic", "law": "utp"}}, "flows.upload.cc.variant", "2010, 2013"),
     ({"flows__upload__cc": {"base": "cubic", "rto_min": "200 s"}}, "flows.upload.cc.rto_min", "exceeds rto_max"),
@@ -245,6 +245,13 @@ def test_what_is_refused_is_named(changes: dict[str, Any], field: str, text: str
     with pytest.raises(InputError) as error:
         build(**changes)
     assert any(p.field.startswith(field) and text in p.describe() for p in error.value.problems), str(error.value)
+
+
+def test_hystart_is_switched_off_by_one_field() -> None:
+    changed = build(flows__upload__cc={"base": "cubic", "hystart": False})
+    cc = changed.flows[0].cc
+    assert cc is not None
+    assert not cc.hystart
 
 
 def test_a_loop_of_bases_ends(tmp_path: Any) -> None:

@@ -179,8 +179,9 @@ class CongestionControl(FrozenModel):
         optional = {*HYSTART, *(name for names in CONSTANTS.values() for name in names)}
         given = {name for name in optional if getattr(self, name) is not None}
         problems = [TableError(n, None, f"is missing: {self.law} uses it") for n in self.used if n not in given]
-        for name in sorted(given - set(self.used)):
-            what = f"is never used by {self.law}" if name not in HYSTART else "is never used: hystart is false"
+        may = {*self.used, *(HYSTART if self.law == "cubic" else ())}  # HyStart may be switched off by one field
+        for name in sorted(given - may):
+            what = f"is never used by {self.law}"
             problems.append(TableError(name, _shown(self, name), what, ", ".join(self.used) or "none of the constants"))
         for low, high in (("rto_min", "rto_max"), ("rto_initial", "rto_max"), ("mss", "max_window")):
             if getattr(self, low) > getattr(self, high):
