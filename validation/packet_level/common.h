@@ -169,6 +169,19 @@ struct CongestionControl
     unsigned long targetMs = 0;
 };
 
+/// Stops the retransmission timer of a socket, so that the next segment sent starts it anew.
+///
+/// ns-3 lets the timer run on when it sends a fast retransmission, whose ACK then comes too late wherever an RTT and
+/// the wait for three duplicate ACKs are more than the timeout: at an RTT of 1 s most recoveries. Linux starts it anew.
+class RetransmissionTimer : public ns3::TcpSocketBase
+{
+  public:
+    static void Stop(ns3::TcpSocketBase& socket)
+    {
+        (socket.*&RetransmissionTimer::m_retxEvent).Cancel();
+    }
+};
+
 /// What a connection has done since it was opened.
 struct Counts
 {
@@ -287,6 +300,10 @@ class Connection
 
     void OnState(ns3::TcpSocketState::TcpCongState_t, ns3::TcpSocketState::TcpCongState_t state)
     {
+        if (state == ns3::TcpSocketState::CA_RECOVERY) // the retransmission follows at once
+        {
+            RetransmissionTimer::Stop(*m_sender);
+        }
         counts.timeouts += state == ns3::TcpSocketState::CA_LOSS;
         counts.recoveries += state == ns3::TcpSocketState::CA_RECOVERY;
     }
