@@ -61,12 +61,12 @@ def build(program: LinkProgram, seed: int) -> k.State:
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
     rules = program.rules
     flows, queues = rules.flows, rules.queues
-    window = int(most_under_way(program).max(initial=1.0))
-    ring = power_of_two(2 * window + 64)
-    pipe_ring = power_of_two(2 * window + 64)
-    service = service_ring(program, pipe_ring * flows)
+    window = most_under_way(program)
+    ring = power_of_two(2 * window.max(initial=1.0) + 64)
+    pipe_rings = rings_of_pipes(program, 2 * window + 64)
+    service_rings = rings_of_queues(program, float((2 * window + 64).sum()))
     event_served = np.isin(program.queue["kind"], (k.CODEL, k.FQ_CODEL))
-    waiting = int(service * event_served.sum()) + 1
+    waiting = int(service_rings[event_served].sum()) + 1
     sources = flows * k.SOURCES + queues + 1
     s = k.State(
         rules=rules._replace(sources=sources),
@@ -78,9 +78,9 @@ def build(program: LinkProgram, seed: int) -> k.State:
                 "queue": ((queues,), k.QUEUE),
                 "pipe": ((flows * int(k.PIPES),), k.PIPE),
                 "subqueue": ((flows * int(k.PIPES) if event_served.any() else 1,), k.SUBQUEUE),
-                "parcel": ((flows * int(k.PIPES) * pipe_ring,), k.PARCEL),
+                "parcel": ((int(pipe_rings.sum()),), k.PARCEL),
                 "waiting": ((waiting,), k.PARCEL),
-                "service": ((queues * service,), k.PARCEL),
+                "service": ((int(service_rings.sum()),), k.PARCEL),
                 "segment": ((flows, ring), k.SEGMENT),
                 "log": ((flows, ring), np.int64),
                 "got": ((flows, ring), np.int64),
@@ -102,7 +102,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
     s.queue[:] = program.queue
     largest = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max()
     s.queue.mtu = np.where(program.queue["mtu"] > 0.0, program.queue["mtu"], largest + program.queue["framing"])
-    _begin(s, pipe_ring, service)
+    _begin(s, pipe_rings, service_rings)
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)
     for i in range(flows):
@@ -121,11 +121,34 @@ def most_under_way(program: LinkProgram) -> NDArray[np.float64]:
     return np.asarray(np.ceil(np.where(flow["law"] == k.CBR, speech, flow["max_window"] / flow["train"])), np.float64)
 
 
-def service_ring(program: LinkProgram, under_way: int) -> int:
-    """Places for what waits in one queue: its limit, and no more than can be under way."""
+def rings_of_queues(program: LinkProgram, under_way: float) -> NDArray[np.int64]:
+    """Places for what waits in each queue: its limit, and no more than can be under way (queues,)."""
     smallest = min(program.flow["ack_size"].min(), (program.flow["mss"] + program.flow["header"]).min())
     fits = np.minimum(program.queue["limit_packets"], program.queue["limit_bytes"] / smallest)
-    return power_of_two(min(fits.max(initial=1.0), under_way) + 2)
+    return np.array([power_of_two(min(n, under_way) + 2) for n in fits], np.int64)
+
+
+def rings_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Places for what is on its way in each pipe (flows * PIPES,): small rings stay in the processor's cache.
+
+    Behind a queue that is what the queue holds and what it sends during the propagation; nowhere more than the flow
+    may have under way.
+    """
+    rings = np.ones((len(program.flow), int(k.PIPES)), np.int64)
+    for i, f in enumerate(program.flow):
+        for way, name, delay, size in (
+            (k.DATA, "data", f["data_delay"], f["mss"] + f["header"]),
+            (k.ACKS, "ack", f["ack_delay_path"], f["ack_size"]),
+        ):
+            passed = [int(q) for q in (f[f"{name}_queue0"], f[f"{name}_queue1"]) if q != k.NONE]
+            if not passed:
+                rings[i, int(way)] = power_of_two(under_way[i])
+            for hop, number in enumerate(passed, start=1):
+                q = program.queue[number]
+                sent = q["rate"] * (delay + 0.5 * program.rtt_spread[i] if hop == 1 else 0.0) / size
+                held = min(q["limit_packets"], q["limit_bytes"] / size)
+                rings[i, int(way) + hop] = power_of_two(min(held + sent + 8.0, under_way[i]))
+    return rings.ravel()
 
 
 def bins(program: LinkProgram) -> int:
@@ -135,14 +158,14 @@ def bins(program: LinkProgram) -> int:
     return int(min(fits.max(initial=1.0), 100_000)) + 2
 
 
-def _begin(s: k.State, pipe_ring: int, service: int) -> None:
+def _begin(s: k.State, pipe_rings: NDArray[np.int64], service_rings: NDArray[np.int64]) -> None:
     """Nothing is scheduled, known or waiting yet."""
     s.key[:] = k.FOREVER
     s.heap[:] = s.pos[:] = np.arange(s.key.size)
-    s.pipe.offset = np.arange(s.pipe.size) * pipe_ring
-    s.pipe.mask = pipe_ring - 1
-    s.queue.offset = np.arange(s.queue.size) * service
-    s.queue.mask = service - 1
+    s.pipe.offset = np.cumsum(pipe_rings) - pipe_rings
+    s.pipe.mask = pipe_rings - 1
+    s.queue.offset = np.cumsum(service_rings) - service_rings
+    s.queue.mask = service_rings - 1
     s.queue.head = s.queue.tail = k.NONE
     s.queue.new_first = s.queue.new_last = s.queue.old_first = s.queue.old_last = k.NONE
     s.subqueue.head = s.subqueue.tail = s.subqueue.next = k.NONE
