@@ -212,11 +212,13 @@ class Flow:
         found = self.look_for_losses()
         if news and self.limited and self.phase != "recovery" and not found:
             self.grow(len(arrived))
+        left = False
         if self.phase != "open" and self.una >= self.recover:
             if self.phase == "recovery":
                 self.cwnd = self.ssthresh
             self.phase = "open"
-        at_once = bool(found) and self.phase == "open"
+            left = any(n in self.lost and n not in self.again for n in self.outstanding())
+        at_once = (bool(found) or left) and self.phase == "open"
         if at_once:
             self.halve()
             self.cwnd, self.phase, self.recover = self.ssthresh, "recovery", self.nxt
@@ -261,8 +263,8 @@ class Flow:
             self.cwnd += (left if self.rules.bytes_counted else 1.0) / self.cwnd
 
     def halve(self) -> None:
-        """RFC 5681, equation 4."""
-        self.ssthresh = max(2.0, self.rules.beta * min(self.cwnd, float(len(self.outstanding()))))
+        """RFC 5681, equation 4: FlightSize is what was sent and is not acknowledged in order."""
+        self.ssthresh = max(2.0, self.rules.beta * min(self.cwnd, float(self.nxt - self.una)))
 
     def set_timer(self) -> None:
         """The retransmission timer from now on, if anything is outstanding (RFC 6298, 5.2 and 5.3)."""

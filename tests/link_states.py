@@ -31,6 +31,7 @@ COMMON: dict[str, float] = {
     "limited": 1,
     "running": 1,
     "cwnd": 2,
+    "halves": 1,  # of the window
     "ssthresh": FOREVER,
     "rto": 1,
     "srtt": -1,

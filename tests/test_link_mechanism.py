@@ -107,11 +107,18 @@ def test_acks_are_delayed_and_the_first_are_quick(every: int, quick: int) -> Non
 
 def test_a_single_segment_is_acknowledged_when_the_timer_says() -> None:
     cc = control("reno-linux", quick_acks=0, ack_delay="40 ms")
-    steps = made.Steps(made.program(flow(cc, size="100 B"), duration="5 s"))
+    steps = made.Steps(made.program(flow(cc, size="1448 B"), duration="5 s"))
     while steps.step() and steps.state.flow[0]["acks"] == 0:
         pass
     assert steps.now == pytest.approx(HANDSHAKE + SERVICE + 0.05 + 0.04)
     assert float(steps.state.flow[0]["srtt"]) == pytest.approx(7 / 8 * HANDSHAKE + 1 / 8 * (SERVICE + 0.05 + 0.04))
+
+
+@pytest.mark.parametrize("size", [1, 1000, 1449, 5000])
+def test_the_last_segment_of_a_file_is_as_short_as_it_is(size: int) -> None:
+    s = made.run(flow("reno-linux", size=f"{size} B"), duration="20 s", warmup="0 s")
+    assert float(s.flow[0]["goodput"]) == size
+    assert float(s.queue[0]["served"]) == pytest.approx(52 + size + 52 * -(-size // 1448))  # the SYN is one more packet
 
 
 def test_a_narrow_reverse_link_slows_the_flow_down() -> None:

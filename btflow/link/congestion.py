@@ -28,7 +28,7 @@ CONSTANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "vegas": ("beta", "alpha", "beta_delay", "gamma"),
         "lp": ("beta", "threshold"),
         "nice": ("beta", "alpha", "beta_delay", "gamma", "threshold", "fraction"),
-        "ledbat": ("beta", "gain", "target", "history", "history_step", "filter"),
+        "ledbat": ("beta", "gain", "target", "history", "history_step", "filter", "slow_start"),
         "utp": ("beta", "target", "max_gain", "history", "history_step", "filter", "loss_gap", "gate", "decay_idle"),
         "ledbatpp": ("beta", "target", "history", "history_step", "filter"),
         "bbr": (),
@@ -107,6 +107,9 @@ class CongestionControl(FrozenModel):
     """Whether the window restarts from the initial one after an RTO without sending."""
     window_validation: Flag
     """Whether the window grows only while it is the limit (RFC 7661, Linux tcp_is_cwnd_limited)."""
+    halves: Annotated[Literal["outstanding", "window", "pipe"], Quantity("choice")]
+    """What a loss leaves ``beta`` of, with Reno's growth: what was sent and is not acknowledged in order (RFC 5681),
+    the congestion window (Linux), or what is not known to have arrived (ns-3)."""
     counts_segments: Flag
     """Whether Reno's growth counts the segments acknowledged (RFC 3465), else the ACKs (RFC 5681)."""
     hystart: Flag
@@ -117,15 +120,13 @@ class CongestionControl(FrozenModel):
     """Whether the receiver says what it has (RFC 2018); without, one hole is known at a time."""
     lost_retransmit: Flag
     """Whether the loss of a retransmission is found without a timeout."""
-    slow_start: Annotated[int, Quantity("count", 0, 2)]
-    """Slow start: 0 none, 1 until the delay reaches its target (LEDBAT, uTP, LEDBAT++), 2 until a loss."""
 
     beta: Share | None = None
     """What a loss leaves of the window."""
     c: Annotated[float, Quantity("fraction", 0.001, 100)] | None = None
     """CUBIC: C [segments/s**3]."""
     gain: Annotated[float, Quantity("fraction", 0.001, 100)] | None = None
-    """LEDBAT: GAIN, growth per round trip at delay 0 [segments]; LEDBAT++: the most it may be."""
+    """LEDBAT: GAIN, growth per round trip at delay 0 [segments]."""
     target: Annotated[float, Quantity("time", 0.001, 10)] | None = None
     """LEDBAT, uTP, LEDBAT++: queueing delay aimed at [s]."""
     alpha: Segments | None = None
@@ -142,6 +143,8 @@ class CongestionControl(FrozenModel):
     """LEDBAT, uTP, LEDBAT++: periods of base-delay history."""
     history_step: Annotated[float, Quantity("time", 1, 3600)] | None = None
     """LEDBAT, uTP, LEDBAT++: length of such a period [s]."""
+    slow_start: Annotated[int, Quantity("count", 0, 2)] | None = None
+    """LEDBAT: slow start: 0 none, 1 until the delay reaches its target, 2 until a loss."""
     filter: Annotated[int, Quantity("count", 1, 64)] | None = None
     """LEDBAT, uTP, LEDBAT++: latest delay samples of which the least counts."""
     max_gain: Annotated[int, Quantity("size", 1, 10**6)] | None = None
@@ -176,6 +179,8 @@ class CongestionControl(FrozenModel):
         if self.variant not in VARIANTS[self.law]:
             reason = f"is no variant of {self.law}"
             raise TableError("variant", self.variant, reason, ", ".join(VARIANTS[self.law]))
+        if self.hystart and self.law != "cubic":
+            raise TableError("hystart", "true", f"is never used by {self.law}", "false, or the law cubic")
         optional = {*HYSTART, *(name for names in CONSTANTS.values() for name in names)}
         given = {name for name in optional if getattr(self, name) is not None}
         problems = [TableError(n, None, f"is missing: {self.law} uses it") for n in self.used if n not in given]

@@ -26,6 +26,7 @@ LAWS = {
     "bbr": k.BBR,
 }
 RECOVERIES = {"classic": k.CLASSIC, "prr": k.PRR, "tahoe": k.TAHOE, "per-loss": k.PER_LOSS}
+HALVES = {"outstanding": k.OUTSTANDING, "window": k.WINDOW, "pipe": k.IN_PIPE}
 APPS = {"long": k.BULK, "sized": k.SIZED, "rate": k.RATE, "on-off": k.ON_OFF, "messages": k.MESSAGES, "voip": k.BULK}
 DISCIPLINES = {"drop-tail": k.DROP_TAIL, "codel": k.CODEL, "fq-codel": k.FQ_CODEL, "pie": k.PIE}
 UNLIMITED = 1 << 60
@@ -52,7 +53,6 @@ _SAME = (
     "counts_repaired",
     "sack",
     "lost_retransmit",
-    "slow_start",
 )
 _OF_THE_LAW = (
     "beta",
@@ -67,6 +67,7 @@ _OF_THE_LAW = (
     "history",
     "history_step",
     "filter",
+    "slow_start",
     "loss_gap",
     "gate",
     "decay_idle",
@@ -129,7 +130,6 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
     record["data_loss"], record["ack_loss"] = scenario.paths.loss, scenario.paths.ack_loss
     for way, passed in (("data", scenario.data_queues(flow)), ("ack", scenario.ack_queues(flow))):
         record[f"{way}_queue0"], record[f"{way}_queue1"] = (*(queues.index(n) for n in passed), -1, -1)[:2]
-        record[f"{way}_hops"] = len(passed)
     record["train"] = record["weight"] = 1
     record["start"] = flow.start
     record["stop"] = k.FOREVER if flow.stop is None else flow.stop
@@ -150,6 +150,7 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
             record[name] = getattr(flow, name)
     if flow.size is not None:
         record["total"] = math.ceil(flow.size / flow.cc.mss)
+        record["last_payload"] = flow.size - (record["total"] - 1) * flow.cc.mss
     if flow.rate is not None:
         record["app_rate"] = flow.rate / flow.cc.mss
     if flow.message is not None:
@@ -163,6 +164,7 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
 def _congestion_control(record: Any, cc: CongestionControl) -> None:
     record["law"], record["variant"] = LAWS[cc.law], cc.variant_number
     record["recovery"] = RECOVERIES[cc.recovery]
+    record["halves"] = HALVES[cc.halves]
     record["validate"] = cc.window_validation
     _assign(record, cc, (*_SAME, *_OF_THE_LAW))
     if cc.max_gain is not None:

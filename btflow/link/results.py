@@ -123,19 +123,18 @@ def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
 
 
 def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
-    """Delays of the messages or voice packets of flow `i` written from the warm-up on [s]; NaN: not delivered.
+    """Delays of the messages or voice packets of flow `i` written from the warm-up on [s]; NaN: lost.
 
-    What was written so late that it may still be under way at the end does not count: in the last two seconds.
+    Paths keep the order, so the fate of all that was written before the last one that arrived is known. What was
+    written after it may still be under way at the end: it does not count. If nothing came at all, all of it was lost.
     """
     f = s.flow[i]
     period = f.period if f.app == MESSAGES else 1.0 / f.app_rate
     written = f.start + np.arange(min(int(f.message), s.record_delay.shape[1])) * period
     delays = s.record_delay[i, : len(written)]
-    counted = (written >= scenario.warmup_time) & (written <= scenario.duration - LAST_MOMENTS)
-    return np.asarray(delays[counted], np.float64)
-
-
-LAST_MOMENTS = 2.0
+    came = np.flatnonzero(~np.isnan(delays))
+    decided = np.arange(len(written)) <= (came[-1] if len(came) else len(written))
+    return np.asarray(delays[(written >= scenario.warmup_time) & decided], np.float64)
 
 
 def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:

@@ -12,7 +12,6 @@ from btflow.kernels.link.state import (
     ACK_TIMER,
     ACKS,
     DATA,
-    FOREVER,
     PIPES,
     RTO_TIMER,
     SEND_TIMER,
@@ -71,10 +70,8 @@ def handle(s, a, t):
         sender.rto_timer(s, i, f, t)
     elif what == ACK_TIMER:
         receiver.ack_timer(s, i, f, t)
-    elif what == SEND_TIMER:
-        sender.send_timer(s, i, f, t)
     else:
-        schedule(s, a, FOREVER)
+        sender.send_timer(s, i, f, t)
 
 
 @kernel

@@ -100,3 +100,5 @@ def close(s, k, t):
     if q.kind == DROP_TAIL or q.kind == PIE:
         advance(s, k, q, t)
     stats.note(s, k, q, t)
+    in_service = q.free_at - (q.bytes / q.rate if q.kind == DROP_TAIL or q.kind == PIE else 0.0)
+    q.served -= max(0.0, in_service - t) * q.rate  # of the packet in service, what has not left yet

@@ -7,6 +7,7 @@ cumulative and selective acknowledgements say, and an ACK that is lost is made g
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import network
 from btflow.kernels.link.events import schedule, source, wake
+from btflow.kernels.link.scoreboard import payload
 from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, SIZED, SYN, SYN_ACK, UTP
 
 
@@ -33,7 +34,7 @@ def receive(s, i, f, t, number, stamp):
         s.got[i, number & ring] = number + 1
         f.arrived += 1
         if t >= s.rules.warmup:
-            f.goodput += f.train * f.mss
+            f.goodput += payload(f, number)
         if number > f.expected:
             f.holes += 1
         else:

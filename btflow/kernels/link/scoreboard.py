@@ -4,7 +4,7 @@ Paths keep the order, so a segment is lost when three that left after it have ar
 """
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.link.state import LOST, RETRANSMITTED, SACKED
+from btflow.kernels.link.state import LOST, RETRANSMITTED, SACKED, SIZED
 
 _FLAGS = SACKED | LOST | RETRANSMITTED
 
@@ -13,6 +13,14 @@ _FLAGS = SACKED | LOST | RETRANSMITTED
 def segment(s, i, number):
     """The record of a train under way."""
     return s.segment[i, number & (s.segment.shape[1] - 1)]
+
+
+@kernel
+def payload(f, number):
+    """Payload of a train [B]: the last one of a file may be short."""
+    if f.app == SIZED and number == f.written - 1:
+        return f.last_payload
+    return f.train * f.mss
 
 
 @kernel

@@ -3,12 +3,13 @@
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import application, law, network, recovery, scoreboard, stats, timeout
 from btflow.kernels.link.events import schedule, source, wake
-from btflow.kernels.link.laws import bbr, utp
+from btflow.kernels.link.laws import bbr, cubic, utp
 from btflow.kernels.link.state import (
     BBR,
     CBR,
     CONNECTED,
     CONNECTING,
+    CUBIC,
     DATA,
     FOREVER,
     IDLE,
@@ -34,7 +35,7 @@ def start(s, i, f, t):
         f.running = CONNECTED
         return
     f.running = CONNECTING
-    f.rto_at = t + f.rto * f.backoff
+    f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
     wake(s, source(i, RTO_TIMER), f.rto_at)
     network.emit(s, i, f, DATA, t, SYN, t, 0.0, f.ack_size, 1)
 
@@ -89,12 +90,13 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         take_rtt(s, i, f, t, stamp)
     law.sample(s, i, f, t, float(arrived * f.train))
     found = scoreboard.find_losses(s, i, f)
-    repairs = f.phase == RECOVERY
+    was = f.phase
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
-    if acked > 0 and found == 0 and may_grow(f, repairs):
-        law.grow(s, i, f, t, float((acked if repairs else arrived) * f.train))
-    if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
+    if acked > 0 and found == 0 and may_grow(f, was == RECOVERY):
+        law.grow(s, i, f, t, float((acked if was == RECOVERY else arrived) * f.train))
+    left = was != OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
+    if (found > 0 or left) and (f.phase == OPEN or f.recovery == PER_LOSS):
         recovery.begin(s, i, f, t)
     elif f.phase == RECOVERY:
         recovery.go_on(f, arrived)
@@ -135,7 +137,6 @@ def measure_rate(f, t, newest):
     """Delivery rate while the newest segment was under way (draft-cheng-iccrg-delivery-rate-estimation)."""
     interval = max(t - newest.delivered_at, newest.sent - newest.first_sent)
     f.sample_rate = (f.delivered - newest.delivered) / interval if interval > 0.0 else 0.0
-    f.sample_delivered = newest.delivered
     f.first_sent = newest.sent
     f.sample_limited = newest.delivered < f.app_limited
 
@@ -198,6 +199,8 @@ def restart_after_idle(s, i, f, t):
         bbr.restart(s, i, f, t)
     elif f.law == UTP:
         utp.rest(s, i, f, t)
+    elif f.law == CUBIC and idle > 0.0:
+        cubic.rest(f, idle)
     if not f.idle_reset or f.srtt < 0.0 or idle <= f.rto or f.cwnd <= f.initial_window:
         return
     f.ssthresh = max(f.ssthresh, 0.75 * f.cwnd) if f.ssthresh < FOREVER else f.ssthresh
@@ -247,7 +250,7 @@ def transmit(s, i, f, t, number):
         f.sent += f.train
     if f.rto_at == FOREVER:
         timeout.restart(s, i, f, t)
-    network.emit(s, i, f, DATA, t, number, t, 0.0, f.train * (f.mss + f.header), f.train)
+    network.emit(s, i, f, DATA, t, number, t, 0.0, scoreboard.payload(f, number) + f.train * f.header, f.train)
 
 
 @kernel

@@ -23,8 +23,8 @@ NONE = np.int64(-1)
 DATA, ACKS = np.int64(0), np.int64(3)
 PIPES = np.int64(6)
 # Timers of a flow, sources after its pipes.
-RTO_TIMER, ACK_TIMER, SEND_TIMER, LAW_TIMER = np.int64(6), np.int64(7), np.int64(8), np.int64(9)
-SOURCES = np.int64(10)  # per flow; then one per queue; then the sampler
+RTO_TIMER, ACK_TIMER, SEND_TIMER = np.int64(6), np.int64(7), np.int64(8)
+SOURCES = np.int64(9)  # per flow; then one per queue; then the sampler
 
 # Queue disciplines (queue.kind).
 DROP_TAIL, CODEL, FQ_CODEL, PIE = (np.int64(k) for k in range(4))
@@ -40,6 +40,11 @@ CLASSIC = np.int64(0)  # RFC 6675: the window falls at once and the sender waits
 PRR = np.int64(1)  # RFC 6937: sends in proportion to what is delivered
 TAHOE = np.int64(2)  # no fast recovery: window 1 and slow start after the fast retransmit
 PER_LOSS = np.int64(3)  # uTP: the law answers each loss itself, there is no recovery phase
+
+# What a loss leaves a part of, with Reno (flow.halves).
+OUTSTANDING = np.int64(0)  # FlightSize: sent and not acknowledged in order (RFC 5681)
+WINDOW = np.int64(1)  # cwnd (Linux)
+IN_PIPE = np.int64(2)  # sent and not known to have arrived (ns-3's BytesInFlight)
 
 # State of the sender (flow.phase).
 OPEN, RECOVERY, LOSS = np.int64(0), np.int64(1), np.int64(2)
@@ -61,6 +66,7 @@ FLOW = np.dtype(
         ("recovery", "i8"),
         ("app", "i8"),
         ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
+        ("halves", "i8"),
         ("hystart", "i8"),  # leave slow start by HyStart
         ("counts_repaired", "i8"),  # the ACK that ends a recovery grows the window by all it acknowledges
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
@@ -84,14 +90,13 @@ FLOW = np.dtype(
         ("validate", "i8"),  # grow only while the window is the limit (RFC 7661, tcp_is_cwnd_limited)
         ("start", "f8"),
         ("stop", "f8"),
+        ("last_payload", "f8"),  # SIZED: of the last segment [B]
         ("total", "f8"),  # SIZED: segments to send; MESSAGES: segments of a message
         ("app_rate", "f8"),  # RATE, CBR: segments per second
         ("on", "f8"),  # ON_OFF: mean length of the periods [s]
         ("off", "f8"),
         ("period", "f8"),  # MESSAGES: time between two [s]
         ("exponential", "i8"),  # ON_OFF: the lengths are exponentially distributed
-        ("data_hops", "i8"),  # queues on the way there: 0, 1 or 2
-        ("ack_hops", "i8"),
         ("data_queue0", "i8"),
         ("data_queue1", "i8"),
         ("ack_queue0", "i8"),
@@ -205,7 +210,6 @@ FLOW = np.dtype(
         ("min_rtt_at", "f8"),
         ("probe_done", "f8"),
         ("first_sent", "f8"),
-        ("sample_delivered", "f8"),  # segments delivered when the last acknowledged one left
         ("probe_round", "i8"),  # PROBE_RTT has lasted a round
         ("repairing", "i8"),  # 1: first round after a loss, 2: after a timeout
         ("repair_end", "i8"),  # that round is over when this is acknowledged

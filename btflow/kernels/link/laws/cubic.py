@@ -32,7 +32,7 @@ def grow(s, i, f, t, acked):
     """Slow start, then the cubic curve."""
     if f.cwnd < f.ssthresh:
         acked = newreno.slow_start(f, acked)
-    if acked > 0.0:
+    if f.cwnd >= f.ssthresh and acked > 0.0:
         if f.epoch < 0.0:
             begin_epoch(f, t)
         if f.variant == WHOLE_SEGMENTS:
@@ -47,7 +47,8 @@ def begin_epoch(f, t):
     f.epoch = t
     f.w_start = math.floor(f.cwnd) if f.variant == WHOLE_SEGMENTS else f.cwnd
     f.w_est = f.w_start
-    f.prior = f.w_max
+    if f.variant == WHOLE_SEGMENTS:
+        f.prior = f.w_max  # 0: no loss so far, or a timeout (last_max_cwnd)
     f.w_max = max(f.w_max, f.w_start)
     f.k = ((f.w_max - f.w_start) / f.c) ** (1.0 / 3.0)
     if not f.counts_repaired:
@@ -96,7 +97,8 @@ def grow_counting(f, t, acked):
 @kernel
 def friendly(f, cwnd, acked):
     """Segments for one more of window that Reno's line asks for (bictcp_update, tcp_friendliness)."""
-    f.w_est += acked * alpha(f) / cwnd
+    counted = acked if f.counts_segments else min(acked, float(f.train))  # Linux 2.6 counts ACKs here
+    f.w_est += counted * alpha(f) / cwnd
     ahead = math.floor(f.w_est) - cwnd
     return math.floor(cwnd / ahead) if ahead > 0.0 else 1e9
 
@@ -109,6 +111,7 @@ def reduce(s, i, f, t):
     f.w_max = cwnd * (1.0 + f.beta) / 2.0 if cwnd < f.w_max else cwnd
     if whole:
         f.w_max = math.floor(f.w_max)
+    f.prior = cwnd
     f.epoch = -1.0
     left = f.beta * cwnd
     return max(2.0, math.floor(left) if whole else left)
@@ -116,9 +119,15 @@ def reduce(s, i, f, t):
 
 @kernel
 def timeout(s, i, f, t):
-    """Linux and ns-3 forget the window of the loss; in RFC 9438, section 4.8, it stays."""
+    """The window of the loss is forgotten: the curve starts with K = 0 (RFC 9438, section 4.8; Linux, ns-3)."""
     left = reduce(s, i, f, t)
-    if f.variant == WHOLE_SEGMENTS:
-        f.w_max = 0.0
+    f.w_max = 0.0
     hystart.start(f, t)
     return left
+
+
+@kernel
+def rest(f, idle):
+    """Time without anything to send is not time to grow (RFC 9438, section 5.8; Linux since 4.4, not 2.6 and ns-3)."""
+    if f.variant != WHOLE_SEGMENTS and f.epoch >= 0.0:
+        f.epoch += idle

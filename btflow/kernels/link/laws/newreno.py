@@ -5,6 +5,7 @@ segments they acknowledge, as in Linux since 3.10.
 """
 
 from btflow.kernels.jit import kernel
+from btflow.kernels.link.state import OUTSTANDING, WINDOW
 
 
 @kernel
@@ -34,14 +35,12 @@ def grow(s, i, f, t, acked):
 
 @kernel
 def reduce(s, i, f, t):
-    """Half of what is in flight (RFC 5681, equation 4)."""
-    return max(2.0, f.beta * min(f.cwnd, outstanding(f)))
-
-
-@kernel
-def outstanding(f):
-    """Segments sent and not known to have arrived when the loss was found: FlightSize, the lost ones included."""
-    return float((f.flight + f.waiting_retransmit) * f.train)
+    """A part of the window, or of what is under way: FlightSize (RFC 5681, equation 4) or, with ns-3, less by SACKs."""
+    if f.halves == WINDOW:
+        return max(2.0, f.beta * f.cwnd)
+    if f.halves == OUTSTANDING:
+        return max(2.0, f.beta * min(f.cwnd, float((f.nxt - f.una) * f.train)))
+    return max(2.0, f.beta * min(f.cwnd, float((f.flight + f.waiting_retransmit) * f.train)))
 
 
 @kernel

@@ -46,7 +46,7 @@ def sample(s, i, f, t, acked):
         open_up(f, t, acked)
     else:
         f.cwnd = steered(f, t, acked)
-    pace(f)
+    pace(f, t)
 
 
 @kernel
@@ -86,7 +86,7 @@ def open_up(f, t, acked):
 
 
 @kernel
-def pace(f):
+def pace(f, t):
     """A window of less than a packet: by the quota of 2010, or later once per timeout."""
     if f.cwnd >= 1.0:
         f.pacing = 0.0
@@ -94,6 +94,8 @@ def pace(f):
         f.pacing = f.cwnd / f.min_rtt
     else:
         f.pacing = 1.0 / f.rto if f.flight == 0 else 0.0
+        if f.flight == 0:
+            f.pace_at = max(f.pace_at, t + f.rto)
 
 
 @kernel
