@@ -31,7 +31,7 @@ validate: $(VENV)/.run  ## every published claim, checked by running the swarms,
 packet-level:  ## the packet-level reference by ns-3: needs g++, takes about an hour of one core
 	$(PYTHON) -m validation.packet_level.run
 
-bench: $(VENV)/.run  ## CPU time of a swarm, against peers and pieces
+bench: $(VENV)/.run  ## CPU time of swarms and links
 	$(BIN)/btflow bench
 
 clean:

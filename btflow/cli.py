@@ -253,7 +253,7 @@ def schema(
 def bench(
     cold: Annotated[bool, typer.Option("--cold", help="Also time a first run, which compiles the kernels.")] = False,
 ) -> None:
-    """Measure the CPU time of a swarm, and how it grows with peers and pieces."""
+    """Measure the CPU time of swarms, how it grows with peers and pieces, and of links."""
     from btflow.bench import main as run_bench
 
     run_bench(cold=cold)
