@@ -82,6 +82,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
                 "waiting": ((waiting,), k.PARCEL),
                 "service": ((int(service_rings.sum()),), k.PARCEL),
                 "segment": ((flows, ring), k.SEGMENT),
+                "again": ((flows, ring), np.int64),
                 "log": ((flows, ring), np.int64),
                 "got": ((flows, ring), np.int64),
                 "key": ((sources,), np.float64),

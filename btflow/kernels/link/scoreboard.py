@@ -60,14 +60,36 @@ def find_losses(s, i, f):
         f.judged = max(f.judged, f.top3)
     elif f.una < f.top3:
         found += mark_lost(s, i, f, f.una)
-    if f.lost_retransmit and f.una < f.nxt:
-        head = segment(s, i, f.una)
-        if head.bits == LOST | RETRANSMITTED and head.mark <= f.top3:
-            head.bits = LOST
-            f.flight -= 1
-            f.waiting_retransmit += 1
-            f.repair = f.una
+    if f.lost_retransmit:
+        find_lost_again(s, i, f)
     return found
+
+
+@kernel
+def find_lost_again(s, i, f):
+    """Retransmissions are lost, too, when three segments that were sent after them have arrived: they go once more."""
+    ring = s.again.shape[1] - 1
+    while f.again_first < f.again_last:
+        number = s.again[i, f.again_first & ring]
+        if number >= f.una:
+            seg = segment(s, i, number)
+            if seg.bits == LOST | RETRANSMITTED:
+                if seg.mark > f.top3:
+                    return
+                seg.bits = LOST
+                f.flight -= 1
+                f.waiting_retransmit += 1
+                f.repair = min(f.repair, number)
+        f.again_first += 1
+
+
+@kernel
+def note_again(s, i, f, number):
+    """A train is sent again: remember the order. (Older entries that no longer fit are not looked at any more.)"""
+    ring = s.again.shape[1]
+    s.again[i, f.again_last & (ring - 1)] = number
+    f.again_last += 1
+    f.again_first = max(f.again_first, f.again_last - ring)
 
 
 @kernel

@@ -225,6 +225,7 @@ def send_again(s, i, f, t):
     seg = scoreboard.segment(s, i, number)
     seg.bits = LOST | RETRANSMITTED
     seg.mark = f.nxt
+    scoreboard.note_again(s, i, f, number)
     f.waiting_retransmit -= 1
     if t >= s.rules.warmup:
         f.resent += f.train

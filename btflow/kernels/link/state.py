@@ -133,6 +133,8 @@ FLOW = np.dtype(
         ("written", "i8"),  # segments the application has written
         ("flight", "i8"),  # segments believed to be on the way ("pipe" of RFC 6675)
         ("waiting_retransmit", "i8"),  # segments found lost, not sent again
+        ("again_first", "i8"),  # of the trains sent again, in this order: those not known to have arrived
+        ("again_last", "i8"),
         ("repair", "i8"),  # where to look for the first of them
         ("recover", "i8"),  # the phase ends when this is acknowledged
         ("seen", "i8"),  # arrivals known from ACKs: position in the receiver's log
@@ -350,7 +352,7 @@ CLOCK = np.dtype([("now", "f8"), ("events", "i8"), ("free", "i8"), ("sample", "i
 Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every history_slots filter_slots")
 
 # parcel: the pipes' rings; waiting: parcels in queues served by event (CoDel, FQ-CoDel), a free list from clock.free;
-# service: rings of service starts; segment (flows, ring): the sender's window; log (flows, ring): numbers of the
+# service: rings of service starts; segment (flows, ring): the sender's window; again (flows, ring): numbers of the trains sent again; log (flows, ring): numbers of the
 # trains in the order they came; got (flows, ring): the train last seen at this place of the ring, plus 1; key, heap,
 # pos: sources by time (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows,
 # filter_slots): last delay samples, BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets
@@ -359,7 +361,7 @@ Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every h
 # queues): packets waiting and the time they take [s].
 State = namedtuple(
     "State",
-    "rules rng clock flow queue pipe subqueue parcel waiting service segment log got key heap pos history recent "
+    "rules rng clock flow queue pipe subqueue parcel waiting service segment again log got key heap pos history recent "
     "queue_time rtt_bins record_delay flow_series queue_series "
     "queue_delay_series",
 )

@@ -37,7 +37,7 @@ _FIRST_RTT = 0.001  # [s] 4.2.1: taken before one is known
 _SLOW, _MEDIUM = 1.2e6 / 8.0, 24e6 / 8.0  # [B/s] 4.2.2: pacing rates below which 1 and 2 segments are sent at once,
 _QUANTUM_TIME, _QUANTUM_SIZE = 0.001, 65536.0  # [s], [B] and from which what takes 1 ms, at most 64 KiB
 _QUANTA = 3.0  # 4.2.3.2: more in flight than the model says, for what is sent and acknowledged at once
-_CONSERVING, _TIMED_OUT = 1, 2  # flow.repairing
+_CONSERVING, _TIMED_OUT, _REPAIRING = 1, 2, 3  # flow.repairing
 
 
 @kernel
@@ -317,10 +317,12 @@ def _set_window(f, acked):
     """Towards the target by what arrived, down to it at once; then what a loss or PROBE_RTT asks for."""
     if f.repairing == _CONSERVING:
         if max(f.top, f.una) >= f.repair_end:  # one sent since then arrived, or all that were before
-            _restore_window(f)
+            f.repairing = _REPAIRING
         else:
             f.cwnd = max(f.cwnd, _in_flight(f) + acked)
-    elif f.repairing == _TIMED_OUT and f.phase != LOSS:
+    if f.repairing == _REPAIRING and f.una >= f.repair_end:
+        _restore_window(f)
+    if f.repairing == _TIMED_OUT and f.phase != LOSS:
         _restore_window(f)
     if f.repairing != _CONSERVING:
         _follow_target(f, acked)
