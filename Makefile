@@ -28,7 +28,7 @@ format: $(VENV)/.dev
 validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and the links against packets
 	@failed=0; for part in validation validation.links; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
 
-packet-level:  ## the packet-level reference by ns-3: needs g++, takes about an hour of one core
+packet-level:  ## the packet-level reference by ns-3: needs g++, takes 45 minutes of one core
 	$(PYTHON) -m validation.packet_level.run
 
 bench: $(VENV)/.run  ## CPU time of swarms and links

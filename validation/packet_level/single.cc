@@ -63,9 +63,13 @@ main(int argc, char* argv[])
         Refuse("the run must be longer than its warm-up");
     }
 
-    // Every cell of the grid has losses of its own: the same for all would make one draw of the whole grid.
-    const std::string cell = cc + " " + std::to_string(rttMs) + " " + std::to_string(loss) + " " + std::to_string(rate);
-    RngSeedManager::SetSeed(Hash32(cell) % 4000000000u + 1);
+    if (warmup == 0)
+    {
+        // A ramp: every cell of its grid has losses of its own, since the same for all would make one draw of the grid.
+        const std::string cell =
+            cc + " " + std::to_string(rttMs) + " " + std::to_string(loss) + " " + std::to_string(rate);
+        RngSeedManager::SetSeed(Hash32(cell) % 4000000000u + 1);
+    }
     RngSeedManager::SetRun(seed);
     UseHostDefaults();
     Config::SetDefault("ns3::DropTailQueue<Packet>::MaxSize", StringValue(std::to_string(buffer) + "p"));
