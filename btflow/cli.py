@@ -188,7 +188,11 @@ def link(
     ] = None,
     duration: Annotated[Text, typer.Option(metavar="TIME", help="Simulated time.  [60 s]")] = None,
     warmup: Annotated[
-        Text, typer.Option(metavar="TIME", help="Statistics begin here.  [a fifth of the duration, at most 60 s]")
+        Text,
+        typer.Option(
+            metavar="TIME",
+            help="Statistics begin here.  [a fifth of the duration, at most 60 s; 0 s if every flow has a size]",
+        ),
     ] = None,
     sample: Annotated[
         Text, typer.Option(metavar="TIME", help="Period of the time series.  [a 2000th of the duration]")
@@ -229,6 +233,10 @@ def link(
     result_file = options.output_path("--out", out, ".nc")
     figure_file = options.output_path("--plot", plot, ".html")
     scenario = commandline.scenario(model, settings or (), given)
+    if figure_file is not None and not scenario.queues:
+        raise InputError(
+            "--plot", str(figure_file), "has nothing to show: no queue has a limited rate", "a limited rate"
+        )
 
     from btflow import output
     from btflow.link.simulation import simulate_link

@@ -14,6 +14,7 @@ from btflow.units import format_quantity
 
 MAX_PACKETS = 1e9
 MAX_SAMPLES = 1_000_000
+_LONGEST_NAME = 60
 _NAMES = {"access": re.compile(r"[^\s.,:@=]+"), "flows": re.compile(r"[^\s,:@=]+")}
 
 
@@ -39,7 +40,7 @@ def _names(scenario: LinkScenario) -> Iterator[ScenarioError]:
     flows = [flow.name for flow in scenario.flows]
     for table, names in (("access", links), ("flows", flows)):
         for name in names:
-            if not _NAMES[table].fullmatch(name):
+            if not (_NAMES[table].fullmatch(name) and name.isprintable() and len(name) <= _LONGEST_NAME):
                 yield ScenarioError(
                     table, name, "is not a name", "a text without spaces, , : @ = and, for an access link, ."
                 )

@@ -45,7 +45,7 @@ class LinkScenario(ParametrisedModel):
     duration: Annotated[float, Quantity("time", 0.001, 86400)]
     """Simulated time [s]."""
     warmup: Annotated[float, Quantity("time", 0, 86400)] | None = None
-    """When the statistics begin [s]; default a fifth of the duration, at most 60 s."""
+    """When the statistics begin [s]; default a fifth of the duration, at most 60 s, or 0 if every flow has a size."""
     sample: Annotated[float, Quantity("time", 1e-5, 86400)] | None = None
     """Period of the time series [s]; default a 2000th of the duration."""
     bottleneck: str | None = None
@@ -59,8 +59,11 @@ class LinkScenario(ParametrisedModel):
 
     @property
     def warmup_time(self) -> float:
-        """When the statistics begin [s]."""
-        return min(self.duration / 5, 60.0) if self.warmup is None else self.warmup
+        """When the statistics begin [s]: from the start if all there is to send has a given size."""
+        if self.warmup is not None:
+            return self.warmup
+        sizes = {flow.kind == "sized" for flow in self.flows if flow.kind not in ("messages", "voip")}
+        return 0.0 if sizes == {True} else min(self.duration / 5, 60.0)
 
     @property
     def sample_period(self) -> float:

@@ -352,16 +352,16 @@ CLOCK = np.dtype([("now", "f8"), ("events", "i8"), ("free", "i8"), ("sample", "i
 Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every history_slots filter_slots")
 
 # parcel: the pipes' rings; waiting: parcels in queues served by event (CoDel, FQ-CoDel), a free list from clock.free;
-# service: rings of service starts; segment (flows, ring): the sender's window; again (flows, ring): numbers of the trains sent again; log (flows, ring): numbers of the
-# trains in the order they came; got (flows, ring): the train last seen at this place of the ring, plus 1; key, heap,
-# pos: sources by time (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows,
-# filter_slots): last delay samples, BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets
-# waiting; rtt_bins (flows, bins); record_delay (flows, records): delays of messages and voice packets [s], NaN not
-# delivered; flow_series (samples, flows, 5): the sampler's columns; queue_series and queue_delay_series (samples,
-# queues): packets waiting and the time they take [s].
+# service: rings of service starts; segment (flows, ring): the sender's window; again (flows, ring): numbers of the
+# trains sent again; log (flows, ring): numbers of the trains in the order they came; got (flows, ring): the train
+# last seen at this place of the ring, plus 1; key, heap, pos: sources by time (events.py); history (flows,
+# history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples, BBR: bandwidths by round;
+# queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins); record_delay (flows,
+# records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples, flows, 5): the
+# sampler's columns; queue_series and queue_delay_series (samples, queues): packets waiting and the time they take
+# [s].
 State = namedtuple(
     "State",
-    "rules rng clock flow queue pipe subqueue parcel waiting service segment again log got key heap pos history recent "
-    "queue_time rtt_bins record_delay flow_series queue_series "
-    "queue_delay_series",
+    "rules rng clock flow queue pipe subqueue parcel waiting service segment again log got key heap pos history "
+    "recent queue_time rtt_bins record_delay flow_series queue_series queue_delay_series",
 )
