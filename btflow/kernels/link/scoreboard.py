@@ -85,7 +85,7 @@ def find_lost_again(s, i, f):
 
 @kernel
 def note_again(s, i, f, number):
-    """A train is sent again: remember the order. (Older entries that no longer fit are not looked at any more.)"""
+    """A train is sent again: remember the order; the oldest entries that no longer fit are forgotten."""
     ring = s.again.shape[1]
     s.again[i, f.again_last & (ring - 1)] = number
     f.again_last += 1
