@@ -49,6 +49,9 @@ OPTIONS = (*_QUEUES, *_PATHS, *_TIMES, "aqm", "access", *_SPECS)
 Tree = dict[str, Any]
 
 
+_LONGEST_TITLE = 100
+
+
 def scenario_from(**options: Any) -> LinkScenario:
     """Return the experiment that options describe; those not given, or None, have their defaults.
 
@@ -71,7 +74,7 @@ def scenario_from(**options: Any) -> LinkScenario:
     access, parameters = _access(given)
     tree = {
         "name": "link",
-        "title": "An experiment from options",
+        "title": _title([text for _, text in texts.values()], given.get("access")),
         "source": "the user",
         "paths": {name: DEFAULTS[name] for name in _PATHS},
         "duration": DEFAULTS["duration"],
@@ -87,6 +90,12 @@ def scenario_from(**options: Any) -> LinkScenario:
         return parse_as(LINKS, tree).build({n: value for n, value in given.items() if n in tree["parameters"]})
     except InputError as error:
         raise type(error).all_of([_of_the_option(problem, texts, given) for problem in error.problems]) from None
+
+
+def _title(flows: list[str], access: object) -> str:
+    """Return what the options make, in a line."""
+    shown = f"{', '.join(flows)} over {access}" if access else ", ".join(flows)
+    return shown if len(shown) <= _LONGEST_TITLE else f"{shown[: _LONGEST_TITLE - 3]}..."
 
 
 def _flows(given: Mapping[str, Any]) -> tuple[Tree, dict[str, tuple[str, str]]]:

@@ -27,6 +27,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
     finishes = _finishes(result)
     return {
         "model": str(result.attrs["scenario"]),
+        "title": str(result.attrs["title"]),
         "parameters": json.loads(result.attrs.get("parameters", "{}")),
         "seed": int(result.attrs["seed"]),
         "duration_s": float(result.attrs["duration"]),
