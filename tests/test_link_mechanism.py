@@ -12,7 +12,7 @@ from link_made import HEADER, MBIT, PACKET, PAYLOAD, control, flow
 
 from btflow.kernels.link import sampler
 from btflow.kernels.link import state as k
-from btflow.link.simulation import run_link
+from btflow.link.simulation import run_link, simulate_link
 
 SERVICE = PACKET / MBIT  # of a full packet at 1 Mbit/s [s]
 HANDSHAKE = 52 / MBIT + 0.05  # of a connection over 1 Mbit/s and 50 ms [s]: the first message waits for it
@@ -349,3 +349,18 @@ def test_everything_is_told_apart_by_flow() -> None:
     assert list(data.flow.values) == ["a", "b"]
     assert float(data.goodput[0]) > 3 * float(data.goodput[1])
     assert all(a <= b for a, b in itertools.pairwise(data.start.values))
+
+
+def test_messages_that_do_not_arrive_are_counted() -> None:
+    options: dict[str, Any] = {
+        "rtt": "50 ms",
+        "buffer": "100 packets",
+        "duration": "21 s",
+        "warmup": "0 s",
+        "rtt_spread": "0 ms",
+    }
+    idle = simulate_link(rate="1 Mbit/s", probes=["100 B@1s"], **options)
+    assert (int(idle.probe_sent[0]), int(idle.probe_delivered[0])) == (22, 21)  # the last is written at the end
+    flooded = simulate_link(rate="1 Mbit/s", probes=["1 MiB@1s"], **options)
+    assert int(flooded.probe_sent[0]) == 22
+    assert int(flooded.probe_delivered[0]) == 2  # 8.7 s each

@@ -128,6 +128,8 @@ def _probe(result: xarray.Dataset, place: int) -> dict[str, Any]:
     }
     return {
         "name": str(probe["probe_name"].item()),
+        "sent": int(probe["probe_sent"]),
+        "delivered": int(probe["probe_delivered"]),
         "mean_ms": _milliseconds(probe["probe_delay_mean"]),
         **quantiles,
     }
@@ -191,6 +193,8 @@ _VOIP_COLUMNS: tuple[Column, ...] = (
 )
 _PROBE_COLUMNS: tuple[Column, ...] = (
     ("probe", "name", str),
+    ("written", "sent", str),
+    ("delivered", "delivered", str),
     ("delay mean [ms]", "mean_ms", _fixed(1)),
     ("p50 [ms]", "p50_ms", _fixed(1)),
     ("p95 [ms]", "p95_ms", _fixed(1)),

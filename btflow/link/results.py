@@ -128,13 +128,25 @@ def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
     Paths keep the order, so the fate of all that was written before the last one that arrived is known. What was
     written after it may still be under way at the end: it does not count. If nothing came at all, all of it was lost.
     """
-    f = s.flow[i]
-    period = f.period if f.app == MESSAGES else 1.0 / f.app_rate
-    written = f.start + np.arange(min(int(f.message), s.record_delay.shape[1])) * period
-    delays = s.record_delay[i, : len(written)]
+    written, delays = _written(s, i)
     came = np.flatnonzero(~np.isnan(delays))
     decided = np.arange(len(written)) <= (came[-1] if len(came) else len(written))
     return np.asarray(delays[(written >= scenario.warmup_time) & decided], np.float64)
+
+
+def _written(s: State, i: int) -> tuple[measures.Floats, measures.Floats]:
+    """Return when each message or voice packet of flow `i` was written, and its delay [s]; NaN: it did not arrive."""
+    f = s.flow[i]
+    period = f.period if f.app == MESSAGES else 1.0 / f.app_rate
+    written = f.start + np.arange(min(int(f.message), s.record_delay.shape[1])) * period
+    return np.asarray(written, np.float64), s.record_delay[i, : len(written)]
+
+
+def _outcome(scenario: LinkScenario, s: State, i: int) -> tuple[int, int]:
+    """Return how many messages of flow `i` were written from the warm-up on, and how many of them arrived."""
+    written, delays = _written(s, i)
+    counted = written >= scenario.warmup_time
+    return int(counted.sum()), int((~np.isnan(delays[counted])).sum())
 
 
 def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:
@@ -166,7 +178,10 @@ def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str,
     heard = [d[~np.isnan(d)] for d in (records(scenario, s, int(i)) for i in probes)]
     names = np.array([program.flow_names[i] for i in probes], object)
     mean = np.array([measures.mean(h) for h in heard])
+    sent, delivered = np.array([_outcome(scenario, s, int(i)) for i in probes], np.int64).reshape(-1, 2).T
     return {
+        "probe_sent": _array(("probe",), sent, "1", "messages written"),
+        "probe_delivered": _array(("probe",), delivered, "1", "messages delivered by the end"),
         "probe_name": _array(("probe",), names, "1", "name of the probe"),
         "probe_delay_mean": _array(("probe",), mean, "s", "mean time from writing a message to its delivery"),
         "probe_delay_quantile": _quantiles("probe", heard, "time from writing a message to its delivery"),
