@@ -52,13 +52,13 @@ def folder(sources: Path) -> Path:
 def _sources(package: Path) -> list[Path]:
     """Return the files that a package's kernels are made of.
 
-    A package within another package of kernels has its subpackages' besides its own, and those of the outer package,
-    whose random numbers and references it shares.
+    A package within another package of kernels has those of all packages there besides its own: they share random
+    numbers, references, flows.
     """
     own = sorted(package.glob("*.py"))
     if not (package.parent / "jit.py").exists():
         return own
-    return [*own, *sorted(package.glob("*/*.py")), *sorted(package.parent.glob("*.py"))]
+    return sorted(package.parent.rglob("*.py"))
 
 
 class _SummedFile(IndexDataCacheFile):

@@ -14,6 +14,7 @@ Interval = Annotated[float, Quantity("time", 0.1, 86400)]
 Rate = Annotated[float, Quantity("rate", 1, 10 * 2**30)]
 Factor = Annotated[float, Quantity("fraction", 0, 1)]
 Flag = Annotated[bool, Quantity("flag")]
+Duration = Annotated[float, Quantity("time", 0, 86400)]
 
 
 class SlotStep(FrozenModel):
@@ -45,12 +46,17 @@ class Client(FrozenModel):
     """Interested peers that a leecher unchokes at least, reciprocal and optimistic together."""
     max_uploads: Annotated[int, Quantity("count", 0, 1000)]
     """Upload slots, the optimistic one included; 0 takes them from the upload cap."""
+    unlimited_slots: Positive
+    """Automatic upload slots of a peer without an upload cap."""
     slot_table: tuple[SlotStep, ...]
     """Automatic upload slots of small caps, in rising order."""
     slot_factor: Factor
     """Automatic upload slots of larger caps: root of this times the cap in units of 1024 B/s."""
     snub_time: Interval
     """A peer that sent no block for longer than this is snubbed [s]."""
+
+    super_seeding: Flag
+    """Whether the initial seeds show their pieces one by one (BEP 16) instead of saying that they have them all."""
 
     rate_window: Interval
     """Longest time over which a rate is averaged [s]."""
@@ -59,7 +65,7 @@ class Client(FrozenModel):
 
     pipeline_floor: Positive
     """Requests kept outstanding at rate 0."""
-    pipeline_seconds: Interval
+    pipeline_seconds: Duration
     """Data kept requested beyond the floor, as time at the current download rate [s]."""
     pipeline_refill: Positive
     """A refill asks for so many times the outstanding requests beyond the floor."""
@@ -87,6 +93,8 @@ class Client(FrozenModel):
     rerequest_interval: Interval
     """Shortest time between two announces of a client short of peers [s]."""
 
+    handshake_size: Bytes
+    """Length of a handshake [B]."""
     piece_header: Bytes
     """Length of a PIECE message without its block [B]."""
     request_size: Bytes
@@ -97,9 +105,11 @@ class Client(FrozenModel):
     """Length of CHOKE, UNCHOKE, INTERESTED and NOT INTERESTED [B]."""
 
     def upload_slots(self, upload_limit: float) -> int:
-        """Return the upload slots, optimistic one included, of a peer with an upload cap [B/s]."""
+        """Return the upload slots, optimistic one included, of a peer with an upload cap [B/s], infinite for none."""
         if self.max_uploads:
             return self.max_uploads
+        if math.isinf(upload_limit):
+            return self.unlimited_slots
         for step in self.slot_table:
             if upload_limit < step.below:
                 return step.uploads

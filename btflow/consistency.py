@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import combinations, combinations_with_replacement, pairwise
@@ -24,7 +25,12 @@ def problems(scenario: Scenario) -> list[ScenarioError]:
     """Return every reason why the scenario's fields do not go together."""
     checks: tuple[Callable[[Scenario], Iterator[ScenarioError]], ...] = (
         _names,
+        _shares,
         _counts,
+        _links,
+        _transports,
+        _starts,
+        _departures,
         _horizon,
         _clients,
         _transport,
@@ -36,7 +42,9 @@ def problems(scenario: Scenario) -> list[ScenarioError]:
 
 def _names(scenario: Scenario) -> Iterator[ScenarioError]:
     matrix = scenario.paths.matrix
-    named = [("name", scenario.name), ("transport.name", scenario.transport.name)]
+    named = [("name", scenario.name)]
+    if scenario.transport is not None:
+        named.append(("transport.name", scenario.transport.name))
     for c in scenario.classes:
         named += [("classes", c.name), (f"classes.{c.name}.client.name", c.client.name)]
     if matrix is not None:
@@ -47,6 +55,155 @@ def _names(scenario: Scenario) -> Iterator[ScenarioError]:
     for name, times in Counter(c.name for c in scenario.classes).items():
         if times > 1:
             yield ScenarioError("classes", name, "is the name of two classes", "distinct names")
+
+
+def _shares(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield what is wrong with how many peers each class has."""
+    for c in scenario.classes:
+        field = f"classes.{c.name}"
+        said = {"count": "count" in c.model_fields_set, "share": c.share is not None, "rest": c.rest}
+        given = [name for name, is_said in said.items() if is_said]
+        if len(given) != 1:
+            shown = ", ".join(given) or None
+            yield ScenarioError(field, shown, "does not say how many peers there are in one way", "count, share or rest")
+        elif given != ["count"] and c.role == "seed":
+            yield ScenarioError(f"{field}.{given[0]}", c.name, "is a share of the leechers, and this is a seed", "count")
+    sharing = [c for c in scenario.classes if c.share is not None or c.rest]
+    if not sharing:
+        if scenario.population is not None:
+            yield ScenarioError("population", scenario.population, "is never used: no class has a share of it")
+        return
+    if scenario.population is None:
+        yield ScenarioError("population", None, "is missing: classes have shares of it", "a number of leechers")
+    total = sum(c.share or 0.0 for c in sharing)
+    rest = [c.name for c in sharing if c.rest]
+    if len(rest) > 1:
+        yield ScenarioError("classes", ", ".join(rest), "all have the rest", "one class with rest = true")
+    shares = ", ".join(f"{c.name} {c.share:g}" for c in sharing if c.share is not None)
+    if (rest and total > 1.0 + 1e-9) or (not rest and abs(total - 1.0) > 1e-9):
+        allowed = "shares that sum to at most 1" if rest else "shares that sum to 1, or one class with rest = true"
+        yield ScenarioError("classes.*.share", shares, f"sum to {total:g}", allowed)
+
+
+def _links(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield what does not go together with access links, or without."""
+    linked = [c for c in scenario.classes if c.access is not None]
+    if not linked:
+        yield from _without_links(scenario)
+        return
+    for c in scenario.classes:
+        if c.access is None:
+            yield ScenarioError(
+                f"classes.{c.name}.access",
+                None,
+                f"is missing while class {linked[0].name} has an access link",
+                "an access link for every class, or for none",
+            )
+    if scenario.sockets is None:
+        yield ScenarioError("sockets", None, "is missing: the peers have access links", 'such as "linux"')
+    if scenario.transport is not None:
+        yield ScenarioError("transport", scenario.transport.name, "is never used: the peers have access links", "none")
+    if scenario.paths.matrix is not None:
+        yield ScenarioError(
+            "paths.matrix", scenario.paths.matrix.name, "is not supported together with access links", "paths.rtt"
+        )
+    if scenario.paths.delay_min > scenario.paths.delay_max:
+        yield ScenarioError(
+            "paths.delay_min",
+            format_quantity(scenario.paths.delay_min, "time"),
+            "exceeds delay_max",
+            f"at most {format_quantity(scenario.paths.delay_max, 'time')}",
+        )
+
+
+def _without_links(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield what only peers with access links can have."""
+    if scenario.transport is None:
+        yield ScenarioError("transport", None, "is missing: the peers have no access links", 'such as "linux-2.6.32"')
+    if scenario.sockets is not None:
+        yield ScenarioError("sockets", scenario.sockets.name, "is never used: the peers have no access links", "none")
+    if scenario.control_connections != "shared":
+        yield ScenarioError("control_connections", scenario.control_connections, "needs access links", "shared")
+    if scenario.paths.delay_max > 0.0 or scenario.paths.delay_min > 0.0:
+        yield ScenarioError("paths.delay_max", None, "is never used: the peers have no access links", "paths.rtt")
+    for c in scenario.classes:
+        field = f"classes.{c.name}"
+        for name in ("tcp", "utp", "control"):
+            if getattr(c, name) is not None:
+                yield ScenarioError(f"{field}.{name}", getattr(c, name).name, "is never used without an access link")
+        if c.opens != ("tcp",) or c.accepts != ("tcp",):
+            yield ScenarioError(f"{field}.opens", ", ".join(c.opens), "needs an access link", "tcp")
+        if c.upload_limit == math.inf:
+            yield ScenarioError(
+                f"{field}.upload_limit", "unlimited", "is not supported without an access link", "an upload cap"
+            )
+
+
+def _transports(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield transports that a class uses without a congestion control, or that nobody accepts."""
+    if not scenario.linked:
+        return
+    opened = {way for c in scenario.classes for way in c.opens}
+    for c in scenario.classes:
+        field = f"classes.{c.name}"
+        for name in ("opens", "accepts"):
+            ways = getattr(c, name)
+            if len(set(ways)) < len(ways):
+                yield ScenarioError(f"{field}.{name}", ", ".join(ways), "names a transport twice", "tcp, utp")
+        for way in ("tcp", "utp"):
+            used = way in c.opens or (way in c.accepts and way in opened)
+            if used and getattr(c, way) is None:
+                reason = f"is missing: the class sends over {way} connections"
+                yield ScenarioError(f"{field}.{way}", None, reason, "a congestion control")
+        if scenario.control_connections == "separate" and c.control is None:
+            yield ScenarioError(f"{field}.control", None, "is missing: control connections are separate", "newreno")
+        if scenario.control_connections == "shared" and c.control is not None:
+            yield ScenarioError(f"{field}.control", c.control.name, "is never used: control shares the connection")
+    for one, other in combinations_with_replacement(scenario.classes, 2):
+        if one is other and one.number < 2 or {one.role, other.role} == {"seed"}:
+            continue
+        if not set(one.opens) & set(other.accepts) and not set(other.opens) & set(one.accepts):
+            between = f"{one.name} and {other.name}" if one is not other else f"peers of {one.name}"
+            yield ScenarioError(
+                f"classes.{one.name}.opens",
+                ", ".join(one.opens) or "nothing",
+                f"is a transport that nobody accepts: {between} can never connect",
+                f"a transport that the other side accepts: {', '.join(other.accepts) or 'none'}",
+            )
+
+
+def _starts(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield what the kind of arrivals needs or does not use."""
+    arrivals = scenario.arrivals
+    needs = {"flash": "spread", "poisson": "interval", "trace": "times"}
+    for kind, name in needs.items():
+        given = name in arrivals.model_fields_set and getattr(arrivals, name) not in (None, ())
+        if kind == arrivals.kind and not given:
+            yield ScenarioError(f"arrivals.{name}", None, f"is missing: the arrivals are of kind {kind}")
+        if kind != arrivals.kind and given:
+            shown = str(getattr(arrivals, name))
+            yield ScenarioError(f"arrivals.{name}", shown, f"is never used by arrivals of kind {arrivals.kind}")
+    if arrivals.kind == "trace" and arrivals.times and len(arrivals.times) != scenario.leechers:
+        yield ScenarioError(
+            "arrivals.times", f"{len(arrivals.times)} times", "is not one for each leecher", f"{scenario.leechers} times"
+        )
+
+
+def _departures(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield downloads that can never be completed."""
+    departures = scenario.departures
+    replaced = departures.replace and departures.stay != "forever"
+    if not replaced and scenario.target > scenario.leechers:
+        yield ScenarioError(
+            "departures.completions",
+            scenario.counted,
+            f"and departures.discard = {departures.discard} are more downloads than leechers",
+            f"{scenario.leechers} together, or leavers that are replaced",
+        )
+    if scenario.counted < 1:
+        yield ScenarioError(
+            "departures.discard", departures.discard, "leaves no download that counts", f"less than {scenario.leechers}"
+        )
 
 
 def _counts(scenario: Scenario) -> Iterator[ScenarioError]:
@@ -83,12 +240,13 @@ def _count_field(scenario: Scenario, role: str) -> str:
 
 
 def _horizon(scenario: Scenario) -> Iterator[ScenarioError]:
-    if scenario.horizon is not None and scenario.horizon <= scenario.arrivals.spread:
+    last = scenario.arrivals.last(scenario.leechers)
+    if scenario.horizon is not None and scenario.horizon <= last:
         yield ScenarioError(
             "horizon",
             f"{scenario.horizon} s",
             "ends before the last leecher starts",
-            f"more than arrivals.spread = {scenario.arrivals.spread} s",
+            f"more than {'arrivals.spread = ' if scenario.arrivals.kind == 'flash' else ''}{last} s",
         )
 
 
@@ -108,7 +266,8 @@ def _clients(scenario: Scenario) -> Iterator[ScenarioError]:
 
 
 def _transport(scenario: Scenario) -> Iterator[ScenarioError]:
-    yield from _in_order(scenario.transport, "transport", TRANSPORT_ORDER)
+    if scenario.transport is not None:
+        yield from _in_order(scenario.transport, "transport", TRANSPORT_ORDER)
 
 
 def _in_order(model: FrozenModel, field: str, pairs: tuple[tuple[str, str], ...]) -> Iterator[ScenarioError]:

@@ -49,7 +49,16 @@ def _without_unused_matrix(scenario: Scenario) -> Scenario:
 SWARMS = ModelKind(
     folder="swarms",
     model=Scenario,
-    references={"transport": "transports", "paths.matrix": "paths", "classes.*.client": "clients"},
+    references={
+        "transport": "transports",
+        "sockets": "sockets",
+        "paths.matrix": "paths",
+        "classes.*.client": "clients",
+        "classes.*.access": "access",
+        "classes.*.tcp": "congestion",
+        "classes.*.utp": "congestion",
+        "classes.*.control": "congestion",
+    },
     named={"classes": ("class", "seed")},
     finish=_without_unused_matrix,
 )

@@ -63,10 +63,44 @@ class Paths(FrozenModel):
     """Chance that a packet is lost on its way to a peer; data and ACKs alike."""
     matrix: PathMatrix | None = None
     """Round-trip times between locations; used if the classes have locations, else None."""
+    delay_min: Rtt = 0.0
+    """Least one-way propagation delay of a peer's access link, in both directions [s]."""
+    delay_max: Rtt = 0.0
+    """Greatest one-way propagation delay of a peer's access link; each peer's is drawn uniformly between [s]."""
+
+
+class Socket(FrozenModel):
+    """How much a socket takes before it refuses more, and when it takes data again."""
+
+    nagle: Annotated[Literal["off", "small", "any"], Quantity("choice")]
+    """What a small segment waits for: nothing, the ACK of the last small one (Linux), or of all data (RFC 9293)."""
+    buffer: Annotated[int, Quantity("size", 0, 2**30)]
+    """Bytes it takes [B]."""
+    windows: Annotated[float, Quantity("fraction", 0, 100)]
+    """Congestion windows that it takes, if that is more than ``buffer``: 2 for a buffer that Linux grows."""
+    free: Annotated[float, Quantity("fraction", 0, 1)]
+    """Share of the buffer that must be free again before a full socket takes data."""
+    counts: Annotated[Literal["unacknowledged", "unsent"], Quantity("choice")]
+    """Which bytes count: those not acknowledged, or those not sent yet."""
+
+
+class Sockets(FrozenModel):
+    """The sockets of the peers' hosts, where the peers have access links."""
+
+    name: str
+    """Name of the system they are from."""
+    title: str
+    """One line for people."""
+    source: str
+    """Where the figures were read."""
+    tcp: Socket
+    """Of TCP connections."""
+    utp: Socket
+    """Of uTP connections."""
 
 
 class Transport(FrozenModel):
-    """Constants of the transport protocol, the same for every connection."""
+    """Constants of the transport protocol, the same for every connection, where the peers have no access links."""
 
     name: str
     """Name of the system they are from."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import ScenarioError
 from btflow.kernels.state import Rules
-from btflow.scenario import Scenario
+from btflow.links import Links, compile_links
+from btflow.network import Transport
+from btflow.scenario import MAX_RATE, Arrivals, PeerClass, Scenario
 
 SKB_TRUESIZE = 1960
 """Socket memory charged for one queued segment [B], Linux 2.6.32 __alloc_skb on a 64-bit machine.
@@ -17,6 +21,9 @@ SKB_TRUESIZE = 1960
 Room for 1448 B and the longest header (MAX_TCP_HEADER, 272 B), rounded up to cache lines of 64 B, and 232 B of struct
 sk_buff.
 """
+
+UNLIMITED_UNIT = 17000
+"""Bytes that a turn of the limiter writes without an upload cap [B]: a whole block (BitTorrent 4.0.2 RateLimiter.py)."""
 
 PENDING_SLOTS = 16
 """Least number of slots per peer beyond max_allow_in, for connections whose handshake is under way.
@@ -47,12 +54,26 @@ class Program:
     """Round-trip time between places [s] (places, places)."""
     loss: float
     """Probability that a packet is lost, in either direction."""
-    spread: float
-    """Leechers are started uniformly within this time [s]."""
+    arrivals: Arrivals
+    """When the leechers start."""
+    waits: NDArray[np.uint8]
+    """1 for the peers that start only when another one leaves (peers,)."""
+    births: NDArray[np.int64]
+    """First and end of these peers, by class (classes, 2)."""
+    unit: NDArray[np.int32]
+    """Bytes that a turn of the limiter writes [B] (peers,)."""
+    super_seeding: bool
+    """Whether the initial seeds show their pieces one by one."""
+    discard: int
+    """Downloads that are completed first and do not count."""
+    target: int
+    """Downloads after which the run ends."""
     request_room: int
     """Entries of the request list of one connection, a power of two."""
     tso: bool
     """Segments may be larger than the MSS."""
+    links: Links | None
+    """The peers' access links; None if there are none."""
 
 
 def compile_scenario(scenario: Scenario) -> Program:
@@ -67,11 +88,14 @@ def compile_scenario(scenario: Scenario) -> Program:
                 f"differs from that of {classes[0].name}",
                 "one client for all classes in this version",
             )
-    counts = [c.count for c in classes]
+    extra = [_replacements(scenario, c) for c in classes]
+    counts = [c.number + more for c, more in zip(classes, extra, strict=True)]
+    ends = np.cumsum(counts)
     place, rtt = _places(scenario, [loc for c in classes for loc in c.placement()], sum(counts))
     limits = np.repeat([float(c.upload_limit) for c in classes], counts)
-    rules = _rules(scenario, sum(counts), bool(rtt.max() == 0.0 and scenario.paths.loss == 0.0))
-    fastest = float(limits.max())
+    ideal = bool(rtt.max() == 0.0 and scenario.paths.loss == 0.0 and not scenario.linked)
+    rules = _rules(scenario, sum(counts), ideal)
+    fastest = max(min(c.upload_limit, c.access.uplink.rate if c.access else math.inf, MAX_RATE) for c in classes)
     pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
     refill = min(pipeline, client.pipeline_cap) + rules.blocks
     return Program(
@@ -84,10 +108,24 @@ def compile_scenario(scenario: Scenario) -> Program:
         place=place,
         rtt=rtt,
         loss=scenario.paths.loss,
-        spread=scenario.arrivals.spread,
+        arrivals=scenario.arrivals,
+        waits=np.concatenate([np.arange(n) >= n - more for n, more in zip(counts, extra, strict=True)]).astype(np.uint8),
+        births=np.column_stack([ends - extra, ends]).astype(np.int64),
+        unit=np.where(np.isfinite(limits), client.upload_unit, UNLIMITED_UNIT).astype(np.int32),
+        super_seeding=client.super_seeding,
+        discard=scenario.departures.discard,
+        target=scenario.target,
         request_room=1 << (int(max(refill, client.pipeline_cap_slope * pipeline)) + rules.blocks + 3).bit_length(),
-        tso=scenario.transport.tso,
+        tso=scenario.transport is not None and scenario.transport.tso,
+        links=compile_links(scenario, classes, counts) if scenario.linked else None,
     )
+
+
+def _replacements(scenario: Scenario, peer_class: PeerClass) -> int:
+    """Peers that may have to take the place of others of their class: no more leave than complete their download."""
+    departures = scenario.departures
+    replaced = departures.replace and departures.stay != "forever" and peer_class.role == "leecher"
+    return scenario.target if replaced and peer_class.number else 0
 
 
 def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -106,9 +144,16 @@ def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArr
     return np.array([names.index(name) for name in locations], np.int32), rtt
 
 
+def _unused_transport() -> Transport:
+    """Constants of the transport for swarms on access links, whose kernels never look at them."""
+    zero: dict[str, Any] = {name: 0 for name in Transport.model_fields}
+    return Transport.model_construct(**zero)
+
+
 def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     """Constants of the client and of TCP for the kernels."""
-    client, transport, swarm = scenario.classes[0].client, scenario.transport, scenario.swarm
+    client, swarm, departures = scenario.classes[0].client, scenario.swarm, scenario.departures
+    transport = scenario.transport or _unused_transport()
     slot_bits = (client.max_allow_in + PENDING_SLOTS - 1).bit_length()
     blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
@@ -164,5 +209,11 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         idle_reset=int(transport.idle_reset),
         window_validation=int(transport.window_validation),
         ideal=int(ideal),
+        linked=int(scenario.linked),
+        split=int(scenario.control_connections == "separate"),
+        stay={"forever": -1.0, "leave": 0.0, "random": departures.mean_stay}[departures.stay],
+        replace=int(departures.replace),
+        handshake_size=client.handshake_size,
+        bitfield_size=client.state_size + -(-swarm.pieces // 8),
         horizon=scenario.give_up_time,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.kernels.access.state import Access
 from btflow.kernels.state import CAUSES, LINKED, TOLD, Swarm
 from btflow.program import Program
 
@@ -54,7 +55,7 @@ class Replica:
     """Mean number of pieces a leecher holds at 0, time_step, 2 time_step... until all are complete (times,)."""
 
 
-def collect(program: Program, state: Swarm, cpu: float) -> Replica:
+def collect(program: Program, state: Swarm, cpu: float, links: Access | None = None) -> Replica:
     """Copy what is kept out of the final state of a replica; `cpu` is the CPU time it took [s]."""
     peer, leecher = state.peer, program.is_seed == 0
     done = np.where(leecher & (peer.done >= 0.0), peer.done, np.nan)

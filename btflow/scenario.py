@@ -7,11 +7,13 @@ import json
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from btflow.client import Client
 from btflow.errors import ScenarioError
-from btflow.network import Paths, Transport
+from btflow.link.access import MAX_RATE, AccessLink
+from btflow.link.congestion import CongestionControl
+from btflow.network import Paths, Sockets, Transport
 from btflow.parametrised import ParametrisedModel
 from btflow.quantity import FrozenModel, Quantity
 from btflow.units import BytePrefix
@@ -20,6 +22,8 @@ MAX_LEECHERS = 100_000
 MAX_SEEDS = 10_000
 MAX_PIECES = 65_535
 MAX_BLOCKS_PER_PIECE = 64
+
+Protocol = Literal["tcp", "utp"]
 
 
 class Swarm(FrozenModel):
@@ -64,28 +68,77 @@ class PeerClass(FrozenModel):
     """Name of the class, unique in the swarm."""
     role: Literal["seed", "leecher"]
     """Whether the peers start with the whole file or with nothing."""
-    count: Annotated[int, Quantity("count", 0, MAX_LEECHERS)]
-    """Number of peers."""
+    count: Annotated[int, Quantity("count", 0, MAX_LEECHERS)] | None = None
+    """Number of peers; one of ``count``, ``share`` and ``rest`` says how many there are."""
+    share: Annotated[float, Quantity("fraction", 0, 1)] | None = None
+    """Share of the scenario's ``population``."""
+    rest: Annotated[bool, Quantity("flag")] = False
+    """Whether this class has what the others' shares leave of the ``population``."""
     client: Client
     """The BitTorrent client they run."""
-    upload_limit: Annotated[float, Quantity("rate", 1, 10 * 2**30)]
-    """Upload cap set in the client [B/s]; an unlimited rate is not supported."""
+    upload_limit: Annotated[float, Quantity("rate", 1, 10 * 2**30, unlimited=True)]
+    """Upload cap set in the client [B/s]; ``unlimited``, for peers with an access link only: none."""
     location: tuple[str, ...] = ()
     """Locations over which the peers are split evenly, in order; empty for none."""
+    access: AccessLink | None = None
+    """Their access link, each peer has its own; all classes have one or none has."""
+    tcp: CongestionControl | None = None
+    """Congestion control of what they send over TCP; with separate control connections, of the data."""
+    utp: CongestionControl | None = None
+    """Congestion control of what they send over uTP."""
+    control: CongestionControl | None = None
+    """Congestion control of their control connections, if these are separate."""
+    opens: tuple[Protocol, ...] = ("tcp",)
+    """Transports of the connections they open, in order of preference."""
+    accepts: tuple[Protocol, ...] = ("tcp",)
+    """Transports of the connections they accept."""
+    attempts: Annotated[Literal["sequential", "parallel"], Quantity("choice")] = "sequential"
+    """Whether the second transport is tried when the first has failed, or both at once and the preferred one kept."""
+
+    @property
+    def number(self) -> int:
+        """Number of peers, 0 while it is not known."""
+        return self.count or 0
 
     def placement(self) -> tuple[str, ...]:
         """Return the location of each peer, in equal runs; empty if the class has none."""
         places = len(self.location)
-        return tuple(self.location[i * places // self.count] for i in range(self.count * (places > 0)))
+        return tuple(self.location[i * places // self.number] for i in range(self.number * (places > 0)))
 
 
 class Arrivals(FrozenModel):
     """When the leechers start; the seeds are there from the beginning."""
 
-    kind: Literal["flash"]
-    """``flash``: all start within ``spread``."""
-    spread: Annotated[float, Quantity("time", 0, 1e6)]
-    """Time over which the leechers start, uniformly at random [s]."""
+    kind: Annotated[Literal["flash", "poisson", "trace"], Quantity("choice")]
+    """``flash``: all within ``spread``; ``poisson``: one after the other, ``interval`` apart in the mean; ``trace``: at
+    ``times``."""
+    spread: Annotated[float, Quantity("time", 0, 1e6)] = 0.0
+    """``flash``: time over which the leechers start, uniformly at random [s]."""
+    interval: Annotated[float, Quantity("time", 0.001, 1e6)] | None = None
+    """``poisson``: mean time between two starts [s]."""
+    times: tuple[Annotated[float, Quantity("time", 0, 1e7)], ...] = ()
+    """``trace``: when each leecher starts [s]; they are given to the classes in turn."""
+
+    def last(self, leechers: int) -> float:
+        """Return about when the last of so many leechers starts [s]."""
+        if self.kind == "trace":
+            return max(self.times, default=0.0)
+        return self.spread if self.interval is None else self.interval * leechers
+
+
+class Departures(FrozenModel):
+    """What a leecher does once it has the file, and which downloads count."""
+
+    stay: Annotated[Literal["forever", "leave", "random"], Quantity("choice")] = "forever"
+    """Whether it seeds for ever, leaves at once, or stays for a random time, exponentially distributed."""
+    mean_stay: Annotated[float, Quantity("fraction", 0.001, 1000)] = 0.5
+    """``random``: mean of the time it stays, as a part of its own download time."""
+    replace: Annotated[bool, Quantity("flag")] = False
+    """Whether a new leecher of the same class starts when one leaves."""
+    discard: Annotated[int, Quantity("count", 0, MAX_LEECHERS)] = 0
+    """Downloads that are completed first and do not count: the warm-up."""
+    completions: Annotated[int, Quantity("count", 1, MAX_LEECHERS)] | None = None
+    """Downloads that count; the run ends with the last of them. Default all leechers less ``discard``."""
 
 
 class Tracker(FrozenModel):
@@ -110,28 +163,51 @@ class Scenario(ParametrisedModel):
     """What kB, MB and GB mean in this model: ``decimal`` 1000-based, ``binary`` 1024-based."""
     horizon: Annotated[float, Quantity("time", 1, 1e9)] | None = None
     """Simulated time after which the run is given up [s]; default see ``give_up_time``."""
+    population: Annotated[int, Quantity("count", 1, MAX_LEECHERS)] | None = None
+    """Leechers of the classes that have a ``share`` or the ``rest`` of them."""
+    control_connections: Annotated[Literal["shared", "separate"], Quantity("choice")] = "shared"
+    """Whether control messages travel on the data's connection or on a TCP connection of their own."""
     swarm: Swarm
     """The file."""
     classes: tuple[PeerClass, ...]
     """The peers."""
     paths: Paths
     """What lies between them."""
-    transport: Transport
-    """The transport protocol they use."""
+    transport: Transport | None = None
+    """The transport protocol they use, if they have no access links."""
+    sockets: Sockets | None = None
+    """The sockets they use, if they have access links."""
     arrivals: Arrivals
     """When they start."""
+    departures: Departures = Field(default_factory=Departures)
+    """What they do when they have the file."""
     tracker: Tracker
     """How they learn of each other."""
 
     @property
     def seeds(self) -> int:
         """Number of initial seeds."""
-        return sum(c.count for c in self.classes if c.role == "seed")
+        return sum(c.number for c in self.classes if c.role == "seed")
 
     @property
     def leechers(self) -> int:
         """Number of leechers."""
-        return sum(c.count for c in self.classes if c.role == "leecher")
+        return sum(c.number for c in self.classes if c.role == "leecher")
+
+    @property
+    def linked(self) -> bool:
+        """Whether the peers have access links."""
+        return any(c.access is not None for c in self.classes)
+
+    @property
+    def counted(self) -> int:
+        """Number of downloads that count."""
+        return self.departures.completions or self.leechers - self.departures.discard
+
+    @property
+    def target(self) -> int:
+        """Number of downloads after which a run ends."""
+        return self.departures.discard + self.counted
 
     @property
     def give_up_time(self) -> float:
@@ -148,9 +224,10 @@ class Scenario(ParametrisedModel):
         rates = dict.fromkeys(("seed", "leecher"), 0.0)
         for c in self.classes:
             slots = max(1, c.client.upload_slots(c.upload_limit))
-            rates[c.role] += c.count * min(c.upload_limit, slots * self.slowest_rate)
-        bound = self.swarm.file_size * max(1 / rates["seed"], self.leechers / sum(rates.values()))
-        return 3600 + 1000 * self.longest_rtt + self.arrivals.spread + 20 * bound
+            link = c.access.uplink.rate if c.access else math.inf
+            rates[c.role] += c.number * min(c.upload_limit, link, MAX_RATE, slots * self.slowest_rate)
+        bound = self.swarm.file_size * max(1 / rates["seed"], self.target / sum(rates.values()))
+        return 3600 + 1000 * self.longest_rtt + self.arrivals.last(self.leechers) + 20 * bound
 
     @property
     def longest_rtt(self) -> float:
@@ -167,6 +244,8 @@ class Scenario(ParametrisedModel):
         p**k min(2**(k-1) RTO, rto_max). Without loss nothing keeps the window small.
         """
         transport, loss = self.transport, self.paths.loss
+        if transport is None:
+            return math.inf if loss == 0.0 else 1448 / (self.longest_rtt + 2.0 / (1.0 - 2.0 * loss))
         rto = self.longest_rtt + transport.rto_min
         waiting = sum(loss**k * min(2.0 ** (k - 1) * rto, transport.rto_max) for k in range(1, 64))
         return transport.mss / (self.longest_rtt + waiting) if waiting > 0.0 else math.inf
@@ -193,6 +272,7 @@ class Scenario(ParametrisedModel):
     def _check(self) -> Self:
         from btflow.consistency import problems  # imports this module
 
+        self.__dict__["classes"] = _counted(self.classes, self.population)
         found = problems(self)
         if found:
             raise ScenarioError.all_of(found)
@@ -207,3 +287,14 @@ def _drop(tree: Any, names: set[str]) -> None:
     if isinstance(tree, dict):
         for name in names & tree.keys():
             del tree[name]
+
+
+def _counted(classes: tuple[PeerClass, ...], population: int | None) -> tuple[PeerClass, ...]:
+    """Return the classes with the number of peers that each share of the population makes."""
+    whole = population or 0
+    shared = {c.name: round((c.share or 0.0) * whole) for c in classes if c.share is not None}
+    left = whole - sum(shared.values())
+    made = tuple(c.model_copy() for c in classes)
+    for c in made:  # not as an update, so that `model_fields_set` still says what was given
+        c.__dict__["count"] = left if c.rest else shared.get(c.name, c.count)
+    return made

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from btflow import memory
 from btflow.errors import InputError, ScenarioError, SimulationError
 from btflow.kernels import engine
+from btflow.kernels.access import engine as access_engine
+from btflow.kernels.access.state import Access
 from btflow.kernels.state import Swarm
+from btflow.links import build_links, widen
 from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
@@ -34,19 +37,37 @@ def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = N
 
     `watch(state)` is called a few times a second. The result does not depend on how often.
     """
-    s, events = build(program, seed, replica), FIRST_CHUNK
+    return run_with_links(program, seed, replica, watch)[0]
+
+
+def run_with_links(
+    program: Program, seed: int, replica: int, watch: Watch | None = None
+) -> tuple[Swarm, Access | None]:
+    """As `run_swarm`; the state of the links too, None if the peers have none."""
+    s, x = start(program, seed, replica)
+    events = FIRST_CHUNK
     while True:
-        start = time.perf_counter()
-        outcome = engine.run(s, events)
-        events = next_chunk(events, time.perf_counter() - start)
+        begun = time.perf_counter()
+        outcome = engine.run(s, events) if x is None else access_engine.run(x, events)
+        events = next_chunk(events, time.perf_counter() - begun)
         if outcome == engine.FINISHED:
-            return s
+            return s, x
         if outcome == engine.FULL:
             s = grow(s)
+            x = x and x._replace(swarm=s)
+        elif outcome == access_engine.CRAMPED:
+            assert x is not None
+            x = widen(x)
         elif outcome == engine.STUCK:
             raise SimulationError(_unfinished(program, s))
         if watch is not None:
             watch(s)
+
+
+def start(program: Program, seed: int, replica: int) -> tuple[Swarm, Access | None]:
+    """State of a replica before its first event, and of its links."""
+    s = build(program, seed, replica)
+    return s, build_links(program, s, seed, replica) if program.links is not None else None
 
 
 def next_chunk(events: int, elapsed: float) -> int:
@@ -55,9 +76,8 @@ def next_chunk(events: int, elapsed: float) -> int:
 
 
 def _unfinished(program: Program, s: Swarm) -> str:
-    leechers = int((program.is_seed == 0).sum())
     return (
-        f"{s.clock[0].unfinished} of {leechers} leechers had not finished at {s.clock[0].now:.0f} s; a run is given up "
+        f"{s.clock[0].unfinished} of {program.target} downloads had not finished at {s.clock[0].now:.0f} s; a run is given up "
         f"at the horizon, here {program.rules.horizon:.0f} s: to change it put a line such as "
         'horizon = "30 d" above the tables of the model file'
     )
@@ -92,9 +112,18 @@ def simulate(
 
     from btflow.results import to_dataset
 
-    engine.run(build(program, seed, 0), 0)  # load or compile the kernels: not the swarm's CPU time
+    load_kernels(program)
     rows = [_replica(program, seed, k, progress) for k in range(replicas)]
     return to_dataset(scenario, program, rows, seed)
+
+
+def load_kernels(program: Program) -> None:
+    """Load or compile the kernels that a program needs, so that this is not the first swarm's CPU time."""
+    s, x = start(program, 0, 0)
+    if x is None:
+        engine.run(s, 0)
+    else:
+        access_engine.run(x, 0)
 
 
 def check_memory(scenario: Scenario, need: int) -> None:
@@ -114,15 +143,15 @@ def _replica(program: Program, seed: int, number: int, progress: Callable[[float
     from btflow.results import collect
 
     leecher = program.is_seed == 0
-    pieces = int(leecher.sum()) * program.rules.pieces
+    pieces = program.target * program.rules.pieces
 
     def watch(s: Swarm) -> None:
         if progress is not None:
-            progress(number + int(s.n_log[leecher].sum()) / pieces)
+            progress(number + min(1.0, int(s.n_log[leecher].sum()) / pieces))
 
-    start = time.process_time()
-    state = run_swarm(program, seed, number, watch)
-    row = collect(program, state, time.process_time() - start)
+    begun = time.process_time()
+    state, links = run_with_links(program, seed, number, watch)
+    row = collect(program, state, time.process_time() - begun, links)
     if progress is not None:
         progress(number + 1)
     return row

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from btflow.allocate import arrays
 from btflow.kernels import clock
 from btflow.kernels.state import (
     BUCKET,
@@ -16,36 +17,21 @@ from btflow.kernels.state import (
     CAUSES,
     CLOCK,
     CONN,
+    FOREVER,
     GAP_BINS,
     NODE,
     PACE,
     PEER,
     SEEDING,
+    SUPER,
     WIRE,
     Swarm,
 )
+from btflow.links import links_bytes
 from btflow.program import Program
 
 NOT_HELD = 65535
 EVENTS_PER_BUCKET = 0.5
-CACHE_LINE = 64
-
-
-def arrays(layout: Mapping[str, tuple[tuple[int, ...], DTypeLike]]) -> dict[str, Any]:
-    """Zeroed arrays of the given shapes and dtypes, each on a cache line of its own, in one block of memory.
-
-    One block lets the system back it with huge pages: a swarm touches its arrays at random, and with ordinary pages
-    most of the time goes into address translation. Structured dtypes give records addressed as `a[i].field`.
-    """
-    sizes = {name: math.prod(shape) * np.dtype(dtype).itemsize for name, (shape, dtype) in layout.items()}
-    block = np.zeros(sum(size + CACHE_LINE for size in sizes.values()) + CACHE_LINE, np.uint8)
-    at = -block.ctypes.data % CACHE_LINE
-    out: dict[str, Any] = {}
-    for name, (shape, dtype) in layout.items():
-        array = block[at : at + sizes[name]].view(dtype).reshape(shape)
-        out[name] = array.view(np.recarray) if array.dtype.names else array
-        at += -(-sizes[name] // CACHE_LINE) * CACHE_LINE
-    return out
 
 
 def build(program: Program, seed: int, replica: int) -> Swarm:
@@ -60,6 +46,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
         rng=source.generate_state(2, np.uint64),
         rtt=program.rtt,
         loss=np.array([program.loss]),
+        births=program.births.copy(),
         random_order=random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1),
         have_time=np.full((n, pieces), np.nan),
         dn_words=state["dn"].view(np.uint64),
@@ -77,7 +64,8 @@ def state_bytes(program: Program) -> int:
     """Memory that one replica takes [B], the copies made to begin and to end it included; its events may add to it."""
     zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
     per_piece = 8 + 2 + 16  # have_time, random_order, two temporary copies of have_time
-    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces)
+    links = links_bytes(program) if program.links is not None else 0
+    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + links
 
 
 def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
@@ -122,6 +110,11 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "share": ((n, int(CAUSES)), np.float64),
         "gaps": ((len(program.class_names), GAP_BINS), np.int64),
         "bursts": ((BURST_BINS,), np.float64),
+        "todo": ((ends + 8 * slots + 64 if rules.linked else 1,), np.int64),
+        "marked": ((ends if rules.linked else 1,), np.uint8),
+        "asked": ((ends, program.request_room) if rules.linked else (1, 1), np.float64),
+        "offered": ((ends, words) if program.super_seeding else (1, 1), np.uint64),
+        "offers": ((pieces,), np.int64),
     }
 
 
@@ -140,8 +133,9 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
     peer.cap, peer.klass, peer.place = program.upload_limit, program.klass, program.place
     peer.upload_slots = program.upload_slots
     peer.was_seed = program.is_seed
-    s.mode[seeds] = SEEDING
-    peer.start = np.where(seeds, 0.0, random.uniform(0.0, 1.0, rules.peers) * program.spread)
+    peer.unit = program.unit
+    s.mode[seeds] = SEEDING | SUPER if program.super_seeding else SEEDING
+    peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, _starts(program, random)))
     peer.done = -1.0
     peer.planned = -1
     s.n_log[seeds] = rules.pieces
@@ -150,6 +144,20 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
     everything = _piece_set(rules.pieces)
     s.has[seeds] = everything
     s.want[~seeds] = everything
+
+
+def _starts(program: Program, random: np.random.Generator) -> NDArray[np.float64]:
+    """Start of each peer [s], as if all were leechers; one after the other, they are of the classes in random order."""
+    arrivals, peers = program.arrivals, program.rules.peers
+    if arrivals.kind == "flash":
+        return random.uniform(0.0, 1.0, peers) * arrivals.spread
+    starts = np.zeros(peers)
+    leechers = np.flatnonzero((program.is_seed == 0) & (program.waits == 0))
+    if arrivals.kind == "trace":
+        starts[leechers] = arrivals.times
+    else:
+        starts[random.permutation(leechers)] = np.cumsum(random.exponential(arrivals.interval, leechers.size))
+    return starts
 
 
 def _piece_set(pieces: int) -> NDArray[np.uint64]:
@@ -168,7 +176,8 @@ def _bucket_count(program: Program) -> int:
 def event_rate(program: Program) -> float:
     """Rough events per second of simulated time: blocks at the sum of the caps (three each with delays) and chokers."""
     per_block = 1.0 if program.rules.ideal else 4.0
-    blocks = float(program.upload_limit.sum()) / program.rules.block_size
+    limits = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
+    blocks = float(limits.sum()) / program.rules.block_size
     return float(per_block * blocks + program.rules.peers / program.rules.choke_interval)
 
 
@@ -181,7 +190,7 @@ def _start_clock(s: Swarm, program: Program) -> None:
     c.free, c.n_free = timers, s.node.size - timers
     c.fifo_first = clock.NONE
     c.width = EVENTS_PER_BUCKET / event_rate(program)
-    c.unfinished = int((program.is_seed == 0).sum())
+    c.unfinished = program.target
 
 
 def grow(s: Swarm) -> Swarm:

@@ -36,16 +36,17 @@ def records(array: np.ndarray) -> Any:
 
 def bare(*, queues: int = 0, pipes: int = 0, nodes: int = 0, flows: int = 0, seed: int = 1, warmup: float = 0.0) -> Any:
     """Return a state whose records are zero and whose lists are empty."""
-    rules = state.Rules(flows, queues, 0, 0.0, warmup, 0.0, 0, 10)
+    rules = state.Rules(flows, queues, 0, 0.0, warmup, 0.0, 0, 10, 9, 0, 9 * flows)
     made = {
         "clock": np.zeros(1, state.CLOCK),
         "flow": np.zeros(flows, state.FLOW),
         "queue": np.zeros(queues, state.QUEUE),
         "pipe": np.zeros(pipes, state.PIPE),
         "subqueue": np.zeros(pipes, state.SUBQUEUE),
+        "hand": np.zeros(1, state.PARCEL),
         "parcel": np.zeros(0, state.PARCEL),
         "waiting": np.zeros(nodes, state.PARCEL),
-        "segment": np.zeros((flows, 1), state.SEGMENT),
+        "segment": np.zeros(flows, state.SEGMENT),
     }
     made["queue"]["alpha"], made["queue"]["beta"] = 0.125, 1.25  # PIE, RFC 8033
     for name in ("head", "tail", "new_first", "new_last", "old_first", "old_last"):
@@ -97,7 +98,11 @@ def queue_driver(module: Any, waiting: Any, by_ref: Any) -> Any:
             while q.packets > 0 and q.free_at <= t:
                 serve(s, q, q.free_at, log[rows])
                 rows += 1
-            accepted = enqueue(s, 0, q, t, pipe[i], i, t, 0.0, size[i], 1)
+            parcel = s.hand[0]
+            parcel.number = i
+            parcel.stamp = t
+            parcel.packets = 1
+            accepted = enqueue(s, 0, q, t, pipe[i], parcel, size[i])
             note(q, log[rows], t, ARRIVAL, int(accepted))
             rows += 1
             if q.free_at <= t and q.packets > 0:

@@ -72,7 +72,7 @@ class Watch:
                 f = s.flow[i]
                 log, acks, timeouts = int(f["log"]), int(f["acks"]), int(f["timeouts"])
                 if log > seen[i][0]:
-                    number = int(s.log[i, (log - 1) & (s.log.shape[1] - 1)])
+                    number = int(s.log[s.flow[i].ring_at + ((log - 1) & s.flow[i].ring_mask)])
                     self.trace.delivered.append((now, i, number))
                 if (acks, timeouts) != seen[i][1:]:
                     self.trace.windows.append((now, i, float(f["cwnd"]), float(f["ssthresh"])))

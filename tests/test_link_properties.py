@@ -64,9 +64,9 @@ def programs(draw: st.DrawFn, /, **fixed: Any) -> LinkProgram:
 def check_sender(s: k.State, i: int) -> None:
     """What the sender counts is what its scoreboard says."""
     f = s.flow[i]
-    ring = s.segment.shape[1]
+    first, ring = int(s.flow[i].ring_at), int(s.flow[i].ring_mask) + 1
     numbers = np.arange(f["una"], f["nxt"])
-    bits = s.segment[i]["bits"][numbers % ring]
+    bits = s.segment["bits"][first + numbers % ring]
     sacked, lost, again = ((bits & bit) > 0 for bit in (k.SACKED, k.LOST, k.RETRANSMITTED))
     waits = ~sacked & lost & ~again
     assert int(f["waiting_retransmit"]) == int(waits.sum())
@@ -82,9 +82,9 @@ def check_sender(s: k.State, i: int) -> None:
 def check_receiver(s: k.State, i: int) -> None:
     """The holes it counts are those of its record."""
     f = s.flow[i]
-    ring = s.got.shape[1]
+    first, ring = int(s.flow[i].ring_at), int(s.flow[i].ring_mask) + 1
     numbers = np.arange(f["expected"], f["nxt"])
-    assert int(f["holes"]) == int((s.got[i][numbers % ring] == numbers + 1).sum())
+    assert int(f["holes"]) == int((s.got[first + numbers % ring] == numbers + 1).sum())
     assert int(f["arrived"]) == int(f["expected"] + f["holes"])
 
 

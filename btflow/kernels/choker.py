@@ -3,9 +3,9 @@
 The list of connections is circular and starts at `peer.head`; rotating it moves the head.
 """
 
-from btflow.kernels import clock
+from btflow.kernels import clock, superseed
 from btflow.kernels.causes import set_cause
-from btflow.kernels.flags import linked, lower_flag, raise_flag, seeding
+from btflow.kernels.flags import linked, lower_flag, raise_flag, seeding, super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import forget, part_sent, queued, sync
 from btflow.kernels.messages import enqueue, send
@@ -158,6 +158,23 @@ def forget_snubbed(s, p, t):
             s.recent[p, kept] = slot
             kept += 1
     peer.n_recent = kept
+
+
+@kernel
+def forget_source(s, h):
+    """End `h` is closed: it leaves the list of recent sources, as its slot will be used again."""
+    if s.conn[h].recent == 0:
+        return
+    p = h >> s.rules.slot_bits
+    peer = s.peer[p]
+    slot = h - (p << s.rules.slot_bits)
+    kept = 0
+    for i in range(peer.n_recent):
+        if s.recent[p, i] != slot:
+            s.recent[p, kept] = s.recent[p, i]
+            kept += 1
+    peer.n_recent = kept
+    s.conn[h].recent = 0
 
 
 @kernel
@@ -358,6 +375,8 @@ def tick(s, p, t):
     peer = s.peer[p]
     clock.insert(s, s.rules.peers + p, t + s.rules.choke_interval)
     peer.ticks += 1
+    if super_seeding(s, p):
+        superseed.tick(s, p, t)
     if seeding(s, p):
         rechoke_seed(s, p, t, forced_unchokes(peer.upload_slots, peer.ticks, peer.opened))
         peer.opened = 0

@@ -105,6 +105,26 @@ def push_now(s, n):
 
 
 @kernel
+def pop_until(s, limit):
+    """As `pop`, but NONE if nothing is filed until `limit` [s], which may not be before the clock's time."""
+    clock = s.clock[0]
+    if clock.pending == 0:
+        return NONE
+    last = int(min(limit, 2.0 * s.rules.horizon) / clock.width)
+    while True:
+        n = np.int64(s.bucket[clock.lap & (s.bucket.size - 1)].first)
+        if n != NONE and s.node[n].lap == clock.lap:
+            if s.node[n].time > limit:
+                return NONE
+            remove(s, n)
+            clock.now = s.node[n].time
+            return n
+        if clock.lap >= last:
+            return NONE
+        clock.lap += 1
+
+
+@kernel
 def pop(s):
     """Next event's node, the clock moved to its time; NONE if nothing is pending."""
     clock = s.clock[0]

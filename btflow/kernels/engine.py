@@ -4,15 +4,18 @@ Within one event the order is: the limiter performs the turns that are due; the 
 one peer; messages it writes are posted, to be handled after it, in order, even when they take no time.
 """
 
+import math
+
 import numpy as np
 
-from btflow.kernels import bits, choker, clock, download, limiter, messages, peerset, tcp
+from btflow.kernels import bits, choker, clock, download, limiter, messages, peerset, superseed, tcp
 from btflow.kernels.byref import by_ref
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import in_endgame, linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
+from btflow.kernels.rng import uniform
 from btflow.kernels.state import (
     ANY,
     BITFIELD,
@@ -26,15 +29,19 @@ from btflow.kernels.state import (
     CONNECTING,
     EVERYWHERE,
     FLUSHED,
+    FOREVER,
     HAVE,
     HAVE_ALL,
     IDLE,
     INTERESTED,
     INTERESTED_IN_US,
+    LEAVE,
     LINKED,
     NIL,
     NOT_INTERESTED,
+    OFFER,
     PIECE,
+    READY,
     REFUSED,
     REQUEST,
     SEEDING,
@@ -75,7 +82,8 @@ def run(state, max_events):
 def start_all(s):
     """Schedule the start of every client."""
     for p in range(s.rules.peers):
-        post(s, s.peer[p].start, START, p, NIL, ANY)
+        if s.peer[p].start < FOREVER:
+            post(s, s.peer[p].start, START, p, NIL, ANY)
 
 
 @kernel
@@ -88,6 +96,12 @@ def handle(s, n, t):
     if n < 2 * peers:
         choker.tick(s, n - peers, t)
         return
+    take(s, n, t)
+
+
+@kernel
+def take(s, n, t):
+    """A posted event: a message arrives, a client starts or leaves, the tracker answers."""
     node = s.node[n]
     kind, target, arg, generation = np.int64(node.kind), node.target, node.arg, node.generation
     clock.give_node(s, n)
@@ -99,16 +113,24 @@ def handle(s, n, t):
         peerset.tracker_reply(s, target, t)
     elif kind == TRACKER_CHECK:
         peerset.check_tracker(s, target, t)
+    elif kind == LEAVE:
+        peerset.leave(s, target, t)
     elif s.conn[target].generation == generation:
-        if s.conn[target].state == CONNECTING:
-            set_up_step(s, kind, target, t)
-        receive(s, kind, target, arg, t)
+        hear(s, kind, target, arg, t)
+
+
+@kernel
+def hear(s, kind, h, arg, t):
+    """A message reaches end `h`, whose handshake may be under way."""
+    if s.conn[h].state == CONNECTING:
+        set_up_step(s, kind, h, t)
+    receive(s, kind, h, arg, t)
 
 
 @kernel
 def receive(s, kind, h, arg, t):
     """A message reaches end `h`."""
-    if (kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD:
+    if s.rules.linked == 0 and ((kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD or kind == OFFER):
         s.coming[h] -= 1
     if kind == PIECE:
         piece_arrived(s, h, arg, t)
@@ -130,6 +152,8 @@ def receive(s, kind, h, arg, t):
         limiter.got_cancel(s, h, arg, t)
     elif kind == BITFIELD:
         peerset.got_bitfield(s, h, arg, t)
+    elif kind == OFFER:
+        superseed.got_offer(s, h, arg, t)
 
 
 @kernel
@@ -209,7 +233,16 @@ def finished(s, p, t):
     raise_flag(s.mode, p, SEEDING)
     peer.done = t
     s.clock[0].unfinished -= 1
+    if s.rules.stay >= 0.0:
+        post(s, t + stay(s, t - peer.start), LEAVE, p, NIL, ANY)
     peerset.close_to_seeds(s, p, t)
+
+
+@kernel
+def stay(s, download_time):
+    """How long a peer stays once it has everything: exponentially distributed, its mean in download times."""
+    mean = s.rules.stay * download_time
+    return -mean * math.log(1.0 - uniform(s.rng)) if mean > 0.0 else 0.0
 
 
 @kernel
@@ -224,6 +257,7 @@ def tell(s, h, count, t):
         piece = np.int64(s.have_log[p, s.told[h]])
         s.told[h] += 1
         s.copies[piece, q] += 1
+        superseed.watch(s, h, g, piece, t)
         if bits.has_piece(s.want, q, piece):
             if s.dn[g] != WANTING | LINKED:
                 download.got_have(s, g, piece, t)

@@ -6,7 +6,7 @@
 import numpy as np
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import ENDGAME, LINKED, SEEDING, SERVED, WANTING
+from btflow.kernels.state import ENDGAME, LEFT, LINKED, SEEDING, SERVED, SUPER, WANTING
 
 EACH = np.uint64(0x0101010101010101)  # the lowest bit of each byte
 SECOND, THIRD = np.uint64(1), np.uint64(2)  # shifts that bring SERVED and LINKED there
@@ -28,6 +28,18 @@ def lower_flag(array, i, bit):
 def seeding(s, p):
     """True if peer `p` has every piece."""
     return s.mode[p] & SEEDING != 0
+
+
+@kernel
+def left(s, p):
+    """True if peer `p` has left the swarm."""
+    return s.mode[p] & LEFT != 0
+
+
+@kernel
+def super_seeding(s, p):
+    """True if peer `p` shows its pieces one by one."""
+    return s.mode[p] & SUPER != 0
 
 
 @kernel

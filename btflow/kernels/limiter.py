@@ -48,9 +48,10 @@ def block_bytes(s, block):
 
 
 @kernel
-def message_units(s, block):
-    """Turns one PIECE message takes."""
-    return (block_bytes(s, block) + s.rules.header + s.rules.unit - 1) // s.rules.unit
+def message_units(s, p, block):
+    """Turns one PIECE message of peer `p` takes."""
+    unit = s.peer[p].unit
+    return (block_bytes(s, block) + s.rules.header + unit - 1) // unit
 
 
 @kernel
@@ -90,7 +91,7 @@ def load(s, h):
     while c.up_head < c.up_seen:
         asked = entry(s, h, np.int64(c.up_head))
         if asked > -WITHDRAWN:
-            c.full = message_units(s, block_number(asked))
+            c.full = message_units(s, h >> s.rules.slot_bits, block_number(asked))
             s.turns[h] = c.full
             return
         c.up_head += 1
@@ -199,7 +200,7 @@ def step_turns(s, p, k, active):
 def sync(s, p, t):
     """Perform the turns of peer `p` that are due at time `t` [s], the one that finishes a block excepted."""
     peer = s.peer[p]
-    if peer.n_ring == 0 or t < peer.turn:
+    if peer.n_ring == 0 or t < peer.turn or s.rules.linked == 1:
         return
     if peer.active == 0:
         drop_empty(s, p)
@@ -215,9 +216,13 @@ def sync(s, p, t):
 def plan(s, p, t):
     """Find the turn that finishes the next block of peer `p` and set its timer (node `p`).
 
-    The connection with fewest turns left finishes first, the next in the ring if several have as few.
+    The connection with fewest turns left finishes first, the next in the ring if several have as few. Where the peers
+    have access links, every turn is an event: what leaves when depends on the queues.
     """
     peer = s.peer[p]
+    if s.rules.linked == 1:
+        arm(s, p, t)
+        return
     clock.remove(s, p)
     peer.planned = NONE
     base = p << s.rules.slot_bits
@@ -238,6 +243,13 @@ def plan(s, p, t):
     peer.planned = (least - 1) * active + position
     time = peer.turn + peer.planned * (s.rules.unit / peer.cap)
     clock.insert(s, p, max(time, t))
+
+
+@kernel
+def arm(s, p, t):
+    """The timer of the next turn, if there is a ring to serve."""
+    if s.peer[p].n_ring > 0 and s.node[p].bucket == NONE:
+        clock.insert(s, p, max(s.peer[p].turn, t))
 
 
 @kernel

@@ -12,6 +12,7 @@ from btflow.kernels.flags import linked, lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import got_request, part_sent, sync
 from btflow.kernels.state import (
+    BITFIELD,
     CANCEL,
     CHOKE,
     EVERYWHERE,
@@ -20,14 +21,18 @@ from btflow.kernels.state import (
     INTERESTED,
     INTERESTED_IN_US,
     NOT_INTERESTED,
+    OFFER,
+    READY,
     REQUEST,
     RINGED,
     SERVED,
+    SYN,
     TOLD,
     UNCHOKE,
     UNCHOKED,
     WANTING,
 )
+from btflow.kernels.todo import WRITTEN, note
 from btflow.kernels.window import idle_restart
 
 
@@ -36,7 +41,7 @@ def blocked(s, h, t):
     """True if end `h` is in the middle of writing a block, so that nothing else can be written (4.0.2 Connecter)."""
     if s.turns[h] > 0 and s.up[h] & RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
-    return part_sent(s, h)
+    return part_sent(s, h) and s.rules.split == 0
 
 
 @kernel
@@ -59,6 +64,7 @@ def enqueue(s, h, kind, arg):
     node.kind = kind
     node.arg = arg
     node.next = NONE
+    node.time = s.clock[0].now
     if c.out_first == NONE:
         c.out_first = n
     else:
@@ -70,7 +76,10 @@ def enqueue(s, h, kind, arg):
 def transmit(s, h, kind, arg, t):
     """Put a message of end `h` on the wire."""
     g = mate(s, h)
-    if s.rules.ideal == 1:
+    if s.rules.linked == 1:
+        enqueue(s, h, kind, arg)
+        note(s, h, WRITTEN)
+    elif s.rules.ideal == 1:
         deliver_now(s, g, kind, arg, t)
     else:
         dispatch(s, tcp.control_arrival(s, s.wire[h], t), kind, g, arg)
@@ -136,7 +145,11 @@ def message_bytes(s, kind):
     """Size of a control message [B]."""
     if kind == REQUEST or kind == CANCEL:
         return s.rules.request_size
-    return s.rules.have_size if kind == HAVE else s.rules.state_size
+    if kind == HAVE or kind == OFFER:
+        return s.rules.have_size
+    if kind == SYN or kind == READY:  # handshakes
+        return s.rules.handshake_size
+    return s.rules.bitfield_size if kind == BITFIELD else s.rules.state_size
 
 
 @kernel
@@ -161,6 +174,10 @@ def announce_have(s, p, t):
             if s.alone[h] > 0 or blocked(s, h, t):
                 send(s, h, HAVE, count, t)
         post(s, t, HAVE_ALL, p, count, EVERYWHERE)
+    elif s.rules.linked == 1:
+        for slot in range(s.peer[p].top):
+            if linked(s, base + slot):
+                send(s, base + slot, HAVE, count, t)
     else:
         announce_delayed(s, p, t)
 

@@ -1,38 +1,47 @@
 """The peer set: tracker replies, connections, handshake and bitfield (4.0.2 Encoder, Rerequester)."""
 
-from btflow.kernels import choker, clock, download, messages, tcp
+import numpy as np
+
+from btflow.kernels import bits, choker, clock, download, messages, superseed, tcp
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.ends import mate, neighbour
-from btflow.kernels.flags import linked, raise_flag, seeding
+from btflow.kernels.flags import in_endgame, left, linked, raise_flag, seeding, super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import drop, plan, sync
 from btflow.kernels.picker import other_is_seed
 from btflow.kernels.rng import below
 from btflow.kernels.state import (
+    ACCEPTED,
     ANY,
     BITFIELD,
     CAUSES,
     CONNECTING,
     FREE,
+    INCOMING,
     INTERESTED_IN_US,
+    LEFT,
     LINKED,
     NIL,
     OPEN,
+    OUTGOING,
     READY,
     REFUSED,
     RINGED,
     SINGLE,
+    START,
     SYN,
     TRACKER_CHECK,
     TRACKER_REPLY,
     UNCHOKED,
 )
+from btflow.kernels.todo import CLOSED, OPENED, note
 
 
 @kernel
 def start_client(s, p, t):
     """The client starts: choker timer, first announce, tracker check every minute."""
+    s.peer[p].start = t
     clock.insert(s, s.rules.peers + p, t + s.rules.choke_interval)
     post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
     ask_tracker(s, p, t)
@@ -49,6 +58,8 @@ def ask_tracker(s, p, t):
 def tracker_reply(s, p, t):
     """The tracker's answer: a random sample of those registered, ourselves and seeds-for-seeds left out."""
     peer = s.peer[p]
+    if left(s, p):
+        return
     registered = s.registered
     n = int(registered[0])
     wanted = 0 if peer.complete >= s.rules.max_initiate else s.rules.tracker_reply
@@ -71,6 +82,8 @@ def tracker_reply(s, p, t):
 def check_tracker(s, p, t):
     """Each minute: announce again if short of peers (5 minutes apart at least) or when the tracker asks for it."""
     peer = s.peer[p]
+    if left(s, p):
+        return
     post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
     few = peer.complete <= s.rules.min_peers_incoming if peer.ever_incoming == 1 else peer.complete < s.rules.min_peers
     since = t - peer.last_announce
@@ -93,7 +106,7 @@ def connected_to(s, p, q):
 def learn(s, p, q, t):
     """Peer `p` learns of `q`: connect while below max_initiate, else keep it as a spare."""
     peer = s.peer[p]
-    if connected_to(s, p, q):
+    if left(s, q) or connected_to(s, p, q):
         return
     if peer.degree < s.rules.max_initiate and connect(s, p, q, t):
         return
@@ -126,8 +139,11 @@ def connect(s, p, q, t):
         return False
     set_up(s, h, g, t)
     set_up(s, g, h, t)
-    s.conn[h].outgoing = 1
+    s.conn[h].outgoing = OUTGOING
     s.peer[p].degree += 1
+    if s.rules.linked == 1:
+        note(s, h, OPENED)
+        return True
     w = s.wire[h]
     delay = tcp.handshake_delay(s, w) if w.loss > 0.0 else 0.0
     post(s, t + delay + 1.5 * w.rtt, SYN, g, NIL, s.conn[g].generation)
@@ -140,7 +156,7 @@ def set_up(s, h, g, t):
     c = s.conn[h]
     p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
     c.state = CONNECTING
-    c.outgoing = 0
+    c.outgoing = INCOMING
     c.generation += 1
     s.mate[h] = g
     s.told[h] = 0
@@ -175,14 +191,27 @@ def got_syn(s, h, t):
     c = s.conn[h]
     g = mate(s, h)
     if s.peer[p].degree >= s.rules.max_allow_in:
-        s.conn[h].state = FREE
-        c.generation += 1
         post(s, t + 0.5 * s.wire[h].rtt, REFUSED, g, NIL, s.conn[g].generation)
+        forget_attempt(s, h)
         return
     s.peer[p].degree += 1
     s.peer[p].ever_incoming = 1
+    c.outgoing = ACCEPTED
+    if s.rules.linked == 1:
+        messages.transmit(s, h, READY, NIL, t)
+        ready(s, h, t)
+        return
     post(s, t + 0.5 * s.wire[h].rtt, READY, g, NIL, s.conn[g].generation)
     post(s, t + s.wire[h].rtt, READY, h, NIL, c.generation)
+
+
+@kernel
+def forget_attempt(s, h):
+    """Give up the end of an incoming connection that was not accepted."""
+    s.conn[h].state = FREE
+    s.conn[h].generation += 1
+    if s.rules.linked == 1:
+        note(s, h, CLOSED)
 
 
 @kernel
@@ -200,7 +229,9 @@ def ready(s, h, t):
     c.dn_since = t - s.rules.rate_fudge
     c.dn_last = c.dn_since
     choker.enlist(s, h)
-    if s.n_log[p] > 0:
+    if super_seeding(s, p):
+        superseed.begin(s, h, t)
+    elif s.n_log[p] > 0:
         messages.hold_haves(s, h, SINGLE)
         messages.transmit(s, h, BITFIELD, s.n_log[p], t)
 
@@ -235,6 +266,9 @@ def release(s, h, t):
         return
     was_open = c.state == OPEN
     if was_open:
+        s.dn[h] = 0
+        forget_copies(s, h)
+        choker.forget_source(s, h)
         download.let_go(s, h, t)
         leave_limiter(s, h, t)
         set_cause(s, h, CAUSES, t)
@@ -248,6 +282,12 @@ def release(s, h, t):
     c.state = FREE
     c.generation += 1
     s.peer[p].degree -= 1
+    if s.rules.linked == 1:
+        note(s, h, CLOSED)
+    if left(s, p):
+        return
+    if was_open and in_endgame(s, p) and not seeding(s, p):
+        download.endgame_everywhere(s, p, t)
     for _ in range(s.peer[p].n_spare):
         if s.peer[p].degree >= s.rules.max_initiate:
             break
@@ -273,6 +313,81 @@ def leave_limiter(s, h, t):
     if s.up[h] & RINGED != 0:
         leave_ring(s, h)
         plan(s, p, t)
+
+
+@kernel
+def forget_copies(s, h):
+    """The other side of `h` is gone: its pieces no longer count among the known copies."""
+    p, g = h >> s.rules.slot_bits, mate(s, h)
+    q = g >> s.rules.slot_bits
+    if seeding(s, p):
+        return
+    if super_seeding(s, q):
+        for piece in range(s.rules.pieces):
+            if bits.has_piece(s.offered, g, np.int64(piece)):
+                s.copies[piece, p] -= 1
+        return
+    for i in range(s.told[g]):
+        s.copies[s.have_log[q, i], p] -= 1
+
+
+@kernel
+def leave(s, p, t):
+    """Peer `p` leaves: the tracker forgets it, its connections close, and a new leecher may take its place."""
+    raise_flag(s.mode, p, LEFT)
+    unregister(s, p)
+    clock.remove(s, p)
+    clock.remove(s, s.rules.peers + p)
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        h = base + slot
+        c = s.conn[h]
+        if c.state == FREE:
+            continue
+        g = mate(s, h)
+        counts = c.state == OPEN or c.outgoing != INCOMING
+        if s.conn[g].state != FREE and mate(s, g) == h:
+            if s.conn[g].state == CONNECTING and s.conn[g].outgoing == INCOMING:
+                forget_attempt(s, g)
+            else:
+                release(s, g, t)
+        if counts:
+            release(s, h, t)
+        else:
+            forget_attempt(s, h)
+    if s.rules.replace == 1:
+        give_birth(s, s.peer[p].klass, t)
+
+
+@kernel
+def give_up(s, h, t):
+    """Nobody answers: the attempt to connect ends on both sides."""
+    g = mate(s, h)
+    if s.conn[g].state != FREE and mate(s, g) == h:
+        forget_attempt(s, g)
+    release(s, h, t)
+
+
+@kernel
+def unregister(s, p):
+    """The tracker forgets peer `p`."""
+    registered = s.registered
+    n = int(registered[0])
+    for i in range(n):
+        if registered[1 + i] == p:
+            registered[1 + i] = registered[n]
+            registered[0] = n - 1
+            break
+    s.peer[p].registered = 0
+
+
+@kernel
+def give_birth(s, k, t):
+    """A new leecher of class `k` starts, if there is one left."""
+    p = s.births[k, 0]
+    if p < s.births[k, 1]:
+        s.births[k, 0] = p + 1
+        post(s, t, START, p, NIL, ANY)
 
 
 @kernel

@@ -4,6 +4,7 @@ import numpy as np
 
 from btflow.kernels import bits
 from btflow.kernels.ends import mate, neighbour
+from btflow.kernels.flags import super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below
 
@@ -18,6 +19,8 @@ def knows(s, h, piece):
     q = g >> s.rules.slot_bits
     if not bits.has_piece(s.has, q, piece):
         return False
+    if super_seeding(s, q):
+        return bits.has_piece(s.offered, g, piece)
     told = s.told[g]
     return told == s.n_log[q] or s.have_at[q, piece] < told
 

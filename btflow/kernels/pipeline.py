@@ -54,6 +54,8 @@ def enter(s, h, block):
     c = s.conn[h]
     g = mate(s, h)
     s.requests[g, place(s, c.dn_tail)] = block
+    if s.rules.linked == 1:
+        s.asked[g, place(s, c.dn_tail)] = s.clock[0].now
     c.dn_tail += 1
     c.outstanding += 1
 

@@ -15,8 +15,15 @@ touches stands apart in flat arrays, so that it stays in the cache:
     watched[h] a piece the other side is known to have, `pieces` for none (whose bit in `want` is never set)
     up[h]      UNCHOKED (the choker's decision), TOLD (the other side knows), INTERESTED_IN_US, RINGED (in the limiter's
                ring), BLOCKED (its socket is full), KEPT (scratch of the choker)
-    mode[p]    SEEDING, ENDGAME
+    mode[p]    SEEDING, ENDGAME, LEFT (the peer is gone), SUPER (it offers pieces one by one)
     has[p]     pieces held, a bit each; want[p] pieces with blocks never requested
+
+Where the peers have access links (`rules.linked`), what an end writes goes into the flows of `kernels/access`: the
+kernels here only note in `todo` which connections were begun, closed or written to (see todo.py).
+
+    asked      when each request of `requests` was written [s]
+    offered    pieces that a super-seed has told each end of, a bit each
+    births     by class: the next peer that may replace one that left, and the end of its class
 """
 
 from collections import namedtuple
@@ -24,10 +31,11 @@ from collections import namedtuple
 import numpy as np
 
 FREE, CONNECTING, OPEN = 0, 1, 2  # conn.state
+INCOMING, OUTGOING, ACCEPTED = 0, 1, 2  # conn.outgoing
 WANTING, SERVED, LINKED = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of dn
 UNCHOKED, TOLD, INTERESTED_IN_US = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of up
 RINGED, BLOCKED, KEPT = np.uint8(8), np.uint8(16), np.uint8(32)
-SEEDING, ENDGAME = np.uint8(1), np.uint8(2)  # bits of mode
+SEEDING, ENDGAME, LEFT, SUPER = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8)  # bits of mode
 UNREQUESTED, MISSING = 0, 1  # last axis of blocks: masks of one piece's blocks
 NIL, SINGLE = np.int64(0), np.int64(1)  # arguments
 ANY = np.int32(0)  # generation of an event that belongs to no connection
@@ -44,6 +52,10 @@ FLUSHED = np.int64(13)  # the socket of an end takes data again
 START, TRACKER_REPLY, TRACKER_CHECK = (
     np.int64(kind) for kind in range(14, 17)
 )  # timers of a peer; limiter and choker have nodes of their own
+LEAVE = np.int64(17)  # a seed leaves
+OFFER = np.int64(19)  # a HAVE of one piece, from a super-seed
+SAMPLE = np.int64(18)  # the uplinks' queues are looked at
+KINDS = np.int64(20)  # their number
 
 # What held an unchoked connection back (conn.cause, columns of share).
 BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = (np.int64(cause) for cause in range(5))
@@ -84,10 +96,12 @@ PEER = np.dtype(
         ("degree", "i4"),  # connections, complete or not
         ("complete", "i4"),  # complete connections
         ("n_spare", "i4"),  # learned addresses kept for later
+        ("unit", "i4"),  # bytes that a turn of the limiter may write [B]
         ("was_seed", "u1"),  # a seed from the start
         ("registered", "u1"),  # known to the tracker
         ("ever_incoming", "u1"),
-        ("unused", "u1", 25),
+        ("transports", "u1"),  # which it opens and accepts (kernels/access/connection.py)
+        ("unused", "u1", 20),
     ],
     align=True,
 )
@@ -96,7 +110,7 @@ CONN = np.dtype(
     [
         ("generation", "i4"),  # counts reuses of the slot, so late messages are recognised
         ("state", "u1"),
-        ("outgoing", "u1"),  # we opened it
+        ("outgoing", "u1"),  # INCOMING, OUTGOING; ACCEPTED is an incoming one that counts
         ("cause", "u1"),  # what holds our sending back
         ("recent", "u1"),  # listed in the peer's recent sources
         # -- uploader's view
@@ -108,7 +122,8 @@ CONN = np.dtype(
         ("out_first", "i8"),  # control messages waiting behind a part-sent block
         ("out_last", "i8"),
         ("cause_since", "f8"),
-        ("spare", "f8"),  # the downloader's view starts a cache line of its own
+        ("offer", "i4"),  # super-seed: the piece last shown
+        ("unused", "i4"),  # the downloader's view starts a cache line of its own
         # -- downloader's view
         ("dn_tail", "i4"),  # requests sent
         ("dn_base", "i4"),  # requests before this one were dropped by a choke
@@ -196,12 +211,12 @@ Rules = namedtuple(
     "unit segment_units header request_size have_size state_size max_initiate max_allow_in min_peers "
     "min_peers_incoming reannounce check_interval announce_interval tracker_reply "
     "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks cubic_c cubic_beta nagle "
-    "idle_reset window_validation ideal horizon",
+    "idle_reset window_validation ideal horizon linked split stay replace handshake_size bitfield_size",
 )
 
 Swarm = namedtuple(
     "Swarm",
     "rules peer conn pace wire mate told alone coming dn dn_words up turns watched mode n_log has want "
     "have_at have_log have_time blocks copies begun seed_begun random_order order ring recent requests spare "
-    "registered node bucket clock rng rtt loss scratch number share gaps bursts",
+    "registered node bucket clock rng rtt loss scratch number share gaps bursts todo marked asked offered offers births",
 )

@@ -113,7 +113,7 @@ def unlimited() -> Queue:
 class AccessLink(FrozenModel):
     """What lies between a user's hosts and the internet, in both directions."""
 
-    name: str
+    name: str = ""
     """Name of the link, unique in the scenario; ``internet`` is the other side."""
     title: str = ""
     """One line for people."""

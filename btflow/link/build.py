@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.allocate import arrays
 from btflow.kernels.link import sampler
 from btflow.kernels.link import state as k
 from btflow.kernels.link.stats import RTT_BINS
 from btflow.link.flow import Codec
-from btflow.swarm import arrays
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,14 @@ def build(program: LinkProgram, seed: int) -> k.State:
                 "queue": ((queues,), k.QUEUE),
                 "pipe": ((flows * int(k.PIPES),), k.PIPE),
                 "subqueue": ((flows * int(k.PIPES) if event_served.any() else 1,), k.SUBQUEUE),
+                "hand": ((1,), k.PARCEL),
                 "parcel": ((int(pipe_rings.sum()),), k.PARCEL),
                 "waiting": ((waiting,), k.PARCEL),
                 "service": ((int(service_rings.sum()),), k.PARCEL),
-                "segment": ((flows, ring), k.SEGMENT),
-                "again": ((flows, ring), np.int64),
-                "log": ((flows, ring), np.int64),
-                "got": ((flows, ring), np.int64),
+                "segment": ((flows * ring,), k.SEGMENT),
+                "again": ((flows * ring,), np.int64),
+                "log": ((flows * ring,), np.int64),
+                "got": ((flows * ring,), np.int64),
                 "key": ((sources,), np.float64),
                 "heap": ((sources,), np.int64),
                 "pos": ((sources,), np.int64),
@@ -100,6 +101,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
         ),
     )
     s.flow[:] = program.flow
+    s.flow.ring_at, s.flow.ring_mask = ring * np.arange(flows), ring - 1
     s.queue[:] = program.queue
     largest = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max()
     s.queue.mtu = np.where(program.queue["mtu"] > 0.0, program.queue["mtu"], largest + program.queue["framing"])
@@ -162,7 +164,7 @@ def bins(program: LinkProgram) -> int:
 def _begin(s: k.State, pipe_rings: NDArray[np.int64], service_rings: NDArray[np.int64]) -> None:
     """Nothing is scheduled, known or waiting yet."""
     s.key[:] = k.FOREVER
-    s.heap[:] = s.pos[:] = np.arange(s.key.size)
+    s.pos[:] = k.NONE
     s.pipe.offset = np.cumsum(pipe_rings) - pipe_rings
     s.pipe.mask = pipe_rings - 1
     s.queue.offset = np.cumsum(service_rings) - service_rings
@@ -185,3 +187,8 @@ def _lay_pipes(s: k.State, i: int, extra: float) -> None:
     for way, first, delay in ((k.DATA, f.data_queue0, f.data_delay), (k.ACKS, f.ack_queue0, f.ack_delay_path)):
         hop = 0 if first == k.NONE else 1
         s.pipe[i * int(k.PIPES) + int(way) + hop].delay = delay + 0.5 * extra
+    first = i * int(k.PIPES)
+    f.data_pipe1, f.data_pipe2 = first + int(k.DATA) + 1, first + int(k.DATA) + 2
+    f.ack_pipe1, f.ack_pipe2 = first + int(k.ACKS) + 1, first + int(k.ACKS) + 2
+    s.pipe.source[first : first + int(k.PIPES)] = i * int(k.SOURCES) + np.arange(int(k.PIPES))
+    f.reverse = k.NONE

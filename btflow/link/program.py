@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from btflow.kernels.link import state as k
+from btflow.link.access import Queue
 from btflow.link.build import LinkProgram
 from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Flow
@@ -87,14 +88,7 @@ def compile_link(scenario: LinkScenario) -> LinkProgram:
         _fill(record, scenario, flow, names)
     queues = np.zeros(len(names), k.QUEUE)
     for record, queue in zip(queues, scenario.queues.values(), strict=True):
-        packets, limit = queue.limit_packets(), queue.limit_bytes(scenario.paths.rtt)
-        record["kind"] = DISCIPLINES[queue.discipline]
-        record["rate"] = queue.rate
-        record["limit_packets"] = UNLIMITED if packets is None else packets
-        record["limit_bytes"] = math.inf if limit is None else limit
-        record["framing"] = queue.framing
-        record["mtu"] = queue.largest_packet or 0
-        _assign(record, queue, ("target", "interval", "quantum", "update", "burst", "alpha", "beta"))
+        write_queue(record, queue, scenario.paths.rtt)
     samples = int(scenario.duration / scenario.sample_period) + 1
     rules = k.Rules(
         flows=len(members),
@@ -105,6 +99,9 @@ def compile_link(scenario: LinkScenario) -> LinkProgram:
         sample_every=scenario.sample_period,
         history_slots=max(1, int(records["history"].max(initial=1))) + 1,
         filter_slots=64,
+        per_flow=int(k.SOURCES),
+        skipped=0,
+        first_queue=len(members) * int(k.SOURCES),
     )
     return LinkProgram(
         rules=rules,
@@ -142,7 +139,7 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
         record["max_window"] = 1.0
         return
     assert flow.cc is not None
-    _congestion_control(record, flow.cc)
+    write_congestion_control(record, flow.cc)
     record["max_window"] = max(1, flow.max_window // flow.cc.mss)
     record["exponential"] = flow.exponential
     for name in ("on", "off", "period"):
@@ -161,7 +158,20 @@ def _fill(record: Any, scenario: LinkScenario, flow: Flow, queues: list[str]) ->
         record["weight"] = record["mss"] / flow.cc.mss
 
 
-def _congestion_control(record: Any, cc: CongestionControl) -> None:
+def write_queue(record: Any, queue: Queue, rtt: float) -> None:
+    """Write the constants of a queue into its record; ``rtt`` is what a buffer may be a multiple of [s]."""
+    packets, limit = queue.limit_packets(), queue.limit_bytes(rtt)
+    record["kind"] = DISCIPLINES[queue.discipline]
+    record["rate"] = queue.rate
+    record["limit_packets"] = UNLIMITED if packets is None else packets
+    record["limit_bytes"] = math.inf if limit is None else limit
+    record["framing"] = queue.framing
+    record["mtu"] = queue.largest_packet or 0
+    _assign(record, queue, ("target", "interval", "quantum", "update", "burst", "alpha", "beta"))
+
+
+def write_congestion_control(record: Any, cc: CongestionControl) -> None:
+    """Write the constants of a congestion control into the record of a flow."""
     record["law"], record["variant"] = LAWS[cc.law], cc.variant_number
     record["recovery"] = RECOVERIES[cc.recovery]
     record["halves"] = HALVES[cc.halves]

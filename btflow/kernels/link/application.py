@@ -49,10 +49,10 @@ def write(s, i, f, t):
     if f.app == MESSAGES:
         f.message = due(t, f.start, 1.0 / f.period)
         f.written = f.message * int(f.total)
-        wake(s, source(i, SEND_TIMER), f.start + f.message * f.period)
+        wake(s, source(s, i, SEND_TIMER), f.start + f.message * f.period)
     elif f.app == RATE:
         f.written = due(t, f.budget_at, f.app_rate / f.train)
-        wake(s, source(i, SEND_TIMER), f.budget_at + f.written * f.train / f.app_rate)
+        wake(s, source(s, i, SEND_TIMER), f.budget_at + f.written * f.train / f.app_rate)
     elif f.app == ON_OFF:
         write_in_bursts(s, i, f, t)
 
@@ -66,13 +66,13 @@ def write_in_bursts(s, i, f, t):
         f.message = f.nxt
     if t < f.budget_at:
         f.written = f.nxt
-        wake(s, source(i, SEND_TIMER), f.budget_at)
+        wake(s, source(s, i, SEND_TIMER), f.budget_at)
     elif f.app_rate > 0.0:
         f.written = f.message + due(t, f.budget_at, f.app_rate / f.train)
-        wake(s, source(i, SEND_TIMER), f.budget_at + (f.written - f.message) * f.train / f.app_rate)
+        wake(s, source(s, i, SEND_TIMER), f.budget_at + (f.written - f.message) * f.train / f.app_rate)
     else:
         f.written = f.nxt + (1 << 20)
-        wake(s, source(i, SEND_TIMER), f.on_until)
+        wake(s, source(s, i, SEND_TIMER), f.on_until)
 
 
 @kernel
@@ -85,4 +85,4 @@ def speak(s, i, f, t):
     if t >= s.rules.warmup:
         f.sent += 1.0
     following = f.start + f.message / f.app_rate
-    wake(s, source(i, SEND_TIMER), following if following < f.stop else FOREVER)
+    wake(s, source(s, i, SEND_TIMER), following if following < f.stop else FOREVER)

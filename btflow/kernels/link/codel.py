@@ -20,15 +20,15 @@ _MEMORY = 16.0
 
 
 @kernel
-def enqueue(s, k, q, t, pipe, number, stamp, owd, size, packets):
+def enqueue(s, k, q, t, pipe, parcel, size):
     """A parcel arrives: append it to the queue. False: it was dropped, since a limit or the last node was reached."""
     n = NONE
-    if waiting.fits(q, size, packets):
+    if waiting.fits(q, size, parcel.packets):
         n = waiting.take(s)
     if n == NONE:
-        waiting.count_drop(s, q, packets, t)
+        waiting.count_drop(s, q, parcel.packets, t)
         return False
-    waiting.fill(s, n, t, pipe, number, stamp, owd, size, packets)
+    waiting.fill(s, n, t, pipe, parcel, size)
     waiting.append(s, q, n)
     waiting.count_in(s, k, q, n, t)
     return True

@@ -7,7 +7,7 @@ started service), or its end reads it, changes its own state, and puts what it s
 from btflow.kernels.byref import by_ref
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.link import network, pipe, queue, receiver, sampler, sender
-from btflow.kernels.link.events import schedule
+from btflow.kernels.link.events import next_time, schedule
 from btflow.kernels.link.state import (
     ACK_TIMER,
     ACKS,
@@ -29,15 +29,14 @@ def run(state, max_events):
     if c.events == 0:
         begin(s)
     for _ in range(max_events):
-        a = s.heap[0]
-        t = s.key[a]
+        t = next_time(s)
         if t > s.rules.duration:
             for k in range(s.rules.queues):
                 queue.close(s, k, s.rules.duration)
             return DONE
         c.now = t
         c.events += 1
-        handle(s, a, t)
+        handle(s, s.heap[0], t)
     return MORE
 
 
@@ -54,7 +53,7 @@ def handle(s, a, t):
     """Let source `a` act."""
     i = a // SOURCES
     if i >= s.rules.flows:
-        k = a - s.rules.flows * SOURCES
+        k = a - s.rules.first_queue
         if k < s.rules.queues:
             queue.serve(s, k, s.queue[k], t)
         else:
@@ -78,7 +77,7 @@ def handle(s, a, t):
 def data_arrives(s, i, f, hop, t):
     """Data at the end of a pipe: the next queue, random loss, or the receiver."""
     parcel = s.parcel[pipe.take(s, i * PIPES + DATA + hop)]
-    if network.pass_on(s, i, f, DATA, hop, t, parcel) and not network.lost(s, f.data_loss):
+    if network.pass_on(s, f, DATA, hop, t, parcel) and not network.lost(s, f.data_loss):
         receiver.receive(s, i, f, t, parcel.number, parcel.stamp)
 
 
@@ -86,5 +85,5 @@ def data_arrives(s, i, f, hop, t):
 def ack_passes(s, i, f, hop, t):
     """An ACK at the end of a pipe: the next queue, random loss, or the sender."""
     parcel = s.parcel[pipe.take(s, i * PIPES + ACKS + hop)]
-    if network.pass_on(s, i, f, ACKS, hop, t, parcel) and not network.lost(s, f.ack_loss):
+    if network.pass_on(s, f, ACKS, hop, t, parcel) and not network.lost(s, f.ack_loss):
         sender.ack_arrives(s, i, f, t, parcel.number, parcel.stamp, parcel.owd)

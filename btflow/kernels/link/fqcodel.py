@@ -1,6 +1,7 @@
 """FQ-CoDel (RFC 8290): a CoDel queue per flow, served in turns of `quantum` bytes (DRR++).
 
-Every pipe has a subqueue of its own, `s.subqueue[pipe]`. The RFC's hash into 1024 queues is taken to be perfect: with
+Every pipe has a subqueue of its own, `s.subqueue[pipe]`; in a swarm, where flows share pipes, every flow has (below
+`pipe` is the number of a subqueue). The RFC's hash into 1024 queues is taken to be perfect: with
 the few flows of a link two of them seldom meet.
 
 Subqueues with something to send stand in one of two lists. Those that had nothing stand in the new one, which goes
@@ -19,24 +20,31 @@ _BATCH = 64
 
 
 @kernel
-def enqueue(s, k, q, t, pipe, number, stamp, owd, size, packets):
+def enqueue(s, k, q, t, pipe, parcel, size):
     """A parcel arrives; above the limit the longest subqueue loses its oldest. False: this very parcel was dropped."""
     n = waiting.take(s)
     if n == NONE:
-        waiting.count_drop(s, q, packets, t)
+        waiting.count_drop(s, q, parcel.packets, t)
         return False
-    sub = s.subqueue[pipe]
-    waiting.fill(s, n, t, pipe, number, stamp, owd, size, packets)
+    line = line_of(s, k, pipe, parcel)
+    sub = s.subqueue[line]
+    waiting.fill(s, n, t, pipe, parcel, size)
     waiting.append(s, sub, n)
     waiting.count_in(s, k, q, n, t)
     sub.bytes += size
     if sub.listed == _NOWHERE:
         sub.deficit = q.quantum
-        _join_new(s, q, pipe)
+        _join_new(s, q, line)
     dropped = NONE
     while not waiting.fits(q, 0.0, 0):
         dropped = _relieve(s, k, q, t)
     return dropped != n
+
+
+@kernel
+def line_of(s, k, pipe, parcel):
+    """The subqueue of a parcel in queue `k`; in a swarm each way of a flow has one at the uplink and at the downlink."""
+    return pipe if s.rules.skipped == 0 else 2 * parcel.owner + (k & 1)
 
 
 @kernel

@@ -1,18 +1,12 @@
-"""Pipes: what is under way between two hops, first in, first out."""
+"""Pipes: what is under way between two hops, in the order of arrival."""
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.link.events import schedule
-from btflow.kernels.link.state import FOREVER, PIPES, SOURCES
+from btflow.kernels.link.state import FOREVER
 
 
 @kernel
-def source_of(p):
-    """The source of pipe `p` (flow * PIPES + its number in the flow)."""
-    return p // PIPES * SOURCES + p % PIPES
-
-
-@kernel
-def put(s, p, left, number, stamp, owd, size, packets):
+def put(s, p, left, parcel):
     """A parcel leaves into pipe `p` at time `left`.
 
     What a full ring cannot hold is lost: only storms of needless retransmissions are so much.
@@ -20,16 +14,27 @@ def put(s, p, left, number, stamp, owd, size, packets):
     pipe = s.pipe[p]
     if pipe.last - pipe.first > pipe.mask:
         return
-    parcel = s.parcel[pipe.offset + (pipe.last & pipe.mask)]
-    parcel.at = left + pipe.delay
-    parcel.number = number
-    parcel.stamp = stamp
-    parcel.owd = owd
-    parcel.bytes = size
-    parcel.packets = packets
+    place = s.parcel[pipe.offset + (pipe.last & pipe.mask)]
+    copy(place, parcel)
+    place.at = left + pipe.delay
     pipe.last += 1
     if pipe.last - pipe.first == 1:
-        schedule(s, source_of(p), parcel.at)
+        schedule(s, pipe.source, place.at)
+
+
+@kernel
+def copy(to, parcel):
+    """Write down what a parcel is; times and lists are the caller's."""
+    to.number = parcel.number
+    to.stamp = parcel.stamp
+    to.owd = parcel.owd
+    to.bytes = parcel.bytes
+    to.packets = parcel.packets
+    to.owner = parcel.owner
+    to.generation = parcel.generation
+    to.ack = parcel.ack
+    to.ack_stamp = parcel.ack_stamp
+    to.ack_owd = parcel.ack_owd
 
 
 @kernel
@@ -41,5 +46,5 @@ def take(s, p):
     following = FOREVER
     if pipe.first != pipe.last:
         following = s.parcel[pipe.offset + (pipe.first & pipe.mask)].at
-    schedule(s, source_of(p), following)
+    schedule(s, pipe.source, following)
     return place

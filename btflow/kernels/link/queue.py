@@ -8,30 +8,31 @@ so they are served by an event each. The packet in service does not count as wai
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import codel, fqcodel, pie, pipe, stats, waiting
 from btflow.kernels.link.events import schedule
-from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, NONE, PIE, SOURCES
+from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, NONE, PIE
 
 
 @kernel
-def arrive(s, k, t, into, number, stamp, owd, payload, packets):
-    """A parcel of `payload` bytes comes to queue `k` at `t`; it goes on into pipe `into`."""
+def arrive(s, k, t, into, parcel):
+    """A parcel comes to queue `k` at `t`; it goes on into pipe `into`."""
     q = s.queue[k]
-    size = payload + q.framing * packets
+    size = parcel.bytes + q.framing * parcel.packets
     if t >= s.rules.warmup:
-        q.arrivals += packets
+        q.arrivals += parcel.packets
     if q.kind == DROP_TAIL or q.kind == PIE:
-        line_up(s, k, q, t, into, number, stamp, owd, payload, size, packets)
+        line_up(s, k, q, t, into, parcel, size)
         return
     if q.kind == CODEL:
-        codel.enqueue(s, k, q, t, into, number, stamp, owd, size, packets)
+        codel.enqueue(s, k, q, t, into, parcel, size)
     else:
-        fqcodel.enqueue(s, k, q, t, into, number, stamp, owd, size, packets)
+        fqcodel.enqueue(s, k, q, t, into, parcel, size)
     if q.free_at <= t:
         serve(s, k, q, t)
 
 
 @kernel
-def line_up(s, k, q, t, into, number, stamp, owd, payload, size, packets):
+def line_up(s, k, q, t, into, parcel, size):
     """First in, first out: the parcel is dropped, or it leaves after all before it."""
+    packets = parcel.packets
     advance(s, k, q, t)
     start = max(t, q.free_at)
     if q.kind == PIE:
@@ -52,7 +53,7 @@ def line_up(s, k, q, t, into, number, stamp, owd, payload, size, packets):
     elif t >= s.rules.warmup:
         q.served += size
     q.free_at = start + size / q.rate
-    pipe.put(s, into, q.free_at, number, stamp, owd, payload, packets)
+    pipe.put(s, into, q.free_at, parcel)
 
 
 @kernel
@@ -81,8 +82,8 @@ def serve(s, k, q, t):
     q.free_at = t + parcel.bytes / q.rate
     if t >= s.rules.warmup:
         q.served += parcel.bytes
-    payload = parcel.bytes - q.framing * parcel.packets
-    pipe.put(s, parcel.pipe, q.free_at, parcel.number, parcel.stamp, parcel.owd, payload, parcel.packets)
+    parcel.bytes -= q.framing * parcel.packets
+    pipe.put(s, parcel.pipe, q.free_at, parcel)
     waiting.give(s, n)
     schedule(s, source_of(s, k), q.free_at)
 
@@ -90,7 +91,7 @@ def serve(s, k, q, t):
 @kernel
 def source_of(s, k):
     """The source of queue `k`: after those of the flows."""
-    return s.rules.flows * SOURCES + k
+    return s.rules.first_queue + k
 
 
 @kernel

@@ -7,8 +7,8 @@ cumulative and selective acknowledgements say, and an ACK that is lost is made g
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import network
 from btflow.kernels.link.events import schedule, source, wake
-from btflow.kernels.link.scoreboard import payload
-from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, SIZED, SYN, SYN_ACK, UTP
+from btflow.kernels.link.scoreboard import payload, segment
+from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, NONE, SIZED, STREAM, SYN, SYN_ACK, UTP
 
 
 @kernel
@@ -20,8 +20,8 @@ def receive(s, i, f, t, number, stamp):
     if number == SYN:
         network.emit(s, i, f, ACKS, t, SYN_ACK, stamp, t - stamp, f.ack_size, 1)
         return
-    ring = s.log.shape[1] - 1
-    s.log[i, f.log & ring] = number
+    ring = f.ring_mask
+    s.log[f.ring_at + (f.log & ring)] = number
     f.log += 1
     f.last_owd = t - stamp
     if f.unacked == 0:
@@ -30,11 +30,11 @@ def receive(s, i, f, t, number, stamp):
     elif number == f.expected:
         f.last_stamp = stamp
     gap = number != f.expected or f.holes > 0
-    if number >= f.expected and s.got[i, number & ring] != number + 1:
-        s.got[i, number & ring] = number + 1
+    if number >= f.expected and s.got[f.ring_at + (number & ring)] != number + 1:
+        s.got[f.ring_at + (number & ring)] = number + 1
         f.arrived += 1
         if t >= s.rules.warmup:
-            f.goodput += payload(f, number)
+            f.goodput += payload(s, i, f, number)
         if number > f.expected:
             f.holes += 1
         else:
@@ -45,7 +45,7 @@ def receive(s, i, f, t, number, stamp):
         acknowledge(s, i, f, t)
     elif f.ack_at == FOREVER:
         f.ack_at = t + f.ack_delay
-        wake(s, source(i, ACK_TIMER), f.ack_at)
+        wake(s, source(s, i, ACK_TIMER), f.ack_at)
 
 
 @kernel
@@ -53,9 +53,12 @@ def deliver(s, i, f, t, ring):
     """The segment that was expected is there: it goes to the application, with those behind it that came before."""
     first = f.expected
     f.expected += 1
-    while s.got[i, f.expected & ring] == f.expected + 1:
+    while s.got[f.ring_at + (f.expected & ring)] == f.expected + 1:
         f.expected += 1
         f.holes -= 1
+    if f.app == STREAM:
+        f.in_order = segment(s, i, f.expected - 1).end
+        s.clock[0].delivered = i
     if f.app == SIZED and f.expected * f.train >= f.total and f.finish < 0.0:
         f.finish = t
     if f.app == MESSAGES:
@@ -78,13 +81,28 @@ def acknowledge(s, i, f, t):
 
 
 @kernel
+def ride(s, f, t, parcel):
+    """A waiting ACK of the flow in the other direction travels with data that leaves anyway."""
+    if f.reverse == NONE:
+        return
+    back = s.flow[f.reverse]
+    if back.unacked == 0:
+        return
+    parcel.ack = back.log
+    parcel.ack_stamp = back.last_stamp if back.times_newest else back.first_stamp
+    parcel.ack_owd = back.last_owd if back.law == UTP else t - back.first_stamp
+    back.unacked = 0
+    back.ack_at = FOREVER
+
+
+@kernel
 def ack_timer(s, i, f, t):
     """The timer of the delayed ACK; it is not moved when an ACK goes earlier, so it looks for itself."""
     if f.ack_at <= t:
-        schedule(s, source(i, ACK_TIMER), FOREVER)
+        schedule(s, source(s, i, ACK_TIMER), FOREVER)
         acknowledge(s, i, f, t)
     else:
-        schedule(s, source(i, ACK_TIMER), f.ack_at)
+        schedule(s, source(s, i, ACK_TIMER), f.ack_at)
 
 
 @kernel

@@ -3,7 +3,7 @@
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import queue
 from btflow.kernels.link.events import schedule
-from btflow.kernels.link.state import DROP_TAIL, FOREVER, PIE, SOURCES
+from btflow.kernels.link.state import DROP_TAIL, FOREVER, PIE
 
 WINDOW, PAYLOAD, SRTT, FLIGHT, IN_ORDER = range(5)  # last axis of flow_series
 COLUMNS = 5
@@ -12,7 +12,7 @@ COLUMNS = 5
 @kernel
 def source_of(s):
     """The sampler's source: the last."""
-    return s.rules.flows * SOURCES + s.rules.queues
+    return s.rules.first_queue + s.rules.queues
 
 
 @kernel

@@ -4,7 +4,7 @@ Paths keep the order, so a segment is lost when three that left after it have ar
 """
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.link.state import LOST, RETRANSMITTED, SACKED, SIZED
+from btflow.kernels.link.state import LOST, RETRANSMITTED, SACKED, SIZED, STREAM
 
 _FLAGS = SACKED | LOST | RETRANSMITTED
 
@@ -12,12 +12,15 @@ _FLAGS = SACKED | LOST | RETRANSMITTED
 @kernel
 def segment(s, i, number):
     """The record of a train under way."""
-    return s.segment[i, number & (s.segment.shape[1] - 1)]
+    f = s.flow[i]
+    return s.segment[f.ring_at + (number & f.ring_mask)]
 
 
 @kernel
-def payload(f, number):
+def payload(s, i, f, number):
     """Payload of a train [B]: the last one of a file may be short."""
+    if f.app == STREAM:
+        return float(segment(s, i, number).bytes)
     if f.app == SIZED and number == f.written - 1:
         return f.last_payload
     return f.train * f.mss
@@ -68,9 +71,9 @@ def find_losses(s, i, f):
 @kernel
 def find_lost_again(s, i, f):
     """Retransmissions are lost, too, when three segments that were sent after them have arrived: they go once more."""
-    ring = s.again.shape[1] - 1
+    ring = f.ring_mask
     while f.again_first < f.again_last:
-        number = s.again[i, f.again_first & ring]
+        number = s.again[f.ring_at + (f.again_first & ring)]
         if number >= f.una:
             seg = segment(s, i, number)
             if seg.bits == LOST | RETRANSMITTED:
@@ -86,8 +89,8 @@ def find_lost_again(s, i, f):
 @kernel
 def note_again(s, i, f, number):
     """A train is sent again: remember the order; the oldest entries that no longer fit are forgotten."""
-    ring = s.again.shape[1]
-    s.again[i, f.again_last & (ring - 1)] = number
+    ring = f.ring_mask + 1
+    s.again[f.ring_at + (f.again_last & f.ring_mask)] = number
     f.again_last += 1
     f.again_first = max(f.again_first, f.again_last - ring)
 

@@ -1,10 +1,11 @@
 """The sender: takes ACKs, lets the window law act, and sends what window, pacing and application allow."""
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.link import application, law, network, recovery, scoreboard, stats, timeout
+from btflow.kernels.link import application, law, network, receiver, recovery, scoreboard, stats, timeout
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.laws import bbr, cubic, utp
 from btflow.kernels.link.state import (
+    ANY_DATA,
     BBR,
     CBR,
     CONNECTED,
@@ -15,6 +16,7 @@ from btflow.kernels.link.state import (
     IDLE,
     LOSS,
     LOST,
+    NO_NAGLE,
     NONE,
     OPEN,
     PER_LOSS,
@@ -22,6 +24,7 @@ from btflow.kernels.link.state import (
     RETRANSMITTED,
     RTO_TIMER,
     SEND_TIMER,
+    STREAM,
     SYN,
     SYN_ACK,
     UTP,
@@ -36,7 +39,7 @@ def start(s, i, f, t):
         return
     f.running = CONNECTING
     f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
-    wake(s, source(i, RTO_TIMER), f.rto_at)
+    wake(s, source(s, i, RTO_TIMER), f.rto_at)
     network.emit(s, i, f, DATA, t, SYN, t, 0.0, f.ack_size, 1)
 
 
@@ -63,7 +66,7 @@ def connect(s, i, f, t, stamp):
 @kernel
 def send_timer(s, i, f, t):
     """Something to send may be there: the flow starts, the application writes, a paced segment is due."""
-    schedule(s, source(i, SEND_TIMER), FOREVER)
+    schedule(s, source(s, i, SEND_TIMER), FOREVER)
     if f.running == IDLE:
         start(s, i, f, t)
     if f.law == CBR:
@@ -86,6 +89,8 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
     f.owd = owd
     f.stamp = stamp
     acked = scoreboard.advance(s, i, f)
+    if f.app == STREAM and acked > 0:
+        f.acked = scoreboard.segment(s, i, f.una - 1).end
     if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
         take_rtt(s, i, f, t, stamp)
     law.sample(s, i, f, t, float(arrived * f.train))
@@ -117,10 +122,10 @@ def may_grow(f, repairs):
 @kernel
 def read_log(s, i, f, t, position):
     """Go through what the receiver logged since the last ACK: the number of trains newly known to have arrived."""
-    arrived, ring = 0, s.log.shape[1] - 1
+    arrived = 0
     newest = NONE
     for place in range(f.seen, position):
-        number = s.log[i, place & ring]
+        number = s.log[f.ring_at + (place & f.ring_mask)]
         if scoreboard.mark_arrived(s, i, f, number):
             arrived += 1
             newest = number
@@ -157,7 +162,7 @@ def send(s, i, f, t):
     """Send lost segments, then new ones, as long as the window has room."""
     application.write(s, i, f, t)
     while True:
-        more = f.nxt < f.written and t < f.stop
+        more = something_new(f) if f.app == STREAM else f.nxt < f.written and t < f.stop
         if f.waiting_retransmit == 0 and not more:
             f.limited = 0
             f.app_limited = int(f.delivered) + f.flight * f.train
@@ -170,9 +175,12 @@ def send(s, i, f, t):
         if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
             f.limited = 0
             return
+        if f.app == STREAM and f.waiting_retransmit == 0 and 2 * (f.nxt - f.una + 1) > f.ring_mask:
+            s.clock[0].cramped = i
+            return
         if f.pacing > 0.0 and t < f.pace_at:
             f.limited = 1
-            wake(s, source(i, SEND_TIMER), f.pace_at)
+            wake(s, source(s, i, SEND_TIMER), f.pace_at)
             return
         f.forced = 0
         if f.waiting_retransmit > 0:
@@ -215,7 +223,29 @@ def send_new(s, i, f, t):
     number = f.nxt
     f.nxt += 1
     scoreboard.segment(s, i, number).bits = 0
+    if f.app == STREAM:
+        cut(f, scoreboard.segment(s, i, number))
     transmit(s, i, f, t, number)
+
+
+@kernel
+def something_new(f):
+    """STREAM: whether a segment may be cut from what was written; Nagle lets a small one wait (RFC 9293, 3.7.4)."""
+    left = f.wrote - f.cut
+    if left >= f.mss or left == 0:
+        return left > 0
+    waits_for = f.cut if f.nagle == ANY_DATA else f.small_end
+    return f.nagle == NO_NAGLE or f.acked >= waits_for
+
+
+@kernel
+def cut(f, seg):
+    """STREAM: the next segment takes as much of what was written as it can hold."""
+    seg.bytes = min(f.wrote - f.cut, int(f.mss))
+    f.cut += seg.bytes
+    seg.end = f.cut
+    if seg.bytes < f.mss:
+        f.small_end = f.cut
 
 
 @kernel
@@ -251,16 +281,20 @@ def transmit(s, i, f, t, number):
         f.sent += f.train
     if f.rto_at == FOREVER:
         timeout.restart(s, i, f, t)
-    network.emit(s, i, f, DATA, t, number, t, 0.0, scoreboard.payload(f, number) + f.train * f.header, f.train)
+    parcel = network.parcel(s, i, f, DATA, number, t, 0.0, scoreboard.payload(s, i, f, number) + f.train * f.header)
+    parcel.packets = f.train
+    if f.app == STREAM:
+        receiver.ride(s, f, t, parcel)
+    network.set_off(s, i, f, DATA, t, parcel)
 
 
 @kernel
 def rto_timer(s, i, f, t):
     """The retransmission timer; it is not moved when ACKs put it off, so it looks for itself."""
     if f.rto_at > t:
-        schedule(s, source(i, RTO_TIMER), f.rto_at)
+        schedule(s, source(s, i, RTO_TIMER), f.rto_at)
         return
-    schedule(s, source(i, RTO_TIMER), FOREVER)
+    schedule(s, source(s, i, RTO_TIMER), FOREVER)
     if f.running == CONNECTING:
         f.backoff *= 2.0
         start(s, i, f, t)

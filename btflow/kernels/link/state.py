@@ -6,8 +6,10 @@ of one segment is the packet itself; longer trains make fast links cheap. Window
 bytes, rates in bytes per second.
 
 A *pipe* is the way from one hop to the next: a first-in first-out list of trains (or ACKs) under way, each with the
-time it arrives. Every flow has PIPES of them: data from the sender to the first queue (DATA), on to the second and to
-the receiver, and ACKs back (ACKS) in the same way. Queues write into pipes, senders and receivers into the first one.
+time it arrives. Here every flow has PIPES of them: data from the sender to the first queue (DATA), on to the second and
+to the receiver, and ACKs back (ACKS) in the same way. Queues write into pipes, senders and receivers into the first one.
+In a swarm whose peers have access links the pipes belong to the peers: what left an uplink is on its way to the
+downlinks in one pipe, what left a downlink on its way to the peer in another, and only the timers are a flow's own.
 
 Order within one instant: sources (pipes, timers, queues) are served by time, then by number.
 """
@@ -25,6 +27,7 @@ PIPES = np.int64(6)
 # Timers of a flow, sources after its pipes.
 RTO_TIMER, ACK_TIMER, SEND_TIMER = np.int64(6), np.int64(7), np.int64(8)
 SOURCES = np.int64(9)  # per flow; then one per queue; then the sampler
+TIMERS = np.int64(3)  # sources per flow in a swarm; then one per pipe; then one per queue
 
 # Queue disciplines (queue.kind).
 DROP_TAIL, CODEL, FQ_CODEL, PIE = (np.int64(k) for k in range(4))
@@ -34,6 +37,12 @@ NEWRENO, CUBIC, VEGAS, LP, NICE, LEDBAT, UTP, LEDBATPP, BBR, CBR = (np.int64(k) 
 
 # What the application gives the sender (flow.app).
 BULK, SIZED, RATE, ON_OFF, MESSAGES = (np.int64(k) for k in range(5))
+STREAM = np.int64(5)  # bytes that a BitTorrent client writes; segments are cut when they are sent
+
+# Nagle's rule (flow.nagle): what a small segment waits for.
+NO_NAGLE = np.int64(0)
+SMALL_DATA = np.int64(1)  # the ACK of the last small one (Minshall; Linux)
+ANY_DATA = np.int64(2)  # the ACK of all there is (RFC 9293; ns-2)
 
 # How a fast retransmit repairs (flow.recovery).
 CLASSIC = np.int64(0)  # RFC 6675: the window falls at once and the sender waits until the flight fits
@@ -101,6 +110,15 @@ FLOW = np.dtype(
         ("data_queue1", "i8"),
         ("ack_queue0", "i8"),
         ("ack_queue1", "i8"),
+        ("data_pipe1", "i8"),  # the pipes behind these queues
+        ("data_pipe2", "i8"),
+        ("ack_pipe1", "i8"),
+        ("ack_pipe2", "i8"),
+        ("reverse", "i8"),  # the flow in the other direction, whose ACKs ride on our data; NONE there is none
+        ("nagle", "i8"),  # STREAM: a small segment waits while an earlier one is not acknowledged
+        ("socket", "f8"),  # STREAM: bytes that the socket takes, unsent or unacknowledged [B] ...
+        ("socket_windows", "f8"),  # ... or so many congestion windows, if that is more
+        ("socket_free", "f8"),  # STREAM: a full socket takes data again when so much of it is free
         ("data_delay", "f8"),  # propagation, all of it between the first queue (or the sender) and what follows [s]
         ("ack_delay_path", "f8"),
         ("data_loss", "f8"),  # chance that a segment is lost behind the last queue
@@ -247,6 +265,21 @@ FLOW = np.dtype(
         ("finish", "f8"),  # SIZED: time the last segment was delivered; < 0 before
         ("message", "i8"),  # MESSAGES and CBR: records written
         ("arrived", "i8"),  # trains that came, each once; from the start on
+        ("ring_at", "i8"),  # its ring in segment, again, log and got begins there
+        ("ring_mask", "i8"),  # its length less one
+        # -- STREAM: positions in the stream of bytes
+        ("generation", "i8"),  # of the connection; what an older one has under way is thrown away
+        ("wrote", "i8"),  # bytes the application has written
+        ("cut", "i8"),  # bytes that segments were made of
+        ("acked", "i8"),  # bytes acknowledged in order
+        ("in_order", "i8"),  # bytes delivered in order to the other side
+        ("small_end", "i8"),  # end of the last small segment (Nagle)
+        ("first_message", "i8"),  # messages written and not delivered: nodes of the swarm
+        ("last_message", "i8"),
+        ("socket_unsent", "i8"),  # STREAM: the socket's limits count unsent bytes only
+        ("socket_full", "i8"),  # the socket has refused more
+        ("opened", "f8"),  # when the connection was begun
+        ("tries", "i8"),  # SYNs sent
     ],
     align=True,
 )
@@ -259,6 +292,8 @@ SEGMENT = np.dtype(  # of one train of the window, by number modulo the ring
         ("delivered", "f8"),  # what had been delivered when it left, when that was known, and the sending time of
         ("delivered_at", "f8"),  # the segment that said so (BBR's rate samples)
         ("first_sent", "f8"),
+        ("end", "i8"),  # STREAM: where the segment ends in the stream of bytes
+        ("bytes", "i8"),  # STREAM: its payload
     ],
     align=True,
 )
@@ -273,11 +308,26 @@ PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
         ("packets", "i8"),
         ("pipe", "i8"),  # queue: the pipe it goes on into
         ("next", "i8"),  # queue: the one behind it
+        ("owner", "i8"),  # the flow, times 2, and 1 for an ACK
+        ("generation", "i8"),  # of the flow's connection
+        ("ack", "i8"),  # data: the ACK of the reverse flow that rides on it, as `number`, `stamp` and `owd`; NONE none
+        ("ack_stamp", "f8"),
+        ("ack_owd", "f8"),
     ],
     align=True,
 )
 
-PIPE = np.dtype([("first", "i8"), ("last", "i8"), ("offset", "i8"), ("mask", "i8"), ("delay", "f8")], align=True)
+PIPE = np.dtype(
+    [
+        ("first", "i8"),
+        ("last", "i8"),
+        ("offset", "i8"),
+        ("mask", "i8"),
+        ("delay", "f8"),
+        ("source", "i8"),  # its number among the sources
+    ],
+    align=True,
+)
 
 QUEUE = np.dtype(
     [
@@ -347,14 +397,30 @@ SUBQUEUE = np.dtype(  # FQ-CoDel: one per pipe that leads into the queue
     align=True,
 )
 
-CLOCK = np.dtype([("now", "f8"), ("events", "i8"), ("free", "i8"), ("sample", "i8")], align=True)
+CLOCK = np.dtype(
+    [
+        ("now", "f8"),
+        ("events", "i8"),
+        ("free", "i8"),  # of the nodes `waiting`
+        ("sample", "i8"),
+        ("scheduled", "i8"),  # sources in the heap
+        ("delivered", "i8"),  # STREAM: flow whose receiver got something in order in this event, NONE none
+        ("acked", "i8"),  # STREAM: flow whose sender got an ACK in this event, NONE none
+        ("cramped", "i8"),  # STREAM: flow whose ring has become too small, NONE none
+    ],
+    align=True,
+)
 
-Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every history_slots filter_slots")
+Rules = namedtuple(
+    "Rules",
+    "flows queues sources duration warmup sample_every history_slots filter_slots per_flow skipped first_queue",
+)
+# per_flow, skipped: sources of a flow, and how many of the SOURCES it has not, from the first on; first_queue: source of
+# queue 0
 
-# parcel: the pipes' rings; waiting: parcels in queues served by event (CoDel, FQ-CoDel), a free list from clock.free;
-# service: rings of service starts; segment (flows, ring): the sender's window; again (flows, ring): numbers of the
-# trains sent again; log (flows, ring): numbers of the trains in the order they came; got (flows, ring): the train
-# last seen at this place of the ring, plus 1; key, heap, pos: sources by time (events.py); history (flows,
+# hand: the parcel that is about to be sent; parcel: the pipes' rings; waiting: parcels in queues served by event (CoDel, FQ-CoDel), a free list from clock.free;
+# service: rings of service starts; segment, again, log, got: a ring for each flow: the sender's window; numbers of the
+# trains sent again; numbers of the trains in the order they came; the train last seen at this place, plus 1; key, heap, pos: sources by time (events.py); history (flows,
 # history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples, BBR: bandwidths by round;
 # queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins); record_delay (flows,
 # records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples, flows, 5): the
@@ -362,6 +428,6 @@ Rules = namedtuple("Rules", "flows queues sources duration warmup sample_every h
 # [s].
 State = namedtuple(
     "State",
-    "rules rng clock flow queue pipe subqueue parcel waiting service segment again log got key heap pos history "
+    "rules rng clock flow queue pipe subqueue hand parcel waiting service segment again log got key heap pos history "
     "recent queue_time rtt_bins record_delay flow_series queue_series queue_delay_series",
 )

@@ -30,7 +30,7 @@ def rtt_bin(rtt):
 @kernel
 def note_rtt(s, i, f, t):
     """A sample of the round-trip time of flow `i`."""
-    if t >= s.rules.warmup:
+    if t >= s.rules.warmup and s.rtt_bins.shape[1] == RTT_BINS:
         s.rtt_bins[i, rtt_bin(f.rtt)] += 1
         f.rtt_sum += f.rtt
         f.rtt_count += 1

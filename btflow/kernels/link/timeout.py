@@ -26,4 +26,4 @@ def restart(s, i, f, t):
         f.rto_at = FOREVER
         return
     f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
-    wake(s, source(i, RTO_TIMER), f.rto_at)
+    wake(s, source(s, i, RTO_TIMER), f.rto_at)

@@ -8,6 +8,7 @@ What a queue holds in all, `q.packets` and `q.bytes`, changes here only, and the
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import stats
+from btflow.kernels.link.pipe import copy
 from btflow.kernels.link.state import NONE
 
 
@@ -58,16 +59,13 @@ def pop_head(s, line):
 
 
 @kernel
-def fill(s, n, t, pipe, number, stamp, owd, size, packets):
-    """Write down a parcel that came at `t` and will go on into `pipe`."""
-    parcel = s.waiting[n]
-    parcel.at = t
-    parcel.pipe = pipe
-    parcel.number = number
-    parcel.stamp = stamp
-    parcel.owd = owd
-    parcel.bytes = size
-    parcel.packets = packets
+def fill(s, n, t, into, parcel, size):
+    """Write down a parcel that came at `t` and will go on into pipe `into`; `size` is with framing."""
+    node = s.waiting[n]
+    copy(node, parcel)
+    node.at = t
+    node.pipe = into
+    node.bytes = size
 
 
 @kernel

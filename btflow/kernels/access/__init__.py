@@ -1,0 +1,6 @@
+"""Swarms whose peers have access links: the client's rules above, the flows of `kernels/link` below."""
+
+from btflow import cache
+
+with cache.kept_for(__file__):
+    from btflow.kernels.access import engine  # noqa: F401

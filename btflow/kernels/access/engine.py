@@ -1,0 +1,198 @@
+"""The main loop of a swarm on access links: client events from the calendar, packets and timers from the heap.
+
+Of two events of one instant the calendar's comes first. After each event what it leaves to do for the flows is done,
+in order: connections are closed and opened, messages written.
+"""
+
+from btflow.kernels import choker, clock, engine, todo
+from btflow.kernels.access import connection, flows, stream, uploads, watch
+from btflow.kernels.access.state import SMALLEST_RING, TOP
+from btflow.kernels.byref import by_ref
+from btflow.kernels.clock import NONE, post
+from btflow.kernels.engine import FINISHED, FULL, MORE, STUCK
+from btflow.kernels.ends import mate
+from btflow.kernels.jit import entry, kernel
+from btflow.kernels.link import network, pipe, queue, receiver, sender
+from btflow.kernels.link.events import next_time
+from btflow.kernels.link.state import (
+    ACK_TIMER,
+    ACKS,
+    CONNECTED,
+    CONNECTING,
+    DATA,
+    RTO_TIMER,
+    SYN,
+    TIMERS,
+)
+from btflow.kernels.state import ANY, NIL, SAMPLE
+from btflow.kernels.state import SYN as HANDSHAKE
+
+CRAMPED = 4  # why `run` returned: the pool of rings is nearly used up
+
+
+@entry
+def run(state, max_events):
+    """Handle up to `max_events` events; as `kernels.engine.run`. CRAMPED: the pool of rings must grow."""
+    x = by_ref(state)
+    s, n = x.swarm, x.net
+    c = s.clock[0]
+    if c.events == 0 and c.pending == 0:
+        engine.start_all(s)
+        post(s, 0.0, SAMPLE, NIL, NIL, ANY)
+    reserve = 4 * s.rules.peers + 8 * s.rules.slots + 64
+    for _ in range(max_events):
+        if c.unfinished == 0:
+            return FINISHED
+        if c.n_free < reserve:
+            return FULL
+        if 2 * (x.rings[TOP] + (s.rules.slots << (SMALLEST_RING + 2))) > n.log.size:
+            return CRAMPED
+        t = next_time(n)
+        k = clock.pop_until(s, t)
+        if k == NONE:
+            c.now = t
+        if c.now > s.rules.horizon:
+            return STUCK
+        c.events += 1
+        if k == NONE:
+            act(x, n.heap[0], t)
+            follow_up(x, t)
+        else:
+            client_event(x, k, c.now)
+        do_todo(x, c.now)
+    return MORE
+
+
+@kernel
+def client_event(x, k, t):
+    """A node of the calendar: a turn of the limiter, a tick of the choker, a sample, or something posted."""
+    s = x.swarm
+    peers = s.rules.peers
+    if k < peers:
+        uploads.turn(x, k, t)
+    elif k < 2 * peers:
+        choker.tick(s, k - peers, t)
+    elif s.node[k].kind == SAMPLE:
+        clock.give_node(s, k)
+        watch.sample(x, t)
+    else:
+        engine.take(s, k, t)
+
+
+@kernel
+def act(x, a, t):
+    """Source `a` of the network: a flow's timer, the end of a pipe, a queue that is served by event."""
+    n = x.net
+    n.clock[0].delivered = NONE
+    n.clock[0].acked = NONE
+    n.clock[0].cramped = NONE
+    first_pipe = n.rules.flows * TIMERS
+    if a < first_pipe:
+        i = a // TIMERS
+        flow_timer(x, i, a - i * TIMERS + RTO_TIMER, t)
+    elif a < n.rules.first_queue:
+        arrive(x, a - first_pipe, t)
+    else:
+        k = a - n.rules.first_queue
+        queue.serve(n, k, n.queue[k], t)
+
+
+@kernel
+def flow_timer(x, i, what, t):
+    """A timer of flow `i`."""
+    n = x.net
+    if what == RTO_TIMER:
+        connection.timer(x, i, t)
+        n.clock[0].acked = i
+    elif what == ACK_TIMER:
+        receiver.ack_timer(n, i, n.flow[i], t)
+    else:
+        sender.send_timer(n, i, n.flow[i], t)
+        n.clock[0].acked = i
+
+
+@kernel
+def arrive(x, p, t):
+    """A parcel has come through pipe `p`: from an uplink into the next downlink, or from there to its peer."""
+    n = x.net
+    parcel = n.parcel[pipe.take(n, p)]
+    i, way = parcel.owner >> 1, (ACKS if parcel.owner & 1 else DATA)
+    f = n.flow[i]
+    if p & 1 == 0:
+        watch.note_crossing(x, p >> 1, parcel.owner, parcel.bytes)
+        if parcel.generation == f.generation:
+            network.pass_on(n, f, way, 1, t, parcel)
+    elif parcel.generation == f.generation and not network.lost(n, f.data_loss):
+        if way == ACKS:
+            acknowledged(x, i, parcel.number, parcel.stamp, parcel.owd, t)
+        else:
+            number, stamp = parcel.number, parcel.stamp
+            if parcel.ack != NONE:
+                acknowledged(x, f.reverse, parcel.ack, parcel.ack_stamp, parcel.ack_owd, t)
+            data(x, i, number, stamp, t)
+
+
+@kernel
+def acknowledged(x, i, number, stamp, owd, t):
+    """An ACK comes back to flow `i`, alone or on data."""
+    n = x.net
+    f = n.flow[i]
+    was = f.running
+    sender.ack_arrives(n, i, f, t, number, stamp, owd)
+    n.clock[0].acked = i
+    if was == CONNECTING and f.running == CONNECTED:
+        greet(x, i, t)
+
+
+@kernel
+def greet(x, i, t):
+    """The other side has answered the SYN of flow `i`: the handshake follows, if this is what it is for."""
+    s = x.swarm
+    h = flows.end_of(s, i)
+    if i == flows.control_flow(s, h):
+        stream.write(x, i, HANDSHAKE, NIL, s.rules.handshake_size, t, t)
+        stream.push(x, i, t)
+
+
+@kernel
+def data(x, i, number, stamp, t):
+    """A segment of flow `i` comes to the other side; who does not take the transport does not answer its SYN."""
+    s, n = x.swarm, x.net
+    if number == SYN:
+        h = flows.end_of(s, i)
+        g = mate(s, h)
+        if i < s.rules.peers << s.rules.slot_bits and not connection.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
+            return
+        n.flow[flows.control_flow(s, g)].opened = t
+    receiver.receive(n, i, n.flow[i], t, number, stamp)
+
+
+@kernel
+def follow_up(x, t):
+    """What an event of the network means for the clients: messages that came, sockets that take data again."""
+    c = x.net.clock[0]
+    if c.cramped != NONE:
+        stream.push(x, c.cramped, t)
+    acked = c.acked
+    if c.delivered != NONE:
+        stream.deliver(x, c.delivered, t)
+    if acked != NONE:
+        stream.drained(x, acked, t)
+
+
+@kernel
+def do_todo(x, t):
+    """Do for the flows what the event has left to do."""
+    s = x.swarm
+    i = 1
+    while i <= s.todo[0]:
+        h, what = s.todo[i] >> 2, s.todo[i] & 3
+        if what == todo.OPENED:
+            connection.begin(x, h, t)
+        elif what == todo.CLOSED:
+            connection.end(x, h)
+        else:
+            s.marked[h] = 0
+            stream.flush(x, h, t)
+        i += 1
+    s.todo[0] = 0

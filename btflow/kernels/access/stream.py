@@ -1,0 +1,134 @@
+"""Messages as bytes in a flow: written by the client, cut into segments below, handed over in order above."""
+
+import numpy as np
+
+from btflow.kernels import engine, limiter, messages
+from btflow.kernels.access import flows, rings, watch
+from btflow.kernels.causes import set_cause
+from btflow.kernels.clock import give_node, take_node
+from btflow.kernels.ends import mate
+from btflow.kernels.flags import lower_flag
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import sender
+from btflow.kernels.link.state import CONNECTED, NONE
+from btflow.kernels.state import BLOCKED, BY_PIPELINE, CAUSES, IDLE, INTERESTED_IN_US, SYN
+
+
+@kernel
+def write(x, i, kind, arg, size, since, t):
+    """The client writes a message of `size` bytes to flow `i`; it has been waiting `since` then."""
+    s = x.swarm
+    f = x.net.flow[i]
+    f.wrote += size
+    n = take_node(s)
+    node = s.node[n]
+    node.kind = kind
+    node.arg = arg
+    node.time = since
+    append(x, f, n)
+
+
+@kernel
+def append(x, f, n):
+    """The message of node `n` ends where the stream ends now."""
+    s = x.swarm
+    s.node[n].lap = f.wrote
+    s.node[n].next = NONE
+    if f.first_message == NONE:
+        f.first_message = n
+    else:
+        s.node[f.last_message].next = n
+    f.last_message = n
+
+
+@kernel
+def flush(x, h, t):
+    """Write the control messages of end `h` that wait, unless a block is in the middle of being written; their bytes."""
+    s = x.swarm
+    c = s.conn[h]
+    if c.out_first == NONE or (s.rules.split == 0 and limiter.part_sent(s, h)):
+        return 0
+    i = flows.control_flow(s, h)
+    f = x.net.flow[i]
+    total = 0
+    n = c.out_first
+    while n != NONE:
+        following = s.node[n].next
+        size = messages.message_bytes(s, np.int64(s.node[n].kind))
+        f.wrote += size
+        total += size
+        append(x, f, n)
+        n = following
+    c.out_first = NONE
+    push(x, i, t)
+    return total
+
+
+@kernel
+def push(x, i, t):
+    """Let flow `i` send what it may, in a longer ring if need be."""
+    n = x.net
+    f = n.flow[i]
+    if f.running != CONNECTED:
+        return
+    sender.send(n, i, f, t)
+    while n.clock[0].cramped != NONE:
+        n.clock[0].cramped = NONE
+        rings.widen(x, i)
+        sender.send(n, i, f, t)
+
+
+@kernel
+def deliver(x, i, t):
+    """Hand over the messages of flow `i` that have come in full."""
+    s = x.swarm
+    f = x.net.flow[i]
+    h = flows.end_of(s, i)
+    g = mate(s, h)
+    generation = s.conn[g].generation
+    while f.first_message != NONE and s.node[f.first_message].lap <= f.in_order:
+        n = f.first_message
+        node = s.node[n]
+        kind, arg, since = np.int64(node.kind), node.arg, node.time
+        f.first_message = node.next
+        give_node(s, n)
+        watch.note_message(x, h, kind, arg, t - since, t)
+        if kind == SYN:
+            flows.establish(x, flows.control_flow(s, g), t)
+        engine.hear(s, kind, g, arg, t)
+        if s.conn[g].generation != generation:
+            return
+
+
+@kernel
+def refuses(f):
+    """True if the socket is full."""
+    return pending(f) > capacity(f)
+
+
+@kernel
+def capacity(f):
+    """Bytes that the socket takes."""
+    return max(f.socket, f.socket_windows * f.cwnd * f.mss)
+
+
+@kernel
+def pending(f):
+    """Bytes in the socket, as its limit counts them."""
+    return f.wrote - (f.cut if f.socket_unsent == 1 else f.acked)
+
+
+@kernel
+def drained(x, i, t):
+    """Something left the socket of flow `i`: if it was full and has room again, its end goes back into the ring."""
+    s = x.swarm
+    ends = s.rules.peers << s.rules.slot_bits
+    if i >= ends or s.up[i] & BLOCKED == 0:
+        return
+    f = x.net.flow[i]
+    if pending(f) > (1.0 - f.socket_free) * capacity(f):
+        return
+    lower_flag(s.up, i, BLOCKED)
+    if s.conn[i].cause < CAUSES:
+        set_cause(s, i, BY_PIPELINE if s.up[i] & INTERESTED_IN_US != 0 else IDLE, t)
+    limiter.join(s, i, t)

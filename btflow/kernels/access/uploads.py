@@ -1,0 +1,84 @@
+"""The upload limiter on a real socket: each turn writes a unit, and a socket that is full leaves the ring.
+
+With a cap a turn writes 1380 B and the next comes when the cap has paid for it; without one a turn writes a whole block
+and the ring goes on until every socket is full (BitTorrent 4.0.2 RateLimiter.try_send).
+"""
+
+import numpy as np
+
+from btflow.kernels import choker, limiter
+from btflow.kernels.access import connection, stream
+from btflow.kernels.causes import set_cause
+from btflow.kernels.flags import raise_flag
+from btflow.kernels.jit import kernel
+from btflow.kernels.state import BLOCKED, BY_PIPELINE, BY_WINDOW, CAUSES, GAP_BINS, IDLE, INTERESTED_IN_US, PIECE, TOLD
+
+
+@kernel
+def turn(x, p, t):
+    """The limiter's timer: the turns that are due."""
+    s = x.swarm
+    peer = s.peer[p]
+    while peer.n_ring > 0 and peer.turn <= t:
+        limiter.drop_empty(s, p)
+        if peer.n_ring > 0:
+            write_unit(x, p, t)
+    limiter.arm(s, p, t)
+
+
+@kernel
+def write_unit(x, p, t):
+    """The connection at the ring's position writes one unit of its block."""
+    s = x.swarm
+    peer = s.peer[p]
+    h = (p << s.rules.slot_bits) + s.ring[p, peer.at]
+    c = s.conn[h]
+    block = limiter.block_number(limiter.entry(s, h, np.int64(c.up_head)))
+    size = limiter.block_bytes(s, block)
+    amount = np.int64(peer.unit)
+    if s.turns[h] == 1:
+        amount = size + s.rules.header - (c.full - 1) * peer.unit
+    s.gaps[peer.klass, min(peer.n_ring, GAP_BINS - 1)] += 1
+    at = np.int64(peer.at)
+    limiter.send_unit(s, p, t)
+    connection.start_data(x, h, t)
+    if s.turns[h] == 0:
+        amount += finish_block(x, h, size, amount, t)
+    else:
+        x.net.flow[h].wrote += amount
+        stream.push(x, h, t)
+    peer.turn += amount / peer.cap
+    settle(x, h, at, t)
+
+
+@kernel
+def finish_block(x, h, size, amount, t):
+    """A block is fully written; the messages that waited behind it follow. Returns their bytes."""
+    s = x.swarm
+    c = s.conn[h]
+    seq = np.int64(c.up_head)
+    s.peer[h >> s.rules.slot_bits].bytes_up += size
+    c.up_head += 1
+    stream.write(x, h, PIECE, seq, amount, t, t)
+    choker.tell_behind_block(s, h, t)
+    behind = stream.flush(x, h, t)
+    if behind == 0 or s.rules.split == 1:
+        stream.push(x, h, t)
+    limiter.load(s, h)
+    return behind
+
+
+@kernel
+def settle(x, h, at, t):
+    """After its turn an end stays in the ring unless its socket is full or it has nothing to send."""
+    s = x.swarm
+    p = h >> s.rules.slot_bits
+    full = stream.refuses(x.net.flow[h])
+    if full:
+        raise_flag(s.up, h, BLOCKED)
+        if s.conn[h].cause < CAUSES:
+            set_cause(s, h, BY_WINDOW, t)
+    elif s.turns[h] == 0 and s.up[h] & TOLD != 0:
+        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+    if full or s.turns[h] == 0:
+        limiter.drop(s, p, at)
