@@ -17,7 +17,7 @@ from btflow.kernels.flags import (
     words_of,
 )
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import block_bytes, block_number, entry
+from btflow.kernels.limiter import block_bytes, block_number, cancelled, entry, place
 from btflow.kernels.picker import NOTHING
 from btflow.kernels.pipeline import (
     backlog,
@@ -241,7 +241,10 @@ def got_block(s, h, seq, t):
     if block < 0 or seq < c.dn_base:
         peer.duplicates += 1
         return False
-    c.dn_next = seq + 1
+    if s.rules.split == 1 and seq > c.dn_next:  # it has overtaken a CHOKE, which will give back what was left out
+        s.requests[mate(s, h), place(s, seq)] = cancelled(block)
+    else:
+        c.dn_next = seq + 1
     c.outstanding -= 1
     note_source(s, h, t)
     download_rate(s, c, t, float(size))

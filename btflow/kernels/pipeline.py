@@ -77,6 +77,10 @@ def new_request(s, h, piece):
 @kernel
 def send_requests(s, h, n, t):
     """Send the last `n` requests entered: the first leaves at once, Nagle may hold back the others."""
+    if s.rules.linked == 1:
+        for _ in range(n):
+            send(s, h, REQUEST, SINGLE, t)
+        return
     if n > 1 and s.rules.ideal == 0:
         send(s, h, REQUEST, SINGLE, t)
         n -= 1
