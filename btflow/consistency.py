@@ -65,9 +65,13 @@ def _shares(scenario: Scenario) -> Iterator[ScenarioError]:
         given = [name for name, is_said in said.items() if is_said]
         if len(given) != 1:
             shown = ", ".join(given) or None
-            yield ScenarioError(field, shown, "does not say how many peers there are in one way", "count, share or rest")
+            yield ScenarioError(
+                field, shown, "does not say how many peers there are in one way", "count, share or rest"
+            )
         elif given != ["count"] and c.role == "seed":
-            yield ScenarioError(f"{field}.{given[0]}", c.name, "is a share of the leechers, and this is a seed", "count")
+            yield ScenarioError(
+                f"{field}.{given[0]}", c.name, "is a share of the leechers, and this is a seed", "count"
+            )
     sharing = [c for c in scenario.classes if c.share is not None or c.rest]
     if not sharing:
         if scenario.population is not None:
@@ -160,7 +164,7 @@ def _transports(scenario: Scenario) -> Iterator[ScenarioError]:
         if scenario.control_connections == "shared" and c.control is not None:
             yield ScenarioError(f"{field}.control", c.control.name, "is never used: control shares the connection")
     for one, other in combinations_with_replacement(scenario.classes, 2):
-        if one is other and one.number < 2 or {one.role, other.role} == {"seed"}:
+        if (one is other and one.number < 2) or {one.role, other.role} == {"seed"}:
             continue
         if not set(one.opens) & set(other.accepts) and not set(other.opens) & set(one.accepts):
             between = f"{one.name} and {other.name}" if one is not other else f"peers of {one.name}"
@@ -185,7 +189,10 @@ def _starts(scenario: Scenario) -> Iterator[ScenarioError]:
             yield ScenarioError(f"arrivals.{name}", shown, f"is never used by arrivals of kind {arrivals.kind}")
     if arrivals.kind == "trace" and arrivals.times and len(arrivals.times) != scenario.leechers:
         yield ScenarioError(
-            "arrivals.times", f"{len(arrivals.times)} times", "is not one for each leecher", f"{scenario.leechers} times"
+            "arrivals.times",
+            f"{len(arrivals.times)} times",
+            "is not one for each leecher",
+            f"{scenario.leechers} times",
         )
 
 

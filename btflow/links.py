@@ -14,10 +14,11 @@ from btflow.allocate import arrays
 from btflow.kernels.access import state as a
 from btflow.kernels.link import state as k
 from btflow.kernels.state import KINDS, Swarm
+from btflow.link.access import MAX_RATE
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
 from btflow.network import Socket
-from btflow.scenario import MAX_RATE, PeerClass, Scenario
+from btflow.scenario import PeerClass, Scenario
 
 if TYPE_CHECKING:
     from btflow.program import Program
@@ -61,7 +62,7 @@ class Links:
 
     def upload_rate(self, limit: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the rate at which each peer may send at most [B/s], for their upload limits."""
-        return np.minimum(np.minimum(limit, self.queue["rate"][0::2]), MAX_RATE)
+        return np.asarray(np.minimum(np.minimum(limit, self.queue["rate"][0::2]), MAX_RATE), np.float64)
 
     @property
     def longest_queue(self) -> float:
@@ -83,9 +84,7 @@ def compile_links(scenario: Scenario, classes: Sequence[PeerClass], counts: Sequ
         assert c.access is not None
         for way, queue in enumerate((c.access.uplink, c.access.downlink)):
             write_queue(queues[number, way], queue, _base_rtt(scenario))
-        for kind, (cc, socket) in enumerate(
-            ((c.tcp, sockets.tcp), (c.utp, sockets.utp), (c.control, sockets.tcp))
-        ):
+        for kind, (cc, socket) in enumerate(((c.tcp, sockets.tcp), (c.utp, sockets.utp), (c.control, sockets.tcp))):
             if cc is not None:
                 _write_template(template[number, kind], cc, socket, scenario.paths.loss)
         transports.append(_transports(c))
@@ -118,6 +117,8 @@ def _write_template(record: Any, cc: CongestionControl, socket: Socket, loss: fl
     write_congestion_control(record, cc)
     record["max_window"] = max(1, cc.max_window // cc.mss)
     record["app"] = k.STREAM
+    if cc.ack_counts == "bytes":
+        record["ack_bytes"] = cc.mss if cc.ack_every == 1 else (cc.ack_every - 1) * cc.mss + 1
     record["train"] = record["weight"] = 1
     record["stop"] = k.FOREVER
     record["data_loss"] = record["ack_loss"] = loss
@@ -244,7 +245,8 @@ MAX_FLYING = 1 << 13
 
 
 def _packet_bins(links: Links) -> int:
-    return int(min(_queue_rings(links).max(), PACKET_BINS)) + 1
+    longest: int = _queue_rings(links).max()
+    return min(longest, PACKET_BINS) + 1
 
 
 def build_links(program: Program, s: Swarm, seed: int, replica: int) -> a.Access:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from btflow.errors import ScenarioError
 from btflow.kernels.state import Rules
+from btflow.link.access import MAX_RATE
 from btflow.links import Links, compile_links
 from btflow.network import Transport
-from btflow.scenario import MAX_RATE, Arrivals, PeerClass, Scenario
+from btflow.scenario import Arrivals, PeerClass, Scenario
 
 SKB_TRUESIZE = 1960
 """Socket memory charged for one queued segment [B], Linux 2.6.32 __alloc_skb on a 64-bit machine.
@@ -23,7 +24,7 @@ sk_buff.
 """
 
 UNLIMITED_UNIT = 17000
-"""Bytes that a turn of the limiter writes without an upload cap [B]: a whole block (BitTorrent 4.0.2 RateLimiter.py)."""
+"""Bytes that a turn of the limiter writes without an upload cap [B]: a block (BitTorrent 4.0.2 RateLimiter.py)."""
 
 PENDING_SLOTS = 16
 """Least number of slots per peer beyond max_allow_in, for connections whose handshake is under way.
@@ -109,7 +110,9 @@ def compile_scenario(scenario: Scenario) -> Program:
         rtt=rtt,
         loss=scenario.paths.loss,
         arrivals=scenario.arrivals,
-        waits=np.concatenate([np.arange(n) >= n - more for n, more in zip(counts, extra, strict=True)]).astype(np.uint8),
+        waits=np.concatenate([np.arange(n) >= n - more for n, more in zip(counts, extra, strict=True)]).astype(
+            np.uint8
+        ),
         births=np.column_stack([ends - extra, ends]).astype(np.int64),
         unit=np.where(np.isfinite(limits), client.upload_unit, UNLIMITED_UNIT).astype(np.int32),
         super_seeding=client.super_seeding,
@@ -146,7 +149,7 @@ def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArr
 
 def _unused_transport() -> Transport:
     """Constants of the transport for swarms on access links, whose kernels never look at them."""
-    zero: dict[str, Any] = {name: 0 for name in Transport.model_fields}
+    zero: dict[str, Any] = dict.fromkeys(Transport.model_fields, 0)
     return Transport.model_construct(**zero)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.kernels.access.state import Access
-from btflow.kernels.state import CAUSES, LINKED, TOLD, Swarm
+from btflow.kernels.state import CAUSES, FOREVER, LINKED, TOLD, Swarm
 from btflow.program import Program
+from btflow.uplinks import Uplinks, uplinks
 
 GRID_POINTS = 256
 """Most steps of the time grid; being a power of two it leaves 128 to 256 of them."""
@@ -30,7 +31,13 @@ class Replica:
     start: Floats
     """Time each client was started [s] (peers,)."""
     completion: Floats
-    """Time from its start to its last piece [s] (peers,); NaN for the initial seeds."""
+    """Time from its start to its last piece [s] (peers,); NaN for the initial seeds and for who has not completed."""
+    rank: Ints
+    """Place of each download in the order of completion, from 0 on; -1 for none (peers,)."""
+    counted: NDArray[np.bool_]
+    """Whether the download counts: it was completed after the warm-up (peers,)."""
+    present: Floats
+    """Time each peer was there until the last completion [s] (peers,); 0 for who never started."""
     sent: Floats
     """Payload written [B] (peers,)."""
     received: Floats
@@ -53,6 +60,8 @@ class Replica:
     """Step of the time grid of `held` [s], a power of two."""
     held: Floats
     """Mean number of pieces a leecher holds at 0, time_step, 2 time_step... until all are complete (times,)."""
+    uplinks: Uplinks | None = None
+    """What was seen on the peers' access links; None if they have none."""
 
 
 def collect(program: Program, state: Swarm, cpu: float, links: Access | None = None) -> Replica:
@@ -61,11 +70,17 @@ def collect(program: Program, state: Swarm, cpu: float, links: Access | None = N
     done = np.where(leecher & (peer.done >= 0.0), peer.done, np.nan)
     last = float(np.nanmax(done))
     step = time_step(last)
+    rank = completion_rank(done)
+    started = peer.start < FOREVER
+    gone = np.where(peer.left_at >= 0.0, peer.left_at, last)
     return Replica(
         cpu=cpu,
         last=last,
-        start=peer.start.copy(),
+        start=np.where(started, peer.start, np.nan),
         completion=done - peer.start,
+        rank=rank,
+        counted=rank >= program.discard,
+        present=np.where(started, np.maximum(gone - peer.start, 0.0), 0.0),
         sent=peer.bytes_up.copy(),
         received=peer.bytes_down.copy(),
         duplicates=peer.duplicates.astype(np.int64),
@@ -76,8 +91,17 @@ def collect(program: Program, state: Swarm, cpu: float, links: Access | None = N
         gaps=state.gaps.copy(),
         bursts=state.bursts.copy(),
         time_step=step,
-        held=pieces_held(state.have_time[leecher], step, last),
+        held=pieces_held(state.have_time[leecher & started], step, last),
+        uplinks=None if links is None else uplinks(links),
     )
+
+
+def completion_rank(done: Floats) -> Ints:
+    """Return the place of each download in the order of completion; -1 where `done` is NaN (peers,)."""
+    rank = np.full(done.size, -1)
+    order = np.argsort(done, kind="stable")[: int(np.isfinite(done).sum())]
+    rank[order] = np.arange(order.size)
+    return rank
 
 
 def time_by_cause(state: Swarm, end: float) -> Floats:

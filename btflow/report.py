@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btflow.uplinks import quantile
+
 if TYPE_CHECKING:
     import xarray
 
@@ -20,26 +22,60 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
     Completion times are in seconds, over every leecher of every replica.
     """
     times = result["completion_time"].transpose("replica", "peer").values
-    leecher = (result["role"] == "leecher").values
+    counted = result["counted"].transpose("replica", "peer").values.astype(bool)
     classes = result["peer_class"].values
-    by_class = {
-        str(name): {
-            "count": int(np.sum(classes == name)),
-            "completion_s": _statistics(times[:, leecher & (classes == name)]),
-        }
-        for name in dict.fromkeys(classes)
-    }
+    names = [str(name) for name in dict.fromkeys(classes)]
+    by_class = {name: _of_class(result, name, times, counted) for name in names}
     return {
         "model": result.attrs["model"],
         "parameters": json.loads(result.attrs["parameters"]),
         "seed": int(result.attrs["seed"]),
         "replicas": int(result.sizes["replica"]),
-        "completion_s": _statistics(times[:, leecher]),
+        "completion_s": _statistics(times, counted),
         "by_class": by_class,
         "cpu_s_per_swarm": float(result.attrs["cpu_s_per_swarm"]),
         "scenario_hash": result.attrs["scenario_hash"],
         "version": result.attrs["version"],
     }
+
+
+def _of_class(result: xarray.Dataset, name: str, times: np.ndarray, counted: np.ndarray) -> dict[str, Any]:
+    """Return the figures of one class: of its completion times, once more without the table, and of its uplinks."""
+    members = (result["peer_class"] == name).values
+    completion = _statistics(times, counted & members)
+    figures: dict[str, Any] = {"count": int(members.sum()), "completion_s": completion, **(completion or {})}
+    if "queue_delay_count" in result:
+        figures |= _of_uplinks(result, name)
+    return figures
+
+
+def _of_uplinks(result: xarray.Dataset, name: str) -> dict[str, Any]:
+    """Return the figures of the uplinks of a class, all replicas together; None where nothing was seen."""
+    own = result.sel(sender_class=name)
+    packets, delays = own["queue_packets_count"].sum("replica"), own["queue_delay_count"].sum("replica")
+    figures = {
+        f"queue_{unit}_p{int(100 * q)}": quantile(counts[axis].values, counts.values, q)
+        for unit, counts, axis in (("packets", packets, "queue_packets"), ("s", delays, "queue_delay"))
+        for q in (0.5, 0.9, 0.99)
+    }
+    seen = float(packets.sum())
+    longer = float(packets.where(packets["queue_packets"] > 100, 0).sum())
+    figures["queue_above_100_packets"] = longer / seen if seen else math.nan
+    figures["request_delay_s"] = _mean(own["message_delay"].sel(message="request"))
+    figures["have_delay_s"] = _mean(own["message_delay"].sel(message="have"))
+    figures["unchoke_delay_s"] = _mean(own["message_delay"].sel(message="unchoke"))
+    figures["request_to_block_s"] = _mean(own["block_latency"])
+    figures["download_slots"] = _mean(own["download_slots"])
+    moved = result["uplink_bytes"].isel(peer=(result["peer_class"] == name).values).sum(("replica", "peer"))
+    total = float(moved.sum())
+    parts = zip(moved["traffic"].values, moved.values, strict=True)
+    shares = {str(kind): float(part) / total for kind, part in parts} if total else {}
+    return {key: None if math.isnan(value) else value for key, value in figures.items()} | {"traffic_share": shares}
+
+
+def _mean(values: xarray.DataArray) -> float:
+    known = values.values[np.isfinite(values.values)]
+    return float(known.mean()) if known.size else math.nan
 
 
 def as_text(result: xarray.Dataset) -> str:
@@ -63,17 +99,19 @@ def as_text(result: xarray.Dataset) -> str:
     return "\n".join(lines)
 
 
-def _statistics(times: np.ndarray) -> dict[str, Any] | None:
-    """Return the statistics of completion times [s] (replica, peer); None for the initial seeds."""
-    if np.isnan(times).all():
+def _statistics(times: np.ndarray, chosen: np.ndarray) -> dict[str, Any] | None:
+    """Return the statistics of the chosen completion times [s] (replica, peer); None if there are none."""
+    chosen = chosen & np.isfinite(times)
+    if not chosen.any():
         return None
     # Row by row: the order in which an array is summed depends on its shape, and with it the last bit.
-    means = [float(np.ascontiguousarray(row).mean()) for row in times]
-    p10, p50, p90 = (float(p) for p in np.percentile(times, (10, 50, 90)))
+    means = [float(row[mask].mean()) if mask.any() else None for row, mask in zip(times, chosen, strict=True)]
+    found = times[chosen]
+    p10, p50, p90 = (float(p) for p in np.percentile(found, (10, 50, 90)))
     return {
-        "mean": float(times.mean()),
-        "min": float(times.min()),
-        "max": float(times.max()),
+        "mean": float(found.mean()),
+        "min": float(found.min()),
+        "max": float(found.max()),
         "p10": p10,
         "p50": p50,
         "p90": p90,
@@ -106,7 +144,30 @@ def _mechanism(result: xarray.Dataset) -> list[str]:
     causes = ", ".join(
         f"{cause} {_percent(share)}" for cause, share in zip(shares["cause"].values, shares.values, strict=True)
     )
-    return [*lines, f"{'leechers uploads limited by':<34}{causes}"]
+    return [*lines, f"{'leechers uploads limited by':<34}{causes}", *_uplinks(result)]
+
+
+def _uplinks(result: xarray.Dataset) -> list[str]:
+    """Return what was seen on the access links, a line for each class that was looked at."""
+    if "queue_delay_count" not in result:
+        return []
+    header = ("uplinks by class", "median", "p90", "p99", ">100 pkt", "request", "to block", "slots", "uTP bytes")
+    lines = ["", f"{header[0]:<22}" + "".join(f"{name:>10}" for name in header[1:])]
+    for name in result["sender_class"].values:
+        figures = _of_uplinks(result, str(name))
+        if figures["queue_s_p50"] is None:
+            continue
+        cells = [_seconds(figures[f"queue_s_p{q}"]) for q in (50, 90, 99)]
+        cells += [_percent(figures["queue_above_100_packets"])]
+        cells += [_seconds(figures[key]) for key in ("request_delay_s", "request_to_block_s")]
+        cells += ["-" if figures["download_slots"] is None else _shown(figures["download_slots"], 1)]
+        cells += [_percent(figures["traffic_share"].get("uTP data", 0.0))]
+        lines.append(f"{str(name)[:21]:<22}" + "".join(f"{cell:>10}" for cell in cells))
+    return [*lines, ""]
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{1000 * value:.0f} ms"
 
 
 def _shown(value: Any, digits: int) -> str:

@@ -12,9 +12,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow import __version__
+from btflow.network import Transport
 from btflow.program import Program
 from btflow.replica import Floats, Replica, collect
 from btflow.scenario import Scenario
+from btflow.uplinks import MESSAGES, TRAFFIC, delay_edges
 
 __all__ = ["CAUSE_NAMES", "collect", "to_dataset"]
 
@@ -25,6 +27,8 @@ window, the repair of a loss, an empty request pipeline, or a peer that is not i
 _PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
     "completion_time": (lambda r: r.completion, "s", "time from a client's start to its last piece"),
     "start_time": (lambda r: r.start, "s", "time a client is started"),
+    "completion_rank": (lambda r: r.rank, "1", "place in the order of completion, from 0 on; -1 for none"),
+    "counted": (lambda r: r.counted, "1", "whether the download counts: it was completed after the warm-up"),
     "bytes_sent": (lambda r: r.sent, "B", "payload sent"),
     "bytes_received": (lambda r: r.received, "B", "payload received, duplicates included"),
     "duplicate_blocks": (lambda r: r.duplicates, "1", "blocks received that were already held or no longer wanted"),
@@ -51,9 +55,9 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
         data[name] = _array(("replica", "peer"), np.array([value(row) for row in rows]), unit, meaning)
     data["upload_utilisation"] = _array(
         ("replica", "peer"),
-        np.array([row.sent / (program.upload_limit * (row.last - row.start)) for row in rows]),
+        _utilisation(program, rows),
         "1",
-        "payload sent over upload limit times time from the peer's start to the last completion",
+        "payload sent over what the upload limit and the uplink let through while the peer was there",
     )
     is_seed = program.is_seed == 1
     data["seed_copies"] = _array(
@@ -65,7 +69,10 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
     data["pieces_held"] = _pieces_held(rows)
     data["limited_share"] = _limited_share(rows)
     data["send_gap_count"] = _send_gaps(scenario, program, rows)
-    data["segment_payload_count"] = _segment_payloads(scenario, program, rows)
+    if scenario.transport is not None:
+        data["segment_payload_count"] = _segment_payloads(scenario.transport, program, rows)
+    if program.links is not None:
+        data |= _links(program, rows)
     replica = _array(("replica",), np.arange(len(rows)), "1", "number of the replica")
     coords = _peer_coordinates(program) | {"replica": replica}
     return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, rows, seed))
@@ -130,9 +137,71 @@ def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[Replica]) ->
     )
 
 
-def _segment_payloads(scenario: Scenario, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
+def _utilisation(program: Program, rows: Sequence[Replica]) -> Floats:
+    """Payload sent over what could be sent while the peer was there (replica, peer); NaN for who never started."""
+    limit = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
+    sent, room = (np.array(values) for values in zip(*((row.sent, limit * row.present) for row in rows), strict=True))
+    return np.asarray(np.divide(sent, room, out=np.full_like(sent, np.nan), where=room > 0.0), np.float64)
+
+
+def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]:
+    """What was seen on the access links. Histograms are cut behind the longest queue and the longest delay."""
+    seen = [row.uplinks for row in rows if row.uplinks is not None]
+    assert program.links is not None
+    classes = np.array(program.class_names)
+    by_class = ("replica", "sender_class")
+    out: dict[str, xr.DataArray] = {}
+
+    def histogram(name: str, counts: NDArray[Any], axis: str, values: NDArray[Any], unit: str, meaning: str) -> None:
+        used = np.flatnonzero(counts.reshape(-1, counts.shape[-1]).any(axis=0))
+        end = int(used.max(initial=0)) + 1
+        dims = (*by_class, *(("message",) if counts.ndim == 4 else ()), axis)
+        coord = _array((axis,), values[:end], unit, meaning)
+        out[name] = _array(dims, counts[..., :end], "1", f"number by {meaning}", **{axis: coord})
+
+    packets = np.array([u.packets for u in seen])
+    histogram("queue_packets_count", packets, "queue_packets", np.arange(packets.shape[-1]), "1", "packets waiting")
+    width = seen[0].delay_width
+    delays = np.array([u.delay for u in seen])
+    edges = width * np.arange(delays.shape[-1])
+    histogram("queue_delay_count", delays, "queue_delay", edges, "s", "time until the uplink's queue is empty")
+    messages = np.array([u.messages for u in seen])
+    histogram("message_delay_count", messages, "delay", delay_edges(), "s", "time from writing to delivery")
+    latency = np.array([u.latency for u in seen])
+    histogram("block_latency_count", latency, "latency", delay_edges(), "s", "time from a request to its block")
+    number = messages.sum(axis=-1)
+    mean = np.divide(
+        np.array([u.message_delay for u in seen]), number, out=np.full(number.shape, np.nan), where=number > 0
+    )
+    kinds = _array(("message",), np.array(list(MESSAGES)), "1", "kind of a message")
+    text = "mean time from writing a message to its delivery, by class of the sender"
+    out["message_delay"] = _array((*by_class, "message"), mean, "s", text, message=kinds)
+    blocks = latency.sum(axis=-1)
+    mean = np.divide(
+        np.array([u.block_latency for u in seen]), blocks, out=np.full(blocks.shape, np.nan), where=blocks > 0
+    )
+    out["block_latency"] = _array(by_class, mean, "s", "mean time from a request to its block, by class of the asker")
+    slots = np.array([u.slots for u in seen])
+    out["download_slots"] = _array(by_class, slots, "1", "connections on which a leecher is served, mean over time")
+    wins = np.array([u.wins for u in seen])
+    out["unchokes_received"] = _array(("replica", "peer"), wins, "1", "unchokes that came to the peer")
+    traffic = _array(("traffic",), np.array(TRAFFIC), "1", "what bytes on an uplink are")
+    bytes_ = np.array([u.bytes for u in seen])
+    text = "bytes that left the uplink, headers included"
+    out["uplink_bytes"] = _array(("replica", "peer", "traffic"), bytes_, "B", text, traffic=traffic)
+    drops = np.array([u.drops for u in seen])
+    for way, name in enumerate(("uplink", "downlink")):
+        text = f"packets dropped at the {name}'s queue"
+        out[f"{name}_drops"] = _array(("replica", "peer"), drops[..., way], "1", text)
+    coord = _array(("sender_class",), classes, "1", "class of the sender")
+    return {
+        name: array.assign_coords(sender_class=coord) if "sender_class" in array.dims else array
+        for name, array in out.items()
+    }
+
+
+def _segment_payloads(transport: Transport, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
     """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
-    transport = scenario.transport
     sizes, counts = segments(
         np.array([row.bursts for row in rows]),
         program.rules.unit,
@@ -176,4 +245,5 @@ def _provenance(scenario: Scenario, rows: Sequence[Replica], seed: int) -> dict[
         "byte_prefix": scenario.byte_prefix,
         "file_size": scenario.swarm.file_size,
         "pieces": scenario.swarm.pieces,
+        "discard": scenario.departures.discard,
     }

@@ -77,8 +77,8 @@ def next_chunk(events: int, elapsed: float) -> int:
 
 def _unfinished(program: Program, s: Swarm) -> str:
     return (
-        f"{s.clock[0].unfinished} of {program.target} downloads had not finished at {s.clock[0].now:.0f} s; a run is given up "
-        f"at the horizon, here {program.rules.horizon:.0f} s: to change it put a line such as "
+        f"{s.clock[0].unfinished} of {program.target} downloads had not finished at {s.clock[0].now:.0f} s; a run is "
+        f"given up at the horizon, here {program.rules.horizon:.0f} s: to change it put a line such as "
         'horizon = "30 d" above the tables of the model file'
     )
 

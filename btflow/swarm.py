@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -136,7 +134,7 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
     peer.unit = program.unit
     s.mode[seeds] = SEEDING | SUPER if program.super_seeding else SEEDING
     peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, _starts(program, random)))
-    peer.done = -1.0
+    peer.done = peer.left_at = -1.0
     peer.planned = -1
     s.n_log[seeds] = rules.pieces
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
@@ -150,13 +148,13 @@ def _starts(program: Program, random: np.random.Generator) -> NDArray[np.float64
     """Start of each peer [s], as if all were leechers; one after the other, they are of the classes in random order."""
     arrivals, peers = program.arrivals, program.rules.peers
     if arrivals.kind == "flash":
-        return random.uniform(0.0, 1.0, peers) * arrivals.spread
+        return np.asarray(random.uniform(0.0, 1.0, peers) * arrivals.spread, np.float64)
     starts = np.zeros(peers)
     leechers = np.flatnonzero((program.is_seed == 0) & (program.waits == 0))
     if arrivals.kind == "trace":
         starts[leechers] = arrivals.times
     else:
-        starts[random.permutation(leechers)] = np.cumsum(random.exponential(arrivals.interval, leechers.size))
+        starts[random.permutation(leechers)] = np.cumsum(random.exponential(arrivals.interval or 0.0, leechers.size))
     return starts
 
 

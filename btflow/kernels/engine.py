@@ -41,7 +41,6 @@ from btflow.kernels.state import (
     NOT_INTERESTED,
     OFFER,
     PIECE,
-    READY,
     REFUSED,
     REQUEST,
     SEEDING,

@@ -335,6 +335,7 @@ def forget_copies(s, h):
 def leave(s, p, t):
     """Peer `p` leaves: the tracker forgets it, its connections close, and a new leecher may take its place."""
     raise_flag(s.mode, p, LEFT)
+    s.peer[p].left_at = t
     unregister(s, p)
     clock.remove(s, p)
     clock.remove(s, s.rules.peers + p)

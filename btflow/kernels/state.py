@@ -97,11 +97,12 @@ PEER = np.dtype(
         ("complete", "i4"),  # complete connections
         ("n_spare", "i4"),  # learned addresses kept for later
         ("unit", "i4"),  # bytes that a turn of the limiter may write [B]
+        ("left_at", "f8"),  # time the client left [s]; < 0 before
         ("was_seed", "u1"),  # a seed from the start
         ("registered", "u1"),  # known to the tracker
         ("ever_incoming", "u1"),
         ("transports", "u1"),  # which it opens and accepts (kernels/access/connection.py)
-        ("unused", "u1", 20),
+        ("unused", "u1", 8),
     ],
     align=True,
 )
@@ -218,5 +219,6 @@ Swarm = namedtuple(
     "Swarm",
     "rules peer conn pace wire mate told alone coming dn dn_words up turns watched mode n_log has want "
     "have_at have_log have_time blocks copies begun seed_begun random_order order ring recent requests spare "
-    "registered node bucket clock rng rtt loss scratch number share gaps bursts todo marked asked offered offers births",
+    "registered node bucket clock rng rtt loss scratch number share gaps bursts "
+    "todo marked asked offered offers births",
 )

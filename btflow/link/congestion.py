@@ -80,6 +80,10 @@ class CongestionControl(FrozenModel):
     """Size of an ACK, network layer and above [B]."""
     ack_every: Annotated[int, Quantity("count", 1, 100)]
     """Segments per ACK."""
+    ack_counts: Annotated[Literal["segments", "bytes"], Quantity("choice")] = "segments"
+    """What ``ack_every`` counts on the connections of swarms, where segments may be small: ``segments`` of any size, or
+    ``bytes``: an ACK is due after ``ack_every`` full segments of payload if that is one, else after more than
+    ``ack_every`` - 1."""
     ack_delay: Time
     """Longest wait of a delayed ACK [s]."""
     times_newest: Flag

@@ -9,8 +9,8 @@ from btflow.kernels.access import connection, flows, stream, uploads, watch
 from btflow.kernels.access.state import SMALLEST_RING, TOP
 from btflow.kernels.byref import by_ref
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.engine import FINISHED, FULL, MORE, STUCK
 from btflow.kernels.ends import mate
+from btflow.kernels.engine import FINISHED, FULL, MORE, STUCK
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.link import network, pipe, queue, receiver, sender
 from btflow.kernels.link.events import next_time

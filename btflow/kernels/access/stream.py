@@ -43,7 +43,7 @@ def append(x, f, n):
 
 @kernel
 def flush(x, h, t):
-    """Write the control messages of end `h` that wait, unless a block is in the middle of being written; their bytes."""
+    """Write the control messages of end `h` that wait, unless a block is being written; returns their bytes."""
     s = x.swarm
     c = s.conn[h]
     if c.out_first == NONE or (s.rules.split == 0 and limiter.part_sent(s, h)):

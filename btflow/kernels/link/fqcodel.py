@@ -43,7 +43,7 @@ def enqueue(s, k, q, t, pipe, parcel, size):
 
 @kernel
 def line_of(s, k, pipe, parcel):
-    """The subqueue of a parcel in queue `k`; in a swarm each way of a flow has one at the uplink and at the downlink."""
+    """The subqueue of a parcel in queue `k`; in a swarm each way of a flow has one at each of its two queues."""
     return pipe if s.rules.skipped == 0 else 2 * parcel.owner + (k & 1)
 
 

@@ -40,12 +40,21 @@ def receive(s, i, f, t, number, stamp):
         else:
             deliver(s, i, f, t, ring)
     f.unacked += 1
-    if gap or f.quick > 0 or f.unacked * f.train >= f.ack_every:
+    if gap or f.quick > 0 or due(s, i, f, number):
         f.quick = max(0, f.quick - 1)
         acknowledge(s, i, f, t)
     elif f.ack_at == FOREVER:
         f.ack_at = t + f.ack_delay
         wake(s, source(s, i, ACK_TIMER), f.ack_at)
+
+
+@kernel
+def due(s, i, f, number):
+    """Whether so much has come that an ACK is due; where bytes count, small segments do not make up a large one."""
+    if f.app == STREAM and f.ack_bytes > 0:
+        f.unacked_bytes += segment(s, i, number).bytes
+        return f.unacked_bytes >= f.ack_bytes
+    return f.unacked * f.train >= f.ack_every
 
 
 @kernel
@@ -75,6 +84,7 @@ def acknowledge(s, i, f, t):
     TCP has its one-way delay from time stamps: from the first segment not yet acknowledged (RFC 7323) to this ACK.
     """
     f.unacked = 0
+    f.unacked_bytes = 0
     f.ack_at = FOREVER
     owd = f.last_owd if f.law == UTP else t - f.first_stamp
     network.emit(s, i, f, ACKS, t, f.log, f.last_stamp if f.times_newest else f.first_stamp, owd, f.ack_size, 1)
@@ -92,6 +102,7 @@ def ride(s, f, t, parcel):
     parcel.ack_stamp = back.last_stamp if back.times_newest else back.first_stamp
     parcel.ack_owd = back.last_owd if back.law == UTP else t - back.first_stamp
     back.unacked = 0
+    back.unacked_bytes = 0
     back.ack_at = FOREVER
 
 

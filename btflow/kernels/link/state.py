@@ -7,8 +7,8 @@ bytes, rates in bytes per second.
 
 A *pipe* is the way from one hop to the next: a first-in first-out list of trains (or ACKs) under way, each with the
 time it arrives. Here every flow has PIPES of them: data from the sender to the first queue (DATA), on to the second and
-to the receiver, and ACKs back (ACKS) in the same way. Queues write into pipes, senders and receivers into the first one.
-In a swarm whose peers have access links the pipes belong to the peers: what left an uplink is on its way to the
+to the receiver, and ACKs back (ACKS) in the same way. Queues write into pipes, senders and receivers into the first
+one. In a swarm whose peers have access links the pipes belong to the peers: what left an uplink is on its way to the
 downlinks in one pipe, what left a downlink on its way to the peer in another, and only the timers are a flow's own.
 
 Order within one instant: sources (pipes, timers, queues) are served by time, then by number.
@@ -84,6 +84,7 @@ FLOW = np.dtype(
         ("header", "f8"),  # of each packet, all layers [B]
         ("ack_size", "f8"),  # [B]
         ("ack_every", "i8"),  # segments per ACK
+        ("ack_bytes", "i8"),  # STREAM: payload that makes an ACK due [B]; 0: ack_every does
         ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
         ("times_newest", "i8"),  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
         ("smoothed_rtt", "i8"),  # the law sees SRTT, not the last sample
@@ -249,6 +250,7 @@ FLOW = np.dtype(
         ("holes", "i8"),  # trains that came beyond it
         ("log", "i8"),  # arrivals so far
         ("unacked", "i8"),  # segments since the last ACK
+        ("unacked_bytes", "i8"),  # STREAM: their payload
         ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
         ("first_stamp", "f8"),  # sending time of the first segment since the last ACK, and of the newest in order
         ("last_stamp", "f8"),
@@ -415,12 +417,13 @@ Rules = namedtuple(
     "Rules",
     "flows queues sources duration warmup sample_every history_slots filter_slots per_flow skipped first_queue",
 )
-# per_flow, skipped: sources of a flow, and how many of the SOURCES it has not, from the first on; first_queue: source of
-# queue 0
+# per_flow, skipped: sources of a flow, and how many of the SOURCES it has not, from the first on; first_queue: source
+# of queue 0
 
-# hand: the parcel that is about to be sent; parcel: the pipes' rings; waiting: parcels in queues served by event (CoDel, FQ-CoDel), a free list from clock.free;
-# service: rings of service starts; segment, again, log, got: a ring for each flow: the sender's window; numbers of the
-# trains sent again; numbers of the trains in the order they came; the train last seen at this place, plus 1; key, heap, pos: sources by time (events.py); history (flows,
+# hand: the parcel that is about to be sent; parcel: the pipes' rings; waiting: parcels in queues served by event
+# (CoDel, FQ-CoDel), a free list from clock.free; service: rings of service starts; segment, again, log, got: a ring for
+# each flow, with the sender's window, the numbers of the trains sent again, the numbers of the trains in the order they
+# came, the train last seen at this place, plus 1; key, heap, pos: sources by time (events.py); history (flows,
 # history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples, BBR: bandwidths by round;
 # queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins); record_delay (flows,
 # records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples, flows, 5): the
