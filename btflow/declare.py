@@ -69,7 +69,7 @@ def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
         return _word(parameter, given)
     alike = parameter.kind == "choice"
     for path, value in given if followed else given[1:]:
-        if value is not _MISSING and not (alike and value == given[0][1]):
+        if value is not _MISSING and not ((alike or not followed) and value == given[0][1]):
             raise ScenarioError(path, value, f"is never used: parameter {parameter.name} sets it")
     if followed:
         return None

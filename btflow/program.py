@@ -105,7 +105,7 @@ def compile_scenario(scenario: Scenario) -> Program:
         klass=np.repeat(np.arange(len(classes), dtype=np.int32), counts),
         is_seed=np.repeat([np.uint8(c.role == "seed") for c in classes], counts),
         upload_limit=limits,
-        upload_slots=np.repeat([np.int32(c.client.upload_slots(c.upload_limit)) for c in classes], counts),
+        upload_slots=np.repeat([np.int32(scenario.slots_of(c)) for c in classes], counts),
         place=place,
         rtt=rtt,
         loss=scenario.paths.loss,

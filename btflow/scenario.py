@@ -16,7 +16,7 @@ from btflow.link.congestion import CongestionControl
 from btflow.network import Paths, Sockets, Transport
 from btflow.parametrised import ParametrisedModel
 from btflow.quantity import FrozenModel, Quantity
-from btflow.units import BytePrefix
+from btflow.units import UNLIMITED, BytePrefix
 
 MAX_LEECHERS = 100_000
 MAX_SEEDS = 10_000
@@ -88,12 +88,25 @@ class PeerClass(FrozenModel):
     """Congestion control of what they send over uTP."""
     control: CongestionControl | None = None
     """Congestion control of their control connections, if these are separate."""
-    opens: tuple[Protocol, ...] = ("tcp",)
+    opens: Annotated[tuple[Protocol, ...], Quantity("names")] = ("tcp",)
     """Transports of the connections they open, in order of preference."""
-    accepts: tuple[Protocol, ...] = ("tcp",)
+    accepts: Annotated[tuple[Protocol, ...], Quantity("names")] = ("tcp",)
     """Transports of the connections they accept."""
     attempts: Annotated[Literal["sequential", "parallel"], Quantity("choice")] = "sequential"
     """Whether the second transport is tried when the first has failed, or both at once and the preferred one kept."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unused_buffers(cls, given: Any) -> Any:
+        """Leave out the buffer of a direction without a limit, so that one parameter can take the limit away."""
+        access = given.get("access") if isinstance(given, dict) else None
+        if not isinstance(access, dict):
+            return given
+        kept = {
+            name: {key: value for key, value in queue.items() if key != "buffer"} if _is_unlimited(queue) else queue
+            for name, queue in access.items()
+        }
+        return {**given, "access": kept}
 
     @property
     def number(self) -> int:
@@ -104,6 +117,11 @@ class PeerClass(FrozenModel):
         """Return the location of each peer, in equal runs; empty if the class has none."""
         places = len(self.location)
         return tuple(self.location[i * places // self.number] for i in range(self.number * (places > 0)))
+
+
+def _is_unlimited(queue: Any) -> bool:
+    """Return whether a table of a queue, not validated yet, says that its rate has no limit."""
+    return isinstance(queue, dict) and str(queue.get("rate", UNLIMITED)).strip().lower() in (UNLIMITED, "none")
 
 
 class Arrivals(FrozenModel):
@@ -165,6 +183,8 @@ class Scenario(ParametrisedModel):
     """Simulated time after which the run is given up [s]; default see ``give_up_time``."""
     population: Annotated[int, Quantity("count", 1, MAX_LEECHERS)] | None = None
     """Leechers of the classes that have a ``share`` or the ``rest`` of them."""
+    slots: Annotated[int, Quantity("count", 0, 1000)] = 0
+    """Upload slots of every peer, whatever its client's rule says; 0 for the rule."""
     control_connections: Annotated[Literal["shared", "separate"], Quantity("choice")] = "shared"
     """Whether control messages travel on the data's connection or on a TCP connection of their own."""
     swarm: Swarm
@@ -209,6 +229,10 @@ class Scenario(ParametrisedModel):
         """Number of downloads after which a run ends."""
         return self.departures.discard + self.counted
 
+    def slots_of(self, peer_class: PeerClass) -> int:
+        """Return the upload slots of the peers of a class."""
+        return self.slots or peer_class.client.upload_slots(peer_class.upload_limit)
+
     @property
     def give_up_time(self) -> float:
         """Simulated time after which the run is given up [s].
@@ -223,7 +247,7 @@ class Scenario(ParametrisedModel):
             return self.horizon
         rates = dict.fromkeys(("seed", "leecher"), 0.0)
         for c in self.classes:
-            slots = max(1, c.client.upload_slots(c.upload_limit))
+            slots = max(1, self.slots_of(c))
             link = c.access.uplink.rate if c.access else math.inf
             rates[c.role] += c.number * min(c.upload_limit, link, MAX_RATE, slots * self.slowest_rate)
         bound = self.swarm.file_size * max(1 / rates["seed"], self.target / sum(rates.values()))

@@ -141,7 +141,7 @@ def parse_quantity(
     def fail(reason: str) -> UnitError:
         return UnitError(field, value, reason, _allowed(kind, low, high, byte_prefix) + ', or "unlimited"' * unlimited)
 
-    if unlimited and value == UNLIMITED:
+    if unlimited and value in (UNLIMITED, "none"):
         return math.inf
     if kind == "buffer":
         return _parse_buffer(value, field, byte_prefix)
