@@ -35,6 +35,7 @@ struct Options
     double starts = 10;
     uint32_t sendBuffer = 65536;
     bool nagle = true;
+    double rtoSlack = 200;
     uint32_t seed = 1;
 
     Options(int argc, char* argv[])
@@ -54,6 +55,7 @@ struct Options
         line.AddValue("starts", "time in which the leechers start, s", starts);
         line.AddValue("send-buffer", "bytes that a socket holds, sent and not acknowledged ones included", sendBuffer);
         line.AddValue("nagle", "whether small segments wait for each other", nagle);
+        line.AddValue("rto-slack", "least time by which the retransmission timeout exceeds the smoothed RTT, ms", rtoSlack);
         line.AddValue("seed", "of delays, starts, classes and the clients' choices", seed);
         line.Parse(argc, argv);
         seeder = !seeder.empty() ? seeder : mix == "half" ? "cubic" : mix;
@@ -246,6 +248,8 @@ Simulate(const Options& options)
 {
     UseHostDefaults();
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(options.sendBuffer));
+    const Time slack = Seconds(options.rtoSlack / 1e3);
+    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(slack));
     Config::SetDefault("Rfc6817Ledbat::NewEchoes", BooleanValue(true)); // data of the other side echo old ones
 
     const Draw draw(options);

@@ -49,6 +49,7 @@ struct Neighbour
     bool wanting = false; // we said that we are interested
     bool served = false;  // they unchoked us
     std::vector<Block> outstanding;
+    std::vector<Block> givenUp; // asked for and then not expected any more
     Rate down;
     double lastBlockAt = -std::numeric_limits<double>::infinity();
 
@@ -92,7 +93,7 @@ class Client
     double doneAt = -1;             // s
     uint64_t uploadedB = 0;         // of blocks, handed to sockets
     uint64_t downloadedB = 0;       // of blocks, wanted or not
-    uint64_t wastedB = 0;           // of blocks that had come already, or that had been given up
+    uint64_t wastedB = 0;           // of blocks that had been given up
     uint64_t wastedEarlyB = 0;      // the part of it before the endgame
     std::map<Kind, Samples> delays; // s, from a message's writing here to its reading there
 

@@ -128,6 +128,7 @@ Client::LetGo(Neighbour& n)
             lost.push_back(block.piece);
         }
     }
+    n.givenUp.insert(n.givenUp.end(), n.outstanding.begin(), n.outstanding.end());
     n.outstanding.clear();
     std::vector<Neighbour*> serving;
     for (Neighbour* other : m_list)
@@ -175,6 +176,11 @@ Client::OnBlock(Neighbour& n, const Block& block)
     downloadedB += size;
     if (std::erase(n.outstanding, block) == 0)
     {
+        // Cancelled too late; or asked for before a CHOKE was known, and served after an UNCHOKE that followed it.
+        if (std::find(n.givenUp.begin(), n.givenUp.end(), block) == n.givenUp.end())
+        {
+            throw std::logic_error("a block came that had not been asked for");
+        }
         wastedB += size;
         wastedEarlyB += m_isEndgame ? 0 : size;
         return;
@@ -274,6 +280,7 @@ Client::CancelElsewhere(const Neighbour& n, const Block& block)
             {
                 continue;
             }
+            other->givenUp.push_back(block);
             const uint32_t begin = block.index * m_swarm.torrent.blockB;
             Send(*other, {Kind::CANCEL, block.piece, begin, m_swarm.torrent.BlockB(block)});
         }

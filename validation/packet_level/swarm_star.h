@@ -25,7 +25,6 @@ class Star
         Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
         PointToPointHelper helper;
         helper.DisableFlowControl(); // no queue but the devices'
-        helper.SetDeviceAttribute("Mtu", UintegerValue(MTU_B));
         const QueueSize limit(QueueSizeUnit::PACKETS, link.buffer);
         helper.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", QueueSizeValue(limit));
         for (double delay : delays)
@@ -86,9 +85,6 @@ class Star
     uint32_t longestQueue = 0; // packets, of all queues
 
   private:
-    // Above Ethernet's 1500 B, so that full segments that carry SACK blocks too are not cut: ns-3 does not make room.
-    static constexpr uint16_t MTU_B = 1600;
-
     struct HostAndLink
     {
         ns3::Ptr<ns3::Node> node;

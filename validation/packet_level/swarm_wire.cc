@@ -26,6 +26,12 @@ class Inside : public TcpSocketBase
     {
         socket.*&Inside::m_noDelay = !hold;
     }
+
+    /// ns-3 notes only those acknowledgements that go without data, and echoes time stamps by what it has noted.
+    static void NoteAcknowledged(TcpSocketBase& socket, SequenceNumber32 upTo)
+    {
+        socket.*&Inside::m_highTxAck = std::max(socket.*&Inside::m_highTxAck, upTo);
+    }
 };
 
 } // namespace
@@ -39,12 +45,10 @@ Wire::Use(Ptr<TcpSocketBase> socket, bool nagle)
     socket->SetCloseCallbacks(MakeCallback(&Wire::OnClosed, this), MakeCallback(&Wire::OnClosed, this));
     socket->TraceConnectWithoutContext("CongState", MakeCallback(&Wire::OnState, this));
     socket->TraceConnectWithoutContext("Retransmission", MakeCallback(&Wire::OnRetransmission, this));
+    socket->TraceConnectWithoutContext("Tx", MakeCallback(&Wire::OnTx, this));
+    socket->TraceConnectWithoutContext("Rx", MakeCallback(&Wire::OnRx, this));
+    m_hasNagle = nagle;
     Inside::HoldSmall(*socket, false);
-    if (nagle)
-    {
-        socket->TraceConnectWithoutContext("Tx", MakeCallback(&Wire::OnTx, this));
-        socket->TraceConnectWithoutContext("Rx", MakeCallback(&Wire::OnRx, this));
-    }
 }
 
 void
@@ -175,8 +179,9 @@ Wire::OnClosed(Ptr<Socket>)
 void
 Wire::OnTx(Ptr<const Packet> payload, const TcpHeader& header, Ptr<const TcpSocketBase>)
 {
+    Inside::NoteAcknowledged(*m_socket, header.GetAckNumber());
     const uint32_t size = payload->GetSize();
-    if (size > 0 && size < SEGMENT_B)
+    if (m_hasNagle && size > 0 && size < SEGMENT_B)
     {
         m_smallEnd = header.GetSequenceNumber() + SequenceNumber32(size);
         Inside::HoldSmall(*m_socket, !m_isRecovering);

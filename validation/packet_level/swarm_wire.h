@@ -55,6 +55,7 @@ class Wire
 
     ns3::Ptr<ns3::TcpSocketBase> m_socket;
     std::deque<ns3::Ptr<ns3::Packet>> m_waiting;
+    bool m_hasNagle = true;
     bool m_isClosed = false;
     bool m_willRead = false;
     bool m_willSend = false;
