@@ -55,7 +55,7 @@ struct Options
         line.AddValue("starts", "time in which the leechers start, s", starts);
         line.AddValue("send-buffer", "bytes that a socket holds, sent and not acknowledged ones included", sendBuffer);
         line.AddValue("nagle", "whether small segments wait for each other", nagle);
-        line.AddValue("rto-slack", "least time by which the retransmission timeout exceeds the smoothed RTT, ms", rtoSlack);
+        line.AddValue("rto-slack", "retransmission timeout less smoothed RTT, at least, ms", rtoSlack);
         line.AddValue("seed", "of delays, starts, classes and the clients' choices", seed);
         line.Parse(argc, argv);
         seeder = !seeder.empty() ? seeder : mix == "half" ? "cubic" : mix;
@@ -143,7 +143,12 @@ class Transport
     {
         const uint32_t from = transport->m_star.Number(InetSocketAddress::ConvertFrom(address).GetIpv4());
         transport->Acknowledge(socket, from);
-        transport->m_swarm.clients[number]->Accept(DynamicCast<TcpSocketBase>(socket), from);
+        const auto accepted = DynamicCast<TcpSocketBase>(socket);
+        // The one copied from the listening socket has no value for CUBIC's TcpFriendliness.
+        ObjectFactory fresh;
+        fresh.SetTypeId(transport->m_controls[number].type);
+        accepted->SetCongestionControlAlgorithm(fresh.Create<TcpCongestionOps>());
+        transport->m_swarm.clients[number]->Accept(accepted, from);
     }
 
     const Star& m_star;
