@@ -39,6 +39,8 @@ class Grid:
     runs: Callable[[], Iterator[Inputs]]
     tables: dict[str, str] = field(default_factory=lambda: {"run": "", "flows": "_flows"})
     """Which part of a result goes to which table: what its name has behind the grid's."""
+    folder: str = ""
+    """Where the tables are among the others."""
 
 
 def _slow_buffer(rtt_ms: float) -> int:
@@ -176,5 +178,5 @@ GRIDS = {
     "voip": Grid("bottleneck", "a G.729 call beside three bulk flows on a T1 line", _voip),
     "aqm": Grid("bottleneck", "1 or 4 CUBIC flows with active queue management", _aqm),
     "rtts": Grid("bottleneck", "as alone, at other RTTs", _rtts),
-    "swarm": Grid("swarm", "a BitTorrent swarm of 20 leechers with CUBIC, LEDBAT or both", _swarm, SWARM_TABLES),
+    "swarm": Grid("swarm", "a BitTorrent swarm with CUBIC, LEDBAT or both", _swarm, SWARM_TABLES, "swarms"),
 }

@@ -91,7 +91,7 @@ def run_grid(name: str, grid: Grid, program: Path, out: Path, jobs: int, quick: 
     tables = {part: [row for index in range(len(runs)) for row in done[index].get(part, [])] for part in grid.tables}
     for part, rows in tables.items():
         if rows:
-            write_table(out / f"{name}{grid.tables[part]}.csv", rows)
+            write_table(out / grid.folder / f"{name}{grid.tables[part]}.csv", rows)
     return tables["run"]
 
 
@@ -141,7 +141,8 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 def compare(out: Path, names: Iterable[str]) -> None:
     """Say for each table how many of its rows are frozen in the same words."""
     for name in names:
-        for table in (f"{name}{suffix}.csv" for suffix in GRIDS[name].tables.values()):
+        grid = GRIDS[name]
+        for table in (Path(grid.folder, f"{name}{suffix}.csv") for suffix in grid.tables.values()):
             if not (out / table).exists() or not (FROZEN / table).exists():
                 continue
             frozen = {tuple(row.items()) for row in read_rows(FROZEN / table)}
