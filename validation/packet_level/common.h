@@ -1,4 +1,4 @@
-// What both programs share: the settings of a TCP host, one bulk flow with its counters, and rows of results.
+// What the programs share: the settings of a TCP host, one bulk flow with its counters, and rows of results.
 #pragma once
 
 #include "ledbat.h"
@@ -64,6 +64,11 @@ class Samples
         m_values.push_back(value);
     }
 
+    void Add(const Samples& others)
+    {
+        m_values.insert(m_values.end(), others.m_values.begin(), others.m_values.end());
+    }
+
     size_t Count() const
     {
         return m_values.size();
@@ -89,6 +94,13 @@ class Samples
         std::sort(m_values.begin(), m_values.end());
         const auto rank = static_cast<size_t>(std::ceil(percent / 100 * static_cast<double>(m_values.size())));
         return m_values[std::max<size_t>(rank, 1) - 1];
+    }
+
+    double FractionOver(double threshold) const
+    {
+        const auto isOver = [threshold](double value) { return value > threshold; };
+        return static_cast<double>(std::count_if(m_values.begin(), m_values.end(), isOver)) /
+               static_cast<double>(m_values.size());
     }
 
   private:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import ceil, sqrt
 
@@ -23,14 +23,24 @@ LOSSES_PER_RUN = 400
 RAMP_RTTS = 32.5  # one for the opening of the connection, 30.5 of data, one to spare
 RAMP_SEEDS = range(1, 101)  # a run's bytes vary as much as they are, so their mean is known to a tenth
 
+# A swarm.
+MIXES = ("cubic", "ledbat", "half")
+SWARM_BUFFERS = (100, 20)  # packets
+SWARM_VARIANTS = ((262_144, 200), (262_144, 1500), (65_536, 200))  # bytes of a piece, ms of RTO beyond the RTT
+SWARM_SEEDS = range(1, 9)
+
 
 @dataclass(frozen=True)
 class Grid:
-    """Runs of one program whose results make one table."""
+    """Runs of one program and the tables that their results make."""
 
     program: str
     what: str
     runs: Callable[[], Iterator[Inputs]]
+    tables: dict[str, str] = field(default_factory=lambda: {"run": "", "flows": "_flows"})
+    """Which part of a result goes to which table: what its name has behind the grid's."""
+    folder: str = ""
+    """Where the tables are among the others."""
 
 
 def _slow_buffer(rtt_ms: float) -> int:
@@ -149,6 +159,13 @@ def _aqm() -> Iterator[Inputs]:
         yield _link(f"cubic:{count}", buffer, seed, queue=queue)
 
 
+def _swarm() -> Iterator[Inputs]:
+    for (piece, slack), mix, buffer, seed in product(SWARM_VARIANTS, MIXES, SWARM_BUFFERS, SWARM_SEEDS):
+        yield {"mix": mix, "buffer_packets": buffer, "piece_bytes": piece, "rto_slack_ms": slack, "seed": seed}
+
+
+SWARM_TABLES = {"run": "_runs", "leechers": "", "queues": "_queue"}
+
 GRIDS = {
     "alone": Grid("bottleneck", "1 or 4 flows of one congestion control on a drop-tail bottleneck", _alone),
     "long": Grid("bottleneck", "as alone, long enough for Reno on the two largest buffers", _long),
@@ -161,4 +178,5 @@ GRIDS = {
     "voip": Grid("bottleneck", "a G.729 call beside three bulk flows on a T1 line", _voip),
     "aqm": Grid("bottleneck", "1 or 4 CUBIC flows with active queue management", _aqm),
     "rtts": Grid("bottleneck", "as alone, at other RTTs", _rtts),
+    "swarm": Grid("swarm", "a BitTorrent swarm with CUBIC, LEDBAT or both", _swarm, SWARM_TABLES, "swarms"),
 }

@@ -1,5 +1,6 @@
 #include "ledbat.h"
 
+#include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/nstime.h"
 #include "ns3/simulator.h"
@@ -36,7 +37,12 @@ Rfc6817Ledbat::GetTypeId()
                                           "Segments per RTT of growth on an empty queue",
                                           DoubleValue(1),
                                           MakeDoubleAccessor(&Rfc6817Ledbat::m_gain),
-                                          MakeDoubleChecker<double>(0));
+                                          MakeDoubleChecker<double>(0))
+                            .AddAttribute("NewEchoes",
+                                          "Whether a delay counts only where the echoed time stamp is a new one",
+                                          BooleanValue(false),
+                                          MakeBooleanAccessor(&Rfc6817Ledbat::m_newEchoes),
+                                          MakeBooleanChecker());
     return tid;
 }
 
@@ -55,6 +61,11 @@ Rfc6817Ledbat::Fork()
 void
 Rfc6817Ledbat::PktsAcked(Ptr<TcpSocketState> tcb, uint32_t, const Time&)
 {
+    if (m_newEchoes && m_lastEcho == tcb->m_rcvTimestampEchoReply)
+    {
+        return;
+    }
+    m_lastEcho = tcb->m_rcvTimestampEchoReply;
     const int64_t delay = int64_t{tcb->m_rcvTimestampValue} - tcb->m_rcvTimestampEchoReply;
     m_current.push_back(delay);
     if (m_current.size() > CURRENT_FILTER)

@@ -1,6 +1,7 @@
 """Runs the grids: ``python -m validation.packet_level.run --help``.
 
-Every grid gives a table with one row per run; a grid of the bottleneck gives a second one with one row per flow.
+Every grid gives a table with one row per run; those of the bottleneck give another with one row per flow, that of the
+swarm gives one with a row per leecher and one with a row per class.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ RERUN = HERE / "rerun"
 QUICK_RUNS = 8
 """How many runs of a grid `--quick` makes."""
 OPTIONS = {"rate_bps": "rate", "rtt_ms": "rtt", "buffer_packets": "buffer", "duration_s": "duration"}
-OPTIONS["warmup_s"] = "warmup"
+OPTIONS |= {"warmup_s": "warmup", "piece_bytes": "piece", "rto_slack_ms": "rto-slack"}
 """Inputs of a run whose option has another name: the column has the unit as well."""
 
 Row = dict[str, str | float | None]
+Results = dict[str, list[Row]]
+"""The rows of one run: `run` has one, other parts one for each flow, leecher or class."""
 
 
-def simulate(program: Path, inputs: Inputs) -> tuple[Row, list[Row]]:
-    """Make one run; return its row and those of its flows."""
+def simulate(program: Path, inputs: Inputs) -> Results:
+    """Make one run and return its rows, which begin with its inputs."""
     options = [f"--{OPTIONS.get(name, name)}={value}" for name, value in inputs.items() if value != ""]
     done = subprocess.run([str(program), *options], capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -39,8 +42,10 @@ def simulate(program: Path, inputs: Inputs) -> tuple[Row, list[Row]]:
         raise RuntimeError(f"{program.name} {' '.join(options)}: {told[-1]}")
     results = json.loads(done.stdout)
     key = {name: value for name, value in inputs.items() if name not in ("probe", "voip", "duration_s", "warmup_s")}
-    flows = [{**key, "flow": index, **row} for index, row in enumerate(results.get("flows", []))]
-    return {**inputs, **results["run"]}, flows
+    if "flows" in results:
+        results["flows"] = [{"flow": index, **row} for index, row in enumerate(results["flows"])]
+    parts = {part: [{**key, **row} for row in rows] for part, rows in results.items() if part != "run"}
+    return {"run": [{**inputs, **results["run"]}], **parts}
 
 
 def write(path: Path, fill: Callable[[Path], None]) -> None:
@@ -67,11 +72,11 @@ def write_table(path: Path, rows: list[Row]) -> None:
 
 
 def run_grid(name: str, grid: Grid, program: Path, out: Path, jobs: int, quick: bool) -> list[Row]:
-    """Run a grid, write its tables and return its rows."""
+    """Run a grid, write its tables and return the rows of its runs."""
     runs = list(grid.runs())
     if quick:
         runs = runs[:: max(1, len(runs) // QUICK_RUNS)]
-    done: dict[int, tuple[Row, list[Row]]] = {}
+    done: dict[int, Results] = {}
     with ThreadPoolExecutor(jobs) as pool:
         pending = {pool.submit(simulate, program, inputs): index for index, inputs in enumerate(runs)}
         try:
@@ -83,12 +88,11 @@ def run_grid(name: str, grid: Grid, program: Path, out: Path, jobs: int, quick: 
             raise
         finally:
             print(file=sys.stderr)
-    rows = [done[index][0] for index in range(len(runs))]
-    write_table(out / f"{name}.csv", rows)
-    flows = [flow for index in range(len(runs)) for flow in done[index][1]]
-    if flows:
-        write_table(out / f"{name}_flows.csv", flows)
-    return rows
+    tables = {part: [row for index in range(len(runs)) for row in done[index].get(part, [])] for part in grid.tables}
+    for part, rows in tables.items():
+        if rows:
+            write_table(out / grid.folder / f"{name}{grid.tables[part]}.csv", rows)
+    return tables["run"]
 
 
 def manifest_entry(name: str, grid: Grid, rows: list[Row]) -> str:
@@ -137,7 +141,8 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 def compare(out: Path, names: Iterable[str]) -> None:
     """Say for each table how many of its rows are frozen in the same words."""
     for name in names:
-        for table in (f"{name}.csv", f"{name}_flows.csv"):
+        grid = GRIDS[name]
+        for table in (Path(grid.folder, f"{name}{suffix}.csv") for suffix in grid.tables.values()):
             if not (out / table).exists() or not (FROZEN / table).exists():
                 continue
             frozen = {tuple(row.items()) for row in read_rows(FROZEN / table)}

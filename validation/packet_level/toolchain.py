@@ -13,7 +13,7 @@ TOOLS = HERE / ".ns3"
 WHEEL = "ns3==3.44.post0"
 RELEASE = "3.44"
 LIBRARIES = ("core", "network", "internet", "point-to-point", "traffic-control", "stats")
-PROGRAMS = ("single", "bottleneck")
+PROGRAMS = ("single", "bottleneck", "swarm")
 FLAGS = ("-O2", "-std=c++20")
 
 
@@ -64,7 +64,7 @@ def build() -> dict[str, Path]:
         if program.exists() and program.stat().st_mtime >= newest:
             continue
         print(f"compiling {name}", file=sys.stderr)
-        sources = [str(HERE / f"{name}.cc"), str(HERE / "ledbat.cc")]
+        sources = [str(path) for path in (HERE / f"{name}.cc", *sorted(HERE.glob(f"{name}_*.cc")), HERE / "ledbat.cc")]
         where = ["-isystem", str(ns3 / "include"), f"-L{ns3 / 'lib64'}", f"-Wl,-rpath,{ns3 / 'lib64'}"]
         libraries = [f"-lns{RELEASE}-{library}" for library in LIBRARIES]
         unfinished = program.with_suffix(".partial")
