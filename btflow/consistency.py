@@ -126,6 +126,9 @@ def _without_links(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError("transport", None, "is missing: the peers have no access links", 'such as "linux-2.6.32"')
     if scenario.sockets is not None:
         yield ScenarioError("sockets", scenario.sockets.name, "is never used: the peers have no access links", "none")
+    for name in ("control", "acks"):
+        if getattr(scenario.idealised, name):
+            yield ScenarioError(f"idealised.{name}", "true", "needs access links", "false")
     if scenario.control_connections != "shared":
         yield ScenarioError("control_connections", scenario.control_connections, "needs access links", "shared")
     if scenario.paths.delay_max > 0.0 or scenario.paths.delay_min > 0.0:

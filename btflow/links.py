@@ -48,6 +48,7 @@ class Links:
         core: One-way propagation delay between two access links [s].
         history_slots: Periods of base-delay history that a flow needs.
         filter_slots: Samples that a flow needs.
+        free_acks: Whether ACKs take no room.
         names: Names of the congestion controls by class and by TCP, UTP or CONTROL.
     """
 
@@ -58,6 +59,7 @@ class Links:
     core: float
     history_slots: int
     filter_slots: int
+    free_acks: bool
     names: tuple[tuple[str, ...], ...]
 
     def upload_rate(self, limit: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -99,6 +101,7 @@ def compile_links(scenario: Scenario, classes: Sequence[PeerClass], counts: Sequ
         core=scenario.paths.rtt / 2,
         history_slots=max((cc.history or 1 for cc in used), default=1) + 1,
         filter_slots=max(FILTER_SLOTS, *(cc.filter or 1 for cc in used)),
+        free_acks=scenario.idealised.acks,
         names=tuple(tuple(cc.name if cc else "" for cc in (c.tcp, c.utp, c.control)) for c in classes),
     )
 
@@ -148,7 +151,7 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
     assert links is not None
     peers, ends = rules.peers, rules.peers << rules.slot_bits
     flows = ends * (2 if rules.split else 1)
-    sources = flows * int(k.TIMERS) + 4 * peers
+    sources = flows * int(k.TIMERS) + 6 * peers
     event_served = bool(np.isin(links.queue["kind"], (k.CODEL, k.FQ_CODEL)).any())
     fq = bool((links.queue["kind"] == k.FQ_CODEL).any())
     rings = int(_queue_rings(links).sum())
@@ -160,7 +163,7 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
         "key": ((sources,), np.float64),
         "pos": ((sources,), np.int64),
         "queue": ((2 * peers,), k.QUEUE),
-        "pipe": ((2 * peers,), k.PIPE),
+        "pipe": ((4 * peers,), k.PIPE),
         "service": ((rings,), k.PARCEL),
         "parcel": ((int(_pipe_rings(program).sum()),), k.PARCEL),
         "flow": ((flows,), k.FLOW),
@@ -237,7 +240,9 @@ def _pipe_rings(program: Program) -> NDArray[np.int64]:
     rate = np.minimum(links.queue["rate"], MAX_RATE)
     flying = rate * (links.delay[1] + 0.5 * links.core) / _smallest_packet(links)
     flying = np.where(np.isfinite(links.queue["rate"]), flying, MAX_FLYING)
-    return np.asarray(2 ** np.ceil(np.log2(_queue_rings(links) + np.minimum(flying, MAX_FLYING) + 64)), np.int64)
+    rings = np.asarray(2 ** np.ceil(np.log2(_queue_rings(links) + np.minimum(flying, MAX_FLYING) + 64)), np.int64)
+    past = np.full(rings.size, MAX_FLYING if links.free_acks else 1, np.int64)  # the ways past the queues
+    return np.concatenate([rings, past])
 
 
 MAX_FLYING = 1 << 13
@@ -269,7 +274,7 @@ def build_links(program: Program, s: Swarm, seed: int, replica: int) -> a.Access
             filter_slots=links.filter_slots,
             per_flow=int(k.TIMERS),
             skipped=int(k.SOURCES - k.TIMERS),
-            first_queue=flows * int(k.TIMERS) + 2 * peers,
+            first_queue=flows * int(k.TIMERS) + 4 * peers,
         ),
         rng=source.generate_state(2, np.uint64),
         **{name: made[name] for name in k.State._fields if name not in ("rules", "rng")},
@@ -288,6 +293,7 @@ def build_links(program: Program, s: Swarm, seed: int, replica: int) -> a.Access
     x.watch.every = SAMPLE_EVERY
     x.watch.width = (longest if math.isfinite(longest) and longest > 0.0 else 10.0) / (DELAY_BINS - 2)
     x.watch.begin = program.target - program.discard
+    x.watch.free_acks = links.free_acks
     return x
 
 
@@ -310,7 +316,7 @@ def _begin(net: k.State, program: Program, random: np.random.Generator) -> None:
     net.pipe.source = len(net.flow) * int(k.TIMERS) + np.arange(net.pipe.size)
     # Both ways of an access link have the same delay; half of what lies between two of them is put to each.
     delay = random.uniform(*links.delay, size=program.rules.peers) + 0.5 * links.core
-    net.pipe.delay = np.repeat(delay, 2)
+    net.pipe.delay = np.tile(np.repeat(delay, 2), 2)
     net.clock.delivered = net.clock.acked = net.clock.cramped = k.NONE
 
 

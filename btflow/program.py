@@ -214,6 +214,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         ideal=int(ideal),
         linked=int(scenario.linked),
         split=int(scenario.control_connections == "separate"),
+        direct=int(scenario.idealised.control),
         stay={"forever": -1.0, "leave": 0.0, "random": departures.mean_stay}[departures.stay],
         replace=int(departures.replace),
         handshake_size=client.handshake_size,

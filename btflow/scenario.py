@@ -159,6 +159,16 @@ class Departures(FrozenModel):
     """Downloads that count; the run ends with the last of them. Default all leechers less ``discard``."""
 
 
+class Idealised(FrozenModel):
+    """What is taken out of a swarm on access links to see what it does: nothing, in a swarm that is to be true."""
+
+    control: Annotated[bool, Quantity("flag")] = False
+    """Whether control messages, once connections are open, travel past all queues and data, after the propagation
+    delay."""
+    acks: Annotated[bool, Quantity("flag")] = False
+    """Whether ACKs that travel alone take no room in any queue and no time on any link."""
+
+
 class Tracker(FrozenModel):
     """The server that tells peers of each other."""
 
@@ -203,6 +213,8 @@ class Scenario(ParametrisedModel):
     """What they do when they have the file."""
     tracker: Tracker
     """How they learn of each other."""
+    idealised: Idealised = Field(default_factory=Idealised)
+    """What is left out, to see what it does."""
 
     @property
     def seeds(self) -> int:

@@ -241,7 +241,9 @@ def got_block(s, h, seq, t):
     if block < 0 or seq < c.dn_base:
         peer.duplicates += 1
         return False
-    if s.rules.split == 1 and seq > c.dn_next:  # it has overtaken a CHOKE, which will give back what was left out
+    if (
+        s.rules.split == 1 or s.rules.direct == 1
+    ) and seq > c.dn_next:  # it has overtaken a CHOKE, which will give back what was left out
         s.requests[mate(s, h), place(s, seq)] = cancelled(block)
     else:
         c.dn_next = seq + 1

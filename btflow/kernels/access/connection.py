@@ -22,7 +22,7 @@ from btflow.kernels.access.state import (
 from btflow.kernels.ends import mate
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
-from btflow.kernels.link.state import CONNECTING, NONE
+from btflow.kernels.link.state import CONNECTING, NONE, PAST
 from btflow.kernels.link.state import IDLE as CLOSED
 
 # libtorrent 2.0.9 settings_pack.cpp, utp_syn_resends 2: three in all.
@@ -108,6 +108,11 @@ def prepare(x, i, reverse, h, kind):
     f.data_queue1 = f.data_pipe2 = 2 * q + 1
     f.ack_queue0 = f.ack_pipe1 = 2 * q
     f.ack_queue1 = f.ack_pipe2 = 2 * p + 1
+    if x.watch[0].free_acks == 1:
+        lanes = 2 * s.rules.peers  # a second pair of pipes for each peer
+        f.ack_queue0 = f.ack_queue1 = PAST
+        f.ack_pipe1 += lanes
+        f.ack_pipe2 += lanes
     f.ring_at = rings.take(x, SMALLEST_RING)
     f.ring_mask = (1 << SMALLEST_RING) - 1
 

@@ -119,7 +119,8 @@ def arrive(x, p, t):
     i, way = parcel.owner >> 1, (ACKS if parcel.owner & 1 else DATA)
     f = n.flow[i]
     if p & 1 == 0:
-        watch.note_crossing(x, p >> 1, parcel.owner, parcel.bytes)
+        peer = (p if p < n.rules.queues else p - n.rules.queues) >> 1  # the ways past the queues come behind the others
+        watch.note_crossing(x, peer, parcel.owner, parcel.bytes)
         if parcel.generation == f.generation:
             network.pass_on(n, f, way, 1, t, parcel)
     elif parcel.generation == f.generation and not network.lost(n, f.data_loss):

@@ -43,5 +43,7 @@ Access = namedtuple(
 )
 
 # The watch: period of the samples [s], width of a bin of queue_delay [s], and how many downloads may be left when it
-# begins (the others are the warm-up).
-WATCH = np.dtype([("every", "f8"), ("width", "f8"), ("begin", "i8"), ("samples", "i8")], align=True)
+# begins (the others are the warm-up); free_acks: ACKs take no room in any queue.
+WATCH = np.dtype(
+    [("every", "f8"), ("width", "f8"), ("begin", "i8"), ("samples", "i8"), ("free_acks", "i8")], align=True
+)

@@ -5,13 +5,13 @@ import numpy as np
 from btflow.kernels import engine, limiter, messages
 from btflow.kernels.access import flows, rings, watch
 from btflow.kernels.causes import set_cause
-from btflow.kernels.clock import give_node, take_node
+from btflow.kernels.clock import give_node, post, take_node
 from btflow.kernels.ends import mate
 from btflow.kernels.flags import lower_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
-from btflow.kernels.state import BLOCKED, BY_PIPELINE, CAUSES, IDLE, INTERESTED_IN_US, SYN
+from btflow.kernels.state import BLOCKED, BY_PIPELINE, CAUSES, IDLE, INTERESTED_IN_US, OPEN, SYN
 
 
 @kernel
@@ -48,6 +48,8 @@ def flush(x, h, t):
     c = s.conn[h]
     if c.out_first == NONE or (s.rules.split == 0 and limiter.part_sent(s, h)):
         return 0
+    if s.rules.direct == 1 and s.conn[h].state == OPEN:
+        return send_past(x, h, t)
     i = flows.control_flow(s, h)
     f = x.net.flow[i]
     total = 0
@@ -62,6 +64,25 @@ def flush(x, h, t):
     c.out_first = NONE
     push(x, i, t)
     return total
+
+
+@kernel
+def send_past(x, h, t):
+    """Deliver the control messages of end `h` past all queues and data, after the propagation delay; 0 bytes."""
+    s = x.swarm
+    c = s.conn[h]
+    g = mate(s, h)
+    p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
+    arrival = t + x.net.pipe[2 * p].delay + x.net.pipe[2 * q + 1].delay
+    n = c.out_first
+    while n != NONE:
+        node = s.node[n]
+        following = node.next
+        post(s, arrival, np.int64(node.kind), g, node.arg, s.conn[g].generation)
+        give_node(s, n)
+        n = following
+    c.out_first = NONE
+    return 0
 
 
 @kernel

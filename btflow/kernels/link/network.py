@@ -2,7 +2,7 @@
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import pipe, queue
-from btflow.kernels.link.state import ACKS, DATA, NONE, PIPES
+from btflow.kernels.link.state import ACKS, DATA, NONE, PAST, PIPES
 from btflow.kernels.rng import uniform
 
 
@@ -35,6 +35,8 @@ def set_off(s, i, f, way, t, parcel):
     k = f.data_queue0 if way == DATA else f.ack_queue0
     if k == NONE:
         pipe.put(s, i * PIPES + way, t, parcel)
+    elif k == PAST:
+        pipe.put(s, f.data_pipe1 if way == DATA else f.ack_pipe1, t, parcel)
     else:
         queue.arrive(s, k, t, f.data_pipe1 if way == DATA else f.ack_pipe1, parcel)
 
@@ -47,6 +49,9 @@ def pass_on(s, f, way, hop, t, parcel):
     k = f.data_queue1 if way == DATA else f.ack_queue1
     if k == NONE:
         return True
+    if k == PAST:
+        pipe.put(s, f.data_pipe2 if way == DATA else f.ack_pipe2, t, parcel)
+        return False
     queue.arrive(s, k, t, f.data_pipe2 if way == DATA else f.ack_pipe2, parcel)
     return False
 

@@ -20,6 +20,7 @@ import numpy as np
 
 FOREVER = 1e18  # [s] "never"
 NONE = np.int64(-1)
+PAST = np.int64(-2)  # in place of a queue: parcels go past it
 
 # Pipes of a flow: DATA + hop and ACKS + hop; hop 0 leads to the first queue, hop `hops` to the other end.
 DATA, ACKS = np.int64(0), np.int64(3)
