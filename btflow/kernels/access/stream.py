@@ -129,8 +129,10 @@ def refuses(f):
 
 @kernel
 def capacity(f):
-    """Bytes that the socket takes."""
-    return max(f.socket, f.socket_windows * f.cwnd * f.mss)
+    """Bytes that the socket takes; beyond its windows a segment that is being filled."""
+    if f.socket_windows == 0.0:
+        return f.socket
+    return max(f.socket, f.socket_windows * f.cwnd * f.mss + f.mss)
 
 
 @kernel
