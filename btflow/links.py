@@ -250,8 +250,7 @@ MAX_FLYING = 1 << 13
 
 
 def _packet_bins(links: Links) -> int:
-    longest: int = _queue_rings(links).max()
-    return min(longest, PACKET_BINS) + 1
+    return min(int(np.max(_queue_rings(links))), PACKET_BINS) + 1
 
 
 def build_links(program: Program, s: Swarm, seed: int, replica: int) -> a.Access:
