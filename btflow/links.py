@@ -205,12 +205,12 @@ def _pool(places: int) -> dict[str, tuple[tuple[int, ...], Any]]:
 def links_bytes(program: Program) -> int:
     """Memory that the links of one replica take at the start [B]; the rings of busy flows add to it."""
     layout = _layout(program, _first_pool(program))
-    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values())
+    return int(sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values()))
 
 
 def _first_pool(program: Program) -> int:
     """Places in the pool of rings: all that the first connections may open at once, several times."""
-    return max(POOL, 8 * program.rules.slots << (a.SMALLEST_RING + 2))
+    return max(POOL, 8 * int(program.rules.slots) << (a.SMALLEST_RING + 2))
 
 
 def _smallest_packet(links: Links) -> float:
