@@ -1,0 +1,1 @@
+"""Swarms on access links beside two papers and the packet level."""

@@ -1,0 +1,193 @@
+"""The packet-level swarm beside the same swarm as flows: completion times, class differences, queues, cost.
+
+``python -m validation.swarms.packets`` prints the comparison.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from btflow import load, simulate
+from btflow.scenario import Scenario
+
+FOLDER = Path(__file__).parent.parent / "packet_level"
+FROZEN = FOLDER / "frozen" / "swarms"
+MODEL = FOLDER / "flow_swarm.toml"
+
+MIXES: Mapping[str, float] = {"cubic": 0.0, "ledbat": 1.0, "half": 0.5}
+"""Share of the leechers that send with LEDBAT."""
+
+CLASSES = ("cubic", "ledbat")
+BUFFERS = (100, 20)
+PIECES = (262144, 65536)
+RTO_SLACK = "200"
+"""Of ns-3's runs with several, the one that Linux has [ms]."""
+
+SEED = 5
+MEANS_WITHIN = 0.07
+"""How far a class's mean completion time may be from the packet level's."""
+POINTS_WITHIN = 7.0
+"""How far the difference between the classes may be, in percent of the slower mean."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One grid point of the packet-level swarm."""
+
+    mix: str
+    """Which leechers there are."""
+    buffer: int
+    """Room in each queue [packets]."""
+    piece: int
+    """Size of a piece [B]."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The same swarm for btflow."""
+        return load(MODEL).set(
+            ledbat_share=MIXES[self.mix],
+            buffer=f"{self.buffer} packets",
+            piece_size=f"{self.piece} B",
+            seeder="ns3-ledbat" if self.mix == "ledbat" else "ns3-cubic",
+        )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One class of leechers of one setting, in both simulations."""
+
+    setting: Setting
+    """Where."""
+    name: str
+    """Class of the leechers."""
+    ours: tuple[float, ...]
+    """Mean completion time of each of our runs [s]."""
+    packets: tuple[float, ...]
+    """The same of each run of ns-3 [s]."""
+    longer: tuple[tuple[float, float, float], ...]
+    """Packets x, share of the samples of the uplinks with more than x waiting: ours, and ns-3's."""
+    cpu: float
+    """CPU time of one of our runs, of all classes [s]."""
+    packet_cpu: float
+    """The same of ns-3 [s]."""
+
+    @property
+    def ratio(self) -> float:
+        """Our mean completion time over the packet level's."""
+        return float(np.mean(self.ours) / np.mean(self.packets))
+
+    @property
+    def error(self) -> float:
+        """Standard error of the ratio."""
+        spread = [np.std(x, ddof=1) / np.mean(x) / math.sqrt(len(x)) for x in (self.ours, self.packets)]
+        return float(self.ratio * math.hypot(*spread))
+
+
+def rows(table: str, setting: Setting) -> list[dict[str, str]]:
+    """Return the rows of a frozen table for a setting."""
+    wanted = (setting.mix, str(setting.buffer), str(setting.piece), RTO_SLACK)
+    with (FROZEN / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            row
+            for row in csv.DictReader(file)
+            if (row["mix"], row["buffer_packets"], row["piece_bytes"], row["rto_slack_ms"]) == wanted
+        ]
+
+
+def settings(pieces: tuple[int, ...] = PIECES) -> Iterator[Setting]:
+    """Yield the grid."""
+    for piece in pieces:
+        for buffer in BUFFERS:
+            for mix in MIXES:
+                yield Setting(mix, buffer, piece)
+
+
+def compare(setting: Setting, runs: int | None = None) -> list[Compared]:
+    """Simulate a setting, as often as ns-3 did unless told otherwise, and put each class beside ns-3's."""
+    frozen = rows("swarm_runs", setting)
+    result = simulate(setting.scenario, seed=SEED, replicas=runs or len(frozen))
+    packet_cpu = float(np.mean([float(row["cpu_s"]) for row in frozen]))
+    out = []
+    for name in CLASSES:
+        packets = [float(row[f"{name}_completion_mean_s"]) for row in frozen if row[f"{name}_completion_mean_s"]]
+        if not packets:
+            continue
+        times = result["completion_time"].isel(peer=(result["peer_class"] == name).values)
+        ours = tuple(float(x) for x in times.mean("peer").values)
+        cpu = float(result.attrs["cpu_s_per_swarm"])
+        out.append(Compared(setting, name, ours, tuple(packets), _longer(result, name, setting), cpu, packet_cpu))
+    return out
+
+
+def _longer(result: xr.Dataset, name: str, setting: Setting) -> tuple[tuple[float, float, float], ...]:
+    """How often more than x packets wait at the uplinks of a class, for the x of the frozen table."""
+    counts = result["queue_packets_count"].sel(sender_class=name).sum("replica")
+    waiting, number = counts["queue_packets"].values, counts.values
+    frozen = [row for row in rows("swarm_queue", setting) if row["class"] == name]
+    found = []
+    for column in frozen[0]:
+        if column.startswith("packets_over_"):
+            x = float(column.removeprefix("packets_over_"))
+            theirs = float(np.mean([float(row[column]) for row in frozen]))
+            found.append((x, float(number[waiting > x].sum() / number.sum()), theirs))
+    return tuple(found)
+
+
+def difference(pair: list[Compared]) -> tuple[float, float]:
+    """Return by how much CUBIC's mean exceeds LEDBAT's in a mixed swarm, ours and ns-3's [% of CUBIC's]."""
+    cubic, ledbat = pair
+    return (
+        100 * (1 - float(np.mean(ledbat.ours) / np.mean(cubic.ours))),
+        100 * (1 - float(np.mean(ledbat.packets) / np.mean(cubic.packets))),
+    )
+
+
+def same_sign(pair: list[Compared]) -> bool:
+    """Return whether the classes differ in the same direction, or by less than the runs' spread in both."""
+    ours, theirs = difference(pair)
+    noise = 100 * max(entry.error for entry in pair)
+    return ours * theirs > 0.0 or (abs(ours) <= noise and abs(theirs) <= noise)
+
+
+def reached(found: list[Compared]) -> bool:
+    """Return whether a setting's figures are."""
+    means = all(abs(entry.ratio - 1.0) <= MEANS_WITHIN for entry in found)
+    if len(found) < len(CLASSES):
+        return means
+    ours, theirs = difference(found)
+    return means and same_sign(found) and abs(ours - theirs) <= POINTS_WITHIN
+
+
+def main() -> int:
+    """Print the comparison of the whole grid; 1 if a figure is not reached."""
+    print("mean completion [s]          ours           ns-3          ratio     CPU s: ours, ns-3, ratio")
+    missed = 0
+    for setting in settings():
+        found = compare(setting)
+        for entry in found:
+            print(
+                f"{setting.piece // 1024:>4} KiB {setting.buffer:>4} packets {setting.mix:>7} {entry.name:>7}"
+                f"{np.mean(entry.ours):8.1f} {np.mean(entry.packets):8.1f}"
+                f"   {entry.ratio:6.3f} +- {1.96 * entry.error:.3f}"
+                f"   {entry.cpu:6.2f} {entry.packet_cpu:6.2f} {entry.packet_cpu / entry.cpu:6.0f}"
+            )
+        if len(found) == len(CLASSES):
+            ours, theirs = difference(found)
+            print(f"{'':>24} CUBIC over LEDBAT {ours:+.1f} %, ns-3 {theirs:+.1f} %")
+        if not reached(found):
+            missed += 1
+            print(f"{'':>24} not reached")
+    print(f"{missed} of {len(list(settings()))} settings not reached")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
