@@ -26,6 +26,15 @@ PATHS: Mapping[str, Mapping[str, str]] = {
     "RTT 400 ms": {"rtt": "400 ms"},
     "RTT 400 ms, loss 5%": {"rtt": "400 ms", "loss": "5%"},
 }
+LINKED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "2011, 10 MB, TCP": ("testa2011", {"utp_share": "0%"}),
+    "2011, 10 MB, uTP": ("testa2011", {"utp_share": "100%"}),
+    "2011, 10 MB, half": ("testa2011", {"utp_share": "50%"}),
+    "2011, 10 MB, half, nobody leaves": ("testa2011", {"utp_share": "50%", "stay": "forever"}),
+    "2012, 100 MB, CUBIC": ("testa2012", {"cc": "cubic"}),
+}
+"""Swarms on access links: model and parameters."""
+
 SMALL: Mapping[str, str | int] = {"leechers": 5, "file_size": "1 MB"}
 """A swarm that takes no time, to compile the kernels with or to start the command line with."""
 
@@ -56,19 +65,19 @@ def main(cold: bool = False) -> None:
     _report(f"{MODEL}: compiling or loading the kernels")
     measure(SMALL, 1)
     lines = [*machine(), "", *_whole_swarm(), "", *_growth_with_peers(), "", *_growth_with_pieces(), ""]
-    lines += [*_links(), "", *_start()]
+    lines += [*_linked(), "", *_links(), "", *_start()]
     if cold:
         lines += _cold()
     print("\n".join(lines))
 
 
-def measure(settings: Mapping[str, object], replicas: int) -> Cost:
-    """Run replicas of the model with `settings` in this process and return what they cost."""
+def measure(settings: Mapping[str, object], replicas: int, model: str = MODEL) -> Cost:
+    """Run replicas of a model with `settings` in this process and return what they cost."""
     from btflow.catalog import load
     from btflow.program import compile_scenario
     from btflow.simulation import run_replicas
 
-    scenario = load(MODEL).set(**settings)
+    scenario = load(model).set(**settings)
     cpu = tuple(used for _, used in run_replicas(compile_scenario(scenario), SEED, replicas))
     return Cost(scenario.seeds + scenario.leechers, scenario.swarm.pieces, cpu)
 
@@ -127,6 +136,17 @@ def _whole_swarm() -> list[str]:
         rows.append((name, str(cost.peers), str(cost.pieces), _seconds(cost.least), _seconds(median(cost.cpu))))
     header = ("50 MB at 20 kB/s, one swarm", "peers", "pieces", "least [CPU s]", "median [CPU s]")
     return _table([header, *rows])
+
+
+def _linked() -> list[str]:
+    _report("swarms on access links: compiling or loading the kernels")
+    measure({"leechers": "2", "file_size": "256 KiB"}, 1, "flashcrowd")
+    rows = []
+    for name, (model, settings) in LINKED.items():
+        _report(name)
+        cost = measure(settings, 3, model)
+        rows.append((name, str(cost.peers), str(cost.pieces), _seconds(cost.least), _seconds(median(cost.cpu))))
+    return _table([("swarm on access links", "peers", "pieces", "least [CPU s]", "median [CPU s]"), *rows])
 
 
 def _links() -> list[str]:

@@ -215,6 +215,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         linked=int(scenario.linked),
         split=int(scenario.control_connections == "separate"),
         direct=int(scenario.idealised.control),
+        super_seeding=int(client.super_seeding),
         stay={"forever": -1.0, "leave": 0.0, "random": departures.mean_stay}[departures.stay],
         replace=int(departures.replace),
         handshake_size=client.handshake_size,

@@ -39,7 +39,7 @@ def left(s, p):
 @kernel
 def super_seeding(s, p):
     """True if peer `p` shows its pieces one by one."""
-    return s.mode[p] & SUPER != 0
+    return s.rules.super_seeding == 1 and s.mode[p] & SUPER != 0
 
 
 @kernel

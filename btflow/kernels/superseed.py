@@ -53,7 +53,7 @@ def got_offer(s, h, piece, t):
 def watch(s, h, g, piece, t):
     """End `h` has told end `g` that its peer has `piece`: a super-seed at `g` looks what that means for its offers."""
     q = g >> s.rules.slot_bits
-    if not super_seeding(s, q):
+    if s.rules.super_seeding == 0 or not super_seeding(s, q):
         return
     if s.conn[g].offer == piece:
         if pending(s, q) <= s.peer[q].upload_slots:
