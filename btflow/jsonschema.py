@@ -11,6 +11,7 @@ from btflow.parameters import Parameter
 _REFERENCES = {
     "Client": "clients",
     "Transport": "transports",
+    "Sockets": "sockets",
     "PathMatrix": "paths",
     "AccessLink": "access",
     "CongestionControl": "congestion",

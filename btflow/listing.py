@@ -38,6 +38,7 @@ def everything() -> str:
         "Access links (--access)": _titles("access"),
         "Congestion controls (--flow)": _titles("congestion"),
         "Speech codecs (--voip)": _titles("codecs"),
+        "BitTorrent clients (of a swarm's classes)": _titles("clients"),
     }
     width = max(len(name) for rows in parts.values() for name, _ in rows)
     blocks = [

@@ -26,7 +26,7 @@ class Quantity:
         kind: What the field holds.
         minimum: Smallest allowed value, SI units; None for the kind's own limit.
         maximum: Largest allowed value, SI units; None for the kind's own limit.
-        unlimited: Whether ``unlimited`` is taken too, as infinity.
+        unlimited: Whether ``unlimited`` or ``none`` is taken too, as infinity.
     """
 
     kind: Kind
@@ -53,6 +53,8 @@ class Quantity:
         """Describe the text form, alone or as ``{value = ..., source = ...}``."""
         if self.kind in ("choice", "text"):
             return sourced(handler(schema))
+        if self.kind == "names":
+            return sourced({"anyOf": [handler(schema), {"type": "string", "x-kind": "names"}]})
         bare: JsonSchemaValue = {"type": _JSON_TYPES[self.kind], "x-kind": self.kind}
         info = KINDS[self.kind]
         low = info.minimum if self.minimum is None else self.minimum
@@ -65,7 +67,7 @@ class Quantity:
         if self.kind == "buffer":
             return sourced(bare)
         if self.unlimited:
-            bare["pattern"] = rf"^unlimited$|{bare['pattern']}"
+            bare["pattern"] = rf"^(unlimited|none)$|{bare['pattern']}"
         limits = [format_quantity(float(bound), self.kind) for bound in (low, high)]
         return sourced(bare | {"x-si-unit": info.unit, "x-minimum": limits[0], "x-maximum": limits[1]})
 

@@ -83,11 +83,15 @@ def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str,
 
 
 def _peer_coordinates(program: Program) -> dict[str, Any]:
-    """Coordinates along `peer`: number, class, role at the start, upload limit [B/s]."""
+    """Coordinates along `peer`: number, class, role at the start, upload limit [B/s], on access links the uplink's."""
     names = np.array(program.class_names, object)
     peers = np.arange(len(program.klass))
     roles = np.where(program.is_seed == 1, "seed", "leecher").astype(object)
-    return {
+    links: dict[str, Any] = {}
+    if program.links is not None:
+        rate = np.array(program.links.queue["rate"][0::2])
+        links["uplink_rate"] = _array(("peer",), rate, "B/s", "rate of the uplink, headers and framing included")
+    return links | {
         "peer": _array(("peer",), peers, "1", "number of the peer, initial seeds first"),
         "peer_class": _array(("peer",), names[program.klass], "1", "class of the peer"),
         "role": _array(("peer",), roles, "1", "role at the start"),

@@ -16,7 +16,7 @@ from btflow.link.congestion import CongestionControl
 from btflow.network import Paths, Sockets, Transport
 from btflow.parametrised import ParametrisedModel
 from btflow.quantity import FrozenModel, Quantity
-from btflow.units import UNLIMITED, BytePrefix
+from btflow.units import UNLIMITED, BytePrefix, is_unlimited
 
 MAX_LEECHERS = 100_000
 MAX_SEEDS = 10_000
@@ -121,7 +121,7 @@ class PeerClass(FrozenModel):
 
 def _is_unlimited(queue: Any) -> bool:
     """Return whether a table of a queue, not validated yet, says that its rate has no limit."""
-    return isinstance(queue, dict) and str(queue.get("rate", UNLIMITED)).strip().lower() in (UNLIMITED, "none")
+    return isinstance(queue, dict) and is_unlimited(queue.get("rate", UNLIMITED))
 
 
 class Arrivals(FrozenModel):

@@ -129,7 +129,7 @@ def parse_quantity(
         byte_prefix: What ``kB``, ``MB``, ``GB`` and ``TB`` mean; see the module's docstring.
         minimum: Smallest allowed value in SI units, default by kind.
         maximum: Largest allowed value in SI units, default by kind.
-        unlimited: Whether the word ``unlimited`` is taken too; it is read as infinity.
+        unlimited: Whether the words ``unlimited`` and ``none`` are taken too; they are read as infinity.
 
     Raises:
         UnitError: The value has no unit, an unknown one, is not finite or is out of range.
@@ -141,7 +141,7 @@ def parse_quantity(
     def fail(reason: str) -> UnitError:
         return UnitError(field, value, reason, _allowed(kind, low, high, byte_prefix) + ', or "unlimited"' * unlimited)
 
-    if unlimited and value in (UNLIMITED, "none"):
+    if unlimited and is_unlimited(value):
         return math.inf
     if kind == "buffer":
         return _parse_buffer(value, field, byte_prefix)
@@ -162,6 +162,11 @@ def parse_quantity(
     if not Fraction(str(low)) <= number <= Fraction(str(high)):  # as written: 0.1 is a tenth, not a binary number
         raise fail("is out of range")
     return float(number) if kind in _REAL else int(number)
+
+
+def is_unlimited(value: object) -> bool:
+    """Return whether a value is one of the words for no limit: ``unlimited`` or ``none``."""
+    return isinstance(value, str) and value.strip() in (UNLIMITED, "none")
 
 
 def format_quantity(value: Value, kind: Kind, *, byte_prefix: BytePrefix = "decimal") -> str:

@@ -1,1 +1,1 @@
-"""Model files: published experiments (swarms), clients, transports and path matrices."""
+"""Model files: published experiments (swarms), clients, transports, sockets and path matrices."""

@@ -11,7 +11,7 @@ import xarray as xr
 from btflow import load
 from btflow.kernels.state import BURST_BINS, GAP_BINS
 from btflow.program import Program, compile_scenario
-from btflow.replica import Replica, pieces_held, time_step
+from btflow.replica import Replica, completion_rank, pieces_held, time_step
 from btflow.results import to_dataset
 from btflow.scenario import Scenario
 
@@ -29,6 +29,7 @@ def replica(have_time: Sequence[Sequence[float]] | None = None, **changes: Any) 
     """Return a replica whose leechers get their pieces at `have_time` [s] (leechers, pieces)."""
     times = np.array(have_time or [[10, 20, 30, 40], [10, 20, 40, 80], [20, 40, 60, 100]], float)
     last = float(times.max())
+    completion = np.concatenate([[np.nan], times.max(axis=1)])
     gaps = np.zeros((2, GAP_BINS), np.int64)
     gaps[0, 4], gaps[1, 1], gaps[1, 2] = 60, 10, 30
     bursts = np.zeros(BURST_BINS)
@@ -37,7 +38,10 @@ def replica(have_time: Sequence[Sequence[float]] | None = None, **changes: Any) 
         "cpu": 0.5,
         "last": last,
         "start": np.zeros(PEERS),
-        "completion": np.concatenate([[np.nan], times.max(axis=1)]),
+        "completion": completion,
+        "rank": completion_rank(completion),
+        "counted": ~np.isnan(completion),
+        "present": last - np.asarray(changes.get("start", np.zeros(PEERS))),
         "sent": np.array([1.25 * MB, 1.0 * MB, 0.5 * MB, 0.25 * MB]),
         "received": np.array([0.0, 1.0 * MB, 1.0 * MB, 1.0 * MB]),
         "duplicates": np.array([0, 1, 0, 2]),

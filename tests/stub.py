@@ -17,8 +17,8 @@ def simulate(
     scenario: Scenario, *, seed: int = 0, replicas: int = 1, progress: Callable[[float], None] | None = None
 ) -> xr.Dataset:
     """Return made-up results: leecher i of replica r completes after 1000 + 10 r + i seconds."""
-    names = [c.name for c in scenario.classes for _ in range(c.count)]
-    roles = [c.role for c in scenario.classes for _ in range(c.count)]
+    names = [c.name for c in scenario.classes for _ in range(c.number)]
+    roles = [c.role for c in scenario.classes for _ in range(c.number)]
     peers = len(names)
     times = 1000.0 + 10 * np.arange(replicas)[:, None] + np.arange(peers)[None, :]
     times[:, np.array(roles) == "seed"] = np.nan
@@ -29,6 +29,7 @@ def simulate(
     return xr.Dataset(
         {
             "completion_time": (("replica", "peer"), times),
+            "counted": (("replica", "peer"), ~np.isnan(times)),
             "upload_utilisation": (("replica", "peer"), 0.5 * per_peer),
             "idle_terminations": (("replica", "peer"), 2 * per_peer),
             "unchokes": (("replica", "peer"), 8 * per_peer),

@@ -45,7 +45,8 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("run", "rao2010", "--set", "upload_limit=-3 kB/s"), "is negative"),
     (("run", "rao2010", "--set", "upload_limit=0 kB/s"), "from 1 B/s"),
     (("run", "rao2010", "--set", "upload_limit=20 apples"), "unknown unit 'apples'"),
-    (("run", "rao2010", "--set", "upload_limit=unlimited"), "does not start with a number"),
+    (("run", "rao2010", "--set", "upload_limit=unlimited"), "is not supported without an access link"),
+    (("run", "rao2010", "--set", "upload_limit=none"), "is not supported without an access link"),
     (("run", "rao2010", "--set", "rtt=nan ms"), "finite"),
     (("run", "rao2010", "--set", "rtt="), "does not start with a number"),
     (("run", "rao2010", "--set", "loss=150%"), "0%"),
@@ -80,7 +81,10 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("run", "rao2010", "--out", 253 * "x" + ".nc"), "cannot be written: File name too long"),
     (("run", "rao2010", "--nosuch"), "--nosuch"),
     (("run", "rao2010", "extra"), "extra"),
-    (("run", ""), "model = '': is not a name in models/swarms nor the path of a .toml file; allowed: rao2010"),
+    (
+        ("run", ""),
+        "model = '': is not a name in models/swarms nor the path of a .toml file; allowed: flashcrowd",
+    ),
     (("run",), "model"),
     (("list", "nosuchmodel"), "rao2010"),
     (("nosuchcommand",), "nosuchcommand"),
@@ -155,7 +159,7 @@ def test_json_is_one_object(run: Run) -> None:
     assert [completion[p] for p in ("p10", "p50", "p90")] == pytest.approx(np.percentile(times, (10, 50, 90)))
     assert completion["replica_means"] == [1003, 1013, 1023]
     assert found["by_class"]["seed"] == {"count": 1, "completion_s": None}
-    assert found["by_class"]["leechers"] == {"count": 5, "completion_s": completion}
+    assert found["by_class"]["leechers"] == {"count": 5, "completion_s": completion, **completion}
     assert found["cpu_s_per_swarm"] == 0.125
     assert len(found["scenario_hash"]) == 64
     assert found["version"]

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from btflow import load
 from btflow.client import Client, SlotStep
-from btflow.network import Transport
+from btflow.network import Socket, Transport
 from btflow.program import Program, compile_scenario
 from btflow.quantity import FrozenModel, Quantity
 from btflow.scenario import Scenario, Tracker
@@ -20,6 +20,7 @@ NOT_IN_THE_PROGRAM = {
     ("Client", "name"): "for the reader",
     ("Client", "title"): "for the reader",
     ("Client", "source"): "for the reader",
+    ("Client", "unlimited_slots"): "without access links every peer has an upload cap; see below",
     ("Transport", "name"): "for the reader",
     ("Transport", "title"): "for the reader",
     ("Transport", "source"): "for the reader",
@@ -78,6 +79,40 @@ def test_every_constant_reaches_the_kernels(model: str, name: str) -> None:
     before = content(compile_scenario(scenario))
     reached = [content(compile_scenario(changed(model, name, value))) != before for value in tried]
     assert any(reached) != listed
+
+
+@functools.cache
+def linked() -> Scenario:
+    """Return a swarm on access links."""
+    return load("flashcrowd").set(leechers=4, client="mainline-4.0")
+
+
+def test_the_slots_of_peers_without_a_cap_reach_the_kernels() -> None:
+    classes = [
+        c.model_copy(update={"client": c.client.model_copy(update={"unlimited_slots": 9})}) for c in linked().classes
+    ]
+    changed = linked().model_copy(update={"classes": tuple(classes)})
+    assert compile_scenario(linked()).upload_slots.tolist() == [7] * 5
+    assert compile_scenario(changed).upload_slots.tolist() == [9] * 5
+
+
+@pytest.mark.parametrize("kind", ["tcp", "utp"])
+@pytest.mark.parametrize("name", Socket.model_fields)
+def test_every_constant_of_a_socket_reaches_the_flows(kind: str, name: str) -> None:
+    sockets, other = linked().sockets, load("testa2011").sockets
+    assert sockets is not None
+    assert other is not None
+    old, new = (getattr(getattr(s, kind), name) for s in (sockets, other))
+    if old == new:
+        new = {"nagle": "off", "counts": "unsent"}.get(name, 1)
+    socket = getattr(sockets, kind).model_copy(update={name: new})
+    changed = linked().model_copy(update={"sockets": sockets.model_copy(update={kind: socket})})
+    before, after = (compile_scenario(s).links for s in (linked(), changed))
+    assert before is not None
+    assert after is not None
+    column = 0 if kind == "tcp" else 1
+    assert before.template[:, column].tolist() != after.template[:, column].tolist()
+    assert before.template[:, 1 - column].tolist() == after.template[:, 1 - column].tolist()
 
 
 def test_the_list_of_exceptions_names_fields_that_exist() -> None:

@@ -69,7 +69,7 @@ def test_sources_are_kept_by_the_fields_path() -> None:
     assert "II-C" in sources["swarm.file_size"]
 
 
-@pytest.mark.parametrize("kind", ["clients", "transports", "paths"])
+@pytest.mark.parametrize("kind", ["clients", "transports", "paths", "sockets"])
 def test_shared_files_do_not_use_prefixes_that_depend_on_the_model(kind: str) -> None:
     for name in catalog.names(kind):
         text = (MODELS / kind / f"{name}.toml").read_text()
@@ -83,7 +83,14 @@ def test_models_load_and_match_the_published_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "definition"), [("clients", "Client"), ("transports", "Transport"), ("paths", "PathMatrix")]
+    ("kind", "definition"),
+    [
+        ("clients", "Client"),
+        ("transports", "Transport"),
+        ("paths", "PathMatrix"),
+        ("sockets", "Sockets"),
+        ("access", "AccessLink"),
+    ],
 )
 def test_shared_files_match_the_published_schema(kind: str, definition: str) -> None:
     part = {"$defs": schema()["$defs"], "$ref": f"#/$defs/{definition}"}

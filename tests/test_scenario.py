@@ -52,6 +52,7 @@ def test_defaults_are_the_2010_experiment(rao2010: Scenario) -> None:
     assert (rao2010.swarm.pieces, rao2010.swarm.block_size) == (200, 2**14)
     assert {c.upload_limit for c in rao2010.classes} == {20 * 1024}
     assert (rao2010.paths.rtt, rao2010.paths.loss, rao2010.paths.matrix) == (0, 0, None)
+    assert rao2010.transport is not None
     assert rao2010.transport.tso is False
 
 
@@ -211,13 +212,20 @@ def test_long_paths_with_loss_are_not_given_up(rao2010: Scenario, paths: dict[st
     assert not found["completion_time"].isel(peer=found["role"].values == "leecher").isnull().any()
 
 
+RATES = 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s", or "unlimited"'
+
+
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [
         ("loss", 5, 'a fraction from 0% to 40%, such as "5%" or 0.05'),
         ("rtt", "1500 s", 'a time from 0 s to 1 min, such as "400 ms" or "10 s"'),
-        ("upload_limit", "0.5 B/s", 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s"'),
-        ("seed_upload_limit", "2 TB/s", 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s"'),
+        ("upload_limit", "0.5 B/s", RATES),
+        (
+            "seed_upload_limit",
+            "2 TB/s",
+            'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s", or "unlimited"',
+        ),
         ("leechers", 200_000, "a whole number from 0 to 100000, such as 300 or 10"),
         ("piece_size", "1 B", 'a size from 1 kB to 64 MB, such as "50 MB" or "256 KiB"'),
         ("initial_window", 1000, "a whole number from 1 to 100, such as 10 or 1"),
@@ -336,6 +344,7 @@ def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
 
 def test_a_transport_may_start_from_another(edit: Edit) -> None:
     based = load(edit('transport = "linux-2.6.32"', 'transport = { base = "linux-2.6.32", nagle = false }'))
+    assert based.transport is not None
     assert based.transport.nagle is False
     assert based.transport.mss == 1448
 
@@ -343,7 +352,9 @@ def test_a_transport_may_start_from_another(edit: Edit) -> None:
 def test_references_are_relative_to_the_model_file(edit: Edit, tmp_path: Path) -> None:
     own = (files("btflow.models") / "transports" / "linux-2.6.32.toml").read_text()
     (tmp_path / "own.toml").write_text(own.replace('value = "1448 B"', 'value = "1000 B"'))
-    assert load(edit('transport = "linux-2.6.32"', 'transport = "own.toml"')).transport.mss == 1000
+    own_transport = load(edit('transport = "linux-2.6.32"', 'transport = "own.toml"')).transport
+    assert own_transport is not None
+    assert own_transport.mss == 1000
 
 
 JSON_LIKE = st.recursive(

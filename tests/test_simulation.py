@@ -81,7 +81,7 @@ def test_a_swarm_that_cannot_finish_says_where_its_horizon_is_set(tmp_path: Path
     text = (Path(btflow.__file__).parents[1] / "models" / "swarms" / "rao2010.toml").read_text()
     (tmp_path / "short.toml").write_text('horizon = "11 s"\n' + text)
     with pytest.raises(
-        SimulationError, match=r"^5 of 5 leechers had not finished at \d+ s; .* here 11 s: .*model file"
+        SimulationError, match=r"^5 of 5 downloads had not finished at \d+ s; .* here 11 s: .*model file"
     ):
         simulate(load(tmp_path / "short.toml").set(leechers=5))
 

@@ -273,6 +273,7 @@ def test_cases_set_what_they_say() -> None:
     scenario = Task(Case(20, 400, 5, True, 50, spread=10), 1, {"leechers": 7}).scenario()
     limits = {c.role: c.upload_limit for c in scenario.classes}
     assert limits == {"seed": 51200.0, "leecher": 20480.0}
+    assert scenario.transport is not None
     assert (scenario.paths.rtt, scenario.paths.loss, scenario.transport.tso) == (0.4, 0.05, True)
     assert (scenario.arrivals.spread, scenario.leechers) == (10.0, 7)
     assert Task(AS5, 1, {}).scenario().classes[0].location == ("seed-AS5",)

@@ -27,7 +27,7 @@ from validation.runs import Task
 VERSION = 1
 """Form of the file."""
 
-_NOT_RUN = {"bench.py", "cli.py", "jsonschema.py", "listing.py", "output.py", "report.py"}
+_NOT_RUN = {"bench.py", "cli.py", "commandline.py", "jsonschema.py", "listing.py", "output.py", "report.py"}
 """Files of btflow/ that no result comes from: the command line and what it prints."""
 _OURS = ("cases.py", "measured.py", "runs.py")
 """Files of validation/ that set up a case or take its figures."""
@@ -35,8 +35,8 @@ _OURS = ("cases.py", "measured.py", "runs.py")
 
 def sources(btflow_folder: Path, models: Path, validation: Path) -> list[Path]:
     """Return the files that a result depends on: a new file of btflow/ counts unless it is known not to."""
-    own = [path for path in btflow_folder.glob("*.py") if path.name not in _NOT_RUN]
-    kernels = (btflow_folder / "kernels").glob("*.py")
+    own = [path for where in ("*.py", "link/*.py") for path in btflow_folder.glob(where) if path.name not in _NOT_RUN]
+    kernels = (btflow_folder / "kernels").rglob("*.py")
     return sorted([*own, *kernels, *models.rglob("*.toml"), *(validation / name for name in _OURS)])
 
 

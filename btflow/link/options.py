@@ -10,7 +10,7 @@ from btflow.errors import InputError, shorten
 from btflow.link import specs
 from btflow.link.kind import LINKS
 from btflow.link.scenario import LinkScenario
-from btflow.units import UNLIMITED
+from btflow.units import is_unlimited
 
 DEFAULTS: Mapping[str, str] = {
     "rate": "1 Mbit/s",
@@ -164,7 +164,7 @@ def _symmetric() -> Tree:
 def _unlimited(given: Mapping[str, Any], way: str, preset: bool) -> bool:
     names = ("rate",) if way == "uplink" else ("reverse_rate",) if preset else ("reverse_rate", "rate")
     rate = next((given[name] for name in names if name in given), None)
-    return isinstance(rate, str) and rate.strip() == UNLIMITED
+    return is_unlimited(rate)
 
 
 def _plain_parameters(given: Mapping[str, Any]) -> Tree:

@@ -6,12 +6,23 @@ from btflow.plots.overview import overview
 from btflow.plots.progress import completion_cdf, pieces_over_time
 from btflow.plots.style import save_html
 from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
+from btflow.plots.uplinks import (
+    completion_against_buffer,
+    completion_by_rank,
+    message_delays,
+    throughput_against_delay,
+    uplink_queue_ccdf,
+    uplink_queues,
+)
 
 __all__ = [
     "Curve",
+    "completion_against_buffer",
+    "completion_by_rank",
     "completion_cdf",
     "delay_cdf",
     "link_overview",
+    "message_delays",
     "overview",
     "pieces_over_time",
     "queue",
@@ -22,6 +33,9 @@ __all__ = [
     "segment_payloads",
     "send_gaps",
     "sweep_curves",
+    "throughput_against_delay",
+    "uplink_queue_ccdf",
+    "uplink_queues",
     "why_slow",
     "windows",
 ]

@@ -6,7 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
-from btflow.plots.style import Results, describe, figure, labelled, line, log_axis, series_name
+from btflow.errors import InputError
+from btflow.plots.style import Results, describe, figure, labelled, line, linked, log_axis, series_name
 
 CAUSES = {
     "limiter": ("upload limit", "#0072B2", ""),
@@ -34,12 +35,13 @@ def why_slow(results: Results) -> go.Figure:
         for label, result in labelled(results).items()
         for name, shares in mean_shares(result).items()
     }
+    on_links = any(linked(result) for result in labelled(results).values())
     for cause, (text, colour, pattern) in CAUSES.items():
         drawn.add_bar(
             x=[100 * shares[cause] for shares in rows.values()],
             y=list(rows),
             orientation="h",
-            name=text,
+            name="full socket" if on_links and cause == "window" else text,
             marker={
                 "color": colour,
                 "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.25},
@@ -68,7 +70,7 @@ def send_gaps(results: Results) -> go.Figure:
     """Return the distribution of the time [s] between two sends of one connection, one line per class of senders.
 
     The form of Fig. 6 of Rao, Legout and Dabbous, P2P 2010. Where it is shorter than the round-trip time, more than one
-    segment is in flight and TCP's window may matter.
+    segment is in flight and TCP's window may matter. Classes without an upload limit have no such time.
     """
     drawn = figure(
         "Time between sends on a connection",
@@ -97,6 +99,11 @@ def segment_payloads(results: Results) -> go.Figure:
     """
     drawn = figure("Payload of TCP segments", "payload [B]", "segments at or below [%]", subtitle=describe(results))
     for index, (label, result) in enumerate(labelled(results).items()):
+        if "segment_payload_count" not in result:
+            field, model = f"results[{label!r}]" if label else "result", str(result.attrs.get("model", ""))
+            raise InputError(
+                field, model, "has no segments counted: its peers have access links", "a swarm without access links"
+            )
         count = result["segment_payload_count"].sum("replica").values
         _add_steps(drawn, result["payload"].values, count, label or "segments", index)
     drawn.update_layout(showlegend=len(drawn.data) > 1)
@@ -108,10 +115,10 @@ def segment_payloads(results: Results) -> go.Figure:
 
 def _add_steps(drawn: go.Figure, values: np.ndarray, count: np.ndarray, name: str, index: int) -> None:
     """Add the distribution function of `values` that occur `count` times each."""
-    used = count > 0
+    used = (count > 0) & (values > 0)
     if not used.any():
         return
-    x, share = values[used], np.cumsum(count[used]) / count.sum()
+    x, share = values[used], np.cumsum(count[used]) / count[used].sum()
     drawn.add_scatter(
         x=np.concatenate([x[:1], x]),
         y=100 * np.concatenate([[0.0], share]),

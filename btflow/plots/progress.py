@@ -10,7 +10,18 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.analytic import kumar_ross_bound
-from btflow.plots.style import GREY, Results, describe, figure, labelled, line, series_name, translucent
+from btflow.plots.style import (
+    GREY,
+    Results,
+    counted_times,
+    describe,
+    figure,
+    labelled,
+    leecher_classes,
+    line,
+    series_name,
+    translucent,
+)
 
 MOST_POINTS = 2000
 """Points of one distribution function; a longer one is thinned to this many of its own points."""
@@ -22,6 +33,7 @@ MOST_REPLICAS = 20
 def completion_cdf(results: Results, *, bound: bool = True) -> go.Figure:
     """Return the distribution of completion times [s] over the leechers of all replicas, one line per class.
 
+    Only downloads that count are in it: none of those that are completed in the warm-up.
     The replicas of a single result have a thin line each, up to MOST_REPLICAS of them, beside the line of all together.
     A vertical line marks the lower bound of the last completion (Kumar and Ross 2006) of a single result in which all
     peers start together; `bound=False` leaves it out.
@@ -41,7 +53,7 @@ def completion_cdf(results: Results, *, bound: bool = True) -> go.Figure:
     if bound and isinstance(results, xr.Dataset) and (least := lower_bound(results)) is not None:
         mark = line(0, color=GREY, dash="dot")
         drawn.add_scatter(x=[least, least], y=[0, 101], mode="lines", name="lower bound of the last", line=mark)
-    ends = [float(x) for trace in drawn.data for x in (trace.x[0], trace.x[-1])]
+    ends = [float(x) for trace in drawn.data for x in (trace.x[0], trace.x[-1])] or [0.0]
     margin = 0.03 * (max(ends) - min(ends)) or 1.0
     drawn.update_xaxes(range=[min(ends) - margin, max(ends) + margin])
     drawn.update_yaxes(range=[0, 101])
@@ -78,27 +90,34 @@ def distribution(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 
 
 def lower_bound(result: xr.Dataset) -> float | None:
-    """Return the fluid lower bound of the last completion [s]; None if the peers do not all start at 0."""
+    """Return the fluid lower bound of the last completion [s]; None if the peers do not all start at 0.
+
+    A peer uploads at most at its limit and at the rate of its uplink; None if one has neither.
+    """
     if "file_size" not in result.attrs or float(result["start_time"].max()) > 0.0:
         return None
     upload, seed = result["upload_limit"].values, result["role"].values == "seed"
+    if "uplink_rate" in result.coords:
+        upload = np.minimum(upload, result["uplink_rate"].values)
+    if not np.isfinite(upload).all():
+        return None
     return kumar_ross_bound(float(result.attrs["file_size"]), float(upload[seed].sum()), upload[~seed])
 
 
 def _times_by_class(results: Results) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Name and completion times [s] (replica, peer) of each class of leechers in each result."""
+    """Name and completion times [s] (replica, peer) of each class of leechers with a download that counts."""
     for label, result in labelled(results).items():
-        leechers = result.isel(peer=result["role"].values == "leecher")
-        for name in dict.fromkeys(leechers["peer_class"].values):
-            chosen = leechers["completion_time"].isel(peer=leechers["peer_class"].values == name)
-            yield series_name(label, str(name)), chosen.transpose("replica", "peer").values
+        for name in leecher_classes(result):
+            times = counted_times(result, name)
+            if np.isfinite(times).any():
+                yield series_name(label, name), times
 
 
 def _replica_lines(times: NDArray[np.float64], name: str, index: int) -> list[go.Scatter]:
     """One thin trace for each replica's completion times [s] (replica, peer), with one entry of the legend."""
     thin = line(index, shape="hv", width=1, dash="solid", color=translucent(index, 0.45))
     look = {"mode": "lines", "line": thin, "hoverinfo": "skip", "name": name, "legendgroup": name}
-    found = [distribution(replica) for replica in times]
+    found = [distribution(replica) for replica in times if np.isfinite(replica).any()]
     return [go.Scatter(x=x, y=100 * y, showlegend=k == 0, **look) for k, (x, y) in enumerate(found)]
 
 

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
+from numpy.typing import NDArray
 
 from btflow.errors import InputError
 
@@ -97,6 +99,24 @@ def one_result(result: object, field: str = "result") -> xr.Dataset:
     return result
 
 
+def linked(result: xr.Dataset) -> bool:
+    """Return whether a result is of a swarm whose peers have access links."""
+    return "queue_delay_count" in result
+
+
+def leecher_classes(result: xr.Dataset) -> list[str]:
+    """Return the names of the classes of leechers, in the order of the peers."""
+    names = result["peer_class"].values[result["role"].values == "leecher"]
+    return [str(name) for name in dict.fromkeys(names)]
+
+
+def counted_times(result: xr.Dataset, name: str | None = None) -> NDArray[np.float64]:
+    """Return the completion times of leechers, or of one class of them [s] (replica, peer); NaN for what counts not."""
+    chosen = (result["role"] == "leecher") if name is None else (result["peer_class"] == name)
+    times = result["completion_time"].where(result["counted"]) if "counted" in result else result["completion_time"]
+    return np.asarray(times.isel(peer=chosen.values).transpose("replica", "peer").values, np.float64)
+
+
 def series_name(label: str, part: str) -> str:
     """Return the name of a trace: its result's label, if it has one, and the part shown."""
     return f"{label}: {part}" if label else part
@@ -138,7 +158,9 @@ def describe(results: Results) -> str:
     replicas = int(results.sizes["replica"])
     known = {"model": results.attrs.get("model"), "seed": results.attrs.get("seed")}
     parts = [f"{name} {value}" for name, value in known.items() if value is not None]
-    return ", ".join([*parts, f"{replicas} replica{'' if replicas == 1 else 's'}"])
+    parts.append(f"{replicas} replica{'' if replicas == 1 else 's'}")
+    discard = int(results.attrs.get("discard", 0))
+    return ", ".join([*parts, *([f"the first {discard} completions do not count"] if discard else [])])
 
 
 def save_html(drawn: go.Figure, path: str | Path) -> None:

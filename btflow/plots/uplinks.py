@@ -1,0 +1,272 @@
+"""Figures of swarms whose peers have access links: completion by rank and buffer, uplink queues, control messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+import xarray as xr
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from btflow.errors import InputError
+from btflow.plots.link import LEAST_SHARE, exceedance
+from btflow.plots.style import (
+    COLOURS,
+    SYMBOLS,
+    TEMPLATE,
+    Results,
+    counted_times,
+    describe,
+    figure,
+    labelled,
+    leecher_classes,
+    line,
+    log_axis,
+    series_name,
+    translucent,
+)
+from btflow.plots.sweep import rtt_sweep, sweep_curves
+from btflow.uplinks import quantile
+
+CONTROL = ("request", "have")
+"""Messages whose delay is the control plane's: they ask for data and tell where it is."""
+
+_RANKED = ("completion_rank", "completion_time")
+_SHADE = "rgba(0,0,0,0.08)"
+_WANTED = ("queue_packets_count", "queue_delay_count", "message_delay", "message_delay_count")
+_QUEUES = {
+    "packets": ("queue_packets_count", "queue_packets", "packets waiting", 1.0),
+    "seconds": ("queue_delay_count", "queue_delay", "time until the queue is empty [ms]", 1000.0),
+}
+"""By axis: variable, dimension, axis title, and what the dimension's values are multiplied by."""
+
+
+def completion_by_rank(results: Results) -> go.Figure:
+    """Return each download's completion time [s] against its place in the order of completion, by class.
+
+    Downloads that do not count, because they are completed in the warm-up, are in a shaded part. All replicas have
+    their points in it.
+    """
+    drawn = figure(
+        "Completion time by rank",
+        "place in the order of completion",
+        "completion time [s]",
+        subtitle=describe(results),
+    )
+    for index, (name, result, peers) in enumerate(_classes(results)):
+        rank, times = (result[v].transpose("replica", "peer").values[:, peers] for v in _RANKED)
+        done = np.isfinite(times)
+        marker = {"color": COLOURS[index % len(COLOURS)], "symbol": SYMBOLS[index % len(SYMBOLS)], "size": 6}
+        drawn.add_scatter(x=rank[done] + 1, y=times[done], name=name, mode="markers", marker=marker)
+    discards = {int(result.attrs.get("discard", 0)) for result in labelled(results).values()}
+    last = max((float(np.max(trace.x, initial=1.0)) for trace in drawn.data), default=1.0)
+    if len(discards) == 1 and (end := discards.pop()) > 0:
+        drawn.add_vrect(x0=0.5, x1=end + 0.5, fillcolor=_SHADE, line_width=0, layer="below")
+    drawn.update_xaxes(range=[0.5, last + 0.5])
+    drawn.update_yaxes(rangemode="tozero")
+    drawn.update_layout(showlegend=len(drawn.data) > 1)
+    return drawn
+
+
+def uplink_queue_ccdf(results: Results, *, axis: Literal["packets", "seconds"] = "packets") -> go.Figure:
+    """Return the share of the time [%] with more than x waiting in a leecher's uplink, on a log axis, by class.
+
+    Args:
+        results: One result, or several by label.
+        axis: Whether x is in packets, or the time until all that waits has left [ms].
+
+    Raises:
+        InputError: A result has no access links, or `axis` is neither of the two.
+    """
+    if axis not in _QUEUES:
+        raise InputError("axis", axis, "is unknown", ", ".join(_QUEUES))
+    variable, dimension, title, scale = _QUEUES[axis]
+    drawn = figure("Queues of the uplinks", title, "time with more [%] (log scale)", subtitle=describe(results))
+    longest = 0.0
+    for index, (name, result, sender) in enumerate(_senders(results)):
+        counts = result[variable].sel(sender_class=sender).sum("replica")
+        # A bin of times ends where the next one begins: what lies in higher bins is longer than that.
+        edges = result[dimension].values + (_width(result) if axis == "seconds" else 0.0)
+        x, y = exceedance(scale * edges, counts.values)
+        longest = max(longest, float(x[y >= LEAST_SHARE].max(initial=0.0)))
+        drawn.add_scatter(x=x, y=100 * y, name=name, mode="lines", line=line(index, shape="hv"))
+    ticks = [100.0, 10.0, 1.0, 0.1, 0.01]
+    drawn.update_yaxes(
+        type="log",
+        range=[np.log10(100 * LEAST_SHARE), np.log10(130.0)],
+        tickvals=ticks,
+        ticktext=[f"{tick:g}" for tick in ticks],
+    )
+    drawn.update_xaxes(range=[0.0, 1.03 * longest or 1.0])
+    return drawn
+
+
+def uplink_queues(results: Results) -> go.Figure:
+    """Return how long the uplinks' queues are, in packets on the left and in time on the right; see the one above."""
+    views = [uplink_queue_ccdf(results, axis="packets"), uplink_queue_ccdf(results, axis="seconds")]
+    drawn = make_subplots(rows=1, cols=2, horizontal_spacing=0.09, shared_yaxes=True)
+    for column, view in enumerate(views, 1):
+        for trace in view.data:
+            trace.legendgroup, trace.showlegend = trace.name, column == 1
+            drawn.add_trace(trace, row=1, col=column)
+        for way, update in (("xaxis", drawn.update_xaxes), ("yaxis", drawn.update_yaxes)):
+            settings = view.layout[way].to_plotly_json()
+            update(**settings, row=1, col=column)
+    drawn.update_yaxes(title_text="", row=1, col=2)
+    drawn.update_layout(template=TEMPLATE, title=views[0].layout.title, width=1100)
+    return drawn
+
+
+def completion_against_buffer(results: Mapping[str, xr.Dataset] | Iterable[xr.Dataset]) -> go.Figure:
+    """Return the median completion time [s] against the room in the queues, one line per class, with quartiles.
+
+    Args:
+        results: Results that differ in their parameter `buffer`; in a mapping, those of a label have lines of their
+            own: the part of a label before its first comma.
+
+    Raises:
+        InputError: There is none, one has no parameter `buffer`, or the buffers are not of one unit.
+    """
+    groups: dict[str, list[xr.Dataset]] = {}
+    for label, result in results.items() if isinstance(results, Mapping) else (("", r) for r in results):
+        groups.setdefault(label.partition(",")[0].strip(), []).append(result)
+    curves = {
+        series_name(group if len(groups) > 1 else "", name): curve
+        for group, members in groups.items()
+        for name, curve in sweep_curves(members, x="buffer", lines="peer_class", spread="quartiles").items()
+    }
+    drawn = rtt_sweep(curves, x="buffer")
+    drawn.update_layout(title={"text": "Completion time by buffer"})
+    return drawn
+
+
+def throughput_against_delay(results: Results) -> go.Figure:
+    """Return the data plane against the control plane: goodput [kbit/s] over the delay of messages [ms].
+
+    There is a point for each result and class of leechers: the mean of file size over completion time of the downloads
+    that count, and the mean delay of the REQUESTs and HAVEs that the class has sent.
+    """
+    drawn = figure(
+        "Throughput and control delay",
+        f"mean delay of {' and '.join(kind.upper() for kind in CONTROL)} messages [ms]",
+        "goodput of a leecher, mean [kbit/s]",
+        subtitle=describe(results),
+    )
+    labels = list(_linked(results))
+    classes = list(dict.fromkeys(name for r in _linked(results).values() for name in leecher_classes(r)))
+    for label, result in _linked(results).items():
+        for name in leecher_classes(result):
+            times = counted_times(result, name)
+            rate = 8e-3 * float(result.attrs["file_size"]) * np.nanmean(1.0 / times) if np.isfinite(times).any() else 0
+            delay = message_delay(result, name)
+            if not rate > 0.0 or not np.isfinite(delay):
+                continue
+            colour = labels.index(label) if len(labels) > 1 else classes.index(name)
+            marker = {
+                "color": COLOURS[colour % len(COLOURS)],
+                "symbol": SYMBOLS[classes.index(name) % len(SYMBOLS)],
+                "size": 12,
+                "line": {"width": 1, "color": "white"},
+            }
+            drawn.add_scatter(x=[1000 * delay], y=[rate], name=series_name(label, name), mode="markers", marker=marker)
+    drawn.update_xaxes(rangemode="tozero")
+    drawn.update_yaxes(rangemode="tozero")
+    drawn.update_layout(showlegend=True)
+    return drawn
+
+
+def message_delay(result: xr.Dataset, sender: str, kinds: Iterable[str] = CONTROL) -> float:
+    """Return the mean delay of messages of some kinds that a class has sent [s]; NaN if there are none."""
+    own = result.sel(sender_class=sender, message=list(kinds))
+    number = own["message_delay_count"].sum("delay").values
+    total = float(number.sum())
+    return float(np.nansum(number * own["message_delay"].values) / total) if total > 0.0 else float("nan")
+
+
+def message_delays(results: Results) -> go.Figure:
+    """Return how long control messages take from being written to being delivered [ms], by kind and class of sender.
+
+    Boxes are quartiles, whiskers end at the 5th and the 95th percentile.
+    """
+    subtitle = "boxes: quartiles, whiskers: 5th to 95th percentile"
+    source = describe(results)
+    drawn = figure(
+        "Delay of control messages",
+        "delay [ms] (log scale)",
+        "message",
+        subtitle=f"{source}; {subtitle}" if source else subtitle,
+    )
+    edges: list[float] = []
+    for index, (name, result, sender) in enumerate(_senders(results)):
+        counts = result["message_delay_count"].sel(sender_class=sender).sum("replica")
+        middle = 1000 * result["delay"].values * _middle(result)
+        found = {
+            str(kind): [quantile(middle, counts.sel(message=kind).values, q) for q in (0.05, 0.25, 0.5, 0.75, 0.95)]
+            for kind in counts["message"].values
+            if kind != "piece" and float(counts.sel(message=kind).sum()) > 0.0
+        }
+        edges += [value for row in found.values() for value in (row[0], row[-1])]
+        names = ("lowerfence", "q1", "median", "q3", "upperfence")
+        drawn.add_box(
+            y=list(found),
+            orientation="h",
+            **{part: [row[i] for row in found.values()] for i, part in enumerate(names)},
+            name=name,
+            line={"color": COLOURS[index % len(COLOURS)], "width": 1.5},
+            fillcolor=translucent(index, 0.35 if index % 2 else 0.1),
+            boxpoints=False,
+        )
+    drawn.update_layout(boxmode="group", showlegend=len(drawn.data) > 1)
+    drawn.update_yaxes(showgrid=False, autorange="reversed")
+    if edges:
+        log_axis(drawn, min(edges), max(edges))
+    return drawn
+
+
+def _linked(results: Results) -> dict[str, xr.Dataset]:
+    """Return results by label; InputError if one is not of a swarm on access links."""
+    found = labelled(results)
+    for label, result in found.items():
+        if any(name not in result for name in _WANTED):
+            field = f"results[{label!r}]" if label else "result"
+            allowed = "a result of a swarm whose peers have access links"
+            raise InputError(field, str(result.attrs.get("model", "")), "has no access links", allowed)
+    return found
+
+
+def _classes(results: Results) -> Iterator[tuple[str, xr.Dataset, NDArray[np.bool_]]]:
+    """Name, result and peers of each class of leechers in each result."""
+    for label, result in labelled(results).items():
+        for name in leecher_classes(result):
+            yield series_name(label, name), result, (result["peer_class"] == name).values
+
+
+def _senders(results: Results) -> Iterator[tuple[str, xr.Dataset, str]]:
+    """Name, result and class for each class of leechers whose uplinks were looked at."""
+    for label, result in _linked(results).items():
+        for name in leecher_classes(result):
+            if float(result["queue_packets_count"].sel(sender_class=name).sum()) > 0.0:
+                yield series_name(label, name), result, name
+
+
+def _width(result: xr.Dataset) -> float:
+    """Width of a bin of the queues' times [s]."""
+    edges = result["queue_delay"].values
+    return float(edges[1] - edges[0]) if len(edges) > 1 else 0.0
+
+
+def _middle(result: xr.Dataset) -> float:
+    """What the lower edge of a bin of the messages' delays is multiplied by to be in its middle."""
+    edges = result["delay"].values
+    return float(np.sqrt(edges[1] / edges[0])) if len(edges) > 1 else 1.0
+
+
+LINKED_VIEWS: tuple[Callable[[xr.Dataset], go.Figure], ...] = (
+    completion_by_rank,
+    lambda result: uplink_queue_ccdf(result, axis="seconds"),
+    message_delays,
+)
+"""What an overview of a swarm on access links shows beyond that of any swarm."""
