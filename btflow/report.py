@@ -43,7 +43,8 @@ def _of_class(result: xarray.Dataset, name: str, times: np.ndarray, counted: np.
     """Return the figures of one class: of its completion times, once more without the table, and of its uplinks."""
     members = (result["peer_class"] == name).values
     completion = _statistics(times, counted & members)
-    figures: dict[str, Any] = {"count": int(members.sum()), "completion_s": completion, **(completion or {})}
+    started = np.isfinite(result["start_time"].transpose("replica", "peer").values[:, members])
+    figures: dict[str, Any] = {"count": round(float(started.sum(axis=1).mean())), "completion_s": completion, **(completion or {})}
     if "queue_delay_count" in result:
         figures |= _of_uplinks(result, name)
     return figures

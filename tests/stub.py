@@ -29,6 +29,7 @@ def simulate(
     return xr.Dataset(
         {
             "completion_time": (("replica", "peer"), times),
+            "start_time": (("replica", "peer"), 0.0 * per_peer),
             "counted": (("replica", "peer"), ~np.isnan(times)),
             "upload_utilisation": (("replica", "peer"), 0.5 * per_peer),
             "idle_terminations": (("replica", "peer"), 2 * per_peer),
