@@ -44,7 +44,8 @@ def _of_class(result: xarray.Dataset, name: str, times: np.ndarray, counted: np.
     members = (result["peer_class"] == name).values
     completion = _statistics(times, counted & members)
     started = np.isfinite(result["start_time"].transpose("replica", "peer").values[:, members])
-    figures: dict[str, Any] = {"count": round(float(started.sum(axis=1).mean())), "completion_s": completion, **(completion or {})}
+    count = round(float(started.sum(axis=1).mean()))
+    figures: dict[str, Any] = {"count": count, "completion_s": completion, **(completion or {})}
     if "queue_delay_count" in result:
         figures |= _of_uplinks(result, name)
     return figures

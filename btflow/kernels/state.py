@@ -212,7 +212,8 @@ Rules = namedtuple(
     "unit segment_units header request_size have_size state_size max_initiate max_allow_in min_peers "
     "min_peers_incoming reannounce check_interval announce_interval tracker_reply "
     "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks cubic_c cubic_beta nagle "
-    "idle_reset window_validation ideal horizon linked split direct super_seeding stay replace handshake_size bitfield_size",
+    "idle_reset window_validation ideal horizon linked split direct super_seeding stay replace "
+    "handshake_size bitfield_size",
 )
 
 Swarm = namedtuple(
