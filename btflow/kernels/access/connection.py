@@ -104,6 +104,7 @@ def prepare(x, i, reverse, h, kind):
     f = n.flow[i]
     f.generation = generation
     f.reverse = reverse
+    f.other = i - h + mate(s, h)
     f.data_queue0 = f.data_pipe1 = 2 * p
     f.data_queue1 = f.data_pipe2 = 2 * q + 1
     f.ack_queue0 = f.ack_pipe1 = 2 * q
