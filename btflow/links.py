@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from btflow.allocate import arrays
 from btflow.kernels.access import state as a
 from btflow.kernels.link import state as k
-from btflow.kernels.state import KINDS, Swarm
+from btflow.kernels.state import KINDS, OPENS_TCP, OPENS_UTP, Swarm
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
 from btflow.network import Socket
@@ -135,7 +135,7 @@ def _write_template(record: Any, cc: CongestionControl, socket: Socket, loss: fl
 
 def _transports(c: PeerClass) -> int:
     """Return what a class opens and accepts, as the kernels' bits."""
-    bits = sum(bit for way, bit in (("tcp", a.OPENS_TCP), ("utp", a.OPENS_UTP)) if way in c.opens)
+    bits = sum(bit for way, bit in (("tcp", OPENS_TCP), ("utp", OPENS_UTP)) if way in c.opens)
     bits += sum(bit for way, bit in (("tcp", a.ACCEPTS_TCP), ("utp", a.ACCEPTS_UTP)) if way in c.accepts)
     bits += a.PREFERS_UTP if c.opens[:1] == ("utp",) else 0
     return bits + (a.IN_PARALLEL if c.attempts == "parallel" else 0)

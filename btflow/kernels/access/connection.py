@@ -12,8 +12,6 @@ from btflow.kernels.access.state import (
     ACCEPTS_UTP,
     CONTROL,
     IN_PARALLEL,
-    OPENS_TCP,
-    OPENS_UTP,
     PREFERS_UTP,
     SMALLEST_RING,
     TCP,
@@ -24,6 +22,7 @@ from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTING, NONE
 from btflow.kernels.link.state import IDLE as CLOSED
+from btflow.kernels.state import OPENS_TCP, OPENS_UTP
 
 # libtorrent 2.0.9 settings_pack.cpp, utp_syn_resends 2: three in all.
 SYN_TRIES = 3
