@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import combinations, combinations_with_replacement, pairwise
+from itertools import combinations, combinations_with_replacement, pairwise, product
 
 from btflow.errors import ScenarioError
 from btflow.quantity import FrozenModel, quantity_of
@@ -159,6 +159,9 @@ def _transports(scenario: Scenario) -> Iterator[ScenarioError]:
             yield ScenarioError(f"{field}.control", None, "is missing: control connections are separate", "newreno")
         if scenario.control_connections == "shared" and c.control is not None:
             yield ScenarioError(f"{field}.control", c.control.name, "is never used: control shares the connection")
+    if scenario.control_connections == "separate":
+        yield from _unreachable(scenario)
+        return
     for one, other in combinations_with_replacement(scenario.classes, 2):
         if one is other and one.number < 2 or {one.role, other.role} == {"seed"}:
             continue
@@ -168,6 +171,19 @@ def _transports(scenario: Scenario) -> Iterator[ScenarioError]:
                 f"classes.{one.name}.opens",
                 ", ".join(one.opens) or "nothing",
                 f"is a transport that nobody accepts: {between} can never connect",
+                f"a transport that the other side accepts: {', '.join(other.accepts) or 'none'}",
+            )
+
+
+def _unreachable(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield whose data never arrives: with separate control connections each side opens a connection for its own."""
+    for one, other in product(scenario.classes, repeat=2):
+        alone = one is other and one.number < 2
+        if other.role == "leecher" and not alone and not set(one.opens) & set(other.accepts):
+            yield ScenarioError(
+                f"classes.{one.name}.opens",
+                ", ".join(one.opens) or "nothing",
+                f"is a transport that {other.name} does not accept, and peers send over connections of their own",
                 f"a transport that the other side accepts: {', '.join(other.accepts) or 'none'}",
             )
 
