@@ -100,7 +100,7 @@ def _links(scenario: Scenario) -> Iterator[ScenarioError]:
                 "an access link for every class, or for none",
             )
     if scenario.sockets is None:
-        yield ScenarioError("sockets", None, "is missing: the peers have access links", 'such as "linux"')
+        yield ScenarioError("sockets", None, "is missing: the peers have access links", 'such as "linux-2.6"')
     if scenario.transport is not None:
         yield ScenarioError("transport", scenario.transport.name, "is never used: the peers have access links", "none")
     if scenario.paths.matrix is not None:
@@ -213,8 +213,8 @@ def _departures(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             "departures.completions",
             scenario.counted,
-            f"and departures.discard = {departures.discard} are more downloads than leechers",
-            f"{scenario.leechers} together, or leavers that are replaced",
+            f"makes, with departures.discard = {departures.discard}, more downloads than leechers",
+            f"{scenario.leechers} in all, or leavers that are replaced",
         )
     if scenario.counted < 1:
         yield ScenarioError(
