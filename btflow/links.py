@@ -86,6 +86,7 @@ def compile_links(scenario: Scenario, classes: Sequence[PeerClass], counts: Sequ
         for kind, (cc, socket) in enumerate(
             ((c.tcp, sockets.tcp), (c.utp, sockets.utp), (c.control, sockets.tcp))
         ):
+            _write_start(template[number, kind])
             if cc is not None:
                 _write_template(template[number, kind], cc, socket, scenario.paths.loss)
         transports.append(_transports(c))
@@ -113,24 +114,28 @@ def _base_rtt(scenario: Scenario) -> float:
     return scenario.paths.rtt + 2 * (scenario.paths.delay_min + scenario.paths.delay_max)
 
 
-def _write_template(record: Any, cc: CongestionControl, socket: Socket, loss: float) -> None:
-    """Write the constants of a congestion control and a socket, and a flow's state before its first SYN."""
-    write_congestion_control(record, cc)
-    record["max_window"] = max(1, cc.max_window // cc.mss)
+def _write_start(record: Any) -> None:
+    """Write a flow's state before its first SYN; that is all there is of a transport that a class does not take."""
     record["app"] = k.STREAM
     record["train"] = record["weight"] = 1
     record["stop"] = k.FOREVER
+    record["srtt"] = record["finish"] = -1.0
+    record["backoff"] = 1.0
+    record["min_rtt"] = record["rto_at"] = record["ack_at"] = k.FOREVER
+    record["first_message"] = record["last_message"] = record["reverse"] = k.NONE
+
+
+def _write_template(record: Any, cc: CongestionControl, socket: Socket, loss: float) -> None:
+    """Write the constants of a congestion control and a socket."""
+    write_congestion_control(record, cc)
+    record["max_window"] = max(1, cc.max_window // cc.mss)
     record["data_loss"] = record["ack_loss"] = loss
     record["nagle"] = {"off": k.NO_NAGLE, "small": k.SMALL_DATA, "any": k.ANY_DATA}[socket.nagle]
     record["socket"] = socket.buffer
     record["socket_windows"] = socket.windows
     record["socket_free"] = socket.free
     record["socket_unsent"] = socket.counts == "unsent"
-    record["srtt"] = record["finish"] = -1.0
     record["rto"] = cc.rto_initial
-    record["backoff"] = 1.0
-    record["min_rtt"] = record["rto_at"] = record["ack_at"] = k.FOREVER
-    record["first_message"] = record["last_message"] = record["reverse"] = k.NONE
 
 
 def _transports(c: PeerClass) -> int:
