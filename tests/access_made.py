@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from btflow.catalog import parse
 from btflow.kernels.access import engine
+from btflow.kernels.access.engine import CRAMPED
 from btflow.kernels.access.state import Access
+from btflow.kernels.engine import FINISHED, FULL, STUCK
 from btflow.kernels.link import state as k
 from btflow.kernels.state import OPEN, Swarm
 from btflow.links import widen
@@ -87,13 +89,13 @@ def steps(made: Program, events: int, seed: int = 0, replica: int = 0) -> Iterat
     assert x is not None
     while True:
         outcome = int(engine.run(x, events))
-        if outcome == engine.FULL:
+        if outcome == FULL:
             s = grow(s)
             x = x._replace(swarm=s)
-        elif outcome == engine.CRAMPED:
+        elif outcome == CRAMPED:
             x = widen(x)
         yield s, x, outcome
-        if outcome in (engine.FINISHED, engine.STUCK):
+        if outcome in (FINISHED, STUCK):
             return
 
 
@@ -101,7 +103,7 @@ def run(made: Program, seed: int = 0, replica: int = 0) -> tuple[Swarm, Access]:
     """Return the state in which a swarm ends; it must come to its end."""
     for s, x, outcome in steps(made, 1 << 20, seed, replica):
         last = s, x, outcome
-    assert last[2] == engine.FINISHED
+    assert last[2] == FINISHED
     return last[0], last[1]
 
 

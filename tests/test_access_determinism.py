@@ -22,7 +22,7 @@ from btflow.kernels.state import Swarm
 from btflow.program import Program
 from btflow.simulation import run_replicas, run_with_links
 
-MIXED: made.Table = {
+MIXED: dict[str, Any] = {
     "tcp": "cubic",
     "utp": "utp",
     "opens": ["utp", "tcp"],

@@ -82,6 +82,10 @@ def swarms(draw: st.DrawFn) -> dict[str, Any]:
     for sender, receiver in product(groups, groups):
         if not set(sender["opens"]) & set(receiver["accepts"]):
             receiver["accepts"] = ["tcp", "utp"]
+    opened = {way for group in groups for way in group["opens"]}
+    for group, way in product(groups, ("tcp", "utp")):
+        if way not in group["opens"] and not (way in group["accepts"] and way in opened) and draw(st.booleans()):
+            del group[way]  # it is never used
     seed, one, other = groups
     leechers = draw(st.integers(5, 12))
     low, high = sorted(draw(st.tuples(st.integers(0, 50), st.integers(0, 50))))
