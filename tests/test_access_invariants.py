@@ -103,6 +103,7 @@ def swarms(draw: st.DrawFn) -> dict[str, Any]:
         seed=seed,
         common={"client": client},
         population=leechers,
+        horizon="10 d",  # Nice may starve on a slow link, where a full packet is late by its own length
         sockets=draw(st.sampled_from(["linux-2.6", "ns2"])),
         control_connections="separate" if separate else "shared",
         swarm={
