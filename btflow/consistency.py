@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import combinations, combinations_with_replacement, pairwise
+from itertools import combinations, combinations_with_replacement, pairwise, product
 
 from btflow.errors import ScenarioError
 from btflow.quantity import FrozenModel, quantity_of
@@ -37,7 +37,8 @@ def problems(scenario: Scenario) -> list[ScenarioError]:
         _matrix,
         _locations,
     )
-    return [problem for check in checks for problem in check(scenario)]
+    found = [problem for check in checks for problem in check(scenario)]
+    return list(_shares(scenario)) or found  # without them nobody knows how many peers there are
 
 
 def _names(scenario: Scenario) -> Iterator[ScenarioError]:
@@ -104,7 +105,7 @@ def _links(scenario: Scenario) -> Iterator[ScenarioError]:
                 "an access link for every class, or for none",
             )
     if scenario.sockets is None:
-        yield ScenarioError("sockets", None, "is missing: the peers have access links", 'such as "linux"')
+        yield ScenarioError("sockets", None, "is missing: the peers have access links", 'such as "linux-2.6"')
     if scenario.transport is not None:
         yield ScenarioError("transport", scenario.transport.name, "is never used: the peers have access links", "none")
     if scenario.paths.matrix is not None:
@@ -166,6 +167,9 @@ def _transports(scenario: Scenario) -> Iterator[ScenarioError]:
             yield ScenarioError(f"{field}.control", None, "is missing: control connections are separate", "newreno")
         if scenario.control_connections == "shared" and c.control is not None:
             yield ScenarioError(f"{field}.control", c.control.name, "is never used: control shares the connection")
+    if scenario.control_connections == "separate":
+        yield from _unreachable(scenario)
+        return
     for one, other in combinations_with_replacement(scenario.classes, 2):
         if (one is other and one.number < 2) or {one.role, other.role} == {"seed"}:
             continue
@@ -175,6 +179,19 @@ def _transports(scenario: Scenario) -> Iterator[ScenarioError]:
                 f"classes.{one.name}.opens",
                 ", ".join(one.opens) or "nothing",
                 f"is a transport that nobody accepts: {between} can never connect",
+                f"a transport that the other side accepts: {', '.join(other.accepts) or 'none'}",
+            )
+
+
+def _unreachable(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield whose data never arrives: with separate control connections each side opens a connection for its own."""
+    for one, other in product(scenario.classes, repeat=2):
+        alone = one is other and one.number < 2
+        if other.role == "leecher" and not alone and not set(one.opens) & set(other.accepts):
+            yield ScenarioError(
+                f"classes.{one.name}.opens",
+                ", ".join(one.opens) or "nothing",
+                f"is a transport that {other.name} does not accept, and peers send over connections of their own",
                 f"a transport that the other side accepts: {', '.join(other.accepts) or 'none'}",
             )
 
@@ -207,8 +224,8 @@ def _departures(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             "departures.completions",
             scenario.counted,
-            f"and departures.discard = {departures.discard} are more downloads than leechers",
-            f"{scenario.leechers} together, or leavers that are replaced",
+            f"makes, with departures.discard = {departures.discard}, more downloads than leechers",
+            f"{scenario.leechers} in all, or leavers that are replaced",
         )
     if scenario.counted < 1 <= scenario.leechers:  # of a swarm without leechers it is said elsewhere
         yield ScenarioError(

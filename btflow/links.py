@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from btflow.allocate import arrays
 from btflow.kernels.access import state as a
 from btflow.kernels.link import state as k
-from btflow.kernels.state import KINDS, Swarm
+from btflow.kernels.state import KINDS, OPENS_TCP, OPENS_UTP, Swarm
 from btflow.link.access import MAX_RATE
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
@@ -87,6 +87,7 @@ def compile_links(scenario: Scenario, classes: Sequence[PeerClass], counts: Sequ
         for way, queue in enumerate((c.access.uplink, c.access.downlink)):
             write_queue(queues[number, way], queue, _base_rtt(scenario))
         for kind, (cc, socket) in enumerate(((c.tcp, sockets.tcp), (c.utp, sockets.utp), (c.control, sockets.tcp))):
+            _write_start(template[number, kind])
             if cc is not None:
                 _write_template(template[number, kind], cc, socket, scenario.paths.loss)
         transports.append(_transports(c))
@@ -115,31 +116,35 @@ def _base_rtt(scenario: Scenario) -> float:
     return scenario.paths.rtt + 2 * (scenario.paths.delay_min + scenario.paths.delay_max)
 
 
-def _write_template(record: Any, cc: CongestionControl, socket: Socket, loss: float) -> None:
-    """Write the constants of a congestion control and a socket, and a flow's state before its first SYN."""
-    write_congestion_control(record, cc)
-    record["max_window"] = max(1, cc.max_window // cc.mss)
+def _write_start(record: Any) -> None:
+    """Write a flow's state before its first SYN; that is all there is of a transport that a class does not take."""
     record["app"] = k.STREAM
-    if cc.ack_counts == "bytes":
-        record["ack_bytes"] = cc.mss if cc.ack_every == 1 else (cc.ack_every - 1) * cc.mss + 1
     record["train"] = record["weight"] = 1
     record["stop"] = k.FOREVER
+    record["srtt"] = record["finish"] = -1.0
+    record["backoff"] = 1.0
+    record["min_rtt"] = record["rto_at"] = record["ack_at"] = k.FOREVER
+    record["first_message"] = record["last_message"] = record["reverse"] = k.NONE
+
+
+def _write_template(record: Any, cc: CongestionControl, socket: Socket, loss: float) -> None:
+    """Write the constants of a congestion control and a socket."""
+    write_congestion_control(record, cc)
+    record["max_window"] = max(1, cc.max_window // cc.mss)
+    if cc.ack_counts == "bytes":
+        record["ack_bytes"] = cc.mss if cc.ack_every == 1 else (cc.ack_every - 1) * cc.mss + 1
     record["data_loss"] = record["ack_loss"] = loss
     record["nagle"] = {"off": k.NO_NAGLE, "small": k.SMALL_DATA, "any": k.ANY_DATA}[socket.nagle]
     record["socket"] = socket.buffer
     record["socket_windows"] = socket.windows
     record["socket_free"] = socket.free
     record["socket_unsent"] = socket.counts == "unsent"
-    record["srtt"] = record["finish"] = -1.0
     record["rto"] = cc.rto_initial
-    record["backoff"] = 1.0
-    record["min_rtt"] = record["rto_at"] = record["ack_at"] = k.FOREVER
-    record["first_message"] = record["last_message"] = record["reverse"] = k.NONE
 
 
 def _transports(c: PeerClass) -> int:
     """Return what a class opens and accepts, as the kernels' bits."""
-    bits = sum(bit for way, bit in (("tcp", a.OPENS_TCP), ("utp", a.OPENS_UTP)) if way in c.opens)
+    bits = sum(bit for way, bit in (("tcp", OPENS_TCP), ("utp", OPENS_UTP)) if way in c.opens)
     bits += sum(bit for way, bit in (("tcp", a.ACCEPTS_TCP), ("utp", a.ACCEPTS_UTP)) if way in c.accepts)
     bits += a.PREFERS_UTP if c.opens[:1] == ("utp",) else 0
     return bits + (a.IN_PARALLEL if c.attempts == "parallel" else 0)

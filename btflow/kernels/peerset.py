@@ -24,6 +24,8 @@ from btflow.kernels.state import (
     LINKED,
     NIL,
     OPEN,
+    OPENS_TCP,
+    OPENS_UTP,
     OUTGOING,
     READY,
     REFUSED,
@@ -131,8 +133,11 @@ def connect(s, p, q, t):
     """Open a TCP connection to `q` and send our handshake with its set-up: `q` decides 1.5 round trips from now.
 
     Both ends are taken at once, so that the two slots point at each other; q's counts for q only when it accepts. False
-    if a peer has no slot left, which is a limit of the engine (`PENDING_SLOTS`), not of the client.
+    if a peer has no slot left, which is a limit of the engine (`PENDING_SLOTS`), not of the client, or if `p` opens no
+    connections.
     """
+    if s.rules.linked == 1 and s.peer[p].transports & (OPENS_TCP | OPENS_UTP) == 0:
+        return False
     h = take_slot(s, p)
     g = take_slot(s, q) if h != NONE else NONE
     if g == NONE:

@@ -36,6 +36,7 @@ WANTING, SERVED, LINKED = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of dn
 UNCHOKED, TOLD, INTERESTED_IN_US = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of up
 RINGED, BLOCKED, KEPT = np.uint8(8), np.uint8(16), np.uint8(32)
 SEEDING, ENDGAME, LEFT, SUPER = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8)  # bits of mode
+OPENS_TCP, OPENS_UTP = 1, 2  # bits of peer.transports (the others: access/state.py)
 UNREQUESTED, MISSING = 0, 1  # last axis of blocks: masks of one piece's blocks
 NIL, SINGLE = np.int64(0), np.int64(1)  # arguments
 ANY = np.int32(0)  # generation of an event that belongs to no connection

@@ -12,8 +12,6 @@ from btflow.kernels.access.state import (
     ACCEPTS_UTP,
     CONTROL,
     IN_PARALLEL,
-    OPENS_TCP,
-    OPENS_UTP,
     PREFERS_UTP,
     SMALLEST_RING,
     TCP,
@@ -24,6 +22,7 @@ from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTING, NONE, PAST
 from btflow.kernels.link.state import IDLE as CLOSED
+from btflow.kernels.state import OPENS_TCP, OPENS_UTP
 
 # libtorrent 2.0.9 settings_pack.cpp, utp_syn_resends 2: three in all.
 SYN_TRIES = 3
@@ -104,6 +103,7 @@ def prepare(x, i, reverse, h, kind):
     f = n.flow[i]
     f.generation = generation
     f.reverse = reverse
+    f.other = i - h + mate(s, h)
     f.data_queue0 = f.data_pipe1 = 2 * p
     f.data_queue1 = f.data_pipe2 = 2 * q + 1
     f.ack_queue0 = f.ack_pipe1 = 2 * q
@@ -147,7 +147,7 @@ def timer(x, i, t):
     second = second_choice(s, p) if s.rules.split == 0 else NONE
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
         try_over(x, h, second, t)
-    elif f.tries >= LAST_TRY and i == flows.control_flow(s, h):
+    elif f.tries >= (SYN_TRIES if x.protocol[h] == UTP else LAST_TRY) and i == flows.control_flow(s, h):
         peerset.give_up(s, h, t)
     else:
         f.tries += 1

@@ -162,6 +162,8 @@ def data(x, i, number, stamp, t):
     if number == SYN:
         h = flows.end_of(s, i)
         g = mate(s, h)
+        if mate(s, g) != h:  # it has been given up there
+            return
         if i < s.rules.peers << s.rules.slot_bits and not connection.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
             return
         n.flow[flows.control_flow(s, g)].opened = t

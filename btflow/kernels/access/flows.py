@@ -40,6 +40,8 @@ def shut(x, i):
     rings.give(x, f.ring_at, f.ring_mask)
     f.ring_mask = 0
     f.generation += 1
+    if f.reverse != NONE and n.flow[f.reverse].reverse == i:  # the other side may not know yet
+        n.flow[f.reverse].reverse = NONE
     f.running = CLOSED
     for what in (RTO_TIMER, ACK_TIMER, SEND_TIMER):
         schedule(n, source(n, i, what), FOREVER)

@@ -21,8 +21,9 @@ import numpy as np
 
 TCP, UTP, CONTROL = np.int64(0), np.int64(1), np.int64(2)
 
-# Transports of a peer (peer.transports): the bits of uTorrent's bt.transp_disposition, and ours.
-OPENS_TCP, OPENS_UTP, ACCEPTS_TCP, ACCEPTS_UTP = 1, 2, 4, 8
+# Transports of a peer (peer.transports), after OPENS_TCP and OPENS_UTP: the bits of uTorrent's bt.transp_disposition,
+# and ours.
+ACCEPTS_TCP, ACCEPTS_UTP = 4, 8
 PREFERS_UTP, IN_PARALLEL = 16, 32
 
 TCP_DATA, UTP_DATA, TCP_ACKS, UTP_ACKS, CONTROL_DATA = range(5)  # columns of crossed

@@ -106,6 +106,8 @@ def deliver(x, i, t):
     f = x.net.flow[i]
     h = flows.end_of(s, i)
     g = mate(s, h)
+    if mate(s, g) != h:  # the other side has refused, and its end serves another connection by now
+        return
     generation = s.conn[g].generation
     while f.first_message != NONE and s.node[f.first_message].lap <= f.in_order:
         n = f.first_message

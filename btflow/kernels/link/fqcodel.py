@@ -43,8 +43,16 @@ def enqueue(s, k, q, t, pipe, parcel, size):
 
 @kernel
 def line_of(s, k, pipe, parcel):
-    """The subqueue of a parcel in queue `k`; in a swarm each way of a flow has one at each of its two queues."""
-    return pipe if s.rules.skipped == 0 else 2 * parcel.owner + (k & 1)
+    """The subqueue of a parcel in queue `k`.
+
+    In a swarm each way of a flow has one at the uplink and one at the downlink, numbered by the flow of that peer's own
+    end: its next connection may use it while packets of the last one wait, for they wait in the same queue.
+    """
+    if s.rules.skipped == 0:
+        return pipe
+    i, way = parcel.owner >> 1, parcel.owner & 1
+    here = i if way == k & 1 else s.flow[i].other
+    return 4 * here + 2 * way + (k & 1)
 
 
 @kernel

@@ -38,7 +38,10 @@ def line_up(s, k, q, t, into, parcel, size):
     if q.kind == PIE:
         if not pie.admit(s, k, q, t, size, packets):
             return
-    elif start > t and (not waiting.fits(q, size, packets) or q.last - q.first > q.mask):
+    elif start > t and not waiting.fits(q, size, packets):
+        waiting.count_drop(s, q, packets, t)
+        return
+    if q.last - q.first > q.mask:  # more small packets than there are places
         waiting.count_drop(s, q, packets, t)
         return
     if start > t:

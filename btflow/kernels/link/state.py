@@ -117,6 +117,7 @@ FLOW = np.dtype(
         ("ack_pipe1", "i8"),
         ("ack_pipe2", "i8"),
         ("reverse", "i8"),  # the flow in the other direction, whose ACKs ride on our data; NONE there is none
+        ("other", "i8"),  # in a swarm: the flow of the same kind in the other direction
         ("nagle", "i8"),  # STREAM: a small segment waits while an earlier one is not acknowledged
         ("socket", "f8"),  # STREAM: bytes that the socket takes, unsent or unacknowledged [B] ...
         ("socket_windows", "f8"),  # ... or so many congestion windows, if that is more

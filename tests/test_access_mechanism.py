@@ -1,0 +1,425 @@
+"""Single rules of swarms on access links: rings, transports, sockets, small segments, leaving, super-seeding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import access_checks as checks
+import access_made as made
+import numpy as np
+import plain
+import pytest
+
+from btflow.kernels.access.state import SMALLEST_RING, TCP, TCP_ACKS, TCP_DATA, TOP, UTP, Access
+from btflow.kernels.engine import FINISHED
+from btflow.kernels.link import state as k
+from btflow.kernels.state import BLOCKED, FREE, LEFT, OPEN, SEEDING, Swarm
+from btflow.program import Program
+
+access = plain.simulate.access_engine
+connection, flows, stream = access.connection, access.flows, access.stream
+fqcodel, sender = plain.link_module("fqcodel"), access.sender
+rings = stream.rings
+
+NOWHERE = {"base": "mainline-4.0", "max_allow_in": 16, "rerequest_interval": "30 s", "check_interval": "20 s"}
+
+
+def idle(**options: Any) -> tuple[Any, Any]:
+    """Return a swarm of a seed and three leechers before its first event, for plain kernels."""
+    s, x = plain.simulate.start(made.program(made.leechers(3), **options), 1, 0)
+    assert x is not None
+    return s, x
+
+
+def connected(s: Any, x: Any, p: int, q: int) -> int:
+    """Let `p` open a connection to `q`; its end."""
+    plain.peerset.connect(s, p, q, 0.0)
+    access.do_todo(x, 0.0)
+    return next(int(h) for h in made.ends_of(s, p) if s.conn.state[h] != FREE and s.mate[h] >> s.rules.slot_bits == q)
+
+
+# ---- rings
+
+
+def test_a_ring_that_is_given_back_is_the_next_that_is_taken() -> None:
+    """Rings of a size are used again, empty; only when none is free the pool's part in use grows."""
+    _, x = idle()
+    first, second = rings.take(x, 4), rings.take(x, 5)
+    assert (first, second, x.rings[TOP]) == (0, 16, 48)
+    x.net.got[first : first + 16] = 7
+    rings.give(x, first, 15)
+    assert rings.take(x, 5) == 48
+    assert rings.take(x, 4) == first
+    assert not x.net.got[first : first + 16].any()
+    rings.give(x, second, 31)
+    rings.give(x, 48, 31)
+    assert [rings.take(x, 5) for _ in range(3)] == [48, second, 80]
+    assert x.rings[TOP] == 112
+
+
+def test_a_wider_ring_has_all_that_was_in_the_narrow_one() -> None:
+    """Segments, what is sent again, what was logged and what came early keep their numbers when a flow moves."""
+    _, x = idle()
+    rings.take(x, 5)
+    n, f = x.net, x.net.flow[3]
+    f.ring_at, f.ring_mask = rings.take(x, SMALLEST_RING), 15
+    f.una, f.nxt, f.expected, f.seen, f.log, f.again_first, f.again_last = 1003, 1016, 1005, 2030, 2044, 77, 90
+    for number in range(1002, 1016):
+        n.segment[f.ring_at + number % 16].end = 10 * number
+    came = [1007, 1011]
+    for number in came:
+        n.got[f.ring_at + number % 16] = number + 1
+    n.log[f.ring_at + np.arange(2030, 2044) % 16] = np.arange(2030, 2044) + 5
+    n.again[f.ring_at + np.arange(77, 90) % 16] = np.arange(77, 90) + 9
+    narrow = int(f.ring_at)
+    rings.widen(x, 3)
+    at = int(f.ring_at)
+    assert (f.ring_mask, at) == (31, 48)
+    assert [int(n.segment[at + number % 32].end) for number in range(1002, 1016)] == list(range(10020, 10160, 10))
+    assert [number for number in range(1005, 1037) if n.got[at + number % 32] == number + 1] == came
+    assert n.log[at + np.arange(2030, 2044) % 32].tolist() == list(range(2035, 2049))
+    assert n.again[at + np.arange(77, 90) % 32].tolist() == list(range(86, 99))
+    assert rings.take(x, SMALLEST_RING) == narrow
+
+
+# ---- transports
+
+
+def opened(way: dict[str, Any], accepts: list[str]) -> tuple[float, int]:
+    """Return when a leecher that starts at 1 s has a connection to the seed, and over what."""
+    program = made.program(
+        made.leechers(1, utp="utp", **way),
+        seed={"accepts": accepts, **({"utp": "utp"} if "utp" in accepts else {})},
+        common={"access": {}},
+        paths={"rtt": "100 ms"},
+        arrivals={"kind": "trace", "times": ["1 s"]},
+    )
+    for s, x, _ in made.steps(program, 1):
+        found = [h for h in made.ends_of(s, 1) if s.conn.state[h] == OPEN]
+        if found:
+            return float(s.clock[0].now), int(x.protocol[found[0]])
+    raise AssertionError
+
+
+ASKED = 1.0 + 2 * 0.1
+"""The tracker has answered [s]."""
+
+
+@pytest.mark.parametrize(
+    ("opens", "attempts", "accepts", "waits", "transport"),
+    [
+        (["utp", "tcp"], "sequential", ["tcp", "utp"], 0, UTP),
+        (["tcp", "utp"], "parallel", ["tcp", "utp"], 0, TCP),
+        (["utp", "tcp"], "sequential", ["tcp"], 1 + 2 + 4, TCP),
+        (["utp", "tcp"], "parallel", ["tcp"], 1, TCP),
+        (["tcp", "utp"], "sequential", ["utp"], 1 + 2 + 4, UTP),
+    ],
+)
+def test_who_opens_over_two_transports_takes_the_second_if_the_first_is_not_answered(
+    opens: list[str], attempts: str, accepts: list[str], waits: int, transport: int
+) -> None:
+    """Three SYNs wait for the timeout, doubled each time, one if both are tried at once; set-up takes two more RTTs."""
+    initial = {UTP: "tcp", TCP: "utp"}[np.int64(transport)]  # the one that waits in vain
+    time, protocol = opened({"opens": opens, "attempts": attempts}, accepts)
+    classes = made.scenario(made.leechers(1, utp="utp")).classes
+    timeout = getattr(classes[1], initial).rto_initial
+    assert protocol == transport
+    assert time == pytest.approx(ASKED + waits * timeout + 2 * 0.1, abs=1e-9)
+
+
+def test_who_cannot_open_is_given_up_and_opened_to_later() -> None:
+    """A leecher's uTP is not accepted; it gives up after seven SYNs, and the seed reaches it over TCP."""
+    program = made.program(
+        made.leechers(1, utp="utp", opens=["utp"], accepts=["tcp"]),
+        common={"client": NOWHERE},
+        arrivals={"kind": "trace", "times": ["1 s"]},
+    )
+    states = [(float(s.clock[0].now), s.conn.state.max()) for s, _, _ in made.steps(program, 1)]
+    first = next(time for time, state in states if state != FREE)
+    given_up = next(time for time, state in states if state == FREE and time > first)
+    timeout = made.scenario(made.leechers(1, utp="utp")).classes[1].utp
+    assert timeout is not None
+    waits = [min(2**number * timeout.rto_initial, timeout.rto_max) for number in range(7)]
+    assert given_up - first == pytest.approx(sum(waits))
+    s, _ = made.run(program)
+    assert s.peer.done[1] > given_up
+
+
+def test_who_opens_nothing_is_opened_to() -> None:
+    """A seed that opens no connections sends to those who come; nobody is ever asked by it."""
+    program = made.program(made.leechers(3), seed={"opens": []}, arrivals={"kind": "trace", "times": ["0 s"] * 3})
+    outgoing = set()
+    for s, _, last in made.steps(program, 1):
+        outcome = last
+        used = [h for h in made.ends_of(s, 0) if s.conn.state[h] != FREE]
+        outgoing |= {int(s.conn.outgoing[h]) for h in used}
+    assert outcome == FINISHED
+    assert plain.state.OUTGOING not in outgoing
+    assert len(outgoing) == 2  # coming, and accepted
+
+
+# ---- sockets and segments
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrote", "full", "free_again"),
+    [
+        # a buffer of 12104 B, or two windows if that is more, a third of which must be free again
+        ({"socket": 12104, "socket_windows": 2, "socket_free": 0.333, "cwnd": 3, "mss": 1448}, 12104, False, None),
+        ({"socket": 12104, "socket_windows": 2, "socket_free": 0.333, "cwnd": 3, "mss": 1448}, 12105, True, 8073),
+        ({"socket": 12104, "socket_windows": 2, "socket_free": 0.333, "cwnd": 10, "mss": 1448}, 28960, False, None),
+        ({"socket": 12104, "socket_windows": 2, "socket_free": 0.333, "cwnd": 10, "mss": 1448}, 28961, True, 19316),
+        # a window
+        ({"socket": 0, "socket_windows": 1, "socket_free": 0, "cwnd": 4, "mss": 1382}, 5528, False, None),
+        ({"socket": 0, "socket_windows": 1, "socket_free": 0, "cwnd": 4, "mss": 1382}, 5529, True, 5528),
+        # bytes not sent yet
+        ({"socket": 1459, "socket_windows": 0, "socket_free": 0, "socket_unsent": 1}, 1459, False, None),
+        ({"socket": 1459, "socket_windows": 0, "socket_free": 0, "socket_unsent": 1}, 1460, True, 1459),
+    ],
+)
+def test_a_socket_refuses_what_is_beyond_its_buffer_and_takes_data_when_enough_is_free(
+    fields: made.Table, wrote: int, full: bool, free_again: int | None
+) -> None:
+    """What counts are the bytes not acknowledged, or those not sent; the end that was refused waits for `free`."""
+    s, x = idle()
+    h = connected(s, x, 1, 0)
+    f = x.net.flow[h]
+    for name, value in ({"socket_unsent": 0} | dict(fields)).items():
+        f[name] = value
+    gone = "cut" if f.socket_unsent else "acked"
+    f.wrote = 7000 + wrote
+    f[gone] = 7000
+    assert stream.refuses(f) == full
+    if free_again is not None:
+        s.up[h] |= BLOCKED
+        f[gone] = f.wrote - free_again - 1
+        stream.drained(x, h, 0.0)
+        assert s.up[h] & BLOCKED
+        f[gone] += 1
+        stream.drained(x, h, 0.0)
+        assert not s.up[h] & BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("nagle", "left", "acked", "goes"),
+    [
+        (k.NO_NAGLE, 0, 5000, False),
+        (k.NO_NAGLE, 1, 0, True),
+        (k.SMALL_DATA, 1, 2999, False),  # the last small segment ended at 3000
+        (k.SMALL_DATA, 1, 3000, True),
+        (k.SMALL_DATA, 1448, 0, True),
+        (k.ANY_DATA, 1447, 4999, False),  # 5000 were sent
+        (k.ANY_DATA, 1447, 5000, True),
+        (k.ANY_DATA, 1448, 0, True),
+    ],
+)
+def test_a_small_segment_waits_as_nagles_rule_has_it(nagle: int, left: int, acked: int, goes: bool) -> None:
+    """A full segment never waits; a small one for nothing, for the last small one, or for all that was sent."""
+    f = np.zeros(1, k.FLOW).view(np.recarray)[0]
+    f.nagle, f.mss, f.cut, f.wrote, f.acked, f.small_end = nagle, 1448.0, 5000, 5000 + left, acked, 3000
+    assert sender.something_new(f) == goes
+
+
+def test_segments_are_cut_from_what_was_written() -> None:
+    """A segment takes as much as it can hold, whatever messages it is from; where the last small one ends is noted."""
+    f, seg = (np.zeros(1, kind).view(np.recarray)[0] for kind in (k.FLOW, k.SEGMENT))
+    f.mss, f.wrote, f.small_end = 1448.0, 3000, -1
+    found = []
+    while f.cut < f.wrote:
+        sender.cut(f, seg)
+        found.append((int(seg.bytes), int(seg.end), int(f.small_end)))
+    assert found == [(1448, 1448, -1), (1448, 2896, -1), (104, 3000, 3000)]
+
+
+def lone_acks(program: Program, ride: bool) -> float:
+    """Return the bytes of ACKs that travel alone, per byte of data; `ride`: others may travel with data."""
+    for s, x, _ in made.steps(program, 100, 1):
+        if s.clock[0].now > 5.0 and not ride:  # all are connected, nobody is unchoked yet
+            x.net.flow["reverse"] = k.NONE
+    return float(x.crossed[:, TCP_ACKS].sum() / x.crossed[:, TCP_DATA].sum())
+
+
+def test_acks_ride_on_data_that_goes_the_same_way() -> None:
+    """Where peers send to each other, fewer ACKs travel alone than if none could ride on data."""
+    program = made.program(made.leechers(2), swarm={"file_size": "2 MB", "piece_size": "16 KiB"})
+    assert lone_acks(program, ride=True) < 0.97 * lone_acks(program, ride=False)
+
+
+def test_an_ack_that_rides_says_what_one_alone_would() -> None:
+    """It is that of the flow in the other direction, which then owes none; nothing rides where nothing is owed."""
+    s, x = idle()
+    h = connected(s, x, 1, 0)
+    g = int(s.mate[h])
+    forth, back, parcel = x.net.flow[h], x.net.flow[g], x.net.parcel[0]
+    parcel.ack = k.NONE
+    sender.receiver.ride(x.net, forth, 3.0, parcel)
+    assert parcel.ack == k.NONE
+    back.unacked, back.log, back.first_stamp, back.last_stamp, back.times_newest = 1, 17, 2.25, 2.5, 1
+    back.ack_at = 3.04
+    sender.receiver.ride(x.net, forth, 3.0, parcel)
+    assert (parcel.ack, parcel.ack_stamp, parcel.ack_owd) == (17, 2.5, 0.75)
+    assert (back.unacked, back.ack_at) == (0, k.FOREVER)
+
+
+# ---- queues
+
+
+def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
+    """FQ-CoDel: packets of a closed connection may wait at another downlink than those of the next one of its end."""
+    s, x = idle()
+    lines: dict[int, int] = {}
+    for q in (2, 3):
+        h = connected(s, x, 1, q)
+        g = int(s.mate[h])
+        for owner in (2 * h, 2 * h + 1, 2 * g, 2 * g + 1):
+            for peer in (1, q):
+                for way in (0, 1):
+                    queue = 2 * peer + way
+                    x.net.hand[0].owner = owner
+                    line = fqcodel.line_of(x.net, queue, 0, x.net.hand[0])
+                    sends = (owner >> 1 == h) == (peer == 1)
+                    if sends == (owner & 1 == way):  # data goes up at its sender's and down at the other's, ACKs back
+                        assert lines.setdefault(line, queue) == queue
+        plain.peerset.release(s, h, 0.0)
+        plain.peerset.forget_attempt(s, g)
+        access.do_todo(x, 0.0)
+    assert h == 1 << s.rules.slot_bits  # the same slot
+    assert len(lines) == 12  # of peers 1, 2 and 3, each with data and ACKs, up and down
+
+
+def test_a_queue_that_counts_bytes_takes_no_more_small_packets_than_it_has_places() -> None:
+    """PIE's rings once overflowed when many handshakes and HAVEs met in a short buffer given as a time."""
+    program = made.program(
+        made.leechers(12, access={"uplink": made.way("377 kbit/s", "97 ms", discipline="pie")}),
+        seed={"access": {}},
+        swarm={"file_size": "300 kB", "piece_size": "128 KiB"},
+        paths={"rtt": "0 ms", "delay_max": "47 ms"},
+        arrivals={"kind": "flash", "spread": "0 s"},
+        departures={"completions": 1},
+    )
+    for _, x, _ in made.steps(program, 100, 1816):
+        checks.check_queues(x)
+
+
+# ---- comings and goings
+
+
+LEAVING = {
+    "arrivals": {"kind": "poisson", "interval": "3 s"},
+    "departures": {"stay": "leave", "replace": True, "discard": 0, "completions": 8},
+}
+
+
+def test_who_leaves_is_forgotten_and_replaced_by_one_of_its_class() -> None:
+    """Neighbours no longer count its pieces, the tracker no longer tells of it, and a new leecher starts at once."""
+    program = made.program(made.leechers(3), made.leechers(2), swarm={"file_size": "300 kB"}, **LEAVING)
+    before: dict[str, Any] = {}
+    leavers = []
+    for s, x, _ in made.steps(program, 1, 2):
+        for p in np.flatnonzero(s.mode & LEFT):
+            if p not in leavers:
+                leavers.append(int(p))
+                checks.check(s, x)
+                neighbours_forget(s, int(p), before)
+        before = {"copies": s.copies.copy(), "state": s.conn.state.copy(), "told": s.told.copy(), "mate": s.mate.copy()}
+    assert len(leavers) >= 7
+    for number in (1, 2):
+        gone = [float(s.peer.done[p]) for p in leavers if s.peer.klass[p] == number]
+        born = np.flatnonzero((program.waits == 1) & (s.peer.klass == number))
+        starts = [float(s.peer.start[p]) for p in born[: len(gone)]]
+        assert starts == gone
+        assert (s.peer.start[born[len(gone) :]] == plain.state.FOREVER).all()
+    assert {int(s.peer.klass[p]) for p in leavers} == {1, 2}
+
+
+def neighbours_forget(s: Swarm, p: int, before: dict[str, Any]) -> None:
+    """Check that each leecher `p` was connected to counts a copy less of each piece that `p` had told it of."""
+    for h in made.ends_of(s, p):
+        q = before["mate"][h] >> s.rules.slot_bits
+        if before["state"][h] == OPEN and s.mode[q] & (SEEDING | LEFT) == 0:
+            told = s.have_log[p, : before["told"][h]]
+            assert (before["copies"][told, q] - s.copies[told, q] == 1).all()
+    assert p not in s.registered[1 : 1 + s.registered[0]]
+
+
+def test_stays_are_exponential_in_the_time_of_the_download() -> None:
+    """The time from completion to leaving is on average the given part of one's own download time."""
+    program = made.program(
+        made.leechers(12),
+        swarm={"file_size": "128 KiB"},
+        departures={"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 120},
+    )
+    left: dict[int, float] = {}
+    for s, _, _ in made.steps(program, 25, 4):
+        for p in np.flatnonzero(s.mode & LEFT):
+            left.setdefault(int(p), float(s.clock[0].now))
+    parts = np.array([(t - s.peer.done[p]) / (s.peer.done[p] - s.peer.start[p]) for p, t in left.items()])
+    assert len(parts) > 90
+    assert parts.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(len(parts)))
+    assert np.median(parts) == pytest.approx(0.5 * np.log(2), abs=0.1)
+
+
+# ---- super-seeding
+
+
+def super_seeded(leechers: int, seeding: bool = True, **options: Any) -> Any:
+    """Return a swarm whose seed shows its pieces one by one."""
+    client = {**made.CLIENT, "super_seeding": seeding, "endgame": False}
+    return made.program(made.leechers(leechers), common={"client": client}, **options)
+
+
+def offered(s: Swarm, h: int) -> list[int]:
+    """Return the pieces that the super-seed has told the other side of end `h` of."""
+    return np.flatnonzero(checks.unpacked(s.offered[h], 64).ravel()[: s.rules.pieces]).tolist()
+
+
+def test_a_super_seed_shows_each_peer_another_piece() -> None:
+    """Until somebody passes a piece on, each peer knows of one, the one shown least; the seed sends no other."""
+    program = super_seeded(5, swarm={"file_size": "1 MiB", "piece_size": "64 KiB"})
+    first: dict[int, list[int]] = {}
+    for s, _, last in made.steps(program, 7, 3):
+        outcome = last
+        for h in made.ends_of(s, 0):
+            if s.conn.state[h] == OPEN and s.conn.state[s.mate[h]] == OPEN:
+                pieces = offered(s, h)
+                if pieces:
+                    first.setdefault(h, pieces)
+                assert {b // s.rules.blocks for b in checks.outstanding(s, int(s.mate[h]))} <= set(pieces)
+    assert outcome == FINISHED
+    assert sorted(first.values()) == [[piece] for piece in range(5)]
+    assert s.offers.sum() >= s.rules.pieces
+
+
+def test_a_super_seed_shows_the_next_piece_when_the_last_was_passed_on() -> None:
+    """With more peers than upload slots, who was shown a piece gets the next when another one reports it."""
+    s, x = idle(common={"client": {**made.CLIENT, "super_seeding": True, "unlimited_slots": 1}})
+    ends = []
+    for p in (1, 2, 3):
+        h = connected(s, x, p, 0)
+        for e in (int(s.mate[h]), h):
+            plain.peerset.ready(s, e, 0.0)
+        ends.append(int(s.mate[h]))
+    assert [int(s.conn.offer[e]) for e in ends] == [0, 1, 2]
+    for piece in (0, 1, 2):
+        s.has[1 + piece, 0] |= np.uint64(1 << piece)  # each has what it was shown
+        s.have_log[1 + piece, 0] = piece
+        s.have_at[1 + piece, piece] = 0
+    superseed = access.engine.superseed
+    s.told[s.mate[ends[0]]] = 1
+    superseed.watch(s, int(s.mate[ends[0]]), ends[0], 0, 1.0)
+    assert [int(s.conn.offer[e]) for e in ends] == [0, 1, 2]  # it has its piece, and nobody got it from there yet
+    s.has[2, 0] |= np.uint64(1)
+    s.have_log[2, 1] = 0
+    superseed.watch(s, int(s.mate[ends[1]]), ends[1], 0, 2.0)
+    assert [int(s.conn.offer[e]) for e in ends] == [3, 1, 2]
+    assert s.offers[:4].tolist() == [1, 1, 1, 1]
+
+
+def test_a_super_seed_sends_less_than_an_ordinary_one() -> None:
+    """What BEP 16 promises: the first full copy is out before anything is sent twice, so the seed sends less in all."""
+    sent = {}
+    for seeding in (True, False):
+        program = super_seeded(8, seeding, swarm={"file_size": "2 MB"}, seed={"upload_limit": "100 kB/s"})
+        runs: list[tuple[Swarm, Access]] = [made.run(program, 5, replica) for replica in range(4)]
+        sent[seeding] = np.mean([s.peer.bytes_up[0] for s, _ in runs]) / 2e6
+    assert 1.0 <= sent[True] < sent[False]
