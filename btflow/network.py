@@ -77,7 +77,8 @@ class Socket(FrozenModel):
     buffer: Annotated[int, Quantity("size", 0, 2**30)]
     """Bytes it takes [B]."""
     windows: Annotated[float, Quantity("fraction", 0, 100)]
-    """Congestion windows that it takes, if that is more than ``buffer``: 2 for a buffer that Linux grows."""
+    """Congestion windows that it takes, and a segment that is being filled, if that is more than ``buffer``: 2 for a
+    buffer that Linux grows; 0: it does not follow the window."""
     free: Annotated[float, Quantity("fraction", 0, 1)]
     """Share of the buffer that must be free again before a full socket takes data."""
     counts: Annotated[Literal["unacknowledged", "unsent"], Quantity("choice")]
