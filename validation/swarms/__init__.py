@@ -1,0 +1,1 @@
+"""Swarms on congested access links: two published studies of uTP against TCP, checked."""
