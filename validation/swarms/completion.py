@@ -6,7 +6,6 @@ from typing import Any
 
 from validation.statistics import SIGNIFICANT
 from validation.swarms.compare import (
-    MARGIN,
     Interval,
     Paired,
     interval,
@@ -258,6 +257,5 @@ def buffers(results: Results) -> Finding:
             f"B = {b}: uTP {interval(utp[b]).text(1, 's')}, TCP {interval(found[b].of('mean', 'tcp')).text(1, 's')}, "
             f"uTP over TCP {_classes(found[b]).text}"
             for b in BUFFERS
-        )
-        + (f"within the margin of {100 * MARGIN:g}% is judged with {found[BUFFERS[-2]].number} runs",),
+        ),
     )

@@ -23,9 +23,9 @@ ALL = "all"
 """The leechers of all classes."""
 LONG = 100
 """Queue that the paper of 2011 counts as long [packets]."""
-PERCENTS = tuple(range(0, 101))
+PERCENTS = tuple(range(101))
 """Quantiles kept for the figures [%]."""
-QUEUE_PERCENTS = (*(float(p) for p in range(0, 100)), 99.5, 99.9, 100.0)
+QUEUE_PERCENTS = (*(float(p) for p in range(100)), 99.5, 99.9, 100.0)
 """Quantiles kept of queues [%]."""
 KINDS = ("request", "have", "unchoke")
 """Messages whose delay is kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,7 @@ def occupancy(results: Results) -> Finding:
     found = {name: results[setting].of("delay_mean") for name, setting in HOMOGENEOUS.items()}
     conditions = [
         _ordered(f"{a} over {b}", paired(found[a], found[b]), False, f"{_tier(low)} below {_tier(high)}")
-        for low, high in zip(TIERS, TIERS[1:], strict=False)
+        for low, high in pairwise(TIERS)
         for a, b in product(low, high)
     ]
     order = sorted(found, key=lambda name: float(found[name].mean()))
