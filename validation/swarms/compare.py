@@ -109,7 +109,7 @@ def paired(values: Sequence[float] | Floats, base: Sequence[float] | Floats) -> 
     known = np.isfinite(a) & np.isfinite(b)
     a, b = a[known], b[known]
     if a.size == 0:
-        return Paired(interval([]), 1.0, 1.0, math.nan)
+        return Paired(interval([]), 0.5, 1.0, math.nan)
     relative = (a - b) / b.mean()
     pooled = math.sqrt(0.5 * (float(a.var(ddof=1)) + float(b.var(ddof=1)))) if a.size > 1 else 0.0
     difference = float(a.mean() - b.mean())

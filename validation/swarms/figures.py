@@ -103,7 +103,12 @@ def ranks(results: Results) -> go.Figure:
             style = line(k, dash=dash, width=2.5 - index)
             plot.add_scatter(x=list(range(1, number + 1)), y=mean, mode="lines", name=f"{name}, {text}", line=style)
     file = results[PLAIN[0]].file_size
-    plot.add_hline(y=file / 1e6, line={"color": GREY, "dash": "dash"}, annotation_text="the file on a full downlink")
+    plot.add_hline(
+        y=file / 1e6,
+        line={"color": GREY, "dash": "dash"},
+        annotation_text="the file on a full downlink",
+        annotation_position="bottom left",
+    )
     plot.add_vline(x=50.5, line={"color": GREY, "width": 1}, annotation_text="from here on they count")
     plot.update_yaxes(rangemode="tozero")
     return plot
@@ -176,6 +181,9 @@ def _queues(title: str, results: Results, parts: Sequence[Part], what: str) -> g
     )
     if what == "queue":
         plot.add_vline(x=100, line={"color": GREY, "dash": "dot"})
+    shown = QUEUE_PERCENTS.index(100.0 - LEAST)
+    ends = [t.x[shown] for t in plot.data if np.isfinite(t.x[shown])]
+    plot.update_xaxes(range=[0, 1.02 * max(ends)])
     return plot
 
 
