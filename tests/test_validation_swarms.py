@@ -14,10 +14,11 @@ from btflow.uplinks import quantile
 from validation import reference
 from validation.command import run_app
 from validation.swarms import __main__ as command
-from validation.swarms import ablations, completion, figures, measured, page, planes, report
+from validation.swarms import ablations, completion, figures, measured, page, planes, report, why
 from validation.swarms.compare import interval, p_above, paired, slope, spearman
 from validation.swarms.experiments import (
     ABLATIONS,
+    BELOW,
     BUFFERS,
     CHECK_FULL,
     FACTORS,
@@ -40,7 +41,7 @@ from validation.swarms.experiments import (
 )
 from validation.swarms.measured import ALL, PERCENTS, QUEUE_PERCENTS, Group, Measured, Results
 from validation.swarms.report import Report
-from validation.verdict import Finding
+from validation.verdict import Condition, Finding, Verdict
 
 RUNS = 12
 NOISE = np.random.default_rng(5).normal(0.0, 1.0, (40, RUNS))
@@ -108,7 +109,7 @@ def every() -> list[Setting]:
     found = [*PLAIN, *SWEPT, *HOMOGENEOUS.values(), *HALVES.values(), CHECK_FULL]
     found += [capped(f, b) for f in FACTORS for b in (SMALL, LARGE)]
     found += [sized(size, share) for size in SIZES for share in (0.0, 0.5, 1.0)]
-    return found + [s for ablation in ABLATIONS for _, s in (("", ablation.base), *ablation.off)]
+    return found + [s for ablation in ABLATIONS for s in ablation.settings]
 
 
 def test_every_setting_is_a_scenario() -> None:
@@ -224,8 +225,15 @@ def made(classes: Mapping[str, Mapping[str, float]], noise: float = 0.005, ranks
     return Measured(groups, [list(ranks) or [100.0, 60.0, 20.0, 13.0]] * RUNS, 1.0, 1e7)
 
 
+class Given(Results):
+    """Figures that are given; none is simulated."""
+
+    def __getitem__(self, setting: Setting) -> Measured:
+        return self._found[setting]
+
+
 def results(found: Mapping[Setting, Measured]) -> Results:
-    filled = Results(Plan())
+    filled = Given(Plan())
     for setting, figures_of in found.items():
         filled.add(setting, figures_of)
     return filled
@@ -305,6 +313,7 @@ def test_buffers(tcp: Sequence[float], utp: Sequence[float], failed: set[str]) -
         buffered(b): made({"tcp": {"mean": t}, "utp": {"mean": u}}, noise=0.005 if t != 60 or b == 10 else 0.0)
         for b, t, u in zip(BUFFERS, tcp, utp, strict=True)
     }
+    found[buffered(BELOW)] = made({"tcp": {}, "utp": {}})
     judged = parts(completion.buffers(results(found)))
     assert {name for name, held in judged.items() if not held} == failed
 
@@ -454,7 +463,10 @@ def ablated(gaps: Mapping[str, float]) -> Results:
     ablation = ABLATIONS[0]
     every_one = (("", ablation.base), *ablation.off)
     return results(
-        {s: made({"tcp": {"mean": 100.0}, "utp": {"mean": 100.0 + gaps.get(off, -40.0)}}) for off, s in every_one}
+        {
+            side[0][0]: made({"tcp": {"mean": 100.0}, "utp": {"mean": 100.0 + gaps.get(off, -40.0)}})
+            for off, side in every_one
+        }
     )
 
 
@@ -480,8 +492,9 @@ def test_words_follow_the_figures() -> None:
 
 
 def test_ablations_belong_to_claims() -> None:
-    assert ablations.for_claims(results({}), ["T01", "D01"]) == []
+    assert ablations.for_claims(results({}), ["T01", "D02"]) == []
     assert [t.ablation for t in ablations.for_claims(ablated({}), ["T04"])] == [ABLATIONS[0]]
+    assert sorted(k for ks in ablations.OF_CLAIMS.values() for k in ks) == list(range(len(ABLATIONS)))
 
 
 # The report.
@@ -493,8 +506,10 @@ def test_every_claim_is_judged() -> None:
 
 def made_report(ids: Sequence[str] = ("T01", "T03", "T04", "T05", "D05")) -> Report:
     filled = results(swarms_2011(above=0.3) | rates())
-    for setting, found in ((s, ablated({})[s]) for _, s in ABLATIONS[0].off):
-        filled.add(setting, found)
+    for setting in ABLATIONS[0].settings[1:]:
+        filled.add(setting, ablated({})[setting])
+    for setting in ABLATIONS[1].settings[2:]:
+        filled.add(setting, made({"utp" if dict(setting.values)["utp_share"] else "tcp": {}}))
     return report.make(ids, filled)
 
 
@@ -525,8 +540,21 @@ def test_the_summary(tmp_path: Path) -> None:
     text = (tmp_path / "swarms.md").read_text(encoding="utf-8")
     assert "| T01 | reproduced |" in text
     assert "- T05 FAILS: all TCP, above 100 packets: 30." in text
-    assert "| nothing | utp 55.9" in text
+    assert "| nothing | uTP 55.9" in text
     assert "`testa2011: swarm.file_size` = 10 MB. assumed: the paper gives none" in text
+
+
+def test_what_does_not_come_out_is_looked_into() -> None:
+    filled = swarms_2011(utp=80.0) | swarms_2012()
+    filled |= {buffered(b): made({"tcp": {}, "utp": {}}) for b in (BELOW, *BUFFERS[:-1])}
+    claims = reference.claims(report.CLAIMS)
+    failed, held = Finding("", "", (Condition("", False),)), Finding("", "", (Condition("", True),))
+    shown = why.why([Verdict(claims[name], failed) for name in why.WHY], results(filled))
+    assert list(shown) == list(why.WHY)
+    assert "All uTP takes +14" in shown["T03"]
+    assert "10 full packets last 120 ms" in shown["T06"]
+    assert "BT:nice < UT:utp < BT:vegas" not in shown["D04"].partition("by median queue")[0]
+    assert why.why([Verdict(claims["T03"], held), Verdict(claims["T01"], failed)], results(filled)) == {}
 
 
 def test_all_figures_are_drawn() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from validation.swarms.compare import Interval, Paired, interval, paired
-from validation.swarms.experiments import ABLATIONS, Ablation, Setting
-from validation.swarms.measured import Results
+from validation.swarms.experiments import ABLATIONS, Ablation, Side
+from validation.swarms.measured import Floats, Results
 
 LITTLE = 0.2
 """Share of a difference below which a mechanism carries little of it."""
 PROPER = 0.02
 """Difference below which there is nothing to take apart."""
+OF_CLAIMS = {"T03": (1,), "T04": (0,), "D01": (4,), "D03": (2, 3)}
+"""Which of ABLATIONS belong to a claim."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Taken:
     @property
     def words(self) -> str:
         """What carries the difference, in words."""
-        a, b = ({"x": "the other half", "cubic": "CUBIC", "utp": "uTP", "tcp": "TCP"}[n] for n in self.ablation.classes)
+        a, b = self.ablation.sides
         gap = self.base.gap
         start = f"{self.ablation.name}: completion time of {a} over {b} {100 * gap.relative.mean:+.1f}%. "
         if abs(gap.relative.mean) < PROPER:
@@ -76,19 +78,23 @@ class Taken:
 def taken(results: Results, ablation: Ablation) -> Taken:
     """Run an ablation."""
     base = _row(results, ablation, "", ablation.base)
-    return Taken(ablation, base, tuple(_row(results, ablation, text, setting) for text, setting in ablation.off))
+    return Taken(ablation, base, tuple(_row(results, ablation, text, sides) for text, sides in ablation.off))
 
 
 def for_claims(results: Results, ids: list[str]) -> list[Taken]:
     """Return the ablations that belong to the claims named."""
-    models = {"T04": "testa2011", "D03": "testa2012"}
-    wanted = {models[name] for name in ids if name in models}
-    return [taken(results, ablation) for ablation in ABLATIONS if ablation.base.model in wanted]
+    wanted = {ABLATIONS[k].name for name in ids for k in OF_CLAIMS.get(name, ())}
+    return [taken(results, ablation) for ablation in ABLATIONS if ablation.name in wanted]
 
 
-def _row(results: Results, ablation: Ablation, text: str, setting: Setting) -> Row:
-    a, b = (results[setting].of("mean", name) for name in ablation.classes)
-    base_a, base_b = (results[ablation.base].of("mean", name) for name in ablation.classes)
-    number = min(len(a), len(base_a))
-    change = (a - b)[:number] / b.mean() - (base_a - base_b)[:number] / base_b.mean()
+def _row(results: Results, ablation: Ablation, text: str, sides: tuple[Side, Side]) -> Row:
+    a, b = _means(results, sides)
+    base_a, base_b = _means(results, ablation.base)
+    number = min(len(a), len(b), len(base_a), len(base_b))
+    change = (a[:number] - b[:number]) / b.mean() - (base_a[:number] - base_b[:number]) / base_b.mean()
     return Row(text, paired(a, b), interval(change), (interval(a), interval(b)))
+
+
+def _means(results: Results, sides: tuple[Side, Side]) -> tuple[Floats, Floats]:
+    (a, of_a), (b, of_b) = sides
+    return results[a].of("mean", of_a), results[b].of("mean", of_b)

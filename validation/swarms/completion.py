@@ -15,7 +15,7 @@ from validation.swarms.compare import (
     slope,
     spearman,
 )
-from validation.swarms.experiments import BUFFERS, SHARES, SIZES, adsl, buffered, sized
+from validation.swarms.experiments import BELOW, BUFFERS, SHARES, SIZES, adsl, buffered, sized
 from validation.swarms.measured import QUEUE_PERCENTS, Measured, Results
 from validation.verdict import Condition, Finding
 
@@ -250,6 +250,7 @@ def buffers(results: Results) -> Finding:
     """T06: completion times against the buffer, half and half with random stay."""
     found = {packets: results[buffered(packets)] for packets in BUFFERS}
     least = _classes(found[BUFFERS[0]])
+    below = results[buffered(BELOW)]
     utp = {b: found[b].of("mean", "utp") for b in BUFFERS}
     flat = {b: paired(utp[b], utp[BUFFERS[-1]]) for b in BUFFERS if 50 < b < BUFFERS[-1]}
     per_packet = slope(BUFFERS, [found[b].of("mean", "tcp") for b in BUFFERS])
@@ -269,9 +270,12 @@ def buffers(results: Results) -> Finding:
                 "TCP grows",
             ),
         ),
-        tuple(
-            f"B = {b}: uTP {interval(utp[b]).text(1, 's')}, TCP {interval(found[b].of('mean', 'tcp')).text(1, 's')}, "
-            f"uTP over TCP {_classes(found[b]).text}"
-            for b in BUFFERS
+        (
+            *(
+                f"B = {b}: uTP {interval(utp[b]).text(1, 's')}, TCP {interval(found[b].of('mean', 'tcp')).text(1, 's')}"
+                f", uTP over TCP {_classes(found[b]).text}"
+                for b in BUFFERS
+            ),
+            f"B = {BELOW}, not in the paper: uTP over TCP {_classes(below).equivalence}",
         ),
     )

@@ -26,6 +26,8 @@ SEEDS = {"testa2011": 2011, "testa2012": 2012, "datacontrol": 2013}
 
 BUFFERS = (10, 20, 50, 100, 150, 200)
 """Buffers of figure 3b of the paper of 2011 [packets]."""
+BELOW = 2
+"""A buffer that uTP's target of 25 ms does not fit into: 24 ms of full packets at 1 Mbit/s [packets]."""
 SIZES = (5, 10, 20)
 """File sizes tried in the swarm of 2011, whose paper gives none [MB]."""
 FILE_2012 = 30
@@ -129,50 +131,109 @@ CHECK_FULL = cluster("nice", beside_cubic=True, megabytes=FULL_2012)
 """The setting that is also run with the paper's own file size."""
 
 
+def _changed(setting: Setting, more: dict[str, Value]) -> Setting:
+    return _setting(setting.model, dict(setting.values) | more)
+
+
+Side = tuple[Setting, str]
+"""A class of leechers in a setting."""
+
+
 @dataclass(frozen=True)
 class Ablation:
-    """A difference between two classes of a setting, and the same with one mechanism off at a time."""
+    """A difference between two sides, and the same with one mechanism off at a time."""
 
     name: str
     """The swarm, in words."""
-    classes: tuple[str, str]
-    """Whose completion time, and over whose."""
-    base: Setting
+    sides: tuple[str, str]
+    """Whose completion time, and over whose, in words."""
+    base: tuple[Side, Side]
     """With everything on."""
-    off: tuple[tuple[str, Setting], ...]
-    """What is off, in words, and the setting."""
+    off: tuple[tuple[str, tuple[Side, Side]], ...]
+    """What is off, in words, and the sides."""
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The settings that are run."""
+        return list(dict.fromkeys(s for pair in (self.base, *(found for _, found in self.off)) for s, _ in pair))
+
+
+CONTROL = "ideal control: messages pass all queues"
+ACKS = "ideal ACKs: they take no room in queues"
+
+
+def _within(setting: Setting, one: str = "x", other: str = "cubic") -> tuple[Side, Side]:
+    return (setting, one), (setting, other)
+
+
+def _adsl_halves(**more: Value) -> tuple[Side, Side]:
+    return _within(_changed(adsl(0.5), more), "utp", "tcp")
+
+
+def _adsl_alone(**more: Value) -> tuple[Side, Side]:
+    return (_changed(adsl(1.0), more), "utp"), (_changed(adsl(0.0), more), "tcp")
+
+
+def _nice(**more: Value) -> tuple[Side, Side]:
+    return _within(_changed(HALVES["BT:nice"], more))
+
+
+def _utorrent_alone(**more: Value) -> tuple[Side, Side]:
+    return (_changed(HOMOGENEOUS["UT:utp"], more), "x"), (_changed(HOMOGENEOUS["UT:cubic"], more), "x")
 
 
 ABLATIONS = (
     Ablation(
         "2011, half uTP half TCP, random stay",
-        ("utp", "tcp"),
-        adsl(0.5),
+        ("uTP", "TCP"),
+        _adsl_halves(),
         (
-            ("ideal control: messages pass all queues", adsl(0.5, ideal_control=True)),
-            ("ideal ACKs: they take no room in queues", adsl(0.5, ideal_acks=True)),
-            ("both ideal", adsl(0.5, ideal_acks=True, ideal_control=True)),
-            ("no super-seeding", adsl(0.5, super_seeding=False)),
+            (CONTROL, _adsl_halves(ideal_control=True)),
+            (ACKS, _adsl_halves(ideal_acks=True)),
+            ("both ideal", _adsl_halves(ideal_acks=True, ideal_control=True)),
+            ("no super-seeding", _adsl_halves(super_seeding=False)),
+        ),
+    ),
+    Ablation(
+        "2011, all uTP against all TCP, random stay",
+        ("all uTP", "all TCP"),
+        _adsl_alone(),
+        (
+            (CONTROL, _adsl_alone(ideal_control=True)),
+            (ACKS, _adsl_alone(ideal_acks=True)),
+            ("no super-seeding", _adsl_alone(super_seeding=False)),
         ),
     ),
     Ablation(
         "2012, mainline, half Nice half CUBIC",
-        ("x", "cubic"),
-        HALVES["BT:nice"],
+        ("the Nice half", "the CUBIC half"),
+        _nice(),
         (
-            ("ideal control: messages pass all queues", cluster("nice", beside_cubic=True, ideal_control=True)),
-            ("ideal ACKs: they take no room in queues", cluster("nice", beside_cubic=True, ideal_acks=True)),
-            ("both ideal", cluster("nice", beside_cubic=True, ideal_acks=True, ideal_control=True)),
-            ("no anti-snubbing: snub time 24 h instead of 30 s", cluster("nice", beside_cubic=True, snub_time="24 h")),
+            (CONTROL, _nice(ideal_control=True)),
+            (ACKS, _nice(ideal_acks=True)),
+            ("both ideal", _nice(ideal_acks=True, ideal_control=True)),
+            ("no anti-snubbing: snub time 24 h instead of 30 s", _nice(snub_time="24 h")),
         ),
     ),
     Ablation(
         "2012, uTorrent, half uTP half CUBIC",
-        ("x", "cubic"),
-        HALVES["UT:utp"],
+        ("the uTP half", "the CUBIC half"),
+        _within(HALVES["UT:utp"]),
         (
-            ("uTP tried first, TCP after it failed", cluster("utp", "utorrent", True, attempts="sequential")),
-            ("TCP only: nobody opens uTP", cluster("cubic", "utorrent", True)),
+            (
+                "attempts one by one: uTP first, TCP after it failed",
+                _within(_changed(HALVES["UT:utp"], {"attempts": "sequential"})),
+            ),
+            ("TCP only: nobody opens uTP", _within(cluster("cubic", "utorrent", beside_cubic=True))),
+        ),
+    ),
+    Ablation(
+        "2012, uTorrent, all uTP against all CUBIC",
+        ("all uTP", "all CUBIC"),
+        _utorrent_alone(),
+        (
+            (CONTROL, _utorrent_alone(ideal_control=True)),
+            (ACKS, _utorrent_alone(ideal_acks=True)),
         ),
     ),
 )
@@ -188,7 +249,7 @@ class Plan:
 
     def of(self, setting: Setting) -> int:
         """Return the runs of a setting."""
-        if setting == CHECK_FULL:
+        if setting in HALVED:
             return max(2, self.runs // 2)
         if setting in PLAIN:
             return MANY * self.runs
@@ -199,5 +260,7 @@ SHARES = {"all TCP": 0.0, "half and half": 0.5, "all uTP": 1.0}
 """Shares of uTP peers in the swarms of 2011."""
 PLAIN = tuple(adsl(share, stay) for share in SHARES.values() for stay in ("random", "forever"))
 """The six settings of figure 2 of the paper of 2011."""
-SWEPT = tuple(buffered(packets) for packets in BUFFERS[:-1])
-"""The other buffers of its figure 3b."""
+SWEPT = tuple(buffered(packets) for packets in (BELOW, *BUFFERS[:-1]))
+"""The other buffers of its figure 3b, and a smaller one."""
+HALVED = (CHECK_FULL, *ABLATIONS[-1].settings[2:])
+"""Settings with half the runs: they take long and no claim hangs on them."""

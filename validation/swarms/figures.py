@@ -257,7 +257,7 @@ def taken_apart(report: Report) -> go.Figure:
         gaps = [row.gap.relative for row in rows]
         plot.add_scatter(
             x=[100 * g.mean for g in gaps],
-            y=[f"{short} {found.ablation.classes[0]}: {(row.off or 'all on').partition(':')[0]}" for row in rows],
+            y=[f"{short} {found.ablation.sides[0]}: {(row.off or 'all on').partition(':')[0]}" for row in rows],
             error_x={"type": "data", "array": [100 * (g.high - g.mean) for g in gaps]},
             mode="markers",
             name=found.ablation.name,

@@ -15,6 +15,7 @@ from validation.page import claim_details, claims_table
 from validation.swarms import report as reports
 from validation.swarms.ablations import Taken
 from validation.swarms.report import Report
+from validation.swarms.why import why
 
 TITLE = "btflow: swarms on congested access links, uTP against TCP"
 
@@ -28,6 +29,7 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
         claims_table(report.verdicts),
         *(["<h2>What carries the differences</h2>"] if report.taken else []),
         *(_taken(found) for found in report.taken),
+        *_why(report),
         "<h2>Figures</h2>",
         *drawings(figures),
         "<h2>Claims in detail</h2>",
@@ -55,6 +57,12 @@ def _opening(report: Report) -> str:
 def _taken(found: Taken) -> str:
     rows = _escaped(reports.ABLATION_HEADER, reports.ablation_rows(found))
     return f"<h3>{escape(found.ablation.name)}</h3><p>{escape(found.words)}</p>{rows}"
+
+
+def _why(report: Report) -> list[str]:
+    shown = why(report.verdicts, report.results)
+    rows = "".join(f"<li>{escape(name)}: {escape(text)}</li>" for name, text in shown.items())
+    return [f"<h2>Where a claim does not come out</h2><ul>{rows}</ul>"] if shown else []
 
 
 def _escaped(header: tuple[str, ...], rows: object) -> str:

@@ -110,6 +110,7 @@ def heterogeneous(results: Results) -> Finding:
     gaps = {name: paired(half[name], cubic[name]) for name in HALVES}
     mainline = [name for name in HALVES if name.startswith("BT")]
     best = {name: paired(half["BT:nice"], half[name]) for name in HALVES if name != "BT:nice"}
+    best["UT:cubic beside it"] = paired(half["BT:nice"], cubic["UT:utp"])
     same = gaps["UT:utp"]
     full = results[CHECK_FULL]
     check = paired(full.of("mean", "x"), full.of("mean", "cubic"))

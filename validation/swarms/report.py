@@ -24,6 +24,7 @@ from validation.swarms.ablations import Row, Taken
 from validation.swarms.compare import CONFIDENCE, MARGIN, interval
 from validation.swarms.experiments import FILE_2012, FILES, FULL_2012, MANY, PLAIN, SOME, Setting
 from validation.swarms.measured import ALL, Results
+from validation.swarms.why import why
 from validation.verdict import Finding, Verdict
 
 __all__ = ["Report", "make", "today", "write_summary"]
@@ -113,7 +114,8 @@ def runs_text(report: Report) -> str:
         f"{run['swarms']} swarms, {run['cpu_s']:.0f} s of CPU time; {run['runs']} runs of a setting, "
         f"{MANY * run['runs']} of the six of 2011's figure 2, {SOME * run['runs']} of each buffer of its figure 3b. "
         f"The swarms of 2012 have a file of {FILE_2012} MB, not the paper's {FULL_2012} MB; the mix of Nice and CUBIC "
-        f"is also run with {FULL_2012} MB ({max(2, run['runs'] // 2)} runs)."
+        f"is also run with {FULL_2012} MB; that and uTorrent's ablations with nothing but uTP or CUBIC have "
+        f"{max(2, run['runs'] // 2)} runs."
     )
 
 
@@ -144,7 +146,7 @@ ABLATION_HEADER = ("off", "times [s]", "difference", "part of it that goes", "ch
 
 
 def _ablation(row: Row, found: Taken) -> tuple[str, ...]:
-    a, b = found.ablation.classes
+    a, b = found.ablation.sides
     times = f"{a} {row.means[0].text(1)}, {b} {row.means[1].text(1)}"
     if not row.off:
         return ("nothing", times, row.gap.text, "", "")
@@ -260,6 +262,9 @@ def write_summary(report: Report, path: Path) -> None:
     ]
     for found in report.taken:
         lines += [found.words, "", *markdown(ABLATION_HEADER, ablation_rows(found)), ""]
+    shown = why(report.verdicts, report.results)
+    if shown:
+        lines += ["## Where a claim does not come out", "", *(f"- {name}: {text}" for name, text in shown.items()), ""]
     lines += ["## Conditions", ""]
     lines += [
         f"- {v.claim.id} {'holds' if c.held else 'FAILS'}: {c.text}"
