@@ -473,7 +473,7 @@ def ablated(gaps: Mapping[str, float]) -> Results:
 def test_the_part_that_goes_with_a_mechanism() -> None:
     (control, _), (acks, _), *_ = ABLATIONS[0].off
     found = ablations.taken(ablated({acks: -10.0, control: -38.0}), ABLATIONS[0])
-    by_name = {row.off: row.removed(found.base) for row in found.rows}
+    by_name = {row.off: row.removed for row in found.rows}
     assert by_name[acks] == pytest.approx(0.75, abs=0.02)
     assert by_name[control] == pytest.approx(0.05, abs=0.02)
     assert f"{acks}: -1" in found.words
@@ -484,8 +484,10 @@ def test_the_part_that_goes_with_a_mechanism() -> None:
 def test_words_follow_the_figures() -> None:
     reversed_ = ablations.taken(ablated({ABLATIONS[0].off[0][0]: 20.0}), ABLATIONS[0])
     assert "reverses it" in reversed_.words
+    gone = ablations.taken(ablated({ABLATIONS[0].off[2][0]: 0.0}), ABLATIONS[0])
+    assert "takes all of it away" in gone.words
     more = ablations.taken(ablated({ABLATIONS[0].off[1][0]: -60.0}), ABLATIONS[0])
-    assert "adds 50% to it" in more.words
+    assert "adds 50%" in more.words
     assert "No mechanism taken alone carries a fifth of it." in more.words
     names = dict.fromkeys(("", *(off for off, _ in ABLATIONS[0].off)), 0.0)
     assert "hardly a difference" in ablations.taken(ablated(names), ABLATIONS[0]).words

@@ -10,6 +10,8 @@ from validation.swarms.measured import Floats, Results
 
 LITTLE = 0.2
 """Share of a difference below which a mechanism carries little of it."""
+ALL_BUT = 0.05
+"""Share that may be left of a difference that counts as gone."""
 PROPER = 0.02
 """Difference below which there is nothing to take apart."""
 OF_CLAIMS = {"T03": (1,), "T04": (0,), "D01": (4,), "D03": (2, 3)}
@@ -28,10 +30,25 @@ class Row:
     """The gap less the one with everything on, replica by replica, as a share of the slower class's time."""
     means: tuple[Interval, Interval]
     """Mean completion times of the two classes [s]."""
+    whole: float
+    """The gap with everything on, over the same replicas."""
 
-    def removed(self, base: Row) -> float:
-        """Return the share of the difference that goes with the mechanism; negative if it grows."""
-        return -self.change.mean / base.gap.relative.mean
+    @property
+    def removed(self) -> float:
+        """The share of the difference that goes with the mechanism; negative if it grows."""
+        return -self.change.mean / self.whole
+
+    @property
+    def effect(self) -> str:
+        """What switching the mechanism off does to the difference, in words."""
+        gap = self.gap.relative
+        if self.removed > 1.0 and (gap.low > 0.0 or gap.high < 0.0):
+            return "reverses it"
+        if self.removed > 1.0 - ALL_BUT:
+            return "takes all of it away"
+        if abs(self.removed) < LITTLE:
+            return "changes little of it"
+        return f"takes {100 * self.removed:.0f}% of it away" if self.removed > 0 else f"adds {-100 * self.removed:.0f}%"
 
 
 @dataclass(frozen=True)
@@ -54,19 +71,10 @@ class Taken:
         if abs(gap.relative.mean) < PROPER:
             shown = "; ".join(f"{row.off}: {row.gap.text}" for row in self.rows)
             return f"{start}There is hardly a difference to take apart ({shown})."
-        parts = []
-        for row in self.rows:
-            share = row.removed(self.base)
-            if share > 1.0:
-                what = "reverses it"
-            elif abs(share) < LITTLE:
-                what = "changes little of it"
-            else:
-                what = f"takes {100 * share:.0f}% of it away" if share > 0 else f"adds {-100 * share:.0f}% to it"
-            parts.append(f"{row.off}: {100 * row.gap.relative.mean:+.1f}%, {what}")
+        parts = [f"{row.off}: {100 * row.gap.relative.mean:+.1f}%, {row.effect}" for row in self.rows]
         single = [row for row in self.rows if not row.off.startswith("both")]
-        most = max(single, key=lambda row: row.removed(self.base))
-        carried = most.removed(self.base)
+        most = max(single, key=lambda row: row.removed)
+        carried = most.removed
         end = (
             f'Of the mechanisms taken alone the greatest part goes with "{most.off}".'
             if carried >= LITTLE
@@ -91,8 +99,10 @@ def _row(results: Results, ablation: Ablation, text: str, sides: tuple[Side, Sid
     a, b = _means(results, sides)
     base_a, base_b = _means(results, ablation.base)
     number = min(len(a), len(b), len(base_a), len(base_b))
-    change = (a[:number] - b[:number]) / b.mean() - (base_a[:number] - base_b[:number]) / base_b.mean()
-    return Row(text, paired(a, b), interval(change), (interval(a), interval(b)))
+    a, b, base_a, base_b = (side[:number] for side in (a, b, base_a, base_b))
+    whole = (base_a - base_b) / base_b.mean()
+    change = (a - b) / b.mean() - whole
+    return Row(text, paired(a, b), interval(change), (interval(a), interval(b)), float(whole.mean()))
 
 
 def _means(results: Results, sides: tuple[Side, Side]) -> tuple[Floats, Floats]:

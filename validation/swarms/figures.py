@@ -235,8 +235,8 @@ def planes(results: Results) -> go.Figure:
             x=x,
             y=y,
             mode="lines+markers+text",
-            text=[f"{f:g}" for f in FACTORS],
-            textposition="top center" if index else "bottom center",
+            text=[_label(f, buffer) for f in FACTORS],
+            textposition="top center",
             name=f"buffer {buffer}",
             line=line(index),
             marker={"symbol": SYMBOLS[index], "size": 9},
@@ -244,6 +244,13 @@ def planes(results: Results) -> go.Figure:
     log_axis(plot, min(every), max(every))
     plot.update_yaxes(rangemode="tozero")
     return plot
+
+
+def _label(factor: float, buffer: str) -> str:
+    """Return the label of a sending rate; below C the buffers' points coincide, above it those of a buffer do."""
+    if factor < 1.0:
+        return f"{factor:g} C" if buffer == LARGE else ""
+    return {1.0: "C", FACTORS[-1]: f"to {FACTORS[-1]:g} C"}.get(factor, "")
 
 
 def taken_apart(report: Report) -> go.Figure:

@@ -151,7 +151,7 @@ def _ablation(row: Row, found: Taken) -> tuple[str, ...]:
     if not row.off:
         return ("nothing", times, row.gap.text, "", "")
     c = row.change
-    removed = "" if abs(found.base.gap.relative.mean) < ablations.PROPER else f"{100 * row.removed(found.base):.0f}%"
+    removed = "" if abs(found.base.gap.relative.mean) < ablations.PROPER else f"{100 * row.removed:.0f}%"
     return (row.off, times, row.gap.text, removed, f"{100 * c.mean:+.1f} ({100 * c.low:+.1f} to {100 * c.high:+.1f})")
 
 
