@@ -25,8 +25,8 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and the links against packets
-	@failed=0; for part in validation validation.links; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
+validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and links against packets
+	@failed=0; for part in validation validation.links validation.swarms; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
 
 packet-level:  ## the packet-level reference by ns-3: needs g++, takes 45 minutes of one core
 	$(PYTHON) -m validation.packet_level.run

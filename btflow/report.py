@@ -19,7 +19,7 @@ _COLUMNS = ("mean", "min", "p10", "p50", "p90", "max")
 def summary(result: xarray.Dataset) -> dict[str, Any]:
     """Return the figures of a result that ``btflow run --json`` prints.
 
-    Completion times are in seconds, over every leecher of every replica.
+    Completion times are in seconds, over every download that counts of every replica.
     """
     times = result["completion_time"].transpose("replica", "peer").values
     counted = result["counted"].transpose("replica", "peer").values.astype(bool)

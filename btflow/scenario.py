@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from btflow.client import Client
-from btflow.errors import ScenarioError
+from btflow.errors import ScenarioError, TableError
 from btflow.link.access import MAX_RATE, AccessLink
 from btflow.link.congestion import CongestionControl
 from btflow.network import Paths, Sockets, Transport
@@ -92,13 +92,21 @@ class PeerClass(FrozenModel):
     """Transports of the connections they open, in order of preference."""
     accepts: Annotated[tuple[Protocol, ...], Quantity("names")] = ("tcp",)
     """Transports of the connections they accept."""
+    disposition: Annotated[int, Quantity("count", 1, 31)] | None = None
+    """Both as uTorrent's ``bt.transp_disposition``: 1 opens TCP, 2 opens uTP and prefers it, 4 accepts TCP, 8 accepts
+    uTP, 16 has no effect; in place of ``opens`` and ``accepts``."""
     attempts: Annotated[Literal["sequential", "parallel"], Quantity("choice")] = "sequential"
     """Whether the second transport is tried when the first has failed, or both at once and the preferred one kept."""
 
     @model_validator(mode="before")
     @classmethod
     def _without_unused_buffers(cls, given: Any) -> Any:
-        """Leave out the buffer of a direction without a limit, so that one parameter can take the limit away."""
+        """Leave out the buffer of a direction without a limit, so that one parameter can take the limit away.
+
+        A disposition stands for what the class opens and accepts.
+        """
+        if isinstance(given, dict) and isinstance(given.get("disposition"), int):
+            given = _disposed(given)
         access = given.get("access") if isinstance(given, dict) else None
         if not isinstance(access, dict):
             return given
@@ -119,6 +127,19 @@ class PeerClass(FrozenModel):
         return tuple(self.location[i * places // self.number] for i in range(self.number * (places > 0)))
 
 
+def _disposed(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a class, not validated yet, with what its disposition says; a TableError if it says so itself too."""
+    bits = given["disposition"]
+    for name in ("opens", "accepts"):
+        if name in given:
+            raise TableError(name, given[name], "is what disposition says already", "one of the two")
+    ways = {
+        "opens": [way for way, bit in (("utp", 2), ("tcp", 1)) if bits & bit],
+        "accepts": [way for way, bit in (("tcp", 4), ("utp", 8)) if bits & bit],
+    }
+    return {**given, **ways}
+
+
 def _is_unlimited(queue: Any) -> bool:
     """Return whether a table of a queue, not validated yet, says that its rate has no limit."""
     return isinstance(queue, dict) and is_unlimited(queue.get("rate", UNLIMITED))
@@ -135,7 +156,7 @@ class Arrivals(FrozenModel):
     interval: Annotated[float, Quantity("time", 0.001, 1e6)] | None = None
     """``poisson``: mean time between two starts [s]."""
     times: tuple[Annotated[float, Quantity("time", 0, 1e7)], ...] = ()
-    """``trace``: when each leecher starts [s]; they are given to the classes in turn."""
+    """``trace``: when each leecher starts [s]; which of them is of which class is random."""
 
     def last(self, leechers: int) -> float:
         """Return about when the last of so many leechers starts [s]."""
@@ -269,7 +290,8 @@ class Scenario(ParametrisedModel):
     def longest_rtt(self) -> float:
         """Longest round-trip time between two peers [s]: that of the matrix, if one is used."""
         matrix = self.paths.matrix
-        times = [time for row in matrix.rtt.values() for time in row.values()] if matrix else [self.paths.rtt]
+        direct = self.paths.rtt + 4 * self.paths.delay_max
+        times = [time for row in matrix.rtt.values() for time in row.values()] if matrix else [direct]
         return max(times, default=0.0)
 
     @property
@@ -328,9 +350,13 @@ def _drop(tree: Any, names: set[str]) -> None:
 def _counted(classes: tuple[PeerClass, ...], population: int | None) -> tuple[PeerClass, ...]:
     """Return the classes with the number of peers that each share of the population makes."""
     whole = population or 0
-    shared = {c.name: round((c.share or 0.0) * whole) for c in classes if c.share is not None}
-    left = whole - sum(shared.values())
+    rest = max(0.0, 1.0 - math.fsum(c.share or 0.0 for c in classes))
+    exact = {c.name: (rest if c.rest else c.share or 0.0) * whole for c in classes if c.rest or c.share is not None}
+    shared = {name: math.floor(peers + 1e-9) for name, peers in exact.items()}
+    left = round(math.fsum(exact.values())) - sum(shared.values())  # go to the largest remainders, first come first
+    for name in sorted(exact, key=lambda name: shared[name] - exact[name])[:left]:
+        shared[name] += 1
     made = tuple(c.model_copy() for c in classes)
     for c in made:  # not as an update, so that `model_fields_set` still says what was given
-        c.__dict__["count"] = left if c.rest else shared.get(c.name, c.count)
+        c.__dict__["count"] = shared.get(c.name, c.count)
     return made

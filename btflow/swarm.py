@@ -30,6 +30,8 @@ from btflow.program import Program
 
 NOT_HELD = 65535
 EVENTS_PER_BUCKET = 0.5
+SPAN = 12.0
+"""Time that the calendar covers at once [s]: the choker's 10 s and more."""
 
 
 def build(program: Program, seed: int, replica: int) -> Swarm:
@@ -152,7 +154,7 @@ def _starts(program: Program, random: np.random.Generator) -> NDArray[np.float64
     starts = np.zeros(peers)
     leechers = np.flatnonzero((program.is_seed == 0) & (program.waits == 0))
     if arrivals.kind == "trace":
-        starts[leechers] = arrivals.times
+        starts[random.permutation(leechers)] = arrivals.times
     else:
         starts[random.permutation(leechers)] = np.cumsum(random.exponential(arrivals.interval or 0.0, leechers.size))
     return starts
@@ -166,8 +168,8 @@ def _piece_set(pieces: int) -> NDArray[np.uint64]:
 
 
 def _bucket_count(program: Program) -> int:
-    """Power of two that covers about 12 s (the choker's 10 s and more) at one event a bucket."""
-    buckets = 12.0 * event_rate(program) / EVENTS_PER_BUCKET
+    """Power of two that covers about SPAN at one event a bucket, within bounds."""
+    buckets = SPAN * event_rate(program) / EVENTS_PER_BUCKET
     return 1 << int(np.clip(np.ceil(np.log2(buckets)), 8, 20))
 
 
@@ -187,7 +189,7 @@ def _start_clock(s: Swarm, program: Program) -> None:
     s.node.next[-1] = clock.NONE
     c.free, c.n_free = timers, s.node.size - timers
     c.fifo_first = clock.NONE
-    c.width = EVENTS_PER_BUCKET / event_rate(program)
+    c.width = max(EVENTS_PER_BUCKET / event_rate(program), SPAN / s.bucket.size)
     c.unfinished = program.target
 
 

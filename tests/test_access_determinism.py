@@ -121,7 +121,9 @@ def test_delays_are_drawn_per_peer_and_replica() -> None:
     found = []
     for replica in (0, 1):
         s, x = made.run(program("lossy"), 7, replica)
-        delay = x.net.pipe["delay"].reshape(-1, 2)[: s.rules.peers] - 0.005  # and half of the one-way delay between two access links
+        delay = (
+            x.net.pipe["delay"].reshape(-1, 2)[: s.rules.peers] - 0.005
+        )  # and half of the one-way delay between two access links
         assert (delay[:, 0] == delay[:, 1]).all()
         assert ((delay >= 0.001) & (delay <= 0.03)).all()
         found += delay[:, 0].tolist()

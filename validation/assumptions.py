@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from btflow.catalog import document, load
+from btflow.document import Document
 from btflow.program import PENDING_SLOTS, SKB_TRUESIZE
 from validation import reference
 from validation.cases import MODEL
@@ -31,17 +32,9 @@ class Assumption:
     """What it stands for and why this value."""
 
 
-def assumptions() -> list[Assumption]:
-    """Return the constants no source gives, as they are now."""
-    spread = load(MODEL).arrivals.spread
-    fixed = [
-        Assumption(
-            "arrivals.spread",
-            f"{spread:g} s",
-            "Time within which the leechers of the flash crowd start. The paper does not say how fast 300 clients "
-            "were started; the ns-2 flash crowd of Eger et al. (2007) starts its peers within 10 s. Table IV is "
-            "compared below with all leechers starting at once.",
-        ),
+def engine() -> list[Assumption]:
+    """Return the constants of the engine itself, which every model's swarms have."""
+    return [
         Assumption(
             "tracker (btflow/kernels/peerset.py, ask_tracker)",
             "beside peer 0; an announce takes two round trips",
@@ -65,6 +58,21 @@ def assumptions() -> list[Assumption]:
             f"{PENDING_SLOTS}",
             "Room per peer for connections whose handshake is under way: a limit of the engine, not of the client.",
         ),
+    ]
+
+
+def assumptions() -> list[Assumption]:
+    """Return the constants no source gives, as they are now."""
+    spread = load(MODEL).arrivals.spread
+    fixed = [
+        Assumption(
+            "arrivals.spread",
+            f"{spread:g} s",
+            "Time within which the leechers of the flash crowd start. The paper does not say how fast 300 clients "
+            "were started; the ns-2 flash crowd of Eger et al. (2007) starts its peers within 10 s. Table IV is "
+            "compared below with all leechers starting at once.",
+        ),
+        *engine(),
     ]
     known = {entry.name for entry in fixed}
     return fixed + [
@@ -128,3 +136,35 @@ def as_json(results: Results) -> dict[str, Any]:
             for name, found in by_start(results).items()
         },
     }
+
+
+def of_model(name: str, found: Document[Any]) -> list[Assumption]:
+    """Return the numbers of a model that no source gives, those that say the same of several fields as one."""
+    entries = [
+        Assumption(f"{name}: {path}", at(found.tree, path), source)
+        for path, source in found.sources.items()
+        if ASSUMED in source.lower()
+    ]
+    return merged(entries)
+
+
+def at(tree: Any, path: str) -> str:
+    """Return a field of a model's content by its dotted path, as text; empty if there is none."""
+    for part in path.split("."):
+        if isinstance(tree, list):
+            tree = dict(enumerate(tree)).get(int(part), "")
+        else:
+            tree = tree.get(part, "") if isinstance(tree, dict) else ""
+    return str(tree)
+
+
+def merged(found: Sequence[Assumption]) -> list[Assumption]:
+    """Return assumptions that say the same of several fields as one."""
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for a in found:
+        field = a.name.rpartition(".")[2]
+        names.setdefault((a.value, a.reason, f"{a.name.partition(':')[0]} {field}"), []).append(a.name)
+    return [
+        Assumption(paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} alike", value, reason)
+        for (value, reason, _), paths in names.items()
+    ]

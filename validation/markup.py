@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+
+import plotly.graph_objects as go
 
 STYLE = """
 body { font: 16px/1.5 Arial, Helvetica, sans-serif; color: #222; max-width: 1080px; margin: 2em auto; padding: 0 1em }
@@ -29,6 +31,15 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     top = "".join(f"<th>{cell}</th>" for cell in header)
     body = ("".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row) for row in rows)
     return f"<table><tr>{top}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
+
+
+def drawings(figures: Mapping[str, tuple[go.Figure, str]]) -> Iterator[str]:
+    """Yield figures with their captions as HTML, by the name of their element; the first one brings plotly.js."""
+    library: bool = True
+    for name, (figure, caption) in figures.items():
+        drawn = figure.to_html(full_html=False, include_plotlyjs=library, div_id=name)
+        yield f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
+        library = False
 
 
 def coloured(text: str, error: float) -> str:

@@ -38,12 +38,12 @@ def write_page(report: Report, figures: Mapping[str, go.Figure], path: Path) -> 
         "<h1>btflow: published claims, checked</h1>",
         _opening(report),
         "<h2>Claims</h2>",
-        _claims(report.verdicts),
+        claims_table(report.verdicts),
         *([f"<h2>Table IV</h2>{tables.table4(report.table())}"] if report.table() else []),
         "<h2>Figures</h2>",
         *_figures(figures),
         "<h2>Claims in detail</h2>",
-        *(_claim(verdict) for verdict in report.verdicts),
+        *(claim_details(verdict) for verdict in report.verdicts),
         "<h2>Constants without a source for this experiment</h2>",
         tables.constants(report),
         "<h2>Cases</h2>",
@@ -68,7 +68,8 @@ def _opening(report: Report) -> str:
     )
 
 
-def _claims(verdicts: Iterable[Verdict]) -> str:
+def claims_table(verdicts: Iterable[Verdict]) -> str:
+    """Return claims, verdicts and the figures of both sides as an HTML table."""
     rows = (
         (
             f'<a href="#{v.claim.id}">{v.claim.id}</a>',
@@ -82,7 +83,8 @@ def _claims(verdicts: Iterable[Verdict]) -> str:
     return table(("claim", "verdict", "what is claimed", "paper", "btflow"), rows)
 
 
-def _claim(verdict: Verdict) -> str:
+def claim_details(verdict: Verdict) -> str:
+    """Return a claim with what it stands or falls with, as HTML."""
     claim, finding = verdict.claim, verdict.finding
     conditions = "".join(f"<li>{'✓' if c.held else '✗'} {escape(c.text)}</li>" for c in finding.conditions)
     details = "".join(f"<li>{escape(line)}</li>" for line in finding.details)

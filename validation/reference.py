@@ -58,6 +58,21 @@ def geni_iperf() -> dict[tuple[str, int], float]:
 
 
 @cache
+def spearman() -> dict[tuple[str, str, int, int], float]:
+    """Return the correlations of Table III of the paper of 2012.
+
+    Keys: homogeneous or heterogeneous; multi or mono (both clients, mainline only); quantile of the completion time;
+    quantile of the buffer occupancy [%].
+    """
+    return {
+        (row["scenario"], clients, int(row["time_quantile"]), quantile): float(row[f"{clients}_B{quantile}"])
+        for row in _rows("testa2012_table3_spearman.csv")
+        for clients in ("multi", "mono")
+        for quantile in (50, 90)
+    }
+
+
+@cache
 def as_rtt() -> dict[tuple[str, str, str], float]:
     """Return the figures of Tables I-III [ms] by kind of row, row and AS."""
     rows = _rows("rao2010_tables1-3_rtt.csv")

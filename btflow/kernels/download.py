@@ -247,6 +247,8 @@ def got_block(s, h, seq, t):
         s.requests[mate(s, h), place(s, seq)] = cancelled(block)
     else:
         c.dn_next = seq + 1
+        while s.rules.linked == 1 and c.dn_next < c.dn_tail and entry(s, mate(s, h), np.int64(c.dn_next)) < 0:
+            c.dn_next += 1
     c.outstanding -= 1
     note_source(s, h, t)
     download_rate(s, c, t, float(size))

@@ -41,7 +41,7 @@ def blocked(s, h, t):
     """True if end `h` is in the middle of writing a block, so that nothing else can be written (4.0.2 Connecter)."""
     if s.turns[h] > 0 and s.up[h] & RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
-    return part_sent(s, h) and s.rules.split == 0
+    return part_sent(s, h) and s.rules.split == 0 and s.rules.direct == 0
 
 
 @kernel

@@ -15,7 +15,7 @@ from btflow.output import replacing
 from validation.links import report as reports
 from validation.links.judge import Compared, Line
 from validation.links.report import Entry, Report, word
-from validation.markup import coloured, page, table
+from validation.markup import coloured, drawings, page, table
 
 TITLE = "btflow: link experiments, checked"
 FULL_COLOUR = 0.12
@@ -30,7 +30,7 @@ def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], pat
         "<h2>Figures to reach and claims</h2>",
         _overview(report),
         "<h2>Figures</h2>",
-        *_figures(figures),
+        *drawings(figures),
         "<h2>In detail</h2>",
         *(_detail(entry) for entry in report.entries),
         "<h2>Where the two sides are not the same thing</h2>",
@@ -118,11 +118,3 @@ def _columns(f: Compared) -> list[str]:
 def _notes() -> str:
     rows = ((escape(name), escape(text)) for name, text in reports.NOTES.items())
     return table(("what", "how it differs"), rows)
-
-
-def _figures(figures: Mapping[str, tuple[go.Figure, str]]) -> Iterable[str]:
-    library: bool = True  # the first figure brings plotly.js
-    for name, (figure, caption) in figures.items():
-        drawn = figure.to_html(full_html=False, include_plotlyjs=library, div_id=name)
-        yield f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
-        library = False

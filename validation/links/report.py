@@ -13,7 +13,7 @@ import btflow
 from btflow.catalog import link_document
 from btflow.output import replacing
 from validation import reference
-from validation.assumptions import ASSUMED, Assumption
+from validation.assumptions import Assumption, of_model
 from validation.links import checks, coexistence, frozen
 from validation.links.checks import Found
 from validation.links.judge import Line
@@ -151,31 +151,7 @@ def packets_text() -> str:
 
 def assumptions() -> list[Assumption]:
     """Return the numbers of the two small papers' models that no source gives."""
-    found = []
-    for model in MODELS:
-        document = link_document(model)
-        for path, source in document.sources.items():
-            if ASSUMED in source.lower():
-                found.append(Assumption(f"{model}: {path}", _value(document.tree, path), source))
-    return _merged(found)
-
-
-def _value(tree: Any, path: str) -> str:
-    for part in path.split("."):
-        tree = tree.get(part, "") if isinstance(tree, dict) else ""
-    return str(tree)
-
-
-def _merged(found: Sequence[Assumption]) -> list[Assumption]:
-    """Return assumptions that say the same of several fields as one."""
-    names: dict[tuple[str, str, str], list[str]] = {}
-    for a in found:
-        field = a.name.rpartition(".")[2]
-        names.setdefault((a.value, a.reason, f"{a.name.partition(':')[0]} {field}"), []).append(a.name)
-    return [
-        Assumption(paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} alike", value, reason)
-        for (value, reason, _), paths in names.items()
-    ]
+    return [entry for model in MODELS for entry in of_model(model, link_document(model))]
 
 
 def write_summary(report: Report, path: Path) -> None:

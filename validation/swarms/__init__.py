@@ -1,1 +1,1 @@
-"""Swarms on access links beside two papers and the packet level."""
+"""Swarms on congested access links: two published studies of uTP against TCP, and the packet level, checked."""

@@ -134,6 +134,12 @@ def start_data(x, h, t):
 
 
 @kernel
+def last_try(x, h):
+    """SYNs after which the connection of end `h` is given up; a control connection is always one over TCP."""
+    return SYN_TRIES if x.swarm.rules.split == 0 and x.protocol[h] == UTP else LAST_TRY
+
+
+@kernel
 def timer(x, i, t):
     """The retransmission timer of flow `i`: a SYN is repeated, or the other transport is tried."""
     s, n = x.swarm, x.net
@@ -147,7 +153,7 @@ def timer(x, i, t):
     second = second_choice(s, p) if s.rules.split == 0 else NONE
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
         try_over(x, h, second, t)
-    elif f.tries >= (SYN_TRIES if x.protocol[h] == UTP else LAST_TRY) and i == flows.control_flow(s, h):
+    elif f.tries >= last_try(x, h) and i == flows.control_flow(s, h):
         peerset.give_up(s, h, t)
     else:
         f.tries += 1

@@ -39,7 +39,9 @@ def run(state, max_events):
     if c.events == 0 and c.pending == 0:
         engine.start_all(s)
         post(s, 0.0, SAMPLE, NIL, NIL, ANY)
-    reserve = 4 * s.rules.peers + 8 * s.rules.slots + 64
+    # Each message takes a node: at most a HAVE or a few REQUESTs for every connection in one event, and as much again
+    # for each neighbour of a peer that leaves.
+    reserve = 4 * s.rules.peers + s.rules.slots * (s.rules.slots + s.requests.shape[1]) + 64
     for _ in range(max_events):
         if c.unfinished == 0:
             return FINISHED
@@ -119,8 +121,8 @@ def arrive(x, p, t):
     i, way = parcel.owner >> 1, (ACKS if parcel.owner & 1 else DATA)
     f = n.flow[i]
     if p & 1 == 0:
-        peer = (p if p < n.rules.queues else p - n.rules.queues) >> 1  # the ways past the queues come behind the others
-        watch.note_crossing(x, peer, parcel.owner, parcel.bytes)
+        if p < n.rules.queues:  # the ways past the queues come behind the others
+            watch.note_crossing(x, p >> 1, parcel.owner, parcel.bytes)
         if parcel.generation == f.generation:
             network.pass_on(n, f, way, 1, t, parcel)
     elif parcel.generation == f.generation and not network.lost(n, f.data_loss):

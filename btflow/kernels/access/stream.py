@@ -46,10 +46,12 @@ def flush(x, h, t):
     """Write the control messages of end `h` that wait, unless a block is being written; returns their bytes."""
     s = x.swarm
     c = s.conn[h]
-    if c.out_first == NONE or (s.rules.split == 0 and limiter.part_sent(s, h)):
+    if c.out_first == NONE:
         return 0
     if s.rules.direct == 1 and s.conn[h].state == OPEN:
         return send_past(x, h, t)
+    if s.rules.split == 0 and limiter.part_sent(s, h):
+        return 0
     i = flows.control_flow(s, h)
     f = x.net.flow[i]
     total = 0
@@ -78,7 +80,9 @@ def send_past(x, h, t):
     while n != NONE:
         node = s.node[n]
         following = node.next
-        post(s, arrival, np.int64(node.kind), g, node.arg, s.conn[g].generation)
+        kind = np.int64(node.kind)
+        post(s, arrival, kind, g, node.arg, s.conn[g].generation)
+        watch.note_message(x, h, kind, node.arg, arrival - node.time, arrival)
         give_node(s, n)
         n = following
     c.out_first = NONE

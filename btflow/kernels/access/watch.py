@@ -26,7 +26,7 @@ from btflow.kernels.state import ANY, NIL, PIECE, SAMPLE, UNCHOKE
 
 @kernel
 def sample(x, t):
-    """Look at the uplink's queue of every peer but the initial seeds, and at the slots of the leechers."""
+    """Look at the uplink's queue of every peer, and at the slots of the leechers."""
     s = x.swarm
     w = x.watch[0]
     post(s, t + w.every, SAMPLE, NIL, NIL, ANY)
@@ -35,7 +35,7 @@ def sample(x, t):
     w.samples += 1
     for p in range(s.rules.peers):
         peer = s.peer[p]
-        if peer.was_seed == 1 or peer.registered == 0 or left(s, p):
+        if peer.registered == 0 or left(s, p):
             continue
         look(x, p, np.int64(peer.klass), t)
         if not seeding(s, p):
@@ -59,7 +59,7 @@ def look(x, p, k, t):
     """Enter the length of the uplink's queue of peer `p`: packets waiting, and the time until the last has left."""
     n = x.net
     q = n.queue[2 * p]
-    delay = q.bytes / q.rate
+    delay = q.bytes / q.rate + max(q.free_at - t, 0.0)
     if q.kind == DROP_TAIL or q.kind == PIE:
         queue.advance(n, 2 * p, q, t)
         delay = max(q.free_at - t, 0.0)

@@ -1,0 +1,69 @@
+"""The report on swarms on congested links as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+
+import plotly.graph_objects as go
+
+from btflow.output import replacing
+from validation.markup import drawings, page, table
+from validation.page import claim_details, claims_table
+from validation.swarms import report as reports
+from validation.swarms.ablations import Taken
+from validation.swarms.report import Report
+from validation.swarms.why import why
+
+TITLE = "btflow: swarms on congested access links, uTP against TCP"
+
+
+def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], path: Path) -> None:
+    """Write swarms.html; figures come with their captions."""
+    body = [
+        f"<h1>{TITLE}</h1>",
+        _opening(report),
+        "<h2>Claims</h2>",
+        claims_table(report.verdicts),
+        *(["<h2>What carries the differences</h2>"] if report.taken else []),
+        *(_taken(found) for found in report.taken),
+        *_why(report),
+        "<h2>Figures</h2>",
+        *drawings(figures),
+        "<h2>Claims in detail</h2>",
+        *(claim_details(verdict) for verdict in report.verdicts),
+        "<h2>Settings</h2>",
+        _escaped(reports.SETTING_HEADER, reports.setting_rows(report.results)),
+        "<h2>Constants without a source</h2>",
+        _escaped(("constant", "value", "what it is"), (tuple(vars(a).values()) for a in reports.assumptions())),
+    ]
+    with replacing(path) as partial:
+        partial.write_text(page(TITLE, body), encoding="utf-8")
+
+
+def _opening(report: Report) -> str:
+    run = reports.provenance(report)
+    found = Counter(verdict.text.partition(":")[0] for verdict in report.verdicts)
+    counted = ", ".join(f"{number} {text}" for text, number in found.items())
+    return (
+        f"<p><b>{len(report.verdicts)} claims: {counted}.</b> btflow {run['version']}, {run['date']}, Python "
+        f"{run['python']}, {run['machine']}. {escape(reports.runs_text(report))}</p>"
+        f"<p>{escape(reports.cost(report.results))}</p><p>{escape(reports.METHOD)}</p>"
+    )
+
+
+def _taken(found: Taken) -> str:
+    rows = _escaped(reports.ABLATION_HEADER, reports.ablation_rows(found))
+    return f"<h3>{escape(found.ablation.name)}</h3><p>{escape(found.words)}</p>{rows}"
+
+
+def _why(report: Report) -> list[str]:
+    shown = why(report.verdicts, report.results)
+    rows = "".join(f"<li>{escape(name)}: {escape(text)}</li>" for name, text in shown.items())
+    return [f"<h2>Where a claim does not come out</h2><ul>{rows}</ul>"] if shown else []
+
+
+def _escaped(header: tuple[str, ...], rows: object) -> str:
+    return table(header, (tuple(map(escape, row)) for row in rows))  # type: ignore[attr-defined]
