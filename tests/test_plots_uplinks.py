@@ -29,7 +29,7 @@ VALUES = {"leechers": 6, "file_size": "1 MB", "buffer": "200 ms"}
 @pytest.fixture(scope="module")
 def result() -> xr.Dataset:
     """Return a swarm of four TCP and four uTP leechers, half of whose downloads do not count."""
-    scenario = load("testa2011").set(leechers=8, file_size="1 MB")
+    scenario = load("testa2011").set(leechers=8, file_size="1 MB", discard=4)
     changes = {"stay": "forever", "replace": False, "discard": 4, "completions": 4}
     departures = scenario.departures.model_copy(update=changes)
     return simulate(scenario.model_copy(update={"departures": departures}), seed=2, replicas=2)
