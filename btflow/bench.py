@@ -140,7 +140,7 @@ def _whole_swarm() -> list[str]:
 
 def _linked() -> list[str]:
     _report("swarms on access links: compiling or loading the kernels")
-    measure({"leechers": "2", "file_size": "256 KiB"}, 1, "flashcrowd")
+    measure({"leechers": "2", "file_size": "1 MB"}, 1, "flashcrowd")
     rows = []
     for name, (model, settings) in LINKED.items():
         _report(name)
