@@ -270,6 +270,43 @@ def test_what_a_class_opens_and_accepts_are_bits() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("disposition", "opens", "accepts"),
+    [
+        (5, ("tcp",), ("tcp",)),
+        (13, ("tcp",), ("tcp", "utp")),
+        (31, ("utp", "tcp"), ("tcp", "utp")),
+        (10, ("utp",), ("utp",)),
+    ],
+)
+def test_a_disposition_says_what_is_opened_and_accepted(
+    disposition: int, opens: tuple[str, ...], accepts: tuple[str, ...]
+) -> None:
+    """uTorrent's number stands for both lists; both ways of saying it together are refused."""
+    fields = {"disposition": disposition, "utp": "utp"}
+    seed = {"opens": ["utp", "tcp"], "accepts": ["tcp", "utp"], "utp": "utp"}
+    made_class = made.scenario(made.leechers(3, **fields), seed=seed).classes[1]
+    assert (made_class.opens, made_class.accepts) == (opens, accepts)
+    with pytest.raises(ScenarioError, match="is what disposition says already"):
+        made.scenario(made.leechers(3, **fields, opens=["tcp"]), seed=seed)
+
+
+def test_shares_that_round_up_together_make_no_more_peers_than_there_are() -> None:
+    """Two halves of 75 are 38 and 37, and leave nobody for the rest."""
+    halves = [table(share=0.5), table(share=0.5)]
+    assert [c.number for c in made.scenario(*halves, population=75).classes[1:]] == [38, 37]
+    with_rest = made.scenario(*halves, table(rest=True), population=75)
+    assert [c.number for c in with_rest.classes[1:]] == [38, 37, 0]
+
+
+def test_a_trace_gives_its_times_to_the_classes_at_random() -> None:
+    """Who starts when does not follow the order of the classes."""
+    times = [f"{i} s" for i in range(12)]
+    program = made.program(made.leechers(6), made.leechers(6), arrivals={"kind": "trace", "times": times})
+    firsts = {float(made.run(program, seed)[0].peer.start[1:7].mean()) for seed in (1, 2, 3)}
+    assert len(firsts) > 1
+
+
 def test_buffers_are_packets_bytes_or_time_at_the_rate() -> None:
     """A buffer given as a time is that many bytes at the rate of its link; the other limit is out of reach."""
     links = made.program(

@@ -33,7 +33,7 @@ def environments(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | No
     """Replace what takes time: a swarm costs 1 ms per leecher, a megabyte 20 ms, a start 1.5 s."""
     seen: list[Mapping[str, str] | None] = []
 
-    def measure(settings: Mapping[str, object], replicas: int, model: str = "rao2010") -> bench.Cost:
+    def measure(settings: Mapping[str, object], replicas: int, *_: str) -> bench.Cost:
         leechers, size = int(str(settings.get("leechers", 300))), str(settings.get("file_size", "50 MB"))
         megabytes = float(size.removesuffix(" MB"))
         return bench.Cost(leechers + 1, int(4 * megabytes), (0.001 * (leechers + 1) * megabytes / 50,) * replicas)
