@@ -563,7 +563,7 @@ def test_what_does_not_come_out_is_looked_into() -> None:
     failed, held = Finding("", "", (Condition("", False),)), Finding("", "", (Condition("", True),))
     shown = why.why([Verdict(claims[name], failed) for name in why.WHY], results(filled))
     assert list(shown) == list(why.WHY)
-    assert "All uTP takes +14" in shown["T03"]
+    assert "over all TCP's: +14" in shown["T03"]
     assert "10 full packets last 120 ms" in shown["T06"]
     assert "BT:nice < UT:utp < BT:vegas" not in shown["D04"].partition("by median queue")[0]
     assert why.why([Verdict(claims["T03"], held), Verdict(claims["T01"], failed)], results(filled)) == {}
