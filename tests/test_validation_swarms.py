@@ -372,7 +372,7 @@ def test_2012_homogeneous_otherwise(changed: dict[str, float], failed: set[str])
 @pytest.mark.parametrize(
     ("beside", "failed"),
     [
-        ({"BT:newreno": 1.1}, {"CUBIC slower"}),
+        ({"BT:newreno": 1.1}, {"CUBIC slower than its other half"}),
         ({"BT:nice": 1.3}, {"Nice fastest"}),
         ({"UT:utp": 0.93}, {"uTorrent's halves alike"}),
     ],
@@ -380,7 +380,12 @@ def test_2012_homogeneous_otherwise(changed: dict[str, float], failed: set[str])
 def test_2012_halves_otherwise(beside: dict[str, float], failed: set[str]) -> None:
     judged = parts(planes.heterogeneous(results(swarms_2012(beside=beside))))
     assert failed <= {name for name, held in judged.items() if not held}
-    assert set(judged) == {"CUBIC slower", "Nice fastest", "uTorrent's halves alike"}
+    assert set(judged) == {
+        "CUBIC slower than its other half",
+        "CUBIC slower than uTorrent",
+        "Nice fastest",
+        "uTorrent's halves alike",
+    }
 
 
 def test_a_queue_out_of_order_is_seen() -> None:
@@ -477,7 +482,9 @@ def test_the_part_that_goes_with_a_mechanism() -> None:
     assert by_name[acks] == pytest.approx(0.75, abs=0.02)
     assert by_name[control] == pytest.approx(0.05, abs=0.02)
     assert f"{acks}: -1" in found.words
-    assert "changes little of it" in found.words
+    assert "changes little of it (-5%)" in found.words
+    assert "The papers suspect slow control messages" in found.words
+    assert "left without them: -10" in found.words
     assert f'the greatest part goes with "{acks}"' in found.words
 
 
@@ -486,6 +493,9 @@ def test_words_follow_the_figures() -> None:
     assert "reverses it" in reversed_.words
     gone = ablations.taken(ablated({ABLATIONS[0].off[2][0]: 0.0}), ABLATIONS[0])
     assert "takes all of it away" in gone.words
+    assert "The papers suspect" not in reversed_.words
+    by_chance = ablations.taken(ablated({ABLATIONS[0].off[1][0]: -39.99}), ABLATIONS[0])
+    assert "changes nothing at all" in by_chance.words
     more = ablations.taken(ablated({ABLATIONS[0].off[1][0]: -60.0}), ABLATIONS[0])
     assert "adds 50%" in more.words
     assert "No mechanism taken alone carries a fifth of it." in more.words
@@ -553,7 +563,7 @@ def test_what_does_not_come_out_is_looked_into() -> None:
     failed, held = Finding("", "", (Condition("", False),)), Finding("", "", (Condition("", True),))
     shown = why.why([Verdict(claims[name], failed) for name in why.WHY], results(filled))
     assert list(shown) == list(why.WHY)
-    assert "All uTP takes +14" in shown["T03"]
+    assert "over all TCP's: +14" in shown["T03"]
     assert "10 full packets last 120 ms" in shown["T06"]
     assert "BT:nice < UT:utp < BT:vegas" not in shown["D04"].partition("by median queue")[0]
     assert why.why([Verdict(claims["T03"], held), Verdict(claims["T01"], failed)], results(filled)) == {}

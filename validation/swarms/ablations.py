@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from validation.swarms.compare import Interval, Paired, interval, paired
-from validation.swarms.experiments import ABLATIONS, Ablation, Side
+from validation.swarms.experiments import ABLATIONS, ACKS, CONTROL, Ablation, Side
 from validation.swarms.measured import Floats, Results
 
 LITTLE = 0.2
@@ -39,15 +39,24 @@ class Row:
         return -self.change.mean / self.whole
 
     @property
+    def told(self) -> bool:
+        """Whether the change is told from chance: its confidence interval leaves out 0."""
+        return self.change.low > 0.0 or self.change.high < 0.0
+
+    @property
     def effect(self) -> str:
         """What switching the mechanism off does to the difference, in words."""
         gap = self.gap.relative
+        if self.change.low == self.change.high == 0.0:
+            return "changes nothing at all"
+        if not self.told:
+            return "no change told from chance"
         if self.removed > 1.0 and (gap.low > 0.0 or gap.high < 0.0):
             return "reverses it"
         if self.removed > 1.0 - ALL_BUT:
             return "takes all of it away"
         if abs(self.removed) < LITTLE:
-            return "changes little of it"
+            return f"changes little of it ({-100 * self.removed:+.0f}%)"
         return f"takes {100 * self.removed:.0f}% of it away" if self.removed > 0 else f"adds {-100 * self.removed:.0f}%"
 
 
@@ -72,15 +81,30 @@ class Taken:
             shown = "; ".join(f"{row.off}: {row.gap.text}" for row in self.rows)
             return f"{start}There is hardly a difference to take apart ({shown})."
         parts = [f"{row.off}: {100 * row.gap.relative.mean:+.1f}%, {row.effect}" for row in self.rows]
-        single = [row for row in self.rows if not row.off.startswith("both")]
-        most = max(single, key=lambda row: row.removed)
-        carried = most.removed
-        end = (
-            f'Of the mechanisms taken alone the greatest part goes with "{most.off}".'
-            if carried >= LITTLE
-            else "No mechanism taken alone carries a fifth of it."
+        return f"{start}{'; '.join(parts)}. {self._most}{self._suspected}"
+
+    @property
+    def _most(self) -> str:
+        single = [row for row in self.rows if not row.off.startswith("both") and row.told]
+        most = max(single, key=lambda row: row.removed, default=None)
+        if most is None or most.removed < LITTLE:
+            return "No mechanism taken alone carries a fifth of it."
+        return f'Of the mechanisms taken alone the greatest part goes with "{most.off}".'
+
+    @property
+    def _suspected(self) -> str:
+        """What the ablations say of the papers' suspicion that slow control messages make the difference."""
+        rows = {row.off: row for row in self.rows}
+        if CONTROL not in rows or ACKS not in rows or not rows[ACKS].told:
+            return ""
+        control, acks = rows[CONTROL], rows[ACKS]
+        if control.told and control.removed >= LITTLE:
+            return ""
+        left = f" (left without them: {100 * acks.gap.relative.mean:+.1f}%)" if acks.removed < 1.0 else ""
+        return (
+            " The papers suspect slow control messages: taken past all queues alone, these leave the difference much "
+            f"as it is; what carries it is the room and the wait of ACKs in the queues{left}."
         )
-        return f"{start}{'; '.join(parts)}. {end}"
 
 
 def taken(results: Results, ablation: Ablation) -> Taken:

@@ -270,6 +270,8 @@ def taken_apart(report: Report) -> go.Figure:
             name=found.ablation.name,
             marker={"symbol": SYMBOLS[index], "color": COLOURS[index], "size": 10},
         )
+    plot.update_layout(legend={"y": -0.1})
     plot.add_vline(x=0, line={"color": GREY})
-    plot.update_yaxes(autorange="reversed", automargin=True)
+    plot.update_yaxes(autorange="reversed", automargin=True, dtick=1)
+    plot.update_layout(height=260 + 26 * sum(1 + len(found.rows) for found in report.taken))
     return plot

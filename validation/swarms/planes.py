@@ -114,9 +114,17 @@ def heterogeneous(results: Results) -> Finding:
     same = gaps["UT:utp"]
     full = results[CHECK_FULL]
     check = paired(full.of("mean", "x"), full.of("mean", "cubic"))
-    conditions = [_ordered(f"{name} over its CUBIC half", gaps[name], False, "CUBIC slower") for name in mainline]
+    conditions = [
+        _ordered(f"{name} over its CUBIC half", gaps[name], False, "CUBIC slower than its other half")
+        for name in mainline
+    ]
     conditions += [
-        _ordered(f"CUBIC half beside {name} over UT:utp", paired(cubic[name], half["UT:utp"]), True, "CUBIC slower")
+        _ordered(
+            f"CUBIC half beside {name} over UT:utp",
+            paired(cubic[name], half["UT:utp"]),
+            True,
+            "CUBIC slower than uTorrent",
+        )
         for name in mainline
     ]
     conditions += [_ordered(f"BT:nice over {name}", c, False, "Nice fastest") for name, c in best.items()]

@@ -25,7 +25,7 @@ def _delay(found: Measured, name: str = "request_delay", group: str = ALL) -> st
 def _random_stay(results: Results) -> str:
     tcp, utp = results[adsl(0.0)], results[adsl(1.0)]
     return (
-        f"All uTP takes {paired(utp.of('mean'), tcp.of('mean')).text} of all TCP's time. Its uplinks' queues are empty "
+        f"All uTP's time over all TCP's: {paired(utp.of('mean'), tcp.of('mean')).text}. Its uplinks' queues are empty "
         f"in {empty(utp)}% of the samples, TCP's in {empty(tcp)}%: a short queue runs dry more often. A request takes "
         f"{_delay(utp)} against {_delay(tcp)}, which does not make up for it. The paper compares curves of 10 runs by "
         "eye."
@@ -49,12 +49,17 @@ def _buffers(results: Results) -> str:
 
 def _homogeneous(results: Results) -> str:
     utp, cubic = results[HOMOGENEOUS["UT:utp"]], results[HOMOGENEOUS["UT:cubic"]]
+    upper = [
+        f"{name} {interval(results[s].of('p90') - results[s].of('p50')).text(0, 's')}"
+        for name, s in HOMOGENEOUS.items()
+    ]
     return (
         f"uTorrent's requests take {_delay(utp)} with uTP against {_delay(cubic)} with CUBIC, and its uplinks drop "
         f"{interval(utp.of('drops')).text(0)} against {interval(cubic.of('drops')).text(0)} packets; but their queues "
         f"are empty in {empty(utp)}% of the samples against {empty(cubic)}%: what the control plane gains the data "
         "plane loses. How even completions are depends on the choker, which is closed in uTorrent's case: here its "
-        "rules are libtorrent's and mainline's."
+        "rules are libtorrent's and mainline's, and some leechers are early; from the median to the 90th percentile it "
+        f"takes {'; '.join(upper)}."
     )
 
 
