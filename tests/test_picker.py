@@ -52,7 +52,7 @@ class Position:
             plain.bits.drop_piece(s.want, 1, piece)
         plain.picker.begin(s, states.end(s, 1, 0 if from_seed else 2), piece)
         self.begun.add(piece)
-        if from_seed:
+        if from_seed or len(self.known[2]) == PIECES:  # neighbour 2 may be a seed, too
             self.on_seeds.add(piece)
 
     def usable(self, q: int) -> set[int]:
