@@ -9,5 +9,6 @@ import numba
 # Called by other kernels: what the entry's file in the cache holds is enough.
 kernel = numba.njit(fastmath=False, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
 
-# What Python calls: arguments are unpacked by Numba's ordinary, reference-counting wrapper. Cached on disk.
-entry = numba.njit(cache=True, fastmath=False, error_model="numpy", no_cfunc_wrapper=True)
+# What Python calls: arguments are unpacked by Numba's ordinary, reference-counting wrapper. Cached on disk. Others may
+# run meanwhile: a swarm touches its own arrays alone.
+entry = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy", no_cfunc_wrapper=True)
