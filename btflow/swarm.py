@@ -188,7 +188,8 @@ def _start_clock(s: Swarm, program: Program) -> None:
     s.node.next[timers:] = np.arange(timers + 1, s.node.size + 1)
     s.node.next[-1] = clock.NONE
     c.free, c.n_free = timers, s.node.size - timers
-    c.fifo_first = clock.NONE
+    c.lane_first = clock.NONE
+    c.lane_delay = -1.0 if program.links is not None else 0.5 * program.rtt[0, 0]
     c.width = max(EVENTS_PER_BUCKET / event_rate(program), SPAN / s.bucket.size)
     c.unfinished = program.target
 

@@ -127,7 +127,7 @@ def pending(s: Any) -> list[tuple[float, int, int, int]]:
     timers, now = 2 * s.rules.peers, s.clock[0].now
     filed = [n for n in range(timers, s.node.size) if s.node[n].bucket != plain.clock.NONE]
     times = {n: float(s.node[n].time) for n in filed}
-    n = s.clock[0].fifo_first
+    n = s.clock[0].lane_first
     while n != plain.clock.NONE:
         times[n] = float(now)
         n = s.node[n].next

@@ -33,7 +33,7 @@ class Ledger:
 
 def waiting(s: Swarm) -> list[int]:
     """Nodes of the events at the present, in order."""
-    nodes, n = [], int(s.clock[0].fifo_first)
+    nodes, n = [], int(s.clock[0].lane_first)
     while n != NONE:
         nodes.append(n)
         n = int(s.node[n].next)
@@ -42,8 +42,8 @@ def waiting(s: Swarm) -> list[int]:
 
 def following(s: Swarm) -> int:
     """Node of the next event: the first at the present, else the earliest, equal times in the order of filing."""
-    if s.clock[0].fifo_first != NONE:
-        return int(s.clock[0].fifo_first)
+    if s.clock[0].lane_first != NONE:
+        return int(s.clock[0].lane_first)
     filed = np.flatnonzero(s.node.bucket != NONE)
     n = int(filed[np.argmin(s.node.time[filed])])
     while s.node[n].prev != NONE and s.node[s.node[n].prev].time == s.node[n].time:

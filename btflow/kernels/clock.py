@@ -1,7 +1,9 @@
-"""Pending events: a calendar queue (Brown, CACM 1988) of intrusive nodes, and a first-in-first-out list for "now".
+"""Pending events: a calendar queue (Brown, CACM 1988) of intrusive nodes, and a lane, first in first out, beside it.
 
-Nodes 0..2N-1 are the limiter and choker timers of the peers; the others come from a free list. Events at the same
-time leave in the order they were posted, so a run is a function of the scenario and the seed alone.
+Nodes 0..2N-1 are the limiter and choker timers of the peers; the others come from a free list. What arrives a fixed
+time after it was sent arrives in the order of sending: it needs no calendar. That is most messages of a swarm whose
+round trips are alike, and all of one without delays. Events at the same time leave in the order they were posted, so a
+run is a function of the scenario and the seed alone.
 """
 
 import numpy as np
@@ -33,16 +35,19 @@ def give_node(s, n):
 
 @kernel
 def insert(s, n, time):
-    """File node `n` under `time` [s]. A bucket is sorted by time; equal times keep the order of filing."""
+    """File node `n` under `time` [s], now or later. A bucket is sorted by time; equal times keep the order of filing."""
     clock = s.clock[0]
     node = s.node[n]
     node.time = time
     node.lap = int(time / clock.width)
+    node.serial = clock.serial
+    clock.serial += 1
+    clock.lap = min(clock.lap, node.lap)
     b = node.lap & (s.bucket.size - 1)
     node.bucket = b
     before = np.int64(s.bucket[b].last)
     while before != NONE and s.node[before].time > time:
-        before = s.node[before].prev
+        before = np.int64(s.node[before].prev)
     node.prev = before
     if before == NONE:
         node.next = s.bucket[b].first
@@ -77,7 +82,7 @@ def remove(s, n):
 
 @kernel
 def post(s, time, kind, target, arg, generation):
-    """Schedule an event; in a swarm without delays what happens at once joins the tail of the "now" list."""
+    """Schedule an event; with delays what is for now comes behind what was filed for the same instant before."""
     clock = s.clock[0]
     n = take_node(s)
     node = s.node[n]
@@ -85,23 +90,34 @@ def post(s, time, kind, target, arg, generation):
     node.target = target
     node.arg = arg
     node.generation = generation
-    if time > clock.now or s.rules.ideal == 0:  # with delays, behind what was filed for the same instant before
-        insert(s, n, max(time, clock.now))
+    if time <= clock.now:
+        if s.rules.ideal == 1:
+            join_lane(s, n, clock.now)
+        else:
+            insert(s, n, clock.now)
+    elif time == clock.now + clock.lane_delay and (
+        clock.lane_first == NONE or time >= s.node[clock.lane_last].time
+    ):
+        join_lane(s, n, time)
     else:
-        push_now(s, n)
+        insert(s, n, time)
 
 
 @kernel
-def push_now(s, n):
-    """Append node `n` to the "now" list."""
+def join_lane(s, n, time):
+    """Append node `n` to the lane; nothing in it is later."""
     clock = s.clock[0]
-    s.node[n].bucket = NONE
-    s.node[n].next = NONE
-    if clock.fifo_first == NONE:
-        clock.fifo_first = n
+    node = s.node[n]
+    node.time = time
+    node.serial = clock.serial
+    clock.serial += 1
+    node.bucket = NONE
+    node.next = NONE
+    if clock.lane_first == NONE:
+        clock.lane_first = n
     else:
-        s.node[clock.fifo_last].next = n
-    clock.fifo_last = n
+        s.node[clock.lane_last].next = n
+    clock.lane_last = n
 
 
 @kernel
@@ -125,19 +141,39 @@ def pop_until(s, limit):
 
 
 @kernel
-def pop(s):
-    """Next event's node, the clock moved to its time; NONE if nothing is pending."""
+def filed(s):
+    """First node of the calendar, the lap moved to its bucket; NONE if it is empty."""
     clock = s.clock[0]
-    n = clock.fifo_first
-    if n != NONE:
-        clock.fifo_first = s.node[n].next
-        return n
     if clock.pending == 0:
         return NONE
     while True:
         n = np.int64(s.bucket[clock.lap & (s.bucket.size - 1)].first)
         if n != NONE and s.node[n].lap == clock.lap:
-            remove(s, n)
-            clock.now = s.node[n].time
             return n
         clock.lap += 1
+
+
+@kernel
+def lane_leads(s, n):
+    """True if the first of the lane is due before node `n` of the calendar; what happens at once goes first."""
+    first = s.node[s.clock[0].lane_first]
+    node = s.node[n]
+    return first.time < node.time or (
+        first.time == node.time and (s.rules.ideal == 1 or first.serial < node.serial)
+    )
+
+
+@kernel
+def pop(s):
+    """Next event's node, the clock moved to its time; NONE if nothing is pending."""
+    clock = s.clock[0]
+    n = filed(s)
+    if clock.lane_first != NONE and (n == NONE or lane_leads(s, n)):
+        n = clock.lane_first
+        clock.lane_first = s.node[n].next
+    elif n != NONE:
+        remove(s, n)
+    else:
+        return NONE
+    clock.now = s.node[n].time
+    return n

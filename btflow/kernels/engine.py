@@ -61,7 +61,7 @@ def run(state, max_events):
     """Handle up to `max_events` events. FINISHED: every leecher is done; FULL: too few free nodes to go on safely."""
     s = by_ref(state)
     c = s.clock[0]
-    if c.events == 0 and c.pending == 0 and c.fifo_first == NONE:
+    if c.events == 0 and c.pending == 0 and c.lane_first == NONE:
         start_all(s)
     reserve = 4 * s.rules.peers + 8 * s.rules.slots + 64
     for _ in range(max_events):
@@ -102,7 +102,7 @@ def handle(s, n, t):
 def take(s, n, t):
     """A posted event: a message arrives, a client starts or leaves, the tracker answers."""
     node = s.node[n]
-    kind, target, arg, generation = np.int64(node.kind), node.target, node.arg, node.generation
+    kind, target, arg, generation = np.int64(node.kind), np.int64(node.target), np.int64(node.arg), node.generation
     clock.give_node(s, n)
     if kind == HAVE_ALL:
         have_all(s, target, arg, generation, t)

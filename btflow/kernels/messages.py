@@ -128,11 +128,11 @@ def flush(s, h, t):
     arrival = t if s.rules.ideal == 1 else tcp.control_arrival(s, s.wire[h], t)
     while n != NONE:
         node = s.node[n]
-        following = node.next
+        following = np.int64(node.next)
         if s.rules.ideal == 1:
-            deliver_now(s, mate(s, h), np.int64(node.kind), node.arg, t)
+            deliver_now(s, mate(s, h), np.int64(node.kind), np.int64(node.arg), t)
         else:
-            dispatch(s, arrival, np.int64(node.kind), mate(s, h), node.arg)
+            dispatch(s, arrival, np.int64(node.kind), mate(s, h), np.int64(node.arg))
         total += message_bytes(s, np.int64(node.kind))
         give_node(s, n)
         n = following

@@ -311,7 +311,7 @@ def leave_limiter(s, h, t):
     s.turns[h] = 0
     n = c.out_first
     while n != NONE:
-        following = s.node[n].next
+        following = np.int64(s.node[n].next)
         clock.give_node(s, n)
         n = following
     c.out_first = NONE

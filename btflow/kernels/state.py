@@ -143,31 +143,32 @@ CONN = np.dtype(
 PACE = np.dtype([("rate", "f8"), ("since", "f8"), ("last", "f8")], align=True)  # upload rate of an end
 
 WIRE = np.dtype(
-    [
+    [  # the first cache line is all that a control message touches
+        ("last_arrival", "f8"),
+        ("last_sent", "f8"),
+        ("small_acked", "f8"),  # Nagle: when the last small segment is acknowledged
         ("rtt", "f8"),
         ("loss", "f8"),
-        ("last_arrival", "f8"),
-        ("small_acked", "f8"),  # Nagle: when the last small segment is acknowledged
-        ("small_held", "u1"),  # Nagle: another one leaves at that time
+        ("until_loss", "i8"),
         ("cwnd", "f8"),
-        ("ssthresh", "f8"),
-        ("w_max", "f8"),
-        ("epoch", "f8"),
+        ("quick", "i4"),  # acknowledgements the receiver will not delay
+        ("small_held", "u1"),  # Nagle: another one leaves at that time
         ("round_at", "f8"),
         ("in_round", "i4"),
-        ("w_start", "f8"),  # window at the start of CUBIC's epoch
-        ("quick", "i4"),  # acknowledgements the receiver will not delay
+        ("falling", "i4"),  # lost segments the window has not fallen for yet; it falls when `recovered`
+        ("ssthresh", "f8"),
+        ("timeout_at", "f8"),  # the window falls to one segment then
         ("buffer", "f8"),  # segments the socket takes
         ("held_from", "f8"),  # segments sent from then on stay in the buffer for a hole before them
         ("held_until", "f8"),  # ... until it is filled then
-        ("last_sent", "f8"),
         ("recovered", "f8"),  # segments sent before this belong to a loss already answered
-        ("falling", "i4"),  # ... of that many segments; the window falls then
+        ("w_max", "f8"),
+        ("epoch", "f8"),
+        ("w_start", "f8"),  # window at the start of CUBIC's epoch
+        ("resume_at", "f8"),  # sending goes on then after a timeout
         ("intact", "i4"),  # segments of the round before the first lost
         ("repairing", "i4"),  # segments sent again in this round
-        ("timeout_at", "f8"),  # the window falls to one segment then
-        ("resume_at", "f8"),  # ... and sending goes on then
-        ("until_loss", "i8"),
+        ("spare", "u1", 24),
     ],
     align=True,
 )
@@ -176,13 +177,15 @@ NODE = np.dtype(
     [
         ("time", "f8"),
         ("lap", "i8"),  # which time round the calendar
-        ("next", "i8"),
-        ("prev", "i8"),
-        ("bucket", "i8"),
-        ("target", "i8"),
-        ("arg", "i8"),
+        ("serial", "i8"),  # order of posting
+        ("next", "i4"),
+        ("prev", "i4"),
+        ("bucket", "i4"),
+        ("target", "i4"),
+        ("arg", "i4"),
         ("generation", "i4"),
         ("kind", "u1"),
+        ("spare", "u1", 8),
     ],
     align=True,
 )
@@ -196,8 +199,10 @@ CLOCK = np.dtype(
         ("lap", "i8"),
         ("free", "i8"),
         ("n_free", "i8"),
-        ("fifo_first", "i8"),
-        ("fifo_last", "i8"),
+        ("lane_first", "i8"),
+        ("lane_last", "i8"),
+        ("lane_delay", "f8"),  # how long what joins the lane takes [s]; < 0 if nothing does
+        ("serial", "i8"),  # events posted so far
         ("pending", "i8"),
         ("unfinished", "i8"),
         ("events", "i8"),

@@ -47,7 +47,7 @@ def shut(x, i):
         schedule(n, source(n, i, what), FOREVER)
     k = f.first_message
     while k != NONE:
-        following = s.node[k].next
+        following = np.int64(s.node[k].next)
         give_node(s, k)
         k = following
     f.first_message = NONE

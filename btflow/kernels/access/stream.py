@@ -57,7 +57,7 @@ def flush(x, h, t):
     total = 0
     n = c.out_first
     while n != NONE:
-        following = s.node[n].next
+        following = np.int64(s.node[n].next)
         size = messages.message_bytes(s, np.int64(s.node[n].kind))
         f.wrote += size
         total += size
@@ -79,10 +79,10 @@ def send_past(x, h, t):
     n = c.out_first
     while n != NONE:
         node = s.node[n]
-        following = node.next
+        following = np.int64(node.next)
         kind = np.int64(node.kind)
-        post(s, arrival, kind, g, node.arg, s.conn[g].generation)
-        watch.note_message(x, h, kind, node.arg, arrival - node.time, arrival)
+        post(s, arrival, kind, g, np.int64(node.arg), s.conn[g].generation)
+        watch.note_message(x, h, kind, np.int64(node.arg), arrival - node.time, arrival)
         give_node(s, n)
         n = following
     c.out_first = NONE
@@ -116,7 +116,7 @@ def deliver(x, i, t):
     while f.first_message != NONE and s.node[f.first_message].lap <= f.in_order:
         n = f.first_message
         node = s.node[n]
-        kind, arg, since = np.int64(node.kind), node.arg, node.time
+        kind, arg, since = np.int64(node.kind), np.int64(node.arg), node.time
         f.first_message = node.next
         give_node(s, n)
         watch.note_message(x, h, kind, arg, t - since, t)
