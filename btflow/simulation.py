@@ -16,7 +16,7 @@ from btflow.links import build_links, widen
 from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
-from btflow.swarm import build, grow, state_bytes
+from btflow.swarm import build, grow, more_rows, state_bytes
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,6 +55,8 @@ def run_with_links(
         if outcome == engine.FULL:
             s = grow(s)
             x = x and x._replace(swarm=s)
+        elif outcome == engine.CROWDED:
+            s = more_rows(s)
         elif outcome == access_engine.CRAMPED:
             assert x is not None
             x = widen(x)

@@ -18,7 +18,6 @@ from btflow.kernels.state import (
     FOREVER,
     GAP_BINS,
     NODE,
-    PACE,
     PEER,
     SEEDING,
     SUPER,
@@ -30,6 +29,9 @@ from btflow.program import Program
 
 NOT_HELD = 65535
 EVENTS_PER_BUCKET = 0.5
+ROWS_PER_PEER = 12
+"""Lists of requests to begin with: a peer has a few connections on which it sends. There are more when needed."""
+
 SPAN = 12.0
 """Time that the calendar covers at once [s]: the choker's 10 s and more."""
 
@@ -57,6 +59,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     s.blocks[:] = _block_masks(program)[:, :, None]
     _fill_peers(s, program, random)
     _start_clock(s, program)
+    _hand_out_rows(s, program)
     return s
 
 
@@ -73,6 +76,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     rules = program.rules
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
     ends, words = n << rules.slot_bits, pieces // 64 + 1  # there is a bit for "no piece", never set
+    rows = ends if rules.linked else min(ends, ROWS_PER_PEER * n + 16 * slots)
     return {
         "clock": ((1,), CLOCK),
         "peer": ((n,), PEER),
@@ -100,9 +104,9 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "bucket": ((_bucket_count(program),), BUCKET),
         "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
         "conn": ((ends,), CONN),
-        "requests": ((ends, program.request_room), np.int32),
-        "pace": ((ends,), PACE),
-        "wire": ((ends,), WIRE),
+        "requests": ((rows, program.request_room), np.int32),
+        "row_owner": ((rows,), np.int32),
+        "wire": ((1 if rules.ideal else ends,), WIRE),
         "spare": ((n, rules.max_initiate), np.int64),
         "registered": ((n + 1,), np.int64),
         "scratch": ((4, max(slots, pieces, program.request_room, len(program.rtt)) + 64), np.int64),
@@ -192,6 +196,28 @@ def _start_clock(s: Swarm, program: Program) -> None:
     c.lane_delay = -1.0 if program.links is not None else 0.5 * program.rtt[0, 0]
     c.width = max(EVENTS_PER_BUCKET / event_rate(program), SPAN / s.bucket.size)
     c.unfinished = program.target
+
+
+def _hand_out_rows(s: Swarm, program: Program) -> None:
+    """All rows of requests are free; with access links, where requests keep their times, each end has its own."""
+    c, rows = s.clock[0], s.row_owner.size
+    s.conn.row = np.arange(rows) if program.links is not None else -1
+    s.row_owner[:] = -1 - np.arange(1, rows + 1)
+    c.free_row, c.n_free_rows = 0, rows
+
+
+def more_rows(s: Swarm) -> Swarm:
+    """The same swarm with twice the rows of requests."""
+    old = s.row_owner.size
+    size = {"requests": ((2 * old, s.requests.shape[1]), np.int32), "row_owner": ((2 * old,), np.int32)}
+    larger = arrays(size)
+    for name, array in larger.items():
+        array[:old] = getattr(s, name)
+    larger["row_owner"][old:] = -1 - np.arange(old + 1, 2 * old + 1)
+    larger["row_owner"][-1] = -1 - s.clock[0].free_row
+    s.clock[0].free_row = old
+    s.clock[0].n_free_rows += old
+    return s._replace(**larger)
 
 
 def grow(s: Swarm) -> Swarm:

@@ -44,6 +44,7 @@ MODULES = [
     "pipeline",
     "rate",
     "rng",
+    "rows",
     "state",
     "tcp",
     "window",
@@ -81,7 +82,7 @@ _found = _import()
 bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "clock", "download", "engine"))
 ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
 endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pipeline", "rate"))
-rng, state, tcp, window = (_found[n] for n in ("rng", "state", "tcp", "window"))
+rng, rows, state, tcp, window = (_found[n] for n in ("rng", "rows", "state", "tcp", "window"))
 link = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("link.")})
 swarm, simulate = _found["swarm"], _found["simulation"]
 

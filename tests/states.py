@@ -63,7 +63,7 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
         s.dn[e] = plain.state.LINKED
         own.complete += 1
         own.degree += 1
-        s.pace[e].since = s.pace[e].last = t - s.rules.rate_fudge
+        s.conn[e].up_since = s.conn[e].up_last = t - s.rules.rate_fudge
         s.conn[e].dn_since = s.conn[e].dn_last = t - s.rules.rate_fudge
         plain.choker.enlist(s, e)
 
@@ -109,6 +109,12 @@ def tell(s: Any, p: int, q: int, count: int | None = None) -> None:
         s.told[h] += 1
 
 
+def requests(s: Any, h: int) -> Any:
+    """Return the list of requests of end `h`, which gets one if it has none."""
+    plain.rows.take_row(s, h)
+    return s.requests[s.conn[h].row]
+
+
 def blocks_of(s: Any, piece: int) -> int:
     """Return the number of blocks of a piece."""
     return int(s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks)
@@ -124,12 +130,12 @@ def requested(s: Any, p: int, q: int) -> list[int]:
 
 def pending(s: Any) -> list[tuple[float, int, int, int]]:
     """Return the messages under way as (time, kind, receiving end, argument), by time."""
-    timers, now = 2 * s.rules.peers, s.clock[0].now
+    timers = 2 * s.rules.peers
     filed = [n for n in range(timers, s.node.size) if s.node[n].bucket != plain.clock.NONE]
     times = {n: float(s.node[n].time) for n in filed}
     n = s.clock[0].lane_first
     while n != plain.clock.NONE:
-        times[n] = float(now)
+        times[n] = float(s.node[n].time)
         n = s.node[n].next
     order = sorted(times, key=lambda n: times[n])
     return [(times[n], int(s.node[n].kind), int(s.node[n].target), int(s.node[n].arg)) for n in order]

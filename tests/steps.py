@@ -13,7 +13,7 @@ from btflow.kernels import engine
 from btflow.kernels.clock import NONE
 from btflow.kernels.state import PIECE, Swarm
 from btflow.program import Program
-from btflow.swarm import build, grow
+from btflow.swarm import build, grow, more_rows
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Ledger:
 
 
 def waiting(s: Swarm) -> list[int]:
-    """Nodes of the events at the present, in order."""
+    """Nodes of the events in the lane, in order."""
     nodes, n = [], int(s.clock[0].lane_first)
     while n != NONE:
         nodes.append(n)
@@ -41,14 +41,12 @@ def waiting(s: Swarm) -> list[int]:
 
 
 def following(s: Swarm) -> int:
-    """Node of the next event: the first at the present, else the earliest, equal times in the order of filing."""
+    """Node of the next event, the earliest; equal times in the order of posting, without delays the lane first."""
+    filed = {int(n): False for n in np.flatnonzero(s.node.bucket != NONE)}
     if s.clock[0].lane_first != NONE:
-        return int(s.clock[0].lane_first)
-    filed = np.flatnonzero(s.node.bucket != NONE)
-    n = int(filed[np.argmin(s.node.time[filed])])
-    while s.node[n].prev != NONE and s.node[s.node[n].prev].time == s.node[n].time:
-        n = int(s.node[n].prev)
-    return n
+        filed[int(s.clock[0].lane_first)] = True
+    ideal = bool(s.rules.ideal)
+    return min(filed, key=lambda n: (s.node[n].time, not (ideal and filed[n]), s.node[n].serial))
 
 
 def walk(program: Program, seed: int) -> tuple[Swarm, Ledger]:
@@ -59,6 +57,8 @@ def walk(program: Program, seed: int) -> tuple[Swarm, Ledger]:
         assert outcome != engine.STUCK
         if outcome == engine.FULL:
             s = grow(s)
+        elif outcome == engine.CROWDED:
+            s = more_rows(s)
         outcome = step(s, ledger)
     return s, ledger
 
@@ -67,12 +67,12 @@ def step(s: Swarm, ledger: Ledger) -> int:
     """Handle the next event and enter it into the ledger."""
     peers, room = s.rules.peers, s.requests.shape[1]
     n = following(s)
-    time = s.clock[0].now if n in waiting(s) else s.node[n].time
+    time = s.node[n].time
     is_piece = n >= 2 * peers and s.node[n].kind == PIECE
     h, seq, stale = int(s.node[n].target), int(s.node[n].arg), False
     if is_piece:
         stale = s.conn[h].generation != s.node[n].generation
-        block = int(plain.limiter.block_number(int(s.requests[s.mate[h], seq % room])))
+        block = int(plain.limiter.block_number(int(s.requests[s.conn[s.mate[h]].row, seq % room])))
     before: Any = s.peer.copy()
     events = s.clock[0].events
     outcome = int(engine.run(s, 1))

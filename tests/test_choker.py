@@ -258,7 +258,7 @@ def test_a_cancelled_request_is_not_pending() -> None:
     s = states.connected(PROGRAM)
     h = states.end(s, 0, 1)
     s.up[h] = states.UNCHOKED | states.TOLD | states.INTERESTED
-    s.requests[h, :2] = (0, 1)
+    states.requests(s, h)[:2] = (0, 1)
     plain.limiter.got_request(s, h, 2, 0.0)
     plain.limiter.sync(s, 0, 0.01)
     assert plain.limiter.part_sent(s, h)

@@ -43,7 +43,7 @@ def test_have_goes_to_every_neighbour_those_that_hold_the_piece_included(
         for q in (2, 3):
             e = states.end(s, 1, q)
             s.up[e] = states.UNCHOKED | states.TOLD | states.INTERESTED
-            s.requests[e, 0] = PIECE * s.rules.blocks
+            states.requests(s, e)[0] = PIECE * s.rules.blocks
             plain.limiter.got_request(s, e, 1, 0.0)
         run_until(s, 0.5)
     states.set_clock(s, 0.5)

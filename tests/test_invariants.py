@@ -169,6 +169,8 @@ def test_random_swarms_end_as_they_must(scenario: Scenario, seed: int) -> None:
 @given(scenarios(most=30_000_000, constants=True), st.integers(0, 2**32))
 def test_swarms_end_as_they_must_whatever_the_constants_of_client_and_transport(scenario: Scenario, seed: int) -> None:
     program = compile_scenario(scenario)
+    # Who is choked again before its request arrives gets nothing: such swarms may go on for ever.
+    assume(program.rules.choke_interval > 3.0 * scenario.longest_rtt)
     with stopped_after(120.0):
         s = run_swarm(program, seed, 0)
     check(scenario, program, s)

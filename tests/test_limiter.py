@@ -102,7 +102,7 @@ class Engine:
         self.advance(t)
         s.clock[0].now = t
         if op.kind == "request":
-            s.requests[h, s.conn[h].up_seen & (s.requests.shape[1] - 1)] = op.block
+            states.requests(s, h)[s.conn[h].up_seen & (s.requests.shape[1] - 1)] = op.block
             plain.limiter.got_request(s, h, 1, t)
         elif op.kind == "cancel":
             seqs = range(s.conn[h].up_head, s.conn[h].up_seen)

@@ -143,7 +143,7 @@ def uploading(s: Any, p: int, q: int) -> int:
     s.up[h] = states.UNCHOKED | states.TOLD | states.INTERESTED
     s.peer[p].n_unchoked += 1
     s.dn[s.mate[h]] |= STATE.WANTING | STATE.SERVED
-    s.requests[h, 0] = 0
+    states.requests(s, h)[0] = 0
     s.conn[s.mate[h]].dn_tail = s.conn[s.mate[h]].outstanding = 1
     plain.limiter.got_request(s, h, 1, 0.0)
     return h
@@ -167,7 +167,7 @@ def test_a_have_waits_behind_a_part_sent_block() -> None:
 def test_choke_follows_the_part_sent_block_and_drops_the_others() -> None:
     s = delayed(leechers=3, file_size="4 MB", upload_limit="20 kB/s")
     h = uploading(s, 0, 1)
-    s.requests[h, 1] = 1
+    states.requests(s, h)[1] = 1
     s.conn[s.mate[h]].dn_tail = s.conn[s.mate[h]].outstanding = 2
     plain.limiter.got_request(s, h, 1, 0.0)
     s.clock[0].now = 0.3
@@ -271,7 +271,7 @@ def test_a_full_socket_leaves_the_limiter_until_it_takes_data_again(monkeypatch:
     s = delayed(leechers=3, file_size="4 MB", upload_limit="20 kB/s")
     h, other = uploading(s, 0, 1), states.end(s, 0, 2)
     for block in (1, 2, 3):
-        s.requests[h, block] = block
+        states.requests(s, h)[block] = block
     s.conn[s.mate[h]].dn_tail = s.conn[s.mate[h]].outstanding = 4
     plain.limiter.got_request(s, h, 2, 0.0)
     room_after = 3.0
@@ -289,7 +289,7 @@ def test_a_full_socket_leaves_the_limiter_until_it_takes_data_again(monkeypatch:
     assert messages(s, s.mate[h], STATE.PIECE) == [pytest.approx(written + 1.0)]
     # Another connection has the whole cap meanwhile, and requests that come in do not bring this one back.
     s.up[other] = states.UNCHOKED | states.TOLD | states.INTERESTED
-    s.requests[other, 0] = 4
+    states.requests(s, other)[0] = 4
     plain.limiter.got_request(s, other, 1, 1.0)
     plain.limiter.got_request(s, h, 1, 1.1)
     run_until(s, 1.0 + written + 0.001)

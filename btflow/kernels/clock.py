@@ -35,7 +35,7 @@ def give_node(s, n):
 
 @kernel
 def insert(s, n, time):
-    """File node `n` under `time` [s], now or later. A bucket is sorted by time; equal times keep the order of filing."""
+    """File node `n` under `time` [s], not before now. In a bucket, equal times keep the order of filing."""
     clock = s.clock[0]
     node = s.node[n]
     node.time = time
@@ -95,9 +95,7 @@ def post(s, time, kind, target, arg, generation):
             join_lane(s, n, clock.now)
         else:
             insert(s, n, clock.now)
-    elif time == clock.now + clock.lane_delay and (
-        clock.lane_first == NONE or time >= s.node[clock.lane_last].time
-    ):
+    elif time == clock.now + clock.lane_delay and (clock.lane_first == NONE or time >= s.node[clock.lane_last].time):
         join_lane(s, n, time)
     else:
         insert(s, n, time)
@@ -158,9 +156,7 @@ def lane_leads(s, n):
     """True if the first of the lane is due before node `n` of the calendar; what happens at once goes first."""
     first = s.node[s.clock[0].lane_first]
     node = s.node[n]
-    return first.time < node.time or (
-        first.time == node.time and (s.rules.ideal == 1 or first.serial < node.serial)
-    )
+    return first.time < node.time or (first.time == node.time and (s.rules.ideal == 1 or first.serial < node.serial))
 
 
 @kernel

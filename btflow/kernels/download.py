@@ -244,7 +244,7 @@ def got_block(s, h, seq, t):
     if (
         s.rules.split == 1 or s.rules.direct == 1
     ) and seq > c.dn_next:  # it has overtaken a CHOKE, which will give back what was left out
-        s.requests[mate(s, h), place(s, seq)] = cancelled(block)
+        s.requests[s.conn[mate(s, h)].row, place(s, seq)] = cancelled(block)
     else:
         c.dn_next = seq + 1
         while s.rules.linked == 1 and c.dn_next < c.dn_tail and entry(s, mate(s, h), np.int64(c.dn_next)) < 0:

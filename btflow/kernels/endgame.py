@@ -111,7 +111,7 @@ def cancel_elsewhere(s, h, block, t):
             if seq < 0:
                 continue
             s.conn[g].outstanding -= 1
-            s.requests[mate(s, g), place(s, seq)] = cancelled(block)
+            s.requests[s.conn[mate(s, g)].row, place(s, seq)] = cancelled(block)
             s.peer[p].cancelled += 1
             send(s, g, CANCEL, seq, t)
         endgame_requests(s, g, t)

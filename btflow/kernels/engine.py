@@ -16,6 +16,7 @@ from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import in_endgame, linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.rng import uniform
+from btflow.kernels.rows import collect_rows
 from btflow.kernels.state import (
     ANY,
     BITFIELD,
@@ -54,21 +55,33 @@ from btflow.kernels.state import (
 )
 
 FINISHED, MORE, STUCK, FULL = 0, 1, 2, 3  # why `run` returned
+CROWDED = 5  # ... and this one
 
 
 @entry
 def run(state, max_events):
-    """Handle up to `max_events` events. FINISHED: every leecher is done; FULL: too few free nodes to go on safely."""
+    """Handle up to `max_events` events and say why that is all.
+
+    FINISHED: every leecher is done; STUCK: nothing happens any more; FULL, CROWDED: too few free nodes, or rows of
+    requests, to go on safely.
+    """
     s = by_ref(state)
     c = s.clock[0]
     if c.events == 0 and c.pending == 0 and c.lane_first == NONE:
         start_all(s)
     reserve = 4 * s.rules.peers + 8 * s.rules.slots + 64
+    ends = s.rules.peers << s.rules.slot_bits
+    # An event makes at most both its peers ask all their neighbours, and no end takes a second row.
+    rows_reserve = 4 * s.rules.slots if s.row_owner.size < ends else 0
     for _ in range(max_events):
         if c.unfinished == 0:
             return FINISHED
         if c.n_free < reserve:
             return FULL
+        if c.n_free_rows < rows_reserve:
+            collect_rows(s, c.now)
+            if c.n_free_rows < 2 * rows_reserve:
+                return CROWDED
         n = clock.pop(s)
         if n == NONE or c.now > s.rules.horizon:
             return STUCK

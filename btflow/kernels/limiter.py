@@ -63,7 +63,7 @@ def place(s, seq):
 @kernel
 def entry(s, h, seq):
     """Entry of request number `seq` of end h's uploads."""
-    return np.int64(s.requests[h, place(s, seq)])
+    return np.int64(s.requests[s.conn[h].row, place(s, seq)])
 
 
 @kernel
@@ -315,7 +315,7 @@ def forget(s, h, t):
     sync(s, p, t)
     if part_sent(s, h):
         for seq in range(c.up_head + 1, c.up_seen):
-            s.requests[h, place(s, seq)] = withdrawn(block_number(entry(s, h, np.int64(seq))))
+            s.requests[c.row, place(s, seq)] = withdrawn(block_number(entry(s, h, np.int64(seq))))
     else:
         c.up_head = c.up_seen
         if s.turns[h] > 0:
@@ -346,7 +346,7 @@ def got_cancel(s, h, seq, t):
     if seq < first or seq >= c.up_seen:
         return
     i = place(s, seq)
-    s.requests[h, i] = withdrawn(block_number(entry(s, h, seq)))
+    s.requests[c.row, i] = withdrawn(block_number(entry(s, h, seq)))
     if seq == c.up_head and s.turns[h] > 0:
         load(s, h)
         plan(s, p, t)

@@ -5,7 +5,7 @@ import numpy as np
 from btflow.kernels import bits, choker, clock, download, messages, superseed, tcp
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.ends import mate, neighbour
+from btflow.kernels.ends import mate, neighbour, wire
 from btflow.kernels.flags import in_endgame, left, linked, raise_flag, seeding, super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import drop, plan, sync
@@ -149,7 +149,7 @@ def connect(s, p, q, t):
     if s.rules.linked == 1:
         note(s, h, OPENED)
         return True
-    w = s.wire[h]
+    w = wire(s, h)
     delay = tcp.handshake_delay(s, w) if w.loss > 0.0 else 0.0
     post(s, t + delay + 1.5 * w.rtt, SYN, g, NIL, s.conn[g].generation)
     return True
@@ -174,7 +174,7 @@ def set_up(s, h, g, t):
     s.turns[h] = 0
     c.up_head = 0
     c.up_seen = 0
-    s.pace[h].rate = 0.0
+    c.up_rate = 0.0
     c.out_first = NONE
     c.recent = 0
     c.dn_tail = 0
@@ -183,7 +183,7 @@ def set_up(s, h, g, t):
     c.outstanding = 0
     c.dn_rate = 0.0
     c.last_block = -1e9
-    w = s.wire[h]
+    w = wire(s, h)
     w.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
     w.loss = s.loss[0]
     tcp.reset(s, w, t)
@@ -196,7 +196,7 @@ def got_syn(s, h, t):
     c = s.conn[h]
     g = mate(s, h)
     if s.peer[p].degree >= s.rules.max_allow_in:
-        post(s, t + 0.5 * s.wire[h].rtt, REFUSED, g, NIL, s.conn[g].generation)
+        post(s, t + 0.5 * wire(s, h).rtt, REFUSED, g, NIL, s.conn[g].generation)
         forget_attempt(s, h)
         return
     s.peer[p].degree += 1
@@ -206,8 +206,8 @@ def got_syn(s, h, t):
         messages.transmit(s, h, READY, NIL, t)
         ready(s, h, t)
         return
-    post(s, t + 0.5 * s.wire[h].rtt, READY, g, NIL, s.conn[g].generation)
-    post(s, t + s.wire[h].rtt, READY, h, NIL, c.generation)
+    post(s, t + 0.5 * wire(s, h).rtt, READY, g, NIL, s.conn[g].generation)
+    post(s, t + wire(s, h).rtt, READY, h, NIL, c.generation)
 
 
 @kernel
@@ -229,8 +229,8 @@ def ready(s, h, t):
     c.state = OPEN
     raise_flag(s.dn, h, LINKED)
     s.peer[p].complete += 1
-    s.pace[h].since = t - s.rules.rate_fudge
-    s.pace[h].last = t - s.rules.rate_fudge
+    c.up_since = t - s.rules.rate_fudge
+    c.up_last = c.up_since
     c.dn_since = t - s.rules.rate_fudge
     c.dn_last = c.dn_since
     choker.enlist(s, h)

@@ -7,6 +7,7 @@ from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import place
 from btflow.kernels.messages import send
 from btflow.kernels.rate import download_rate
+from btflow.kernels.rows import take_row
 from btflow.kernels.state import ENDGAME, INTERESTED, NIL, NOT_INTERESTED, REQUEST, SINGLE, UNREQUESTED, WANTING
 
 
@@ -53,7 +54,8 @@ def enter(s, h, block):
     """Write down one more request of end `h` in the list both sides share; the caller sends it."""
     c = s.conn[h]
     g = mate(s, h)
-    s.requests[g, place(s, c.dn_tail)] = block
+    take_row(s, g)
+    s.requests[s.conn[g].row, place(s, c.dn_tail)] = block
     if s.rules.linked == 1:
         s.asked[g, place(s, c.dn_tail)] = s.clock[0].now
     c.dn_tail += 1

@@ -20,6 +20,6 @@ def download_rate(s, c, t, n):
 @kernel
 def upload_rate(s, h, t, n):
     """Count `n` bytes handed to the socket of end `h` at `t` and return the estimate [B/s]."""
-    m = s.pace[h]
-    m.rate, m.since, m.last = updated(m.rate, m.since, m.last, t, n, s.rules.rate_window)
-    return m.rate
+    c = s.conn[h]
+    c.up_rate, c.up_since, c.up_last = updated(c.up_rate, c.up_since, c.up_last, t, n, s.rules.rate_window)
+    return c.up_rate

@@ -21,6 +21,8 @@ touches stands apart in flat arrays, so that it stays in the cache:
 Where the peers have access links (`rules.linked`), what an end writes goes into the flows of `kernels/access`: the
 kernels here only note in `todo` which connections were begun, closed or written to (see todo.py).
 
+    requests   lists of requests, a row for each end that has any: entries of the blocks asked of it (limiter.entry)
+    row_owner  end that has each row of `requests`, or the next free row (rows.py)
     asked      when each request of `requests` was written [s]
     offered    pieces that a super-seed has told each end of, a bit each
     births     by class: the next peer that may replace one that left, and the end of its class
@@ -121,11 +123,12 @@ CONN = np.dtype(
         ("up_seen", "i4"),  # requests that have arrived
         ("up_round", "i4"),  # choker tick of the last unchoke
         ("have_limit", "i4"),  # HAVEs from this one on travel on their own
-        ("out_first", "i8"),  # control messages waiting behind a part-sent block
-        ("out_last", "i8"),
+        ("out_first", "i4"),  # control messages waiting behind a part-sent block
+        ("out_last", "i4"),
+        ("row", "i4"),  # row of `requests` with those of the other side; -1 while there are none
         ("cause_since", "f8"),
         ("offer", "i4"),  # super-seed: the piece last shown
-        ("unused", "i4"),  # the downloader's view starts a cache line of its own
+        ("up_rate", "f8"),  # ends a cache line: the downloader's view has one of its own
         # -- downloader's view
         ("dn_tail", "i4"),  # requests sent
         ("dn_base", "i4"),  # requests before this one were dropped by a choke
@@ -135,12 +138,12 @@ CONN = np.dtype(
         ("dn_since", "f8"),
         ("dn_last", "f8"),
         ("last_block", "f8"),
-        ("spare2", "f8", 2),
+        # -- uploader's view again
+        ("up_since", "f8"),
+        ("up_last", "f8"),
     ],
     align=True,
 )
-
-PACE = np.dtype([("rate", "f8"), ("since", "f8"), ("last", "f8")], align=True)  # upload rate of an end
 
 WIRE = np.dtype(
     [  # the first cache line is all that a control message touches
@@ -199,6 +202,8 @@ CLOCK = np.dtype(
         ("lap", "i8"),
         ("free", "i8"),
         ("n_free", "i8"),
+        ("free_row", "i8"),
+        ("n_free_rows", "i8"),
         ("lane_first", "i8"),
         ("lane_last", "i8"),
         ("lane_delay", "f8"),  # how long what joins the lane takes [s]; < 0 if nothing does
@@ -224,8 +229,8 @@ Rules = namedtuple(
 
 Swarm = namedtuple(
     "Swarm",
-    "rules peer conn pace wire mate told alone coming dn dn_words up turns watched mode n_log has want "
+    "rules peer conn wire mate told alone coming dn dn_words up turns watched mode n_log has want "
     "have_at have_log have_time blocks copies begun seed_begun random_order order ring recent requests spare "
     "registered node bucket clock rng rtt loss scratch number share gaps bursts "
-    "todo marked asked offered offers births",
+    "todo marked asked offered offers births row_owner",
 )

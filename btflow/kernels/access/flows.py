@@ -1,5 +1,7 @@
 """The flows of a connection: which they are, and their end."""
 
+import numpy as np
+
 from btflow.kernels.access import rings
 from btflow.kernels.clock import give_node
 from btflow.kernels.jit import kernel
