@@ -1,0 +1,85 @@
+"""Short texts for values, names and axes of a sweep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_LONGEST_TITLE = 70
+
+
+class Scale(NamedTuple):
+    """What SI values are divided by, and the unit they then are in."""
+
+    divisor: float
+    unit: str
+
+
+def scale_of(values: Iterable[float], units: str, *, share: bool = False, binary: bool = False) -> Scale:
+    """Return the unit in which the largest of some SI values is a handy number.
+
+    Args:
+        values: In SI units; what is not finite does not count.
+        units: Their SI unit, empty or "1" for none.
+        share: Whether values without a unit are shares, to be shown in percent.
+        binary: Whether 1 kB is 1024 B, as the client of the model has it.
+    """
+    known = [abs(value) for value in values if math.isfinite(value)]
+    largest = max(known, default=0.0)
+    if units in ("", "1"):
+        return Scale(0.01, "%") if share else Scale(1.0, "")
+    if units in ("B", "B/s"):
+        step = 1024 if binary else 1000
+        scales = {prefix + units: float(step**power) for power, prefix in enumerate(("", "k", "M", "G"))}
+    else:
+        scales = _TIMES if units == "s" else {units: 1.0}
+    fitting = [(unit, divisor) for unit, divisor in scales.items() if divisor <= largest * (1 + 1e-9)]
+    unit, divisor = max(fitting, key=lambda item: item[1], default=(units, 1.0))
+    return Scale(divisor, unit)
+
+
+def value_text(value: Any, units: str = "", *, share: bool = False, binary: bool = False) -> str:
+    """Return one value in three digits with a handy unit: ``400 ms``, ``20 kB/s``, ``cubic``."""
+    if isinstance(value, bool | np.bool_):
+        return "on" if value else "off"
+    if not isinstance(value, int | float | np.number):
+        return str(value)
+    if math.isinf(value):
+        return "unlimited"
+    divisor, unit = scale_of([float(value)], units, share=share, binary=binary)
+    number = rounded(float(value) / divisor)
+    return f"{number}%" if unit == "%" else f"{number} {unit}".rstrip()
+
+
+def rounded(number: float) -> str:
+    """Return a number in three digits, whole numbers below a million in full."""
+    if float(number).is_integer() and abs(number) < 1e6:
+        return str(int(number))
+    text = f"{number:.3g}"
+    return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e6 else text
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return names without the leading parts of dotted field paths that they can do without."""
+    found = list(names)
+    return {name: _shortest(name, found) for name in found}
+
+
+def _shortest(name: str, among: list[str]) -> str:
+    parts = name.split(".")
+    for count in range(1, len(parts)):
+        tail = parts[-count:]
+        if sum(other.split(".")[-count:] == tail for other in among) == 1:
+            return ".".join(tail)
+    return name
+
+
+def title(name: str, attrs: Mapping[str, Any], unit: str) -> str:
+    """Return the title of an axis: the long name, unless it is too long, and the unit."""
+    meaning = str(attrs.get("long_name", "")) or name
+    text = meaning if len(meaning) <= _LONGEST_TITLE else name
+    return f"{text} [{unit}]" if unit else text

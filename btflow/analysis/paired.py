@@ -1,0 +1,156 @@
+"""The difference between two variants of a sweep, pair by pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from btflow.analysis.design import (
+    REPLICA,
+    Floats,
+    checked,
+    common_numbers,
+    find,
+    is_sample,
+    lost_text,
+    position,
+    statistic,
+)
+from btflow.analysis.effect import ratio
+from btflow.analysis.resample import Scheme, Settings, Spread, canonical, draws, interval, point_means, spread
+from btflow.errors import InputError
+
+
+def paired_difference(
+    ds: xr.Dataset,
+    variable: str,
+    dim: str,
+    a: object,
+    b: object,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1999,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Return how a statistic at value `b` of a varied name differs from that at `a`, all else equal.
+
+    With common random numbers swarms are paired by point and replica, and the interval is of the differences within
+    pairs; without them the replicas have nothing to do with each other and pairs are of points. A pair counts if both
+    swarms have a result.
+
+    Args:
+        ds: A sweep over a grid.
+        variable: A statistic for each swarm.
+        dim: The varied name (or one of a zipped dimension).
+        a: The value compared with, in SI units or as text with a unit.
+        b: The value compared.
+        confidence: Level of the intervals.
+        resamples: Resamples of the bootstrap.
+        seed: Seed of the resamples.
+
+    Returns:
+        ``difference`` (b - a) and ``ratio`` (mean at b over mean at a) at each of the other points, and over all of
+        them ``mean_difference`` and ``mean_ratio`` (ratio of the means), each with the ends ``_low`` and ``_high`` of
+        its interval; ``pairs`` at each point; ``narrowing``, the width of the mean difference's interval over the width
+        it has if replicas are not paired. attrs["paired_by"] is "point and replica" or "point".
+
+    Raises:
+        InputError: A name or value is unknown, the sweep is a sample, whose points have no pairs, or there is no pair.
+    """
+    settings = Settings(confidence, resamples, seed).checked()
+    values = statistic(checked(ds), variable)
+    parameter = find(ds, dim, "dim")
+    if is_sample(ds):
+        raise InputError(
+            "dim", dim, "is not paired: the points of a sample differ in every name", "a grid; or use mean_effect"
+        )
+    at, to = (position(parameter, value, field) for field, value in {"a": a, "b": b}.items())
+    if at == to:
+        raise InputError("b", b, "is the value of a", "another value")
+    both = values.isel({parameter.dim: [at, to]})
+    rest = [str(d) for d in values.dims if d not in (parameter.dim, REPLICA)]
+    common = common_numbers(ds)
+    pairs = _pairs(both.transpose(parameter.dim, *rest, REPLICA).values, common)
+    shape = tuple(both.sizes[d] for d in rest)
+    if not np.isfinite(pairs).any():
+        raise InputError(
+            "variable", variable, f"has no pair of values: {lost_text(ds.isel({parameter.dim: [at, to]}))}"
+        )
+    found = _compared(pairs, shape, tuple(rest), settings, common)
+    units = {"units": ds[variable].attrs.get("units", "1")}
+    coords = {n: c for n, c in both.coords.items() if set(c.dims) <= set(rest) and parameter.dim not in c.dims}
+    result = xr.Dataset(
+        {name: (dims, v, {"long_name": text, "units": "1"}) for name, (dims, v, text) in found.items()}, coords
+    )
+    for name in result.data_vars:
+        if "difference" in str(name):
+            result[name].attrs |= units
+    kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version") if name in ds.attrs}
+    sides = {"dim": dim, "a": parameter.values[at].item(), "b": parameter.values[to].item()}
+    by = {"paired_by": "point and replica" if common else "point"}
+    return result.assign_attrs(kept | {"variable": variable} | sides | by | settings.attrs(_scheme(common)))
+
+
+def _scheme(common: bool) -> Scheme:
+    return "replicas" if common else "within"
+
+
+def _pairs(values: Floats, common: bool) -> Floats:
+    """Return the values that have a partner (2, points, replicas), in canonical order."""
+    both = values.reshape(2, -1, values.shape[-1])
+    known = np.isfinite(both)
+    partner = known.all(axis=0) if common else known.any(axis=-1, keepdims=True).all(axis=0)
+    return canonical(np.where(partner, both, np.nan), _scheme(common))
+
+
+def _compared(
+    pairs: Floats, shape: tuple[int, ...], dims: tuple[str, ...], settings: Settings, common: bool
+) -> dict[str, tuple[tuple[str, ...], Any, str]]:
+    """Return the figures by name: dimensions, values and meaning."""
+    scheme = _scheme(common)
+    found: dict[str, tuple[tuple[str, ...], Any, str]] = {}
+    used = np.isfinite(pairs[0]).any(axis=1)
+    for kind in ("difference", "ratio"):
+        single = [
+            _compare(pairs[:, [n]], kind, scheme, settings, n) if used[n] else (np.nan,) * 3 for n in range(len(used))
+        ]
+        overall = _compare(pairs[:, used], kind, scheme, settings, len(used))
+        for number, end in enumerate(("", "_low", "_high")):
+            meaning = f"{kind} of b to a" if kind == "ratio" else "difference of b from a"
+            text = f"{end[1:]} end of the interval of the {kind}" if end else meaning
+            found[kind + end] = (dims, np.array([row[number] for row in single]).reshape(shape), text)
+            found[f"mean_{kind}{end}"] = ((), overall[number], text + ", over all points")
+    count = np.isfinite(pairs).all(axis=0).sum(axis=-1) if common else np.isfinite(pairs).sum(axis=-1).min(axis=0)
+    found["pairs"] = (
+        dims,
+        count.reshape(shape),
+        "pairs of replicas" if common else "replicas of the variant with fewer",
+    )
+    text = "width of the mean difference's interval over its width without pairs of replicas"
+    found["narrowing"] = ((), _narrowing(pairs[:, used], found, settings) if common else 1.0, text)
+    return found
+
+
+def _compare(pairs: Floats, kind: str, scheme: Scheme, settings: Settings, stream: int) -> tuple[float, float, float]:
+    """Return the comparison of two variants at some points (2, points, replicas) with the ends of its interval."""
+    of = np.subtract if kind == "difference" else ratio
+    means = [point_means(side).mean() for side in pairs]
+    own = scheme == "within"
+    drawn = [draws(side, scheme, settings, own * (2 * stream + n)) for n, side in enumerate(pairs)]
+    first, second = (spread(side, scheme) for side in pairs)
+    ends = interval(of(drawn[1], drawn[0]), first if scheme == "replicas" else first + second, settings)
+    return float(of(means[1], means[0])), *ends
+
+
+def _narrowing(pairs: Floats, found: dict[str, Any], settings: Settings) -> float:
+    """Return the width of the interval over that with replicas of each variant drawn by themselves."""
+    drawn = draws(pairs[1], "replicas", settings, 1) - draws(pairs[0], "replicas", settings, 0)
+    means = [side[np.isfinite(side)] for side in (point_means(side.T) for side in pairs)]
+    if min(side.size for side in means) < 2:
+        return float("nan")
+    size = np.array([side.size for side in means], float)
+    low, high = interval(drawn, Spread(np.array([side.var(ddof=1) for side in means]) / size, size), settings)
+    width = found["mean_difference_high"][1] - found["mean_difference_low"][1]
+    return float(width / (high - low)) if high > low else float("nan")
