@@ -42,6 +42,12 @@ class Axis:
     edges: Floats | None = None
     """Least and greatest value in each bin (cells, 2); None if cells are values."""
 
+    def text(self, number: int) -> str:
+        """Return a cell's value, or the ends of its bin, with a handy unit."""
+        if self.edges is None:
+            return self.parameter.text(self.values[number].item())
+        return self.parameter.range_text(*self.edges[number].tolist())
+
     def coordinates(self) -> dict[str, Any]:
         """Return the coordinates of this axis, with its units, and of bins their ends."""
         attrs = self.parameter.attrs | {"spacing": "log" if log_spaced(self.parameter.values) else "linear"}
@@ -85,7 +91,14 @@ class Cells:
         return {name: value for axis in self.axes for name, value in axis.coordinates().items()}
 
 
-def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[str], bins: int = 10) -> Cells:
+def scheme_of(ds: xr.Dataset) -> Scheme:
+    """Return what was random in a sweep, to be drawn again."""
+    if is_sample(ds):
+        return "points"
+    return "replicas" if common_numbers(ds) else "within"
+
+
+def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[str], bins: Sequence[int]) -> Cells:
     """Return the values of a statistic by cell.
 
     In a grid a cell is a value of each name. If some points have no result, only those combinations of the other names
@@ -97,21 +110,23 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
         variable: A statistic in it.
         names: Varied names, each along its own dimension.
         fields: How the caller calls each of them, for errors.
-        bins: Most cells along a name of a sample.
+        bins: Most cells along each name of a sample.
 
     Raises:
         InputError: Something is unknown, or two names vary together.
     """
     values = statistic(ds, variable)
-    whole_number("bins", bins, 2, 1000)
+    for most in bins:
+        whole_number("bins", most, 2, 1000)
     parameters = [find(ds, name, field) for name, field in zip(names, fields, strict=True)]
     _check_apart(parameters, fields, is_sample(ds))
-    axes = tuple(_axis(parameter, bins if is_sample(ds) else None) for parameter in parameters)
+    most_of: Sequence[int | None] = bins if is_sample(ds) else [None] * len(names)
+    axes = tuple(_axis(parameter, most) for parameter, most in zip(parameters, most_of, strict=True))
     if np.prod([len(axis.values) for axis in axes]) > MOST_CELLS:
         raise InputError(fields[-1], names[-1], "makes too many cells", f"at most {MOST_CELLS}")
     if is_sample(ds):
         return _of_sample(values, axes, independent(ds))
-    return _of_grid(values, axes, common_numbers(ds))
+    return _of_grid(values, axes, scheme_of(ds))
 
 
 def _check_apart(parameters: Sequence[Varied], fields: Sequence[str], sample: bool) -> None:
@@ -141,8 +156,7 @@ def _of_sample(values: xr.DataArray, axes: tuple[Axis, ...], counting: NDArray[n
     return Cells(axes, tuple(_known(c) for c in found), _lost(found), "points")
 
 
-def _of_grid(values: xr.DataArray, axes: tuple[Axis, ...], common: bool) -> Cells:
-    scheme: Scheme = "replicas" if common else "within"
+def _of_grid(values: xr.DataArray, axes: tuple[Axis, ...], scheme: Scheme) -> Cells:
     dims = [axis.parameter.dim for axis in axes]
     rest = [dim for dim in values.dims if dim not in (*dims, REPLICA)]
     content = values.transpose(*dims, *rest, REPLICA).values

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.analysis.labels import value_text
+from btflow.analysis.labels import range_text, value_text
 from btflow.errors import InputError, UnitError
 from btflow.parameters import unknown
 from btflow.units import BytePrefix, Kind, parse_quantity
@@ -50,6 +50,10 @@ class Varied:
     def text(self, value: Any) -> str:
         """Return one of its values with a handy unit."""
         return value_text(value, self.units, share=self.share, binary=self.byte_prefix == "binary")
+
+    def range_text(self, low: float, high: float) -> str:
+        """Return the ends of a bin with a handy unit."""
+        return range_text(low, high, self.units, share=self.share, binary=self.byte_prefix == "binary")
 
     @property
     def units(self) -> str:

@@ -49,7 +49,7 @@ def mean_effect(
         InputError: A name or value is unknown, a setting is out of range, or no swarm has a value.
     """
     settings = Settings(confidence, resamples, seed).checked()
-    content = cells(checked(ds), variable, (over,), ("over",), bins)
+    content = cells(checked(ds), variable, (over,), ("over",), (bins,))
     at = None if reference is None else _reference(content.axes[0], reference)
     means = _Means(content, settings)
     found = means.dataset(ds, variable)
@@ -70,17 +70,19 @@ def response(
     resamples: int = 1999,
     seed: int = 0,
     bins: int = 10,
+    by_bins: int = 3,
 ) -> xr.Dataset:
     """Return the mean of a statistic along `x`, for each value of `by` if given, averaged over the other names.
 
-    Args, intervals and errors are those of ``mean_effect``.
+    Args, intervals and errors are those of ``mean_effect``; `by_bins` is the most bins along `by`.
 
     Returns:
         ``mean``, ``mean_low``, ``mean_high``, ``points`` and ``missing`` along `x` and `by`.
     """
     settings = Settings(confidence, resamples, seed).checked()
     names, fields = ((x,), ("x",)) if by is None else ((x, by), ("x", "by"))
-    return _Means(cells(checked(ds), variable, names, fields, bins), settings).dataset(ds, variable)
+    content = cells(checked(ds), variable, names, fields, (bins, by_bins)[: len(names)])
+    return _Means(content, settings).dataset(ds, variable)
 
 
 class _Means:
@@ -100,12 +102,16 @@ class _Means:
         ends = np.array([interval(drawn, of, self.settings) for drawn, of in pairs])
         count = np.array([len(points) for points in self.cells.points])
         text = f"mean of {attrs.get('long_name', variable)}"
-        found = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
+        columns = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
             "points": (count, {"units": "1", "long_name": "points averaged over"}),
             "missing": (self.cells.lost, {"units": "1", "long_name": "swarms that failed or were not run"}),
         }
-        data = {n: (self.cells.dims, v.reshape(self.cells.shape), a) for n, (v, a) in found.items()}
-        return xr.Dataset(data, self.cells.coordinates(), describe(ds, variable, self.cells, self.settings))
+        data = {n: (self.cells.dims, v.reshape(self.cells.shape), a) for n, (v, a) in columns.items()}
+        found = xr.Dataset(data, self.cells.coordinates(), describe(ds, variable, self.cells.scheme, self.settings))
+        if not self.cells.balanced:
+            text = "no combination of the other names has a result in every cell: the means are over different points"
+            warnings.warn(f"{variable}: {text}", stacklevel=3)
+        return found.assign_attrs(left_out=self.cells.left_out, balanced=int(self.cells.balanced))
 
     def change(self, kind: str, at: int, units: str) -> dict[str, Any]:
         """Return each cell's difference from a cell, or its ratio to it, with intervals."""
@@ -152,21 +158,10 @@ def cell_spread(content: Cells, number: int) -> Spread:
     return spread(points, content.scheme) if len(points) else Spread(np.empty(0), np.empty(0))
 
 
-def describe(ds: xr.Dataset, variable: str, content: Cells, settings: Settings) -> dict[str, Any]:
-    """Return the attrs of a result; warns if cells are means over different points."""
-    if not content.balanced:
-        warnings.warn(
-            f"{variable}: no combination of the other names has a result in every cell, "
-            "so that the means are over different points",
-            stacklevel=4,
-        )
+def describe(ds: xr.Dataset, variable: str, scheme: Scheme, settings: Settings) -> dict[str, Any]:
+    """Return the attrs of a result: where it is from and how its intervals were made."""
     kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version", "byte_prefix") if name in ds.attrs}
-    counts = {
-        "left_out": content.left_out,
-        "balanced": int(content.balanced),
-        "missing_swarms": int(content.lost.sum()),
-    }
-    return kept | {"variable": variable} | settings.attrs(content.scheme) | counts
+    return kept | {"variable": variable} | settings.attrs(scheme)
 
 
 def _with_ends(

@@ -20,7 +20,7 @@ class Scale(NamedTuple):
 
 
 def scale_of(values: Iterable[float], units: str, *, share: bool = False, binary: bool = False) -> Scale:
-    """Return the unit in which the largest of some SI values is a handy number.
+    """Return the largest unit in which no value but zero is below one, or that keeps the greatest below 10,000.
 
     Args:
         values: In SI units; what is not finite does not count.
@@ -28,8 +28,7 @@ def scale_of(values: Iterable[float], units: str, *, share: bool = False, binary
         share: Whether values without a unit are shares, to be shown in percent.
         binary: Whether 1 kB is 1024 B, as the client of the model has it.
     """
-    known = [abs(value) for value in values if math.isfinite(value)]
-    largest = max(known, default=0.0)
+    known = [abs(value) for value in values if math.isfinite(value) and value != 0]
     if units in ("", "1"):
         return Scale(0.01, "%") if share else Scale(1.0, "")
     if units in ("B", "B/s"):
@@ -37,9 +36,13 @@ def scale_of(values: Iterable[float], units: str, *, share: bool = False, binary
         scales = {prefix + units: float(step**power) for power, prefix in enumerate(("", "k", "M", "G"))}
     else:
         scales = _TIMES if units == "s" else {units: 1.0}
-    fitting = [(unit, divisor) for unit, divisor in scales.items() if divisor <= largest * (1 + 1e-9)]
-    unit, divisor = max(fitting, key=lambda item: item[1], default=(units, 1.0))
-    return Scale(divisor, unit)
+    if not known:
+        return Scale(1.0, units)
+    *_, best = [(unit, d) for unit, d in scales.items() if d <= min(known) * (1 + 1e-9)] or list(scales.items())[:1]
+    for unit, divisor in scales.items():  # from the least up
+        if best[1] < divisor <= max(known) and max(known) / best[1] >= 10_000:
+            best = unit, divisor
+    return Scale(best[1], best[0])
 
 
 def value_text(value: Any, units: str = "", *, share: bool = False, binary: bool = False) -> str:
@@ -55,8 +58,15 @@ def value_text(value: Any, units: str = "", *, share: bool = False, binary: bool
     return f"{number}%" if unit == "%" else f"{number} {unit}".rstrip()
 
 
+def range_text(low: float, high: float, units: str = "", *, share: bool = False, binary: bool = False) -> str:
+    """Return the ends of a bin in three digits with one unit: ``10 to 20 kB/s``."""
+    divisor, unit = scale_of([low, high], units, share=share, binary=binary)
+    text = f"{rounded(low / divisor)} to {rounded(high / divisor)}"
+    return f"{text}%" if unit == "%" else f"{text} {unit}".rstrip()
+
+
 def rounded(number: float) -> str:
-    """Return a number in three digits, whole numbers below a million in full."""
+    """Return a number in three digits, whole numbers below a million in full, without an exponent if it is short."""
     if float(number).is_integer() and abs(number) < 1e6:
         return str(int(number))
     text = f"{number:.3g}"

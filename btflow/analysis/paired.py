@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from btflow.analysis.cells import scheme_of
 from btflow.analysis.design import (
     REPLICA,
     Floats,
@@ -18,7 +19,7 @@ from btflow.analysis.design import (
     position,
     statistic,
 )
-from btflow.analysis.effect import ratio
+from btflow.analysis.effect import describe, ratio
 from btflow.analysis.resample import Scheme, Settings, Spread, canonical, draws, interval, point_means, spread
 from btflow.errors import InputError
 
@@ -87,10 +88,9 @@ def paired_difference(
     for name in result.data_vars:
         if "difference" in str(name):
             result[name].attrs |= units
-    kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version") if name in ds.attrs}
     sides = {"dim": dim, "a": parameter.values[at].item(), "b": parameter.values[to].item()}
     by = {"paired_by": "point and replica" if common else "point"}
-    return result.assign_attrs(kept | {"variable": variable} | sides | by | settings.attrs(_scheme(common)))
+    return result.assign_attrs(describe(ds, variable, scheme_of(ds), settings) | sides | by)
 
 
 def _scheme(common: bool) -> Scheme:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from btflow.analysis.cells import Axis, cells
+from btflow.analysis.cells import cells, scheme_of
 from btflow.analysis.design import checked, find, is_sample, position, statistic, varied
 from btflow.analysis.effect import cell_draws, cell_means, cell_spread, describe, together
 from btflow.analysis.resample import Settings, interval
@@ -39,8 +39,8 @@ def sensitivity(
     Returns:
         Along ``parameter``, the largest swing first: ``least`` and ``greatest`` mean, ``least_at`` and ``greatest_at``
         (the values as text), ``first`` and ``last`` (the means at its first and last value), ``swing`` with the ends
-        ``swing_low`` and ``swing_high`` of the interval of that difference; and ``base``, the mean over everything or
-        the statistic at the base. Names with a single value are left out.
+        ``swing_low`` and ``swing_high`` of the interval of that difference, ``left_out`` points as in ``mean_effect``;
+        and ``base``, the mean over everything or the statistic at the base. Names with a single value are left out.
 
     Raises:
         InputError: A name or value is unknown, nothing was varied, or no swarm has a value.
@@ -51,18 +51,18 @@ def sensitivity(
     if not names:
         raise InputError("ds", None, "has no varied name with two values", "a sweep over at least one")
     held = {} if base is None else _held(ds, base, names)
+    centre = float(values.isel({find(ds, name, "base").dim: at for name, at in held.items()}).mean())
+    if not np.isfinite(centre):
+        raise InputError("base", dict(base or {}), "has no result", "a point that has one")
     rows = {name: _row(_cut(ds, held, name), variable, name, settings, bins) for name in names}
-    order = sorted(rows, key=lambda name: -np.nan_to_num(rows[name]["swing"], nan=-1.0))
+    order = sorted(rows, key=lambda name: -float(rows[name]["swing"]))
     columns = {key: ("parameter", np.array([rows[name][key] for name in order])) for key in rows[names[0]]}
-    attrs = ds[variable].attrs
-    centre = values.isel({find(ds, n, "base").dim: at for n, at in held.items()}).mean() if held else values.mean()
-    found = xr.Dataset(columns | {"base": ((), float(centre))}, {"parameter": order})
+    found = xr.Dataset(columns | {"base": ((), centre)}, {"parameter": order})
+    units = ds[variable].attrs.get("units", "1")
     for key in ("least", "greatest", "first", "last", "swing", "swing_low", "swing_high", "base"):
-        found[key].attrs |= {"units": attrs.get("units", "1"), "long_name": f"{key.replace('_', ' ')} of {variable}"}
-    whole = cells(ds, variable, names[:1], ("ds",), bins)
-    return found.assign_attrs(
-        describe(ds, variable, whole, settings) | {"base_values": repr(dict(base)) if base else ""}
-    )
+        found[key].attrs |= {"units": units, "long_name": f"{key.replace('_', ' ')} of {variable}"}
+    about = {"base_values": repr(dict(base)) if base else ""}
+    return found.assign_attrs(describe(ds, variable, scheme_of(ds), settings) | about)
 
 
 def _held(ds: xr.Dataset, base: Mapping[str, object], names: list[str]) -> dict[str, int]:
@@ -86,26 +86,14 @@ def _cut(ds: xr.Dataset, held: dict[str, int], name: str) -> xr.Dataset:
 
 
 def _row(ds: xr.Dataset, variable: str, name: str, settings: Settings, bins: int) -> dict[str, float | str]:
-    content = cells(ds, variable, (name,), ("ds",), bins)
+    """Return the figures of one name."""
+    content = cells(ds, variable, (name,), ("ds",), (bins,))
     mean = cell_means(content)
-    if not np.isfinite(mean).any():
-        return dict.fromkeys(("least", "greatest", "first", "last", "swing", "swing_low", "swing_high"), np.nan) | {
-            "least_at": "",
-            "greatest_at": "",
-        }
     low, high = int(np.nanargmin(mean)), int(np.nanargmax(mean))
     drawn = cell_draws(content, settings, high) - cell_draws(content, settings, low)
     both = together(cell_spread(content, high), cell_spread(content, low), content.scheme)
     ends = interval(drawn, both, settings) if low != high else (0.0, 0.0)
-    axis = content.axes[0]
-    return {
-        "least": mean[low], "greatest": mean[high], "first": mean[0], "last": mean[-1],
-        "swing": mean[high] - mean[low], "swing_low": ends[0], "swing_high": ends[1],
-        "least_at": _text(axis, low), "greatest_at": _text(axis, high),
-    }  # fmt: skip
-
-
-def _text(axis: Axis, number: int) -> str:
-    if axis.edges is None:
-        return axis.parameter.text(axis.values[number].item())
-    return " to ".join(axis.parameter.text(end) for end in axis.edges[number].tolist())
+    means = {"least": mean[low], "greatest": mean[high], "first": mean[0], "last": mean[-1]}
+    swing = {"swing": mean[high] - mean[low], "swing_low": ends[0], "swing_high": ends[1]}
+    texts = {"least_at": content.axes[0].text(low), "greatest_at": content.axes[0].text(high)}
+    return means | swing | texts | {"left_out": content.left_out}

@@ -21,7 +21,7 @@ from btflow.errors import InputError
 from btflow.options import output_path
 from btflow.output import replacing
 
-PEER, PEER_CLASS = "peer", "peer_class"
+PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
 ENDINGS = (".csv", ".parquet")
 MOST_ROWS = 20_000
 """Rows read at a time, unless a chunk of the store has more."""
@@ -113,13 +113,10 @@ def open_store(field: str, path: str | Path) -> xr.Dataset:
     if not Path(path).exists():
         raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
     try:
-        ds: xr.Dataset = xr.open_zarr(path, chunks=None, consolidated=False)
-    except (OSError, ValueError, KeyError, NotImplementedError) as error:
-        reason = f"is not a store of a sweep ({type(error).__name__})"
-        raise InputError(field, str(path), reason, "the store that a sweep wrote") from None
-    if "status" not in ds or REPLICA not in ds["status"].dims:
-        raise InputError(field, str(path), "is not a store of a sweep", "the store that a sweep wrote")
-    return ds
+        ds: xr.Dataset = xr.open_zarr(path, chunks=None)
+        return checked(ds)
+    except Exception:  # zarr raises anything for what is not its own
+        raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote") from None
 
 
 def _columns(ds: xr.Dataset, per: Per) -> list[str]:
@@ -159,7 +156,11 @@ def _table(part: xr.Dataset, names: list[str], per: Per) -> Table:
     arrays = {name: part[name] for name in keys}
     for name in names:
         arrays |= _by_class(name, part[name])
+    if CLASS_NUMBER in arrays:
+        arrays = {PEER_CLASS if name == CLASS_NUMBER else name: array for name, array in arrays.items()}
     table = {name: _column(array, dims, part.sizes) for name, array in arrays.items()}
+    if CLASS_NUMBER in names:
+        table[PEER_CLASS] = _class_names(table[PEER_CLASS], part[PEER_CLASS])
     table["status"] = Column(_STATUS[table["status"].values], {})
     return _started(table, part, names) if per == "peer" else table
 
@@ -181,9 +182,16 @@ def _column(array: xr.DataArray, dims: list[str], sizes: Mapping[Any, int]) -> C
     return Column(values if values.dtype.kind in "biuf" else values.astype(str).astype(object), attrs)
 
 
+def _class_names(numbers: Column, classes: xr.DataArray) -> Column:
+    """Return the names of classes given by number, empty where there is no peer."""
+    found = np.array([*(str(name) for name in classes.values), ""], object)
+    values = np.where(np.isfinite(numbers.values), numbers.values, len(found) - 1)
+    return Column(found[values.astype(int)], {"long_name": "class of the peer"})
+
+
 def _started(table: Table, part: xr.Dataset, names: list[str]) -> Table:
     """Return the rows of peers that have a figure."""
-    figures = [name for name in names if PEER in part[name].dims and REPLICA in part[name].dims]
+    figures = [n for n in names if PEER in part[n].dims and REPLICA in part[n].dims and n in table]
     known = [~np.isnan(table[name].values) for name in figures if table[name].values.dtype.kind == "f"]
     if not known:
         return table
