@@ -97,19 +97,18 @@ def independent(sweep: xr.Dataset) -> NDArray[np.bool_]:
 def varied(sweep: xr.Dataset) -> dict[str, Varied]:
     """Return the varied names by name, in the order of the sweep; those fixed by ``sel`` are left out."""
     dims = point_dims(sweep)
-    keys = json.loads(sweep.attrs["varied"]) if "varied" in sweep.attrs else ()
-    declared = {name for key in keys for name in (key, *str(key).split("+"))}  # a+b is the dimension of two names
-    along = [str(name) for name, c in sweep.coords.items() if len(c.dims) == 1 and c.dims[0] in dims]
-    names = [n for n in along if n != SAMPLE and "+" not in n and (n in declared or not declared)]
-    names.sort(key=lambda name: dims.index(str(sweep[name].dims[0])))
+    along = [str(name) for name, c in sweep.coords.items() if len(c.dims) == 1 and c.dims[0] in dims and name != SAMPLE]
+    keys = json.loads(sweep.attrs["varied"]) if "varied" in sweep.attrs else along
+    declared = [name for key in keys for name in dict.fromkeys((key, *str(key).split("+")))]  # a+b: a and b together
+    names = [name for name in declared if name in along and "+" not in name]  # the order of coordinates is by chance
     return {name: _varied(sweep, name) for name in names}
 
 
 def _varied(sweep: xr.Dataset, name: str) -> Varied:
     coordinate = sweep[name]
     values = np.asarray(coordinate.values)
-    if values.dtype.kind == "O":
-        values = values.astype(str)
+    if values.dtype.kind not in "biuf":  # a store gives texts in a dtype of their own
+        values = np.array([str(value) for value in values.tolist()])
     prefix: BytePrefix = "binary" if sweep.attrs.get("byte_prefix") == "binary" else "decimal"
     return Varied(name, str(coordinate.dims[0]), values, dict(coordinate.attrs), prefix)
 

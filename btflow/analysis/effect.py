@@ -98,8 +98,8 @@ class _Means:
     def dataset(self, ds: xr.Dataset, variable: str) -> xr.Dataset:
         """Return means, intervals and counts with everything that tells where they are from."""
         attrs = dict(ds[variable].attrs)
-        pairs = zip(self.draws, self.spread, strict=True)
-        ends = np.array([interval(drawn, of, self.settings) for drawn, of in pairs])
+        rows = zip(self.mean, self.draws, self.spread, strict=True)
+        ends = np.array([interval(mean, drawn, of, self.settings) for mean, drawn, of in rows])
         count = np.array([len(points) for points in self.cells.points])
         text = f"mean of {attrs.get('long_name', variable)}"
         columns = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
@@ -116,15 +116,15 @@ class _Means:
     def change(self, kind: str, at: int, units: str) -> dict[str, Any]:
         """Return each cell's difference from a cell, or its ratio to it, with intervals."""
         of = np.subtract if kind == "difference" else ratio
+        values = of(self.mean, self.mean[at])
         ends = np.full((len(self.mean), 2), np.nan)
         for number, drawn in enumerate(self.draws):
             if number != at:
                 both = together(self.spread[number], self.spread[at], self.cells.scheme)
-                ends[number] = interval(of(drawn, self.draws[at]), both, self.settings)
+                ends[number] = interval(values[number], of(drawn, self.draws[at]), both, self.settings)
         ends[at] = float(kind == "ratio")
         name = "difference from" if kind == "difference" else "ratio to"
         attrs = {"units": units, "long_name": f"{name} the mean at the reference"}
-        values = of(self.mean, self.mean[at])
         return {n: (self.cells.dims, v, a) for n, (v, a) in _with_ends(kind, values, ends, attrs).items()}
 
 

@@ -19,7 +19,7 @@ from btflow.analysis.design import (
     position,
     statistic,
 )
-from btflow.analysis.effect import describe, ratio
+from btflow.analysis.effect import describe, ratio, together
 from btflow.analysis.resample import Scheme, Settings, Spread, canonical, draws, interval, point_means, spread
 from btflow.errors import InputError
 
@@ -136,12 +136,12 @@ def _compared(
 def _compare(pairs: Floats, kind: str, scheme: Scheme, settings: Settings, stream: int) -> tuple[float, float, float]:
     """Return the comparison of two variants at some points (2, points, replicas) with the ends of its interval."""
     of = np.subtract if kind == "difference" else ratio
-    means = [point_means(side).mean() for side in pairs]
+    first, second = (point_means(side).mean() for side in pairs)
+    value = float(of(second, first))
     own = scheme == "within"
     drawn = [draws(side, scheme, settings, own * (2 * stream + n)) for n, side in enumerate(pairs)]
-    first, second = (spread(side, scheme) for side in pairs)
-    ends = interval(of(drawn[1], drawn[0]), first if scheme == "replicas" else first + second, settings)
-    return float(of(means[1], means[0])), *ends
+    both = together(spread(pairs[1], scheme), spread(pairs[0], scheme), scheme)
+    return value, *interval(value, of(drawn[1], drawn[0]), both, settings)
 
 
 def _narrowing(pairs: Floats, found: dict[str, Any], settings: Settings) -> float:
@@ -151,6 +151,7 @@ def _narrowing(pairs: Floats, found: dict[str, Any], settings: Settings) -> floa
     if min(side.size for side in means) < 2:
         return float("nan")
     size = np.array([side.size for side in means], float)
-    low, high = interval(drawn, Spread(np.array([side.var(ddof=1) for side in means]) / size, size), settings)
+    value = found["mean_difference"][1]
+    low, high = interval(value, drawn, Spread(np.array([side.var(ddof=1) for side in means]) / size, size), settings)
     width = found["mean_difference_high"][1] - found["mean_difference_low"][1]
     return float(width / (high - low)) if high > low else float("nan")

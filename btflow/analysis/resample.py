@@ -10,19 +10,22 @@ What is drawn again depends on what was random:
 
 The intervals are percentile intervals, not BCa: the correction of BCa is estimated by leaving observations out, which
 says little with five replicas and nothing (NaN) when they agree. What does matter with few replicas is that percentile
-intervals are too short; they are expanded as by Hesterberg, "What Teachers Should Know About the Bootstrap",
-The American Statistician 69 (2015): the tails get the probability at which a normal interval is as wide as one of t.
+intervals are too short, for two reasons (Hesterberg, "What Teachers Should Know About the Bootstrap", The American
+Statistician 69, 2015): resamples of n have (n-1)/n of the variance, and their quantiles are normal ones where those of
+t are due. So both ends are moved away from the estimate by the quotients of these; for a mean of normal observations
+that is the interval of t, for many observations the percentile interval.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from btflow.analysis.design import Floats
 from btflow.errors import InputError
@@ -61,7 +64,7 @@ class Settings:
         """Return what a result says about its intervals."""
         return {
             "confidence": float(self.confidence),
-            "interval": "bootstrap, percentile, expanded for few observations",
+            "interval": "bootstrap, percentile, widened for few observations",
             "resampled": MEANING[scheme],
             "resamples": int(self.resamples),
             "interval_seed": int(self.seed),
@@ -140,15 +143,18 @@ def _bootstrap(
         return np.full(settings.resamples, float(function(*[np.asarray(s)[None] for s in samples], axis=-1)[0]))
     # scipy refuses samples of one; a doubled one has the same mean in every resample
     doubled = [np.repeat(sample, 2) if len(sample) == 1 else np.asarray(sample) for sample in samples]
-    made = stats.bootstrap(
-        doubled,
-        function,
-        n_resamples=settings.resamples,
-        method="percentile",
-        vectorized=True,
-        batch=max(1, _BATCH // size),
-        rng=np.random.default_rng([settings.seed, stream]),
-    )
+    with warnings.catch_warnings():
+        # a resample of missing replicas alone is NaN, and then scipy's own interval, which is not used
+        warnings.simplefilter("ignore", scipy.stats.DegenerateDataWarning)
+        made = scipy.stats.bootstrap(
+            doubled,
+            function,
+            n_resamples=settings.resamples,
+            method="percentile",
+            vectorized=True,
+            batch=max(1, _BATCH // size),
+            rng=np.random.default_rng([settings.seed, stream]),
+        )
     return np.asarray(made.bootstrap_distribution, np.float64)
 
 
@@ -163,17 +169,22 @@ def spread(points: Floats, scheme: Scheme) -> Spread:
     return Spread(np.array([weight**2 * group.var(ddof=1) / group.size for group in groups]), sizes)
 
 
-def interval(distribution: Floats, of: Spread, settings: Settings) -> tuple[float, float]:
+def interval(estimate: float, distribution: Floats, of: Spread, settings: Settings) -> tuple[float, float]:
     """Return the ends of an estimate's interval; NaN if no group has two observations."""
     parts, sizes = of.parts[of.sizes > 1], of.sizes[of.sizes > 1]
-    if parts.size == 0:
+    if parts.size == 0 or not np.isfinite(distribution).any():
         return np.nan, np.nan
+    tail = (1 - settings.confidence) / 2
+    ends = np.nanquantile(distribution, [tail, 1 - tail])
+    low, high = estimate + _widening(parts, sizes, tail) * (ends - estimate)
+    return float(low), float(high)
+
+
+def _widening(parts: Floats, sizes: Floats, tail: float) -> float:
+    """Return what makes up for the smaller variance of resamples and for the normal quantile."""
     total = parts.sum()
     if total == 0.0:
-        known = distribution[np.isfinite(distribution)]
-        return (float(known.min()), float(known.max())) if known.size else (np.nan, np.nan)
+        return 1.0
     freedom = total**2 / (parts**2 / (sizes - 1)).sum()  # Welch and Satterthwaite
-    short = total / (parts * (sizes - 1) / sizes).sum()  # variance over that of the resamples
-    tail = stats.norm.cdf(np.sqrt(short) * stats.t.ppf((1 - settings.confidence) / 2, freedom))
-    low, high = np.nanquantile(distribution, [tail, 1 - tail])
-    return float(low), float(high)
+    short = total / (parts * (sizes - 1) / sizes).sum()
+    return float(np.sqrt(short) * scipy.stats.t.ppf(tail, freedom) / scipy.stats.norm.ppf(tail))

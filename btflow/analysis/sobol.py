@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
 
 from btflow.analysis.design import SAMPLE, Floats, checked, is_sample, lost_text, statistic, varied
 from btflow.analysis.resample import Settings, point_means
@@ -88,7 +88,7 @@ def _indices(blocks: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]
     """Return first-order and total indices (resamples, names) of choices of base samples (resamples, n)."""
     parts = {"f_A": blocks[0][chosen], "f_B": blocks[1][chosen], "f_AB": blocks[2:][:, chosen]}
     with np.errstate(invalid="ignore", divide="ignore"):  # a resample of equal values has no indices
-        found = stats.sobol_indices(func=parts, n=chosen.shape[1])
+        found = scipy.stats.sobol_indices(func=parts, n=chosen.shape[1])
     shape = (len(chosen), len(blocks) - 2)
     return found.first_order.reshape(shape), found.total_order.reshape(shape)
 
@@ -101,7 +101,7 @@ def _ends(blocks: Floats, settings: Settings) -> tuple[Floats, Floats]:
         chosen = np.atleast_2d(numbers).astype(int)
         return np.moveaxis(np.array(_indices(blocks, chosen)), 1, -1)
 
-    made = stats.bootstrap(
+    made = scipy.stats.bootstrap(
         (np.arange(blocks.shape[1]),),
         statistic_of,
         n_resamples=settings.resamples,

@@ -92,7 +92,7 @@ def _row(ds: xr.Dataset, variable: str, name: str, settings: Settings, bins: int
     low, high = int(np.nanargmin(mean)), int(np.nanargmax(mean))
     drawn = cell_draws(content, settings, high) - cell_draws(content, settings, low)
     both = together(cell_spread(content, high), cell_spread(content, low), content.scheme)
-    ends = interval(drawn, both, settings) if low != high else (0.0, 0.0)
+    ends = interval(mean[high] - mean[low], drawn, both, settings) if low != high else (0.0, 0.0)
     means = {"least": mean[low], "greatest": mean[high], "first": mean[0], "last": mean[-1]}
     swing = {"swing": mean[high] - mean[low], "swing_low": ends[0], "swing_high": ends[1]}
     texts = {"least_at": content.axes[0].text(low), "greatest_at": content.axes[0].text(high)}

@@ -122,12 +122,15 @@ def open_store(field: str, path: str | Path) -> xr.Dataset:
 def _columns(ds: xr.Dataset, per: Per) -> list[str]:
     """Return the variables of the table, in the order of its columns."""
     rows = set(ds["status"].dims)
-    own = [str(name) for name, v in ds.data_vars.items() if set(v.dims) <= rows | {PEER_CLASS}]
+    by_class = {
+        str(name): PEER_CLASS in v.dims for name, v in ds.data_vars.items() if set(v.dims) <= rows | {PEER_CLASS}
+    }
+    own = sorted(by_class, key=lambda name: (by_class[name], name))  # a store keeps no order
     first = [name for name in ("seed", "status", "failure") if name in own]
     if per == "swarm":
         return first + [name for name in own if name not in first]
     kept = [str(name) for name, v in ds.variables.items() if PEER in v.dims and set(v.dims) <= rows | {PEER}]
-    kept = [name for name in kept if name != PEER]
+    kept = sorted(name for name in kept if name != PEER)
     if not any(rows <= set(ds[name].dims) for name in kept):
         raise InputError("per", per, "was not kept by the sweep", "a sweep that keeps per-peer arrays")
     return first + kept
@@ -179,7 +182,7 @@ def _column(array: xr.DataArray, dims: list[str], sizes: Mapping[Any, int]) -> C
     place = [sizes[dim] if dim in array.dims else 1 for dim in dims]
     values = np.broadcast_to(own.reshape(place), [sizes[dim] for dim in dims]).ravel()
     attrs = {key: str(array.attrs[key]) for key in ("units", "long_name") if key in array.attrs}
-    return Column(values if values.dtype.kind in "biuf" else values.astype(str).astype(object), attrs)
+    return Column(values if values.dtype.kind in "biuf" else values.astype(object), attrs)
 
 
 def _class_names(numbers: Column, classes: xr.DataArray) -> Column:

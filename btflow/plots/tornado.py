@@ -127,6 +127,6 @@ def _bar(
     error: dict[str, object] | None = None,
 ) -> None:
     drawn.add_bar(
-        x=end - start, base=start, y=rows, orientation="h", marker={"color": COLOURS[colour]}, error_x=error,
+        x=end - start, base=start.tolist(), y=rows, orientation="h", marker={"color": COLOURS[colour]}, error_x=error,
         hovertemplate="%{y}: %{base:.4g} to %{x:.4g}<extra></extra>",
     )  # fmt: skip
