@@ -11,18 +11,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.analysis.design import (
-    REPLICA,
-    Floats,
-    Varied,
-    common_numbers,
-    find,
-    independent,
-    is_sample,
-    log_spaced,
-    statistic,
-)
+from btflow.analysis.design import REPLICA, Floats, common_numbers, find, independent, is_sample, statistic
 from btflow.analysis.resample import Scheme, canonical
+from btflow.analysis.varied import Varied, log_spaced
 from btflow.errors import InputError
 from btflow.options import whole_number
 

@@ -9,8 +9,9 @@ import numpy as np
 import xarray as xr
 
 from btflow.analysis.cells import Axis, Cells, cells
-from btflow.analysis.design import Floats, checked, matches, shown
+from btflow.analysis.design import Floats, checked
 from btflow.analysis.resample import Scheme, Settings, Spread, draws, interval, point_means, spread
+from btflow.analysis.varied import matches, shown
 from btflow.errors import InputError
 
 

@@ -8,19 +8,10 @@ import numpy as np
 import xarray as xr
 
 from btflow.analysis.cells import scheme_of
-from btflow.analysis.design import (
-    REPLICA,
-    Floats,
-    checked,
-    common_numbers,
-    find,
-    is_sample,
-    lost_text,
-    position,
-    statistic,
-)
+from btflow.analysis.design import REPLICA, Floats, checked, common_numbers, find, is_sample, lost_text, statistic
 from btflow.analysis.effect import describe, ratio, together
 from btflow.analysis.resample import Scheme, Settings, Spread, canonical, draws, interval, point_means, spread
+from btflow.analysis.varied import position
 from btflow.errors import InputError
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import xarray as xr
 
 from btflow.analysis.cells import cells, scheme_of
-from btflow.analysis.design import checked, find, is_sample, position, statistic, varied
+from btflow.analysis.design import checked, find, is_sample, statistic, varied
 from btflow.analysis.effect import cell_draws, cell_means, cell_spread, describe, together
 from btflow.analysis.resample import Settings, interval
+from btflow.analysis.varied import position
 from btflow.errors import InputError
 
 

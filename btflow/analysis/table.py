@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from btflow.analysis.design import REPLICA, checked, varied
+from btflow.analysis.writers import Column, Table, writer
 from btflow.errors import InputError
 from btflow.options import output_path
 from btflow.output import replacing
@@ -30,25 +27,6 @@ _STATUS = np.array(["pending", "done", "failed"], object)
 """By the number of the status."""
 
 Per = Literal["swarm", "peer"]
-
-
-class Column(NamedTuple):
-    """One column of some rows."""
-
-    values: NDArray[Any]
-    """A value for each row (rows,)."""
-    attrs: Mapping[str, str]
-    """Unit and meaning."""
-
-    @property
-    def units(self) -> str:
-        """Unit, empty for none."""
-        units = self.attrs.get("units", "")
-        return "" if units == "1" else units
-
-
-Table = dict[str, Column]
-Write = Callable[[Table], None]
 
 
 def write_table(
@@ -83,7 +61,7 @@ def write_table(
     names = _columns(ds, per)
     rows = 0
     parts = list(_blocks(ds, per))
-    with replacing(file) as partial, _writer(partial, ds) as write:
+    with replacing(file) as partial, writer(partial, ds) as write:
         for number, part in enumerate(parts):
             table = _table(ds.isel(part).load(), names, per)
             write(table)
@@ -200,54 +178,3 @@ def _started(table: Table, part: xr.Dataset, names: list[str]) -> Table:
         return table
     kept = np.logical_or.reduce(known)
     return {name: Column(column.values[kept], column.attrs) for name, column in table.items()}
-
-
-def _writer(path: Path, ds: xr.Dataset) -> AbstractContextManager[Write]:
-    return _csv(path) if path.suffix == ".csv" else _parquet(path, ds)
-
-
-@contextmanager
-def _csv(path: Path) -> Iterator[Write]:
-    with path.open("w", encoding="utf-8", newline="") as out:
-        rows = csv.writer(out)
-
-        def write(table: Table) -> None:
-            if out.tell() == 0:
-                rows.writerow(f"{name} [{c.units}]" if c.units else name for name, c in table.items())
-            rows.writerows(zip(*(_cells(c.values) for c in table.values()), strict=True))
-
-        yield write
-
-
-def _cells(values: NDArray[Any]) -> list[Any]:
-    """Return values as they are written: each number with all its digits, nothing for what is missing."""
-    if values.dtype.kind != "f":
-        return list(values.tolist())
-    return ["" if value != value else value for value in values.tolist()]
-
-
-@contextmanager
-def _parquet(path: Path, ds: xr.Dataset) -> Iterator[Write]:
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    about = {"btflow": json.dumps({str(key): _plain(value) for key, value in ds.attrs.items()})}
-    writer: Any = None
-
-    def write(table: Table) -> None:
-        nonlocal writer
-        arrays = [arrow.array(c.values, from_pandas=True) for c in table.values()]  # NaN is null: unknown, not a number
-        pairs = zip(table.items(), arrays, strict=True)
-        fields = [arrow.field(name, array.type, metadata=dict(c.attrs)) for (name, c), array in pairs]
-        schema = arrow.schema(fields, metadata=about)
-        if writer is None:
-            writer = parquet.ParquetWriter(path, schema)
-        writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
-
-    try:
-        yield write
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value

@@ -12,8 +12,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.analysis.cells import Axis
-from btflow.analysis.design import FAILED, REPLICA, log_spaced, varied
+from btflow.analysis.design import FAILED, REPLICA, varied
 from btflow.analysis.labels import Scale, rounded, scale_of, short_names, title
+from btflow.analysis.varied import log_spaced
 
 MOST_TICKS = 14
 
