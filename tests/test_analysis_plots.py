@@ -14,7 +14,7 @@ import sweeps_made as made
 import xarray as xr
 
 from btflow import analysis, plots
-from btflow.analysis.labels import range_text, rounded, scale_of, short_names, value_text
+from btflow.analysis.labels import range_text, rounded, scale_of, short_names, title, value_text
 from btflow.errors import InputError
 
 AXES: dict[str, list[Any]] = {
@@ -195,6 +195,13 @@ def test_values_have_handy_units() -> None:
     assert scale_of([0.0], "B/s") == (1.0, "B/s")
     assert range_text(10_000.0, 16_300.0, "B/s") == "10 to 16.3 kB/s"
     assert [rounded(x) for x in (1540.0, 0.12345, 1540.4, 2e7)] == ["1540", "0.123", "1540", "2e+07"]
+
+
+def test_titles_are_cut_where_a_clause_ends() -> None:
+    attrs = {"long_name": "chance that a packet is lost, data and ACKs alike; not used when ASes are given"}
+    assert title("loss", attrs, "%") == "chance that a packet is lost, data and ACKs alike [%]"
+    assert title("loss", attrs, "%", 40) == "chance that a packet is lost [%]"
+    assert title("seed_copies", attrs, "", 10) == "seed copies"
 
 
 def test_names_are_as_short_as_they_can_be_told_apart() -> None:

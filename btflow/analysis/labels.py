@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-_LONGEST_TITLE = 70
 
 
 class Scale(NamedTuple):
@@ -88,8 +87,10 @@ def _shortest(name: str, among: list[str]) -> str:
     return name
 
 
-def title(name: str, attrs: Mapping[str, Any], unit: str) -> str:
-    """Return the title of an axis: the long name, unless it is too long, and the unit."""
+def title(name: str, attrs: Mapping[str, Any], unit: str, longest: int = 70) -> str:
+    """Return the title of an axis: the long name, or its first clause if that is too long, or the name; and the unit."""
     meaning = str(attrs.get("long_name", "")) or name
-    text = meaning if len(meaning) <= _LONGEST_TITLE else name
+    first = meaning.split(";")[0]
+    texts = (first, first.split(",")[0], name.replace("_", " "))
+    text = next((text for text in texts if len(text) <= longest), texts[-1])
     return f"{text} [{unit}]" if unit else text

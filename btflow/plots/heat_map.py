@@ -11,7 +11,7 @@ from btflow.analysis.design import checked
 from btflow.analysis.effect import cell_means
 from btflow.analysis.labels import rounded
 from btflow.plots.style import figure
-from btflow.plots.sweep_axes import Shown, heading, names_of, origin, place, shown, statistic_scale
+from btflow.plots.sweep_axes import UPRIGHT, Shown, heading, names_of, origin, place, shown, statistic_scale
 
 MOST_NUMBERS = 150
 """Most cells that have their number written in them."""
@@ -41,7 +41,8 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     scale, text = statistic_scale(ds, variable, values.ravel())
     values = values / scale.divisor
     names = names_of(ds)
-    across, up = (shown(axis, names[axis.name], even=True) for axis in content.axes)
+    across = shown(content.axes[0], names[x], even=True)
+    up = shown(content.axes[1], names[y], even=True, longest=UPRIGHT)
     note = "" if content.balanced else "means over different points"
     drawn = figure(f"{heading(ds, variable)} by {names[x]} and {names[y]}", "", "", subtitle=origin(ds, note))
     drawn.add_heatmap(

@@ -17,6 +17,8 @@ from btflow.analysis.labels import Scale, rounded, scale_of, short_names, title
 from btflow.analysis.varied import log_spaced
 
 MOST_TICKS = 14
+UPRIGHT = 50
+"""Most letters of the title of a vertical axis."""
 
 
 class Shown(NamedTuple):
@@ -30,24 +32,25 @@ class Shown(NamedTuple):
     kind: Literal["linear", "log", "category"]
 
 
-def shown(axis: Axis, name: str, *, even: bool = False) -> Shown:
+def shown(axis: Axis, name: str, *, even: bool = False, longest: int = 70) -> Shown:
     """Return how the cells along a varied name are drawn.
 
     Args:
         axis: The cells.
         name: Short form of the name, for want of a long one.
+        longest: Most letters of the title.
         even: Whether they are evenly spaced whatever their values, as those of a heat map.
     """
     parameter = axis.parameter
     if not parameter.numeric:
         texts = [parameter.text(value) for value in axis.values]
-        return Shown(title(name, _meaning(parameter.attrs, axis.name), ""), _counted(texts), texts, "category")
+        return Shown(title(name, _meaning(parameter.attrs, axis.name), "", longest), _counted(texts), texts, "category")
     values = axis.values.astype(float)
     binary = parameter.byte_prefix == "binary"
     scale = scale_of(values, parameter.units, share=parameter.share, binary=binary)
     scaled = values / scale.divisor
     texts = [rounded(value) if math.isfinite(value) else "unlimited" for value in scaled]
-    text = title(name, _meaning(parameter.attrs, axis.name), scale.unit)
+    text = title(name, _meaning(parameter.attrs, axis.name), scale.unit, longest)
     if even or not np.isfinite(scaled).all():
         return Shown(text, _counted(texts), texts, "category")
     return Shown(text, scaled, texts, "log" if log_spaced(parameter.values) else "linear")
@@ -94,7 +97,7 @@ def statistic_scale(ds: xr.Dataset, variable: str, values: Iterable[float]) -> t
     """Return the unit in which a statistic is shown, and the title of its axis."""
     attrs = ds[variable].attrs
     scale = scale_of(values, str(attrs.get("units", "")), binary=ds.attrs.get("byte_prefix") == "binary")
-    return scale, title(variable, attrs, scale.unit)
+    return scale, title(variable, attrs, scale.unit, UPRIGHT)
 
 
 def heading(ds: xr.Dataset, variable: str) -> str:
