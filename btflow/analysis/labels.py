@@ -88,7 +88,7 @@ def _shortest(name: str, among: list[str]) -> str:
 
 
 def title(name: str, attrs: Mapping[str, Any], unit: str, longest: int = 70) -> str:
-    """Return the title of an axis: the long name, or its first clause if that is too long, or the name; and the unit."""
+    """Return the title of an axis with its unit: the long name, its first clause if that is too long, or the name."""
     meaning = str(attrs.get("long_name", "")) or name
     first = meaning.split(";")[0]
     texts = (first, first.split(",")[0], name.replace("_", " "))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from btflow.analysis.effect import describe, ratio, together
 from btflow.analysis.resample import Scheme, Settings, Spread, canonical, draws, interval, point_means, spread
 from btflow.analysis.varied import position
 from btflow.errors import InputError
+
+_KINDS = {"difference": "difference of b from a", "ratio": "ratio of b to a"}
 
 
 def paired_difference(
@@ -103,16 +106,14 @@ def _compared(
     scheme = _scheme(common)
     found: dict[str, tuple[tuple[str, ...], Any, str]] = {}
     used = np.isfinite(pairs[0]).any(axis=1)
-    for kind in ("difference", "ratio"):
-        single = [
-            _compare(pairs[:, [n]], kind, scheme, settings, n) if used[n] else (np.nan,) * 3 for n in range(len(used))
-        ]
-        overall = _compare(pairs[:, used], kind, scheme, settings, len(used))
+    unknown = dict.fromkeys(_KINDS, (np.nan,) * 3)
+    single = [_compare(pairs[:, [n]], scheme, settings, n) if used[n] else unknown for n in range(len(used))]
+    overall = _compare(pairs[:, used], scheme, settings, len(used))
+    for kind, meaning in _KINDS.items():
         for number, end in enumerate(("", "_low", "_high")):
-            meaning = f"{kind} of b to a" if kind == "ratio" else "difference of b from a"
             text = f"{end[1:]} end of the interval of the {kind}" if end else meaning
-            found[kind + end] = (dims, np.array([row[number] for row in single]).reshape(shape), text)
-            found[f"mean_{kind}{end}"] = ((), overall[number], text + ", over all points")
+            found[kind + end] = (dims, np.array([row[kind][number] for row in single]).reshape(shape), text)
+            found[f"mean_{kind}{end}"] = ((), overall[kind][number], text + ", over all points")
     count = np.isfinite(pairs).all(axis=0).sum(axis=-1) if common else np.isfinite(pairs).sum(axis=-1).min(axis=0)
     found["pairs"] = (
         dims,
@@ -124,15 +125,18 @@ def _compared(
     return found
 
 
-def _compare(pairs: Floats, kind: str, scheme: Scheme, settings: Settings, stream: int) -> tuple[float, float, float]:
-    """Return the comparison of two variants at some points (2, points, replicas) with the ends of its interval."""
-    of = np.subtract if kind == "difference" else ratio
+def _compare(pairs: Floats, scheme: Scheme, settings: Settings, stream: int) -> dict[str, tuple[float, float, float]]:
+    """Return the difference and the ratio at some points (2, points, replicas), with the ends of their intervals."""
     first, second = (point_means(side).mean() for side in pairs)
-    value = float(of(second, first))
     own = scheme == "within"
     drawn = [draws(side, scheme, settings, own * (2 * stream + n)) for n, side in enumerate(pairs)]
     both = together(spread(pairs[1], scheme), spread(pairs[0], scheme), scheme)
-    return value, *interval(value, of(drawn[1], drawn[0]), both, settings)
+    found = {}
+    compared: dict[str, Callable[[Any, Any], Any]] = {"difference": np.subtract, "ratio": ratio}
+    for kind, of in compared.items():
+        value = float(of(second, first))
+        found[kind] = (value, *interval(value, of(drawn[1], drawn[0]), both, settings))
+    return found
 
 
 def _narrowing(pairs: Floats, found: dict[str, Any], settings: Settings) -> float:

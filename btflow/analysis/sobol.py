@@ -11,7 +11,8 @@ from btflow.analysis.design import SAMPLE, Floats, checked, is_sample, lost_text
 from btflow.analysis.resample import Settings, point_means
 from btflow.errors import InputError
 
-_BATCH = 20_000_000
+_BATCH = 2_000_000
+"""Most values taken at a time."""
 
 
 def sobol_indices(
