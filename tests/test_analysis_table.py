@@ -42,9 +42,9 @@ def with_peers(ds: xr.Dataset) -> xr.Dataset:
     number = np.where(np.isfinite(sent), [0.0, 1.0, 1.0, np.nan], np.nan)
     dims = ("rtt", "cc", "replica", "peer")
     return ds.assign(
-        completion_time=(dims, times, {"units": "s"}),
-        bytes_sent=(dims, sent, {"units": "B"}),
-        class_number=(dims, number),
+        peer_completion_time=(dims, times, {"units": "s"}),
+        peer_bytes_sent=(dims, sent, {"units": "B"}),
+        peer_class_number=(dims, number),
     ).assign_coords(peer=np.arange(4))
 
 
@@ -104,12 +104,12 @@ def test_a_row_for_each_peer_that_there_was(sweep: xr.Dataset, tmp_path: Path) -
     path = tmp_path / "peers.csv"
     assert analysis.write_table(with_peers(sweep), path, per="peer") == 17 * 3  # one swarm failed, one place is empty
     rows = read(path)
-    columns = ["peer", "seed", "status", "failure", "bytes_sent [B]", "peer_class", "completion_time [s]"]
+    columns = ["peer", "seed", "status", "failure", "peer_bytes_sent [B]", "peer_class", "peer_completion_time [s]"]
     assert list(rows[0])[3:] == columns
     assert [row["peer_class"] for row in rows[:3]] == ["seed", "leechers", "leechers"]
-    assert rows[0]["completion_time [s]"] == ""
+    assert rows[0]["peer_completion_time [s]"] == ""
     first = float(sweep["completion_mean"][0, 0, 0])
-    assert [float(row["completion_time [s]"]) for row in rows[1:3]] == [first + 1, first + 2]
+    assert [float(row["peer_completion_time [s]"]) for row in rows[1:3]] == [first + 1, first + 2]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -18,7 +18,7 @@ from btflow.errors import InputError
 from btflow.options import output_path
 from btflow.output import replacing
 
-PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
+PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "peer_class_number"
 ENDINGS = (".csv", ".parquet")
 MOST_ROWS = 20_000
 """Rows read at a time, unless a chunk of the store has more."""
