@@ -37,14 +37,14 @@ def _dataset(dims: tuple[str, ...], values: Floats, coords: Mapping[str, Any], a
     failed = ~np.isfinite(values)
     unit, meaning = STATISTICS["completion_mean"]
     rows = (*dims, "replica")
+    reasons = np.where(failed, "peers left, too slow", "").astype(object)
     ds = xr.Dataset(
         {
             "completion_mean": (rows, values.astype(float), {"units": unit, "long_name": meaning}),
             "status": (rows, np.where(failed, 2, 1).astype(np.int8)),
-            "failure": (rows, np.where(failed, "peers left, too slow", "").astype(object)),
             "seed": (dims, np.arange(values[..., 0].size, dtype=np.int64).reshape(values.shape[:-1])),
         },
-        dict(coords) | {"replica": np.arange(values.shape[-1])},
+        dict(coords) | {"replica": np.arange(values.shape[-1]), "failure": (rows, reasons)},
     )
     about = {"model": "rao2010", "scenario_hash": "0", "version": "0", "byte_prefix": "decimal"}
     return ds.assign_attrs(about | {"complete": 1, "replicas": values.shape[-1]} | attrs)

@@ -44,7 +44,7 @@ def with_peers(ds: xr.Dataset) -> xr.Dataset:
     return ds.assign(
         peer_completion_time=(dims, times, {"units": "s"}),
         peer_bytes_sent=(dims, sent, {"units": "B"}),
-        peer_class_number=(dims, number),
+        class_number=(dims, number),
     ).assign_coords(peer=np.arange(4))
 
 
@@ -104,7 +104,7 @@ def test_a_row_for_each_peer_that_there_was(sweep: xr.Dataset, tmp_path: Path) -
     path = tmp_path / "peers.csv"
     assert analysis.write_table(with_peers(sweep), path, per="peer") == 17 * 3  # one swarm failed, one place is empty
     rows = read(path)
-    columns = ["peer", "seed", "status", "failure", "peer_bytes_sent [B]", "peer_class", "peer_completion_time [s]"]
+    columns = ["peer", "seed", "status", "failure", "peer_class", "peer_bytes_sent [B]", "peer_completion_time [s]"]
     assert list(rows[0])[3:] == columns
     assert [row["peer_class"] for row in rows[:3]] == ["seed", "leechers", "leechers"]
     assert rows[0]["peer_completion_time [s]"] == ""

@@ -18,7 +18,7 @@ from btflow.errors import InputError
 from btflow.options import output_path
 from btflow.output import replacing
 
-PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "peer_class_number"
+PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
 ENDINGS = (".csv", ".parquet")
 MOST_ROWS = 20_000
 """Rows read at a time, unless a chunk of the store has more."""
@@ -104,7 +104,7 @@ def _columns(ds: xr.Dataset, per: Per) -> list[str]:
         str(name): PEER_CLASS in v.dims for name, v in ds.data_vars.items() if set(v.dims) <= rows | {PEER_CLASS}
     }
     own = sorted(by_class, key=lambda name: (by_class[name], name))  # a store keeps no order
-    first = [name for name in ("seed", "status", "failure") if name in own]
+    first = [name for name in ("seed", "status", "failure") if name in ds.variables]
     if per == "swarm":
         return first + [name for name in own if name not in first]
     kept = [str(name) for name, v in ds.variables.items() if PEER in v.dims and set(v.dims) <= rows | {PEER}]
