@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from btflow import analytic, plots
+    from btflow import analysis, analytic, plots
     from btflow.catalog import load, load_link
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
@@ -30,6 +30,7 @@ __all__ = [
     "SimulationError",
     "UnitError",
     "__version__",
+    "analysis",
     "analytic",
     "load",
     "load_link",
@@ -56,7 +57,7 @@ _FROM = {
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for only then, so that ``import btflow`` is fast (PEP 562)."""
-    if name in ("analytic", "plots"):
+    if name in ("analysis", "analytic", "plots"):
         return import_module(f"btflow.{name}")
     if name not in _FROM:
         raise AttributeError(f"module 'btflow' has no attribute {name!r}")

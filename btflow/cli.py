@@ -1,4 +1,4 @@
-"""The command line: ``btflow list | run | link | schema | bench``."""
+"""The command line: ``btflow list | run | link | export | schema | bench``."""
 
 from __future__ import annotations
 
@@ -248,6 +248,24 @@ def link(
 
 
 @app.command()
+def export(
+    store: Annotated[str, typer.Argument(metavar="STORE.zarr", help="What a sweep wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE.csv|FILE.parquet", help="The table to write.")],
+    peers: Annotated[
+        bool, typer.Option("--peers", help="A row for each peer, of a sweep that kept per-peer arrays.")
+    ] = False,
+) -> None:
+    """Write a sweep as a long table, one row for each swarm, in SI units."""
+    from btflow.analysis.table import open_store, table_path, write_table
+
+    path = table_path("FILE", file)
+    sweep = open_store("STORE", store)
+    with _bar("{percentage:3.0f}% |{bar}| {elapsed}, {remaining} left", 1, shown=sys.stderr.isatty()) as progress:
+        rows = write_table(sweep, path, per="peer" if peers else "swarm", progress=progress)
+    typer.echo(f"{rows} rows in {file}")
+
+
+@app.command()
 def schema(
     kind: Annotated[str, typer.Argument(help="Kind of model: swarm or link.")] = "swarm",
 ) -> None:
@@ -283,12 +301,19 @@ def _write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Datase
 @contextmanager
 def _progress(total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
     """Give a function to call with the number of replicas done so far, a share of the next included, if shown."""
+    replicas = f"{total} replica{'s' * (total > 1)}"
+    form = "{percentage:3.0f}% of " + replicas + " |{bar}| {elapsed}, {remaining} left"
+    with _bar(form, total, shown=shown) as update:
+        yield update
+
+
+@contextmanager
+def _bar(form: str, total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
+    """Give a function to call with how much of the total is done, if shown."""
     if not shown:
         yield None
         return
     from tqdm import tqdm
 
-    replicas = f"{total} replica{'s' * (total > 1)}"
-    form = "{percentage:3.0f}% of " + replicas + " |{bar}| {elapsed}, {remaining} left"
     with tqdm(total=total, bar_format=form, leave=False, delay=0.5) as bar:
         yield lambda done: bar.update(done - bar.n) and None

@@ -1,11 +1,14 @@
 """Figures of results: pure functions from a Dataset, or from several with a label each, to a Plotly figure."""
 
+from btflow.plots.heat_map import heat_map
 from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.mechanism import segment_payloads, send_gaps, why_slow
 from btflow.plots.overview import overview
 from btflow.plots.progress import completion_cdf, pieces_over_time
+from btflow.plots.response import response_curve
 from btflow.plots.style import save_html
 from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
+from btflow.plots.tornado import sobol, tornado
 from btflow.plots.uplinks import (
     completion_against_buffer,
     completion_by_rank,
@@ -21,6 +24,7 @@ __all__ = [
     "completion_by_rank",
     "completion_cdf",
     "delay_cdf",
+    "heat_map",
     "link_overview",
     "message_delays",
     "overview",
@@ -28,12 +32,15 @@ __all__ = [
     "queue",
     "queue_ccdf",
     "rates",
+    "response_curve",
     "rtt_sweep",
     "save_html",
     "segment_payloads",
     "send_gaps",
+    "sobol",
     "sweep_curves",
     "throughput_against_delay",
+    "tornado",
     "uplink_queue_ccdf",
     "uplink_queues",
     "why_slow",

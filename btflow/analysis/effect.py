@@ -1,0 +1,185 @@
+"""Means of a statistic along one or two varied names, with intervals, and their change from a reference value."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from btflow.analysis.cells import Axis, Cells, cells
+from btflow.analysis.design import Floats, checked
+from btflow.analysis.resample import Scheme, Settings, Spread, draws, interval, point_means, spread
+from btflow.analysis.varied import matches, shown
+from btflow.errors import InputError
+
+
+def mean_effect(
+    ds: xr.Dataset,
+    variable: str,
+    over: str,
+    reference: object = None,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1999,
+    seed: int = 0,
+    bins: int = 10,
+) -> xr.Dataset:
+    """Return the mean of a statistic at each value of one varied name, averaged over the others.
+
+    Every point counts alike, whatever the number of its replicas. In a grid a combination of the other names counts
+    only if it has a result at every value of `over` (but those without any); ``left_out`` says how many do not.
+
+    Args:
+        ds: A sweep: a grid, or samples of a design.
+        variable: A statistic for each swarm.
+        over: The varied name.
+        reference: A value of `over`, in SI units or as text with a unit, that the others are compared with.
+        confidence: Level of the intervals.
+        resamples: Resamples of the bootstrap.
+        seed: Seed of the resamples.
+        bins: Most bins along a number that was sampled.
+
+    Returns:
+        Along `over` ``mean`` [unit of the statistic] with the ends of its interval ``mean_low`` and ``mean_high``,
+        ``points`` averaged over and ``missing`` swarms; with a reference also ``difference`` from it and ``ratio`` to
+        it, with theirs. An interval is NaN where nothing was repeated. The attrs say how it was made.
+
+    Raises:
+        InputError: A name or value is unknown, a setting is out of range, or no swarm has a value.
+    """
+    settings = Settings(confidence, resamples, seed).checked()
+    content = cells(checked(ds), variable, (over,), ("over",), (bins,))
+    at = None if reference is None else _reference(content.axes[0], reference)
+    means = _Means(content, settings)
+    found = means.dataset(ds, variable)
+    if at is None:
+        return found
+    units = ds[variable].attrs.get("units", "1")
+    found = found.assign(means.change("difference", at, units) | means.change("ratio", at, "1"))
+    return found.assign_attrs(reference=content.axes[0].values[at].item())
+
+
+def response(
+    ds: xr.Dataset,
+    variable: str,
+    x: str,
+    by: str | None = None,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1999,
+    seed: int = 0,
+    bins: int = 10,
+    by_bins: int = 3,
+) -> xr.Dataset:
+    """Return the mean of a statistic along `x`, for each value of `by` if given, averaged over the other names.
+
+    Args, intervals and errors are those of ``mean_effect``; `by_bins` is the most bins along `by`.
+
+    Returns:
+        ``mean``, ``mean_low``, ``mean_high``, ``points`` and ``missing`` along `x` and `by`.
+    """
+    settings = Settings(confidence, resamples, seed).checked()
+    names, fields = ((x,), ("x",)) if by is None else ((x, by), ("x", "by"))
+    content = cells(checked(ds), variable, names, fields, (bins, by_bins)[: len(names)])
+    return _Means(content, settings).dataset(ds, variable)
+
+
+class _Means:
+    """The mean of each cell and its resamples."""
+
+    def __init__(self, content: Cells, settings: Settings) -> None:
+        self.cells = content
+        self.settings = settings
+        self.mean = cell_means(content)
+        self.draws = [cell_draws(content, settings, number) for number in range(len(content.points))]
+        self.spread = [cell_spread(content, number) for number in range(len(content.points))]
+
+    def dataset(self, ds: xr.Dataset, variable: str) -> xr.Dataset:
+        """Return means, intervals and counts with everything that tells where they are from."""
+        attrs = dict(ds[variable].attrs)
+        rows = zip(self.mean, self.draws, self.spread, strict=True)
+        ends = np.array([interval(mean, drawn, of, self.settings) for mean, drawn, of in rows])
+        count = np.array([len(points) for points in self.cells.points])
+        text = f"mean of {attrs.get('long_name', variable)}"
+        columns = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
+            "points": (count, {"units": "1", "long_name": "points averaged over"}),
+            "missing": (self.cells.lost, {"units": "1", "long_name": "swarms that failed or were not run"}),
+        }
+        data = {n: (self.cells.dims, v.reshape(self.cells.shape), a) for n, (v, a) in columns.items()}
+        found = xr.Dataset(data, self.cells.coordinates(), describe(ds, variable, self.cells.scheme, self.settings))
+        if not self.cells.balanced:
+            text = "no combination of the other names has a result in every cell: the means are over different points"
+            warnings.warn(f"{variable}: {text}", stacklevel=3)
+        return found.assign_attrs(left_out=self.cells.left_out, balanced=int(self.cells.balanced))
+
+    def change(self, kind: str, at: int, units: str) -> dict[str, Any]:
+        """Return each cell's difference from a cell, or its ratio to it, with intervals."""
+        of = np.subtract if kind == "difference" else ratio
+        values = of(self.mean, self.mean[at])
+        ends = np.full((len(self.mean), 2), np.nan)
+        for number, drawn in enumerate(self.draws):
+            if number != at:
+                both = together(self.spread[number], self.spread[at], self.cells.scheme)
+                ends[number] = interval(values[number], of(drawn, self.draws[at]), both, self.settings)
+        ends[at] = float(kind == "ratio")
+        name = "difference from" if kind == "difference" else "ratio to"
+        attrs = {"units": units, "long_name": f"{name} the mean at the reference"}
+        return {n: (self.cells.dims, v, a) for n, (v, a) in _with_ends(kind, values, ends, attrs).items()}
+
+
+def ratio(of: Floats, to: Any) -> Floats:
+    """Return a ratio; NaN where the divisor is zero."""
+    of, to = np.broadcast_arrays(np.asarray(of, float), np.asarray(to, float))
+    return np.asarray(np.divide(of, to, out=np.full(of.shape, np.nan), where=to != 0))
+
+
+def together(one: Spread, other: Spread, scheme: Scheme) -> Spread:
+    """Return the spread of a comparison of two cells: replica numbers are drawn once for both."""
+    return one if scheme == "replicas" else one + other
+
+
+def cell_means(content: Cells) -> Floats:
+    """Return the mean of each cell's points' means (cells,); NaN for an empty cell."""
+    return np.array([point_means(points).mean() if len(points) else np.nan for points in content.points])
+
+
+def cell_draws(content: Cells, settings: Settings, number: int) -> Floats:
+    """Return the resamples of one cell's mean (resamples,)."""
+    points = content.points[number]
+    if not len(points):
+        return np.full(settings.resamples, np.nan)
+    return draws(points, content.scheme, settings, 0 if content.scheme == "replicas" else number)
+
+
+def cell_spread(content: Cells, number: int) -> Spread:
+    """Return what the variance of one cell's mean is made of; nothing for an empty cell."""
+    points = content.points[number]
+    return spread(points, content.scheme) if len(points) else Spread(np.empty(0), np.empty(0))
+
+
+def describe(ds: xr.Dataset, variable: str, scheme: Scheme, settings: Settings) -> dict[str, Any]:
+    """Return the attrs of a result: where it is from and how its intervals were made."""
+    kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version", "byte_prefix") if name in ds.attrs}
+    return kept | {"variable": variable} | settings.attrs(scheme)
+
+
+def _with_ends(
+    name: str, values: Floats, ends: Floats, attrs: dict[str, Any]
+) -> dict[str, tuple[Floats, dict[str, Any]]]:
+    sides = {f"{name}_{side}": number for number, side in enumerate(("low", "high"))}
+    texts = {key: attrs | {"long_name": f"{key.split('_')[-1]} end of the interval of the {name}"} for key in sides}
+    return {name: (values, attrs)} | {key: (ends[:, number], texts[key]) for key, number in sides.items()}
+
+
+def _reference(axis: Axis, reference: object) -> int:
+    """Return the number of the cell that the reference is in."""
+    where = matches(axis.parameter, reference, "reference")
+    found = [number for number, members in enumerate(axis.members) if (members & where).any()]
+    if not found and axis.edges is not None and isinstance(reference, int | float):
+        found = [n for n, (least, greatest) in enumerate(axis.edges) if least <= reference <= greatest]
+    if not found:
+        allowed = shown(axis.parameter.values, axis.parameter)
+        raise InputError("reference", reference, f"is not a value of {axis.name}", allowed)
+    return found[0]

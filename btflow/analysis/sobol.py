@@ -1,0 +1,126 @@
+"""Sobol indices: which share of a statistic's variance is due to which varied name."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+import xarray as xr
+from numpy.typing import NDArray
+
+from btflow.analysis.design import SAMPLE, Floats, checked, is_sample, lost_text, statistic, varied
+from btflow.analysis.resample import Settings, point_means
+from btflow.errors import InputError
+
+_BATCH = 2_000_000
+"""Most values taken at a time."""
+
+
+def sobol_indices(
+    ds: xr.Dataset, variable: str, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
+) -> xr.Dataset:
+    """Return first-order and total Sobol indices of a statistic for each varied name of a Saltelli design.
+
+    ``scipy.stats.sobol_indices`` (Saltelli 2010) of the means over the replicas, with percentile bootstrap intervals
+    over the base samples (not BCa: it would need as many more estimates as there are samples). Chance is not a name:
+    what it adds to the variance adds to every total index, unless random numbers are common; ``chance`` says how much.
+
+    Args:
+        ds: A sweep over a Saltelli design: n (d + 2) samples in the order A, B, AB_0, ..., AB_(d-1).
+        variable: A statistic for each swarm.
+        confidence: Level of the intervals.
+        resamples: Resamples of the bootstrap.
+        seed: Seed of the resamples.
+
+    Returns:
+        Along ``parameter`` ``first_order`` and ``total``, each with the ends ``_low`` and ``_high`` of its interval;
+        ``chance``, the variance of a point's mean over its replicas as a share of the variance (NaN with one replica).
+
+    Raises:
+        InputError: The design is another one, a sample has no result, or the statistic does not vary.
+    """
+    settings = Settings(confidence, resamples, seed).checked()
+    values = statistic(_saltelli(checked(ds)), variable)
+    names = list(varied(ds))
+    n = values.sizes[SAMPLE] // (len(names) + 2)
+    means = point_means(values.values)
+    lost = int((~np.isfinite(means)).sum())
+    if lost:
+        reason = f"is missing at {lost} of {len(means)} samples ({lost_text(ds)}); the indices need all of them"
+        raise InputError(
+            "variable", variable, reason, "resume the sweep, or vary in ranges where every swarm completes"
+        )
+    if np.ptp(means[: 2 * n]) == 0.0:
+        raise InputError("variable", variable, "is the same at every sample, so that there is no variance to divide")
+    blocks = means.reshape(len(names) + 2, n)
+    number = np.arange(n)[None]
+    first, total = (index[0] for index in _indices(blocks, number))
+    low, high = _ends(blocks, settings)
+    found = {
+        "first_order": (first, "share of the variance that is due to it alone"),
+        "first_order_low": (low[0], "low end of the interval of the first order"),
+        "first_order_high": (high[0], "high end of the interval of the first order"),
+        "total": (total, "share of the variance that it has a part in"),
+        "total_low": (low[1], "low end of the interval of the total"),
+        "total_high": (high[1], "high end of the interval of the total"),
+    }
+    data = {key: ("parameter", value, {"units": "1", "long_name": text}) for key, (value, text) in found.items()}
+    chance = xr.Variable(
+        (), _chance(values.values, means[: 2 * n]), {"units": "1", "long_name": "share of the variance that is chance"}
+    )
+    kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version") if name in ds.attrs}
+    method = {"confidence": float(confidence), "interval": "bootstrap, percentile", "resamples": int(resamples)}
+    attrs = kept | {"variable": variable, "base_samples": n} | method | {"interval_seed": int(seed)}
+    return xr.Dataset(data | {"chance": chance}, {"parameter": names}, attrs)
+
+
+def _saltelli(ds: xr.Dataset) -> xr.Dataset:
+    """Return a sweep over a Saltelli design; InputError for another one, naming what helps."""
+    design = str(ds.attrs.get("design", "sample" if is_sample(ds) else "grid"))
+    allowed = "a sweep with sample saltelli:N, N a power of two; mean_effect and sensitivity take any design"
+    if not design.startswith("saltelli") or not is_sample(ds):
+        raise InputError("ds", design, "is not a design that Sobol indices can be had from", allowed)
+    n, rest = divmod(ds.sizes[SAMPLE], len(varied(ds)) + 2)
+    if rest or n < 2 or n & (n - 1):
+        raise InputError("ds", f"{ds.sizes[SAMPLE]} samples", "is not a whole Saltelli design", allowed)
+    return ds
+
+
+def _indices(blocks: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return first-order and total indices (resamples, names) of choices of base samples (resamples, n)."""
+    parts = {"f_A": blocks[0][chosen], "f_B": blocks[1][chosen], "f_AB": blocks[2:][:, chosen]}
+    with np.errstate(invalid="ignore", divide="ignore"):  # a resample of equal values has no indices
+        found = scipy.stats.sobol_indices(func=parts, n=chosen.shape[1])
+    shape = (len(chosen), len(blocks) - 2)
+    return found.first_order.reshape(shape), found.total_order.reshape(shape)
+
+
+def _ends(blocks: Floats, settings: Settings) -> tuple[Floats, Floats]:
+    """Return the low and high ends of the indices' intervals, each (2, names): first order and total."""
+
+    # scipy gives the axis, which is always the last
+    def statistic_of(numbers: NDArray[np.int64], axis: int) -> Floats:  # noqa: ARG001
+        chosen = np.atleast_2d(numbers).astype(int)
+        return np.moveaxis(np.array(_indices(blocks, chosen)), 1, -1)
+
+    made = scipy.stats.bootstrap(
+        (np.arange(blocks.shape[1]),),
+        statistic_of,
+        n_resamples=settings.resamples,
+        method="percentile",
+        vectorized=True,
+        batch=max(1, _BATCH // blocks.size),
+        rng=np.random.default_rng(settings.seed),
+    )
+    tail = (1 - settings.confidence) / 2
+    low, high = np.nanquantile(made.bootstrap_distribution, [tail, 1 - tail], axis=-1)
+    return low, high
+
+
+def _chance(values: Floats, means: Floats) -> float:
+    """Return the mean variance of a point's mean over its replicas, over the variance of the means."""
+    known = np.isfinite(values).sum(axis=-1)
+    rows = known > 1
+    if not rows.any():
+        return float("nan")
+    own = np.nanvar(values[rows], axis=-1, ddof=1) / known[rows]
+    return float(own.mean() / means.var())

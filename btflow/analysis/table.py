@@ -1,0 +1,180 @@
+"""Writes a sweep as a long table, block by block, so that memory is bounded by a block whatever the sweep's size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from btflow.analysis.design import REPLICA, checked, varied
+from btflow.analysis.writers import Column, Table, writer
+from btflow.errors import InputError
+from btflow.options import output_path
+from btflow.output import replacing
+
+PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
+ENDINGS = (".csv", ".parquet")
+MOST_ROWS = 20_000
+"""Rows read at a time, unless a chunk of the store has more."""
+
+_STATUS = np.array(["pending", "done", "failed"], object)
+"""By the number of the status."""
+
+Per = Literal["swarm", "peer"]
+
+
+def write_table(
+    sweep: xr.Dataset | str | Path,
+    path: str | Path,
+    *,
+    per: Per = "swarm",
+    progress: Callable[[float], None] | None = None,
+) -> int:
+    """Write a sweep as a table, one row for each swarm or each peer of each swarm, and return the number of rows.
+
+    Columns: varied values in SI units, replica, seed, status (done, failed or pending), the reason of a failure, and
+    every statistic; those by class of peers are named ``statistic[class]``. What is missing is empty. In CSV the unit
+    is part of the column's name, ``rtt [s]``; in Parquet it is in the column's metadata, as is its meaning, and the
+    sweep's attrs are in the schema's.
+
+    Args:
+        sweep: A sweep, or the path of its Zarr store, which is read chunk by chunk.
+        path: File ending in .csv or .parquet; it appears when it is complete.
+        per: "peer" for a row for each peer, if the sweep kept per-peer arrays; peers that never started are left out.
+        progress: Called with the share that is done.
+
+    Raises:
+        InputError: The store is missing or no sweep, it kept nothing per peer, the ending is another one, or pyarrow,
+            which Parquet needs, is not installed.
+        OSError: The file cannot be written.
+    """
+    if per not in ("swarm", "peer"):
+        raise InputError("per", per, "is unknown", "swarm, peer")
+    file = table_path("path", str(path))
+    ds = checked(sweep if isinstance(sweep, xr.Dataset) else open_store("sweep", sweep), "sweep")
+    names = _columns(ds, per)
+    rows = 0
+    parts = list(_blocks(ds, per))
+    with replacing(file) as partial, writer(partial, ds) as write:
+        for number, part in enumerate(parts):
+            table = _table(ds.isel(part).load(), names, per)
+            write(table)
+            rows += len(table["status"].values)
+            if progress is not None:
+                progress((number + 1) / len(parts))
+    return rows
+
+
+def table_path(field: str, name: str) -> Path:
+    """Return the file to write; InputError if it has another ending, cannot be written, or pyarrow is missing."""
+    ending = Path(name).suffix
+    if ending not in ENDINGS:
+        raise InputError(field, name, "has the wrong ending", "a file ending in .csv or .parquet")
+    path = output_path(field, [name], ending)
+    assert path is not None
+    if ending == ".parquet":
+        try:
+            import_module("pyarrow.parquet")
+        except ImportError:
+            raise InputError(field, name, "needs pyarrow", "pip install 'btflow[parquet]', or a .csv") from None
+    return path
+
+
+def open_store(field: str, path: str | Path) -> xr.Dataset:
+    """Return the sweep in a Zarr store, nothing loaded; InputError if there is none."""
+    if not Path(path).exists():
+        raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
+    try:
+        ds: xr.Dataset = xr.open_zarr(path, chunks=None)
+        return checked(ds)
+    except Exception:  # zarr raises anything for what is not its own
+        raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote") from None
+
+
+def _columns(ds: xr.Dataset, per: Per) -> list[str]:
+    """Return the variables of the table, in the order of its columns."""
+    rows = set(ds["status"].dims)
+    by_class = {
+        str(name): PEER_CLASS in v.dims for name, v in ds.data_vars.items() if set(v.dims) <= rows | {PEER_CLASS}
+    }
+    own = sorted(by_class, key=lambda name: (by_class[name], name))  # a store keeps no order
+    first = [name for name in ("seed", "status", "failure") if name in ds.variables]
+    if per == "swarm":
+        return first + [name for name in own if name not in first]
+    kept = [str(name) for name, v in ds.variables.items() if PEER in v.dims and set(v.dims) <= rows | {PEER}]
+    kept = sorted(name for name in kept if name != PEER)
+    if not any(rows <= set(ds[name].dims) for name in kept):
+        raise InputError("per", per, "was not kept by the sweep", "a sweep that keeps per-peer arrays")
+    return first + kept
+
+
+def _blocks(ds: xr.Dataset, per: Per) -> Iterator[dict[str, slice]]:
+    """Yield parts of the sweep: whole chunks of its store, as many as make up to `MOST_ROWS` rows."""
+    dims = [str(dim) for dim in ds["status"].dims]
+    chunks = ds["status"].encoding.get("chunks") or (1,) * len(dims)
+    sizes = [ds.sizes[dim] for dim in dims]
+    shape = [min(chunk, size) for chunk, size in zip(chunks, sizes, strict=True)]
+    most = MOST_ROWS // (ds.sizes.get(PEER, 1) if per == "peer" else 1)
+    for place in reversed(range(len(dims))):
+        others = math.prod(shape) // shape[place]
+        fit = most // (others * shape[place]) * shape[place]
+        shape[place] = min(sizes[place], max(shape[place], fit))
+    starts = (range(0, size, step) for size, step in zip(sizes, shape, strict=True))
+    for corner in product(*starts):
+        yield {dim: slice(at, at + step) for dim, at, step in zip(dims, corner, shape, strict=True)}
+
+
+def _table(part: xr.Dataset, names: list[str], per: Per) -> Table:
+    """Return a part of a sweep as rows."""
+    dims = [str(dim) for dim in part["status"].dims] + ([PEER] if per == "peer" else [])
+    keys = [*(["sample"] if "sample" in dims else []), *varied(part), REPLICA, *dims[len(part["status"].dims) :]]
+    arrays = {name: part[name] for name in keys}
+    for name in names:
+        arrays |= _by_class(name, part[name])
+    if CLASS_NUMBER in arrays:
+        arrays = {PEER_CLASS if name == CLASS_NUMBER else name: array for name, array in arrays.items()}
+    table = {name: _column(array, dims, part.sizes) for name, array in arrays.items()}
+    if CLASS_NUMBER in names:
+        table[PEER_CLASS] = _class_names(table[PEER_CLASS], part[PEER_CLASS])
+    table["status"] = Column(_STATUS[table["status"].values], {})
+    return _started(table, part, names) if per == "peer" else table
+
+
+def _by_class(name: str, array: xr.DataArray) -> dict[str, xr.DataArray]:
+    """Return a statistic as one array, or as one for each class of peers."""
+    if PEER_CLASS not in array.dims:
+        return {name: array}
+    classes = [str(value) for value in array[PEER_CLASS].values]
+    return {f"{name}[{text}]": array.isel({PEER_CLASS: number}) for number, text in enumerate(classes)}
+
+
+def _column(array: xr.DataArray, dims: list[str], sizes: Mapping[Any, int]) -> Column:
+    """Return an array's values for each row."""
+    own = array.transpose(*[dim for dim in dims if dim in array.dims]).values
+    place = [sizes[dim] if dim in array.dims else 1 for dim in dims]
+    values = np.broadcast_to(own.reshape(place), [sizes[dim] for dim in dims]).ravel()
+    attrs = {key: str(array.attrs[key]) for key in ("units", "long_name") if key in array.attrs}
+    return Column(values if values.dtype.kind in "biuf" else values.astype(object), attrs)
+
+
+def _class_names(numbers: Column, classes: xr.DataArray) -> Column:
+    """Return the names of classes given by number, empty where there is no peer."""
+    found = np.array([*(str(name) for name in classes.values), ""], object)
+    values = np.where(np.isfinite(numbers.values), numbers.values, len(found) - 1)
+    return Column(found[values.astype(int)], {"long_name": "class of the peer"})
+
+
+def _started(table: Table, part: xr.Dataset, names: list[str]) -> Table:
+    """Return the rows of peers that have a figure."""
+    figures = [n for n in names if PEER in part[n].dims and REPLICA in part[n].dims and n in table]
+    known = [~np.isnan(table[name].values) for name in figures if table[name].values.dtype.kind == "f"]
+    if not known:
+        return table
+    kept = np.logical_or.reduce(known)
+    return {name: Column(column.values[kept], column.attrs) for name, column in table.items()}

@@ -1,0 +1,105 @@
+"""One varied name of a sweep: its values in SI units, how they are found by value, and their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from btflow.analysis.labels import range_text, value_text
+from btflow.errors import InputError, UnitError
+from btflow.units import BytePrefix, Kind, parse_quantity
+
+_KINDS: dict[str, Kind] = {"s": "time", "B/s": "rate", "B": "size", "packets": "packets"}
+
+
+@dataclass(frozen=True)
+class Varied:
+    """One varied name: its values along one dimension of the sweep, SI units, or texts or flags."""
+
+    name: str
+    dim: str
+    values: NDArray[Any]
+    attrs: dict[str, Any]
+    byte_prefix: BytePrefix = "decimal"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the values are numbers, which have an order."""
+        return self.values.dtype.kind in "iuf"
+
+    @property
+    def share(self) -> bool:
+        """Whether it is a fraction, such as a loss: numbers without a unit from 0 to 1 that are not counts."""
+        if self.units or self.values.dtype.kind != "f" or not self.values.size:
+            return False
+        return bool(np.nanmin(self.values) >= 0 and np.nanmax(self.values) <= 1)
+
+    def text(self, value: Any) -> str:
+        """Return one of its values with a handy unit."""
+        return value_text(value, self.units, share=self.share, binary=self.byte_prefix == "binary")
+
+    def range_text(self, low: float, high: float) -> str:
+        """Return the ends of a bin with a handy unit."""
+        return range_text(low, high, self.units, share=self.share, binary=self.byte_prefix == "binary")
+
+    @property
+    def units(self) -> str:
+        """SI unit, empty where there is none."""
+        units = str(self.attrs.get("units", ""))
+        return "" if units == "1" else units
+
+
+def position(parameter: Varied, value: object, field: str) -> int:
+    """Return where along its dimension a varied name has a value, given in SI units or as text with a unit.
+
+    Raises:
+        InputError: It has it nowhere or more than once.
+    """
+    found = np.flatnonzero(matches(parameter, value, field))
+    if found.size == 1:
+        return int(found[0])
+    if found.size == 0:
+        raise InputError(field, value, f"is not a value of {parameter.name}", shown(parameter.values, parameter))
+    raise InputError(
+        field, value, f"is the value of {parameter.name} at {found.size} points", "a value that it has once"
+    )
+
+
+def matches(parameter: Varied, value: object, field: str) -> NDArray[np.bool_]:
+    """Return which values of a varied name are `value`, numbers up to rounding."""
+    if not parameter.numeric:
+        return np.asarray([str(known).lower() == str(value).lower() for known in parameter.values])
+    if isinstance(value, str):
+        try:
+            kind = _KINDS.get(parameter.units, "fraction")
+            value = parse_quantity(value, kind, field=field, byte_prefix=parameter.byte_prefix)
+        except UnitError as error:
+            raise InputError(field, value, error.reason, shown(parameter.values, parameter)) from None
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise InputError(field, value, "is not a number", shown(parameter.values, parameter))
+    return np.asarray(np.isclose(parameter.values.astype(float), float(value), rtol=1e-9, atol=0.0))
+
+
+def shown(values: Iterable[Any], parameter: Varied, most: int = 8) -> str:
+    """Return distinct values as text with their unit, the first few of them."""
+    found = list(dict.fromkeys(np.asarray(values).tolist()))
+    return ", ".join(parameter.text(value) for value in found[:most]) + (", ..." if len(found) > most else "")
+
+
+def log_spaced(values: NDArray[Any]) -> bool:
+    """Return whether numbers are positive and nearer to even steps of their logarithm than to even steps."""
+    if values.dtype.kind not in "iuf":
+        return False
+    found = np.unique(values[np.isfinite(values)].astype(float))
+    if found.size < 3 or found[0] <= 0 or found[-1] / found[0] < 8:
+        return False
+    ranks = np.arange(found.size)
+    return bool(_straight(ranks, np.log(found)) > _straight(ranks, found))
+
+
+def _straight(x: NDArray[Any], y: NDArray[Any]) -> float:
+    return float(np.corrcoef(x, y)[0, 1])

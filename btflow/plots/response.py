@@ -1,0 +1,137 @@
+"""A statistic against one varied name, a line for each value of another."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import xarray as xr
+
+from btflow.analysis import response
+from btflow.analysis.cells import Axis, cells
+from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line, translucent
+from btflow.plots.sweep_axes import Shown, heading, level, names_of, origin, place, shown, statistic_scale
+
+MOST_BARS = 15
+"""Most values along the axis that have a bar each; more have a band."""
+
+
+def response_curve(
+    ds: xr.Dataset,
+    variable: str,
+    x: str,
+    by: str | None = None,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1999,
+    seed: int = 0,
+    bins: int = 10,
+    by_bins: int = 3,
+) -> go.Figure:
+    """Return the mean of a statistic against `x`, a line for each value of `by`, with intervals.
+
+    The other names are averaged over; the axis is logarithmic if the values are spaced so. Open symbols mark means that
+    lack some swarms, crosses at the bottom values without any result. Args and errors are those of
+    ``btflow.analysis.response``.
+    """
+    found = response(
+        ds, variable, x, by, confidence=confidence, resamples=resamples, seed=seed, bins=bins, by_bins=by_bins
+    )
+    names = [x] if by is None else [x, by]
+    axes = cells(ds, variable, names, ("x", "by")[: len(names)], (bins, by_bins)[: len(names)]).axes
+    scale, text = statistic_scale(ds, variable, found["mean"].values.ravel())
+    parts = found[["mean", "mean_low", "mean_high"]] / scale.divisor
+    parts["missing"] = found["missing"]
+    short = names_of(ds)
+    across = shown(axes[0], short[x])
+    bars = f"{'bars' if len(across.texts) <= MOST_BARS else 'bands'}: {level(confidence)}"
+    drawn = _empty(ds, variable, short[x], text, origin(ds, bars if np.isfinite(parts["mean_low"]).any() else ""))
+    lines = (
+        [("", parts)] if by is None else [(axes[1].text(i), parts.isel({by: i})) for i in range(len(axes[1].values))]
+    )
+    for number, (label, part) in enumerate(lines):
+        _line(drawn, number, label, across, part)
+    _crosses(drawn, across, axes, found)
+    place(drawn, "x", across)
+    if by is None:
+        drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
+    else:
+        drawn.update_layout(
+            legend={"title": {"text": short[by], "side": "top left", "font": {"size": 13}}}, showlegend=True
+        )
+    return drawn
+
+
+def _empty(ds: xr.Dataset, variable: str, x: str, y: str, subtitle: str) -> go.Figure:
+    return figure(f"{heading(ds, variable)} against {x}", "", y, subtitle=subtitle)
+
+
+def _line(drawn: go.Figure, number: int, label: str, across: Shown, part: xr.Dataset) -> None:
+    """Draw one line with its bars or its band."""
+    mean, low, high = (part[name].values for name in ("mean", "mean_low", "mean_high"))
+    symbol = SYMBOLS[number % len(SYMBOLS)]
+    marks = [f"{symbol}-open" if lost else symbol for lost in part["missing"].values]
+    band = len(across.texts) > MOST_BARS
+    if band:
+        _band(drawn, number, label, across, low, high)
+    drawn.add_scatter(
+        x=across.positions,
+        y=mean,
+        error_y=None if band else _bars(mean, low, high),
+        mode="markers" if across.kind == "category" else "lines+markers",
+        name=label or "mean",
+        legendgroup=label,
+        showlegend=bool(label),
+        line=line(number),
+        marker={"symbol": marks, "size": 8, "color": COLOURS[number % len(COLOURS)]},
+    )
+
+
+def _bars(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> dict[str, object]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": high - mean,
+        "arrayminus": mean - low,
+        "thickness": 1.2,
+        "width": 4,
+    }
+
+
+def _band(drawn: go.Figure, number: int, label: str, across: Shown, low: np.ndarray, high: np.ndarray) -> None:
+    known = np.isfinite(low) & np.isfinite(high)
+    x = across.positions[known]
+    drawn.add_scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([high[known], low[known][::-1]]),
+        fill="toself",
+        fillcolor=translucent(number),
+        line={"width": 0},
+        mode="lines",
+        name=label,
+        legendgroup=label,
+        showlegend=False,
+        hoverinfo="skip",
+    )
+
+
+def _crosses(drawn: go.Figure, across: Shown, axes: tuple[Axis, ...], found: xr.Dataset) -> None:
+    """Mark values without any result at the bottom, and say what open symbols are."""
+    mean, missing = found["mean"], found["missing"]
+    over = [axis.name for axis in axes[1:]]
+    empty = mean.isnull().any(over).values if over else mean.isnull().values
+    if empty.any():
+        drawn.add_scatter(
+            x=across.positions[empty],
+            y=np.zeros(int(empty.sum())),
+            yaxis="y2",
+            mode="markers",
+            name="no result",
+            marker={"symbol": "x-thin", "size": 10, "color": GREY, "line": {"width": 2, "color": GREY}},
+            showlegend=True,
+        )
+        drawn.update_layout(yaxis2={"overlaying": "y", "range": [-0.02, 1], "visible": False, "fixedrange": True})
+    if bool(((missing > 0) & mean.notnull()).any()):
+        marker = {"symbol": "circle-open", "size": 8, "color": GREY}
+        drawn.add_scatter(
+            x=[None], y=[None], mode="markers", name="some swarms missing", marker=marker, showlegend=True
+        )

@@ -1,0 +1,132 @@
+"""Which varied names move a statistic most: a tornado of swings, and bars of Sobol indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+import xarray as xr
+
+from btflow.analysis import sensitivity, sobol_indices
+from btflow.analysis.labels import rounded, short_names
+from btflow.plots.style import COLOURS, figure
+from btflow.plots.sweep_axes import heading, level, origin, statistic_scale
+
+_ROW, _TOP, _BOTTOM = 46, 105, 75
+_LEGEND = 45
+"""Heights [px]."""
+
+_LETTER, _MARGIN = 0.0115, 0.02
+"""Shares of the width that a letter and the room beside a text take."""
+
+
+_INDICES = {"total": ("total: with interactions", 1, "/"), "first_order": ("first order: alone", 0, "")}
+"""Label, colour and pattern of each index, from below."""
+
+
+def tornado(
+    ds: xr.Dataset,
+    variable: str,
+    base: Mapping[str, object] | None = None,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1999,
+    seed: int = 0,
+    bins: int = 5,
+) -> go.Figure:
+    """Return the least and the greatest mean of a statistic over each varied name, the largest swing on top.
+
+    The ends say at which value; the whisker at the greatest is the interval of the swing. Args and errors are those of
+    ``btflow.analysis.sensitivity``.
+    """
+    found = sensitivity(ds, variable, base, confidence=confidence, resamples=resamples, seed=seed, bins=bins)
+    found = found.isel(parameter=slice(None, None, -1))
+    scale, text = statistic_scale(ds, variable, found["greatest"].values)
+    names = ("least", "greatest", "swing_low", "swing_high")
+    least, greatest, low, high = (found[name].values / scale.divisor for name in names)
+    centre = float(found["base"]) / scale.divisor
+    rows = _labels(found)
+    note = f"whiskers: {level(confidence)} of the swing" if np.isfinite(low).any() else ""
+    drawn = figure(f"{heading(ds, variable)}: swing of each parameter", text, "", subtitle=origin(ds, note))
+    middle = np.clip(centre, least, greatest)
+    whisker = {"array": least + high - greatest, "arrayminus": greatest - least - low, "thickness": 1.2, "width": 4}
+    _bar(drawn, rows, least, middle, 0)
+    _bar(drawn, rows, middle, greatest, 1, {"type": "data", "symmetric": False} | whisker)
+    meaning = "mean of all swarms" if base is None else "at the base values"
+    _line(drawn, centre, f"{meaning}: {rounded(centre)}" + (f" {scale.unit}" if scale.unit else ""))
+    left, right = np.fmin(least, least + low), np.fmax(greatest, least + high)
+    _ends(drawn, rows, (left, right), (found["least_at"].values, found["greatest_at"].values))
+    drawn.update_yaxes(showgrid=False)
+    height = _ROW * len(rows) + _TOP + _BOTTOM
+    drawn.update_layout(barmode="overlay", bargap=0.35, showlegend=False, height=height)
+    drawn.update_layout(margin={"b": _BOTTOM, "t": _TOP})
+    return drawn
+
+
+def _line(drawn: go.Figure, at: float, text: str) -> None:
+    """Draw the vertical line that the bars are about."""
+    drawn.add_vline(x=at, line={"color": "#333333", "width": 1.5, "dash": "dash"})
+    above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    drawn.add_annotation(x=at, text=text, font={"size": 12}, **above)
+
+
+def _ends(drawn: go.Figure, rows: list[str], ends: Sequence[np.ndarray], texts: Sequence[np.ndarray]) -> None:
+    """Write at both ends of each bar at which value it is, and make room for that."""
+    for at, words, side in zip(ends, texts, ("left", "right"), strict=True):
+        shown = [f" {word} " for word in words]
+        drawn.add_scatter(x=at, y=rows, text=shown, mode="text", textposition=f"middle {side}", hoverinfo="skip")
+    low, high = float(np.nanmin(ends[0])), float(np.nanmax(ends[1]))
+    left, right = (_MARGIN + _LETTER * max(len(word) for word in words) for words in texts)
+    span = (high - low or abs(high) or 1.0) / (1 - left - right)
+    drawn.update_xaxes(range=[low - left * span, high + right * span])
+
+
+def sobol(
+    ds: xr.Dataset, variable: str, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
+) -> go.Figure:
+    """Return first-order and total Sobol indices as bars with intervals, the largest total on top.
+
+    Args and errors are those of ``btflow.analysis.sobol_indices``.
+    """
+    found = sobol_indices(ds, variable, confidence=confidence, resamples=resamples, seed=seed)
+    lows, highs = ([f"{name}_{end}" for name in _INDICES] for end in ("low", "high"))
+    found = found.isel(parameter=np.argsort(found["total"].values, kind="stable"))
+    rows = _labels(found)
+    chance = float(found["chance"])
+    notes = [f"bars: {level(confidence)}", "" if np.isnan(chance) else f"chance: {100 * chance:.2g}% of the variance"]
+    title = f"{heading(ds, variable)}: Sobol indices"
+    drawn = figure(title, "share of the variance", "", subtitle=origin(ds, *notes))
+    for name, (text, colour, shape) in _INDICES.items():
+        value, low, high = (found[name + end].values for end in ("", "_low", "_high"))
+        bars = {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
+        pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.25}
+        marker = {"color": COLOURS[colour], "pattern": pattern}
+        drawn.add_bar(
+            x=value, y=rows, orientation="h", name=text, error_x=bars | {"thickness": 1.2, "width": 4}, marker=marker
+        )
+    least, most = (min(0.0, float(found[lows].to_array().min())), max(1.0, float(found[highs].to_array().max())))
+    drawn.update_xaxes(range=[least - 0.02, most + 0.02], zeroline=True, zerolinecolor="#333333")
+    drawn.update_yaxes(showgrid=False)
+    inside = int(1.3 * _ROW * len(rows))
+    drawn.update_layout(height=inside + _TOP + _BOTTOM + _LEGEND, margin={"t": _TOP - 20, "b": _BOTTOM + _LEGEND + 20})
+    drawn.update_layout(legend={"y": -65 / inside, "traceorder": "reversed"}, bargap=0.3)
+    return drawn
+
+
+def _labels(found: xr.Dataset) -> list[str]:
+    return list(short_names(str(name) for name in found["parameter"].values).values())
+
+
+def _bar(
+    drawn: go.Figure,
+    rows: list[str],
+    start: np.ndarray,
+    end: np.ndarray,
+    colour: int,
+    error: dict[str, object] | None = None,
+) -> None:
+    drawn.add_bar(
+        x=end - start, base=start.tolist(), y=rows, orientation="h", marker={"color": COLOURS[colour]}, error_x=error,
+        hovertemplate="%{y}: %{base:.4g} to %{x:.4g}<extra></extra>",
+    )  # fmt: skip

@@ -1,0 +1,230 @@
+"""Tables hold every swarm of a sweep with every figure to the last bit, are written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+import sweeps_made as made
+import xarray as xr
+
+from btflow import analysis
+from btflow.analysis import table
+from btflow.cli import main
+from btflow.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")  # of zarr, about what xarray writes
+
+AXES: dict[str, list[Any]] = {"rtt": [0.0, 0.1, 1.0], "cc": ["reno", "cubic"]}
+
+
+@pytest.fixture
+def sweep() -> xr.Dataset:
+    values = made.grid(AXES, lambda rtt, cc: 1 / 3 + rtt + (cc == "cubic"), noise=0.1)["completion_mean"].values
+    values[1, 0, 2] = np.nan
+    ds = made.grid(AXES, values=values)
+    ds["status"][2, 1, 0] = 0
+    by_class = ds["completion_mean"].expand_dims(peer_class=["seed", "leechers"], axis=-1) * [1.0, 2.0]
+    return ds.assign(class_completion_mean=by_class.assign_attrs(units="s", long_name="by class"))
+
+
+def with_peers(ds: xr.Dataset) -> xr.Dataset:
+    """Return a sweep that kept four places for peers, the last one never used."""
+    times = ds["completion_mean"].values[..., None] + np.array([np.nan, 1.0, 2.0, np.nan])
+    sent = np.where(np.isfinite(ds["completion_mean"].values)[..., None], [5.0, 1.0, 2.0, np.nan], np.nan)
+    number = np.where(np.isfinite(sent), [0.0, 1.0, 1.0, np.nan], np.nan)
+    dims = ("rtt", "cc", "replica", "peer")
+    return ds.assign(
+        peer_completion_time=(dims, times, {"units": "s"}),
+        peer_bytes_sent=(dims, sent, {"units": "B"}),
+        class_number=(dims, number),
+    ).assign_coords(peer=np.arange(4))
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def rows_of(path: Path) -> list[str]:
+    rows: list[Any] = read(path) if path.suffix == ".csv" else parquet.read_table(path).to_pylist()
+    return [json.dumps(row) for row in rows]
+
+
+def test_each_row_is_a_swarm_and_each_number_exact(sweep: xr.Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.csv"
+    assert analysis.write_table(sweep, path) == 18
+    rows = read(path)
+    assert list(rows[0]) == [
+        "rtt [s]", "cc", "replica", "seed", "status", "failure", "completion_mean [s]",
+        "class_completion_mean[seed] [s]", "class_completion_mean[leechers] [s]",
+    ]  # fmt: skip
+    assert len(rows) == 18
+    for row in rows:
+        own = sweep.sel(rtt=float(row["rtt [s]"]), cc=row["cc"], replica=int(row["replica"]))
+        assert int(row["seed"]) == int(own["seed"])
+        assert row["status"] == ["pending", "done", "failed"][int(own["status"])]
+        assert row["failure"] == str(own["failure"].item())
+        mean = float(own["completion_mean"])
+        assert row["completion_mean [s]"] == ("" if np.isnan(mean) else repr(mean))
+        leechers = row["class_completion_mean[leechers] [s]"]
+        assert leechers == ("" if np.isnan(mean) else repr(2 * mean))
+    assert {row["status"] for row in rows} == {"pending", "done", "failed"}
+
+
+def test_a_failures_text_with_commas_and_newlines_comes_back(sweep: xr.Dataset, tmp_path: Path) -> None:
+    sweep["failure"][1, 0, 2] = 'peers left, "too slow"\nand more'
+    analysis.write_table(sweep, tmp_path / "t.csv")
+    assert {row["failure"] for row in read(tmp_path / "t.csv")} == {"", 'peers left, "too slow"\nand more'}
+
+
+def test_parquet_has_the_same_content_and_units_in_its_schema(sweep: xr.Dataset, tmp_path: Path) -> None:
+    analysis.write_table(sweep, tmp_path / "t.csv")
+    assert analysis.write_table(sweep, tmp_path / "t.parquet") == 18
+    found = parquet.read_table(tmp_path / "t.parquet")
+    rows = read(tmp_path / "t.csv")
+    assert found.column_names[:5] == ["rtt", "cc", "replica", "seed", "status"]
+    for own, other in zip(found.to_pylist(), rows, strict=True):
+        assert own["rtt"] == float(other["rtt [s]"])
+        assert own["completion_mean"] == (float(other["completion_mean [s]"]) if other["completion_mean [s]"] else None)
+        assert own["status"] == other["status"]
+    assert found.schema.field("rtt").metadata[b"units"] == b"s"
+    assert found.schema.field("completion_mean").metadata[b"long_name"] == b"mean completion time"
+    assert json.loads(found.schema.metadata[b"btflow"])["design"] == "grid"
+
+
+def test_a_row_for_each_peer_that_there_was(sweep: xr.Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "peers.csv"
+    assert analysis.write_table(with_peers(sweep), path, per="peer") == 17 * 3  # one swarm failed, one place is empty
+    rows = read(path)
+    columns = ["peer", "seed", "status", "failure", "peer_class", "peer_bytes_sent [B]", "peer_completion_time [s]"]
+    assert list(rows[0])[3:] == columns
+    assert [row["peer_class"] for row in rows[:3]] == ["seed", "leechers", "leechers"]
+    assert rows[0]["peer_completion_time [s]"] == ""
+    first = float(sweep["completion_mean"][0, 0, 0])
+    assert [float(row["peer_completion_time [s]"]) for row in rows[1:3]] == [first + 1, first + 2]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_chunks_of_a_store_are_read_one_after_the_other(
+    sweep: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    analysis.write_table(sweep, tmp_path / f"whole.{ending}")
+    chunks = {name: {"chunks": (2, 1, 3)} for name in ("status", "completion_mean")}
+    sweep.to_zarr(tmp_path / "s.zarr", encoding=chunks)
+    monkeypatch.setattr(table, "MOST_ROWS", 4)
+    seen: list[float] = []
+    rows = analysis.write_table(tmp_path / "s.zarr", tmp_path / f"parts.{ending}", progress=seen.append)
+    assert rows == 18
+    assert seen == [0.25, 0.5, 0.75, 1.0]
+    whole, parts = (rows_of(tmp_path / f"{name}.{ending}") for name in ("whole", "parts"))
+    assert sorted(whole) == sorted(parts)
+
+
+def test_memory_does_not_grow_with_the_sweep(tmp_path: Path) -> None:
+    def peak(samples: int) -> int:
+        ds = made.sample({"rtt": np.linspace(0, 1, samples).tolist()}, np.ones((samples, 5)), design="lhs")
+        more = {f"figure_{i}": ds["completion_mean"] * i for i in range(10)}
+        store = tmp_path / f"{samples}.zarr"
+        ds.assign(more).to_zarr(store, encoding={name: {"chunks": (1000, 5)} for name in ("status", *more)})
+        tracemalloc.start()
+        analysis.write_table(store, tmp_path / f"{samples}.parquet")
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(24_000) < 1.3 * peak(8_000)
+
+
+def test_designs_and_zipped_names_have_their_columns(tmp_path: Path) -> None:
+    ds = made.sample({"rtt": [0.0, 1.0], "cc": ["reno", "bbr"]}, np.ones((2, 1)))
+    analysis.write_table(ds, tmp_path / "t.csv")
+    assert list(read(tmp_path / "t.csv")[1].items())[:4] == [
+        ("sample", "1"),
+        ("rtt [s]", "1.0"),
+        ("cc", "bbr"),
+        ("replica", "0"),
+    ]
+    zipped = made.grid({"rtt+loss": [0, 1]}, values=np.ones((2, 1))).drop_vars("rtt+loss")
+    zipped = zipped.assign_coords(
+        rtt=made.coordinate("rtt", "rtt+loss", [0.0, 1.0]), loss=made.coordinate("loss", "rtt+loss", [0.1, 0.2])
+    )
+    analysis.write_table(zipped, tmp_path / "t.csv")
+    assert list(read(tmp_path / "t.csv")[1].items())[:3] == [("rtt [s]", "1.0"), ("loss", "0.2"), ("replica", "0")]
+
+
+def test_a_table_that_cannot_be_finished_leaves_nothing(
+    sweep: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.csv").write_text("older")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(table, "_table", full)
+    with pytest.raises(OSError, match=r"No space left.*t\.csv"):
+        analysis.write_table(sweep, tmp_path / "t.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+    assert (tmp_path / "t.csv").read_text() == "older"
+
+
+def export(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Run the command in this process and return its exit status."""
+    monkeypatch.setattr(sys, "argv", ["btflow", "export", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_the_command_writes_tables(
+    sweep: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_peers(sweep).to_zarr(tmp_path / "s.zarr")
+    store, file = str(tmp_path / "s.zarr"), str(tmp_path / "t.csv")
+    assert export(store, file, monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr() == (f"18 rows in {file}\n", "")
+    assert len(read(Path(file))) == 18
+    assert export(store, file, "--peers", monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out.startswith("51 rows")
+
+
+def test_the_command_refuses_what_it_cannot_do(
+    sweep: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, csv_file = str(tmp_path / "s.zarr"), str(tmp_path / "t.csv")
+    sweep.to_zarr(store)
+    xr.Dataset({"x": 1}).to_zarr(tmp_path / "other.zarr")
+    (tmp_path / "text.zarr").write_text("x")
+    cases = {
+        (store, str(tmp_path / "t.xlsx")): "has the wrong ending; allowed: a file ending in .csv or .parquet",
+        (store, str(tmp_path / "no" / "t.csv")): "cannot be written",
+        (str(tmp_path / "none.zarr"), csv_file): "does not exist",
+        (str(tmp_path / "other.zarr"), csv_file): "is not the store of a sweep",
+        (str(tmp_path / "text.zarr"), csv_file): "is not the store of a sweep",
+        (store, csv_file, "--peers"): "was not kept by the sweep",
+    }
+    for arguments, text in cases.items():
+        assert export(*arguments, monkeypatch=monkeypatch) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n"), err.startswith("btflow: error: ")) == ("", 1, True)
+        assert text in err
+    assert not Path(csv_file).exists()
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    sweep: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(InputError, match=r"needs pyarrow.*pip install 'btflow\[parquet\]'"):
+        analysis.write_table(sweep, tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="per = 'row'"):
+        analysis.write_table(sweep, tmp_path / "t.csv", per="row")  # type: ignore[arg-type]
