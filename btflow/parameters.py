@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, PrivateAttr
 
@@ -12,6 +12,8 @@ from btflow.errors import InputError, ScenarioError, UnitError
 from btflow.fields import quantity_at
 from btflow.quantity import FrozenModel, Quantity
 from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity
+
+Read = TypeVar("Read")
 
 
 class Parameter(FrozenModel):
@@ -115,24 +117,27 @@ class Parameter(FrozenModel):
 
 
 def resolve(
-    parameters: Mapping[str, Parameter], given: Mapping[str, object], byte_prefix: BytePrefix
-) -> dict[str, Value]:
-    """Return the value of every parameter in SI units, whatever the order of ``given``.
+    parameters: Mapping[str, Parameter],
+    given: Mapping[str, object],
+    read: Callable[[str, object], Read],
+    problems: list[InputError],
+) -> dict[str, Read]:
+    """Return what is read of every parameter's value, whatever the order of ``given``.
 
-    Raises:
-        InputError: A name is unknown or a value is wrong; all of them at once.
+    Args:
+        parameters: The parameters by name.
+        given: Values by name; those of other names are left alone.
+        read: Reads a value, by the parameter's name.
+        problems: What is wrong with values is added here.
     """
-    problems: list[InputError] = [unknown(n, parameters) for n in given if n not in parameters]
-    values: dict[str, Value] = {}
+    values: dict[str, Read] = {}
     for name, parameter in parameters.items():
         follows_given = parameter.default_from in given and name not in given
         try:
-            values[name] = parameter.parse(_value(parameter, parameters, given), byte_prefix)
+            values[name] = read(name, _value(parameter, parameters, given))
         except InputError as problem:
             if not follows_given:
                 problems.append(problem)
-    if problems:
-        raise type(problems[0]).all_of(problems)
     return values
 
 
