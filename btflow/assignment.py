@@ -159,7 +159,7 @@ class Assigner:
 
     def _paths(self, given: Mapping[str, object], problems: list[InputError]) -> dict[str, _ByPath]:
         """Return what each name that is no parameter sets, by name; what is wrong is added to the problems."""
-        found = {}
+        found: dict[str, _ByPath] = {}
         for name in sorted(given.keys() - self._parameters.keys()):
             try:
                 found[name] = self.by_path(name, given[name])
@@ -199,7 +199,7 @@ class Assigner:
     ) -> dict[Keys, None]:
         """Return the fields that those set by path take the place of, and that are not set themselves."""
         kept = own.keys() | {keys for name in self._sets.keys() & given for keys in self._sets[name]}
-        found = {}
+        found: dict[Keys, None] = {}
         for keys, name in own.items():
             for mine, other in self._kind.rivals:
                 if matches(mine, keys) and paths[name].setting.content is not NOTHING:

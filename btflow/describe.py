@@ -65,7 +65,9 @@ class Variable:
 
     def from_si(self, value: float | int | bool | str) -> str:
         """Return the text that is read back as exactly this value in SI units: ``400 ms`` for 0.4 s."""
-        return value if isinstance(value, str) else format_quantity(value, self.kind, byte_prefix=self.byte_prefix)
+        if isinstance(value, str):
+            return value
+        return "none" if math.isnan(value) else format_quantity(value, self.kind, byte_prefix=self.byte_prefix)
 
 
 def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
@@ -105,8 +107,7 @@ def _kind(shape: Shape, folder: str | None) -> Kind:
     """Return the kind of a field's values; what has none is a word or a text."""
     if shape.kind in ("table", "keyed", "list"):
         return "choice" if folder is not None else "text"
-    kind: Kind = shape.kind
-    return kind
+    return shape.value_kind
 
 
 def _limits(kind: Kind, quantity: Quantity | None) -> tuple[float, float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,6 +13,8 @@ from pydantic.fields import FieldInfo
 
 from btflow.quantity import FrozenModel, Quantity
 from btflow.units import Kind
+
+_UNIT = re.compile(r" \[(s|B|B/s)\]")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,13 @@ class Shape:
     meaning: str = ""
 
     @property
+    def value_kind(self) -> Kind:
+        """Kind of the value, where one value is all it holds."""
+        if self.kind == "table" or self.kind == "keyed" or self.kind == "list":  # mypy narrows no `in`
+            raise TypeError(f"a {self.kind} holds more than one value")
+        return self.kind
+
+    @property
     def makes_itself(self) -> bool:
         """Whether it is a table that may be empty, so that one field of it may be set where it is not there."""
         return self.kind == "keyed" or (
@@ -51,7 +61,7 @@ def fields_of(model: type[FrozenModel]) -> Mapping[str, Shape]:
 
 
 def _of_field(info: FieldInfo) -> Shape:
-    meaning = " ".join((info.description or "").split())
+    meaning = _UNIT.sub("", " ".join((info.description or "").split())).rstrip(".")
     return replace(_of_type(info.annotation, info.metadata), optional=not info.is_required(), meaning=meaning)
 
 

@@ -69,8 +69,7 @@ def read_value(shape: Shape, given: object, name: str, byte_prefix: BytePrefix) 
     Raises:
         UnitError: It is of another kind, out of range, or not one of the words allowed.
     """
-    q, kind = shape.quantity, shape.kind
-    assert kind not in ("table", "keyed", "list")
+    q, kind = shape.quantity, shape.value_kind
     if q is not None:
         value = parse_quantity(
             given, q.kind, field=name, byte_prefix=byte_prefix, minimum=q.minimum, maximum=q.maximum,
@@ -93,8 +92,7 @@ def content_of(value: Value, shape: Shape, byte_prefix: BytePrefix) -> Any:
 
 def text_of(value: Value, shape: Shape, byte_prefix: BytePrefix) -> str:
     """Return a value as a text that is read back as the same."""
-    assert shape.kind not in ("table", "keyed", "list")
-    return format_quantity(value, shape.kind, byte_prefix=byte_prefix)
+    return format_quantity(value, shape.value_kind, byte_prefix=byte_prefix)
 
 
 def _leaves_out(shape: Shape) -> bool:
@@ -124,9 +122,11 @@ def _read_list(shape: Shape, value: object, name: str, byte_prefix: BytePrefix) 
     assert shape.entry is not None
     if isinstance(value, str):
         value = [part for part in re.split(r"\s*,\s*", value) if part]
-    if not isinstance(value, list | tuple):
-        raise ScenarioError(name, value, "is not a list", "values with commas between them")
-    if shape.entry.kind == "table":
+    tables = shape.entry.kind == "table"
+    if not isinstance(value, list | tuple) or (tables and not all(isinstance(one, dict) for one in value)):
+        allowed = "tables such as [{ name = value }]" if tables else "values with commas between them"
+        raise ScenarioError(name, value, "is not a list", allowed)
+    if tables:
         text = inline(value)
         return Setting(list(value), text, text, text)
     values = [read_value(shape.entry, one, name, byte_prefix) for one in value]

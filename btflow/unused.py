@@ -23,6 +23,5 @@ def unused(scenario: Scenario, keys: Set[tuple[str, ...]]) -> Iterator[ScenarioE
     if trying and not any(len(c.opens) > 1 for c in trying):
         c = trying[0]
         reason = f"is never used: the class opens {', '.join(c.opens) or 'no'} connections alone"
-        yield ScenarioError(
-            f"classes.{c.name}.attempts", c.attempts, reason, f"classes.{c.name}.opens of two transports"
-        )
+        allowed = f"two transports in classes.{c.name}.opens"
+        yield ScenarioError(f"classes.{c.name}.attempts", c.attempts, reason, allowed)
