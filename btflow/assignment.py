@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, TypeVar
 from btflow.errors import InputError, ScenarioError
 from btflow.kinds import ModelKind, matches
 from btflow.parameters import Parameter, resolve, unknown
-from btflow.places import Keys, Place, places, present
-from btflow.references import Tree, names
-from btflow.settings import NOTHING, Setting, read_setting
+from btflow.places import Place, places
+from btflow.references import names
+from btflow.settings import Setting, read_setting
 from btflow.translate import Knob
+from btflow.tree import NOTHING, Keys, Tree, present
 from btflow.units import BytePrefix, format_quantity
 
 _MOST_KEPT = 4096

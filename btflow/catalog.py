@@ -9,9 +9,10 @@ from btflow.declare import declare
 from btflow.document import Document
 from btflow.errors import ScenarioError
 from btflow.kinds import SWARMS, Model, ModelKind
-from btflow.references import ALIASES, Tree, find, names, read_table, resolved
+from btflow.references import ALIASES, find, names, read_table, resolved
 from btflow.scenario import Scenario
 from btflow.tomlfile import read_toml, split_sources
+from btflow.tree import Tree
 
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario

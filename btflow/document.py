@@ -13,10 +13,9 @@ from btflow.assignment import Assigner, Assignment
 from btflow.errors import ScenarioError
 from btflow.kinds import Model, ModelKind
 from btflow.parameters import Parameter
-from btflow.places import Keys
-from btflow.references import Tree
-from btflow.settings import NOTHING, Setting
+from btflow.parts import Parts
 from btflow.translate import translated
+from btflow.tree import Tree, put
 from btflow.units import BytePrefix
 
 
@@ -48,6 +47,10 @@ class Document(Generic[Model]):
         """What finds the fields that parameters and paths set."""
         return Assigner(self.kind, self.tree, self.parameters, self.referred, self.byte_prefix)
 
+    @cached_property
+    def _parts(self) -> Parts[Model]:
+        return Parts(self.kind, self.tree, self.byte_prefix)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: not what was kept for speed."""
         return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
@@ -62,17 +65,20 @@ class Document(Generic[Model]):
             InputError: A parameter or a field is wrong; all problems at once.
         """
         assignment = self.assigner.assign(given)
-        model = self._whole(assignment, given)
+        try:
+            model = self._parts.make(assignment.settings)
+        except ValueError:  # the whole says all that is wrong
+            model = self.build_whole(assignment, given)
         without_effect = list(self.kind.unused(model, assignment.own.keys()))
         if without_effect:
             raise ScenarioError.all_of(without_effect)
         return model.attach(assignment.shown, given, self)
 
-    def _whole(self, assignment: Assignment, given: Mapping[str, object]) -> Model:
-        """Return the model, validated from the ground up."""
+    def build_whole(self, assignment: Assignment, given: Mapping[str, object]) -> Model:
+        """Return the model with all of its tables validated anew; arguments as made and given in ``build``."""
         tree = self.tree
         for keys, setting in assignment.settings.items():
-            tree = assigned(tree, keys, setting)
+            tree = put(tree, keys, setting.content, setting.parameter)
         fields, entries = dict(tree), {}
         for table, (noun, example) in self.kind.named.items():
             found = tree.get(table)
@@ -85,18 +91,3 @@ class Document(Generic[Model]):
         except ValidationError as error:
             raise translated(error, self.kind.model, entries, assignment.knobs(self.parameters, given)) from None
         return self.kind.finish(model)
-
-
-def assigned(tree: Any, keys: Keys, setting: Setting, at: int = 0) -> Any:
-    """Return a tree with one field set, the rest shared; a field given by its path makes the tables it is in."""
-    if at == len(keys):
-        return setting.content
-    if tree is None and not setting.parameter:
-        tree = {}
-    if not isinstance(tree, dict):
-        field = f"parameters.{setting.parameter}.sets" if setting.parameter else ".".join(keys)
-        raise ScenarioError(field, ".".join(keys), "is in a table that is not there")
-    key = keys[at]
-    if setting.content is NOTHING and at == len(keys) - 1:
-        return {name: value for name, value in tree.items() if name != key}
-    return {**tree, key: assigned(tree.get(key), keys, setting, at + 1)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, PrivateAttr
@@ -50,7 +51,7 @@ class Parameter(FrozenModel):
         """Allowed values of a choice, or allowed names of a list; empty for no limit."""
         return self.choices or tuple(self.values)
 
-    @property
+    @cached_property
     def _fields(self) -> list[Quantity]:
         """What the fields it sets take, those of its own kind."""
         if self._model is None:
@@ -63,7 +64,7 @@ class Parameter(FrozenModel):
         """SI unit of the value, empty where there is none."""
         return KINDS[self.kind].unit
 
-    @property
+    @cached_property
     def limits(self) -> tuple[float | None, float | None]:
         """Least and greatest value that every field it sets takes, SI units; None for the kind's own limit."""
         low = [field.minimum for field in self._fields if field.minimum is not None]

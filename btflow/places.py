@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 from btflow.errors import ScenarioError
 from btflow.fields import Shape, fields_of
 from btflow.kinds import ModelKind
+from btflow.tree import Keys, present
 
-Keys = tuple[str, ...]
 EVERY = "*"
 """In a path: every entry of a table of entries, such as every class."""
 
@@ -65,13 +65,6 @@ def places(kind: ModelKind[Any], tree: Mapping[str, Any], path: str) -> tuple[Pl
 def everywhere(kind: ModelKind[Any], tree: Mapping[str, Any]) -> Iterator[Place]:
     """Give every field that can be set in a model file, tables that name files among them."""
     return _below(kind, Place((), Shape("table", model=kind.model), None), tree)
-
-
-def present(tree: Any, keys: Iterable[str]) -> Any:
-    """Return what a model file has at a place, None if nothing."""
-    for key in keys:
-        tree = tree.get(key) if isinstance(tree, dict) else None
-    return tree
 
 
 def _walk(kind: ModelKind[Any], path: str, at: Place, node: Any, rest: list[str]) -> Iterator[Place]:

@@ -10,10 +10,9 @@ from typing import Any
 from btflow.errors import ScenarioError
 from btflow.parameters import unknown
 from btflow.tomlfile import read_toml
+from btflow.tree import Tree
 
 File = Path | Traversable
-Tree = dict[str, Any]
-
 ALIASES = {"ledbat++": "ledbatpp"}
 """Names that no file can have."""
 

@@ -12,14 +12,8 @@ from btflow.fields import Shape
 from btflow.places import Place
 from btflow.references import names, reference
 from btflow.tomlfile import inline, read_inline, split_sources
+from btflow.tree import NOTHING
 from btflow.units import BytePrefix, Value, format_quantity, parse_quantity
-
-
-class _Nothing:
-    """Stands for a field that is left out."""
-
-
-NOTHING = _Nothing()
 
 
 class Setting(NamedTuple):
