@@ -74,11 +74,16 @@ class Document(Generic[Model]):
             raise ScenarioError.all_of(without_effect)
         return model.attach(assignment.shown, given, self)
 
-    def build_whole(self, assignment: Assignment, given: Mapping[str, object]) -> Model:
-        """Return the model with all of its tables validated anew; arguments as made and given in ``build``."""
+    def content(self, assignment: Assignment) -> Tree:
+        """Return what the file would hold with these settings."""
         tree = self.tree
         for keys, setting in assignment.settings.items():
             tree = put(tree, keys, setting.content, setting.parameter)
+        return tree
+
+    def build_whole(self, assignment: Assignment, given: Mapping[str, object]) -> Model:
+        """Return the model with all of its tables validated anew; arguments as made and given in ``build``."""
+        tree = self.content(assignment)
         fields, entries = dict(tree), {}
         for table, (noun, example) in self.kind.named.items():
             found = tree.get(table)

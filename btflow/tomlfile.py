@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -78,12 +79,16 @@ def split_sources(tree: Any, path: str = "", depth: int = 0) -> tuple[Any, dict[
 def inline(value: Any) -> str:
     """Return a value as TOML on one line, tables and lists in it too."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_text(str(key))} = {inline(inner)}" for key, inner in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(str(key))} = {inline(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(inline(inner) for inner in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
     return repr(value) if isinstance(value, int | float) else _text(str(value))
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
 
 
 def _text(value: str) -> str:
