@@ -48,7 +48,7 @@ class Document(Generic[Model]):
         return Assigner(self.kind, self.tree, self.parameters, self.referred, self.byte_prefix)
 
     @cached_property
-    def _parts(self) -> Parts[Model]:
+    def parts(self) -> Parts[Model]:
         return Parts(self.kind, self.tree, self.byte_prefix)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Document(Generic[Model]):
         """
         assignment = self.assigner.assign(given)
         try:
-            model = self._parts.make(assignment.settings)
+            model = self.parts.make(assignment.settings)
         except ValueError:  # the whole says all that is wrong
             model = self.build_whole(assignment, given)
         without_effect = list(self.kind.unused(model, assignment.own.keys()))

@@ -15,6 +15,14 @@ from btflow.unused import unused
 Model = TypeVar("Model", bound=ParametrisedModel)
 
 
+def _as_it_is(model: Model) -> Model:
+    return model
+
+
+def _none_unused(_model: ParametrisedModel, _keys: Set[tuple[str, ...]]) -> Iterable[ScenarioError]:
+    return ()
+
+
 @dataclass(frozen=True)
 class ModelKind(Generic[Model]):
     """A kind of model files.
@@ -34,10 +42,10 @@ class ModelKind(Generic[Model]):
     model: type[Model]
     references: Mapping[str, str]
     named: Mapping[str, tuple[str, str]]
-    finish: Callable[[Model], Model] = lambda model: model
+    finish: Callable[[Model], Model] = _as_it_is
     parts: tuple[str, ...] = ()
     rivals: tuple[tuple[str, str], ...] = ()
-    unused: Callable[[Model, Set[tuple[str, ...]]], Iterable[ScenarioError]] = lambda _model, _keys: ()
+    unused: Callable[[Model, Set[tuple[str, ...]]], Iterable[ScenarioError]] = _none_unused
 
     def folder_of(self, keys: Sequence[str]) -> str | None:
         """Return the folder of the files that the field with these keys names; None if it names none."""
