@@ -151,11 +151,11 @@ class Assigner:
         if not isinstance(plain, str | int | float) and not _are_texts(plain):
             return read()
         key = (what, type(plain), plain)
-        if key not in self._kept:
+        kept: T | None = self._kept.get(key)  # looked up once: another thread may clear it
+        if kept is None:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
-            self._kept[key] = read()
-        kept: T = self._kept[key]
+            kept = self._kept[key] = read()
         return kept
 
     def _paths(self, given: Mapping[str, object], problems: list[InputError]) -> dict[str, _ByPath]:
