@@ -118,6 +118,9 @@ class Assigner:
 
     def places(self, name: str) -> tuple[Place, ...]:
         """Return the fields that a dotted path names; a ScenarioError if there is none."""
+        return self._once(("places", name), "", lambda: self._find_places(name))
+
+    def _find_places(self, name: str) -> tuple[Place, ...]:
         fields = self._kind.model.model_fields
         if "." not in name and name not in fields:
             raise unknown(name, [*self._parameters, *fields], "parameter nor the path of a field")
