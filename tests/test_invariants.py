@@ -11,7 +11,7 @@ import numpy as np
 import plain
 import pytest
 import states
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from steps import walk
 from strategies import clients, transports
