@@ -42,6 +42,7 @@ MODULES = [
     "peerset",
     "picker",
     "pipeline",
+    "prefetch",
     "rate",
     "rng",
     "rows",

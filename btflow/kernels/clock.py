@@ -8,6 +8,7 @@ run is a function of the scenario and the seed alone.
 
 import numpy as np
 
+from btflow.kernels import prefetch
 from btflow.kernels.jit import kernel
 
 NONE = np.int64(-1)
@@ -173,3 +174,32 @@ def pop(s):
         return NONE
     clock.now = s.node[n].time
     return n
+
+
+@kernel
+def look_ahead(s):
+    """Have the processor fetch what the next event of the calendar and the next of the lane will touch."""
+    n = s.clock[0].lane_first
+    if n != NONE:
+        fetch_end(s, np.int64(s.node[n].target))
+    n = filed(s)
+    if n == NONE:
+        return
+    if n < s.rules.peers:
+        prefetch.line(s.peer, n, 0)
+        prefetch.line(s.ring, n, 0)
+        fetch_end(s, np.int64(s.node[n].target))
+        fetch_end(s, np.int64(s.node[n].arg))
+    elif n < 2 * s.rules.peers:
+        prefetch.line(s.peer, n - s.rules.peers, 0)
+        prefetch.line(s.peer, n - s.rules.peers, 64)
+        prefetch.line(s.order, n - s.rules.peers, 0)
+
+
+@kernel
+def fetch_end(s, h):
+    """Have the processor fetch end `h`."""
+    prefetch.line(s.conn, h, 0)
+    prefetch.line(s.conn, h, 64)
+    prefetch.line(s.turns, h, 0)
+    prefetch.line(s.mate, h, 0)

@@ -86,6 +86,7 @@ def run(state, max_events):
         if n == NONE or c.now > s.rules.horizon:
             return STUCK
         c.events += 1
+        clock.look_ahead(s)
         handle(s, n, c.now)
     return MORE
 

@@ -11,10 +11,11 @@ import numpy as np
 from btflow.kernels import clock
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE
+from btflow.kernels.ends import mate
 from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.rate import upload_rate
-from btflow.kernels.state import BLOCKED, BY_LIMITER, BY_PIPELINE, GAP_BINS, RINGED, TOLD
+from btflow.kernels.state import BLOCKED, BY_LIMITER, BY_PIPELINE, GAP_BINS, NIL, RINGED, TOLD
 
 WITHDRAWN = 1 << 30
 
@@ -226,13 +227,13 @@ def plan(s, p, t):
     clock.remove(s, p)
     peer.planned = NONE
     base = p << s.rules.slot_bits
-    least, position, active = 1 << 30, 0, 0
+    least, position, active, slot = 1 << 30, 0, 0, NIL
     j = np.int64(peer.at)
     for _ in range(peer.n_ring):
         turns = s.turns[base + s.ring[p, j]]
         if turns > 0:
             if turns < least:
-                least, position = np.int64(turns), active
+                least, position, slot = np.int64(turns), active, np.int64(s.ring[p, j])
             active += 1
         j += 1
         if j == peer.n_ring:
@@ -242,6 +243,8 @@ def plan(s, p, t):
         return
     peer.planned = (least - 1) * active + position
     time = peer.turn + peer.planned * (s.rules.unit / peer.cap)
+    s.node[p].target = base + slot
+    s.node[p].arg = mate(s, base + slot)
     clock.insert(s, p, max(time, t))
 
 
