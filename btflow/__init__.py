@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from btflow.link.simulation import simulate_link
     from btflow.scenario import Scenario
     from btflow.simulation import simulate
+    from btflow.sweeps.api import sweep
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ __all__ = [
     "schema",
     "simulate",
     "simulate_link",
+    "sweep",
 ]
 
 _FROM = {
@@ -51,6 +53,7 @@ _FROM = {
     "schema": "btflow.jsonschema",
     "simulate": "btflow.simulation",
     "simulate_link": "btflow.link.simulation",
+    "sweep": "btflow.sweeps.api",
 }
 
 

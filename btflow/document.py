@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from pydantic import ValidationError
@@ -28,6 +28,7 @@ class Document(Generic[Model]):
         parameters: The declared parameters by name.
         sources: Where each number is from, by the dotted path of its field.
         referred: The content of each file that a parameter may name, by the field's path and the name.
+        sweep: The file's table of that name, as it is.
     """
 
     kind: ModelKind[Model]
@@ -35,6 +36,7 @@ class Document(Generic[Model]):
     parameters: Mapping[str, Parameter]
     sources: Mapping[str, str]
     referred: Mapping[str, Mapping[str, Tree]]
+    sweep: Any = field(default_factory=dict)
 
     @property
     def byte_prefix(self) -> BytePrefix:

@@ -22,6 +22,7 @@ class ModelKind(Generic[Model]):
         references: Folder of the files that a field names, by the field's dotted path; ``*`` stands for any name.
         named: Tables whose keys are the names of entries: what an entry is, and the name of one.
         finish: What is done to the validated model.
+        sweeps: Whether a file may have a table ``[sweep]``.
     """
 
     folder: str
@@ -29,6 +30,7 @@ class ModelKind(Generic[Model]):
     references: Mapping[str, str]
     named: Mapping[str, tuple[str, str]]
     finish: Callable[[Model], Model] = lambda model: model
+    sweeps: bool = False
 
     def folder_of(self, path: str) -> str | None:
         """Return the folder of the files that the field at a dotted path names; None if it names none."""
@@ -61,4 +63,5 @@ SWARMS = ModelKind(
     },
     named={"classes": ("class", "seed")},
     finish=_without_unused_matrix,
+    sweeps=True,
 )

@@ -24,6 +24,11 @@ class ParametrisedModel(FrozenModel):
         """Each parameter's current value, as a text that ``set`` takes back."""
         return MappingProxyType(dict(self._parameters))
 
+    @property
+    def given(self) -> Mapping[str, object]:
+        """The values that were given, by ``load`` or ``set``; the other parameters have their defaults."""
+        return MappingProxyType(dict(self._given))
+
     def set(self, **values: object) -> Self:
         """Return a copy with some of the model's parameters changed.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -57,6 +57,9 @@ class Design(Protocol):
     def written(self) -> dict[str, Any]:
         """Return what each dimension or parameter is varied over, as texts."""
 
+    def trials(self) -> Iterator[dict[str, str]]:
+        """Return the settings of which only a scenario shows whether they are values at all, one after the other."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -91,6 +94,12 @@ class Grid:
     def written(self) -> dict[str, Any]:
         """Return the values of each axis as they were given."""
         return {a.name: [list(row) if len(row) > 1 else row[0] for row in a.texts] for a in self.axes}
+
+    def trials(self) -> Iterator[dict[str, str]]:
+        """Return the values of the axes with a field that names a file."""
+        for a in self.axes:
+            if not all(v.checked for v in a.variables):
+                yield from map(a.settings, range(len(a.texts)))
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,12 @@ class Drawing:
         """Return the distribution of each parameter."""
         return {c.variable.name: c.written for c in self.columns}
 
+    def trials(self) -> Iterator[dict[str, str]]:
+        """Return the values of the fields that name a file."""
+        for c in self.columns:
+            if not c.variable.checked:
+                yield from ({c.variable.name: text} for text in c.texts)
+
 
 def design(
     document: Document[Any], specs: Mapping[Names, Spec], sample: Sample | None, seed: int, replicas: int, yes: bool
@@ -205,7 +220,7 @@ def _confirm(counts: Iterable[int], replicas: int, yes: bool) -> None:
     """Raise an InputError for more swarms than are run without a yes; the points are not made to be counted."""
     swarms = prod(counts) * replicas
     if swarms > MOST and not yes:
-        raise InputError("sweep", f"{swarms:,} swarms", f"is more than {MOST:,}", "--yes (yes=True) if that is meant")
+        raise InputError("vary", f"{swarms:,} swarms", f"is more than {MOST:,}", "--yes (yes=True) if that is meant")
 
 
 def _maker(of: Variable, spec: Listed | Drawn) -> Callable[[Floats], Column]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from btflow.errors import InputError
 from btflow.sweeps import iplane
@@ -42,6 +41,8 @@ def inverse(spec: Drawn, variable: Variable) -> Inverse:
                 raise InputError(variable.name, shown, "starts at zero", "a first value above zero")
             return _rounded(lambda u: np.clip(low * (high / low) ** u, low, high), variable)
         case "lognormal":
+            from scipy.special import ndtri  # takes a while to import
+
             median, sigma = _lognormal(spec, variable)
             return _rounded(lambda u: median * np.exp(sigma * ndtri(u)), variable)
         case "iplane":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from btflow.document import Document
-from btflow.errors import InputError, ScenarioError, UnitError
+from btflow.errors import ScenarioError, UnitError
 from btflow.fields import quantity_at
 from btflow.parameters import Parameter, unknown
 from btflow.quantity import Quantity
@@ -129,16 +128,3 @@ def _limits(kind: Kind, low: float | None, high: float | None) -> tuple[float, f
         return -float("inf"), float("inf")
     info = KINDS[kind]
     return info.minimum if low is None else low, info.maximum if high is None else high
-
-
-def check_values(scenario: Scenario, variables: tuple[Variable, ...], rows: list[Mapping[str, str]]) -> None:
-    """Raise the error of a value that shows in a scenario alone, such as the name of a file that is not there."""
-    if all(v.checked for v in variables):
-        return
-    names = {v.name for v in variables}
-    for row in rows:
-        try:
-            scenario.set(**row)
-        except InputError as error:
-            if error.field in names or any(p.field in names for p in error.problems):
-                raise
