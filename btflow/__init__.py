@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from btflow import analytic, plots
     from btflow.catalog import load, load_link
+    from btflow.describe import describe
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
     from btflow.link.scenario import LinkScenario
@@ -32,6 +33,7 @@ __all__ = [
     "UnitError",
     "__version__",
     "analytic",
+    "describe",
     "load",
     "load_link",
     "plots",
@@ -48,6 +50,7 @@ _FROM = {
     "ScenarioError": "btflow.errors",
     "SimulationError": "btflow.errors",
     "UnitError": "btflow.errors",
+    "describe": "btflow.describe",
     "load": "btflow.catalog",
     "load_link": "btflow.catalog",
     "schema": "btflow.jsonschema",

@@ -86,11 +86,15 @@ def _options(
 @app.command("list")
 def list_models(
     model: Annotated[str | None, typer.Argument(help="Model whose parameters to list.")] = None,
+    fields: Annotated[bool, typer.Option("--fields", help="List every field of the model that can be set.")] = False,
 ) -> None:
     """List the models, access links and congestion controls, or one model's parameters with unit, default, meaning."""
     from btflow import listing
 
-    typer.echo(listing.everything() if model is None else listing.parameters(model))
+    if fields and model is None:
+        raise InputError("--fields", None, "is given without a model", "btflow list MODEL --fields")
+    read = listing.fields if fields else listing.parameters
+    typer.echo(listing.everything() if model is None else read(model))
 
 
 @app.command()
@@ -98,7 +102,7 @@ def run(
     model: Model,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms".'),
+        typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms", or any field.'),
     ] = None,
     replicas: Annotated[str, typer.Option(metavar="NUMBER", help="Independent repetitions.")] = "1",
     seed: Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")] = "0",
@@ -126,7 +130,8 @@ def run(
 
 
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms".')
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms", or any field.'),
 ]
 Seed = Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

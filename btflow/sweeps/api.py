@@ -18,7 +18,6 @@ from btflow.sweeps import samples, spec
 from btflow.sweeps.design import design
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.table import Declaration, declaration, from_file
-from btflow.sweeps.variables import document_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -201,7 +200,7 @@ def sweep(
     path = None if out is None else Path(out)
     if path is not None:
         check_path(path, resume)
-    declared = declare(document_of(scenario), scenario.given, said, keep=keep, yes=yes)
+    declared = declare(scenario.document, scenario.given, said, keep=keep, yes=yes)
 
     from btflow.sweeps.store import open_store
 

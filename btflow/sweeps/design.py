@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.describe import Variable, describe
 from btflow.document import Document
 from btflow.errors import InputError
 from btflow.sweeps.axes import Axis, axis
 from btflow.sweeps.distributions import Floats, choice_index, draw, inverse, written
 from btflow.sweeps.samples import Sample
 from btflow.sweeps.spec import Drawn, Listed, Names, Spec, Zipped
-from btflow.sweeps.variables import SI, WHOLE, Variable, variable
+from btflow.sweeps.variables import SI, is_counted, text_of_si, units_of
 
 MOST = 1_000_000
 """Most swarms of a sweep that is not confirmed."""
@@ -57,9 +58,6 @@ class Design(Protocol):
     def written(self) -> dict[str, Any]:
         """Return what each dimension or parameter is varied over, as texts."""
 
-    def trials(self) -> Iterator[dict[str, str]]:
-        """Return the settings of which only a scenario shows whether they are values at all, one after the other."""
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -95,12 +93,6 @@ class Grid:
         """Return the values of each axis as they were given."""
         return {a.name: [list(row) if len(row) > 1 else row[0] for row in a.texts] for a in self.axes}
 
-    def trials(self) -> Iterator[dict[str, str]]:
-        """Return the values of the axes with a field that names a file."""
-        for a in self.axes:
-            if not all(v.checked for v in a.variables):
-                yield from map(a.settings, range(len(a.texts)))
-
 
 @dataclass(frozen=True)
 class Column:
@@ -122,16 +114,14 @@ class Column:
         if self.values is None:
             assert self.index is not None
             return self.texts[int(self.index[point])]
-        value = float(self.values[point])
-        whole = self.variable.kind in (*WHOLE, "size")
-        return self.variable.text(int(value) if whole else value)
+        return text_of_si(self.variable, float(self.values[point]))
 
     def along(self) -> Sequence[SI]:
         """Return the value at each point, SI units."""
         if self.values is None:
             assert self.index is not None
             return [self.listed[i] for i in self.index]
-        return [int(v) for v in self.values] if self.variable.kind in WHOLE else self.values.tolist()
+        return [int(v) for v in self.values] if is_counted(self.variable) else self.values.tolist()
 
 
 @dataclass(frozen=True)
@@ -165,12 +155,6 @@ class Drawing:
         """Return the distribution of each parameter."""
         return {c.variable.name: c.written for c in self.columns}
 
-    def trials(self) -> Iterator[dict[str, str]]:
-        """Return the values of the fields that name a file."""
-        for c in self.columns:
-            if not c.variable.checked:
-                yield from ({c.variable.name: text} for text in c.texts)
-
 
 def design(
     document: Document[Any], specs: Mapping[Names, Spec], sample: Sample | None, seed: int, replicas: int, yes: bool
@@ -188,7 +172,7 @@ def design(
     Raises:
         InputError: A name is unknown, a value is wrong, a distribution has no sample, or there are too many swarms.
     """
-    variables = {names: tuple(variable(document, name) for name in names) for names in specs}
+    variables = {names: tuple(describe(document, name) for name in names) for names in specs}
     if sample is None:
         lists = {names: _listed(names, spec) for names, spec in specs.items()}
         _confirm((spec.count for spec in lists.values()), replicas, yes)
@@ -237,4 +221,4 @@ def _maker(of: Variable, spec: Listed | Drawn) -> Callable[[Floats], Column]:
 def _coordinate(of: Variable, dimension: str, values: Sequence[SI]) -> Coordinate:
     kinds = {bool: np.bool_, int: np.int64, float: np.float64}
     dtype: Any = kinds.get(type(values[0]), object)
-    return Coordinate(of.name, dimension, np.array(values, dtype), of.units, of.meaning)
+    return Coordinate(of.name, dimension, np.array(values, dtype), units_of(of), of.meaning)

@@ -17,7 +17,6 @@ from btflow.sweeps.design import Design
 from btflow.sweeps.parts import TIMES, Shape
 from btflow.sweeps.seeds import point_seed
 from btflow.sweeps.statistics import Statistics
-from btflow.sweeps.variables import document_of
 from btflow.sweeps.versions import versions
 from btflow.sweeps.work import Job, Point, Task
 
@@ -86,7 +85,7 @@ class Plan:
         """Return the attributes of the dataset."""
         scenario, written = self.job.scenario, self.design.written()
         varied = {coordinate.name for coordinate in self.design.coordinates()}
-        follows = {p.name for p in document_of(scenario).parameters.values() if p.default_from in varied}
+        follows = {p.name for p in scenario.document.parameters.values() if p.default_from in varied}
         fixed = {name: text for name, text in scenario.parameters.items() if name not in varied | follows}
         return self.identity() | {
             "title": scenario.title,
@@ -131,7 +130,6 @@ def plan(
     if wrong:
         raise InputError("keep", wrong[0], "cannot be kept", ", ".join(KEEP))
     base, program = _first_scenario(document, fixed, design)
-    _try(base, design)
     statistics = Statistics(program.class_names, base.linked)
     _check_names(design, statistics)
     peers = _most_peers(base, design) if "peers" in keep else 0
@@ -153,16 +151,6 @@ def _first_scenario(
             first = first or error
     assert first is not None
     raise first
-
-
-def _try(base: Scenario, design: Design) -> None:
-    """Raise the error of a value that shows in a scenario alone, such as the name of a file that is not there."""
-    for settings in design.trials():
-        try:
-            base.set(**settings)
-        except InputError as error:  # of another field: the two do not go together, which is the point's affair
-            if any(problem.field in settings for problem in error.problems):
-                raise
 
 
 def _check_names(design: Design, statistics: Statistics) -> None:
