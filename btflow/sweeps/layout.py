@@ -48,7 +48,7 @@ def arrays(plan: Plan) -> list[Array]:
     for i, s in enumerate(statistics.by_class):
         found.append(Array(s.name, s.units, s.meaning, _columns(start + i, width), extra=("peer_class",)))
     if shape.peers:
-        meanings = {name: (units, meaning) for name, (_, units, meaning) in PER_PEER.items()}
+        meanings = {f"peer_{name}": (units, meaning) for name, (_, units, meaning) in PER_PEER.items()}
         meanings["class_number"] = ("1", "place of the peer's class along peer_class")
         for i, (name, (units, meaning)) in enumerate(meanings.items()):
             found.append(Array(name, units, meaning, _peers(i), extra=("peer",)))
@@ -88,7 +88,8 @@ def lengths(plan: Plan) -> dict[str, int]:
 
 def create(plan: Plan, cells: Cells, folder: Path) -> None:
     """Write the store of a sweep, complete but for the swarms, to a folder that is not there yet."""
-    names = " ".join(coordinate.name for coordinate in coordinates(plan))  # as xarray knows them by
+    # As xarray knows them by; with the texts of failures among them, `where` works on the dataset.
+    names = " ".join([*(coordinate.name for coordinate in coordinates(plan)), "failure"])
     group = zarr.create_group(folder, attributes=plan.attributes() | {"complete": 0, "coordinates": names})
     size, dims = lengths(plan), (*plan.design.dims, "replica")
     for array in arrays(plan):

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 PENDING, DONE, FAILED = 0, 1, 2
 """Status of a swarm: not run yet, finished, failed for a reason that is kept."""
 
-PEER_ARRAYS = (*PER_PEER, "class_number")
+PEER_ARRAYS = (*(f"peer_{name}" for name in PER_PEER), "class_number")
 """What is kept of each peer on request."""
 
 TIMES = GRID_POINTS + 1

@@ -14,7 +14,7 @@ from btflow.errors import InputError
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
 from btflow.sweeps.design import Design
-from btflow.sweeps.parts import TIMES, Shape
+from btflow.sweeps.parts import PEER_ARRAYS, TIMES, Shape
 from btflow.sweeps.seeds import point_seed
 from btflow.sweeps.statistics import Statistics
 from btflow.sweeps.versions import versions
@@ -156,6 +156,7 @@ def _first_scenario(
 def _check_names(design: Design, statistics: Statistics) -> None:
     """Raise an InputError for a parameter whose name the dataset has for something else."""
     taken = {s.name for s in (*statistics.whole, *statistics.by_class)}
+    taken |= {*PEER_ARRAYS, "pieces_held"}
     taken |= {"sample", "replica", "peer", "peer_class", "step", "seed", "status", "failure", "cpu_s", "time_step"}
     for name in (coordinate.name for coordinate in design.coordinates()):
         if name in taken:
