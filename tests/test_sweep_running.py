@@ -25,7 +25,7 @@ from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.processes import Processes
 from btflow.sweeps.statistics import Statistics
-from btflow.sweeps.store import Store, open_store
+from btflow.sweeps.store import Store
 from btflow.sweeps.table import declaration
 
 Vary = dict[str | tuple[str, ...], object]
@@ -125,7 +125,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     """Return the dataset of the sweep run by one thread without a break."""
     path = tmp_path_factory.mktemp("whole") / "a.zarr"
     sweep_ = planned()
-    assert api.execute(sweep_, open_store(path, sweep_), api.Running(jobs=1)) == (UNITS, 0)
+    assert api.execute(sweep_, path, api.Running(jobs=1)) == (UNITS, 0)
     return bits(read(path))
 
 
@@ -173,12 +173,12 @@ def test_an_interrupted_sweep_resumes_to_the_same_bits(
     seen = []
     for left in (2, 5):  # noqa: B007
         with pytest.raises(KeyboardInterrupt):
-            api.execute(made, open_store(path, made, resume=True), how)
+            api.execute(made, path, how, resume=True)
         found = read(path)
         seen.append(int((found.status == 1).sum()))
         assert bits(found).where(found.status == 1).identical(whole.where(found.status == 1).assign_attrs(found.attrs))
     assert 0 < seen[0] < seen[1] < UNITS
-    assert api.execute(made, open_store(path, made, resume=True), how) == (UNITS, 0)
+    assert api.execute(made, path, how, resume=True) == (UNITS, 0)
     assert bits(read(path)).identical(whole)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -197,7 +197,7 @@ def test_a_worker_of_a_cluster_is_killed(
             os.kill(killed[0], signal.SIGKILL)
 
     monkeypatch.setattr(Store, "add", add)
-    assert api.execute(made, open_store(path, made), api.Running(client=cluster)) == (UNITS, 0)
+    assert api.execute(made, path, api.Running(client=cluster)) == (UNITS, 0)
     assert killed
     assert bits(read(path)).identical(whole)
 
@@ -218,7 +218,7 @@ def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_pat
     statistics = made.job.statistics
     deadly = replace(made, job=replace(made.job, statistics=Deadly(statistics.classes, statistics.linked)))
     path = tmp_path / "a.zarr"
-    assert api.execute(deadly, open_store(path, deadly), api.Running(jobs=2, backend="processes")) == (3, 1)
+    assert api.execute(deadly, path, api.Running(jobs=2, backend="processes")) == (3, 1)
     found, alone = read(path), sweep(tiny(), vary, jobs=1, progress=False)
     assert found.status.values.ravel().tolist() == [1, 2, 1, 1]
     assert "SIGKILL" in str(found.failure.values[1, 0])

@@ -91,7 +91,7 @@ def sweep() -> Plan:
 def whole(sweep: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the store of the sweep run without a break."""
     path = tmp_path_factory.mktemp("whole") / "a.zarr"
-    api.execute(sweep, open_store(path, sweep), api.Running(jobs=1))
+    api.execute(sweep, path, api.Running(jobs=1))
     return path
 
 
@@ -175,7 +175,7 @@ def test_what_is_damaged_in_the_journal_runs_again(sweep: Plan, whole: Path, tmp
     (path / journal.FOLDER / "0-6-2.partial").write_bytes(b"half")
     with open_store(path, sweep, resume=True) as store:
         assert list(store.pending()) == [range(4), range(6, 12)]
-    api.execute(sweep, open_store(path, sweep, resume=True), api.Running(jobs=1))
+    api.execute(sweep, path, api.Running(jobs=1), resume=True)
     assert bits(read(path)).identical(bits(read(whole)))
 
 
@@ -203,7 +203,7 @@ def test_a_merge_may_end_after_any_of_its_arrays(
                 store.add(part(sweep, range(12)))
             monkeypatch.setattr(Store, "_sync", synced)
         read(path)
-        api.execute(sweep, open_store(path, sweep, resume=True), api.Running(jobs=1))
+        api.execute(sweep, path, api.Running(jobs=1), resume=True)
         assert bits(read(path)).identical(bits(read(whole)))
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from btflow.sweeps.plan import Plan
     from btflow.sweeps.pools import Pool
-    from btflow.sweeps.store import Store
 
 BACKENDS = ("threads", "processes")
 
@@ -106,11 +105,18 @@ def declare(
     return plan(document, said.set, points, seed=seed, replicas=replicas, common=bool(said.common), keep=keep)
 
 
-def execute(declared: Plan, store: Store, how: Running) -> tuple[int, int]:
+def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, durable: bool = True) -> tuple[int, int]:
     """Run what is missing of a sweep and return how many swarms are done and how many failed.
 
+    Args:
+        declared: The sweep.
+        path: Where its store is, or is to be.
+        how: Where it runs.
+        resume: Whether there may be a part of it already.
+        durable: Whether what is finished is to outlive a crash of the machine.
+
     Raises:
-        InputError: The store is of another sweep, or a cluster cannot be used.
+        InputError: There is something else, or a cluster cannot be used; nothing was run.
         SimulationError: The cluster is gone; what was finished is kept.
         KeyboardInterrupt: It was interrupted; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
@@ -119,18 +125,17 @@ def execute(declared: Plan, store: Store, how: Running) -> tuple[int, int]:
     from btflow.simulation import load_kernels
     from btflow.sweeps.drive import drive
     from btflow.sweeps.progress import progress
+    from btflow.sweeps.store import open_store
 
-    with store:
+    with (
+        contextlib.closing(how.pool(declared)) as pool,
+        open_store(path, declared, resume=resume, durable=durable) as store,
+    ):
         done, failed = (0, 0) if store.fresh else store.counts()
         left = declared.units - done - failed
-        if left == 0:
-            store.flush()
-            return done, failed
-        load_kernels(compile_scenario(declared.job.scenario))
-        with (
-            contextlib.closing(how.pool(declared)) as pool,
-            progress(how.show, declared.units, done + failed, failed) as shown,
-        ):
+        if left and how.client is None:  # before they are wanted by several at once
+            load_kernels(compile_scenario(declared.job.scenario))
+        with progress(how.show and left > 0, declared.units, done + failed, failed) as shown:
             drive(store, pool, shown, left)
         return store.counts()
 
@@ -201,13 +206,10 @@ def sweep(
     if path is not None:
         check_path(path, resume)
     declared = declare(scenario.document, scenario.given, said, keep=keep, yes=yes)
-
-    from btflow.sweeps.store import open_store
-
     if path is not None:
-        execute(declared, open_store(path, declared, resume=resume), how)
+        execute(declared, path, how, resume=resume)
         return open_dataset(path)
     with tempfile.TemporaryDirectory(prefix="btflow-sweep-") as folder:
         path = Path(folder, "sweep.zarr")
-        execute(declared, open_store(path, declared, durable=False), how)
+        execute(declared, path, how, durable=False)
         return open_dataset(path).load()

@@ -70,12 +70,8 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     )
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
     declared = api.declare(document(given.model), {}, said, keep=keep, yes=given.yes)
-
-    from btflow.sweeps.store import open_store
-
-    store = open_store(out, declared, resume=given.resume)
     try:
-        done, failed = api.execute(declared, store, how)
+        done, failed = api.execute(declared, out, how, resume=given.resume)
     except (KeyboardInterrupt, OSError):
         print(f"btflow: what was finished is in {out}; --resume goes on with it", file=sys.stderr)
         raise
