@@ -166,7 +166,9 @@ def sweep(
     out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Run what --out does not have yet.")] = False,
     jobs: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms at once.  [all cores]")] = None,
-    backend: Annotated[Text, typer.Option(metavar="NAME", help="threads or processes.  [threads]")] = None,
+    backend: Annotated[
+        Text, typer.Option(metavar="NAME", help="threads or processes.  [whichever is done sooner]")
+    ] = None,
     dask: Annotated[Text, typer.Option(metavar="ADDRESS", help="Run on the cluster of this Dask scheduler.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="More than a million swarms are meant.")] = False,
     as_json: Json = False,

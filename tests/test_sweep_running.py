@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from sweep_made import bits, read, tiny
 
 from btflow import InputError, Scenario, load, simulate, sweep
-from btflow.program import Program
 from btflow.replica import Floats, Replica
 from btflow.sweeps import api
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.processes import Processes
-from btflow.sweeps.statistics import Statistics
+from btflow.sweeps.statistics import Peers, Statistics
 from btflow.sweeps.store import Store
 from btflow.sweeps.table import declaration
 
@@ -206,10 +205,10 @@ def test_a_worker_of_a_cluster_is_killed(
 class Deadly(Statistics):
     """Statistics whose process is killed by a swarm of four peers."""
 
-    def of(self, program: Program, row: Replica, file_size: int) -> Floats:
-        if program.rules.peers == 4:
+    def of(self, common: Peers, row: Replica) -> Floats:
+        if common.seeds.size == 4:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().of(program, row, file_size)
+        return super().of(common, row)
 
 
 def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
@@ -256,10 +255,10 @@ def test_points_that_cannot_be_run_are_recorded_with_their_reason() -> None:
 def test_a_bug_in_one_swarm_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     of = Statistics.of
 
-    def broken(self: Statistics, program: Program, row: Replica, file_size: int) -> Floats:
-        if program.rules.peers == 4:
+    def broken(self: Statistics, common: Peers, row: Replica) -> Floats:
+        if common.seeds.size == 4:
             raise ZeroDivisionError("of all things")
-        return of(self, program, row, file_size)
+        return of(self, common, row)
 
     monkeypatch.setattr(Statistics, "of", broken)
     found = sweep(tiny(), {"leechers": [2, 3]}, jobs=1, progress=False)

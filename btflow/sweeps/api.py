@@ -35,7 +35,7 @@ class Running:
 
     Attributes:
         jobs: Swarms at once; None for all cores.
-        backend: ``threads`` or ``processes``; None for what is best here.
+        backend: ``threads`` or ``processes``; None for what is likely to be done sooner.
         client: A Dask client, or the address of a scheduler; None for this machine.
         show: Whether to show progress.
     """
@@ -55,20 +55,29 @@ class Running:
             name = "jobs" if self.jobs is not None else "backend"
             raise InputError(name, getattr(self, name), "is of this machine, and the sweep runs on a cluster")
 
-    def pool(self, declared: Plan) -> Pool:
-        """Return where the tasks of a sweep run; an InputError if a cluster cannot be used."""
-        if self.client is not None:
-            from btflow.sweeps.cluster import Cluster
+    def cluster(self, declared: Plan) -> Pool | None:
+        """Return the cluster that a sweep runs on, None for this machine; an InputError if it cannot be used."""
+        if self.client is None:
+            return None
+        from btflow.sweeps.cluster import Cluster
 
-            return Cluster(declared.job, self.client)
+        return Cluster(declared.job, self.client)
+
+    def local(self, declared: Plan, left: int) -> Pool:
+        """Return what runs so many swarms on this machine; the kernels are loaded once this returns."""
+        from btflow.program import compile_scenario
+        from btflow.simulation import load_kernels
+        from btflow.sweeps import choice
         from btflow.sweeps.pools import Threads, cores
 
+        load_kernels(compile_scenario(declared.job.scenario))
         jobs = self.jobs or cores()
-        if self.backend == "processes":
-            from btflow.sweeps.processes import Processes
+        kind = self.backend or choice.backend(declared.job, declared.task(0, 1).points[0], left, jobs)
+        if kind == "threads":
+            return Threads(declared.job, jobs)
+        from btflow.sweeps.processes import Processes
 
-            return Processes(declared.job, jobs)
-        return Threads(declared.job, jobs)
+        return Processes(declared.job, jobs)
 
 
 def declare(
@@ -121,21 +130,24 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         KeyboardInterrupt: It was interrupted; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
-    from btflow.program import compile_scenario
-    from btflow.simulation import load_kernels
     from btflow.sweeps.drive import drive
     from btflow.sweeps.progress import progress
     from btflow.sweeps.store import open_store
 
-    with (
-        contextlib.closing(how.pool(declared)) as pool,
-        open_store(path, declared, resume=resume, durable=durable) as store,
-    ):
+    with contextlib.ExitStack() as used:
+        pool = how.cluster(declared)
+        if pool is not None:
+            used.callback(pool.close)
+        store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
         done, failed = (0, 0) if store.fresh else store.counts()
         left = declared.units - done - failed
-        if left and how.client is None:  # before they are wanted by several at once
-            load_kernels(compile_scenario(declared.job.scenario))
-        with progress(how.show and left > 0, declared.units, done + failed, failed) as shown:
+        if left == 0:
+            store.flush()
+            return done, failed
+        if pool is None:
+            pool = how.local(declared, left)
+            used.callback(pool.close)
+        with progress(how.show, declared.units, done + failed, failed) as shown:
             drive(store, pool, shown, left)
         return store.counts()
 
@@ -182,7 +194,8 @@ def sweep(
         out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone.
         resume: Whether ``out`` may have a part of this sweep already.
         jobs: Swarms at once on this machine, all cores by default.
-        backend: ``"threads"`` or ``"processes"`` of this machine.
+        backend: ``"threads"`` or ``"processes"`` of this machine; by default processes for thousands of tiny swarms,
+            threads for all else.
         client: A Dask client, or the address of its scheduler, to run on a cluster.
         yes: Whether more than a million swarms are meant.
         progress: Whether to show progress on stderr.

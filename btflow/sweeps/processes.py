@@ -7,10 +7,14 @@ import multiprocessing
 import os
 import queue
 import signal
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any
 
 from btflow.sweeps import work
@@ -19,6 +23,8 @@ from btflow.sweeps.pools import WorkerDiedError
 from btflow.sweeps.work import Job, Task
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+
+_STARTING = threading.Lock()
 
 FAREWELL = 1.0
 """Time that a process has to end by itself [s]."""
@@ -97,7 +103,8 @@ class _Worker:
     def _start(self) -> Connection:
         self._pipe, theirs = self._context.Pipe()
         self._process = self._context.Process(target=_serve, args=(theirs, self._job, self._stopping), daemon=True)
-        self._process.start()
+        with _without_main():
+            self._process.start()
         theirs.close()
         assert self._pipe is not None
         return self._pipe
@@ -113,6 +120,18 @@ class _Worker:
             name = signal.Signals(-code).name
             return f"its process was ended by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
         return f"its process ended with code {code}"
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Keep the processes from running the main module, of which they need nothing: it may have no guard."""
+    with _STARTING:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _serve(pipe: Connection, job: Job, stopping: Any) -> None:

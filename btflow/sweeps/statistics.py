@@ -28,23 +28,52 @@ class Statistic(NamedTuple):
     meaning: str
 
 
-@dataclass(frozen=True)
-class Swarm:
+class Swarm(NamedTuple):
     """One finished swarm, with what several figures need."""
 
-    program: Program
     row: Replica
+    counting: NDArray[np.bool_]
+    """Whether each peer's download counts (peers,)."""
     utilisation: Floats
     """Payload sent over what could be sent while the peer was there (peers,); NaN for who never started."""
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Some peers of a swarm: all of some classes."""
 
     classes: tuple[int, ...]
     members: NDArray[np.bool_]
     """Whether each peer belongs to it (peers,)."""
+
+
+class Peers(NamedTuple):
+    """What the swarms of one program have in common."""
+
+    leechers: Group
+    classes: tuple[Group, ...]
+    seeds: NDArray[np.bool_]
+    """Whether each peer is an initial seed (peers,)."""
+    limit: Floats
+    """What each may send: its upload limit, on access links what the uplink lets through if that is less [B/s]."""
+    block_size: int
+    """[B]"""
+    file_size: int
+    """[B]"""
+
+
+def peers(program: Program, file_size: int) -> Peers:
+    """Return what the swarms of a program, whose file has some size [B], have in common."""
+    seeds, klass = program.is_seed == 1, program.klass
+    leeching = tuple(sorted(set(klass[~seeds].tolist())))
+    limit = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
+    return Peers(
+        leechers=Group(leeching, np.isin(klass, leeching)),
+        classes=tuple(Group((number,), klass == number) for number in range(len(program.class_names))),
+        seeds=seeds,
+        limit=np.asarray(limit, np.float64),
+        block_size=program.rules.block_size,
+        file_size=file_size,
+    )
 
 
 COMPLETION = (
@@ -124,17 +153,14 @@ class Statistics:
         """Number of figures of a swarm."""
         return len(self.whole) + len(self.by_class) * len(self.classes)
 
-    def of(self, program: Program, row: Replica, file_size: int) -> Floats:
+    def of(self, common: Peers, row: Replica) -> Floats:
         """Return the figures of a swarm (width,): the whole's, then all of the first class, of the second..."""
-        swarm = Swarm(program, row, _utilisation(program, row))
-        leechers = tuple(sorted(set(program.klass[program.is_seed == 0].tolist())))
-        found: dict[tuple[int, ...], tuple[float, ...]] = {}  # one class of leechers is all leechers
-        for classes in (leechers, *((number,) for number in range(len(self.classes)))):
-            if classes not in found:
-                found[classes] = self._of_group(swarm, Group(classes, np.isin(program.klass, classes)))
-        values = [*found[leechers], *_of_swarm(swarm, file_size)]
-        for number in range(len(self.classes)):
-            values += found[(number,)]
+        counting = row.counted & np.isfinite(row.completion)
+        swarm = Swarm(row, counting, _utilisation(common.limit, row))
+        leechers = self._of_group(swarm, common.leechers)
+        values = [*leechers, *_of_swarm(row, common)]
+        for group in common.classes:  # one class of leechers is all leechers
+            values += leechers if group.classes == common.leechers.classes else self._of_group(swarm, group)
         return np.array(values, np.float64)
 
     def _of_group(self, swarm: Swarm, group: Group) -> tuple[float, ...]:
@@ -147,15 +173,11 @@ class Statistics:
 
 
 def _completion(swarm: Swarm, group: Group) -> tuple[float, ...]:
-    times = swarm.row.completion[_counting(swarm, group)]
+    times = swarm.row.completion[swarm.counting & group.members]
     if times.size == 0:
         return (np.nan,) * len(COMPLETION)
     p10, median, p90 = np.percentile(times, (10, 50, 90))
     return float(times.mean()), float(times.min()), float(p10), float(median), float(p90), float(times.max())
-
-
-def _counting(swarm: Swarm, group: Group) -> NDArray[np.bool_]:
-    return group.members & swarm.row.counted & np.isfinite(swarm.row.completion)
 
 
 def _uploads(swarm: Swarm, group: Group) -> tuple[float, ...]:
@@ -163,7 +185,7 @@ def _uploads(swarm: Swarm, group: Group) -> tuple[float, ...]:
     counts = (row.unchokes, row.idle_ends, row.duplicates, row.cancelled)
     used = swarm.utilisation[members]
     return (
-        float(_counting(swarm, group).sum()),
+        float((swarm.counting & members).sum()),
         _mean(used[np.isfinite(used)]),
         *(float(count[members].sum()) for count in counts),
     )
@@ -179,12 +201,11 @@ def _limited(swarm: Swarm, group: Group) -> tuple[float, ...]:
     return tuple((spent / total[:, None]).mean(axis=0).tolist())
 
 
-def _of_swarm(swarm: Swarm, file_size: int) -> tuple[float, ...]:
-    row, program = swarm.row, swarm.program
+def _of_swarm(row: Replica, common: Peers) -> tuple[float, ...]:
     received = float(row.received.sum())
-    again = float(row.duplicates.sum()) * program.rules.block_size
-    sent = float(row.sent[program.is_seed == 1].sum())
-    return row.last, sent / file_size, again / received if received else np.nan
+    again = float(row.duplicates.sum()) * common.block_size
+    sent = float(row.sent[common.seeds].sum())
+    return row.last, sent / common.file_size, again / received if received else np.nan
 
 
 def _uplinks(seen: Uplinks, group: Group) -> tuple[float, ...]:
@@ -206,9 +227,8 @@ def _uplinks(seen: Uplinks, group: Group) -> tuple[float, ...]:
     )
 
 
-def _utilisation(program: Program, row: Replica) -> Floats:
+def _utilisation(limit: Floats, row: Replica) -> Floats:
     """Payload sent over what could be sent while the peer was there (peers,)."""
-    limit = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
     room = limit * row.present
     return np.asarray(np.divide(row.sent, room, out=np.full_like(room, np.nan), where=room > 0.0), np.float64)
 

@@ -16,7 +16,7 @@ from btflow.scenario import Scenario
 from btflow.simulation import check_memory, run_with_links
 from btflow.swarm import state_bytes
 from btflow.sweeps.parts import Part, Shape
-from btflow.sweeps.statistics import Statistics
+from btflow.sweeps.statistics import Peers, Statistics, peers
 
 BUDGET = 1.0
 """Wall time after which a task comes back with what it has [s]; a swarm that has begun is finished first."""
@@ -65,6 +65,14 @@ class Task:
         return Task(first, count, self.replicas, points, tries)
 
 
+class Prepared(NamedTuple):
+    """A point that is ready to run."""
+
+    point: Point
+    program: Program
+    common: Peers
+
+
 @dataclass(frozen=True)
 class Job:
     """What all tasks of a sweep have in common; small, and the same in every process."""
@@ -76,15 +84,15 @@ class Job:
     shape: Shape
     """What is kept of each swarm besides."""
 
-    def program(self, point: Point) -> tuple[Scenario, Program]:
-        """Return a point's scenario and what it compiles to; an InputError if it cannot be run."""
+    def prepare(self, point: Point) -> Prepared:
+        """Return what all replicas of a point need; an InputError if it cannot be run."""
         with _BUILDING:
             scenario = self.scenario.set(**point.settings)
         program = compile_scenario(scenario)
         check_memory(scenario, state_bytes(program))
         if program.class_names != self.statistics.classes:
             raise InputError("classes", program.class_names, "differ from the other points'", "the same classes")
-        return scenario, program
+        return Prepared(point, program, peers(program, scenario.swarm.file_size))
 
 
 class _StoppedError(Exception):
@@ -122,7 +130,7 @@ class _Worker:
 
     job: Job
     stopping: Callable[[], bool]
-    _last: tuple[Point, Scenario, Program] | None = None
+    _last: Prepared | None = None
 
     def fill(self, part: Part, number: int, point: Point, replica: int) -> None:
         """Run one swarm and put what is found into a part; a failure too, with its reason."""
@@ -136,12 +144,12 @@ class _Worker:
         part.cpu[number] = time.thread_time() - begun
 
     def _run(self, part: Part, number: int, point: Point, replica: int) -> None:
-        if self._last is None or self._last[0] is not point:
-            self._last = (point, *self.job.program(point))
-        _, scenario, program = self._last
+        if self._last is None or self._last.point is not point:
+            self._last = self.job.prepare(point)
+        program = self._last.program
         state, links = run_with_links(program, point.seed, replica, self._watch)
         row = collect(program, state, 0.0, links)
-        part.put(number, program, row, self.job.statistics.of(program, row, scenario.swarm.file_size))
+        part.put(number, program, row, self.job.statistics.of(self._last.common, row))
 
     def _watch(self, _: Swarm) -> None:
         if self.stopping():
