@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import time
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from btflow.errors import InputError
 from btflow.sweeps import work
 from btflow.sweeps.parts import Part
-from btflow.sweeps.pools import PoolLostError
+from btflow.sweeps.pools import PoolLostError, WorkerDiedError
 from btflow.sweeps.versions import Versions, difference, versions
 from btflow.sweeps.work import Job, Task
 
@@ -63,6 +64,29 @@ class Cluster:
         future: Future[Part] = self._executor.submit(run_there, self._packed, task, versions())
         return future
 
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found.
+
+        Raises:
+            WorkerDiedError: Several workers went away while they had it.
+            PoolLostError: The scheduler is gone.
+            InputError: A worker cannot run it: its versions differ.
+        """
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as killed:
+            worker = getattr(killed.last_worker, "address", "its worker")
+            raise WorkerDiedError(f"{worker} and others before it went away, perhaps for want of memory") from None
+        except CancelledError:
+            raise PoolLostError(f"the scheduler at {self._address} is gone") from None
+        except InputError:
+            raise
+        except Exception as error:  # it could not be read there, or what it found could not be read here
+            reason = f"a worker cannot run its tasks: {type(error).__name__}: {error}"
+            raise InputError("dask", self._address, reason, ALLOWED) from error
+
     def stop(self) -> None:
         """Do nothing: the tasks of a second end by themselves, those that wait are cancelled one by one."""
 
@@ -85,6 +109,7 @@ def connect(address: str) -> Any:
     try:
         with warnings.catch_warnings():  # versions are compared below
             warnings.simplefilter("ignore")
+            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what matters is said in one line
             connected: Any = distributed.Client
             return connected(address, timeout=CONNECT)
     except (OSError, ValueError, TimeoutError) as error:

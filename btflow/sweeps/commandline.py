@@ -10,7 +10,7 @@ from typing import Any
 
 from btflow import options
 from btflow.catalog import document
-from btflow.errors import InputError
+from btflow.errors import InputError, SimulationError
 from btflow.sweeps import api, spec
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.table import declaration
@@ -72,7 +72,7 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     declared = api.declare(document(given.model), {}, said, keep=keep, yes=given.yes)
     try:
         done, failed = api.execute(declared, out, how, resume=given.resume)
-    except (KeyboardInterrupt, OSError):
+    except (KeyboardInterrupt, SimulationError, OSError):
         print(f"btflow: what was finished is in {out}; --resume goes on with it", file=sys.stderr)
         raise
     found: dict[str, Any] = {"out": str(out), "swarms": declared.units, "done": done, "failed": failed}

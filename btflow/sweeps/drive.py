@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
+from btflow.sweeps.plan import Plan
 from btflow.sweeps.pools import Pool, WorkerDiedError
 from btflow.sweeps.progress import Progress
 from btflow.sweeps.store import Store
@@ -30,6 +31,8 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
 
     Raises:
         KeyboardInterrupt: It was interrupted; what was finished is kept.
+        SimulationError: The cluster is gone; what was finished is kept.
+        InputError: A worker of the cluster has other versions; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
     backlog = Backlog(store.plan, store.pending(), left)
@@ -43,39 +46,42 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
                 if not running:
                     break
                 for future in wait(running, timeout=LOOK, return_when=FIRST_COMPLETED).done:
-                    _finish(store, backlog, progress, future, running.pop(future))
+                    part = _found(store.plan, pool, future, running[future], backlog)
+                    del running[future]
+                    store.add(part)
+                    progress.add(part)
                 progress.look()
         finally:
             pool.stop()
-            _collect(store, progress, running)
+            for part in _rest(running):
+                store.add(part)
+                progress.add(part)
             store.flush()
             progress.look()
     if stop.is_set():
         raise KeyboardInterrupt
 
 
-def _finish(store: Store, backlog: Backlog, progress: Progress, future: Future[Part], task: Task) -> None:
-    """Keep what a task has found, and put back what it has not."""
+def _found(plan: Plan, pool: Pool, future: Future[Part], task: Task, backlog: Backlog) -> Part:
+    """Return what a task has found, and put back what it has not; a swarm that takes processes down has failed."""
     try:
-        part = future.result()
+        part = pool.result(future)
     except WorkerDiedError as died:
         if task.tries + (task.count == 1) < TRIES:
             backlog.retry(task)
-            return
-        part = store.plan.job.shape.empty(task.first, 1)
+            return plan.job.shape.empty(task.first, 0)
+        part = plan.job.shape.empty(task.first, 1)
         part.fail(0, str(died))
-    store.add(part)
     backlog.back(task, part)
-    progress.add(part)
+    return part
 
 
-def _collect(store: Store, progress: Progress, running: dict[Future[Part], Task]) -> None:
-    """Keep what running tasks come back with once they are told to stop; those not begun are dropped."""
+def _rest(running: Iterable[Future[Part]]) -> Iterator[Part]:
+    """Return what tasks come back with once they are told to stop; those not begun are dropped."""
     begun = [future for future in running if not future.cancel()]
     for future in wait(begun, timeout=GRACE).done:
         if future.exception() is None:
-            store.add(future.result())
-            progress.add(future.result())
+            yield future.result()
 
 
 @contextmanager

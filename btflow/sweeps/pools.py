@@ -28,7 +28,10 @@ class Pool(Protocol):
         """Return how many tasks run at once now."""
 
     def submit(self, task: Task) -> Future[Part]:
-        """Have a task run; the future raises ``WorkerDiedError`` if its process went away."""
+        """Have a task run."""
+
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found, once it is done; ``WorkerDiedError`` if its process went away."""
 
     def stop(self) -> None:
         """Have all tasks come back soon with what they have."""
@@ -52,6 +55,10 @@ class Threads:
     def submit(self, task: Task) -> Future[Part]:
         """Have a task run in a thread."""
         return self._executor.submit(work.run, self._job, task, self._stopping.is_set)
+
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found."""
+        return future.result()
 
     def stop(self) -> None:
         """Have the threads come back; a running kernel looks a few times a second."""

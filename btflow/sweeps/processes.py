@@ -53,6 +53,10 @@ class Processes:
         """Have a task run in the next process that is free."""
         return self._executor.submit(self._run, task)
 
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found; WorkerDiedError if its process went away."""
+        return future.result()
+
     def stop(self) -> None:
         """Have the processes come back; a running kernel looks a few times a second."""
         self._stopping.value = True
