@@ -23,6 +23,7 @@ from sweep_made import bits, read, start, sweep_args, tiny
 from btflow.sweeps import api
 from btflow.sweeps.journal import FOLDER
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import open_store
 from btflow.sweeps.table import declaration
 
@@ -36,7 +37,7 @@ def planned(replicas: int = 24) -> Plan:
 
 
 def execute(path: Path, made: Plan) -> tuple[int, int]:
-    return api.execute(made, path, api.Running(jobs=2), resume=True)
+    return api.execute(made, path, Running(jobs=2), resume=True)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +217,7 @@ work.run = run
 vary = {"rtt": "lin(0 ms, 1 s, 500)", "upload_limit": "lin(10 kB/s, 100 kB/s, 20)"}
 said = declaration(vary, {}, "vary", replicas=10)
 made = api.declare(tiny().document, {}, said)
-assert api.execute(made, Path(sys.argv[1]), api.Running(jobs=2), durable=False) == (100_000, 0)
+assert api.execute(made, Path(sys.argv[1]), Running(jobs=2), durable=False) == (100_000, 0)
 found = api.open_dataset(Path(sys.argv[1]))
 assert float(found.completion_mean[499, 19, 9]) == 99_999
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)

@@ -313,3 +313,17 @@ def test_a_models_sweep_is_read_and_does_not_change_a_run(tmp_path: Path) -> Non
     file.write_text(source + '\n[sweep]\nreplicas = 2\nvary = { rtt = "0ms,1s" }\n')
     assert load(file) == load("rao2010")
     assert document(file).sweep == {"replicas": 2, "vary": {"rtt": "0ms,1s"}}
+
+
+def test_the_table_is_in_the_schema() -> None:
+    import tomllib
+
+    import jsonschema
+
+    from btflow import schema
+
+    source = (Path(__file__).parents[1] / "models" / "swarms" / "rao2010.toml").read_text()
+    jsonschema.validate(tomllib.loads(f"{source}\n[sweep]\nsample = 'lhs:8'\nvary = {{ rtt = '0ms,1s' }}"), schema())
+    for wrong in ("replicas = 0", "sample = 'monte:8'", "vari = {}"):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(tomllib.loads(f"{source}\n[sweep]\n{wrong}"), schema())

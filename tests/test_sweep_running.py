@@ -23,6 +23,7 @@ from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.processes import Processes
+from btflow.sweeps.running import Running
 from btflow.sweeps.statistics import Peers, Statistics
 from btflow.sweeps.store import Store
 from btflow.sweeps.table import declaration
@@ -124,7 +125,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     """Return the dataset of the sweep run by one thread without a break."""
     path = tmp_path_factory.mktemp("whole") / "a.zarr"
     sweep_ = planned()
-    assert api.execute(sweep_, path, api.Running(jobs=1)) == (UNITS, 0)
+    assert api.execute(sweep_, path, Running(jobs=1)) == (UNITS, 0)
     return bits(read(path))
 
 
@@ -140,11 +141,11 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture(params=["threads", "processes", "dask"])
-def how(request: pytest.FixtureRequest) -> api.Running:
+def how(request: pytest.FixtureRequest) -> Running:
     """Return each way to run a sweep."""
     if request.param == "dask":
-        return api.Running(client=request.getfixturevalue("cluster"))
-    return api.Running(jobs=2, backend=request.param)
+        return Running(client=request.getfixturevalue("cluster"))
+    return Running(jobs=2, backend=request.param)
 
 
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +154,7 @@ def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupted_sweep_resumes_to_the_same_bits(
-    how: api.Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C comes while the first parts are kept, then again a little later; then the sweep is let go on."""
     small_tasks(monkeypatch)
@@ -196,7 +197,7 @@ def test_a_worker_of_a_cluster_is_killed(
             os.kill(killed[0], signal.SIGKILL)
 
     monkeypatch.setattr(Store, "add", add)
-    assert api.execute(made, path, api.Running(client=cluster)) == (UNITS, 0)
+    assert api.execute(made, path, Running(client=cluster)) == (UNITS, 0)
     assert killed
     assert bits(read(path)).identical(whole)
 
@@ -217,7 +218,7 @@ def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_pat
     statistics = made.job.statistics
     deadly = replace(made, job=replace(made.job, statistics=Deadly(statistics.classes, statistics.linked)))
     path = tmp_path / "a.zarr"
-    assert api.execute(deadly, path, api.Running(jobs=2, backend="processes")) == (3, 1)
+    assert api.execute(deadly, path, Running(jobs=2, backend="processes")) == (3, 1)
     found, alone = read(path), sweep(tiny(), vary, jobs=1, progress=False)
     assert found.status.values.ravel().tolist() == [1, 2, 1, 1]
     assert "SIGKILL" in str(found.failure.values[1, 0])

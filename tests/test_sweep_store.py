@@ -23,6 +23,7 @@ from btflow.sweeps.cells import MOST_UNITS, cells
 from btflow.sweeps.parts import DONE, PENDING, Part, Shape
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store, open_store
 from btflow.sweeps.table import declaration
 
@@ -91,7 +92,7 @@ def sweep() -> Plan:
 def whole(sweep: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the store of the sweep run without a break."""
     path = tmp_path_factory.mktemp("whole") / "a.zarr"
-    api.execute(sweep, path, api.Running(jobs=1))
+    api.execute(sweep, path, Running(jobs=1))
     return path
 
 
@@ -175,7 +176,7 @@ def test_what_is_damaged_in_the_journal_runs_again(sweep: Plan, whole: Path, tmp
     (path / journal.FOLDER / "0-6-2.partial").write_bytes(b"half")
     with open_store(path, sweep, resume=True) as store:
         assert list(store.pending()) == [range(4), range(6, 12)]
-    api.execute(sweep, path, api.Running(jobs=1), resume=True)
+    api.execute(sweep, path, Running(jobs=1), resume=True)
     assert bits(read(path)).identical(bits(read(whole)))
 
 
@@ -203,7 +204,7 @@ def test_a_merge_may_end_after_any_of_its_arrays(
                 store.add(part(sweep, range(12)))
             monkeypatch.setattr(Store, "_sync", synced)
         read(path)
-        api.execute(sweep, path, api.Running(jobs=1), resume=True)
+        api.execute(sweep, path, Running(jobs=1), resume=True)
         assert bits(read(path)).identical(bits(read(whole)))
 
 

@@ -13,6 +13,7 @@ from btflow.catalog import document
 from btflow.errors import InputError, SimulationError
 from btflow.sweeps import api, spec
 from btflow.sweeps.paths import check_path
+from btflow.sweeps.running import Running
 from btflow.sweeps.table import declaration
 
 _OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask"}
@@ -94,8 +95,8 @@ def _path(given: Given) -> Path:
     return Path(given.out[0])
 
 
-def _how(given: Given, show: bool) -> api.Running:
-    how = api.Running(_number("--jobs", given.jobs, 1, 1024), given.backend, given.dask, show)
+def _how(given: Given, show: bool) -> Running:
+    how = Running(_number("--jobs", given.jobs, 1, 1024), given.backend, given.dask, show)
     how.check()
     return how
 
