@@ -203,7 +203,7 @@ sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 import numpy as np
 from btflow.sweeps import api, work
-from btflow.sweeps.store import open_store
+from btflow.sweeps.running import Running
 from btflow.sweeps.table import declaration
 from sweep_made import tiny
 

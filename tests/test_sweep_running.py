@@ -18,7 +18,7 @@ from sweep_made import bits, read, tiny
 
 from btflow import InputError, Scenario, load, simulate, sweep
 from btflow.replica import Floats, Replica
-from btflow.sweeps import api
+from btflow.sweeps import api, choice
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
@@ -282,6 +282,27 @@ def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.Monk
 def test_no_point_makes_a_scenario() -> None:
     with pytest.raises(InputError, match="seed_as"):
         sweep(tiny(), {"leecher_as": ["AS1", "AS2"]}, progress=False)
+
+
+def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = planned()
+    point = made.task(0, 1).points[0]
+
+    def chosen(held: float, whole: float, swarms: int, jobs: int) -> str:
+        monkeypatch.setattr(choice, "_times", lambda *_: (held, whole))
+        return choice.backend(made.job, point, swarms, jobs)
+
+    assert chosen(0.001, 0.0015, 10_000, 2) == "processes"  # tiny swarms, many of them
+    assert chosen(0.001, 0.0015, 100, 2) == "threads"  # done before processes have started
+    assert chosen(0.003, 0.1, 1000, 2) == "threads"  # the lock is free for most of the time
+    assert chosen(0.003, 0.1, 1000, 64) == "processes"  # with so many threads it is not
+    assert chosen(0.001, 0.0015, 10_000, 1) == "threads"
+    monkeypatch.undo()
+    held, whole = choice._times(made.job, point)
+    assert 0 < held < whole
+    monkeypatch.setattr(choice, "LOOK", -1.0)
+    long = planned(tiny(leechers=100), vary={"rtt": "0 ms"})
+    assert choice.backend(long.job, long.task(0, 1).points[0], 10**6, 64) == "threads"
 
 
 @pytest.mark.parametrize(

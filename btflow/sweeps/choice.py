@@ -11,7 +11,7 @@ from btflow.sweeps.work import Job, Point
 LOOK = 0.2
 """A swarm that takes longer than this is long enough for threads [s]."""
 
-START = 4.0
+START = 1.5
 """About the time until processes have imported what they need and loaded the kernels [s]."""
 
 
@@ -23,7 +23,7 @@ def backend(job: Job, point: Point, swarms: int, jobs: int) -> str:
     """Return ``threads`` or ``processes``, whichever is likely to be done sooner with so many swarms like one.
 
     Threads start at once but share the interpreter's lock, which a swarm holds while it is built and while its figures
-    are found, whatever its size about a millisecond; the kernels run without it.
+    are found, at least about a millisecond; the kernels run without it.
 
     Args:
         job: The sweep's job.
@@ -37,8 +37,21 @@ def backend(job: Job, point: Point, swarms: int, jobs: int) -> str:
         held, whole = _times(job, point)
     except Exception:  # long, or it fails: recorded when it is run
         return "threads"
-    by_processes = whole / jobs
-    return "processes" if swarms * (max(held, by_processes) - by_processes) > START else "threads"
+    return "processes" if swarms * (by_threads(held, whole, jobs) - whole / jobs) > START else "threads"
+
+
+def by_threads(held: float, whole: float, threads: int) -> float:
+    """Return the time that threads take for each of many swarms [s].
+
+    While a thread wants the lock another one has it for a share of the time, and keeps it for as long as a swarm needs.
+
+    Args:
+        held: Time for which a swarm holds the interpreter's lock [s].
+        whole: Time that a swarm takes alone [s].
+        threads: Number of threads.
+    """
+    wait = held * min(1.0, (threads - 1) * held / whole)
+    return max(held, (whole + wait) / threads)
 
 
 def _times(job: Job, point: Point) -> tuple[float, float]:

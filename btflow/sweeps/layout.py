@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-from btflow.results import PER_PEER
+from btflow.replica import PER_PEER
 from btflow.sweeps.cells import Cells
 from btflow.sweeps.design import Coordinate
 from btflow.sweeps.parts import Part

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.program import Program
-from btflow.replica import GRID_POINTS, Replica
-from btflow.results import PER_PEER
+from btflow.replica import GRID_POINTS, PER_PEER, Replica
 
 Floats = NDArray[np.float64]
 

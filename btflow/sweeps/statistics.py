@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.program import Program
-from btflow.replica import Replica
-from btflow.results import CAUSE_NAMES
+from btflow.replica import CAUSE_NAMES, Replica
 from btflow.uplinks import MESSAGES, TRAFFIC, Uplinks, quantile
 
 Floats = NDArray[np.float64]
