@@ -295,7 +295,7 @@ def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: py
     assert chosen(0.001, 0.0015, 10_000, 2) == "processes"  # tiny swarms, many of them
     assert chosen(0.001, 0.0015, 100, 2) == "threads"  # done before processes have started
     assert chosen(0.003, 0.1, 1000, 2) == "threads"  # the lock is free for most of the time
-    assert chosen(0.003, 0.1, 1000, 64) == "processes"  # with so many threads it is not
+    assert chosen(0.003, 0.1, 2000, 64) == "processes"  # with so many threads it is not
     assert chosen(0.001, 0.0015, 10_000, 1) == "threads"
     monkeypatch.undo()
     held, whole = choice._times(made.job, point)
