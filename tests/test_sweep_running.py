@@ -24,7 +24,7 @@ from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.processes import Processes
 from btflow.sweeps.running import Running
-from btflow.sweeps.statistics import Peers, Statistics
+from btflow.sweeps.statistics import Peers, Statistics, percentile
 from btflow.sweeps.store import Store
 from btflow.sweeps.table import declaration
 
@@ -88,6 +88,11 @@ def test_a_point_of_a_sweep_is_the_single_run_of_its_scenario_and_seed(
                 exact = {"completion_min", "completion_max", "completion_mean", "seed_copies", "unchokes"}
                 assert {name: got[name] for name in exact} == {name: expected[name] for name in exact}
                 assert got == pytest.approx(expected, rel=1e-12)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.sampled_from([0.1, 0.5, 0.9]))
+def test_percentiles_are_numpys_to_the_bit(times: list[float], q: float) -> None:
+    assert percentile(sorted(times), q) == np.quantile(np.array(times), q)
 
 
 def test_on_access_links_too_and_by_class() -> None:

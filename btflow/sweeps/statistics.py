@@ -5,7 +5,7 @@ Most are found for a group of peers: for all leechers, under the plain name, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -175,8 +175,18 @@ def _completion(swarm: Swarm, group: Group) -> tuple[float, ...]:
     times = swarm.row.completion[swarm.counting & group.members]
     if times.size == 0:
         return (np.nan,) * len(COMPLETION)
-    p10, median, p90 = np.percentile(times, (10, 50, 90))
-    return float(times.mean()), float(times.min()), float(p10), float(median), float(p90), float(times.max())
+    ordered = np.sort(times).tolist()
+    p10, median, p90 = (percentile(ordered, q) for q in (0.1, 0.5, 0.9))
+    return float(times.mean()), ordered[0], p10, median, p90, ordered[-1]
+
+
+def percentile(ordered: Sequence[float], q: float) -> float:
+    """Return what ``np.quantile`` does, to the bit; that takes a third of a tiny swarm's time."""
+    place = (len(ordered) - 1) * q
+    below = int(place)
+    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    part = place - below
+    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
 
 
 def _uploads(swarm: Swarm, group: Group) -> tuple[float, ...]:
