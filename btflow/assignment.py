@@ -118,6 +118,9 @@ class Assigner:
 
     def places(self, name: str) -> tuple[Place, ...]:
         """Return the fields that a dotted path names; a ScenarioError if there is none."""
+        return self._once(("places", name), "", lambda: self._find_places(name))
+
+    def _find_places(self, name: str) -> tuple[Place, ...]:
         fields = self._kind.model.model_fields
         if "." not in name and name not in fields:
             raise unknown(name, [*self._parameters, *fields], "parameter nor the path of a field")
@@ -151,11 +154,11 @@ class Assigner:
         if not isinstance(plain, str | int | float) and not _are_texts(plain):
             return read()
         key = (what, type(plain), plain)
-        if key not in self._kept:
+        kept: T | None = self._kept.get(key)  # looked up once: another thread may clear it
+        if kept is None:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
-            self._kept[key] = read()
-        kept: T = self._kept[key]
+            kept = self._kept[key] = read()
         return kept
 
     def _paths(self, given: Mapping[str, object], problems: list[InputError]) -> dict[str, _ByPath]:

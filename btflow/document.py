@@ -51,6 +51,7 @@ class Document(Generic[Model]):
 
     @cached_property
     def parts(self) -> Parts[Model]:
+        """What makes the model of the tables it kept."""
         return Parts(self.kind, self.tree, self.byte_prefix)
 
     def __getstate__(self) -> dict[str, Any]:

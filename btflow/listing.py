@@ -98,9 +98,11 @@ def fields(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value of a model file on one line: a table's name, if it has one; - for a field that is left out."""
+    """Return a value of a model file on one line: a table's name if it has one, - for what is left out."""
     if isinstance(value, dict) and value.get("name"):
         return str(value["name"])
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        return ",".join(value) or "none"
     return "-" if value is None else value if isinstance(value, str) else inline(value)
 
 

@@ -43,8 +43,8 @@ class ParametrisedModel(FrozenModel):
             values: By parameter name, or by the dotted path of any field as in the model's file, such as
                 ``**{"classes.*.client": "libtorrent-2"}``: a text with a unit (``rtt="400 ms"``), an int for a count, a
                 number for a fraction, a bool for a flag, the name or path of a file where the model's file may have
-                one (it is read once for a loaded model), None or ``none`` to leave an optional field out. The order does
-                not matter; a field within a table is set after the table.
+                one (it is read once for a loaded model), None or ``none`` to leave an optional field out. The order
+                does not matter; a field within a table is set after the table.
 
         Raises:
             ScenarioError: A parameter or field is unknown, one field is set by two, or the values make no scenario.

@@ -53,6 +53,8 @@ def read_setting(place: Place, given: object, name: str, byte_prefix: BytePrefix
         return Setting(NOTHING, "none", "none", None)
     if shape.kind in ("table", "keyed", "list"):
         return _read_composed(place, given, name, byte_prefix)
+    if shape.kind == "names" and isinstance(given, str) and given.strip().startswith("["):
+        given = read_inline(given.strip(), name)
     value = read_value(shape, given, name, byte_prefix)
     return Setting(content_of(value, shape, byte_prefix), text_of(value, shape, byte_prefix), value, value)
 

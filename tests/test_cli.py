@@ -58,6 +58,13 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("run", "rao2010", "--set", "file_size=0 MB"), "from 1 B"),
     (("run", "rao2010", "--set", "leecher_as=AS1"), "seed_as"),
     (("run", "rao2010", "--set", "rtt"), "NAME=VALUE"),
+    (("run", "rao2010", "--set", "classes.leechers.uplod_limit=1 kB/s"), "(did you mean upload_limit?); allowed: role"),
+    (
+        ("run", "rao2010", "--set", "paths.rtt=1 s", "--set", "rtt=1 s"),
+        "paths.rtt = '1 s': sets paths.rtt, as parameter",
+    ),
+    (("run", "rao2010", "--set", "classes.*.client=mainline-9"), "is not a name in models/clients"),
+    (("list", "--fields"), "btflow list MODEL --fields"),
     (("run", "rao2010", "--set", "=1 s"), "NAME=VALUE"),
     (("run", "rao2010", "--set", "rtt=1 s", "--set", "rtt=2 s"), "a second time"),
     (("run", "rao2010", "--replicas", "0"), "--replicas = 0"),
@@ -135,6 +142,29 @@ def test_missing_model_files_and_folders(run: Run, tmp_path: Path) -> None:
     code, _, err = run("run", str(tmp_path / "folder.toml"))
     assert code == 2
     assert "is a directory" in err
+
+
+def test_any_field_is_set_by_its_path(run: Run) -> None:
+    listed = run("list", "rao2010", "--fields")[1]
+    assert "\nclasses.leechers.client " in listed
+    assert "btflow list rao2010 --fields" in run("list", "rao2010")[1]
+    settings = ("leechers=5", "classes.*.client=libtorrent-2", "classes.leechers.upload_limit=30 kB/s", "slots=6")
+    found = json.loads(run("run", "rao2010", *(word for s in settings for word in ("--set", s)), "--json")[1])
+    assert {name: found["parameters"][name] for name in ("classes.*.client", "slots")} == {
+        "classes.*.client": "libtorrent-2",
+        "slots": "6",
+    }
+    assert "upload_limit" not in found["parameters"]  # its field is set by another name
+
+
+def test_the_fields_that_are_listed_can_be_set_to_what_is_listed(run: Run) -> None:
+    lines = run("list", "rao2010", "--fields")[1].splitlines()
+    rows = [line.split(maxsplit=1)[0] for line in lines[5:] if not line.endswith(" -")]
+    values = [line.split("  ")[-1].strip() for line in lines[5:] if not line.endswith(" -")]
+    assert len(rows) > 100
+    base = load("rao2010")
+    for row, value in zip(rows, values, strict=True):
+        assert base.set(**{row: value}) == base, row
 
 
 def test_several_problems_are_several_lines(run: Run) -> None:

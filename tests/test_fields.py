@@ -55,6 +55,7 @@ SET: list[tuple[str, str, object, object]] = [
     ("flashcrowd", "classes.utp.access.uplink.framing", "18 B", 18),
     ("flashcrowd", "classes.utp.opens", "utp", ("utp",)),
     ("flashcrowd", "classes.utp.opens", ["utp"], ("utp",)),
+    ("flashcrowd", "classes.utp.opens", '["utp"]', ("utp",)),
     ("flashcrowd", "classes.utp.upload_limit", "none", math.inf),
     ("flashcrowd", "classes.utp.utp.target", "25 ms", 0.025),
     ("flashcrowd", "classes.utp.disposition", 10, 10),

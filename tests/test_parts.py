@@ -39,7 +39,7 @@ def values(variable: Variable) -> st.SearchStrategy[object]:
         right = number.map(variable.from_si)
     else:
         right = {"flag": st.booleans(), "buffer": st.sampled_from(BUFFERS)}.get(variable.kind, st.just("some text"))
-    return st.one_of(right, right, right, right, st.sampled_from(WRONG))
+    return st.integers(1, 10).flatmap(lambda nth: st.sampled_from(WRONG) if nth == 7 else right)
 
 
 def paths(name: str) -> list[str]:
@@ -104,7 +104,7 @@ def test_parameters_make_what_the_whole_file_gives(choice: tuple[str, dict[str, 
         DOCUMENTS[model].parts.make(DOCUMENTS[model].assigner.assign(given).settings)  # it is this that made it
 
 
-@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(choices(most_paths=3))
 def test_paths_make_what_the_whole_file_gives(choice: tuple[str, dict[str, object]]) -> None:
     model, given = choice
