@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from btflow import analytic, plots
     from btflow.catalog import load, load_link
-    from btflow.describe import describe
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
     from btflow.link.scenario import LinkScenario
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from btflow.scenario import Scenario
     from btflow.simulation import simulate
     from btflow.sweeps.api import sweep
+    from btflow.variables import describe
 
 __version__ = "0.1.0"
 
@@ -50,7 +50,7 @@ _FROM = {
     "ScenarioError": "btflow.errors",
     "SimulationError": "btflow.errors",
     "UnitError": "btflow.errors",
-    "describe": "btflow.describe",
+    "describe": "btflow.variables",
     "load": "btflow.catalog",
     "load_link": "btflow.catalog",
     "schema": "btflow.jsonschema",

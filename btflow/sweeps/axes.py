@@ -9,10 +9,10 @@ from typing import cast
 
 import numpy as np
 
-from btflow.describe import Variable
 from btflow.errors import InputError
 from btflow.sweeps.spec import Listed, Spaced, Zipped
 from btflow.sweeps.variables import SI, is_number, is_whole, si_of, text_of, text_of_si
+from btflow.variables import Variable
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.describe import Variable, describe
 from btflow.document import Document
 from btflow.errors import InputError
 from btflow.sweeps.axes import Axis, axis
@@ -18,6 +17,7 @@ from btflow.sweeps.distributions import Floats, choice_index, draw, inverse, wri
 from btflow.sweeps.samples import Sample
 from btflow.sweeps.spec import Drawn, Listed, Names, Spec, Zipped
 from btflow.sweeps.variables import SI, is_counted, text_of_si, units_of
+from btflow.variables import Variable, describe
 
 MOST = 1_000_000
 """Most swarms of a sweep that is not confirmed."""
