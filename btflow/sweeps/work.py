@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,9 +21,6 @@ BUDGET = 1.0
 """Wall time after which a task comes back with what it has [s]; a swarm that has begun is finished first."""
 
 LONGEST_REASON = 500
-
-_BUILDING = threading.Lock()
-"""Held while a scenario is made: a model file keeps what it has read of values, for one thread at a time."""
 
 
 class Point(NamedTuple):
@@ -86,8 +82,7 @@ class Job:
 
     def prepare(self, point: Point) -> Prepared:
         """Return what all replicas of a point need; an InputError if it cannot be run."""
-        with _BUILDING:
-            scenario = self.scenario.set(**point.settings)
+        scenario = self.scenario.set(**point.settings)
         program = compile_scenario(scenario)
         check_memory(scenario, state_bytes(program))
         if program.class_names != self.statistics.classes:
