@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from btflow import analysis, analytic, plots
     from btflow.catalog import load, load_link
-    from btflow.describe import describe
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
     from btflow.link.scenario import LinkScenario
     from btflow.link.simulation import simulate_link
     from btflow.scenario import Scenario
     from btflow.simulation import simulate
+    from btflow.sweeps.api import sweep
+    from btflow.variables import describe
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ __all__ = [
     "schema",
     "simulate",
     "simulate_link",
+    "sweep",
 ]
 
 _FROM = {
@@ -49,12 +51,13 @@ _FROM = {
     "ScenarioError": "btflow.errors",
     "SimulationError": "btflow.errors",
     "UnitError": "btflow.errors",
-    "describe": "btflow.describe",
+    "describe": "btflow.variables",
     "load": "btflow.catalog",
     "load_link": "btflow.catalog",
     "schema": "btflow.jsonschema",
     "simulate": "btflow.simulation",
     "simulate_link": "btflow.link.simulation",
+    "sweep": "btflow.sweeps.api",
 }
 
 

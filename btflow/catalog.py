@@ -93,6 +93,7 @@ def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Docum
     """
     tree = dict(tree)
     declared = tree.pop("parameters", {})
+    sweep = tree.pop("sweep", {}) if kind.sweeps else {}
     if tree.get("byte_prefix", "decimal") not in ("decimal", "binary"):
         raise ScenarioError("byte_prefix", tree["byte_prefix"], "is unknown", "decimal or binary")
     read_in = tree
@@ -106,4 +107,4 @@ def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Docum
         for path, *texts in zip(parameter.sets, *(parameter.texts(word) for word in parameter.words), strict=True)
         if (where := kind.folder_of(path.split("."))) is not None
     }
-    return Document(kind, bare, parameters, sources, referred)
+    return Document(kind, bare, parameters, sources, referred, sweep)

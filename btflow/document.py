@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic
 
@@ -29,6 +29,7 @@ class Document(Generic[Model]):
         parameters: The declared parameters by name.
         sources: Where each number is from, by the dotted path of its field.
         referred: The content of each file that a parameter may name, by the field's path and the name.
+        sweep: The file's table of that name, as it is.
     """
 
     kind: ModelKind[Model]
@@ -36,6 +37,7 @@ class Document(Generic[Model]):
     parameters: Mapping[str, Parameter]
     sources: Mapping[str, str]
     referred: Mapping[str, Mapping[str, Tree]]
+    sweep: Any = field(default_factory=dict)
 
     @property
     def byte_prefix(self) -> BytePrefix:

@@ -36,6 +36,7 @@ class ModelKind(Generic[Model]):
         parts: Tables that are validated by themselves, whatever else the model holds, by dotted path.
         rivals: Fields of which a model has one, by dotted path: to set one takes the file's other out.
         unused: Finds what was set, by the keys of the field, and has no effect.
+        sweeps: Whether a file may have a table ``[sweep]``.
     """
 
     folder: str
@@ -46,6 +47,7 @@ class ModelKind(Generic[Model]):
     parts: tuple[str, ...] = ()
     rivals: tuple[tuple[str, str], ...] = ()
     unused: Callable[[Model, Set[tuple[str, ...]]], Iterable[ScenarioError]] = _none_unused
+    sweeps: bool = False
 
     def folder_of(self, keys: Sequence[str]) -> str | None:
         """Return the folder of the files that the field with these keys names; None if it names none."""
@@ -91,4 +93,5 @@ SWARMS = ModelKind(
         *permutations(("classes.*.disposition", "classes.*.accepts"), 2),
     ),
     unused=unused,
+    sweeps=True,
 )

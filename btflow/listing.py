@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from btflow.catalog import document, link_document, load, load_link, names, tables, title_of
-from btflow.describe import describe
 from btflow.document import Document
 from btflow.errors import InputError
 from btflow.parameters import Parameter, unknown
 from btflow.places import everywhere
 from btflow.tomlfile import inline
 from btflow.tree import present
+from btflow.variables import describe
 
 _PREFIX = {
     "decimal": "In this model 1 kB = 1000 B, 1 MB = 10**6 B; 1 KiB = 1024 B.",

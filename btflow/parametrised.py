@@ -31,6 +31,11 @@ class ParametrisedModel(FrozenModel):
         """The value of each parameter, and of each field set by its path, as texts that ``set`` takes back."""
         return MappingProxyType(dict(self._parameters))
 
+    @property
+    def given(self) -> Mapping[str, object]:
+        """The values that were given, by ``load`` or ``set``; the other parameters have their defaults."""
+        return MappingProxyType(dict(self._given))
+
     def set(self, **values: object) -> Self:
         """Return a copy with some of the model's parameters or fields changed.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +64,25 @@ class Replica:
     """Mean number of pieces a leecher holds at 0, time_step, 2 time_step... until all are complete (times,)."""
     uplinks: Uplinks | None = None
     """What was seen on the peers' access links; None if they have none."""
+
+
+CAUSE_NAMES = ("limiter", "window", "loss", "pipeline", "idle")
+"""What held an unchoked connection back, in the order of the kernels' causes: the upload limiter, the congestion
+window, the repair of a loss, an empty request pipeline, or a peer that is not interested."""
+
+PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
+    "completion_time": (lambda r: r.completion, "s", "time from a client's start to its last piece"),
+    "start_time": (lambda r: r.start, "s", "time a client is started"),
+    "completion_rank": (lambda r: r.rank, "1", "place in the order of completion, from 0 on; -1 for none"),
+    "counted": (lambda r: r.counted, "1", "whether the download counts: it was completed after the warm-up"),
+    "bytes_sent": (lambda r: r.sent, "B", "payload sent"),
+    "bytes_received": (lambda r: r.received, "B", "payload received, duplicates included"),
+    "duplicate_blocks": (lambda r: r.duplicates, "1", "blocks received that were already held or no longer wanted"),
+    "cancelled_blocks": (lambda r: r.cancelled, "1", "block requests cancelled"),
+    "unchokes": (lambda r: r.unchokes, "1", "unchokes given"),
+    "idle_terminations": (lambda r: r.idle_ends, "1", "unchokes ended because the connection was idle"),
+}
+"""Arrays (peers,) of a replica by name: value, unit, meaning."""
 
 
 def collect(program: Program, state: Swarm, cpu: float, links: Access | None = None) -> Replica:

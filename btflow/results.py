@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,28 +14,11 @@ from numpy.typing import NDArray
 from btflow import __version__
 from btflow.network import Transport
 from btflow.program import Program
-from btflow.replica import Floats, Replica, collect
+from btflow.replica import CAUSE_NAMES, PER_PEER, Floats, Replica, collect
 from btflow.scenario import Scenario
 from btflow.uplinks import MESSAGES, TRAFFIC, delay_edges
 
 __all__ = ["CAUSE_NAMES", "collect", "to_dataset"]
-
-CAUSE_NAMES = ("limiter", "window", "loss", "pipeline", "idle")
-"""What held an unchoked connection back, in the order of the kernels' causes: the upload limiter, the congestion
-window, the repair of a loss, an empty request pipeline, or a peer that is not interested."""
-
-_PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
-    "completion_time": (lambda r: r.completion, "s", "time from a client's start to its last piece"),
-    "start_time": (lambda r: r.start, "s", "time a client is started"),
-    "completion_rank": (lambda r: r.rank, "1", "place in the order of completion, from 0 on; -1 for none"),
-    "counted": (lambda r: r.counted, "1", "whether the download counts: it was completed after the warm-up"),
-    "bytes_sent": (lambda r: r.sent, "B", "payload sent"),
-    "bytes_received": (lambda r: r.received, "B", "payload received, duplicates included"),
-    "duplicate_blocks": (lambda r: r.duplicates, "1", "blocks received that were already held or no longer wanted"),
-    "cancelled_blocks": (lambda r: r.cancelled, "1", "block requests cancelled"),
-    "unchokes": (lambda r: r.unchokes, "1", "unchokes given"),
-    "idle_terminations": (lambda r: r.idle_ends, "1", "unchokes ended because the connection was idle"),
-}
 
 
 def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], seed: int) -> xr.Dataset:
@@ -51,7 +34,7 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
         seed: The seed they were run with.
     """
     data: dict[str, xr.DataArray] = {}
-    for name, (value, unit, meaning) in _PER_PEER.items():
+    for name, (value, unit, meaning) in PER_PEER.items():
         data[name] = _array(("replica", "peer"), np.array([value(row) for row in rows]), unit, meaning)
     data["upload_utilisation"] = _array(
         ("replica", "peer"),

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from btflow import InputError, load
 from btflow.catalog import document, link_document, names
-from btflow.describe import Variable, describe
 from btflow.document import Document
 from btflow.parts import Parts
 from btflow.places import everywhere
 from btflow.tree import NOTHING, put
+from btflow.variables import Variable, describe
 
 DOCUMENTS: dict[str, Document[Any]] = {name: document(name) for name in names()} | {
     name: link_document(name) for name in names("links")

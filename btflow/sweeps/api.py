@@ -1,0 +1,174 @@
+"""`btflow.sweep`: declare, run, store and open a sweep."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from btflow.document import Document
+from btflow.errors import InputError
+from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
+from btflow.scenario import Scenario
+from btflow.sweeps import samples, spec
+from btflow.sweeps.design import design
+from btflow.sweeps.paths import check_path
+from btflow.sweeps.running import Running
+from btflow.sweeps.table import Declaration, declaration, from_file
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from distributed import Client
+
+    from btflow.sweeps.plan import Plan
+
+
+def declare(
+    document: Document[Scenario],
+    given: Mapping[str, object],
+    said: Declaration,
+    *,
+    keep: Sequence[str] = (),
+    yes: bool = False,
+) -> Plan:
+    """Return a sweep, checked.
+
+    Args:
+        document: The model; what its file declares holds where nothing else is said.
+        given: What is set already.
+        said: The sweep.
+        keep: What is kept of each swarm besides its figures.
+        yes: Whether more than a million swarms are meant.
+
+    Raises:
+        InputError: Something is wrong with it.
+    """
+    file = from_file(document.sweep)
+    said = said.over(Declaration(set=given).over(file) if given else file)
+    seed = whole_number("seed", said.seed or 0, 0, MAX_SEED)
+    replicas = whole_number("replicas", 1 if said.replicas is None else said.replicas, 1, MAX_REPLICAS)
+    if not said.vary:
+        raise InputError("vary", None, "nothing is varied", "at least one parameter, such as rtt=0ms,400ms")
+    sample = None if said.sample is None else samples.parse(said.sample)
+    points = design(document, spec.read(said.vary), sample, seed, replicas, yes)
+
+    from btflow.sweeps.plan import plan  # imports the engine
+
+    return plan(document, said.set, points, seed=seed, replicas=replicas, common=bool(said.common), keep=keep)
+
+
+def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, durable: bool = True) -> tuple[int, int]:
+    """Run what is missing of a sweep and return how many swarms are done and how many failed.
+
+    Args:
+        declared: The sweep.
+        path: Where its store is, or is to be.
+        how: Where it runs.
+        resume: Whether there may be a part of it already.
+        durable: Whether what is finished is to outlive a crash of the machine.
+
+    Raises:
+        InputError: There is something else, or a cluster cannot be used; nothing was run.
+        SimulationError: The cluster is gone; what was finished is kept.
+        KeyboardInterrupt: It was interrupted; what was finished is kept.
+        OSError: The store cannot be written; what it has is kept.
+    """
+    from btflow.sweeps.drive import drive
+    from btflow.sweeps.progress import progress
+    from btflow.sweeps.store import open_store
+
+    with contextlib.ExitStack() as used:
+        pool = how.cluster(declared)
+        if pool is not None:
+            used.callback(pool.close)
+        store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
+        done, failed = (0, 0) if store.fresh else store.counts()
+        left = declared.units - done - failed
+        if left == 0:
+            store.flush()
+            return done, failed
+        if pool is None:
+            pool = how.local(declared, left)
+            used.callback(pool.close)
+        with progress(how.show, declared.units, done + failed, failed) as shown:
+            drive(store, pool, shown, left)
+        return store.counts()
+
+
+def open_dataset(path: Path) -> xr.Dataset:
+    """Return the dataset of a store; its arrays are read when they are used."""
+    import xarray as xr
+
+    dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
+    return dataset
+
+
+def sweep(
+    scenario: Scenario,
+    vary: Mapping[str | tuple[str, ...], object] | None = None,
+    *,
+    sample: str | None = None,
+    seed: int | None = None,
+    replicas: int | None = None,
+    common: bool | None = None,
+    keep: Sequence[str] = (),
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    jobs: int | None = None,
+    backend: Literal["threads", "processes"] | None = None,
+    client: Client | str | None = None,
+    yes: bool = False,
+    progress: bool = True,
+) -> xr.Dataset:
+    """Simulate a scenario over values of its parameters.
+
+    Args:
+        scenario: The scenario whose parameters are varied.
+        vary: By name: a list of values, or a text such as ``"0ms,400ms"`` or ``"lin(10 kB/s, 100 kB/s, 10)"``. By
+            several names, ``("rtt", "loss")``: a list of groups of values that go together. With a sample also
+            distributions such as ``"uniform(0 ms, 1 s)"``. What the model file's ``[sweep]`` says holds for all names
+            that are not here.
+        sample: Kind and size of a sample in place of a grid: ``"sobol:4096"``, ``"lhs:100"``, ``"random:100"`` or
+            ``"saltelli:1024"``.
+        seed: Seed of the sweep, 0 if the file says nothing: of the sample and of the points' seeds.
+        replicas: Swarms of each point, 1 if the file says nothing.
+        common: Whether all points have the same random numbers, for paired comparisons.
+        keep: ``"peers"`` and ``"series"``: arrays of each swarm besides its figures.
+        out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone.
+        resume: Whether ``out`` may have a part of this sweep already.
+        jobs: Swarms at once on this machine, all cores by default.
+        backend: ``"threads"`` or ``"processes"`` of this machine; by default processes for thousands of tiny swarms,
+            threads for all else.
+        client: A Dask client, or the address of its scheduler, to run on a cluster.
+        yes: Whether more than a million swarms are meant.
+        progress: Whether to show progress on stderr.
+
+    Returns:
+        A Dataset with the varied parameters (or ``sample``) and ``replica`` as dimensions and units in attrs; with
+        ``out`` its arrays are read from the store when they are used. A swarm that fails has the ``status`` 2 and its
+        reason in ``failure``. A point's swarms are those of ``simulate`` with the point's ``seed``, to the bit.
+
+    Raises:
+        InputError: Something is wrong with the arguments; nothing was run.
+        SimulationError: The cluster is gone; what was finished is in ``out``.
+        OSError: The store cannot be written; what it has is kept.
+    """
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
+    how = Running(jobs, backend, client, progress)
+    how.check()
+    said = declaration(vary or {}, {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
+    path = None if out is None else Path(out)
+    if path is not None:
+        check_path(path, resume)
+    declared = declare(scenario.document, scenario.given, said, keep=keep, yes=yes)
+    if path is not None:
+        execute(declared, path, how, resume=resume)
+        return open_dataset(path)
+    with tempfile.TemporaryDirectory(prefix="btflow-sweep-") as folder:
+        path = Path(folder, "sweep.zarr")
+        execute(declared, path, how, durable=False)
+        return open_dataset(path).load()

@@ -1,0 +1,72 @@
+"""Threads or processes: which of them a sweep ends sooner with."""
+
+from __future__ import annotations
+
+import time
+
+from btflow.replica import collect
+from btflow.simulation import run_with_links, start
+from btflow.sweeps.work import Job, Point
+
+LOOK = 0.2
+"""A swarm that takes longer than this is long enough for threads [s]."""
+
+START = 1.5
+"""About the time until processes have imported what they need and loaded the kernels [s]."""
+
+
+class _LongError(Exception):
+    """The swarm takes long."""
+
+
+def backend(job: Job, point: Point, swarms: int, jobs: int) -> str:
+    """Return ``threads`` or ``processes``, whichever is likely to be done sooner with so many swarms like one.
+
+    Threads start at once but share the interpreter's lock, which a swarm holds while it is built and while its figures
+    are found, at least about a millisecond; the kernels run without it.
+
+    Args:
+        job: The sweep's job.
+        point: A point of it, whose first swarm is run for a fifth of a second at most. The kernels must be loaded.
+        swarms: Number of swarms that are left.
+        jobs: Swarms at once.
+    """
+    if jobs == 1:
+        return "threads"
+    try:
+        held, whole = _times(job, point)
+    except Exception:  # long, or it fails: recorded when it is run
+        return "threads"
+    return "processes" if swarms * (by_threads(held, whole, jobs) - whole / jobs) > START else "threads"
+
+
+def by_threads(held: float, whole: float, threads: int) -> float:
+    """Return the time that threads take for each of many swarms [s].
+
+    While a thread wants the lock another one has it for a share of the time, and keeps it for as long as a swarm needs.
+
+    Args:
+        held: Time for which a swarm holds the interpreter's lock [s].
+        whole: Time that a swarm takes alone [s].
+        threads: Number of threads.
+    """
+    wait = held * min(1.0, (threads - 1) * held / whole)
+    return max(held, (whole + wait) / threads)
+
+
+def _times(job: Job, point: Point) -> tuple[float, float]:
+    """Return for how long a swarm holds the interpreter's lock, and how long it takes in all [s]."""
+    prepared = job.prepare(point)
+    begun = time.perf_counter()
+
+    def watch(_: object) -> None:
+        if time.perf_counter() - begun > LOOK:
+            raise _LongError
+
+    state, links = run_with_links(prepared.program, point.seed, 0, watch)
+    found = time.perf_counter()
+    job.statistics.of(prepared.common, collect(prepared.program, state, 0.0, links))
+    ended = time.perf_counter()
+    start(prepared.program, point.seed, 0)
+    built = time.perf_counter() - ended
+    return built + ended - found, ended - begun

@@ -1,0 +1,114 @@
+"""What `btflow sweep` does with its options."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from btflow import options
+from btflow.catalog import document
+from btflow.errors import InputError, SimulationError
+from btflow.sweeps import api, spec
+from btflow.sweeps.paths import check_path
+from btflow.sweeps.running import Running
+from btflow.sweeps.table import declaration
+
+_OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask"}
+
+REASONS = 3
+"""Most reasons of failures that are shown."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The options as they were given."""
+
+    model: str
+    vary: list[str]
+    settings: list[str]
+    sample: str | None
+    replicas: str | None
+    seed: str | None
+    common: bool
+    keep: str | None
+    out: list[str]
+    resume: bool
+    yes: bool
+    jobs: str | None
+    backend: str | None
+    dask: str | None
+
+
+def run(given: Given, *, show: bool) -> dict[str, Any]:
+    """Run a sweep and return what is said of it: the path, how many swarms are done and failed, why they failed.
+
+    Raises:
+        InputError: Something is wrong with the options; the field is the option's name.
+    """
+    try:
+        return _run(given, show)
+    except InputError as error:
+        if error.field in _OPTIONS:
+            error.field = f"--{error.field}"
+        raise
+
+
+def _run(given: Given, show: bool) -> dict[str, Any]:
+    out, how = _path(given), _how(given, show)
+    check_path(out, given.resume)
+    vary, fixed = spec.parse_options(given.vary), options.parse_settings(given.settings)
+    said = declaration(
+        vary,
+        fixed,
+        "--vary",
+        sample=given.sample,
+        seed=_number("--seed", given.seed, 0, options.MAX_SEED),
+        replicas=_number("--replicas", given.replicas, 1, options.MAX_REPLICAS),
+        common=given.common or None,
+    )
+    keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
+    declared = api.declare(document(given.model), {}, said, keep=keep, yes=given.yes)
+    try:
+        done, failed = api.execute(declared, out, how, resume=given.resume)
+    except (KeyboardInterrupt, SimulationError, OSError):
+        print(f"btflow: what was finished is in {out}; --resume goes on with it", file=sys.stderr)
+        raise
+    found: dict[str, Any] = {"out": str(out), "swarms": declared.units, "done": done, "failed": failed}
+    return found | {"reasons": _reasons(out) if failed else {}}
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Return what is said of a sweep as a few lines for people."""
+    lines = [f"{found['out']}: {found['done']:,} of {found['swarms']:,} swarms done, {found['failed']:,} failed"]
+    lines += [f"  {number:,} failed: {reason}" for reason, number in found["reasons"].items()]
+    return "\n".join(lines)
+
+
+def _path(given: Given) -> Path:
+    if not given.out:
+        raise InputError("--out", None, "is missing: where the results go", "a path ending in .zarr")
+    if len(given.out) > 1:
+        raise InputError("--out", given.out[1], "is a second path", "one --out")
+    return Path(given.out[0])
+
+
+def _how(given: Given, show: bool) -> Running:
+    how = Running(_number("--jobs", given.jobs, 1, 1024), given.backend, given.dask, show)
+    how.check()
+    return how
+
+
+def _number(option: str, text: str | None, least: int, most: int) -> int | None:
+    return None if text is None else options.parse_whole_number(option, text, least, most)
+
+
+def _reasons(path: Path) -> dict[str, int]:
+    """Return the most frequent reasons of failures and how often there were."""
+    from btflow.sweeps.parts import FAILED
+
+    dataset = api.open_dataset(path)
+    failed = dataset["status"].values == FAILED
+    return dict(Counter(str(text) for text in dataset["failure"].values[failed]).most_common(REASONS))

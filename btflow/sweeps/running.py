@@ -1,0 +1,68 @@
+"""Where a sweep runs: in threads or processes of this machine, or on a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from btflow.errors import InputError
+from btflow.options import whole_number
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from btflow.sweeps.plan import Plan
+    from btflow.sweeps.pools import Pool
+
+BACKENDS = ("threads", "processes")
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a sweep is run; what it finds does not depend on it.
+
+    Attributes:
+        jobs: Swarms at once; None for all cores.
+        backend: ``threads`` or ``processes``; None for what is likely to be done sooner.
+        client: A Dask client, or the address of a scheduler; None for this machine.
+        show: Whether to show progress.
+    """
+
+    jobs: int | None = None
+    backend: str | None = None
+    client: Client | str | None = None
+    show: bool = False
+
+    def check(self) -> None:
+        """Raise an InputError for what does not go."""
+        if self.jobs is not None:
+            whole_number("jobs", self.jobs, 1, 1024)
+        if self.backend is not None and self.backend not in BACKENDS:
+            raise InputError("backend", self.backend, "is unknown", " or ".join(BACKENDS))
+        if self.client is not None and (self.jobs is not None or self.backend is not None):
+            name = "jobs" if self.jobs is not None else "backend"
+            raise InputError(name, getattr(self, name), "is of this machine, and the sweep runs on a cluster")
+
+    def cluster(self, declared: Plan) -> Pool | None:
+        """Return the cluster that a sweep runs on, None for this machine; an InputError if it cannot be used."""
+        if self.client is None:
+            return None
+        from btflow.sweeps.cluster import Cluster
+
+        return Cluster(declared.job, self.client)
+
+    def local(self, declared: Plan, left: int) -> Pool:
+        """Return what runs so many swarms on this machine; the kernels are loaded once this returns."""
+        from btflow.program import compile_scenario
+        from btflow.simulation import load_kernels
+        from btflow.sweeps import choice
+        from btflow.sweeps.pools import Threads, cores
+
+        load_kernels(compile_scenario(declared.job.scenario))
+        jobs = self.jobs or cores()
+        kind = self.backend or choice.backend(declared.job, declared.task(0, 1).points[0], left, jobs)
+        if kind == "threads":
+            return Threads(declared.job, jobs)
+        from btflow.sweeps.processes import Processes
+
+        return Processes(declared.job, jobs)

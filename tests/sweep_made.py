@@ -1,0 +1,70 @@
+"""Small sweeps, and the program as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from btflow import load
+from btflow.scenario import Scenario
+
+TINY = {"leechers": 3, "file_size": "512 KiB"}
+"""A swarm of a millisecond."""
+
+
+def tiny(model: str = "rao2010", **values: object) -> Scenario:
+    """Return a swarm of a millisecond."""
+    return load(model, **{**TINY, **values})
+
+
+def read(path: Path) -> xr.Dataset:
+    """Return a store's content, in memory, and be sure that it opens without a warning."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        opened: xr.Dataset = xr.open_zarr(path)
+        return opened.load()
+
+
+def bits(found: xr.Dataset) -> xr.Dataset:
+    """Return what must be equal to the last bit: all but the CPU time."""
+    return found.drop_vars("cpu_s")
+
+
+def command(*args: str) -> list[str]:
+    """Return the program's command line."""
+    return [sys.executable, "-m", "btflow", *args]
+
+
+def sweep_args(
+    out: Path, *more: str, vary: Sequence[str] = ("rtt=0ms,100ms", "upload_limit=20kB/s,50kB/s")
+) -> list[str]:
+    """Return the arguments of a sweep of tiny swarms."""
+    settings = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
+    varied = [part for text in vary for part in ("--vary", text)]
+    return ["sweep", "rao2010", *settings, *varied, "--out", str(out), *more]
+
+
+def run(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end."""
+    return subprocess.run(command(*args), capture_output=True, text=True, timeout=300, **options)
+
+
+def start(*args: str, **options: Any) -> subprocess.Popen[str]:
+    """Start the program as the head of a process group of its own."""
+    return subprocess.Popen(
+        command(*args),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        **options,
+    )

@@ -1,0 +1,214 @@
+"""`btflow sweep`: what it prints, what it exits with, and every bad input as one message before any work."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zarr
+from sweep_made import TINY, read, sweep_args
+
+from btflow import InputError, cli
+from btflow.errors import SimulationError
+from btflow.sweeps import cluster
+from btflow.sweeps.cluster import Cluster, check_workers, run_there
+from btflow.sweeps.versions import versions
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Return a function that runs the command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*args: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["btflow", *args])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return invoke
+
+
+def test_a_sweep_is_run_and_resumed(run: Run) -> None:
+    code, out, _ = run(*sweep_args(Path("a.zarr"), "--jobs", "1", "--replicas", "2"))
+    assert (code, out) == (0, "a.zarr: 8 of 8 swarms done, 0 failed\n")
+    before = read(Path("a.zarr"))
+    code, out, _ = run(*sweep_args(Path("a.zarr"), "--resume", "--replicas", "2", "--json"))
+    assert code == 0
+    assert json.loads(out) == {"out": "a.zarr", "swarms": 8, "done": 8, "failed": 0, "reasons": {}}
+    assert read(Path("a.zarr")).identical(before)
+
+
+def test_failures_are_counted_with_their_reasons(run: Run) -> None:
+    varied = ("horizon=11s,30d", "seed_as=none,AS1")
+    code, out, _ = run(*sweep_args(Path("a.zarr"), "--jobs", "1", vary=varied))
+    assert code == 0
+    assert out.startswith("a.zarr: 1 of 4 swarms done, 3 failed\n")
+    assert "  2 failed: leecher_as = 'none'" in out
+    assert "had not finished at" in out
+
+
+def test_a_sweep_of_which_every_swarm_fails_exits_with_1(run: Run) -> None:
+    code, out, _ = run(*sweep_args(Path("a.zarr"), "--jobs", "1", vary=("horizon=11s,12s",)))
+    assert code == 1
+    assert "0 of 2 swarms done, 2 failed" in out
+    assert (read(Path("a.zarr")).status == 2).all()
+
+
+TINY_ARGS = tuple(part for name, value in TINY.items() for part in ("--set", f"{name}={value}"))
+OUT = ("--out", "a.zarr")
+RTT = ("--vary", "rtt=0ms,1s")
+BAD: list[tuple[tuple[str, ...], str]] = [
+    ((*RTT,), "--out: is missing"),
+    ((*OUT,), "--vary: nothing is varied"),
+    ((*OUT, "--vary", "rtt"), "--vary = 'rtt': is not a name and values"),
+    ((*OUT, "--vary", "=0ms"), "NAME=SPEC"),
+    ((*OUT, "--vary", "rtt="), "rtt = '': has no values"),
+    ((*OUT, *RTT, *RTT), "a second time"),
+    ((*OUT, *RTT, "--vary", "rtt,loss=(0ms,0%)"), "--vary = 'rtt': is varied twice"),
+    ((*OUT, *RTT, "--set", "rtt=5ms"), "--vary = 'rtt': is both varied and set"),
+    ((*OUT, *RTT, "--set", "rrt=5ms"), "did you mean rtt"),
+    ((*OUT, "--vary", "rrt=0ms"), "did you mean rtt"),
+    ((*OUT, "--vary", "paths.loss=0%,1 s"), "unknown unit 's'"),
+    ((*OUT, "--vary", "classes.leechers.client=mainline-4.0,nosuch"), "mainline-4.0"),
+    ((*OUT, "--vary", "rtt=0"), "rtt = '0': has no unit"),
+    ((*OUT, "--vary", "rtt=1 kB"), "unknown unit 'kB'"),
+    ((*OUT, "--vary", "loss=0%,120%"), "is out of range"),
+    ((*OUT, "--vary", "rtt=lin(0ms,1s,5"), "parentheses that do not match"),
+    ((*OUT, "--vary", "rtt=uniform(0ms,1s)"), "there is no sample"),
+    ((*OUT, *RTT, "--sample", "sobol:1000"), "--sample = 'sobol:1000': is not a power of two"),
+    ((*OUT, *RTT, "--sample", "monte"), "KIND:N"),
+    ((*OUT, *RTT, "--replicas", "0"), "--replicas = 0"),
+    ((*OUT, *RTT, "--replicas", "2000000"), "1 to 100000"),
+    ((*OUT, *RTT, "--seed", "-1"), "--seed = -1"),
+    ((*OUT, *RTT, "--jobs", "none"), "--jobs = 'none'"),
+    ((*OUT, *RTT, "--backend", "gpu"), "--backend = 'gpu': is unknown; allowed: threads or processes"),
+    ((*OUT, *RTT, "--keep", "all"), "--keep = 'all': cannot be kept; allowed: peers, series"),
+    ((*OUT, *RTT, "--dask", "tcp://127.0.0.1:1", "--jobs", "2"), "--jobs = 2"),
+    ((*RTT, "--out", "a.nc"), "--out = 'a.nc': has the wrong ending"),
+    ((*RTT, "--out", ""), "is empty"),
+    ((*RTT, "--out", "none/a.zarr"), "cannot be written"),
+    ((*RTT, *OUT, "--out", "b.zarr"), "--out = 'b.zarr': is a second path"),
+    ((*RTT, "--out", "file.zarr"), "exists and is something else"),
+    ((*RTT, "--out", "folder.zarr"), "exists and is something else"),
+    ((*RTT, "--out", "foreign.zarr", "--resume"), "exists and is something else"),
+]
+
+
+@pytest.mark.parametrize(("args", "text"), BAD, ids=lambda v: " ".join(v) if isinstance(v, tuple) else "")
+def test_bad_input_is_one_message_before_any_work(
+    run: Run, args: tuple[str, ...], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("something was run")
+
+    monkeypatch.setattr("btflow.sweeps.api.execute", never)
+    (tmp_path / "file.zarr").write_text("mine")
+    (tmp_path / "folder.zarr").mkdir()
+    zarr.create_group(tmp_path / "foreign.zarr")
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = run("sweep", "rao2010", *TINY_ARGS, *args)
+    assert (code, out) == (2, "")
+    assert err.startswith("btflow: error: ")
+    assert err.count("\n") == 1
+    assert text in err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_grid_of_a_billion_points_is_refused_at_once(run: Run) -> None:
+    axes = ("rtt=lin(0ms,1s,1000)", "loss=lin(0%,5%,1000)", "upload_limit=lin(10kB/s,100kB/s,1000)")
+    begun = time.perf_counter()
+    code, _, err = run(*sweep_args(Path("a.zarr"), vary=axes))
+    assert time.perf_counter() - begun < 1.0
+    assert code == 2
+    assert "1,000,000,000 swarms': is more than 1,000,000; allowed: --yes" in err
+
+
+def test_a_sweep_of_another_kind_is_refused(run: Run) -> None:
+    first = sweep_args(Path("a.zarr"), "--jobs", "1", vary=("rtt=0ms",))
+    assert run(*first)[0] == 0
+    code, _, err = run(*first)
+    assert code == 2
+    assert "--out = 'a.zarr': exists; allowed: --resume" in err
+    code, _, err = run(*first, "--resume", "--seed", "7", "--common")
+    assert code == 2
+    assert "was made by another sweep: seed 0 there, 7 here; common random numbers in one of the two" in err
+    code, _, err = run(*first, "--resume", "--set", "initial_window=4")
+    assert code == 2
+    assert "another scenario" in err
+
+
+def test_a_scheduler_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "CONNECT", 0.5)
+    begun = time.perf_counter()
+    code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", "tcp://127.0.0.1:1"))
+    assert time.perf_counter() - begun < 10.0
+    assert code == 2
+    assert "--dask = 'tcp://127.0.0.1:1': cannot be reached" in err
+    assert not Path("a.zarr").exists()
+    code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", "no address"))
+    assert code == 2
+    assert "--dask = 'no address': cannot be reached" in err
+
+
+class Client:
+    """A client of a cluster with one worker of some versions."""
+
+    def __init__(self, packages: dict[str, Any], there: dict[str, str]) -> None:
+        self.packages, self.there = packages, there
+
+    def get_versions(self, packages: list[str]) -> dict[str, Any]:
+        assert packages == ["btflow", "numba"]
+        return {"workers": {"tcp://w": {"packages": self.packages}}}
+
+    def run(self, function: Callable[[], object]) -> dict[str, dict[str, str]]:
+        assert function is versions
+        return {"tcp://w": self.there}
+
+
+def test_versions_of_workers_are_compared_before_any_work() -> None:
+    here = versions()
+    same = {
+        "btflow": here["btflow"],
+        "numba": here["numba"],
+        "numpy": here["numpy"],
+        "python": f"{here['python']}.0.final.0",
+    }
+    check_workers(Client(same, here), "tcp://s")
+    for name in same:
+        with pytest.raises(InputError, match=f"worker tcp://w has other versions: {name} (0.0|missing) there"):
+            check_workers(Client(same | {name: "0.0"}, here), "tcp://s")
+    with pytest.raises(InputError, match="btflow missing there"):
+        check_workers(Client(same | {"btflow": None}, here), "tcp://s")
+    with pytest.raises(InputError, match=f"code abc there, {here['code']} here"):
+        check_workers(Client(same, here | {"code": "abc"}), "tcp://s")
+
+
+def test_a_worker_that_joins_later_is_compared_too() -> None:
+    with pytest.raises(InputError, match="a worker has other versions: numpy"):
+        run_there(b"", None, versions() | {"numpy": "1.0"})  # type: ignore[arg-type]
+
+
+def test_a_scheduler_that_goes_away() -> None:
+    gone = Cluster.__new__(Cluster)
+    gone._client, gone._address = type("Closed", (), {"status": "closed"})(), "tcp://s"
+    with pytest.raises(SimulationError, match="the scheduler at tcp://s is gone"):
+        gone.workers()
+
+
+def test_a_store_opens_without_a_warning(run: Run) -> None:
+    run(*sweep_args(Path("a.zarr"), "--jobs", "1", "--keep", "peers,series"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read(Path("a.zarr"))
+    assert {"peer_completion_time", "class_number", "pieces_held", "time_step"} <= set(found.data_vars)
+    assert found.where(found.status == 1).completion_mean.notnull().all()

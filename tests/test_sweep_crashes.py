@@ -1,0 +1,234 @@
+"""Whatever ends a sweep, its store opens and goes on to the same bits: SIGKILL, a full disk, Ctrl-C, a long sweep."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from sweep_made import bits, read, start, sweep_args, tiny
+
+from btflow.sweeps import api
+from btflow.sweeps.journal import FOLDER
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.running import Running
+from btflow.sweeps.store import open_store
+from btflow.sweeps.table import declaration
+
+KILLS = 25
+VARY = {"rtt": ["0 ms", "20 ms", "40 ms", "60 ms"], "upload_limit": "20 kB/s,50 kB/s"}
+
+
+def planned(replicas: int = 24) -> Plan:
+    scenario = tiny()
+    return api.declare(scenario.document, scenario.given, declaration(VARY, {}, "vary", replicas=replicas))
+
+
+def execute(path: Path, made: Plan) -> tuple[int, int]:
+    return api.execute(made, path, Running(jobs=2), resume=True)
+
+
+@pytest.fixture(scope="module")
+def small_cells() -> Iterator[None]:
+    """Divide the sweep into cells of a few points, so that many are written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("btflow.sweeps.cells.MOST_UNITS", 48)
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(small_cells: None, tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    """Return the dataset of the sweep run without a break."""
+    assert small_cells is None
+    path = tmp_path_factory.mktemp("whole") / "a.zarr"
+    assert execute(path, planned()) == (192, 0)
+    return bits(read(path))
+
+
+def test_a_process_killed_many_times_at_random_leaves_a_store_that_opens_and_resumes(
+    whole: xr.Dataset, tmp_path: Path
+) -> None:
+    """The processes are forked, so that they are killed while they make, write and merge, not while they import."""
+    path, made, rng = tmp_path / "a.zarr", planned(), random.Random(7)
+    fork = multiprocessing.get_context("fork")
+    killed, seen = 0, 0
+    for _ in range(KILLS):
+        process = fork.Process(target=execute, args=(path, made))
+        process.start()
+        time.sleep(rng.uniform(0.0, 0.35))
+        process.kill()
+        process.join()
+        killed += process.exitcode == -signal.SIGKILL
+        if path.exists():
+            status = read(path).status.values
+            assert int((status != 0).sum()) >= seen
+            seen = int((status != 0).sum())
+    assert killed >= 3
+    assert execute(path, made) == (192, 0)
+    assert bits(read(path)).identical(whole)
+    assert os.listdir(tmp_path) == ["a.zarr"]
+    assert not list(path.rglob("*.partial"))
+
+
+@contextmanager
+def small_filesystem(folder: Path, size: str) -> Iterator[None]:
+    """Mount a filesystem of some size."""
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        pytest.skip(f"no filesystem can be mounted: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can mount a filesystem")
+def test_a_full_disk_loses_nothing_that_was_finished(whole: xr.Dataset, tmp_path: Path) -> None:
+    """The filesystem has room for the store, for more and more of its parts, and at last for all."""
+    made, size = planned(), 100
+    outcomes: list[int] = []
+    with small_filesystem(tmp_path, f"{size}k"):
+        path = tmp_path / "a.zarr"
+        while True:
+            try:
+                assert execute(path, made) == (192, 0)
+                break
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+            outcomes.append(int((read(path).status != 0).sum()) if path.exists() else -1)
+            assert path.exists() or os.listdir(tmp_path) == []
+            size += 80
+            subprocess.run(["mount", "-o", f"remount,size={size}k", tmp_path], check=True)
+        assert outcomes[0] == -1
+        assert sorted(outcomes) == outcomes
+        assert len({done for done in outcomes if done >= 0}) >= 3  # cell by cell
+        assert bits(read(path)).identical(whole)
+
+
+def test_a_file_that_may_not_grow_loses_nothing_either(whole: xr.Dataset, tmp_path: Path) -> None:
+    """As a quota: no file may be larger than a limit, so parts and chunks cannot be written."""
+    path, made = tmp_path / "a.zarr", planned()
+    execute_some(path, made)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+        with pytest.raises(OSError, match="File too large"):
+            execute(path, made)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    read(path)
+    assert execute(path, made) == (192, 0)
+    assert bits(read(path)).identical(whole)
+
+
+def execute_some(path: Path, made: Plan) -> None:
+    """Run the first units alone and leave them in the journal."""
+    from btflow.sweeps import work
+
+    with open_store(path, made) as store:
+        next(store.pending())
+        store.add(work.run(made.job, made.task(0, 10), lambda: False))
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes"])
+def test_ctrl_c_ends_within_two_seconds_and_keeps_what_is_finished(backend: str, tmp_path: Path) -> None:
+    """Swarms of about a second each, so that it comes in the midst of some."""
+    path = tmp_path / "a.zarr"
+    long = ["--set", "leechers=300", "--set", "file_size=20 MB", "--replicas", "200", "--vary", "rtt=0ms,400ms"]
+    process = start("sweep", "rao2010", *long, "--jobs", "2", "--backend", backend, "--out", str(path))
+    try:
+        deadline = time.monotonic() + 120
+        while not list((path / FOLDER).glob("*.part")):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.3)
+        begun = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the workers too
+        _, err = process.communicate(timeout=30)
+        took = time.monotonic() - begun
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "--resume goes on" in err
+    assert took < 4.0  # two seconds, and as much again on a busy machine
+    found = read(path)
+    assert 1 <= int((found.status == 1).sum()) < 400
+    assert np.isfinite(found.completion_mean.values[found.status.values == 1]).all()
+    assert not list((path / FOLDER).glob("*.part"))
+
+
+def test_a_killed_program_leaves_no_processes_behind(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    process = start(*sweep_args(path, "--replicas", "100000", "--backend", "processes", "--jobs", "2"))
+    deadline = time.monotonic() + 120
+    while not list((path / FOLDER).glob("*.part")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    group = process.pid
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    os.killpg(group, signal.SIGKILL)
+    pytest.fail("workers went on without the program")
+
+
+MEMORY = """
+import resource, sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+import numpy as np
+from btflow.sweeps import api, work
+from btflow.sweeps.running import Running
+from btflow.sweeps.table import declaration
+from sweep_made import tiny
+
+def run(job, task, stopping, budget=0.0):
+    part = job.shape.empty(task.first, task.count)
+    part.status[:] = 1
+    part.values[:] = np.arange(task.first, task.end)[:, None] + np.linspace(0, 1, job.shape.width)
+    return part
+
+work.run = run
+vary = {"rtt": "lin(0 ms, 1 s, 500)", "upload_limit": "lin(10 kB/s, 100 kB/s, 20)"}
+said = declaration(vary, {}, "vary", replicas=10)
+made = api.declare(tiny().document, {}, said)
+assert api.execute(made, Path(sys.argv[1]), Running(jobs=2), durable=False) == (100_000, 0)
+found = api.open_dataset(Path(sys.argv[1]))
+assert float(found.completion_mean[499, 19, 9]) == 99_999
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_a_hundred_thousand_swarms_take_less_than_a_gigabyte(tmp_path: Path) -> None:
+    """The swarms are made up, all else is real: tasks, journal, cells, store."""
+    path = tmp_path / "a.zarr"
+    program = [sys.executable, "-c", MEMORY, str(path), str(Path(__file__).parent)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 1000  # MB
+    assert len([file for file in path.rglob("*") if file.is_file()]) < 100 * 45

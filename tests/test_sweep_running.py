@@ -1,0 +1,400 @@
+"""Running a sweep: a point is the single run, wherever it runs, interrupted or not; a failure is recorded."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sweep_made import bits, read, tiny
+
+from btflow import InputError, Scenario, load, simulate, sweep
+from btflow.replica import Floats, Replica
+from btflow.sweeps import api, choice
+from btflow.sweeps.backlog import Backlog
+from btflow.sweeps.parts import Part
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.processes import Processes
+from btflow.sweeps.running import Running
+from btflow.sweeps.statistics import Peers, Statistics, percentile
+from btflow.sweeps.store import Store
+from btflow.sweeps.table import declaration
+
+Vary = dict[str | tuple[str, ...], object]
+
+VARY: Vary = {"rtt": ["0 ms", "50 ms"], "upload_limit": "20 kB/s,50 kB/s", "leechers": [2, 3, 4]}
+REPLICAS = 4
+UNITS = 12 * REPLICAS
+
+
+def planned(scenario: Scenario | None = None, **said: object) -> Plan:
+    scenario = scenario or tiny()
+    said_ = declaration(said.pop("vary", VARY), {}, "vary", **{"replicas": REPLICAS, **said})  # type: ignore[arg-type]
+    return api.declare(scenario.document, scenario.given, said_)
+
+
+def figures(run: xr.Dataset, replica: int) -> dict[str, float]:
+    """Return statistics of a replica of a single run, from its peers, in the plainest way."""
+    alone = run.isel(replica=replica)
+    leechers = alone.isel(peer=(alone.role == "leecher").values)
+    times = leechers.completion_time.values[leechers.counted.values]
+    last = (leechers.completion_time + leechers.start_time).values
+    again = float(alone.duplicate_blocks.sum()) * 16384
+    return {
+        "completion_mean": float(times.mean()),
+        "completion_min": float(times.min()),
+        "completion_median": float(np.median(times)),
+        "completion_p90": float(np.percentile(times, 90)),
+        "completion_max": float(times.max()),
+        "completion_last": float(np.nanmax(last)),
+        "seed_copies": float(alone.seed_copies),
+        "unchokes": float(leechers.unchokes.sum()),
+        "upload_utilisation_mean": float(leechers.upload_utilisation.mean()),
+        "limited_limiter": float(leechers.limited_share.sel(cause="limiter").mean()),
+        "duplicate_share": again / float(alone.bytes_received.sum()),
+    }
+
+
+@settings(max_examples=8)
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    common=st.booleans(),
+    rtt=st.lists(st.integers(0, 300), min_size=1, max_size=2, unique=True),
+    limit=st.lists(st.integers(10, 100), min_size=1, max_size=2, unique=True),
+    loss=st.sampled_from(["0%", "3%"]),
+    replicas=st.integers(1, 2),
+)
+def test_a_point_of_a_sweep_is_the_single_run_of_its_scenario_and_seed(
+    seed: int, common: bool, rtt: list[int], limit: list[int], loss: str, replicas: int
+) -> None:
+    base = tiny(loss=loss)
+    vary = {"rtt": [f"{t} ms" for t in rtt], "upload_limit": [f"{u} kB/s" for u in limit]}
+    found = sweep(base, vary, seed=seed, replicas=replicas, common=common, jobs=1, progress=False)  # type: ignore[arg-type]
+    for i, t in enumerate(vary["rtt"]):
+        for j, u in enumerate(vary["upload_limit"]):
+            at = found.isel(rtt=i, upload_limit=j)
+            run = simulate(base.set(rtt=t, upload_limit=u), seed=int(at.seed), replicas=replicas)
+            for replica in range(replicas):
+                expected = figures(run, replica)
+                got = {name: float(at[name][replica]) for name in expected}
+                exact = {"completion_min", "completion_max", "completion_mean", "seed_copies", "unchokes"}
+                assert {name: got[name] for name in exact} == {name: expected[name] for name in exact}
+                assert got == pytest.approx(expected, rel=1e-12)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.sampled_from([0.1, 0.5, 0.9]))
+def test_percentiles_are_numpys_to_the_bit(times: list[float], q: float) -> None:
+    assert percentile(sorted(times), q) == np.quantile(np.array(times), q)
+
+
+def test_on_access_links_too_and_by_class() -> None:
+    base = load("flashcrowd", leechers=4, file_size="512 KiB")
+    found = sweep(base, {"buffer": ["100 ms", "1 s"]}, seed=5, jobs=1, progress=False)
+    for i, buffer in enumerate(("100 ms", "1 s")):
+        at = found.isel(buffer=i, replica=0)
+        run = simulate(base.set(buffer=buffer), seed=int(at.seed)).isel(replica=0)
+        for name in ("tcp", "utp"):
+            mine, own = at.sel(peer_class=name), run.isel(peer=(run.peer_class == name).values)
+            assert float(mine.class_completion_mean) == float(own.completion_time.values.mean())
+            assert float(mine.class_block_latency) == float(run.block_latency.sel(sender_class=name))
+            request = run.message_delay.sel(sender_class=name, message="request")
+            assert float(mine.class_request_delay) == float(request)
+            assert float(mine.class_uplink_drops) == float(own.uplink_drops.sum())
+        moved = run.uplink_bytes.isel(peer=(run.role == "leecher").values).sum("peer")
+        assert float(at.utp_byte_share) == pytest.approx(float(moved.sel(traffic="uTP data") / moved.sum()))
+
+
+def test_common_random_numbers_are_the_same_at_every_point() -> None:
+    vary: Vary = {"tso": [True, False], "arrival_spread": ["10 s", "20 s"]}
+    found = sweep(tiny(), vary, seed=4, replicas=2, common=True, jobs=1, keep=["peers"], progress=False)
+    assert (found.seed == 4).all()
+    starts = found.peer_start_time
+    assert np.array_equal(starts.sel(tso=True), starts.sel(tso=False), equal_nan=True)
+    assert starts.isel(arrival_spread=1).values[..., 1:] == pytest.approx(
+        2 * starts.isel(arrival_spread=0).values[..., 1:]
+    )
+    apart = sweep(tiny(), vary, seed=4, replicas=2, jobs=1, keep=["peers"], progress=False).peer_start_time
+    assert not np.isclose(apart.sel(tso=True).values[..., 1:], apart.sel(tso=False).values[..., 1:]).any()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    """Return the dataset of the sweep run by one thread without a break."""
+    path = tmp_path_factory.mktemp("whole") / "a.zarr"
+    sweep_ = planned()
+    assert api.execute(sweep_, path, Running(jobs=1)) == (UNITS, 0)
+    return bits(read(path))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Return a client of a Dask cluster of two processes."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
+        distributed.Client(made) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(params=["threads", "processes", "dask"])
+def how(request: pytest.FixtureRequest) -> Running:
+    """Return each way to run a sweep."""
+    if request.param == "dask":
+        return Running(client=request.getfixturevalue("cluster"))
+    return Running(jobs=2, backend=request.param)
+
+
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hand out few units at a time, so that a small sweep has many tasks."""
+    monkeypatch.setattr("btflow.sweeps.backlog.GROWTH", 1.0)
+
+
+def test_an_interrupted_sweep_resumes_to_the_same_bits(
+    how: Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C comes while the first parts are kept, then again a little later; then the sweep is let go on."""
+    small_tasks(monkeypatch)
+    path, made = tmp_path / "a.zarr", planned()
+    keep = Store.add
+    left = 0
+
+    def interrupted(self: Store, part: Part) -> None:
+        nonlocal left
+        keep(self, part)
+        left -= 1
+        if left == 0:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Store, "add", interrupted)
+    seen = []
+    for left in (2, 5):  # noqa: B007
+        with pytest.raises(KeyboardInterrupt):
+            api.execute(made, path, how, resume=True)
+        found = read(path)
+        seen.append(int((found.status == 1).sum()))
+        assert bits(found).where(found.status == 1).identical(whole.where(found.status == 1).assign_attrs(found.attrs))
+    assert 0 < seen[0] < seen[1] < UNITS
+    assert api.execute(made, path, how, resume=True) == (UNITS, 0)
+    assert bits(read(path)).identical(whole)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_worker_of_a_cluster_is_killed(
+    cluster: Any, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_tasks(monkeypatch)
+    path, made, keep = tmp_path / "a.zarr", planned(), Store.add
+    killed: list[int] = []
+
+    def add(self: Store, part: Part) -> None:
+        keep(self, part)
+        if not killed:
+            killed.append(next(iter(cluster.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(Store, "add", add)
+    assert api.execute(made, path, Running(client=cluster)) == (UNITS, 0)
+    assert killed
+    assert bits(read(path)).identical(whole)
+
+
+@dataclass(frozen=True)
+class Deadly(Statistics):
+    """Statistics whose process is killed by a swarm of four peers."""
+
+    def of(self, common: Peers, row: Replica) -> Floats:
+        if common.seeds.size == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().of(common, row)
+
+
+def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
+    vary: Vary = {"leechers": [2, 3, 4, 5]}
+    made = planned(vary=vary, replicas=1)
+    statistics = made.job.statistics
+    deadly = replace(made, job=replace(made.job, statistics=Deadly(statistics.classes, statistics.linked)))
+    path = tmp_path / "a.zarr"
+    assert api.execute(deadly, path, Running(jobs=2, backend="processes")) == (3, 1)
+    found, alone = read(path), sweep(tiny(), vary, jobs=1, progress=False)
+    assert found.status.values.ravel().tolist() == [1, 2, 1, 1]
+    assert "SIGKILL" in str(found.failure.values[1, 0])
+    others = [0, 2, 3]
+    assert found.completion_mean[others].identical(alone.completion_mean[others])
+
+
+def test_what_a_process_raises_arrives() -> None:
+    made = planned()
+    pool = Processes(made.job, 1)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            pool.submit(replace(made.task(0, 1), replicas=0)).result(timeout=60)
+        assert pool.submit(made.task(0, 1)).result(timeout=60).status.tolist() == [1]
+    finally:
+        pool.close()
+
+
+def test_points_that_cannot_be_run_are_recorded_with_their_reason() -> None:
+    """A swarm that does not finish, and one whose values do not go together."""
+    vary: Vary = {"horizon": ["11 s", "30 d"], "seed_as": ["none", "AS1"], "leecher_as": ["none", "AS1"]}
+    found = sweep(tiny(), vary, replicas=2, jobs=2, progress=False)
+    late, odd = found.sel(horizon=11.0, seed_as="none", leecher_as="none"), found.sel(seed_as="AS1", leecher_as="none")
+    assert (late.status == 2).all()
+    assert "had not finished at" in str(late.failure.values[0])
+    assert np.isnan(late.completion_mean).all()
+    assert (odd.status == 2).all()
+    assert "leecher_as" in str(odd.failure.values.ravel()[0])
+    fine = found.sel(horizon=30 * 86400.0, seed_as="AS1", leecher_as="AS1")
+    assert (fine.status == 1).all()
+    assert (fine.failure == "").all()
+    assert np.isfinite(fine.completion_mean).all()
+
+
+def test_a_bug_in_one_swarm_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = Statistics.of
+
+    def broken(self: Statistics, common: Peers, row: Replica) -> Floats:
+        if common.seeds.size == 4:
+            raise ZeroDivisionError("of all things")
+        return of(self, common, row)
+
+    monkeypatch.setattr(Statistics, "of", broken)
+    found = sweep(tiny(), {"leechers": [2, 3]}, jobs=1, progress=False)
+    assert found.status.values.tolist() == [[1], [2]]
+    assert found.failure.values.tolist() == [[""], ["ZeroDivisionError: of all things"]]
+
+
+def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from btflow import memory
+    from btflow.program import compile_scenario
+    from btflow.swarm import state_bytes
+
+    room = state_bytes(compile_scenario(tiny(leechers=3)))
+    monkeypatch.setattr(memory, "available", lambda: room)
+    found = sweep(tiny(), {"leechers": [3, 30]}, jobs=1, progress=False)
+    assert found.status.values.tolist() == [[1], [2]]
+    assert "of memory" in str(found.failure.values[1, 0])
+
+
+def test_no_point_makes_a_scenario() -> None:
+    with pytest.raises(InputError, match="seed_as"):
+        sweep(tiny(), {"leecher_as": ["AS1", "AS2"]}, progress=False)
+
+
+def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = planned()
+    point = made.task(0, 1).points[0]
+
+    def chosen(held: float, whole: float, swarms: int, jobs: int) -> str:
+        monkeypatch.setattr(choice, "_times", lambda *_: (held, whole))
+        return choice.backend(made.job, point, swarms, jobs)
+
+    assert chosen(0.001, 0.0015, 10_000, 2) == "processes"  # tiny swarms, many of them
+    assert chosen(0.001, 0.0015, 100, 2) == "threads"  # done before processes have started
+    assert chosen(0.003, 0.1, 1000, 2) == "threads"  # the lock is free for most of the time
+    assert chosen(0.003, 0.1, 2000, 64) == "processes"  # with so many threads it is not
+    assert chosen(0.001, 0.0015, 10_000, 1) == "threads"
+    monkeypatch.undo()
+    held, whole = choice._times(made.job, point)
+    assert 0 < held < whole
+    monkeypatch.setattr(choice, "LOOK", -1.0)
+    long = planned(tiny(leechers=100), vary={"rtt": "0 ms"})
+    assert choice.backend(long.job, long.task(0, 1).points[0], 10**6, 64) == "threads"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"seed": -1}, "seed = -1"),
+        ({"replicas": 0}, "replicas = 0"),
+        ({"replicas": 2.0}, "whole number"),
+        ({"jobs": 0}, "jobs = 0"),
+        ({"backend": "gpu"}, "threads or processes"),
+        ({"keep": ["everything"]}, "peers, series"),
+        ({"out": "a.nc"}, "ending in .zarr"),
+        ({"client": "tcp://127.0.0.1:1", "jobs": 2}, "of this machine"),
+        ({"sample": 5}, "is not a sample"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        sweep(tiny(), {"rtt": "0 ms"}, progress=False, **arguments)
+    assert text in str(caught.value)
+
+
+def test_a_sweep_without_anything_to_vary() -> None:
+    with pytest.raises(InputError, match="nothing is varied"):
+        sweep(tiny())
+    with pytest.raises(InputError, match="is not a scenario"):
+        sweep("rao2010", {"rtt": "0 ms"})  # type: ignore[arg-type]
+
+
+def test_a_files_sweep_runs_by_itself(tmp_path: Path) -> None:
+    source = (Path(__file__).parents[1] / "models" / "swarms" / "rao2010.toml").read_text()
+    file = tmp_path / "my.toml"
+    table = '[sweep]\nseed = 3\nset = { leechers = 2, file_size = "512 KiB", rtt = "5 ms" }\n[sweep.vary]\n'
+    file.write_text(f'{source}\n{table}tso = [true, false]\n"rtt,loss" = [["0 ms", "0%"], ["20 ms", "2%"]]\n')
+    with pytest.raises(InputError, match="both varied and set"):
+        sweep(load(file))
+    file.write_text(file.read_text().replace(', rtt = "5 ms"', ""))
+    found = sweep(load(file), progress=False, jobs=1)
+    assert dict(found.completion_mean.sizes) == {"tso": 2, "rtt+loss": 2, "replica": 1}
+    assert (found.attrs["seed"], found.peer_class.values.tolist()) == (3, ["seed", "leechers"])
+    again = sweep(load(file).set(leechers=3), {"tso": "true"}, progress=False, jobs=1, keep=["peers"])
+    assert dict(again.completion_mean.sizes) == {"rtt+loss": 2, "tso": 1, "replica": 1}
+    assert again.sizes["peer"] == 4
+
+
+class Shown(Backlog):
+    """A backlog that remembers what it handed out."""
+
+
+@given(
+    pending=st.lists(st.integers(1, 30), min_size=1, max_size=6),
+    workers=st.integers(1, 4),
+    done=st.lists(st.floats(0, 1), min_size=1, max_size=5),
+    elapsed=st.lists(st.floats(1e-4, 10), min_size=1, max_size=5),
+)
+def test_every_unit_is_handed_out_until_it_is_done(
+    pending: list[int], workers: int, done: list[float], elapsed: list[float]
+) -> None:
+    ranges, start = [], 0
+    for length in pending:
+        ranges.append(range(start, start + length))
+        start += length + 1
+    backlog = Backlog(_NoPoints(), ranges, sum(pending))  # type: ignore[arg-type]
+    seen: list[int] = []
+    for turn in range(10_000):
+        task = backlog.next(workers)
+        if task is None:
+            break
+        assert any(task.first in units and task.end - 1 in units for units in ranges)
+        number = max(1, int(done[turn % len(done)] * task.count))
+        seen += range(task.first, task.first + number)
+        part = replace(_blank(task.first, number), elapsed=elapsed[turn % len(elapsed)])
+        backlog.back(task, part)
+    assert sorted(seen) == [unit for units in ranges for unit in units]
+
+
+def _blank(first: int, count: int) -> Part:
+    from btflow.sweeps.parts import Shape
+
+    return Shape(1).empty(first, count)
+
+
+class _NoPoints:
+    """A plan whose tasks have nothing in them."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from btflow.sweeps.work import Task
+
+        assert name == "task"
+        return lambda first, count: Task(first, count, 10**9, ())
