@@ -100,12 +100,15 @@ main(int argc, char** argv)
     const auto seed = static_cast<uint32_t>(Option(options, "seed"));
     const double spread = Option(options, "spread");
 
-    int none = 1;
-    s4u::Engine engine(&none, argv);
-    // Max-min fair sharing alone: no factors for TCP's headers and slow start, and no ACKs on the way back, which would
-    // make one system of equations of all uplinks and take SimGrid some times as long.
-    s4u::Engine::set_config("network/model:CM02");
-    s4u::Engine::set_config("network/crosstraffic:no");
+    int words = 1;
+    s4u::Engine engine(&words, argv);
+    if (Option(options, "defaults") == 0)
+    {
+        // Max-min fair sharing alone: no factors for TCP's headers and slow start, and no ACKs on the way back, which
+        // make one system of equations of all uplinks.
+        s4u::Engine::set_config("network/model:CM02");
+        s4u::Engine::set_config("network/crosstraffic:no");
+    }
     auto* zone = engine.get_netzone_root()->add_netzone_star("swarm");
     const auto hosts = MakeHosts(zone, leechers + 1, Option(options, "uplink"), Option(options, "rtt"));
 
