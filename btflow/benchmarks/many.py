@@ -49,8 +49,8 @@ def throughput(scale: bool) -> Section:
         "Swarms per second",
         [("threads", "swarms", "elapsed [s]", "swarms per second", "CPU [s] per swarm"), *rows],
         (
-            "301 peers and 50 MB (rao2010), upload limits of 10, 20, 50 and 100 kB/s, round trips of 0, 400 and 1000 ms, "
-            "loss of 0 and 5 %, as many of each.",
+            "301 peers and 50 MB (rao2010), upload limits of 10, 20, 50 and 100 kB/s, round trips of 0, 400 and "
+            "1000 ms, loss of 0 and 5 %, as many of each.",
         ),
         (
             at_most("mixed swarm of 301 peers and 50 MB", PER_SWARM, one, "CPU s"),

@@ -23,7 +23,7 @@ def start_up(arguments: Sequence[str], environment: Mapping[str, str] | None = N
         SimulationError: The process failed.
     """
     begin = time.perf_counter()
-    _run(["btflow", *arguments], environment)
+    run_module(["btflow", *arguments], environment)
     return time.perf_counter() - begin
 
 
@@ -33,13 +33,17 @@ def measured(task: str, **options: Any) -> dict[str, Any]:
     Raises:
         SimulationError: The process failed or took longer than LIMIT.
     """
-    output = _run(["btflow.benchmarks.child", json.dumps({"task": task, **options})])
+    output = run_module(["btflow.benchmarks.child", json.dumps({"task": task, **options})])
     found: dict[str, Any] = json.loads(output.splitlines()[-1])
     return found
 
 
-def _run(module: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """Run a module with its arguments and return what it printed."""
+def run_module(module: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """Run a module with its arguments and return what it printed.
+
+    Raises:
+        SimulationError: The process failed or took longer than LIMIT.
+    """
     # -P: the btflow that is installed, not a checkout that happens to be the working directory.
     command, env = [sys.executable, "-P", "-m", *module], {**os.environ, **(environment or {})}
     try:

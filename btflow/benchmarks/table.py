@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Row = tuple[str, ...]
+WIDTH = 120
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,18 @@ class Section:
 
 def as_text(section: Section) -> str:
     """Return a section for a terminal."""
-    return "\n".join([section.title, *aligned(section.rows), *section.notes])
+    return "\n".join([section.title, *aligned(section.rows), *map(_wrapped, section.notes)])
 
 
 def as_markdown(section: Section) -> str:
     """Return a section of a Markdown page."""
-    parts = [f"## {section.title}", *section.notes[:1], markdown_table(section.rows), *section.notes[1:]]
+    notes = [_wrapped(note) for note in section.notes]
+    parts = [f"## {section.title}", *notes[:1], markdown_table(section.rows), *notes[1:]]
     return "\n\n".join(part for part in parts if part)
+
+
+def _wrapped(note: str) -> str:
+    return textwrap.fill(note, WIDTH, break_on_hyphens=False, break_long_words=False)
 
 
 def goals_section(sections: Iterable[Section]) -> Section:
@@ -77,6 +84,8 @@ def goals_section(sections: Iterable[Section]) -> Section:
 def aligned(rows: Iterable[Row]) -> list[str]:
     """Return rows with their first column to the left and the others to the right."""
     cells = list(rows)
+    if not cells:
+        return []
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
     return [
         "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()

@@ -15,8 +15,8 @@ RATIO = 100.0
 LEAST_CPU = 0.5
 """CPU time over which ours is averaged [s]."""
 
-HEADER = ("peers, file", "SimGrid simulates", "mean completion, SimGrid [s]", "ours [s]", "seed's copies", "ours")
-COSTS = ("transfers", "SimGrid [CPU s]", "ours [CPU s]", "ratio")
+HEADER = ("peers, file", "SimGrid simulates", "transfers")
+PAIRS = ("completion: SimGrid, ours [s]", "seed's copies", "CPU: SimGrid, ours [s]", "ratio")
 
 
 def simgrid() -> Section:
@@ -24,7 +24,7 @@ def simgrid() -> Section:
     runs = _measured() if toolchain.installed() else recorded()
     if not runs:
         return Section("SimGrid", [], ("SimGrid is not installed and nothing is on record: run `make bench-simgrid`.",))
-    rows: list[Row] = [(*HEADER, *COSTS)]
+    rows: list[Row] = [(*HEADER, *PAIRS)]
     ratios: dict[Case, float] = {}
     for case in CASES:
         own = ours(case)
@@ -68,10 +68,15 @@ def _of(case: Case, runs: Iterable[Run]) -> list[Run]:
 
 
 def _row(run: Run, own: Run, ratio: float) -> Row:
-    times = (f"{run.completion_mean_s:.0f}", f"{own.completion_mean_s:.0f}")
-    copies = (f"{run.seed_copies:.2f}", f"{own.seed_copies:.2f}")
-    cost = (f"{run.communications:.0f}", f"{run.cpu_s:.3g}", f"{own.cpu_s:.3g}", f"{ratio:.0f}")
-    return (f"{run.leechers + 1}, {run.megabytes} MB", run.variant, *times, *copies, *cost)
+    return (
+        f"{run.leechers + 1}, {run.megabytes} MB",
+        run.variant,
+        f"{run.communications:.0f}",
+        f"{run.completion_mean_s:.0f}, {own.completion_mean_s:.0f}",
+        f"{run.seed_copies:.2f}, {own.seed_copies:.2f}",
+        f"{run.cpu_s:.3g}, {own.cpu_s:.3g}",
+        f"{ratio:.0f}",
+    )
 
 
 def _notes(run: Run) -> Sequence[str]:
