@@ -117,7 +117,7 @@ def test_peak_memory_sees_what_was_freed() -> None:
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        ("one_swarm", {"settings": {"leechers": 10**5, "file_size": "100 GB"}, "model": "rao2010"}, "memory"),
+        ("one_swarm", {"settings": {"file_size": "100 GB"}, "model": "rao2010"}, "file_size"),
         ("one_swarm", {"settings": {}, "model": "nosuchmodel"}, "nosuchmodel"),
     ],
 )
