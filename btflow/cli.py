@@ -1,4 +1,4 @@
-"""The command line: ``btflow list | run | link | schema | bench``."""
+"""The command line: ``btflow list | run | sweep | link | schema | bench``."""
 
 from __future__ import annotations
 
@@ -133,6 +133,41 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")]
 Plot = Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Write a figure.")]
 Text = str | None
+
+
+@app.command()
+def sweep(
+    model: Model,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="NAME=SPEC",
+            help="Vary a parameter: rtt=0ms,400ms or upload_limit=lin(10 kB/s, 100 kB/s, 10).",
+        ),
+    ] = None,
+    settings: Settings = None,
+    sample: Annotated[Text, typer.Option(metavar="KIND:N")] = None,
+    replicas: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms of each point.  [1]")] = None,
+    seed: Annotated[Text, typer.Option(metavar="NUMBER", help="Seed of the random numbers.  [0]")] = None,
+    common: Annotated[bool, typer.Option("--common", help="The same random numbers at all points.")] = False,
+    out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Run what is missing in --out.")] = False,
+    jobs: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms at once.  [all cores]")] = None,
+    backend: Annotated[Text, typer.Option(metavar="KIND", help="threads or processes.")] = None,
+    dask: Annotated[Text, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")] = None,
+    keep: Annotated[Text, typer.Option(metavar="peers,series", help="Keep more of each swarm.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="More than a million swarms are meant.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Simulate a model over values of its parameters: thousands of swarms in one dataset."""
+    from btflow.sweeps import commandline
+    from btflow.sweeps.api import Running
+
+    given = commandline.Given(
+        model, vary or [], settings or [], sample, replicas, seed, common, keep, out or [], resume, yes
+    )
+    typer.echo(commandline.run(given, Running(show=not as_json)))
 
 
 @app.command()

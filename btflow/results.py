@@ -24,7 +24,7 @@ CAUSE_NAMES = ("limiter", "window", "loss", "pipeline", "idle")
 """What held an unchoked connection back, in the order of the kernels' causes: the upload limiter, the congestion
 window, the repair of a loss, an empty request pipeline, or a peer that is not interested."""
 
-_PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
+PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
     "completion_time": (lambda r: r.completion, "s", "time from a client's start to its last piece"),
     "start_time": (lambda r: r.start, "s", "time a client is started"),
     "completion_rank": (lambda r: r.rank, "1", "place in the order of completion, from 0 on; -1 for none"),
@@ -36,6 +36,7 @@ _PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
     "unchokes": (lambda r: r.unchokes, "1", "unchokes given"),
     "idle_terminations": (lambda r: r.idle_ends, "1", "unchokes ended because the connection was idle"),
 }
+"""Arrays (peers,) of a replica by name: value, unit, meaning."""
 
 
 def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], seed: int) -> xr.Dataset:
@@ -51,7 +52,7 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
         seed: The seed they were run with.
     """
     data: dict[str, xr.DataArray] = {}
-    for name, (value, unit, meaning) in _PER_PEER.items():
+    for name, (value, unit, meaning) in PER_PEER.items():
         data[name] = _array(("replica", "peer"), np.array([value(row) for row in rows]), unit, meaning)
     data["upload_utilisation"] = _array(
         ("replica", "peer"),

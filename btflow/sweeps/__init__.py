@@ -1,0 +1,1 @@
+"""Sweeps: thousands of swarms of one model, declared, run, stored and resumed as one labelled dataset."""

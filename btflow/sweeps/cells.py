@@ -1,0 +1,88 @@
+"""Which swarms lie in one chunk of the store: consecutive ones, so that a chunk is finished before the next begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+MOST_UNITS = 4096
+"""Most swarms of a cell."""
+
+MOST_BYTES = 16 * 2**20
+"""About the most memory of a cell."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A regular division of an array of units in C order into chunks of consecutive ones.
+
+    The last dimensions lie whole in a cell, the one before them in ``chunk[split]`` places, those before one by one.
+    """
+
+    shape: tuple[int, ...]
+    """Lengths of the dimensions, the replicas' last."""
+    chunk: tuple[int, ...]
+    """Lengths of a cell."""
+    split: int
+    """The dimension that is divided."""
+
+    @property
+    def inner(self) -> int:
+        """Units of one place along the divided dimension."""
+        return prod(self.shape[self.split + 1 :])
+
+    @property
+    def along(self) -> int:
+        """Cells along the divided dimension."""
+        return -(-self.shape[self.split] // self.chunk[self.split])
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return prod(self.shape[: self.split]) * self.along
+
+    def units(self, cell: int) -> range:
+        """Return the numbers of a cell's units."""
+        outer, place = divmod(cell, self.along)
+        row = outer * self.shape[self.split] * self.inner
+        first = place * self.chunk[self.split]
+        last = min(first + self.chunk[self.split], self.shape[self.split])
+        return range(row + first * self.inner, row + last * self.inner)
+
+    def cell(self, unit: int) -> int:
+        """Return the cell of a unit."""
+        outer, rest = divmod(unit, self.shape[self.split] * self.inner)
+        return outer * self.along + rest // (self.chunk[self.split] * self.inner)
+
+    def index(self, cell: int) -> tuple[int, ...]:
+        """Return the place of a cell along each dimension, in cells."""
+        outer, place = divmod(cell, self.along)
+        places = []
+        for length in reversed(self.shape[: self.split]):
+            outer, at = divmod(outer, length)
+            places.append(at)
+        return (*reversed(places), place, *(0 for _ in self.shape[self.split + 1 :]))
+
+    def region(self, cell: int) -> tuple[slice, ...]:
+        """Return what a cell has of each dimension."""
+        return tuple(
+            slice(at * chunk, min(at * chunk + chunk, length))
+            for at, chunk, length in zip(self.index(cell), self.chunk, self.shape, strict=True)
+        )
+
+
+def cells(shape: tuple[int, ...], unit_bytes: int) -> Cells:
+    """Return the division into cells of at most about 4096 units and 16 MB.
+
+    Args:
+        shape: Lengths of the dimensions, the replicas' last.
+        unit_bytes: Memory of one unit [B].
+    """
+    room = max(1, min(MOST_UNITS, MOST_BYTES // unit_bytes))
+    split, inner = len(shape) - 1, 1
+    while split > 0 and inner * shape[split] <= room:
+        inner *= shape[split]
+        split -= 1
+    number = -(-shape[split] // max(1, room // inner))  # of cells, all about as long
+    length = -(-shape[split] // number)
+    return Cells(shape, (*(1 for _ in shape[:split]), length, *shape[split + 1 :]), split)

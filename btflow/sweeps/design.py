@@ -1,0 +1,225 @@
+"""The points of a sweep: a grid over the values of its parameters, or a sample of the space they span."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from btflow.document import Document
+from btflow.errors import InputError
+from btflow.sweeps.axes import Axis, axis
+from btflow.sweeps.distributions import Floats, choice_index, draw, inverse, written
+from btflow.sweeps.samples import Sample
+from btflow.sweeps.spec import Drawn, Listed, Names, Spec, Zipped
+from btflow.sweeps.variables import SI, WHOLE, Variable, variable
+
+MOST = 1_000_000
+"""Most swarms of a sweep that is not confirmed."""
+
+
+class Coordinate(NamedTuple):
+    """Values of a parameter along a dimension of the dataset."""
+
+    name: str
+    dimension: str
+    values: NDArray[Any]
+    """float64, int64, bool or object (texts), in SI units."""
+    units: str
+    meaning: str
+
+
+class Design(Protocol):
+    """The points of a sweep, numbered in C order over its dimensions."""
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Their lengths."""
+
+    def settings(self, point: int) -> dict[str, str]:
+        """Return the texts that make a point of the model, by name."""
+
+    def coordinates(self) -> list[Coordinate]:
+        """Return the value of each parameter along its dimension."""
+
+    @property
+    def kind(self) -> str:
+        """``grid``, or the sample such as ``sobol:4096``."""
+
+    def written(self) -> dict[str, Any]:
+        """Return what each dimension or parameter is varied over, as texts."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of the values of some axes; of none, a single point."""
+
+    axes: tuple[Axis, ...]
+    kind = "grid"
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes."""
+        return tuple(a.name for a in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of values."""
+        return tuple(len(a.values) for a in self.axes)
+
+    def settings(self, point: int) -> dict[str, str]:
+        """Return the texts that make a point."""
+        found: dict[str, str] = {}
+        for along, index in zip(self.axes, np.unravel_index(point, self.shape) if self.axes else (), strict=True):
+            found |= along.settings(int(index))
+        return found
+
+    def coordinates(self) -> list[Coordinate]:
+        """Return each parameter along its axis."""
+        return [
+            _coordinate(v, a.name, [row[i] for row in a.values]) for a in self.axes for i, v in enumerate(a.variables)
+        ]
+
+    def written(self) -> dict[str, Any]:
+        """Return the values of each axis as they were given."""
+        return {a.name: [list(row) if len(row) > 1 else row[0] for row in a.texts] for a in self.axes}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A parameter in a sample: drawn from a distribution, or one of some values."""
+
+    variable: Variable
+    written: str
+    values: NDArray[np.float64] | None
+    """Value at each point, SI units; None for one of a list."""
+    texts: tuple[str, ...] = ()
+    """The list."""
+    listed: tuple[SI, ...] = ()
+    """The list in SI units."""
+    index: NDArray[np.int64] | None = None
+    """Which of them each point has."""
+
+    def text(self, point: int) -> str:
+        """Return the value at a point as ``set`` takes it, exactly."""
+        if self.values is None:
+            assert self.index is not None
+            return self.texts[int(self.index[point])]
+        value = float(self.values[point])
+        whole = self.variable.kind in (*WHOLE, "size")
+        return self.variable.text(int(value) if whole else value)
+
+    def along(self) -> Sequence[SI]:
+        """Return the value at each point, SI units."""
+        if self.values is None:
+            assert self.index is not None
+            return [self.listed[i] for i in self.index]
+        return [int(v) for v in self.values] if self.variable.kind in WHOLE else self.values.tolist()
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Points of the space that some parameters span, one after the other along the dimension ``sample``."""
+
+    sample: Sample
+    columns: tuple[Column, ...]
+    size: int
+    dims = ("sample",)
+
+    @property
+    def kind(self) -> str:
+        """The sample as it is written."""
+        return self.sample.text
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of points."""
+        return (self.size,)
+
+    def settings(self, point: int) -> dict[str, str]:
+        """Return the texts that make a point."""
+        return {c.variable.name: c.text(point) for c in self.columns}
+
+    def coordinates(self) -> list[Coordinate]:
+        """Return each parameter along ``sample``."""
+        return [_coordinate(c.variable, "sample", c.along()) for c in self.columns]
+
+    def written(self) -> dict[str, Any]:
+        """Return the distribution of each parameter."""
+        return {c.variable.name: c.written for c in self.columns}
+
+
+def design(
+    document: Document[Any], specs: Mapping[Names, Spec], sample: Sample | None, seed: int, replicas: int, yes: bool
+) -> Design:
+    """Return the design that some parameters make, checked value by value.
+
+    Args:
+        document: The model.
+        specs: What each name, or group of names, is varied over.
+        sample: The kind of sample; None for a grid.
+        seed: Of the sample's random numbers.
+        replicas: Swarms of each point.
+        yes: Whether more than ``MOST`` swarms are meant.
+
+    Raises:
+        InputError: A name is unknown, a value is wrong, a distribution has no sample, or there are too many swarms.
+    """
+    variables = {names: tuple(variable(document, name) for name in names) for names in specs}
+    if sample is None:
+        lists = {names: _listed(names, spec) for names, spec in specs.items()}
+        _confirm((spec.count for spec in lists.values()), replicas, yes)
+        return Grid(tuple(axis(variables[names], spec) for names, spec in lists.items()))
+    columns = {names: _column_of(names, spec) for names, spec in specs.items()}
+    if not columns:
+        raise InputError("sample", sample.text, "has nothing to vary", "at least one varied parameter")
+    size = sample.size(len(columns))
+    _confirm([size], replicas, yes)
+    makers = [_maker(variables[names][0], spec) for names, spec in columns.items()]
+    cube = sample.cube(len(makers), seed)
+    return Drawing(sample, tuple(make(shares) for make, shares in zip(makers, cube.T, strict=True)), size)
+
+
+def _listed(names: Names, spec: Spec) -> Listed | Zipped:
+    if isinstance(spec, Drawn) or (isinstance(spec, Listed) and spec.drawn):
+        shown = written(spec) if isinstance(spec, Drawn) else "choice"
+        raise InputError(",".join(names), shown, "is a distribution, and there is no sample", "--sample, or a list")
+    return spec
+
+
+def _column_of(names: Names, spec: Spec) -> Listed | Drawn:
+    if isinstance(spec, Zipped):
+        raise InputError(",".join(names), None, "vary together, which a sample cannot", "each parameter by itself")
+    return spec
+
+
+def _confirm(counts: Iterable[int], replicas: int, yes: bool) -> None:
+    """Raise an InputError for more swarms than are run without a yes; the points are not made to be counted."""
+    swarms = prod(counts) * replicas
+    if swarms > MOST and not yes:
+        raise InputError("sweep", f"{swarms:,} swarms", f"is more than {MOST:,}", "--yes (yes=True) if that is meant")
+
+
+def _maker(of: Variable, spec: Listed | Drawn) -> Callable[[Floats], Column]:
+    """Return what makes a parameter's column from shares of the unit interval; what is wrong with it is found now."""
+    if isinstance(spec, Drawn):
+        inverted = inverse(spec, of)
+        return lambda shares: Column(of, written(spec), draw(inverted, spec, of, shares))
+    choices = axis((of,), spec)
+    texts, values = tuple(row[0] for row in choices.texts), tuple(row[0] for row in choices.values)
+    shown = f"choice({', '.join(texts)})"
+    return lambda shares: Column(of, shown, None, texts, values, choice_index(len(texts), shares))
+
+
+def _coordinate(of: Variable, dimension: str, values: Sequence[SI]) -> Coordinate:
+    kinds = {bool: np.bool_, int: np.int64, float: np.float64}
+    dtype: Any = kinds.get(type(values[0]), object)
+    return Coordinate(of.name, dimension, np.array(values, dtype), of.units, of.meaning)

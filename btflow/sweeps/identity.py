@@ -1,0 +1,54 @@
+"""Whether a store is of the sweep that is to go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from btflow.errors import InputError
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.versions import difference
+
+_SHOWN = {"model": "model", "design": "design", "seed": "seed", "replicas": "replicas", "keep": "kept"}
+
+
+def check_same(path: Path, attributes: Mapping[str, Any], plan: Plan) -> None:
+    """Raise an InputError that says what differs if a store's attributes are not those of a sweep."""
+    differs = _differences(attributes, plan.identity())
+    if differs:
+        allowed = "the same sweep with the same version, or another path"
+        raise InputError("out", str(path), f"was made by another sweep: {'; '.join(differs)}", allowed)
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    found = [
+        f"{shown} {there.get(name) or 'nothing'} there, {here[name] or 'nothing'} here"
+        for name, shown in _SHOWN.items()
+        if there.get(name) != here[name]
+    ]
+    if there.get("common_random_numbers") != here["common_random_numbers"]:
+        found.append("common random numbers in one of the two")
+    found += _values(_table(there.get("values")), _table(here["values"]))
+    versions = _table(there.get("versions")), _table(here["versions"])
+    if versions[0] != versions[1]:
+        found.append(difference(versions[1], versions[0]))
+    if not found and there.get("scenario_hash") != here["scenario_hash"]:
+        found.append("another scenario: the model file or what is set (--set) has changed")
+    return found
+
+
+def _values(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
+    """Return what differs in the parameters that are varied."""
+    if list(there) != list(here):
+        return [f"varies {', '.join(there) or 'nothing'} there, {', '.join(here)} here"]
+    return [f"other values of {name}" for name in here if there[name] != here[name]]
+
+
+def _table(text: Any) -> dict[str, str]:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

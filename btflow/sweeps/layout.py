@@ -1,0 +1,148 @@
+"""The arrays of a sweep's store: names, dimensions, units, and what part of what was found goes where."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from btflow.results import PER_PEER
+from btflow.sweeps.cells import Cells
+from btflow.sweeps.design import Coordinate
+from btflow.sweeps.parts import Part
+from btflow.sweeps.plan import Plan
+
+PER_SWARM = {
+    "status": ("i1", 0, "1", "0 not run yet, 1 done, 2 failed"),
+    "failure": ("str", "", "", "why the swarm failed, empty if it did not"),
+    "cpu_s": ("f8", np.nan, "s", "CPU time"),
+}
+"""Dtype, value before the swarm is run, unit and meaning."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array with a value for each swarm, or several."""
+
+    name: str
+    units: str
+    meaning: str
+    values: Callable[[Part], Any]
+    """Its values in a part (units, ...)."""
+    dtype: str = "f8"
+    fill: Any = np.nan
+    extra: tuple[str, ...] = ()
+    """Dimensions besides those of the sweep and the replicas."""
+
+
+def arrays(plan: Plan) -> list[Array]:
+    """Return the arrays of a sweep, the status last: what it says is written by then."""
+    statistics, shape = plan.job.statistics, plan.job.shape
+    found = [Array(s.name, s.units, s.meaning, _column(i)) for i, s in enumerate(statistics.whole)]
+    start, width = len(statistics.whole), len(statistics.by_class)
+    for i, s in enumerate(statistics.by_class):
+        found.append(Array(s.name, s.units, s.meaning, _columns(start + i, width), extra=("peer_class",)))
+    if shape.peers:
+        meanings = {name: (units, meaning) for name, (_, units, meaning) in PER_PEER.items()}
+        meanings["class_number"] = ("1", "place of the peer's class along peer_class")
+        for i, (name, (units, meaning)) in enumerate(meanings.items()):
+            found.append(Array(name, units, meaning, _peers(i), extra=("peer",)))
+    if shape.times:
+        text = "mean number of pieces held by a leecher at time_step times the step's number"
+        found.append(Array("pieces_held", "pieces", text, lambda part: part.held, extra=("step",)))
+        found.append(Array("time_step", "s", "time between two steps of pieces_held", lambda part: part.step))
+    sources: dict[str, Callable[[Part], Any]] = {
+        "cpu_s": lambda part: part.cpu,
+        "failure": lambda part: np.array(part.reasons, object),
+        "status": lambda part: part.status,
+    }
+    return found + [Array(n, PER_SWARM[n][2], PER_SWARM[n][3], of, *PER_SWARM[n][:2]) for n, of in sources.items()]
+
+
+def _column(i: int) -> Callable[[Part], Any]:
+    return lambda part: part.values[:, i]
+
+
+def _columns(start: int, step: int) -> Callable[[Part], Any]:
+    return lambda part: part.values[:, start::step]
+
+
+def _peers(i: int) -> Callable[[Part], Any]:
+    return lambda part: part.peers[:, i]
+
+
+def lengths(plan: Plan) -> dict[str, int]:
+    """Return the length of each dimension."""
+    extra = {
+        "peer_class": len(plan.job.statistics.classes),
+        "peer": plan.job.shape.peers,
+        "step": plan.job.shape.times,
+    }
+    return dict(zip((*plan.design.dims, "replica"), plan.shape, strict=True)) | extra
+
+
+def create(plan: Plan, cells: Cells, folder: Path) -> None:
+    """Write the store of a sweep, complete but for the swarms, to a folder that is not there yet."""
+    group = zarr.create_group(folder, attributes=plan.attributes() | {"complete": 0})
+    size, dims = lengths(plan), (*plan.design.dims, "replica")
+    for array in arrays(plan):
+        group.create_array(
+            array.name,
+            shape=(*plan.shape, *(size[d] for d in array.extra)),
+            chunks=(*cells.chunk, *(size[d] for d in array.extra)),
+            dtype=array.dtype,
+            fill_value=array.fill,
+            dimension_names=(*dims, *array.extra),
+            attributes=_described(array.units, array.meaning),
+        )
+    group.create_array(
+        "seed",
+        shape=plan.shape[:-1],
+        chunks=cells.chunk[:-1],
+        dtype="i8",
+        fill_value=-1,
+        dimension_names=dims[:-1],
+        attributes=_described("1", "seed of the point's replicas; -1 before one is run"),
+    )
+    for coordinate in coordinates(plan):
+        _write(group, coordinate)
+    with warnings.catch_warnings():  # that this is no part of zarr's third format yet; without it opening is slow
+        warnings.simplefilter("ignore")
+        zarr.consolidate_metadata(folder)
+
+
+def coordinates(plan: Plan) -> list[Coordinate]:
+    """Return every coordinate of the dataset."""
+    size = lengths(plan)
+    found = plan.design.coordinates()
+    if "sample" in plan.design.dims:
+        found.append(Coordinate("sample", "sample", np.arange(size["sample"]), "1", "number of the sample's point"))
+    names = np.array(plan.job.statistics.classes, object)
+    found.append(Coordinate("peer_class", "peer_class", names, "", "class of the peers"))
+    found.append(Coordinate("replica", "replica", np.arange(plan.replicas), "1", "number of the replica"))
+    if size["peer"]:
+        found.append(Coordinate("peer", "peer", np.arange(size["peer"]), "1", "number of the peer"))
+    return found
+
+
+def _write(group: zarr.Group, coordinate: Coordinate) -> None:
+    text = coordinate.values.dtype == object
+    made = group.create_array(
+        coordinate.name,
+        shape=coordinate.values.shape,
+        chunks=(max(1, len(coordinate.values)),),
+        dtype="str" if text else coordinate.values.dtype,
+        fill_value="" if text else 0,
+        dimension_names=(coordinate.dimension,),
+        attributes=_described(coordinate.units, coordinate.meaning),
+    )
+    made[...] = coordinate.values
+
+
+def _described(units: str, meaning: str) -> dict[str, Any]:
+    return {"long_name": meaning} | ({"units": units} if units else {})

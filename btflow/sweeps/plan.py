@@ -1,0 +1,153 @@
+"""A sweep, declared and checked: its design, its seeds, and the job that every process gets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import btflow
+from btflow.errors import InputError
+from btflow.program import Program, compile_scenario
+from btflow.scenario import Scenario
+from btflow.sweeps.design import Design
+from btflow.sweeps.parts import TIMES, Shape
+from btflow.sweeps.seeds import point_seed
+from btflow.sweeps.statistics import Statistics
+from btflow.sweeps.versions import versions
+from btflow.sweeps.work import Job, Point, Task
+
+KEEP = ("peers", "series")
+"""What can be kept of each swarm besides its figures."""
+
+TRIED = 100
+"""Points, evenly spread, of which one at least must make a scenario for a sweep to begin."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep that is ready to run.
+
+    Attributes:
+        job: What its tasks have in common.
+        design: Its points.
+        seed: Seed of the sweep.
+        replicas: Swarms of each point.
+        common: Whether all points have the sweep's seed.
+        keep: What is kept of each swarm besides its figures.
+    """
+
+    job: Job
+    design: Design
+    seed: int
+    replicas: int
+    common: bool
+    keep: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the sweep's dimensions and of the replicas'."""
+        return (*self.design.shape, self.replicas)
+
+    @property
+    def units(self) -> int:
+        """Number of swarms."""
+        return prod(self.shape)
+
+    def task(self, first: int, count: int) -> Task:
+        """Return some consecutive units of work, with all that they need besides the job."""
+        points = range(first // self.replicas, (first + count - 1) // self.replicas + 1)
+        made = (Point(self.seed_of(point), self.design.settings(point)) for point in points)
+        return Task(first, count, self.replicas, tuple(made))
+
+    def seed_of(self, point: int) -> int:
+        """Return the seed of a point's replicas."""
+        return point_seed(self.seed, point, self.common)
+
+    def identity(self) -> dict[str, str | int]:
+        """Return the attributes that must be equal for two runs to be of the same sweep."""
+        return {
+            "model": self.job.scenario.name,
+            "scenario_hash": self.job.scenario.digest(),
+            "design": self.design.kind,
+            "values": json.dumps(_digests(self.design)),
+            "seed": self.seed,
+            "replicas": self.replicas,
+            "common_random_numbers": int(self.common),
+            "keep": ",".join(self.keep),
+            "versions": json.dumps(versions()),
+        }
+
+    def attributes(self) -> dict[str, str | int]:
+        """Return the attributes of the dataset."""
+        scenario, written = self.job.scenario, self.design.written()
+        varied = {coordinate.name for coordinate in self.design.coordinates()}
+        fixed = {name: text for name, text in scenario.parameters.items() if name not in varied}
+        return self.identity() | {
+            "title": scenario.title,
+            "version": btflow.__version__,
+            "parameters": json.dumps(fixed),
+            "varied": json.dumps(written),
+            "byte_prefix": scenario.byte_prefix,
+        }
+
+
+def _digests(design: Design) -> dict[str, str]:
+    """Digest of the values of each parameter."""
+    contents = {c.name: repr((c.dimension, c.values.tolist())) for c in design.coordinates()}
+    return {name: hashlib.sha256(content.encode()).hexdigest()[:16] for name, content in contents.items()}
+
+
+def plan(
+    scenario: Scenario, design: Design, *, seed: int, replicas: int, common: bool = False, keep: Sequence[str] = ()
+) -> Plan:
+    """Return a sweep of a scenario over a design.
+
+    Raises:
+        InputError: No point makes a scenario, or what is to be kept is unknown.
+    """
+    wrong = [name for name in keep if name not in KEEP]
+    if wrong:
+        raise InputError("keep", wrong[0], "cannot be kept", ", ".join(KEEP))
+    base, program = _first_scenario(scenario, design)
+    statistics = Statistics(program.class_names, base.linked)
+    _check_names(design, statistics)
+    peers = _most_peers(base, design) if "peers" in keep else 0
+    shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
+    kept = tuple(name for name in KEEP if name in keep)
+    return Plan(Job(base, statistics, shape), design, seed, replicas, common, kept)
+
+
+def _first_scenario(scenario: Scenario, design: Design) -> tuple[Scenario, Program]:
+    """Return the first of some points that makes a scenario; the first point's error if none does."""
+    points, first = prod(design.shape), None
+    for point in dict.fromkeys(i * points // min(points, TRIED) for i in range(min(points, TRIED))):
+        try:
+            base = scenario.set(**design.settings(point))
+            return base, compile_scenario(base)
+        except InputError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _check_names(design: Design, statistics: Statistics) -> None:
+    """Raise an InputError for a parameter whose name the dataset has for something else."""
+    taken = {s.name for s in (*statistics.whole, *statistics.by_class)}
+    taken |= {"sample", "replica", "peer", "peer_class", "step", "seed", "status", "failure", "cpu_s", "time_step"}
+    for name in (coordinate.name for coordinate in design.coordinates()):
+        if name in taken:
+            raise InputError(name, None, "cannot be varied: the dataset has something else of this name")
+
+
+def _most_peers(base: Scenario, design: Design) -> int:
+    """Return the number of peers of the point that has most, replacements included."""
+    most = 0
+    for point in range(prod(design.shape)):
+        try:
+            most = max(most, compile_scenario(base.set(**design.settings(point))).rules.peers)
+        except InputError:  # recorded when it is run
+            continue
+    return most

@@ -1,0 +1,68 @@
+"""Where tasks run: here, in threads, processes or on a cluster. All give futures of parts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+from btflow.errors import SimulationError
+from btflow.sweeps import work
+from btflow.sweeps.parts import Part
+from btflow.sweeps.work import Job, Task
+
+
+class WorkerDiedError(Exception):
+    """The process that had a task went away; the task may be run again."""
+
+
+class PoolLostError(SimulationError):
+    """Nothing is left that tasks could run on."""
+
+
+class Pool(Protocol):
+    """Runs tasks of a job. What a task finds does not depend on where it runs."""
+
+    def workers(self) -> int:
+        """Return how many tasks run at once now."""
+
+    def submit(self, task: Task) -> Future[Part]:
+        """Have a task run; the future raises ``WorkerDiedError`` if its process went away."""
+
+    def stop(self) -> None:
+        """Have all tasks come back soon with what they have."""
+
+    def close(self) -> None:
+        """Wait for nothing more and give everything back."""
+
+
+class Threads:
+    """Threads of this process: the kernels run without the interpreter's lock."""
+
+    def __init__(self, job: Job, number: int) -> None:
+        self._job, self._number = job, number
+        self._stopping = threading.Event()
+        self._executor = ThreadPoolExecutor(number, thread_name_prefix="btflow")
+
+    def workers(self) -> int:
+        """Return the number of threads."""
+        return self._number
+
+    def submit(self, task: Task) -> Future[Part]:
+        """Have a task run in a thread."""
+        return self._executor.submit(work.run, self._job, task, self._stopping.is_set)
+
+    def stop(self) -> None:
+        """Have the threads come back; a running kernel looks a few times a second."""
+        self._stopping.set()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._stopping.set()
+        self._executor.shutdown(cancel_futures=True)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,217 @@
+"""The figures of one swarm: what each is called, its unit and meaning, and how it is found.
+
+Most are found for a group of peers: for all leechers, under the plain name, and for each class, under ``class_NAME``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from btflow.program import Program
+from btflow.replica import Replica
+from btflow.results import CAUSE_NAMES
+from btflow.uplinks import MESSAGES, TRAFFIC, Uplinks, quantile
+
+Floats = NDArray[np.float64]
+
+
+class Statistic(NamedTuple):
+    """Name, unit and meaning of a figure."""
+
+    name: str
+    units: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Swarm:
+    """One finished swarm, with what several figures need."""
+
+    program: Program
+    row: Replica
+    utilisation: Floats
+    """Payload sent over what could be sent while the peer was there (peers,); NaN for who never started."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some peers of a swarm: all of some classes."""
+
+    classes: tuple[int, ...]
+    members: NDArray[np.bool_]
+    """Whether each peer belongs to it (peers,)."""
+
+
+COMPLETION = (
+    Statistic("completion_mean", "s", "mean completion time of the downloads that count"),
+    Statistic("completion_min", "s", "least completion time of the downloads that count"),
+    Statistic("completion_p10", "s", "10th percentile of the completion times of the downloads that count"),
+    Statistic("completion_median", "s", "median completion time of the downloads that count"),
+    Statistic("completion_p90", "s", "90th percentile of the completion times of the downloads that count"),
+    Statistic("completion_max", "s", "greatest completion time of the downloads that count"),
+)
+
+UPLOADS = (
+    Statistic("downloads", "1", "downloads that count"),
+    Statistic("upload_utilisation_mean", "1", "mean over peers of the payload sent over what could be sent"),
+    Statistic("unchokes", "1", "unchokes given"),
+    Statistic("idle_terminations", "1", "unchokes ended because the connection was idle"),
+    Statistic("duplicate_blocks", "1", "blocks received that were already held or no longer wanted"),
+    Statistic("cancelled_blocks", "1", "block requests cancelled"),
+)
+
+LIMITED = tuple(
+    Statistic(f"limited_{cause}", "1", f"share of the time of unchoked connections held back by: {cause}")
+    for cause in CAUSE_NAMES
+)
+
+SWARM = (
+    Statistic("completion_last", "s", "time of the last completion since the swarm's start"),
+    Statistic("seed_copies", "1", "payload sent by the initial seeds over the file size"),
+    Statistic("duplicate_share", "1", "payload received that was already held or no longer wanted, of all received"),
+)
+
+_QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
+
+UPLINKS = (
+    *(Statistic(f"queue_delay_{q}", "s", f"{q} of the time until an uplink's queue is empty") for q in _QUANTILES),
+    *(Statistic(f"queue_packets_{q}", "1", f"{q} of the packets waiting at an uplink") for q in _QUANTILES),
+    *(
+        Statistic(f"{message}_delay", "s", f"mean time from writing the message to its delivery: {message}")
+        for message in ("request", "have", "unchoke")
+    ),
+    Statistic("block_latency", "s", "mean time from a request to its block"),
+    Statistic("uplink_drops", "1", "packets dropped at the uplinks' queues"),
+    Statistic("downlink_drops", "1", "packets dropped at the downlinks' queues"),
+    Statistic("utp_byte_share", "1", "uTP data, of all bytes that left the uplinks"),
+)
+
+_CONTROL = [list(MESSAGES).index(kind) for kind in ("request", "have", "unchoke")]
+_UTP = TRAFFIC.index("uTP data")
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The figures of every swarm of a sweep: those of the whole swarm, then those of each class."""
+
+    classes: tuple[str, ...]
+    """Names of the classes, in the program's order: initial seeds first."""
+    linked: bool
+    """Whether the peers have access links."""
+
+    @property
+    def by_group(self) -> tuple[Statistic, ...]:
+        """Figures of a group of peers."""
+        return (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
+
+    @property
+    def whole(self) -> tuple[Statistic, ...]:
+        """Figures of the swarm."""
+        return (*self.by_group, *SWARM)
+
+    @property
+    def by_class(self) -> tuple[Statistic, ...]:
+        """Figures of each class."""
+        return tuple(s._replace(name=f"class_{s.name}") for s in self.by_group)
+
+    @property
+    def width(self) -> int:
+        """Number of figures of a swarm."""
+        return len(self.whole) + len(self.by_class) * len(self.classes)
+
+    def of(self, program: Program, row: Replica, file_size: int) -> Floats:
+        """Return the figures of a swarm (width,): the whole's, then all of the first class, of the second..."""
+        swarm = Swarm(program, row, _utilisation(program, row))
+        leechers = tuple(sorted(set(program.klass[program.is_seed == 0].tolist())))
+        found: dict[tuple[int, ...], tuple[float, ...]] = {}  # one class of leechers is all leechers
+        for classes in (leechers, *((number,) for number in range(len(self.classes)))):
+            if classes not in found:
+                found[classes] = self._of_group(swarm, Group(classes, np.isin(program.klass, classes)))
+        values = [*found[leechers], *_of_swarm(swarm, file_size)]
+        for number in range(len(self.classes)):
+            values += found[(number,)]
+        return np.array(values, np.float64)
+
+    def _of_group(self, swarm: Swarm, group: Group) -> tuple[float, ...]:
+        finders: list[Callable[[Swarm, Group], tuple[float, ...]]] = [_completion, _uploads, _limited]
+        values = tuple(value for find in finders for value in find(swarm, group))
+        if not self.linked:
+            return values
+        seen = swarm.row.uplinks
+        return values + (_uplinks(seen, group) if seen is not None else (np.nan,) * len(UPLINKS))
+
+
+def _completion(swarm: Swarm, group: Group) -> tuple[float, ...]:
+    times = swarm.row.completion[_counting(swarm, group)]
+    if times.size == 0:
+        return (np.nan,) * len(COMPLETION)
+    p10, median, p90 = np.percentile(times, (10, 50, 90))
+    return float(times.mean()), float(times.min()), float(p10), float(median), float(p90), float(times.max())
+
+
+def _counting(swarm: Swarm, group: Group) -> NDArray[np.bool_]:
+    return group.members & swarm.row.counted & np.isfinite(swarm.row.completion)
+
+
+def _uploads(swarm: Swarm, group: Group) -> tuple[float, ...]:
+    row, members = swarm.row, group.members
+    counts = (row.unchokes, row.idle_ends, row.duplicates, row.cancelled)
+    used = swarm.utilisation[members]
+    return (
+        float(_counting(swarm, group).sum()),
+        _mean(used[np.isfinite(used)]),
+        *(float(count[members].sum()) for count in counts),
+    )
+
+
+def _limited(swarm: Swarm, group: Group) -> tuple[float, ...]:
+    """Mean over peers of the share of their unchoked time by cause; who unchoked nobody does not count."""
+    spent = swarm.row.held_for[group.members]
+    total = spent.sum(axis=1)
+    spent, total = spent[total > 0.0], total[total > 0.0]
+    if total.size == 0:
+        return (np.nan,) * len(LIMITED)
+    return tuple((spent / total[:, None]).mean(axis=0).tolist())
+
+
+def _of_swarm(swarm: Swarm, file_size: int) -> tuple[float, ...]:
+    row, program = swarm.row, swarm.program
+    received = float(row.received.sum())
+    again = float(row.duplicates.sum()) * program.rules.block_size
+    sent = float(row.sent[program.is_seed == 1].sum())
+    return row.last, sent / file_size, again / received if received else np.nan
+
+
+def _uplinks(seen: Uplinks, group: Group) -> tuple[float, ...]:
+    classes = list(group.classes)
+    delay, packets = seen.delay[classes].sum(axis=0), seen.packets[classes].sum(axis=0)
+    waiting = seen.delay_width * np.arange(delay.size)
+    lengths = np.arange(packets.size, dtype=float)
+    number = seen.messages[classes].sum(axis=(0, 2))[_CONTROL]
+    spent = seen.message_delay[classes].sum(axis=0)[_CONTROL]
+    blocks = float(seen.latency[classes].sum())
+    moved = seen.bytes[group.members].sum(axis=0)
+    return (
+        *(quantile(waiting, delay, q) for q in _QUANTILES.values()),
+        *(quantile(lengths, packets, q) for q in _QUANTILES.values()),
+        *(float(s) / float(n) if n else np.nan for s, n in zip(spent, number, strict=True)),
+        float(seen.block_latency[classes].sum()) / blocks if blocks else np.nan,
+        *(float(drops) for drops in seen.drops[group.members].sum(axis=0)),
+        float(moved[_UTP]) / float(moved.sum()) if moved.sum() else np.nan,
+    )
+
+
+def _utilisation(program: Program, row: Replica) -> Floats:
+    """Payload sent over what could be sent while the peer was there (peers,)."""
+    limit = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
+    room = limit * row.present
+    return np.asarray(np.divide(row.sent, room, out=np.full_like(room, np.nan), where=room > 0.0), np.float64)
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else np.nan

@@ -1,0 +1,154 @@
+"""The work of a sweep: swarm after swarm of a task, each to its figures, with neither store nor parent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from btflow.errors import InputError, SimulationError
+from btflow.kernels.state import Swarm
+from btflow.program import Program, compile_scenario
+from btflow.replica import collect
+from btflow.scenario import Scenario
+from btflow.simulation import check_memory, run_with_links
+from btflow.swarm import state_bytes
+from btflow.sweeps.parts import Part, Shape
+from btflow.sweeps.statistics import Statistics
+
+BUDGET = 1.0
+"""Wall time after which a task comes back with what it has [s]; a swarm that has begun is finished first."""
+
+LONGEST_REASON = 500
+
+
+class Point(NamedTuple):
+    """A point of the sweep."""
+
+    seed: int
+    """Seed of its replicas."""
+    settings: dict[str, str]
+    """What is set in the base scenario."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Units of work, one swarm each: ``count`` from number ``first`` on, in C order over points and replicas."""
+
+    first: int
+    count: int
+    replicas: int
+    """Replicas of each point."""
+    points: tuple[Point, ...]
+    """The points that these units belong to, in order."""
+    tries: int = 0
+    """How often a process that had it went away."""
+
+    @property
+    def end(self) -> int:
+        """One more than the last unit's number."""
+        return self.first + self.count
+
+    def point(self, unit: int) -> Point:
+        """Return the point of a unit."""
+        return self.points[unit // self.replicas - self.first // self.replicas]
+
+    def part(self, first: int, count: int, tries: int = 0) -> Task:
+        """Return some of these units as a task."""
+        start = self.first // self.replicas
+        points = self.points[first // self.replicas - start : (first + count - 1) // self.replicas - start + 1]
+        return Task(first, count, self.replicas, points, tries)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all tasks of a sweep have in common; small, and the same in every process."""
+
+    scenario: Scenario
+    """The base scenario."""
+    statistics: Statistics
+    """What is found of each swarm."""
+    shape: Shape
+    """What is kept of each swarm besides."""
+
+    def program(self, point: Point) -> tuple[Scenario, Program]:
+        """Return a point's scenario and what it compiles to; an InputError if it cannot be run."""
+        scenario = self.scenario.set(**point.settings)
+        program = compile_scenario(scenario)
+        check_memory(scenario, state_bytes(program))
+        if program.class_names != self.statistics.classes:
+            raise InputError("classes", program.class_names, "differ from the other points'", "the same classes")
+        return scenario, program
+
+
+class _StoppedError(Exception):
+    """The sweep is to end now."""
+
+
+def run(job: Job, task: Task, stopping: Callable[[], bool], budget: float = BUDGET) -> Part:
+    """Run units of a task, one at least, until the time is up or the sweep is to end.
+
+    Args:
+        job: What all tasks have in common.
+        task: The units.
+        stopping: Whether the sweep is to end; asked a few times a second. The swarm that runs is given up then.
+        budget: Wall time [s] after which no other swarm is begun.
+
+    Returns:
+        What was found of the first units of the task, perhaps not of all.
+    """
+    begun = time.perf_counter()
+    worker, part = _Worker(job, stopping), job.shape.empty(task.first, task.count)
+    done = 0
+    try:
+        while done < task.count and not stopping() and (done == 0 or time.perf_counter() - begun < budget):
+            unit = task.first + done
+            worker.fill(part, done, task.point(unit), unit % task.replicas)
+            done += 1
+    except _StoppedError:
+        pass
+    return part.cut(done, time.perf_counter() - begun)
+
+
+@dataclass
+class _Worker:
+    """Runs swarms, and keeps the program of the last point for its next replica."""
+
+    job: Job
+    stopping: Callable[[], bool]
+    _last: tuple[Point, Scenario, Program] | None = None
+
+    def fill(self, part: Part, number: int, point: Point, replica: int) -> None:
+        """Run one swarm and put what is found into a part; a failure too, with its reason."""
+        begun = time.thread_time()
+        try:
+            self._run(part, number, point, replica)
+        except _StoppedError:
+            raise
+        except Exception as error:  # whatever it is, it is this swarm's alone
+            part.fail(number, reason(error))
+        part.cpu[number] = time.thread_time() - begun
+
+    def _run(self, part: Part, number: int, point: Point, replica: int) -> None:
+        if self._last is None or self._last[0] is not point:
+            self._last = (point, *self.job.program(point))
+        _, scenario, program = self._last
+        state, links = run_with_links(program, point.seed, replica, self._watch)
+        row = collect(program, state, 0.0, links)
+        part.put(number, program, row, self.job.statistics.of(program, row, scenario.swarm.file_size))
+
+    def _watch(self, _: Swarm) -> None:
+        if self.stopping():
+            raise _StoppedError
+
+
+def reason(error: BaseException) -> str:
+    """Return why a swarm failed, in one line."""
+    if isinstance(error, InputError | SimulationError):
+        text = "; ".join(str(error).splitlines())
+    elif isinstance(error, MemoryError):
+        text = "out of memory"
+    else:
+        text = f"{type(error).__name__}: {error}"
+    return text[:LONGEST_REASON]
