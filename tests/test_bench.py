@@ -78,7 +78,7 @@ def test_a_sweep_runs_every_point_as_often_as_asked() -> None:
     grid = {"upload_limit": ["20 kB/s", "50 kB/s"], "rtt": ["0 ms", "50 ms", "100 ms"]}
     spent = sweeping.sweep(load("rao2010").set(**SMALL), grid, 3, 2)
     assert spent.swarms == 18
-    assert 0 < spent.swarm_cpu <= spent.cpu
+    assert 0 < spent.swarm_cpu < spent.cpu
     assert spent.rate == pytest.approx(18 / spent.wall)
     assert spent.overhead == pytest.approx((spent.cpu - spent.swarm_cpu) / spent.swarm_cpu)
 
@@ -144,6 +144,16 @@ def test_the_machine_has_a_processor_cores_and_memory() -> None:
     assert machine.processor() in machine.machine()[1]
 
 
+def test_the_swarm_of_a_tenth_of_a_second_is_the_first_that_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cost(settings: Mapping[str, int], replicas: int) -> measure.Cost:
+        return measure.Cost(0, 0, (1e-3 * settings["leechers"],) * replicas)
+
+    monkeypatch.setattr(many, "measure", cost)
+    assert many.tenth_of_a_second() == 100
+    monkeypatch.setattr(many, "TENTH", 10.0)
+    assert many.tenth_of_a_second() == many.LEECHERS[-1]
+
+
 # Sections, with what takes time replaced
 
 
@@ -174,7 +184,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | None]:
         seen.append(environment)
         return 1.5 if environment is None else 45.0
 
-    for module in (single, growth, command):
+    for module in (single, growth, command, many):
         monkeypatch.setattr(module, "measure", fake_measure)
     for module in (many, scale):
         monkeypatch.setattr(module, "measured", fake_task)

@@ -30,10 +30,10 @@ def one_swarm(settings: Mapping[str, object], model: str) -> dict[str, float]:
 
 def many_swarms(settings: Mapping[str, object], model: str, replicas: int, workers: int) -> dict[str, float]:
     """Run replicas of a swarm as a sweep: elapsed time [s] and the process's peak memory [B]."""
-    from btflow.benchmarks.sweeping import sweep
+    from btflow.benchmarks.sweeping import ONE, sweep
     from btflow.catalog import load
 
-    return {"wall": sweep(load(model).set(**settings), {}, replicas, workers).wall, "peak": peak_memory()}
+    return {"wall": sweep(load(model).set(**settings), ONE, replicas, workers).wall, "peak": peak_memory()}
 
 
 TASKS: Mapping[str, Callable[..., dict[str, float]]] = {"one_swarm": one_swarm, "many_swarms": many_swarms}

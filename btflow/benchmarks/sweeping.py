@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
-from btflow.program import Program, compile_scenario
-from btflow.replica import collect
+from btflow.benchmarks.measure import MODEL, SEED, SMALL
+from btflow.catalog import load
+from btflow.program import compile_scenario
 from btflow.scenario import Scenario
-from btflow.simulation import load_kernels, run_with_links
+from btflow.simulation import load_kernels
+from btflow.sweeps import api
 
-SEED = 0
+ONE: Mapping[str, Sequence[str]] = {"upload_limit": ("20 kB/s",)}
+"""A grid of one point, for a sweep of replicas."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +45,14 @@ class Spent:
 def sweep(scenario: Scenario, varied: Mapping[str, Sequence[str]], replicas: int, workers: int) -> Spent:
     """Run `replicas` swarms of each point of a grid on `workers` threads, with kernels that are loaded."""
     load_kernels(compile_scenario(scenario))
+    _load_machinery()
     wall, cpu = time.perf_counter(), time.process_time()
-    programs = [
-        compile_scenario(scenario.set(**dict(zip(varied, point, strict=True))))
-        for point in itertools.product(*varied.values())
-    ]
-    jobs = [(program, replica) for replica in range(replicas) for program in programs]
-    with ThreadPoolExecutor(workers) as pool:
-        spent = list(pool.map(_run, jobs))
-    return Spent(len(jobs), time.perf_counter() - wall, time.process_time() - cpu, sum(spent))
+    result = api.sweep(scenario, varied, replicas=replicas, seed=SEED, jobs=workers)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Spent(result["cpu_s"].size, wall, cpu, float(result["cpu_s"].sum()))
 
 
-def _run(job: tuple[Program, int]) -> float:
-    """Run one swarm, keep its figures and return its CPU time [s]."""
-    program, replica = job
-    begin = time.thread_time()
-    state, links = run_with_links(program, SEED, replica)
-    used = time.thread_time() - begin
-    collect(program, state, used, links)
-    return used
+@cache
+def _load_machinery() -> None:
+    """Run a sweep that takes no time, so that no import is in what is measured."""
+    api.sweep(load(MODEL).set(**SMALL), ONE, jobs=1)
