@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from btflow import analytic, plots
     from btflow.catalog import load, load_link
+    from btflow.describe import describe
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
     from btflow.link.scenario import LinkScenario
     from btflow.link.simulation import simulate_link
     from btflow.scenario import Scenario
     from btflow.simulation import simulate
+    from btflow.sweeps.api import sweep
 
 __version__ = "0.1.0"
 
@@ -31,12 +33,14 @@ __all__ = [
     "UnitError",
     "__version__",
     "analytic",
+    "describe",
     "load",
     "load_link",
     "plots",
     "schema",
     "simulate",
     "simulate_link",
+    "sweep",
 ]
 
 _FROM = {
@@ -46,11 +50,13 @@ _FROM = {
     "ScenarioError": "btflow.errors",
     "SimulationError": "btflow.errors",
     "UnitError": "btflow.errors",
+    "describe": "btflow.describe",
     "load": "btflow.catalog",
     "load_link": "btflow.catalog",
     "schema": "btflow.jsonschema",
     "simulate": "btflow.simulation",
     "simulate_link": "btflow.link.simulation",
+    "sweep": "btflow.sweeps.api",
 }
 
 

@@ -86,11 +86,15 @@ def _options(
 @app.command("list")
 def list_models(
     model: Annotated[str | None, typer.Argument(help="Model whose parameters to list.")] = None,
+    fields: Annotated[bool, typer.Option("--fields", help="List every field of the model that can be set.")] = False,
 ) -> None:
     """List the models, access links and congestion controls, or one model's parameters with unit, default, meaning."""
     from btflow import listing
 
-    typer.echo(listing.everything() if model is None else listing.parameters(model))
+    if fields and model is None:
+        raise InputError("--fields", None, "is given without a model", "btflow list MODEL --fields")
+    read = listing.fields if fields else listing.parameters
+    typer.echo(listing.everything() if model is None else read(model))
 
 
 @app.command()
@@ -98,7 +102,7 @@ def run(
     model: Model,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms".'),
+        typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms", or any field.'),
     ] = None,
     replicas: Annotated[str, typer.Option(metavar="NUMBER", help="Independent repetitions.")] = "1",
     seed: Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")] = "0",
@@ -126,7 +130,8 @@ def run(
 
 
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms".')
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms", or any field.'),
 ]
 Seed = Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -141,33 +146,58 @@ def sweep(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            "--vary",
             metavar="NAME=SPEC",
-            help="Vary a parameter: rtt=0ms,400ms or upload_limit=lin(10 kB/s, 100 kB/s, 10).",
+            help="Vary a parameter: rtt=0ms,400ms or upload_limit=lin(10 kB/s, 100 kB/s, 10) or loss=log(0.1%,5%,8); "
+            'several together: "rtt,loss=(0ms,0%),(400ms,5%)". With --sample also uniform(a, b), loguniform(a, b), '
+            "lognormal(median, sigma), choice(a, b, ...), iplane.",
         ),
     ] = None,
     settings: Settings = None,
-    sample: Annotated[Text, typer.Option(metavar="KIND:N")] = None,
+    sample: Annotated[
+        Text,
+        typer.Option(
+            metavar="KIND:N", help="Points drawn in place of a grid: sobol:4096, lhs:100, random:100, saltelli:1024."
+        ),
+    ] = None,
     replicas: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms of each point.  [1]")] = None,
     seed: Annotated[Text, typer.Option(metavar="NUMBER", help="Seed of the random numbers.  [0]")] = None,
     common: Annotated[bool, typer.Option("--common", help="The same random numbers at all points.")] = False,
+    keep: Annotated[Text, typer.Option(metavar="peers,series", help="Arrays of each swarm to keep, too.")] = None,
     out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Run what is missing in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Run what --out does not have yet.")] = False,
     jobs: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms at once.  [all cores]")] = None,
-    backend: Annotated[Text, typer.Option(metavar="KIND", help="threads or processes.")] = None,
-    dask: Annotated[Text, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")] = None,
-    keep: Annotated[Text, typer.Option(metavar="peers,series", help="Keep more of each swarm.")] = None,
+    backend: Annotated[Text, typer.Option(metavar="NAME", help="threads or processes.  [threads]")] = None,
+    dask: Annotated[Text, typer.Option(metavar="ADDRESS", help="Run on the cluster of this Dask scheduler.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="More than a million swarms are meant.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Simulate a model over values of its parameters: thousands of swarms in one dataset."""
+    """Simulate a model over values of its parameters: thousands of swarms in one dataset.
+
+    Ctrl-C keeps what is finished. A swarm that fails is recorded with its reason; the others go on.
+    """
+    from btflow import output
     from btflow.sweeps import commandline
-    from btflow.sweeps.api import Running
 
     given = commandline.Given(
-        model, vary or [], settings or [], sample, replicas, seed, common, keep, out or [], resume, yes
+        model=model,
+        vary=vary or [],
+        settings=settings or [],
+        sample=sample,
+        replicas=replicas,
+        seed=seed,
+        common=common,
+        keep=keep,
+        out=out or [],
+        resume=resume,
+        yes=yes,
+        jobs=jobs,
+        backend=backend,
+        dask=dask,
     )
-    typer.echo(commandline.run(given, Running(show=not as_json)))
+    found = commandline.run(given, show=not as_json)
+    typer.echo(output.to_json(found) if as_json else commandline.as_text(found))
+    if not found["done"]:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -21,6 +21,24 @@ _NAMED = {"classes": "PeerClass", "access": "AccessLink", "flows": "Flow"}
 _LEAST = {"classes": 2, "access": 0, "flows": 1}
 
 
+_SWEEP: dict[str, Any] = {
+    "description": "What `btflow sweep` varies if nothing else is said.",
+    "type": "object",
+    "properties": {
+        "vary": {
+            "description": "By name, or names separated by commas: a text, a value, a list of values or of groups.",
+            "type": "object",
+        },
+        "set": {"description": "By name: what is set for all points.", "type": "object"},
+        "sample": {"type": "string", "pattern": r"^\s*(sobol|lhs|random|saltelli)\s*:\s*[0-9]+\s*$"},
+        "replicas": {"type": "integer", "minimum": 1},
+        "seed": {"type": "integer", "minimum": 0},
+        "common": {"type": "boolean"},
+    },
+    "additionalProperties": False,
+}
+
+
 def schema(kind: str = "swarm") -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a model file.
 
@@ -64,6 +82,8 @@ def _schema(kind: ModelKind[Any]) -> dict[str, Any]:
         "type": "object",
         "additionalProperties": {"$ref": "#/$defs/Parameter"},
     }
+    if kind.sweeps:
+        result["properties"]["sweep"] = _SWEEP
     for name, folder in _REFERENCES.items():
         if name in definitions:
             definitions[name] = _or_name(definitions[name], folder)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Generic, TypeVar
 
+from btflow.errors import ScenarioError
 from btflow.parametrised import ParametrisedModel
 from btflow.scenario import Scenario
+from btflow.unused import unused
 
 Model = TypeVar("Model", bound=ParametrisedModel)
+
+
+def _as_it_is(model: Model) -> Model:
+    return model
+
+
+def _none_unused(_model: ParametrisedModel, _keys: Set[tuple[str, ...]]) -> Iterable[ScenarioError]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -22,22 +33,31 @@ class ModelKind(Generic[Model]):
         references: Folder of the files that a field names, by the field's dotted path; ``*`` stands for any name.
         named: Tables whose keys are the names of entries: what an entry is, and the name of one.
         finish: What is done to the validated model.
+        parts: Tables that are validated by themselves, whatever else the model holds, by dotted path.
+        rivals: Fields of which a model has one, by dotted path: to set one takes the file's other out.
+        unused: Finds what was set, by the keys of the field, and has no effect.
+        sweeps: Whether a file may have a table ``[sweep]``.
     """
 
     folder: str
     model: type[Model]
     references: Mapping[str, str]
     named: Mapping[str, tuple[str, str]]
-    finish: Callable[[Model], Model] = lambda model: model
+    finish: Callable[[Model], Model] = _as_it_is
+    parts: tuple[str, ...] = ()
+    rivals: tuple[tuple[str, str], ...] = ()
+    unused: Callable[[Model, Set[tuple[str, ...]]], Iterable[ScenarioError]] = _none_unused
+    sweeps: bool = False
 
-    def folder_of(self, path: str) -> str | None:
-        """Return the folder of the files that the field at a dotted path names; None if it names none."""
-        parts = path.split(".")
-        for pattern, folder in self.references.items():
-            wanted = pattern.split(".")
-            if len(wanted) == len(parts) and all(w in ("*", p) for w, p in zip(wanted, parts, strict=True)):
-                return folder
-        return None
+    def folder_of(self, keys: Sequence[str]) -> str | None:
+        """Return the folder of the files that the field with these keys names; None if it names none."""
+        return next((folder for pattern, folder in self.references.items() if matches(pattern, keys)), None)
+
+
+def matches(pattern: str, keys: Sequence[str]) -> bool:
+    """Return whether a dotted path, in which ``*`` stands for any key, is that of a field with these keys."""
+    wanted = pattern.split(".")
+    return len(wanted) == len(keys) and all(part in ("*", key) for part, key in zip(wanted, keys, strict=True))
 
 
 def _without_unused_matrix(scenario: Scenario) -> Scenario:
@@ -61,4 +81,17 @@ SWARMS = ModelKind(
     },
     named={"classes": ("class", "seed")},
     finish=_without_unused_matrix,
+    parts=(
+        *("swarm", "paths", "paths.matrix", "transport", "sockets"),
+        *("arrivals", "departures", "tracker", "idealised"),
+        *("classes.*", "classes.*.client", "classes.*.tcp", "classes.*.utp", "classes.*.control"),
+    ),
+    rivals=(
+        *permutations(("classes.*.count", "classes.*.share", "classes.*.rest"), 2),
+        *permutations(("arrivals.spread", "arrivals.interval", "arrivals.times"), 2),
+        *permutations(("classes.*.disposition", "classes.*.opens"), 2),
+        *permutations(("classes.*.disposition", "classes.*.accepts"), 2),
+    ),
+    unused=unused,
+    sweeps=True,
 )

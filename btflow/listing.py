@@ -6,14 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from btflow.catalog import document, link_document, load, load_link, names, tables, title_of
+from btflow.describe import describe
 from btflow.document import Document
 from btflow.errors import InputError
 from btflow.parameters import Parameter, unknown
+from btflow.places import everywhere
+from btflow.tomlfile import inline
+from btflow.tree import present
 
 _PREFIX = {
     "decimal": "In this model 1 kB = 1000 B, 1 MB = 10**6 B; 1 KiB = 1024 B.",
     "binary": "In this model 1 kB = 1 KiB = 1024 B, 1 MB = 1 MiB = 2**20 B.",
 }
+_ALSO = "Any field can be set too, by its path: btflow list {name} --fields"
+_HOW = (
+    "Set with --set FIELD=VALUE; * in place of a name stands for all: classes.*.client=libtorrent-2.",
+    "none leaves a field out. A field with - is left out: btflow schema says what it is then.",
+)
+_DESCRIPTIVE = ("name", "title", "source")
 _FORMS = {
     "size": "size",
     "rate": "rate",
@@ -64,7 +74,34 @@ def parameters(name: str) -> str:
         default = scenario.parameters[p.name] if p.default_from is None else f"as {p.default_from}"
         rows.append((p.name, _FORMS[p.kind], p.unit or "-", default, _meaning(p)))
     lines = [f"{scenario.name}: {scenario.title}", f"Source: {scenario.source}"]
-    return "\n".join([*lines, _PREFIX[read.byte_prefix], "", _columns(rows)])
+    lines += [_PREFIX[read.byte_prefix], "", _columns(rows), "", _ALSO.format(name=name)]
+    return "\n".join(lines)
+
+
+def fields(name: str) -> str:
+    """Return every field of a swarm or link model that its path sets, with kind, unit and present value.
+
+    Raises:
+        InputError: There is no such model, or its file is not a valid one.
+    """
+    read = _document(name)
+    tree = read.content(read.assigner.assign({}))
+    rows = [("field", "kind", "unit", "value")]
+    for place in everywhere(read.kind, tree):
+        if place.keys[-1] in _DESCRIPTIVE:
+            continue
+        path = ".".join(place.keys)
+        variable = describe(read, path)
+        kind = f"name in {place.folder}" if place.folder else _FORMS[variable.kind]
+        rows.append((path, kind, variable.unit or "-", _shown(present(tree, place.keys))))
+    return "\n".join([_PREFIX[read.byte_prefix], *_HOW, "", _columns(rows)])
+
+
+def _shown(value: Any) -> str:
+    """Return a value of a model file on one line: a table's name, if it has one; - for a field that is left out."""
+    if isinstance(value, dict) and value.get("name"):
+        return str(value["name"])
+    return "-" if value is None else value if isinstance(value, str) else inline(value)
 
 
 def _document(name: str) -> Document[Any]:

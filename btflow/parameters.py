@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, PrivateAttr
 
@@ -12,6 +13,8 @@ from btflow.errors import InputError, ScenarioError, UnitError
 from btflow.fields import quantity_at
 from btflow.quantity import FrozenModel, Quantity
 from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity
+
+Read = TypeVar("Read")
 
 
 class Parameter(FrozenModel):
@@ -48,7 +51,7 @@ class Parameter(FrozenModel):
         """Allowed values of a choice, or allowed names of a list; empty for no limit."""
         return self.choices or tuple(self.values)
 
-    @property
+    @cached_property
     def _fields(self) -> list[Quantity]:
         """What the fields it sets take, those of its own kind."""
         if self._model is None:
@@ -61,7 +64,7 @@ class Parameter(FrozenModel):
         """SI unit of the value, empty where there is none."""
         return KINDS[self.kind].unit
 
-    @property
+    @cached_property
     def limits(self) -> tuple[float | None, float | None]:
         """Least and greatest value that every field it sets takes, SI units; None for the kind's own limit."""
         low = [field.minimum for field in self._fields if field.minimum is not None]
@@ -115,24 +118,27 @@ class Parameter(FrozenModel):
 
 
 def resolve(
-    parameters: Mapping[str, Parameter], given: Mapping[str, object], byte_prefix: BytePrefix
-) -> dict[str, Value]:
-    """Return the value of every parameter in SI units, whatever the order of ``given``.
+    parameters: Mapping[str, Parameter],
+    given: Mapping[str, object],
+    read: Callable[[str, object], Read],
+    problems: list[InputError],
+) -> dict[str, Read]:
+    """Return what is read of every parameter's value, whatever the order of ``given``.
 
-    Raises:
-        InputError: A name is unknown or a value is wrong; all of them at once.
+    Args:
+        parameters: The parameters by name.
+        given: Values by name; those of other names are left alone.
+        read: Reads a value, by the parameter's name.
+        problems: What is wrong with values is added here.
     """
-    problems: list[InputError] = [unknown(n, parameters) for n in given if n not in parameters]
-    values: dict[str, Value] = {}
+    values: dict[str, Read] = {}
     for name, parameter in parameters.items():
         follows_given = parameter.default_from in given and name not in given
         try:
-            values[name] = parameter.parse(_value(parameter, parameters, given), byte_prefix)
+            values[name] = read(name, _value(parameter, parameters, given))
         except InputError as problem:
             if not follows_given:
                 problems.append(problem)
-    if problems:
-        raise type(problems[0]).all_of(problems)
     return values
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from pydantic import PrivateAttr
 
@@ -12,40 +12,55 @@ from btflow.errors import ScenarioError
 from btflow.quantity import FrozenModel
 
 
+class Builder(Protocol):
+    """What makes a model with other values."""
+
+    def build(self, given: Mapping[str, object]) -> Any:
+        """Return the model with some parameters and fields set."""
+
+
 class ParametrisedModel(FrozenModel):
     """A frozen model that knows the parameters of the file it was made from."""
 
     _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _given: Mapping[str, object] = PrivateAttr(default_factory=dict)
-    _rebuild: Callable[[Mapping[str, object]], Any] | None = PrivateAttr(default=None)
+    _document: Builder | None = PrivateAttr(default=None)
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """Each parameter's current value, as a text that ``set`` takes back."""
+        """The value of each parameter, and of each field set by its path, as texts that ``set`` takes back."""
         return MappingProxyType(dict(self._parameters))
 
+    @property
+    def given(self) -> Mapping[str, object]:
+        """The values that were given, by ``load`` or ``set``; the other parameters have their defaults."""
+        return MappingProxyType(dict(self._given))
+
     def set(self, **values: object) -> Self:
-        """Return a copy with some of the model's parameters changed.
+        """Return a copy with some of the model's parameters or fields changed.
 
         Args:
-            values: By parameter name: a text with a unit (``rtt="400 ms"``), an int for a count, a
-                number for a fraction, a bool for a flag. The order does not matter.
+            values: By parameter name, or by the dotted path of any field as in the model's file, such as
+                ``**{"classes.*.client": "libtorrent-2"}``: a text with a unit (``rtt="400 ms"``), an int for a count, a
+                number for a fraction, a bool for a flag, the name or path of a file where the model's file may have
+                one (it is read once for a loaded model), None or ``none`` to leave an optional field out. The order does
+                not matter; a field within a table is set after the table.
 
         Raises:
-            ScenarioError: A parameter is unknown, or the values do not make a scenario.
+            ScenarioError: A parameter or field is unknown, one field is set by two, or the values make no scenario.
             UnitError: A value has no unit, the wrong one, or is out of range.
         """
-        if self._rebuild is None:
-            raise ScenarioError("set", None, "this scenario was not loaded from a model file")
-        rebuilt: Self = self._rebuild({**self._given, **values})
+        rebuilt: Self = self.document.build({**self._given, **values})
         return rebuilt
 
-    def attach(
-        self,
-        parameters: Mapping[str, str],
-        given: Mapping[str, object],
-        rebuild: Callable[[Mapping[str, object]], Any],
-    ) -> Self:
+    @property
+    def document(self) -> Any:
+        """The ``btflow.document.Document`` it was made from; a ScenarioError if there is none."""
+        if self._document is None:
+            raise ScenarioError("set", None, "this scenario was not loaded from a model file")
+        return self._document
+
+    def attach(self, parameters: Mapping[str, str], given: Mapping[str, object], document: Builder) -> Self:
         """Remember, once and by the loader only, what ``parameters`` and ``set`` need."""
-        self._parameters, self._given, self._rebuild = dict(parameters), dict(given), rebuild
+        self._parameters, self._given, self._document = dict(parameters), dict(given), document
         return self

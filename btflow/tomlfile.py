@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -72,3 +74,35 @@ def split_sources(tree: Any, path: str = "", depth: int = 0) -> tuple[Any, dict[
         bare[key], found = split_sources(value, f"{path}.{key}" if path else str(key), depth + 1)
         sources |= found
     return (bare if isinstance(tree, dict) else list(bare.values())), sources
+
+
+def inline(value: Any) -> str:
+    """Return a value as TOML on one line, tables and lists in it too."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(str(key))} = {inline(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(inline(inner) for inner in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, int | float) else _text(str(value))
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
+
+
+def _text(value: str) -> str:
+    """Return a text in quotes: JSON's are TOML's but for the one character that TOML wants escaped besides."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def read_inline(text: str, field: str) -> Any:
+    """Return the value that TOML on one line is, such as ``{ base = "cubic", hystart = false }``.
+
+    Raises:
+        ScenarioError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ScenarioError(field, text, f"is not valid TOML: {error}", "a table such as { name = value }") from None

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, lru_cache
 from numbers import Integral, Real
 from typing import Literal, assert_never
 
@@ -60,6 +61,7 @@ _BUFFER_LIMITS: dict[BufferKind, tuple[float, float]] = {
     "bdp": (0.001, 1000),
 }
 _LONGEST_TEXT = 200
+_MOST_KEPT = 4096
 _REAL: tuple[Kind, ...] = ("rate", "time", "fraction")
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?(\d+))?)\s*(.*)", re.ASCII | re.DOTALL)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf(inity)?)\b", re.ASCII | re.IGNORECASE)
@@ -134,12 +136,30 @@ def parse_quantity(
     Raises:
         UnitError: The value has no unit, an unknown one, is not finite or is out of range.
     """
+    if type(value) is not str:
+        return _parse(value, kind, field, byte_prefix, minimum, maximum, unlimited)
+    try:
+        return _parse_text(value, kind, "value", byte_prefix, minimum, maximum, unlimited)
+    except UnitError as error:
+        raise UnitError(field, value, error.reason, error.allowed) from None
+
+
+def _parse(
+    value: object,
+    kind: Kind,
+    field: str,
+    byte_prefix: BytePrefix,
+    minimum: float | None,
+    maximum: float | None,
+    unlimited: bool,
+) -> Value:
     info = KINDS[kind]
     low = info.minimum if minimum is None else minimum
     high = info.maximum if maximum is None else maximum
 
     def fail(reason: str) -> UnitError:
-        return UnitError(field, value, reason, _allowed(kind, low, high, byte_prefix) + ', or "unlimited"' * unlimited)
+        words = ', or "unlimited" or "none"' if unlimited else ""
+        return UnitError(field, value, reason, _allowed(kind, low, high, byte_prefix) + words)
 
     if unlimited and is_unlimited(value):
         return math.inf
@@ -159,9 +179,19 @@ def parse_quantity(
     if kind in ("count", "packets") and exact.denominator != 1:
         raise fail("is not a whole number")
     number = exact if kind in _REAL else round(exact)
-    if not Fraction(str(low)) <= number <= Fraction(str(high)):  # as written: 0.1 is a tenth, not a binary number
+    if not _as_written(low) <= number <= _as_written(high):
         raise fail("is out of range")
     return float(number) if kind in _REAL else int(number)
+
+
+_parse_text = lru_cache(_MOST_KEPT)(_parse)
+"""The same for a text, kept: most texts of a model file are read again and again."""
+
+
+@cache
+def _as_written(bound: float) -> Fraction:
+    """Return a limit exactly as it is written: 0.1 is a tenth, not a binary number."""
+    return Fraction(str(bound))
 
 
 def is_unlimited(value: object) -> bool:
@@ -228,7 +258,8 @@ def _buffer_units(kind: BufferKind, byte_prefix: BytePrefix) -> Iterable[str]:
     return ("BDP",) if kind == "bdp" else _units(kind, byte_prefix)
 
 
-def _units(kind: Kind, byte_prefix: BytePrefix) -> dict[str, Fraction]:
+@cache
+def _units(kind: Kind, byte_prefix: BytePrefix) -> Mapping[str, Fraction]:
     """Return the units of a kind and the SI value of each, preferred spelling first."""
     if kind == "time":
         return _SECONDS
@@ -267,7 +298,7 @@ def _to_fraction(value: object, kind: Kind, byte_prefix: BytePrefix, fail: Calla
         return number
     if not unit:
         raise fail("has no unit")
-    units = {} if kind == "count" else _units(kind, byte_prefix)
+    units: Mapping[str, Fraction] = {} if kind == "count" else _units(kind, byte_prefix)
     if unit not in units:
         raise fail(_unknown_unit(unit, units))
     return number * units[unit]
@@ -303,6 +334,7 @@ def _parse_names(value: object, error: UnitError) -> tuple[str, ...]:
     return names
 
 
+@lru_cache(_MOST_KEPT, typed=True)
 def _format_scaled(value: float, kind: Kind, byte_prefix: BytePrefix) -> str:
     """Return ``value`` in the unit that gives the shortest number, not below one, that is exact."""
     best = f"{_plain(value)} {KINDS[kind].unit}".rstrip()

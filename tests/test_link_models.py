@@ -16,6 +16,7 @@ from btflow.link import voip
 from btflow.link.congestion import CONSTANTS, VARIANTS, CongestionControl
 from btflow.link.flow import Codec
 from btflow.link.options import scenario_from
+from btflow.references import read_table
 from btflow.tomlfile import split_sources
 
 NAMED = {"base", "cc", "codec", "from", "to", "bottleneck"}
@@ -34,7 +35,7 @@ def test_every_number_has_a_source(folder: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", catalog.names("congestion"))
 def test_every_congestion_control_is_whole(name: str) -> None:
-    tree = catalog._read(name, "congestion", Path(), "cc")
+    tree = read_table(name, "congestion", Path(), "cc")
     cc = CongestionControl.model_validate(split_sources(tree)[0])
     assert cc.variant_number == VARIANTS[cc.law].index(cc.variant)
     fields = state.FLOW.names
@@ -53,7 +54,7 @@ def test_ledbat_plus_plus_goes_by_its_name() -> None:
 
 
 def test_old_cubic_agrees_with_the_swarms_transport() -> None:
-    old = split_sources(catalog._read("cubic-2.6", "congestion", Path(), "cc"))[0]
+    old = split_sources(read_table("cubic-2.6", "congestion", Path(), "cc"))[0]
     transport = split_sources(read("transports", "linux-2.6.32"))[0]
     for mine, other in {
         "mss": "mss",
@@ -72,7 +73,7 @@ def test_old_cubic_agrees_with_the_swarms_transport() -> None:
 
 @pytest.mark.parametrize("name", catalog.names("codecs"))
 def test_codecs_are_those_of_the_e_model(name: str) -> None:
-    codec = Codec.model_validate(split_sources(catalog._read(name, "codecs", Path(), "codec"))[0])
+    codec = Codec.model_validate(split_sources(read_table(name, "codecs", Path(), "codec"))[0])
     assert codec.payload + codec.header == codec.speech.packet
     if name in voip.CODECS:
         known = voip.CODECS[name]

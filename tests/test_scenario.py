@@ -212,7 +212,7 @@ def test_long_paths_with_loss_are_not_given_up(rao2010: Scenario, paths: dict[st
     assert not found["completion_time"].isel(peer=found["role"].values == "leecher").isnull().any()
 
 
-RATES = 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s", or "unlimited"'
+RATES = 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s", or "unlimited" or "none"'
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ RATES = 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s", or "unli
         (
             "seed_upload_limit",
             "2 TB/s",
-            'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s", or "unlimited"',
+            'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s", or "unlimited" or "none"',
         ),
         ("leechers", 200_000, "a whole number from 0 to 100000, such as 300 or 10"),
         ("piece_size", "1 B", 'a size from 1 kB to 64 MB, such as "50 MB" or "256 KiB"'),

@@ -9,5 +9,6 @@ LINKS = ModelKind(
     folder="links",
     model=LinkScenario,
     references={"access.*": "access", "flows.*.cc": "congestion", "flows.*.codec": "codecs"},
+    parts=("access.*", "paths", "flows.*", "flows.*.cc", "flows.*.codec"),
     named={"access": ("access link", "home"), "flows": ("group of flows", "upload")},
 )

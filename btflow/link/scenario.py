@@ -94,7 +94,8 @@ class LinkScenario(ParametrisedModel):
         return self.paths.rtt if flow.rtt is None else flow.rtt
 
     def _passed(self, sender: str, receiver: str) -> tuple[str, ...]:
-        return tuple(name for name in (f"{sender}.uplink", f"{receiver}.downlink") if name in self.queues)
+        queues = self.queues
+        return tuple(name for name in (f"{sender}.uplink", f"{receiver}.downlink") if name in queues)
 
     def digest(self) -> str:
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""

@@ -8,91 +8,135 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from btflow.document import Document
 from btflow.errors import InputError
 from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
-from btflow.program import compile_scenario
 from btflow.scenario import Scenario
-from btflow.simulation import load_kernels
 from btflow.sweeps import samples, spec
 from btflow.sweeps.design import design
-from btflow.sweeps.drive import drive
-from btflow.sweeps.plan import Plan, plan
-from btflow.sweeps.pools import Pool, Threads, cores
-from btflow.sweeps.progress import progress
-from btflow.sweeps.store import Store, open_store
-from btflow.sweeps.variables import document_of
+from btflow.sweeps.paths import check_path
+from btflow.sweeps.table import Declaration, declaration, from_file
 
 if TYPE_CHECKING:
     import xarray as xr
+    from distributed import Client
 
-Backend = Literal["threads", "processes"]
-Vary = Mapping[Any, object]
+    from btflow.sweeps.plan import Plan
+    from btflow.sweeps.pools import Pool
+    from btflow.sweeps.store import Store
+
+BACKENDS = ("threads", "processes")
 
 
 @dataclass(frozen=True)
 class Running:
-    """How a sweep is run; what it finds does not depend on it."""
+    """How a sweep is run; what it finds does not depend on it.
+
+    Attributes:
+        jobs: Swarms at once; None for all cores.
+        backend: ``threads`` or ``processes``; None for what is best here.
+        client: A Dask client, or the address of a scheduler; None for this machine.
+        show: Whether to show progress.
+    """
 
     jobs: int | None = None
     backend: str | None = None
-    client: Any = None
+    client: Client | str | None = None
     show: bool = False
+
+    def check(self) -> None:
+        """Raise an InputError for what does not go."""
+        if self.jobs is not None:
+            whole_number("jobs", self.jobs, 1, 1024)
+        if self.backend is not None and self.backend not in BACKENDS:
+            raise InputError("backend", self.backend, "is unknown", " or ".join(BACKENDS))
+        if self.client is not None and (self.jobs is not None or self.backend is not None):
+            name = "jobs" if self.jobs is not None else "backend"
+            raise InputError(name, getattr(self, name), "is of this machine, and the sweep runs on a cluster")
+
+    def pool(self, declared: Plan) -> Pool:
+        """Return where the tasks of a sweep run; an InputError if a cluster cannot be used."""
+        if self.client is not None:
+            from btflow.sweeps.cluster import Cluster
+
+            return Cluster(declared.job, self.client)
+        from btflow.sweeps.pools import Threads, cores
+
+        jobs = self.jobs or cores()
+        if self.backend == "processes":
+            from btflow.sweeps.processes import Processes
+
+            return Processes(declared.job, jobs)
+        return Threads(declared.job, jobs)
 
 
 def declare(
-    scenario: Scenario,
-    vary: Vary,
+    document: Document[Scenario],
+    given: Mapping[str, object],
+    said: Declaration,
     *,
-    sample: str | None,
-    seed: int,
-    replicas: int,
-    common: bool,
-    keep: Sequence[str],
-    yes: bool,
+    keep: Sequence[str] = (),
+    yes: bool = False,
 ) -> Plan:
-    """Return a sweep, checked."""
-    seed = whole_number("seed", seed, 0, MAX_SEED)
-    replicas = whole_number("replicas", replicas, 1, MAX_REPLICAS)
-    if not vary:
+    """Return a sweep, checked.
+
+    Args:
+        document: The model; what its file declares holds where nothing else is said.
+        given: What is set already.
+        said: The sweep.
+        keep: What is kept of each swarm besides its figures.
+        yes: Whether more than a million swarms are meant.
+
+    Raises:
+        InputError: Something is wrong with it.
+    """
+    file = from_file(document.sweep)
+    said = said.over(Declaration(set=given).over(file) if given else file)
+    seed = whole_number("seed", said.seed or 0, 0, MAX_SEED)
+    replicas = whole_number("replicas", 1 if said.replicas is None else said.replicas, 1, MAX_REPLICAS)
+    if not said.vary:
         raise InputError("vary", None, "nothing is varied", "at least one parameter, such as rtt=0ms,400ms")
-    specs = spec.read(vary)
-    drawn = None if sample is None else samples.parse(sample)
-    points = design(document_of(scenario), specs, drawn, seed, replicas, yes)
-    return plan(scenario, points, seed=seed, replicas=replicas, common=common, keep=keep)
+    sample = None if said.sample is None else samples.parse(said.sample)
+    points = design(document, spec.read(said.vary), sample, seed, replicas, yes)
+
+    from btflow.sweeps.plan import plan  # imports the engine
+
+    return plan(document, said.set, points, seed=seed, replicas=replicas, common=bool(said.common), keep=keep)
 
 
 def execute(declared: Plan, store: Store, how: Running) -> tuple[int, int]:
     """Run what is missing of a sweep and return how many swarms are done and how many failed.
 
     Raises:
+        InputError: The store is of another sweep, or a cluster cannot be used.
+        SimulationError: The cluster is gone; what was finished is kept.
         KeyboardInterrupt: It was interrupted; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
+    from btflow.program import compile_scenario
+    from btflow.simulation import load_kernels
+    from btflow.sweeps.drive import drive
+    from btflow.sweeps.progress import progress
+
     with store:
         done, failed = (0, 0) if store.fresh else store.counts()
         left = declared.units - done - failed
-        if left:
-            load_kernels(compile_scenario(declared.job.scenario))
-            with (
-                contextlib.closing(pool(declared, how)) as used,
-                progress(how.show, declared.units, done + failed, failed) as shown,
-            ):
-                drive(store, used, shown, left)
-        else:
+        if left == 0:
             store.flush()
+            return done, failed
+        load_kernels(compile_scenario(declared.job.scenario))
+        with (
+            contextlib.closing(how.pool(declared)) as pool,
+            progress(how.show, declared.units, done + failed, failed) as shown,
+        ):
+            drive(store, pool, shown, left)
         return store.counts()
 
 
-def pool(declared: Plan, how: Running) -> Pool:
-    """Return where the tasks of a sweep run."""
-    jobs = cores() if how.jobs is None else whole_number("jobs", how.jobs, 1, 4096)
-    return Threads(declared.job, jobs)
-
-
-def load_store(path: Path) -> xr.Dataset:
-    """Return the dataset of a store, read when it is used."""
+def open_dataset(path: Path) -> xr.Dataset:
+    """Return the dataset of a store; its arrays are read when they are used."""
     import xarray as xr
 
     dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
@@ -101,31 +145,69 @@ def load_store(path: Path) -> xr.Dataset:
 
 def sweep(
     scenario: Scenario,
-    vary: Vary | None = None,
+    vary: Mapping[str | tuple[str, ...], object] | None = None,
     *,
     sample: str | None = None,
-    seed: int = 0,
-    replicas: int = 1,
-    common: bool = False,
+    seed: int | None = None,
+    replicas: int | None = None,
+    common: bool | None = None,
     keep: Sequence[str] = (),
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     jobs: int | None = None,
-    backend: Backend | None = None,
-    client: Any = None,
+    backend: Literal["threads", "processes"] | None = None,
+    client: Client | str | None = None,
     yes: bool = False,
-    progress: bool = False,
+    progress: bool = True,
 ) -> xr.Dataset:
-    """Simulate a scenario over values of its parameters."""
-    declared = declare(
-        scenario, vary or {}, sample=sample, seed=seed, replicas=replicas, common=common, keep=keep, yes=yes
-    )
+    """Simulate a scenario over values of its parameters.
+
+    Args:
+        scenario: The scenario whose parameters are varied.
+        vary: By name: a list of values, or a text such as ``"0ms,400ms"`` or ``"lin(10 kB/s, 100 kB/s, 10)"``. By
+            several names, ``("rtt", "loss")``: a list of groups of values that go together. With a sample also
+            distributions such as ``"uniform(0 ms, 1 s)"``. What the model file's ``[sweep]`` says holds for all names
+            that are not here.
+        sample: Kind and size of a sample in place of a grid: ``"sobol:4096"``, ``"lhs:100"``, ``"random:100"`` or
+            ``"saltelli:1024"``.
+        seed: Seed of the sweep, 0 if the file says nothing: of the sample and of the points' seeds.
+        replicas: Swarms of each point, 1 if the file says nothing.
+        common: Whether all points have the same random numbers, for paired comparisons.
+        keep: ``"peers"`` and ``"series"``: arrays of each swarm besides its figures.
+        out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone.
+        resume: Whether ``out`` may have a part of this sweep already.
+        jobs: Swarms at once on this machine, all cores by default.
+        backend: ``"threads"`` or ``"processes"`` of this machine.
+        client: A Dask client, or the address of its scheduler, to run on a cluster.
+        yes: Whether more than a million swarms are meant.
+        progress: Whether to show progress on stderr.
+
+    Returns:
+        A Dataset with the varied parameters (or ``sample``) and ``replica`` as dimensions and units in attrs; with
+        ``out`` its arrays are read from the store when they are used. A swarm that fails has the ``status`` 2 and its
+        reason in ``failure``. A point's swarms are those of ``simulate`` with the point's ``seed``, to the bit.
+
+    Raises:
+        InputError: Something is wrong with the arguments; nothing was run.
+        SimulationError: The cluster is gone; what was finished is in ``out``.
+        OSError: The store cannot be written; what it has is kept.
+    """
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
     how = Running(jobs, backend, client, progress)
-    if out is not None:
-        path = Path(out)
+    how.check()
+    said = declaration(vary or {}, {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
+    path = None if out is None else Path(out)
+    if path is not None:
+        check_path(path, resume)
+    declared = declare(scenario.document, scenario.given, said, keep=keep, yes=yes)
+
+    from btflow.sweeps.store import open_store
+
+    if path is not None:
         execute(declared, open_store(path, declared, resume=resume), how)
-        return load_store(path)
+        return open_dataset(path)
     with tempfile.TemporaryDirectory(prefix="btflow-sweep-") as folder:
         path = Path(folder, "sweep.zarr")
         execute(declared, open_store(path, declared, durable=False), how)
-        return load_store(path).load()
+        return open_dataset(path).load()

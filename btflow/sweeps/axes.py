@@ -9,9 +9,10 @@ from typing import cast
 
 import numpy as np
 
+from btflow.describe import Variable
 from btflow.errors import InputError
 from btflow.sweeps.spec import Listed, Spaced, Zipped
-from btflow.sweeps.variables import NUMBERS, SI, WHOLE, Variable
+from btflow.sweeps.variables import SI, is_number, is_whole, si_of, text_of, text_of_si
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ def axis(variables: tuple[Variable, ...], spec: Listed | Zipped) -> Axis:
         InputError: A value is not one of its parameter, or is there twice.
     """
     rows = spec.rows if isinstance(spec, Zipped) else [(value,) for value in listed_values(spec, variables[0])]
-    texts = tuple(tuple(v.text_of(value) for v, value in zip(variables, row, strict=True)) for row in rows)
-    values = tuple(tuple(v.si(value) for v, value in zip(variables, row, strict=True)) for row in rows)
+    texts = tuple(tuple(text_of(v, value) for v, value in zip(variables, row, strict=True)) for row in rows)
+    values = tuple(tuple(si_of(v, value) for v, value in zip(variables, row, strict=True)) for row in rows)
     made = Axis(variables, texts, values)
     if len(set(values)) < len(values):
         twice = next(i for i, row in enumerate(values) if row in values[:i])
@@ -70,18 +71,17 @@ def spaced_values(spaced: Spaced, variable: Variable) -> Sequence[str]:
         InputError: The parameter is no number, or a logarithmic scale starts at zero.
     """
     shown = f"{spaced.scale}({spaced.low}, {spaced.high}, {spaced.count})"
-    if variable.kind not in NUMBERS:
+    if not is_number(variable):
         raise InputError(variable.name, shown, "is a range of numbers, which this is not", "a list of values")
-    ends = [variable.si(end) for end in (spaced.low, spaced.high)]
+    ends = [si_of(variable, end) for end in (spaced.low, spaced.high)]
     low, high = (float(cast(float, end)) for end in ends)
     if not np.isfinite([low, high]).all():
         raise InputError(variable.name, shown, "has no end", "finite values")
     if spaced.scale == "log" and min(low, high) <= 0:
         raise InputError(variable.name, shown, "starts at zero", "values above zero on a logarithmic scale")
     inner = _linear(low, high, spaced.count) if spaced.scale == "lin" else _logarithmic(low, high, spaced.count)
-    whole = variable.kind in (*WHOLE, "size")
-    texts = [variable.text(round(value) if whole else value) for value in inner]
-    texts[-1], texts[0] = variable.text_of(spaced.high), variable.text_of(spaced.low)
+    texts = [text_of_si(variable, round(value) if is_whole(variable) else value) for value in inner]
+    texts[-1], texts[0] = text_of(variable, spaced.high), text_of(variable, spaced.low)
     return texts
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from btflow import options
-from btflow.catalog import load
+from btflow.catalog import document
 from btflow.errors import InputError
 from btflow.sweeps import api, spec
-from btflow.sweeps.store import check_path, open_store
+from btflow.sweeps.paths import check_path
+from btflow.sweeps.table import declaration
+
+_OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask"}
+
+REASONS = 3
+"""Most reasons of failures that are shown."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """The options as given."""
+    """The options as they were given."""
 
     model: str
     vary: list[str]
@@ -28,27 +36,58 @@ class Given:
     out: list[str]
     resume: bool
     yes: bool
+    jobs: str | None
+    backend: str | None
+    dask: str | None
 
 
-def run(given: Given, how: api.Running) -> dict[str, Any]:
-    """Run a sweep and return what `--json` prints of it."""
-    out = _path(given)
+def run(given: Given, *, show: bool) -> dict[str, Any]:
+    """Run a sweep and return what is said of it: the path, how many swarms are done and failed, why they failed.
+
+    Raises:
+        InputError: Something is wrong with the options; the field is the option's name.
+    """
+    try:
+        return _run(given, show)
+    except InputError as error:
+        if error.field in _OPTIONS:
+            error.field = f"--{error.field}"
+        raise
+
+
+def _run(given: Given, show: bool) -> dict[str, Any]:
+    out, how = _path(given), _how(given, show)
     check_path(out, given.resume)
-    vary = spec.parse_options(given.vary)
-    settings = options.parse_settings(given.settings)
-    scenario = load(given.model, **settings)
-    declared = api.declare(
-        scenario,
+    vary, fixed = spec.parse_options(given.vary), options.parse_settings(given.settings)
+    said = declaration(
         vary,
+        fixed,
+        "--vary",
         sample=given.sample,
-        seed=options.parse_whole_number("--seed", given.seed or "0", 0, options.MAX_SEED),
-        replicas=options.parse_whole_number("--replicas", given.replicas or "1", 1, options.MAX_REPLICAS),
-        common=given.common,
-        keep=[name.strip() for name in (given.keep or "").split(",") if name.strip()],
-        yes=given.yes,
+        seed=_number("--seed", given.seed, 0, options.MAX_SEED),
+        replicas=_number("--replicas", given.replicas, 1, options.MAX_REPLICAS),
+        common=given.common or None,
     )
-    done, failed = api.execute(declared, open_store(out, declared, resume=given.resume), how)
-    return {"out": str(out), "swarms": declared.units, "done": done, "failed": failed}
+    keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
+    declared = api.declare(document(given.model), {}, said, keep=keep, yes=given.yes)
+
+    from btflow.sweeps.store import open_store
+
+    store = open_store(out, declared, resume=given.resume)
+    try:
+        done, failed = api.execute(declared, store, how)
+    except (KeyboardInterrupt, OSError):
+        print(f"btflow: what was finished is in {out}; --resume goes on with it", file=sys.stderr)
+        raise
+    found: dict[str, Any] = {"out": str(out), "swarms": declared.units, "done": done, "failed": failed}
+    return found | {"reasons": _reasons(out) if failed else {}}
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Return what is said of a sweep as a few lines for people."""
+    lines = [f"{found['out']}: {found['done']:,} of {found['swarms']:,} swarms done, {found['failed']:,} failed"]
+    lines += [f"  {number:,} failed: {reason}" for reason, number in found["reasons"].items()]
+    return "\n".join(lines)
 
 
 def _path(given: Given) -> Path:
@@ -57,3 +96,22 @@ def _path(given: Given) -> Path:
     if len(given.out) > 1:
         raise InputError("--out", given.out[1], "is a second path", "one --out")
     return Path(given.out[0])
+
+
+def _how(given: Given, show: bool) -> api.Running:
+    how = api.Running(_number("--jobs", given.jobs, 1, 1024), given.backend, given.dask, show)
+    how.check()
+    return how
+
+
+def _number(option: str, text: str | None, least: int, most: int) -> int | None:
+    return None if text is None else options.parse_whole_number(option, text, least, most)
+
+
+def _reasons(path: Path) -> dict[str, int]:
+    """Return the most frequent reasons of failures and how often there were."""
+    from btflow.sweeps.parts import FAILED
+
+    dataset = api.open_dataset(path)
+    failed = dataset["status"].values == FAILED
+    return dict(Counter(str(text) for text in dataset["failure"].values[failed]).most_common(REASONS))

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.describe import Variable, describe
 from btflow.document import Document
 from btflow.errors import InputError
 from btflow.sweeps.axes import Axis, axis
 from btflow.sweeps.distributions import Floats, choice_index, draw, inverse, written
 from btflow.sweeps.samples import Sample
 from btflow.sweeps.spec import Drawn, Listed, Names, Spec, Zipped
-from btflow.sweeps.variables import SI, WHOLE, Variable, variable
+from btflow.sweeps.variables import SI, is_counted, text_of_si, units_of
 
 MOST = 1_000_000
 """Most swarms of a sweep that is not confirmed."""
@@ -113,16 +114,14 @@ class Column:
         if self.values is None:
             assert self.index is not None
             return self.texts[int(self.index[point])]
-        value = float(self.values[point])
-        whole = self.variable.kind in (*WHOLE, "size")
-        return self.variable.text(int(value) if whole else value)
+        return text_of_si(self.variable, float(self.values[point]))
 
     def along(self) -> Sequence[SI]:
         """Return the value at each point, SI units."""
         if self.values is None:
             assert self.index is not None
             return [self.listed[i] for i in self.index]
-        return [int(v) for v in self.values] if self.variable.kind in WHOLE else self.values.tolist()
+        return [int(v) for v in self.values] if is_counted(self.variable) else self.values.tolist()
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ def design(
     Raises:
         InputError: A name is unknown, a value is wrong, a distribution has no sample, or there are too many swarms.
     """
-    variables = {names: tuple(variable(document, name) for name in names) for names in specs}
+    variables = {names: tuple(describe(document, name) for name in names) for names in specs}
     if sample is None:
         lists = {names: _listed(names, spec) for names, spec in specs.items()}
         _confirm((spec.count for spec in lists.values()), replicas, yes)
@@ -205,7 +204,7 @@ def _confirm(counts: Iterable[int], replicas: int, yes: bool) -> None:
     """Raise an InputError for more swarms than are run without a yes; the points are not made to be counted."""
     swarms = prod(counts) * replicas
     if swarms > MOST and not yes:
-        raise InputError("sweep", f"{swarms:,} swarms", f"is more than {MOST:,}", "--yes (yes=True) if that is meant")
+        raise InputError("vary", f"{swarms:,} swarms", f"is more than {MOST:,}", "--yes (yes=True) if that is meant")
 
 
 def _maker(of: Variable, spec: Listed | Drawn) -> Callable[[Floats], Column]:
@@ -222,4 +221,4 @@ def _maker(of: Variable, spec: Listed | Drawn) -> Callable[[Floats], Column]:
 def _coordinate(of: Variable, dimension: str, values: Sequence[SI]) -> Coordinate:
     kinds = {bool: np.bool_, int: np.int64, float: np.float64}
     dtype: Any = kinds.get(type(values[0]), object)
-    return Coordinate(of.name, dimension, np.array(values, dtype), of.units, of.meaning)
+    return Coordinate(of.name, dimension, np.array(values, dtype), units_of(of), of.meaning)

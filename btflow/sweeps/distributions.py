@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from btflow.describe import Variable
 from btflow.errors import InputError
 from btflow.sweeps import iplane
 from btflow.sweeps.spec import FORMS, Drawn
-from btflow.sweeps.variables import NUMBERS, WHOLE, Variable
+from btflow.sweeps.variables import is_counted, is_number, is_whole, si_of, text_of_si
 
 Floats = NDArray[np.float64]
 Inverse = Callable[[Floats], Floats]
@@ -28,12 +28,12 @@ def inverse(spec: Drawn, variable: Variable) -> Inverse:
         InputError: The parameter is no number, or the arguments do not make a distribution of it.
     """
     shown = written(spec)
-    if variable.kind not in NUMBERS:
+    if not is_number(variable):
         raise InputError(variable.name, shown, "is a distribution of numbers, which this is not", "a list of values")
     match spec.name:
         case "uniform":
             low, high = _range(spec, variable)
-            if variable.kind in WHOLE:
+            if is_counted(variable):
                 return lambda u: np.minimum(low + np.floor(u * (high - low + 1)), high)
             return _rounded(lambda u: low + u * (high - low), variable)
         case "loguniform":
@@ -42,6 +42,8 @@ def inverse(spec: Drawn, variable: Variable) -> Inverse:
                 raise InputError(variable.name, shown, "starts at zero", "a first value above zero")
             return _rounded(lambda u: np.clip(low * (high / low) ** u, low, high), variable)
         case "lognormal":
+            from scipy.special import ndtri  # takes a while to import
+
             median, sigma = _lognormal(spec, variable)
             return _rounded(lambda u: median * np.exp(sigma * ndtri(u)), variable)
         case "iplane":
@@ -55,11 +57,11 @@ def inverse(spec: Drawn, variable: Variable) -> Inverse:
 def draw(inverted: Inverse, spec: Drawn, variable: Variable, shares: Floats) -> Floats:
     """Return the values at some shares; an InputError if one is out of the parameter's range."""
     values = inverted(np.clip(shares, NEAREST, 1.0 - NEAREST))
-    for wrong in values[(values < variable.low) | (values > variable.high) | ~np.isfinite(values)][:1]:
-        low, high = (_shown(variable, limit) for limit in (variable.low, variable.high))
-        raise InputError(
-            variable.name, written(spec), f"draws {_shown(variable, wrong)}", f"values from {low} to {high}"
-        )
+    assert variable.limits is not None
+    low, high = variable.limits
+    for wrong in values[(values < low) | (values > high) | ~np.isfinite(values)][:1]:
+        least, most, drawn = (text_of_si(variable, value) for value in (low, high, wrong))
+        raise InputError(variable.name, written(spec), f"draws {drawn}", f"values from {least} to {most}")
     return values
 
 
@@ -94,18 +96,13 @@ def _lognormal(spec: Drawn, variable: Variable) -> tuple[float, float]:
 
 
 def _number(value: object, variable: Variable) -> float:
-    number = variable.si(value)
+    number = si_of(variable, value)
     assert isinstance(number, int | float)
-    if math.isinf(number):
+    if not math.isfinite(number):
         raise InputError(variable.name, value, "is not finite", "a finite value")
     return float(number)
 
 
 def _rounded(values: Inverse, variable: Variable) -> Inverse:
     """Return values of whole numbers and sizes rounded, others as they are."""
-    return (lambda u: np.round(values(u))) if variable.kind in (*WHOLE, "size") else values
-
-
-def _shown(variable: Variable, value: float) -> str:
-    whole = variable.kind in (*WHOLE, "size")
-    return variable.text(int(value) if whole and math.isfinite(value) else float(value))
+    return (lambda u: np.round(values(u))) if is_whole(variable) else values

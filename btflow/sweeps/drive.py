@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 
+from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
 from btflow.sweeps.pools import Pool, WorkerDiedError
 from btflow.sweeps.progress import Progress
-from btflow.sweeps.queue import Queue
 from btflow.sweeps.store import Store
 from btflow.sweeps.work import Task
 
@@ -33,46 +32,50 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
         KeyboardInterrupt: It was interrupted; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
-    queue = Queue(store.plan, store.pending(), left)
+    backlog = Backlog(store.plan, store.pending(), left)
     running: dict[Future[Part], Task] = {}
     with _interrupts() as stop:
-        while not stop.is_set():
-            workers = pool.workers()
-            while len(running) < workers + (workers + 1) // 2 and (task := queue.next(workers)) is not None:
-                running[pool.submit(task)] = task
-            if not running:
-                break
-            for future in wait(running, timeout=LOOK, return_when=FIRST_COMPLETED).done:
-                _finish(store, queue, progress, future, running.pop(future))
+        try:
+            while not stop.is_set():
+                workers = pool.workers()
+                while len(running) < workers + (workers + 1) // 2 and (task := backlog.next(workers)) is not None:
+                    running[pool.submit(task)] = task
+                if not running:
+                    break
+                for future in wait(running, timeout=LOOK, return_when=FIRST_COMPLETED).done:
+                    _finish(store, backlog, progress, future, running.pop(future))
+                progress.look()
+        finally:
+            pool.stop()
+            _collect(store, progress, running)
+            store.flush()
             progress.look()
-        pool.stop()
-        _collect(store, queue, progress, running)
-        store.flush()
     if stop.is_set():
         raise KeyboardInterrupt
 
 
-def _finish(store: Store, queue: Queue, progress: Progress, future: Future[Part], task: Task) -> None:
+def _finish(store: Store, backlog: Backlog, progress: Progress, future: Future[Part], task: Task) -> None:
     """Keep what a task has found, and put back what it has not."""
     try:
         part = future.result()
     except WorkerDiedError as died:
         if task.tries + (task.count == 1) < TRIES:
-            queue.retry(task)
+            backlog.retry(task)
             return
         part = store.plan.job.shape.empty(task.first, 1)
         part.fail(0, str(died))
     store.add(part)
-    queue.back(task, part)
+    backlog.back(task, part)
     progress.add(part)
 
 
-def _collect(store: Store, queue: Queue, progress: Progress, running: dict[Future[Part], Task]) -> None:
+def _collect(store: Store, progress: Progress, running: dict[Future[Part], Task]) -> None:
     """Keep what running tasks come back with once they are told to stop; those not begun are dropped."""
-    deadline = time.perf_counter() + GRACE
-    begun = {future: task for future, task in running.items() if not future.cancel()}
-    for future in wait(begun, timeout=max(0.0, deadline - time.perf_counter())).done:
-        _finish(store, queue, progress, future, begun[future])
+    begun = [future for future in running if not future.cancel()]
+    for future in wait(begun, timeout=GRACE).done:
+        if future.exception() is None:
+            store.add(future.result())
+            progress.add(future.result())
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def check_same(path: Path, attributes: Mapping[str, Any], plan: Plan) -> None:
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     found = [
-        f"{shown} {there.get(name) or 'nothing'} there, {here[name] or 'nothing'} here"
+        f"{shown} {_text(there.get(name))} there, {_text(here[name])} here"
         for name, shown in _SHOWN.items()
         if there.get(name) != here[name]
     ]
@@ -37,6 +37,10 @@ def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]
     if not found and there.get("scenario_hash") != here["scenario_hash"]:
         found.append("another scenario: the model file or what is set (--set) has changed")
     return found
+
+
+def _text(value: Any) -> str:
+    return str(value) or "nothing"
 
 
 def _values(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:

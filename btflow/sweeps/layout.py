@@ -88,7 +88,8 @@ def lengths(plan: Plan) -> dict[str, int]:
 
 def create(plan: Plan, cells: Cells, folder: Path) -> None:
     """Write the store of a sweep, complete but for the swarms, to a folder that is not there yet."""
-    group = zarr.create_group(folder, attributes=plan.attributes() | {"complete": 0})
+    names = " ".join(coordinate.name for coordinate in coordinates(plan))  # as xarray knows them by
+    group = zarr.create_group(folder, attributes=plan.attributes() | {"complete": 0, "coordinates": names})
     size, dims = lengths(plan), (*plan.design.dims, "replica")
     for array in arrays(plan):
         group.create_array(

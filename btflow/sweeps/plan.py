@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import btflow
+from btflow.document import Document
 from btflow.errors import InputError
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
@@ -84,7 +85,8 @@ class Plan:
         """Return the attributes of the dataset."""
         scenario, written = self.job.scenario, self.design.written()
         varied = {coordinate.name for coordinate in self.design.coordinates()}
-        fixed = {name: text for name, text in scenario.parameters.items() if name not in varied}
+        follows = {p.name for p in scenario.document.parameters.values() if p.default_from in varied}
+        fixed = {name: text for name, text in scenario.parameters.items() if name not in varied | follows}
         return self.identity() | {
             "title": scenario.title,
             "version": btflow.__version__,
@@ -101,17 +103,33 @@ def _digests(design: Design) -> dict[str, str]:
 
 
 def plan(
-    scenario: Scenario, design: Design, *, seed: int, replicas: int, common: bool = False, keep: Sequence[str] = ()
+    document: Document[Scenario],
+    fixed: Mapping[str, object],
+    design: Design,
+    *,
+    seed: int,
+    replicas: int,
+    common: bool = False,
+    keep: Sequence[str] = (),
 ) -> Plan:
-    """Return a sweep of a scenario over a design.
+    """Return a sweep of a model over a design.
+
+    Args:
+        document: The model.
+        fixed: What is set in it for all points.
+        design: The points.
+        seed: Seed of the sweep.
+        replicas: Swarms of each point.
+        common: Whether all points have the sweep's seed.
+        keep: What is kept of each swarm besides its figures.
 
     Raises:
-        InputError: No point makes a scenario, or what is to be kept is unknown.
+        InputError: No point makes a scenario, a value is wrong, or what is to be kept is unknown.
     """
     wrong = [name for name in keep if name not in KEEP]
     if wrong:
         raise InputError("keep", wrong[0], "cannot be kept", ", ".join(KEEP))
-    base, program = _first_scenario(scenario, design)
+    base, program = _first_scenario(document, fixed, design)
     statistics = Statistics(program.class_names, base.linked)
     _check_names(design, statistics)
     peers = _most_peers(base, design) if "peers" in keep else 0
@@ -120,12 +138,14 @@ def plan(
     return Plan(Job(base, statistics, shape), design, seed, replicas, common, kept)
 
 
-def _first_scenario(scenario: Scenario, design: Design) -> tuple[Scenario, Program]:
+def _first_scenario(
+    document: Document[Scenario], fixed: Mapping[str, object], design: Design
+) -> tuple[Scenario, Program]:
     """Return the first of some points that makes a scenario; the first point's error if none does."""
     points, first = prod(design.shape), None
     for point in dict.fromkeys(i * points // min(points, TRIED) for i in range(min(points, TRIED))):
         try:
-            base = scenario.set(**design.settings(point))
+            base = document.build({**fixed, **design.settings(point)})
             return base, compile_scenario(base)
         except InputError as error:
             first = first or error

@@ -55,7 +55,8 @@ class Lines(Progress):
             self._print(f", {_time((self.total - self.done) / self.rate)} left" if self.rate else "")
 
     def __exit__(self, *_: Any) -> None:
-        self._print(f", {_time(time.perf_counter() - self.begun)}")
+        if self._said:
+            self._print(f", {_time(time.perf_counter() - self.begun)}")
 
     def _print(self, end: str) -> None:
         failed = f", {self.failed:,} failed" if self.failed else ""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from btflow.errors import InputError
 from btflow.parameters import unknown
@@ -46,6 +45,8 @@ class Sample:
             case "sobol":
                 return _sobol(self.number, dimensions, rng)
             case "lhs":
+                from scipy.stats import qmc  # takes a second to import
+
                 return np.asarray(qmc.LatinHypercube(dimensions, rng=rng).random(self.number), np.float64)
             case "random":
                 return rng.random((self.number, dimensions))
@@ -75,6 +76,8 @@ def parse(text: object) -> Sample:
 
 
 def _sobol(number: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    from scipy.stats import qmc
+
     sampler = qmc.Sobol(dimensions, scramble=True, rng=rng)
     return np.asarray(sampler.random_base2(number.bit_length() - 1), np.float64)
 

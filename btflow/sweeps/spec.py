@@ -72,49 +72,42 @@ Spec = Listed | Drawn | Zipped
 Names = tuple[str, ...]
 
 
-def read(vary: Mapping[str | tuple[str, ...], object], option: str = "vary") -> dict[Names, Spec]:
+def read(vary: Mapping[Names, object]) -> dict[Names, Spec]:
     """Return what each name, or each group of names that vary together, is varied over.
 
     Args:
-        vary: By name (``"rtt"``) or names (``("rtt", "loss")`` or ``"rtt,loss"``): a text, or a list of values; for
-            several names a text such as ``(0ms,0%),(400ms,5%)``, or a list of lists.
-        option: What errors call it.
+        vary: By names: a text, or a list of values; for several names a text such as ``(0ms,0%),(400ms,5%)``, or a
+            list of lists.
 
     Raises:
-        InputError: A text cannot be read, a list is empty, or a name is there twice.
+        InputError: A text cannot be read, or a list is empty.
     """
-    specs: dict[Names, Spec] = {}
-    seen: set[str] = set()
-    for key, given in vary.items():
-        names = _names(key, option)
-        for name in names:
-            if name in seen:
-                raise InputError(option, name, "is varied twice", "each name once")
-            seen.add(name)
-        label = ",".join(names)
-        specs[names] = _spec(given, label) if len(names) == 1 else _zipped(given, len(names), label)
-    return specs
+    return {
+        names: _spec(given, names[0]) if len(names) == 1 else _zipped(given, len(names), ",".join(names))
+        for names, given in vary.items()
+    }
 
 
-def parse_options(given: Iterable[str]) -> dict[str | Names, object]:
+def parse_options(given: Iterable[str]) -> dict[Names, object]:
     """Return ``--vary NAME=SPEC`` by name.
 
     Raises:
         InputError: One has no ``=`` or no name, or a name is there twice.
     """
-    found: dict[str | Names, object] = {}
+    found: dict[Names, object] = {}
     for text in given:
         name, equals, spec = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise InputError("--vary", text, "is not a name and values", "NAME=SPEC, such as rtt=0ms,400ms")
-        names = _names(name, "--vary")
+        names = names_of(name, "--vary")
         if names in found:
             raise InputError("--vary", text, f"varies {name} a second time", "one --vary for each name")
         found[names] = spec
     return found
 
 
-def _names(key: object, option: str) -> Names:
+def names_of(key: object, option: str) -> Names:
+    """Return the name, or the names that vary together, that a key of ``vary`` stands for."""
     parts = key.split(",") if isinstance(key, str) else key
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         raise InputError(option, key, "is not a name", "a parameter, or several that vary together")

@@ -8,7 +8,6 @@ may be done again, so a process that is killed, or a disk that is full, leaves n
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,16 +17,14 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from btflow.errors import InputError
 from btflow.sweeps import layout
 from btflow.sweeps.cells import Cells, cells
 from btflow.sweeps.identity import check_same
 from btflow.sweeps.journal import Journal, sync
 from btflow.sweeps.lock import locked
 from btflow.sweeps.parts import FAILED, PENDING, Part
+from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
-
-OPTION = "out"
 
 
 class Store:
@@ -179,26 +176,3 @@ def open_store(path: Path, plan: Plan, *, resume: bool = False, durable: bool = 
             raise OSError(error.errno, error.strerror or str(error), str(path)) from None
         raise
     return Store(path, plan, fresh=True, durable=durable)
-
-
-def check_path(path: Path, resume: bool) -> None:
-    """Raise an InputError if a sweep cannot be stored at a path, before any work."""
-    allowed = "a path ending in .zarr, in a folder that exists and is writable"
-    if path.suffix != ".zarr":
-        raise InputError(OPTION, str(path), "has the wrong ending" if path.name else "is empty", allowed)
-    if not path.exists() and not path.is_symlink():
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise InputError(OPTION, str(path), "cannot be written", allowed)
-    elif not is_store(path):
-        raise InputError(OPTION, str(path), "exists and is something else", "another path, or --resume of a sweep")
-    elif not resume:
-        raise InputError(OPTION, str(path), "exists", "--resume (resume=True) to go on with it, or another path")
-
-
-def is_store(path: Path) -> bool:
-    """Return whether something is the store of a sweep."""
-    try:
-        attributes = zarr.open_group(path, mode="r").attrs
-    except Exception:  # zarr raises anything for what is not its own
-        return False
-    return "scenario_hash" in attributes and "common_random_numbers" in attributes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ BUDGET = 1.0
 """Wall time after which a task comes back with what it has [s]; a swarm that has begun is finished first."""
 
 LONGEST_REASON = 500
+
+_BUILDING = threading.Lock()
+"""Held while a scenario is made: a model file keeps what it has read of values, for one thread at a time."""
 
 
 class Point(NamedTuple):
@@ -74,7 +78,8 @@ class Job:
 
     def program(self, point: Point) -> tuple[Scenario, Program]:
         """Return a point's scenario and what it compiles to; an InputError if it cannot be run."""
-        scenario = self.scenario.set(**point.settings)
+        with _BUILDING:
+            scenario = self.scenario.set(**point.settings)
         program = compile_scenario(scenario)
         check_memory(scenario, state_bytes(program))
         if program.class_names != self.statistics.classes:

@@ -13,7 +13,7 @@ GROWTH = 4.0
 """A task has at most so many times the units of the last one that came back."""
 
 
-class Queue:
+class Backlog:
     """The units that are left to run, in order; what came back undone goes first."""
 
     def __init__(self, plan: Plan, pending: Iterable[range], left: int) -> None:

@@ -1,0 +1,229 @@
+"""What the values given to a model's parameters and fields set, field by field; two sources for one are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from btflow.errors import InputError, ScenarioError
+from btflow.kinds import ModelKind, matches
+from btflow.parameters import Parameter, resolve, unknown
+from btflow.places import Place, places
+from btflow.references import names
+from btflow.settings import Setting, read_setting
+from btflow.translate import Knob
+from btflow.tree import NOTHING, Keys, Tree, present
+from btflow.units import BytePrefix, format_quantity
+
+_MOST_KEPT = 4096
+_OUT = Setting(NOTHING, "none", "none", None)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a model's fields are set to.
+
+    Attributes:
+        settings: By the field's keys, outer tables before what is in them.
+        shown: A text for each parameter and path, from which the same is set again. A parameter that was not given and
+            of whose fields one is set by its path is left out.
+        own: The fields that were given by their paths, and the path as it was given.
+    """
+
+    settings: Mapping[Keys, Setting]
+    shown: Mapping[str, str]
+    own: Mapping[Keys, str]
+
+    def knobs(self, parameters: Mapping[str, Parameter], given: Mapping[str, object]) -> dict[str, Knob]:
+        """Return what set each field, by its dotted path, and to what as it was given."""
+        found = {}
+        for keys, setting in self.settings.items():
+            name = self.own.get(keys) or setting.parameter
+            if name and name not in given:
+                name = parameters[name].default_from or name
+            if name:
+                found[".".join(keys)] = Knob(name, given.get(name))
+        return found
+
+
+class _ByParameter(NamedTuple):
+    """A parameter's value as a text, and what it sets."""
+
+    text: str
+    settings: tuple[tuple[Keys, Setting], ...]
+
+
+class _ByPath(NamedTuple):
+    """The fields that a path names, and what they are set to."""
+
+    places: tuple[Place, ...]
+    setting: Setting
+
+
+class Assigner:
+    """Knows the parameters and fields of one model file, and keeps what it has read.
+
+    Args:
+        kind: What kind of model it is.
+        tree: The file's content.
+        parameters: The file's parameters.
+        referred: The content of the files that a parameter may name, by the field's path and the name.
+        byte_prefix: What ``kB`` means in the file.
+    """
+
+    def __init__(
+        self,
+        kind: ModelKind[Any],
+        tree: Tree,
+        parameters: Mapping[str, Parameter],
+        referred: Mapping[str, Mapping[str, Tree]],
+        byte_prefix: BytePrefix,
+    ) -> None:
+        self._kind, self._tree, self._parameters = kind, tree, parameters
+        self._referred, self._byte_prefix = referred, byte_prefix
+        self._sets = {name: [tuple(path.split(".")) for path in p.sets] for name, p in parameters.items()}
+        self._kept: dict[Hashable, Any] = {}
+
+    def assign(self, given: Mapping[str, object]) -> Assignment:
+        """Return what values by parameter name and by dotted path set, and the defaults of the other parameters.
+
+        Raises:
+            InputError: A name is unknown, a value is wrong or a field is set twice; all of them at once.
+        """
+        problems: list[InputError] = []
+        paths = self._paths(given, problems)
+        values = resolve(self._parameters, given, self._by_parameter, problems)
+        problems = problems or [*self._twice(paths, given), *self._misplaced(paths, given)]
+        if problems:
+            raise type(problems[0]).all_of(problems)
+        own = {place.keys: name for name, by_path in paths.items() for place in by_path.places}
+        out = self._rivals(own, paths, given) if own else {}
+        settings, shown = self._of_parameters(values, given, own.keys() | out)
+        settings |= dict.fromkeys(out, _OUT)
+        for name, by_path in paths.items():
+            settings |= dict.fromkeys((place.keys for place in by_path.places), by_path.setting)
+            shown[name] = by_path.setting.text
+        return Assignment(dict(sorted(settings.items(), key=lambda item: len(item[0]))), shown, own)
+
+    def by_path(self, name: str, value: object) -> _ByPath:
+        """Return the fields that a dotted path names, and what a value makes of them.
+
+        Raises:
+            InputError: There is no such field, or it does not take the value.
+        """
+        return self._once(("path", name), value, lambda: self._read_path(name, value))
+
+    def places(self, name: str) -> tuple[Place, ...]:
+        """Return the fields that a dotted path names; a ScenarioError if there is none."""
+        fields = self._kind.model.model_fields
+        if "." not in name and name not in fields:
+            raise unknown(name, [*self._parameters, *fields], "parameter nor the path of a field")
+        return places(self._kind, self._tree, name)
+
+    def _read_path(self, name: str, value: object) -> _ByPath:
+        try:
+            found = self.places(name)
+        except ScenarioError as problem:
+            raise ScenarioError(name, None, problem.reason, problem.allowed) from None
+        return _ByPath(found, read_setting(found[0], value, name, self._byte_prefix))
+
+    def _by_parameter(self, name: str, value: object) -> _ByParameter:
+        return self._once(("parameter", name), value, lambda: self._read_parameter(name, value))
+
+    def _read_parameter(self, name: str, value: object) -> _ByParameter:
+        parameter = self._parameters[name]
+        parsed = parameter.parse(value, self._byte_prefix)
+        shown = format_quantity(parsed, parameter.kind, byte_prefix=self._byte_prefix)
+        contents = parameter.field_values(parsed, self._byte_prefix)
+        settings = []
+        for path, keys, content in zip(parameter.sets, self._sets[name], contents, strict=True):
+            key = tuple(content) if isinstance(content, list) else content
+            table = self._referred[path][content] if path in self._referred else content
+            settings.append((keys, Setting(table, shown, parsed, key, name)))
+        return _ByParameter(shown, tuple(settings))
+
+    def _once(self, what: tuple[str, str], value: object, read: Callable[[], T]) -> T:
+        """Return what ``read`` reads of a value, read once only if the value is a plain one."""
+        plain = tuple(value) if isinstance(value, list | tuple) else value
+        if not isinstance(plain, str | int | float) and not _are_texts(plain):
+            return read()
+        key = (what, type(plain), plain)
+        if key not in self._kept:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = read()
+        kept: T = self._kept[key]
+        return kept
+
+    def _paths(self, given: Mapping[str, object], problems: list[InputError]) -> dict[str, _ByPath]:
+        """Return what each name that is no parameter sets, by name; what is wrong is added to the problems."""
+        found: dict[str, _ByPath] = {}
+        for name in sorted(given.keys() - self._parameters.keys()):
+            try:
+                found[name] = self.by_path(name, given[name])
+            except InputError as problem:
+                problems += problem.problems
+        return found
+
+    def _twice(self, paths: Mapping[str, _ByPath], given: Mapping[str, object]) -> Iterator[ScenarioError]:
+        """Yield the names that set a field which another one sets too."""
+        setters = {keys: f"parameter {name}" for name in self._sets.keys() & given for keys in self._sets[name]}
+        for name, by_path in paths.items():
+            for place in by_path.places:
+                if place.keys in setters:
+                    reason = f"sets {'.'.join(place.keys)}, as {setters[place.keys]} does"
+                    yield ScenarioError(name, given[name], reason, "one of the two")
+                    break
+                setters[place.keys] = name
+
+    def _misplaced(self, paths: Mapping[str, _ByPath], given: Mapping[str, object]) -> Iterator[ScenarioError]:
+        """Yield the paths into a table that is not there, or to a key that its table does not have."""
+        set_to = {place.keys: by_path.setting for by_path in paths.values() for place in by_path.places}
+        for name, by_path in paths.items():
+            for place in by_path.places:
+                above = [set_to[place.keys[:n]] for n in range(1, len(place.keys)) if place.keys[:n] in set_to]
+                if above and all(setting.content is not NOTHING for setting in above):
+                    continue
+                missing = [keys for keys in place.needs if above or present(self._tree, keys) is None]
+                if missing:
+                    table, folder = ".".join(missing[0]), self._kind.folder_of(missing[0]) or ""
+                    reason = f"is in a table that is not there: set {table} too"
+                    yield ScenarioError(name, given[name], reason, f"{table} = {', '.join(names(folder))}")
+                elif place.new_key:
+                    yield ScenarioError(name, given[name], f"is not a field: {place.new_key!r} is not there")
+
+    def _rivals(
+        self, own: Mapping[Keys, str], paths: Mapping[str, _ByPath], given: Mapping[str, object]
+    ) -> dict[Keys, None]:
+        """Return the fields that those set by path take the place of, and that are not set themselves."""
+        kept = own.keys() | {keys for name in self._sets.keys() & given for keys in self._sets[name]}
+        found: dict[Keys, None] = {}
+        for keys, name in own.items():
+            for mine, other in self._kind.rivals:
+                if matches(mine, keys) and paths[name].setting.content is not NOTHING:
+                    rival = tuple(k if part == "*" else part for k, part in zip(keys, other.split("."), strict=True))
+                    if rival not in kept:
+                        found[rival] = None
+        return found
+
+    def _of_parameters(
+        self, values: Mapping[str, _ByParameter], given: Mapping[str, object], taken: Collection[Keys]
+    ) -> tuple[dict[Keys, Setting], dict[str, str]]:
+        """Return what the parameters set, but for the defaults of fields that are taken or lie in one that is."""
+        settings: dict[Keys, Setting] = {}
+        shown: dict[str, str] = {}
+        for name, (text, mine) in values.items():
+            left = mine
+            if taken and name not in given:
+                left = tuple((k, s) for k, s in mine if not any(k[:n] in taken for n in range(1, len(k) + 1)))
+            settings.update(left)
+            if len(left) == len(mine):
+                shown[name] = text
+        return settings, shown
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(part, str) for part in value)

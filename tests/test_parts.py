@@ -1,0 +1,176 @@
+"""A scenario made from kept tables is the one that its whole file gives, and what is wrong is said alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from btflow import InputError, load
+from btflow.catalog import document, link_document, names
+from btflow.describe import Variable, describe
+from btflow.document import Document
+from btflow.parts import Parts
+from btflow.places import everywhere
+from btflow.tree import NOTHING, put
+
+DOCUMENTS: dict[str, Document[Any]] = {name: document(name) for name in names()} | {
+    name: link_document(name) for name in names("links")
+}
+"""Used by all examples, so that each finds the tables that those before it left."""
+
+BUFFERS = ("100 packets", "30 kB", "200 ms", "1.5 BDP", "1 packets")
+WRONG = ("", "none", "1", "x", "1 apple", "-1 s", "nan s", "1e99", None, 3, 0.5, True, ["a"], {"base": "x"})
+
+
+def values(variable: Variable) -> st.SearchStrategy[object]:
+    """Give values of a variable, most of them right."""
+    if variable.words:
+        right: st.SearchStrategy[object] = st.sampled_from(variable.words)
+    elif variable.limits is not None:
+        low, high = variable.limits
+        whole = variable.kind in ("count", "size", "packets")
+        number = (
+            st.integers(int(low), int(min(high, 2 * low + 50))) if whole else st.floats(low, min(high, 2.0 * low + 3.0))
+        )
+        right = number.map(variable.from_si)
+    else:
+        right = {"flag": st.booleans(), "buffer": st.sampled_from(BUFFERS)}.get(variable.kind, st.just("some text"))
+    return st.one_of(right, right, right, right, st.sampled_from(WRONG))
+
+
+def paths(name: str) -> list[str]:
+    """Return every path of a model, and each with a star in place of an entry's name."""
+    read = DOCUMENTS[name]
+    found = [place.keys for place in everywhere(read.kind, read.content(read.assigner.assign({})))]
+    every = [(keys[0], "*", *keys[2:]) for keys in found if keys[0] in read.kind.named]
+    return sorted({".".join(keys) for keys in found + every})
+
+
+PATHS = {name: paths(name) for name in DOCUMENTS}
+
+
+@st.composite
+def choices(draw: st.DrawFn, most_paths: int) -> tuple[str, dict[str, object]]:
+    """Give a model, and values of some of its parameters and fields."""
+    model = draw(st.sampled_from(sorted(DOCUMENTS)))
+    chosen = draw(st.lists(st.sampled_from(sorted(DOCUMENTS[model].parameters)), max_size=3, unique=True))
+    chosen += draw(st.lists(st.sampled_from(PATHS[model]), max_size=most_paths, unique=True))
+    return model, {name: draw(values(describe(DOCUMENTS[model], name))) for name in chosen}
+
+
+def outcome(read: Document[Any], given: dict[str, object]) -> object:
+    """Return all there is to see of a build: the scenario, or what is wrong."""
+    try:
+        built = read.build(given)
+    except InputError as error:
+        return type(error), str(error)
+    return built, repr(built), dict(built.parameters), built.digest(), given_fields(built)
+
+
+def given_fields(model: Any) -> object:
+    """Return which fields of a model and of those in it were given."""
+    if isinstance(model, tuple):
+        return [given_fields(entry) for entry in model]
+    if not hasattr(model, "model_fields_set"):
+        return None
+    return sorted(model.model_fields_set), [given_fields(value) for value in model.__dict__.values()]
+
+
+class Never(Parts[Any]):
+    """Keeps nothing: every model is made of its whole file."""
+
+    def make(self, *_: Any) -> Any:
+        raise ValueError
+
+
+def anew(read: Document[Any]) -> Document[Any]:
+    """Return a copy that has kept nothing and validates the whole file."""
+    fresh = replace(read)
+    fresh.__dict__["parts"] = Never(read.kind, read.tree, read.byte_prefix)
+    return fresh
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(choices(most_paths=0))
+def test_parameters_make_what_the_whole_file_gives(choice: tuple[str, dict[str, object]]) -> None:
+    model, given = choice
+    found = outcome(DOCUMENTS[model], given)
+    assert found == outcome(anew(DOCUMENTS[model]), given)
+    if len(found) > 2:  # type: ignore[arg-type]
+        DOCUMENTS[model].parts.make(DOCUMENTS[model].assigner.assign(given).settings)  # it is this that made it
+
+
+@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@given(choices(most_paths=3))
+def test_paths_make_what_the_whole_file_gives(choice: tuple[str, dict[str, object]]) -> None:
+    model, given = choice
+    assert outcome(DOCUMENTS[model], given) == outcome(anew(DOCUMENTS[model]), given)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(choices(most_paths=2), st.data())
+def test_settings_compose_and_are_taken_back(choice: tuple[str, dict[str, object]], data: st.DataObject) -> None:
+    """Set together, in two steps or again from what the scenario says of itself: all the same."""
+    model, given = choice
+    try:
+        together = DOCUMENTS[model].build(given)
+    except InputError:
+        return
+    assert DOCUMENTS[model].build(together.parameters) == together
+    first = {name: given[name] for name in given if data.draw(st.booleans())}
+    try:
+        half = DOCUMENTS[model].build(first)
+    except InputError:  # what is missing makes it right
+        return
+    in_turn = half.set(**{name: value for name, value in given.items() if name not in first})
+    assert in_turn == together
+    assert dict(in_turn.parameters) == dict(together.parameters)
+
+
+def test_tables_in_which_nothing_is_set_are_the_same_objects() -> None:
+    """That is what makes a sweep's point cheap: the transport, the clients and the matrix are not read again."""
+    base = load("rao2010", leecher_as="AS1,AS2", seed_as="AS1")
+    slower = base.set(rtt="30 ms", upload_limit="35 kB/s")
+    assert slower.paths.matrix is base.paths.matrix
+    assert slower.transport is base.transport
+    assert slower.classes[1].client is base.classes[1].client
+    assert slower.tracker is base.tracker
+    assert slower.paths is not base.paths
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_more_settings_than_are_kept_make_no_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("btflow.parts._MOST_KEPT", 3)
+    monkeypatch.setattr("btflow.assignment._MOST_KEPT", 3)
+    read = replace(DOCUMENTS[name])
+    default = read.build({})
+    for i in (0, 1, 2, 0, 1):
+        assert (
+            read.build({"paths.rtt": f"{i} ms"} if "rtt" not in read.parameters else {"rtt": f"{i} ms"}).paths.rtt
+            == i / 1000
+        )
+    assert read.build({}) == default == DOCUMENTS[name].build({})
+
+
+tables = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner), max_leaves=8)
+
+
+@given(tables, st.lists(st.sampled_from("abc"), min_size=1, max_size=3), st.one_of(st.integers(), st.just(NOTHING)))
+def test_put_changes_one_place_of_a_copy(tree: Any, keys: list[str], content: object) -> None:
+    before = repr(tree)
+    try:
+        after = put(tree, tuple(keys), content)
+    except InputError:
+        return
+    assert repr(tree) == before
+    here, there = tree, after
+    for key in keys[:-1]:
+        assert {k: v for k, v in there.items() if k != key} == {k: v for k, v in here.items() if k != key}
+        here, there = here.get(key, {}), there[key]
+    assert there == {k: v for k, v in here.items() if k != keys[-1]} | (
+        {} if content is NOTHING else {keys[-1]: content}
+    )
