@@ -75,7 +75,7 @@ def test_the_figures_to_reach_are_those_of_all_sections() -> None:
 
 
 def test_a_sweep_runs_every_point_as_often_as_asked() -> None:
-    grid = {"upload_limit": ["20 kB/s", "50 kB/s"], "rtt": ["0 ms", "50 ms", "100 ms"]}
+    grid: sweeping.Grid = {"upload_limit": ["20 kB/s", "50 kB/s"], "rtt": ["0 ms", "50 ms", "100 ms"]}
     spent = sweeping.sweep(load("rao2010").set(**SMALL), grid, 3, 2)
     assert spent.swarms == 18
     assert 0 < spent.swarm_cpu < spent.cpu
@@ -88,7 +88,7 @@ def test_the_grid_of_mixed_swarms_has_the_points_that_it_says() -> None:
     assert many.POINTS * many.MANY >= many.THOUSAND
     for name, values in many.MIXED.items():
         for value in values:
-            load("rao2010").set(**{name: value})
+            load("rao2010").set(**{str(name): value})
 
 
 def test_a_swarm_in_a_process_of_its_own() -> None:
@@ -204,7 +204,7 @@ def test_throughput_and_machinery_judge_what_was_measured() -> None:
     found = list(goals(many.machinery(False)))
     assert found[0][0].endswith(" %")
     assert found[0] == ("2 %", "reached")
-    assert found[1:] == [("10 s", "reached"), ("", "not measured")]
+    assert found[1:] == [("10.0 s", "reached"), ("", "not measured")]
     assert list(goals(many.machinery(True)))[2] == ("300 MB", "reached")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def machine() -> list[str]:
-    """Return versions, processor, cores and memory in two lines."""
+    """Return versions, processor, cores, memory and how busy the machine is, in two lines."""
     import numba
 
     from btflow import __version__
@@ -18,7 +18,8 @@ def machine() -> list[str]:
     versions = (
         f"btflow {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}"
     )
-    return [versions, f"{processor()}, {cores()} cores, {memory() / 2**30:.0f} GiB of memory"]
+    hardware = f"{processor()}, {cores()} cores, {memory() / 2**30:.0f} GiB of memory"
+    return [versions, f"{hardware}; {load()} processes wanted to run in the quarter of an hour before"]
 
 
 def processor() -> str:
@@ -37,6 +38,14 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
+
+
+def load() -> str:
+    """Return the mean number of processes that ran or waited for a core in the last 15 minutes."""
+    try:
+        return f"{os.getloadavg()[2]:.1f}"
+    except (AttributeError, OSError):
+        return "an unknown number of"
 
 
 def memory() -> int:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from btflow.benchmarks.machine import cores
 from btflow.benchmarks.measure import MODEL, measure, report
 from btflow.benchmarks.process import measured
-from btflow.benchmarks.sweeping import ONE, Spent, sweep
+from btflow.benchmarks.sweeping import ONE, Grid, Spent, sweep
 from btflow.benchmarks.table import Row, Section, at_least, at_most
 
-MIXED: Mapping[str, Sequence[str]] = {
+MIXED: Grid = {
     "upload_limit": ("10 kB/s", "20 kB/s", "50 kB/s", "100 kB/s"),
     "rtt": ("0 ms", "400 ms", "1000 ms"),
     "loss": ("0%", "5%"),
@@ -48,6 +48,7 @@ def throughput(scale: bool) -> Section:
         rows.append(_row("2", spent))
         thousand = THOUSAND * spent.wall / spent.swarms
     one = found[1].swarm_cpu / found[1].swarms
+    extrapolated = "" if scale else f", from {found[2].swarms}"
     return Section(
         "Swarms per second",
         [("threads", "swarms", "elapsed [s]", "swarms per second", "CPU [s] per swarm"), *rows],
@@ -57,9 +58,7 @@ def throughput(scale: bool) -> Section:
         ),
         (
             at_most("mixed swarm of 301 peers and 50 MB", PER_SWARM, one, "CPU s"),
-            at_most(
-                f"1,000 such swarms on 2 threads{'' if scale else f', from {found[2].swarms}'}", 60.0, thousand, "s"
-            ),
+            at_most(f"1,000 such swarms on 2 threads{extrapolated}", 60.0, thousand, "s", ".0f"),
             at_least("two threads over one", 1.8, found[2].rate / found[1].rate, "", ".2f"),
         ),
     )
@@ -95,7 +94,7 @@ def machinery(scale: bool) -> Section:
         (f"Of the first, {each:.0f} ms of CPU time each, the sweep's own CPU time is {100 * tenth.overhead:.1f} %.",),
         (
             at_most("the sweep's own CPU time, of its swarms'", 3.0, 100 * tenth.overhead, "%"),
-            at_most("10,000 swarms of 10 peers", 10.0, found[10_000]["wall"], "s"),
+            at_most("10,000 swarms of 10 peers", 10.0, found[10_000]["wall"], "s", ".1f"),
             at_most(
                 "memory of a sweep of 100,000 swarms", 1000.0, largest["peak"] / 1e6 if largest else None, "MB", ".4g"
             ),

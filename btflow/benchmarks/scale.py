@@ -33,8 +33,8 @@ def large_swarms(scale: bool) -> Section:
         [header, *rows],
         ("50 MB at 20 kB/s. Memory per peer: the peak less what the process held before, over the peers.",),
         (
-            at_most("100,000 peers, 50 MB", 300.0, last["cpu"] if last else None, "CPU s"),
-            at_most("memory of that", 4000.0, last["peak"] / 1e6 if last else None, "MB", ".4g"),
+            at_most("100,000 peers, 50 MB", 300.0, last["cpu"] if last else None, "CPU s", ".0f"),
+            at_most("peak memory of 100,000 peers, 50 MB", 4000.0, last["peak"] / 1e6 if last else None, "MB", ".4g"),
             at_most("exponent of CPU time from 1,000 to 100,000 peers", 1.1, _exponent(found), "", ".2f"),
         ),
     )

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import btflow
 from btflow.benchmarks.measure import MODEL, SEED, SMALL
 from btflow.catalog import load
 from btflow.program import compile_scenario
 from btflow.scenario import Scenario
 from btflow.simulation import load_kernels
-from btflow.sweeps import api
 
-ONE: Mapping[str, Sequence[str]] = {"upload_limit": ("20 kB/s",)}
+Grid = Mapping[str | tuple[str, ...], Sequence[str]]
+
+ONE: Grid = {"upload_limit": ("20 kB/s",)}
 """A grid of one point, for a sweep of replicas."""
 
 
@@ -42,12 +44,12 @@ class Spent:
         return self.cpu / self.swarm_cpu - 1.0
 
 
-def sweep(scenario: Scenario, varied: Mapping[str, Sequence[str]], replicas: int, workers: int) -> Spent:
+def sweep(scenario: Scenario, varied: Grid, replicas: int, workers: int) -> Spent:
     """Run `replicas` swarms of each point of a grid on `workers` threads, with kernels that are loaded."""
     load_kernels(compile_scenario(scenario))
     _load_machinery()
     wall, cpu = time.perf_counter(), time.process_time()
-    result = api.sweep(scenario, varied, replicas=replicas, seed=SEED, jobs=workers)
+    result = btflow.sweep(scenario, varied, replicas=replicas, seed=SEED, jobs=workers)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return Spent(result["cpu_s"].size, wall, cpu, float(result["cpu_s"].sum()))
 
@@ -55,4 +57,4 @@ def sweep(scenario: Scenario, varied: Mapping[str, Sequence[str]], replicas: int
 @cache
 def _load_machinery() -> None:
     """Run a sweep that takes no time, so that no import is in what is measured."""
-    api.sweep(load(MODEL).set(**SMALL), ONE, jobs=1)
+    btflow.sweep(load(MODEL).set(**SMALL), ONE, jobs=1)

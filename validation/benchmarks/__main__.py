@@ -28,9 +28,10 @@ def bench(
     out: Annotated[Path, typer.Option(metavar="FILE.md", help="The report.")] = SUMMARY,
 ) -> None:
     """Measure btflow and compare it with SimGrid and ns-3; print everything and write the report."""
+    found_at = machine()
     sections = show([*steps(cold=cold, large=scale), *comparisons()])
     with replacing(out) as partial:
-        partial.write_text(page(sections), encoding="utf-8")
+        partial.write_text(page(sections, found_at), encoding="utf-8")
     typer.echo(f"report: {out}", err=True)
 
 
@@ -44,10 +45,10 @@ def comparisons() -> Iterator[Step]:
     yield packets.same_bytes
 
 
-def page(sections: Sequence[Section]) -> str:
-    """Return the report; the last section, of the figures to reach, comes first."""
+def page(sections: Sequence[Section], found_at: Sequence[str]) -> str:
+    """Return the report of sections made on a machine; the last one, of the figures to reach, comes first."""
     today = datetime.now(UTC).date().isoformat()
-    head = ["# What btflow costs", f"Written by `make bench` on {today}, in one run.", *machine()]
+    head = ["# What btflow costs", f"Written by `make bench` on {today}, in one run.", *found_at]
     return "\n\n".join([*head, as_markdown(sections[-1]), *map(as_markdown, sections[:-1])]) + "\n"
 
 
