@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data
 
-.PHONY: demo test lint format validate packet-level bench clean
+.PHONY: demo test lint format validate packet-level bench bench-simgrid clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -31,8 +31,12 @@ validate: $(VENV)/.run  ## every published claim, checked by running the swarms,
 packet-level:  ## the packet-level reference by ns-3: needs g++, takes an hour of one core
 	$(PYTHON) -m validation.packet_level.run
 
-bench: $(VENV)/.run  ## CPU time of swarms and links
-	$(BIN)/btflow bench
+# BENCH=--no-scale leaves out what takes minutes
+bench: $(VENV)/.run  ## cost of swarms, sweeps and links, beside SimGrid and ns-3: validation/benchmarks.md
+	$(BIN)/python -m validation.benchmarks $(BENCH)
+
+bench-simgrid: $(VENV)/.run  ## SimGrid and our swarm on it: needs g++, cmake and Boost's headers, 15 minutes of one core
+	$(BIN)/python -m validation.simgrid
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo.html .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -345,11 +345,14 @@ def schema(
 @app.command()
 def bench(
     cold: Annotated[bool, typer.Option("--cold", help="Also time a first run, which compiles the kernels.")] = False,
+    scale: Annotated[
+        bool, typer.Option("--scale", help="Also run 1,008 mixed swarms, up to 100,000 peers, a sweep of 100,000.")
+    ] = False,
 ) -> None:
-    """Measure the CPU time of swarms, how it grows with peers and pieces, and of links."""
-    from btflow.bench import main as run_bench
+    """Measure swarms per second, CPU time against peers, pieces and file size, memory, start-up, and links."""
+    from btflow.benchmarks.command import main as run_bench
 
-    run_bench(cold=cold)
+    run_bench(cold=cold, large=scale)
 
 
 def _write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:

@@ -1,0 +1,50 @@
+"""`btflow bench`: every section in turn, each printed when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from btflow.benchmarks import growth, many, scale, single, start
+from btflow.benchmarks.machine import machine
+from btflow.benchmarks.measure import SMALL, measure, report
+from btflow.benchmarks.table import Section, as_text, goals_section
+
+Step = Callable[[], Section]
+
+
+def main(*, cold: bool = False, large: bool = False) -> None:
+    """Measure and print everything; progress goes to stderr.
+
+    Args:
+        cold: Also time a first run, with the kernels compiled anew in an empty cache.
+        large: Also run what takes minutes: 1,008 mixed swarms, swarms of up to 100,000 peers, a sweep of 100,000.
+    """
+    show(steps(cold=cold, large=large))
+
+
+def show(made: Iterable[Step]) -> list[Section]:
+    """Do the steps, print each section when it is done and the figures to reach at the end; return them all."""
+    print("\n".join(machine()), flush=True)
+    report("compiling or loading the kernels")
+    measure(SMALL, 1)
+    found = []
+    for step in made:
+        found.append(step())
+        print(f"\n{as_text(found[-1])}", flush=True)
+    found.append(goals_section(found))
+    print(f"\n{as_text(found[-1])}", flush=True)
+    return found
+
+
+def steps(*, cold: bool, large: bool) -> Iterator[Step]:
+    """Yield what is measured, in the order of the report."""
+    yield single.whole_swarm
+    yield lambda: many.throughput(large)
+    yield lambda: many.machinery(large)
+    yield growth.with_peers
+    yield growth.with_file_size
+    yield growth.with_pieces
+    yield lambda: scale.large_swarms(large)
+    yield single.linked_swarms
+    yield single.links
+    yield lambda: start.start(cold)

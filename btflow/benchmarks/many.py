@@ -1,0 +1,110 @@
+"""Many swarms: how many a second, what the sweep adds, and the memory it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from btflow.benchmarks.machine import cores
+from btflow.benchmarks.measure import MODEL, measure, report
+from btflow.benchmarks.process import measured
+from btflow.benchmarks.sweeping import ONE, Grid, Spent, sweep
+from btflow.benchmarks.table import Row, Section, at_least, at_most
+
+MIXED: Grid = {
+    "upload_limit": ("10 kB/s", "20 kB/s", "50 kB/s", "100 kB/s"),
+    "rtt": ("0 ms", "400 ms", "1000 ms"),
+    "loss": ("0%", "5%"),
+}
+"""The cells of Table IV of Rao et al. (2010)."""
+POINTS = 24
+FEW, MANY = 3, 42
+"""Replicas of each: to know the rate, and to have a thousand swarms."""
+THOUSAND = 1000
+PER_SWARM = 0.12
+"""[CPU s]"""
+
+LEECHERS = (50, 75, 100, 150, 200, 300, 400, 600, 800)
+TENTH = 0.1
+"""CPU time of the swarm with which the sweep's own is compared [s]: the first of LEECHERS that takes as much."""
+SOME = 100
+"""Swarms of this kind."""
+TINY: Mapping[str, str] = {"leechers": "9", "file_size": "1 MB"}
+"""A swarm of 10 peers."""
+
+
+def throughput(scale: bool) -> Section:
+    """Measure swarms per second of a mixed grid with one thread, two, and all cores."""
+    from btflow.catalog import load
+
+    found: dict[int, Spent] = {}
+    for workers in sorted({1, 2, cores()}):
+        report(f"{FEW * POINTS} mixed swarms on {workers} thread(s)")
+        found[workers] = sweep(load(MODEL), MIXED, FEW, workers)
+    rows = [_row(str(workers), spent) for workers, spent in found.items()]
+    thousand = THOUSAND / found[2].rate
+    if scale:
+        report(f"{MANY * POINTS} mixed swarms on 2 threads")
+        spent = sweep(load(MODEL), MIXED, MANY, 2)
+        rows.append(_row("2", spent))
+        thousand = THOUSAND * spent.wall / spent.swarms
+    one = found[1].swarm_cpu / found[1].swarms
+    extrapolated = "" if scale else f", from {found[2].swarms}"
+    return Section(
+        "Swarms per second",
+        [("threads", "swarms", "elapsed [s]", "swarms per second", "CPU [s] per swarm"), *rows],
+        (
+            "301 peers and 50 MB (rao2010), upload limits of 10, 20, 50 and 100 kB/s, round trips of 0, 400 and "
+            "1000 ms, loss of 0 and 5 %, as many of each.",
+        ),
+        (
+            at_most("mixed swarm of 301 peers and 50 MB", PER_SWARM, one, "CPU s"),
+            at_most(f"1,000 such swarms on 2 threads{extrapolated}", 60.0, thousand, "s", ".0f"),
+            at_least("two threads over one", 1.8, found[2].rate / found[1].rate, "", ".2f"),
+        ),
+    )
+
+
+def _row(threads: str, spent: Spent) -> Row:
+    each = f"{spent.swarm_cpu / spent.swarms:.3f}"
+    return threads, str(spent.swarms), f"{spent.wall:.1f}", f"{spent.rate:.2f}", each
+
+
+def machinery(scale: bool) -> Section:
+    """Measure what a sweep adds to its swarms: CPU time on swarms of 0.1 s, elapsed time and memory on tiny ones."""
+    from btflow.catalog import load
+
+    report("the sweep's own CPU time")
+    leechers = tenth_of_a_second()
+    tenth = sweep(load(MODEL).set(leechers=leechers), ONE, SOME, 1)
+    rows: list[Row] = [
+        ("", "swarms", "elapsed [s]", "peak memory [MB]"),
+        (f"{leechers + 1} peers, 50 MB, 1 thread", str(tenth.swarms), f"{tenth.wall:.1f}", ""),
+    ]
+    found: dict[int, dict[str, float]] = {}
+    for count in (10_000, 100_000) if scale else (10_000,):
+        report(f"{count:,} swarms of 10 peers")
+        found[count] = measured("many_swarms", settings=dict(TINY), model=MODEL, replicas=count, workers=cores())
+        wall, peak = f"{found[count]['wall']:.1f}", f"{found[count]['peak'] / 1e6:.0f}"
+        rows.append((f"10 peers, 1 MB, {cores()} threads", f"{count}", wall, peak))
+    largest = found.get(100_000)
+    each = 1e3 * tenth.swarm_cpu / tenth.swarms
+    return Section(
+        "The machinery of sweeps",
+        rows,
+        (f"Of the first, {each:.0f} ms of CPU time each, the sweep's own CPU time is {100 * tenth.overhead:.1f} %.",),
+        (
+            at_most("the sweep's own CPU time, of its swarms'", 3.0, 100 * tenth.overhead, "%"),
+            at_most("10,000 swarms of 10 peers", 10.0, found[10_000]["wall"], "s", ".1f"),
+            at_most(
+                "memory of a sweep of 100,000 swarms", 1000.0, largest["peak"] / 1e6 if largest else None, "MB", ".4g"
+            ),
+        ),
+    )
+
+
+def tenth_of_a_second() -> int:
+    """Return how many leechers make a swarm of 50 MB take about 0.1 s here."""
+    for leechers in LEECHERS:
+        if measure({"leechers": leechers}, 2).least >= TENTH:
+            break
+    return leechers

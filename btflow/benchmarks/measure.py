@@ -1,0 +1,52 @@
+"""CPU time of swarms run one after another in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+MODEL = "rao2010"
+SEED = 0
+SMALL: Mapping[str, str | int] = {"leechers": 5, "file_size": "1 MB"}
+"""A swarm that takes no time, to compile the kernels with or to start the command line with."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """CPU time of one scenario."""
+
+    peers: int
+    """Seeds and leechers."""
+    pieces: int
+    """Pieces of the file."""
+    cpu: tuple[float, ...]
+    """CPU time of each replica [s]."""
+
+    @property
+    def least(self) -> float:
+        """Least CPU time of a replica [s]: what the machine can do undisturbed."""
+        return min(self.cpu)
+
+
+def measure(settings: Mapping[str, object], replicas: int, model: str = MODEL) -> Cost:
+    """Run replicas of a model with `settings` in this process and return what they cost."""
+    from btflow.catalog import load
+    from btflow.program import compile_scenario
+    from btflow.simulation import run_replicas
+
+    scenario = load(model).set(**settings)
+    cpu = tuple(used for _, used in run_replicas(compile_scenario(scenario), SEED, replicas))
+    return Cost(scenario.seeds + scenario.leechers, scenario.swarm.pieces, cpu)
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Return k of the least-squares fit of cost = a * size**k, in logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+def report(what: str) -> None:
+    """Say on stderr what is measured now."""
+    print(f"btflow bench: {what}", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""`make bench`: what btflow costs, beside SimGrid and ns-3."""
