@@ -74,7 +74,8 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     try:
         done, failed = api.execute(declared, out, how, resume=given.resume)
     except (KeyboardInterrupt, SimulationError, OSError):
-        print(f"btflow: what was finished is in {out}; --resume goes on with it", file=sys.stderr)
+        if out.exists():
+            print(f"btflow: what was finished is in {out}; --resume goes on with it", file=sys.stderr)
         raise
     found: dict[str, Any] = {"out": str(out), "swarms": declared.units, "done": done, "failed": failed}
     return found | {"reasons": _reasons(out) if failed else {}}

@@ -167,9 +167,11 @@ def open_store(path: Path, plan: Plan, *, resume: bool = False, durable: bool = 
     try:
         layout.create(plan, cells(plan.shape, plan.job.shape.bytes), partial)
         if durable:
-            for made in partial.rglob("*"):
+            for made in (partial, *partial.rglob("*")):
                 sync(made)
         partial.rename(path)
+        if durable:
+            sync(path.parent)
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
         if isinstance(error, OSError):

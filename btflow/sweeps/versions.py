@@ -18,9 +18,10 @@ Versions = dict[str, str]
 
 @cache
 def _code() -> str:
-    """Digest of the code that a swarm's figures depend on: the stages from a scenario to a replica, and the kernels."""
+    """Digest of the code that a swarm's figures depend on: from a scenario to a replica, kernels, and statistics."""
     package = Path(btflow.__file__).parent
-    files = [*package.glob("*.py"), *package.glob("kernels/**/*.py"), *package.glob("link/*.py")]
+    patterns = ("*.py", "kernels/**/*.py", "link/*.py", "sweeps/*.py")
+    files = [file for pattern in patterns for file in package.glob(pattern)]
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())

@@ -81,7 +81,7 @@ def _newest_source() -> float:
 def _run(command: list[str], failure: str) -> None:
     """Run a command; `failure` says what could not be done."""
     try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        subprocess.run(command, check=True, capture_output=True, text=True, cwd=TOOLS)  # cmake leaves trials
     except (OSError, subprocess.CalledProcessError) as error:
         told = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
         raise ToolchainError(f"{failure}: {told[-1] if told else 'no message'}") from error
