@@ -49,7 +49,6 @@ def build(jobs: int) -> Path:
 
 def _download() -> None:
     print(f"downloading {PACKAGE}", file=sys.stderr)
-    TOOLS.mkdir(exist_ok=True)
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "--no-deps", "--no-binary", ":all:", "--dest", str(TOOLS), PACKAGE], f"{PACKAGE} was not downloaded")
     with tarfile.open(TOOLS / f"simgrid-{VERSION}.tar.gz") as archive:
@@ -80,6 +79,7 @@ def _newest_source() -> float:
 
 def _run(command: list[str], failure: str) -> None:
     """Run a command; `failure` says what could not be done."""
+    TOOLS.mkdir(exist_ok=True)
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, cwd=TOOLS)  # cmake leaves trials
     except (OSError, subprocess.CalledProcessError) as error:
