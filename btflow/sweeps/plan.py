@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import btflow
@@ -13,6 +13,7 @@ from btflow.document import Document
 from btflow.errors import InputError
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
+from btflow.sweeps.contents import contained, names_file
 from btflow.sweeps.design import Design
 from btflow.sweeps.parts import PEER_ARRAYS, TIMES, Shape
 from btflow.sweeps.seeds import point_seed
@@ -38,6 +39,7 @@ class Plan:
         replicas: Swarms of each point.
         common: Whether all points have the sweep's seed.
         keep: What is kept of each swarm besides its figures.
+        contents: Content of the files that varied values name, by the parameter and the path.
     """
 
     job: Job
@@ -46,6 +48,7 @@ class Plan:
     replicas: int
     common: bool
     keep: tuple[str, ...]
+    contents: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -60,8 +63,12 @@ class Plan:
     def task(self, first: int, count: int) -> Task:
         """Return some consecutive units of work, with all that they need besides the job."""
         points = range(first // self.replicas, (first + count - 1) // self.replicas + 1)
-        made = (Point(self.seed_of(point), self.design.settings(point)) for point in points)
+        made = (Point(self.seed_of(point), self.settings(point)) for point in points)
         return Task(first, count, self.replicas, tuple(made))
+
+    def settings(self, point: int) -> dict[str, str]:
+        """Return the texts that make a point, with the content of files in place of their paths."""
+        return {name: self.contents.get((name, text), text) for name, text in self.design.settings(point).items()}
 
     def seed_of(self, point: int) -> int:
         """Return the seed of a point's replicas."""
@@ -73,7 +80,7 @@ class Plan:
             "model": self.job.scenario.name,
             "scenario_hash": self.job.scenario.digest(),
             "design": self.design.kind,
-            "values": json.dumps(_digests(self.design)),
+            "values": json.dumps(_digests(self.design, self.contents)),
             "seed": self.seed,
             "replicas": self.replicas,
             "common_random_numbers": int(self.common),
@@ -96,10 +103,20 @@ class Plan:
         }
 
 
-def _digests(design: Design) -> dict[str, str]:
-    """Digest of the values of each parameter."""
-    contents = {c.name: repr((c.dimension, c.values.tolist())) for c in design.coordinates()}
-    return {name: hashlib.sha256(content.encode()).hexdigest()[:16] for name, content in contents.items()}
+def _digests(design: Design, contents: Mapping[tuple[str, str], str]) -> dict[str, str]:
+    """Digest of the values of each parameter, and of the files that they name."""
+    found = {}
+    for c in design.coordinates():
+        files = sorted(text for (name, _), text in contents.items() if name == c.name)
+        content = repr((c.dimension, c.values.tolist(), *files))
+        found[c.name] = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return found
+
+
+def _contents(document: Document[Scenario], design: Design) -> dict[tuple[str, str], str]:
+    """Return the content of every file that a varied value names, by the parameter and the path."""
+    paths = {(c.name, text) for c in design.coordinates() for text in c.values.tolist() if names_file(text)}
+    return {(name, text): str(contained(document, {name: text})[name]) for name, text in sorted(paths)}
 
 
 def plan(
@@ -129,13 +146,14 @@ def plan(
     wrong = [name for name in keep if name not in KEEP]
     if wrong:
         raise InputError("keep", wrong[0], "cannot be kept", ", ".join(KEEP))
-    base, program = _first_scenario(document, fixed, design)
+    base, program = _first_scenario(document, contained(document, fixed), design)
     statistics = Statistics(program.class_names, base.linked)
     _check_names(design, statistics)
     peers = _most_peers(base, design) if "peers" in keep else 0
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
     kept = tuple(name for name in KEEP if name in keep)
-    return Plan(Job(base, statistics, shape), design, seed, replicas, common, kept)
+    contents = _contents(document, design)
+    return Plan(Job(base, statistics, shape), design, seed, replicas, common, kept, contents)
 
 
 def _first_scenario(
