@@ -45,11 +45,14 @@ def common_numbers(sweep: xr.Dataset) -> bool:
 
 
 def independent(sweep: xr.Dataset) -> NDArray[np.bool_]:
-    """Return which samples are draws of their own (samples,): of a Saltelli design the rest mixes those of A and B."""
-    size = sweep.sizes[SAMPLE]
-    n, rest = divmod(size, len(varied(sweep)) + 2)
-    saltelli = str(sweep.attrs.get("design", "")).startswith("saltelli") and not rest
-    return np.arange(size) < (2 * n if saltelli else size)
+    """Return which samples are draws of their own (samples,): of a Saltelli design the rest mixes those of A and B.
+
+    They are told by their numbers, so that it holds for a part of the design, in any order.
+    """
+    kind, _, size = str(sweep.attrs.get("design", "")).partition(":")
+    if kind != "saltelli" or not size.isdecimal():
+        return np.ones(sweep.sizes[SAMPLE], bool)
+    return np.asarray(sweep[SAMPLE].values < 2 * int(size))
 
 
 def varied(sweep: xr.Dataset) -> dict[str, Varied]:

@@ -36,7 +36,8 @@ def sobol_indices(
         ``chance``, the variance of a point's mean over its replicas as a share of the variance (NaN with one replica).
 
     Raises:
-        InputError: The design is another one, a sample has no result, or the statistic does not vary.
+        InputError: The design is another one, its samples are not all there in their order, one of them has no result,
+            or the statistic does not vary.
     """
     settings = Settings(confidence, resamples, seed).checked()
     values = statistic(_saltelli(checked(ds)), variable)
@@ -76,13 +77,35 @@ def sobol_indices(
 def _saltelli(ds: xr.Dataset) -> xr.Dataset:
     """Return a sweep over a Saltelli design; InputError for another one, naming what helps."""
     design = str(ds.attrs.get("design", "sample" if is_sample(ds) else "grid"))
-    allowed = "a sweep with sample saltelli:N, N a power of two; mean_effect and sensitivity take any design"
+    allowed = (
+        "a whole design sample=saltelli:N as btflow.sweep returns it (ds.sortby('sample') restores its order); "
+        "mean_effect and sensitivity take any design"
+    )
     if not design.startswith("saltelli") or not is_sample(ds):
         raise InputError("ds", design, "is not a design that Sobol indices can be had from", allowed)
     n, rest = divmod(ds.sizes[SAMPLE], len(varied(ds)) + 2)
     if rest or n < 2 or n & (n - 1):
         raise InputError("ds", f"{ds.sizes[SAMPLE]} samples", "is not a whole Saltelli design", allowed)
+    _check_order(ds, n, allowed)
     return ds
+
+
+def _check_order(ds: xr.Dataset, n: int, allowed: str) -> None:
+    """Raise an InputError unless block AB_i has the values of A, and of B those of name i.
+
+    Samples in another order, or cut to a length that fits, would give indices that are wrong and look right.
+    """
+    names = varied(ds)
+    for own, (name, parameter) in enumerate(names.items()):
+        a, b, *mixed = parameter.values.reshape(len(names) + 2, n)
+        for number, block in enumerate(mixed):
+            wrong = np.flatnonzero(block != (b if number == own else a))
+            if wrong.size:
+                at = (number + 2) * n + int(wrong[0])
+                reason = (
+                    f"is not in the order A, B, AB_0, ...: {name} of sample {at} is not that of {'AB'[number == own]}"
+                )
+                raise InputError("ds", f"{len(parameter.values)} samples", f"{reason} at its place", allowed)
 
 
 def _indices(blocks: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
