@@ -84,6 +84,19 @@ def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path |
     return path
 
 
+def output_file(field: str, given: object, *suffixes: str) -> Path:
+    """Return the file to write that a function was given; InputError if it is no path, or as for ``output_path``."""
+    allowed = f"a file ending in {' or '.join(suffixes)}"
+    if not isinstance(given, str | os.PathLike) or isinstance(os.fspath(given), bytes):
+        raise InputError(field, given, "is not a path", allowed)
+    name = os.fspath(given)
+    if Path(name).suffix not in suffixes:
+        raise InputError(field, name, "has the wrong ending" if name else "is empty", allowed)
+    path = output_path(field, [name], Path(name).suffix)
+    assert path is not None
+    return path
+
+
 def _mode(name: str) -> int:
     """Return the mode of what lies at a path; that of a file if there is nothing."""
     try:

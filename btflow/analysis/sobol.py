@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import scipy
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.analysis.design import SAMPLE, Floats, checked, is_sample, lost_text, statistic, varied
-from btflow.analysis.resample import Settings, point_means
+from btflow.analysis.design import SAMPLE, Floats, checked, counts, is_sample, source, statistic, varied
+from btflow.analysis.resample import Intervals, Settings, point_means
 from btflow.errors import InputError
 
 _BATCH = 2_000_000
 """Most values taken at a time."""
 
 
-def sobol_indices(
-    ds: xr.Dataset, variable: str, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
-) -> xr.Dataset:
+def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> xr.Dataset:
     """Return first-order and total Sobol indices of a statistic for each varied name of a Saltelli design.
 
     ``scipy.stats.sobol_indices`` (Saltelli 2010) of the means over the replicas, with percentile bootstrap intervals
@@ -27,9 +27,7 @@ def sobol_indices(
     Args:
         ds: A sweep over a Saltelli design: n (d + 2) samples in the order A, B, AB_0, ..., AB_(d-1).
         variable: A statistic for each swarm.
-        confidence: Level of the intervals.
-        resamples: Resamples of the bootstrap.
-        seed: Seed of the resamples.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``Settings``.
 
     Returns:
         Along ``parameter`` ``first_order`` and ``total``, each with the ends ``_low`` and ``_high`` of its interval;
@@ -39,14 +37,16 @@ def sobol_indices(
         InputError: The design is another one, its samples are not all there in their order, one of them has no result,
             or the statistic does not vary.
     """
-    settings = Settings(confidence, resamples, seed).checked()
-    values = statistic(_saltelli(checked(ds)), variable)
+    ds, settings = _saltelli(checked(ds)), Settings(**intervals).checked()
+    values = statistic(ds, variable)
     names = list(varied(ds))
     n = values.sizes[SAMPLE] // (len(names) + 2)
     means = point_means(values.values)
     lost = int((~np.isfinite(means)).sum())
     if lost:
-        reason = f"is missing at {lost} of {len(means)} samples ({lost_text(ds)}); the indices need all of them"
+        reason = (
+            f"is missing at {lost} of {len(means)} samples ({counts(ds, values).text()}); the indices need all of them"
+        )
         raise InputError(
             "variable", variable, reason, "resume the sweep, or vary in ranges where every swarm completes"
         )
@@ -68,9 +68,8 @@ def sobol_indices(
     chance = xr.Variable(
         (), _chance(values.values, means[: 2 * n]), {"units": "1", "long_name": "share of the variance that is chance"}
     )
-    kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version") if name in ds.attrs}
-    method = {"confidence": float(confidence), "interval": "bootstrap, percentile", "resamples": int(resamples)}
-    attrs = kept | {"variable": variable, "base_samples": n} | method | {"interval_seed": int(seed)}
+    method = settings.attrs("points") | {"interval": "bootstrap, percentile", "resampled": "base samples"}
+    attrs = source(ds, variable) | {"base_samples": n} | method
     return xr.Dataset(data | {"chance": chance}, {"parameter": names}, attrs)
 
 

@@ -36,7 +36,8 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     Raises:
         InputError: A name is unknown, both vary together, or no swarm has a value.
     """
-    content = cells(checked(ds), variable, (x, y), ("x", "y"), (bins, bins))
+    ds = checked(ds)
+    content = cells(ds, variable, (x, y), ("x", "y"), (bins, bins))
     values = cell_means(content).reshape(content.shape).T
     scale, text = statistic_scale(ds, variable, values.ravel())
     values = values / scale.divisor
@@ -44,7 +45,7 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     across = shown(content.axes[0], names[x], even=True)
     up = shown(content.axes[1], names[y], even=True, longest=UPRIGHT)
     note = "" if content.balanced else "means over different points"
-    drawn = figure(f"{heading(ds, variable)} by {names[x]} and {names[y]}", "", "", subtitle=origin(ds, note))
+    drawn = figure(f"{heading(ds, variable)} by {names[x]} and {names[y]}", "", "", subtitle=origin(ds, variable, note))
     drawn.add_heatmap(
         x=across.positions,
         y=up.positions,

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.analysis.cells import Axis
-from btflow.analysis.design import FAILED, REPLICA, varied
+from btflow.analysis.design import REPLICA, counts, statistic, varied
 from btflow.analysis.labels import Scale, rounded, scale_of, short_names, title
 from btflow.analysis.varied import log_spaced
 
@@ -106,18 +106,15 @@ def heading(ds: xr.Dataset, variable: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def origin(ds: xr.Dataset, *parts: str) -> str:
-    """Return one line on where a figure is from: the model, its swarms, those without a result, and more."""
-    status = ds["status"].values
-    points = status.size // ds.sizes[REPLICA]
-    texts = [str(ds.attrs["model"])] if "model" in ds.attrs else []
-    texts.append(f"{points:,} points × {ds.sizes[REPLICA]} replicas" if ds.sizes[REPLICA] > 1 else f"{points:,} swarms")
-    failed, pending = int((status == FAILED).sum()), int((status == 0).sum())
-    texts += [f"{failed:,} swarms failed"] if failed else []
-    texts += [f"{pending:,} not run"] if pending else []
-    return ", ".join([*texts, *(part for part in parts if part)])
+def origin(ds: xr.Dataset, variable: str, *parts: str) -> str:
+    """Return one line on where a figure is from: the model, its swarms, those without a value, and more."""
+    found = counts(ds, statistic(ds, variable))
+    replicas = ds.sizes[REPLICA]
+    points = f"{found.swarms // replicas:,} points × {replicas} replicas" if replicas > 1 else f"{found.swarms} swarms"
+    lost = (text.replace(" ", " swarms ", 1) for text in found.lost())
+    return ", ".join(part for part in (str(ds.attrs.get("model", "")), points, *lost, *parts) if part)
 
 
-def level(confidence: float) -> str:
-    """Return the level of an interval as text."""
-    return f"{100 * confidence:g}% interval"
+def level(found: xr.Dataset) -> str:
+    """Return the level of a result's intervals as text."""
+    return f"{100 * found.attrs['confidence']:g}% interval"
