@@ -65,7 +65,6 @@ def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path |
     if len(given) > 1:
         raise InputError(option, given[1], "is a second file", f"one {option}")
     name = given[0]
-    path = Path(os.path.realpath(name))
     if Path(name).suffix != suffix:
         raise InputError(option, name, "has the wrong ending" if name else "is empty", allowed)
     try:
@@ -73,6 +72,7 @@ def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path |
             raise InputError(option, name, "is a directory", allowed)
         if not stat.S_ISREG(_mode(name)):
             raise InputError(option, name, "is not a file that can be replaced", allowed)
+        path = Path(os.path.realpath(name))
         trial = partial_path(path)
         trial.touch(exist_ok=False)
         trial.unlink()

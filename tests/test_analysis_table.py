@@ -148,7 +148,7 @@ def oracle(part: xr.Dataset, file: Path) -> list[dict[str, str]]:
     """Return the rows that pandas makes of a selection, with the names and texts of a table."""
     flat = part.rename(rtt="rtt [s]", completion_mean="completion_mean [s]")
     by_class = flat["class_completion_mean"]
-    names = flat["peer_class"].values if "peer_class" in by_class.dims else []
+    names: list[str] = flat["peer_class"].values.tolist() if "peer_class" in by_class.dims else []
     split = {f"class_completion_mean[{name}] [s]": by_class.sel(peer_class=name, drop=True) for name in names}
     flat = flat.drop_vars("class_completion_mean").drop_dims("peer_class", errors="ignore")
     flat = flat.assign(split or {"class_completion_mean [s]": by_class})

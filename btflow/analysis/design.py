@@ -30,8 +30,9 @@ def a_sweep(sweep: object, field: str = "ds") -> xr.Dataset:
     if not isinstance(sweep, xr.Dataset):
         raise InputError(field, sweep, "is not a sweep", _SWEEP)
     if "status" not in sweep or REPLICA not in sweep.coords.keys() | set(sweep["status"].dims):
-        what = "is the result of one scenario, not a sweep" if "completion_time" in sweep else "is not a sweep"
+        what = "is not a sweep but the result of one scenario" if "completion_time" in sweep else "is not a sweep"
         raise InputError(field, None, f"{what}: it has no status of each replica", _SWEEP)
+    _declaration(sweep, field)
     return sweep
 
 
@@ -84,16 +85,18 @@ def declared(sweep: xr.Dataset) -> list[str]:
     """Return the names that the sweep was declared over, in its order; also those of which one value was selected."""
     dims = point_dims(sweep)
     along = [str(name) for name, c in sweep.coords.items() if len(c.dims) == 1 and c.dims[0] in dims]
-    keys = _declaration(sweep) if "varied" in sweep.attrs else along
+    keys = _declaration(sweep) or along
     names = dict.fromkeys(name for key in keys for name in (key, *key.split("+")))  # a+b: a and b together
     return [name for name in names if name in sweep.coords and name not in _OWN and "+" not in name]
 
 
-def _declaration(sweep: xr.Dataset) -> list[str]:
+def _declaration(sweep: xr.Dataset, field: str = "ds") -> list[str]:
+    """Return the names that attrs say the sweep was declared over; InputError if they say no such thing."""
     try:
-        return list(map(str, dict(json.loads(sweep.attrs["varied"]))))
+        return list(map(str, dict(json.loads(sweep.attrs.get("varied", "{}")))))
     except (TypeError, ValueError):
-        raise InputError("ds", sweep.attrs["varied"], "is not what a sweep was varied over", _SWEEP) from None
+        reason = "is not what a sweep was varied over"
+        raise InputError(f"{field}.attrs['varied']", sweep.attrs["varied"], reason, _SWEEP) from None
 
 
 def varied(sweep: xr.Dataset) -> dict[str, Varied]:
