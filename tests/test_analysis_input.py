@@ -245,6 +245,33 @@ def test_one_replica_selected_is_a_sweep_of_one_replica(sweep: xr.Dataset, name:
     assert one.equals(other) if isinstance(one, xr.Dataset) else one == other
 
 
+@pytest.mark.parametrize("name", HELPERS)
+def test_the_order_of_dimensions_changes_nothing(sweep: xr.Dataset, name: str) -> None:
+    one: Any = HELPERS[name](sweep.transpose("replica", "cc", "rtt", "encrypted"))
+    other: Any = HELPERS[name](sweep)
+    if isinstance(one, xr.Dataset):
+        xr.testing.assert_allclose(one, other.transpose(*one.dims), rtol=1e-12)
+    else:
+        assert one.layout == other.layout
+
+
+SAMPLED: dict[str, Callable[[xr.Dataset], xr.Dataset]] = {
+    "sobol_indices": lambda ds: analysis.sobol_indices(ds, C, **FAST),
+    "mean_effect": lambda ds: analysis.mean_effect(ds, C, "rtt", **FAST),
+    "sensitivity": lambda ds: analysis.sensitivity(ds, C, **FAST),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_parts_of_a_sample_are_samples(name: str) -> None:
+    design = made.saltelli(lambda x: x[0] + 3 * x[1], {"rtt": (0.0, 1.0), "loss": (0.0, 1.0)}, 32, replicas=3)
+    design[C] += np.random.default_rng(0).normal(0, 0.1, design[C].shape)
+    whole, turned = (SAMPLED[name](ds) for ds in (design, design.transpose("replica", "sample")))
+    xr.testing.assert_identical(whole, turned)
+    one, selected = (SAMPLED[name](ds) for ds in (design.isel(replica=[1]), design.isel(replica=1)))
+    xr.testing.assert_identical(one, selected)
+
+
 def test_a_base_of_names_that_vary_together_is_one_of_their_points() -> None:
     values = np.arange(6.0).reshape(3, 2, 1)
     ds = made.grid({"rtt+loss": [0, 1, 2], "cc": ["reno", "bbr"]}, values=values).drop_vars("rtt+loss")

@@ -137,11 +137,14 @@ def _one_of(name: object, known: Iterable[str], what: str, field: str) -> str:
 def statistic(sweep: object, variable: str) -> xr.DataArray:
     """Return a statistic (points..., replica) as float, NaN for every swarm without a result.
 
+    Its dimensions are in the order in which they were declared, whatever their order in the sweep.
+
     Raises:
         InputError: `sweep` is not one, the statistic is unknown or has other dimensions, or no swarm has a value.
     """
     ds = checked(sweep)
-    dims = ds["status"].dims
+    declared_first = [*(parameter.dim for parameter in varied(ds).values()), *point_dims(ds)]
+    dims = (*dict.fromkeys(declared_first), REPLICA)
     known = [str(name) for name, v in ds.data_vars.items() if set(dims) <= set(v.dims) and v.dtype.kind in "iufb"]
     known = [name for name in known if name not in _OWN]
     found = ds[_one_of(variable, known, "statistic of the sweep", "variable")]
