@@ -13,7 +13,18 @@ from btflow.analysis.cells import Axis
 from btflow.analysis.design import checked, find
 from btflow.analysis.resample import Intervals
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line, translucent
-from btflow.plots.sweep_axes import Shown, heading, level, names_of, origin, place, shown, statistic_scale
+from btflow.plots.sweep_axes import (
+    Shown,
+    heading,
+    level,
+    make_room,
+    names_of,
+    origin,
+    place,
+    shown,
+    statistic_scale,
+    wrapped,
+)
 
 MOST_BARS = 15
 """Most values along the axis that have a bar each; more have a band."""
@@ -50,15 +61,12 @@ def response_curve(
         [("", parts)] if by is None else [(axes[1].text(i), parts.isel({by: i})) for i in range(len(axes[1].values))]
     )
     for number, (label, part) in enumerate(lines):
-        _line(drawn, number, label, across, part)
+        _line(drawn, number, wrapped(label), _beside(across, number, len(lines)), part)
     _crosses(drawn, across, axes, found)
-    place(drawn, "x", across)
-    if by is None:
-        drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
-    else:
-        drawn.update_layout(
-            legend={"title": {"text": short[by], "side": "top left", "font": {"size": 13}}}, showlegend=True
-        )
+    drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
+    if by is not None:
+        drawn.update_layout(legend={"title": {"text": short[by], "side": "top left", "font": {"size": 13}}})
+    make_room(drawn, place(drawn, "x", across))
     return drawn
 
 
@@ -66,6 +74,13 @@ def _axis(ds: xr.Dataset, found: xr.Dataset, name: str) -> Axis:
     """Return the cells along a name that means were found for."""
     ends = [found[f"{name}_{end}"].values for end in ("least", "greatest") if f"{name}_{end}" in found.coords]
     return Axis(name, found[name].values, (), find(ds, name, name), np.stack(ends, axis=1) if ends else None)
+
+
+def _beside(across: Shown, number: int, lines: int) -> Shown:
+    """Return the axis as a line has it: categories are drawn beside each other, so that no interval hides another."""
+    if across.kind != "category":
+        return across
+    return across._replace(positions=across.positions + min(0.08, 0.7 / lines) * (number - (lines - 1) / 2))
 
 
 def _line(drawn: go.Figure, number: int, label: str, across: Shown, part: xr.Dataset) -> None:

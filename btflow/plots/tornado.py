@@ -24,8 +24,8 @@ _LETTER, _MARGIN = 0.0115, 0.02
 """Shares of the width that a letter and the room beside a text take."""
 
 
-_INDICES = {"total": ("total: with interactions", 1, "/"), "first_order": ("first order: alone", 0, "")}
-"""Label, colour and pattern of each index, from below."""
+_INDICES = {"total": ("total: with interactions", 1), "first_order": ("first order: alone", 0)}
+"""Label and colour of each index, from below."""
 
 
 class Options(Intervals, total=False):
@@ -79,10 +79,12 @@ def _ends(drawn: go.Figure, rows: list[str], ends: Sequence[np.ndarray], texts: 
     for at, words, side in zip(ends, texts, ("left", "right"), strict=True):
         shown = [f" {word} " for word in words]
         drawn.add_scatter(x=at, y=rows, text=shown, mode="text", textposition=f"middle {side}", hoverinfo="skip")
-    low, high = float(np.nanmin(ends[0])), float(np.nanmax(ends[1]))
-    left, right = (_MARGIN + _LETTER * max(len(word) for word in words) for words in texts)
-    span = (high - low or abs(high) or 1.0) / (1 - left - right)
-    drawn.update_xaxes(range=[low - left * span, high + right * span])
+    low, high = ends
+    left, right = (_MARGIN + _LETTER * np.array([len(word) for word in words]) for words in texts)
+    # what is needed from the start of one row's text to the end of another's is a share of the width that is left
+    share = np.maximum(1 - left[:, None] - right, 0.2)
+    span = np.max((high - low[:, None]) / share) or np.abs(high).max() or 1.0
+    drawn.update_xaxes(range=[np.min(low - left * span), np.max(high + right * span)])
 
 
 def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.Figure:
@@ -99,14 +101,13 @@ def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.F
     notes = [f"bars: {level(found)}", "" if np.isnan(chance) else f"chance: {100 * chance:.2g}% of the variance"]
     title = f"{heading(ds, variable)}: Sobol indices"
     drawn = figure(title, "share of the variance", "", subtitle=origin(ds, variable, *notes))
-    for name, (text, colour, shape) in _INDICES.items():
+    for name, (text, colour) in _INDICES.items():
         value, low, high = (found[name + end].values for end in ("", "_low", "_high"))
         bars = {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
-        pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.25}
-        marker = {"color": COLOURS[colour], "pattern": pattern}
         drawn.add_bar(
-            x=value, y=rows, orientation="h", name=text, error_x=bars | {"thickness": 1.2, "width": 4}, marker=marker
-        )
+            x=value, y=rows, orientation="h", name=text, error_x=bars | {"thickness": 1.2, "width": 4},
+            marker=_marker(colour),
+        )  # fmt: skip
     least, most = (min(0.0, float(found[lows].to_array().min())), max(1.0, float(found[highs].to_array().max())))
     drawn.update_xaxes(range=[least - 0.02, most + 0.02], zeroline=True, zerolinecolor="#333333")
     drawn.update_yaxes(showgrid=False)
@@ -120,6 +121,12 @@ def _labels(found: xr.Dataset) -> list[str]:
     return list(short_names(str(name) for name in found["parameter"].values).values())
 
 
+def _marker(colour: int) -> dict[str, object]:
+    """Return the look of a bar: the second colour has stripes, to be told from the first in grey."""
+    pattern = {"shape": "/" if colour else "", "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.25}
+    return {"color": COLOURS[colour], "pattern": pattern}
+
+
 def _bar(
     drawn: go.Figure,
     rows: list[str],
@@ -129,6 +136,6 @@ def _bar(
     error: dict[str, object] | None = None,
 ) -> None:
     drawn.add_bar(
-        x=end - start, base=start.tolist(), y=rows, orientation="h", marker={"color": COLOURS[colour]}, error_x=error,
+        x=end - start, base=start.tolist(), y=rows, orientation="h", marker=_marker(colour), error_x=error,
         hovertemplate="%{y}: %{base:.4g} to %{x:.4g}<extra></extra>",
     )  # fmt: skip
