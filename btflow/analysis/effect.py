@@ -35,7 +35,7 @@ def mean_effect(
         over: The varied name.
         reference: A value of `over`, in SI units or as text with a unit, that the others are compared with.
         bins: Most bins along a number that was sampled.
-        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``Settings``.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
 
     Returns:
         Along `over` ``mean`` [unit of the statistic] with the ends of its interval ``mean_low`` and ``mean_high``,

@@ -48,7 +48,7 @@ def paired_difference(
         dim: The varied name (or one of a zipped dimension).
         a: The value compared with, in SI units or as text with a unit.
         b: The value compared.
-        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``Settings``.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
 
     Returns:
         ``difference`` (b - a) and ``ratio`` (mean at b over mean at a) at each of the other points, and over all of

@@ -27,7 +27,7 @@ def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals])
     Args:
         ds: A sweep over a Saltelli design: n (d + 2) samples in the order A, B, AB_0, ..., AB_(d-1).
         variable: A statistic for each swarm.
-        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``Settings``.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
 
     Returns:
         Along ``parameter`` ``first_order`` and ``total``, each with the ends ``_low`` and ``_high`` of its interval;

@@ -32,7 +32,7 @@ def sensitivity(
         base: Values at which the other names are held, in SI units or as texts, one for every varied name of a grid.
             Without it the means are over the other names.
         bins: Most bins along a number that was sampled; with more of them, chance alone makes larger swings.
-        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``Settings``.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
 
     Returns:
         Along ``parameter``, the largest swing first: ``least`` and ``greatest`` mean, ``least_at`` and ``greatest_at``
