@@ -15,6 +15,7 @@ from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.scenario import Scenario
 from btflow.sweeps import samples, spec
 from btflow.sweeps.design import design
+from btflow.sweeps.located import located
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.running import Running
 from btflow.sweeps.table import Declaration, declaration, from_file
@@ -46,7 +47,7 @@ def declare(
     Raises:
         InputError: Something is wrong with it.
     """
-    file = from_file(document.sweep)
+    file = located(document, from_file(document.sweep))
     said = said.over(Declaration(set=given).over(file) if given else file)
     seed = whole_number("seed", said.seed or 0, 0, MAX_SEED)
     replicas = whole_number("replicas", 1 if said.replicas is None else said.replicas, 1, MAX_REPLICAS)
