@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +25,9 @@ from btflow.sweeps.parts import DONE, PENDING, Part, Shape
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
-from btflow.sweeps.store import Store, open_store
+from btflow.sweeps.store import open_store
 from btflow.sweeps.table import declaration
+from btflow.sweeps.writing import Disk
 
 VARY: dict[str, object] = {"rtt": ["0 ms", "50 ms", "100 ms"], "upload_limit": "20 kB/s,50 kB/s"}
 
@@ -185,24 +187,24 @@ def test_a_merge_may_end_after_any_of_its_arrays(
 ) -> None:
     """The process goes away while a cell is written: the parts are still there, and the status says nothing yet."""
     path = tmp_path / "a.zarr"
-    synced = Store._sync
+    put = Disk.set
     for writes in (0, 20, 40):
         shutil.rmtree(path, ignore_errors=True)
         with open_store(path, sweep) as store:
             list(store.pending())
             done = 0
 
-            def break_off(self: Store, name: str, index: tuple[int, ...], last: int = writes) -> None:
+            async def break_off(self: Disk, key: str, value: Any, last: int = writes) -> None:
                 nonlocal done
                 done += 1
                 if done > last:
-                    raise KeyboardInterrupt
-                synced(self, name, index)
+                    raise ZeroDivisionError
+                await put(self, key, value)
 
-            monkeypatch.setattr(Store, "_sync", break_off)
-            with pytest.raises(KeyboardInterrupt):
+            monkeypatch.setattr(Disk, "set", break_off)
+            with pytest.raises(ZeroDivisionError):
                 store.add(part(sweep, range(12)))
-            monkeypatch.setattr(Store, "_sync", synced)
+            monkeypatch.setattr(Disk, "set", put)
         read(path)
         api.execute(sweep, path, Running(jobs=1), resume=True)
         assert bits(read(path)).identical(bits(read(whole)))
@@ -279,7 +281,7 @@ def test_a_store_that_cannot_be_made_leaves_nothing(
 
     monkeypatch.setattr("btflow.sweeps.layout._write", fail)
     with pytest.raises(OSError, match="No space left"):
-        open_store(tmp_path / "a.zarr", sweep)
+        open_store(tmp_path / "a.zarr", sweep).__enter__()
     assert os.listdir(tmp_path) == []
 
 

@@ -17,6 +17,7 @@ from btflow.analysis.writers import Column, Table, writer
 from btflow.errors import InputError
 from btflow.options import output_path
 from btflow.output import replacing
+from btflow.sweeps.sound import check
 
 PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
 ENDINGS = (".csv", ".parquet")
@@ -87,9 +88,10 @@ def table_path(field: str, name: str) -> Path:
 
 
 def open_store(field: str, path: str | Path) -> xr.Dataset:
-    """Return the sweep in a Zarr store, nothing loaded; InputError if there is none."""
+    """Return the sweep in a Zarr store, nothing loaded; InputError if there is none, or if it is damaged."""
     if not Path(path).exists():
         raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
+    check(Path(path), field)
     try:
         ds: xr.Dataset = xr.open_zarr(path, chunks=None)
         return checked(ds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -86,7 +87,10 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         if pool is not None:
             used.callback(pool.close)
         store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
-        done, failed = (0, 0) if store.fresh else store.counts()
+        if store.lost.file is not None:
+            number, file = store.lost.swarms, store.lost.file
+            print(f"btflow: {file} was missing or damaged: {number:,} swarms run again", file=sys.stderr)
+        done, failed = store.counts()
         left = declared.units - done - failed
         if left == 0:
             store.flush()

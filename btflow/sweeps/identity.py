@@ -28,6 +28,8 @@ def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]
         for name, shown in _SHOWN.items()
         if there.get(name) != here[name]
     ]
+    if there.get("store_format") != here["store_format"]:
+        found.append(f"its format is {there.get('store_format', 1)} there, {here['store_format']} here")
     if there.get("common_random_numbers") != here["common_random_numbers"]:
         found.append("common random numbers in one of the two")
     found += _values(_table(there.get("values")), _table(here["values"]))

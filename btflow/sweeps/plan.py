@@ -17,6 +17,7 @@ from btflow.sweeps.contents import Contents, contained, contents, digests
 from btflow.sweeps.design import Coordinate, Design
 from btflow.sweeps.parts import PEER_ARRAYS, TIMES, Shape
 from btflow.sweeps.seeds import point_seed
+from btflow.sweeps.sound import FORMAT
 from btflow.sweeps.statistics import Statistics
 from btflow.sweeps.versions import versions
 from btflow.sweeps.work import Job, Point, Task
@@ -77,6 +78,7 @@ class Plan:
     def identity(self) -> dict[str, str | int]:
         """Return the attributes that must be equal for two runs to be of the same sweep."""
         return {
+            "store_format": FORMAT,
             "model": self.job.scenario.name,
             "scenario_hash": self.job.scenario.digest(),
             "design": self.design.kind,
