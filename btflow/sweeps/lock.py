@@ -12,29 +12,36 @@ from pathlib import Path
 from btflow.errors import InputError
 
 FILE = ".lock"
-"""The file in the folder that is locked: a folder itself cannot be on network storage."""
+"""The file in the folder that is locked: a folder itself cannot be on network storage.
+
+Nothing else of the process may open it: the system takes a lock back when any descriptor of its file is closed.
+"""
 
 _held: set[tuple[int, int]] = set()
 _changing = threading.Lock()
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, called: Path | None = None) -> Iterator[None]:
     """Hold the lock of a folder, also while it gets another name.
+
+    Args:
+        folder: The folder.
+        called: What errors call it, if not so.
 
     Raises:
         InputError: Another process, or another thread of this one, holds it, or its file system has no locks.
     """
-    about = folder.stat()
+    name, about = called or folder, folder.stat()
     this = (about.st_dev, about.st_ino)
     with _changing:
         if this in _held:
-            raise _taken(folder)
+            raise _taken(name)
         _held.add(this)
     try:
-        descriptor = _opened(folder)
+        descriptor = _opened(folder / FILE, name)
         try:
-            _lock(descriptor, folder)
+            _lock(descriptor, name)
             yield
         finally:
             os.close(descriptor)
@@ -42,14 +49,14 @@ def locked(folder: Path) -> Iterator[None]:
         _held.discard(this)
 
 
-def _opened(folder: Path) -> int:
+def _opened(file: Path, name: Path) -> int:
     try:
-        return os.open(folder / FILE, os.O_RDWR | os.O_CREAT, 0o666)
+        return os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     except PermissionError as error:
-        raise InputError("out", str(folder), f"cannot be written: {error.strerror}", "another path") from None
+        raise InputError("out", str(name), f"cannot be written: {error.strerror}", "another path") from None
 
 
-def _lock(descriptor: int, folder: Path) -> None:
+def _lock(descriptor: int, name: Path) -> None:
     try:
         import fcntl
     except ImportError:  # Windows: no such lock
@@ -58,12 +65,11 @@ def _lock(descriptor: int, folder: Path) -> None:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EAGAIN):
-            raise _taken(folder) from None
+            raise _taken(name) from None
         reason = f"cannot be locked: {error.strerror}"
-        raise InputError(
-            "out", str(folder), reason, "a path on storage with file locks, such as a local disk"
-        ) from None
+        allowed = "a path on storage with file locks, such as a local disk"
+        raise InputError("out", str(name), reason, allowed) from None
 
 
-def _taken(folder: Path) -> InputError:
-    return InputError("out", str(folder), "is being written by another process", "one sweep at a time")
+def _taken(name: Path) -> InputError:
+    return InputError("out", str(name), "is being written by another process", "one sweep at a time")

@@ -91,12 +91,12 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def sync_tree(folder: Path) -> None:
-    """Have all that is in a folder on the disk."""
+def sync_tree(folder: Path, but: str) -> None:
+    """Have all that is in a folder on the disk, but for files of one name, which are not opened."""
     for made in (folder, *folder.rglob("*")):
         if made.is_dir():
             sync_folder(made)
-        else:
+        elif made.name != but:
             with made.open("r+b") as file:
                 os.fsync(file.fileno())
 
