@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from sweep_made import bits, read, tiny
 
 from btflow import InputError
+from btflow.program import compile_scenario
 from btflow.sweeps import api, journal
 from btflow.sweeps import work as working
 from btflow.sweeps.cells import MOST_UNITS, cells
@@ -309,3 +312,36 @@ def test_what_is_kept_of_each_peer_is_what_a_run_says() -> None:
             assert np.isin(run.time.values[run.time.values <= times[-1]], times).all()
             on = np.isin(times, run.time.values) & both
             assert np.array_equal(held[on], seen.values[on])
+
+
+@pytest.mark.parametrize(
+    "vary",
+    [
+        {"leechers": "4,9,2", "rtt": "0 ms,1 s", "uplink": "256 kbit/s,1 Mbit/s"},
+        {"leechers": "4,9", "departures.stay": "forever,leave", "departures.replace": "true,false"},
+        {"leechers": "3,5,1", "departures.discard": "0,2,4", "departures.stay": "leave", "departures.replace": "true"},
+        {("leechers", "utp_share"): [(4, "0%"), (7, "50%"), (5, "100%")], "slots": "2,4"},
+        {"classes.seed.count": "1,3", "leechers": [4], "arrivals.spread": "1 s,2 s"},
+        {"rtt": "0 ms,1 s"},
+    ],
+)
+def test_the_room_for_peers_is_that_of_the_largest_swarm(vary: dict[Any, object]) -> None:
+    scenario = tiny("flashcrowd")
+    made = api.declare(scenario.document, scenario.given, declaration(vary, {}, "vary"), keep=["peers"])
+    counts = []
+    for point in range(made.units):
+        with contextlib.suppress(InputError):
+            counts.append(len(compile_scenario(scenario.set(**made.settings(point))).klass))
+    assert made.job.shape.peers == max(counts)
+
+
+def test_the_room_for_peers_is_found_from_the_values_that_change_it() -> None:
+    """A grid of two hundred million points is declared at once."""
+    scenario = tiny("flashcrowd")
+    vary = {"rtt": "lin(0 ms, 1 s, 10000)", "leechers": "4,9", "uplink": "lin(256 kbit/s, 4 Mbit/s, 10000)"}
+    begun = time.process_time()
+    made = api.declare(scenario.document, scenario.given, declaration(vary, {}, "vary"), keep=["peers"], yes=True)
+    assert made.job.shape.peers == 10
+    assert time.process_time() - begun < 5.0
+    sampled = plan({"leechers": "uniform(2, 9)", "rtt": "uniform(0 ms, 1 s)"}, keep=["peers"], sample="lhs:64")
+    assert sampled.job.shape.peers == 10

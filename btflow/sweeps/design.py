@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -48,6 +48,9 @@ class Design(Protocol):
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point of the model, by name."""
 
+    def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
+        """Give the values that some parameters have together, once at least; of none, nothing."""
+
     def coordinates(self) -> list[Coordinate]:
         """Return the value of each parameter along its dimension."""
 
@@ -79,9 +82,15 @@ class Grid:
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point."""
         found: dict[str, str] = {}
-        for along, index in zip(self.axes, np.unravel_index(point, self.shape) if self.axes else (), strict=True):
-            found |= along.settings(int(index))
+        for along in reversed(self.axes):
+            point, index = divmod(point, len(along.values))
+            found = along.settings(index) | found
         return found
+
+    def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
+        """Give the values that some parameters, and those that vary with them, have together."""
+        kept = Grid(tuple(a for a in self.axes if any(v.name in names for v in a.variables)))
+        return (kept.settings(point) for point in range(prod(kept.shape)))
 
     def coordinates(self) -> list[Coordinate]:
         """Return each parameter along its axis."""
@@ -146,6 +155,11 @@ class Drawing:
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point."""
         return {c.variable.name: c.text(point) for c in self.columns}
+
+    def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
+        """Give the values that some parameters have together."""
+        kept = Drawing(self.sample, tuple(c for c in self.columns if c.variable.name in names), self.size)
+        return (kept.settings(point) for point in range(self.size if kept.columns else 1))
 
     def coordinates(self) -> list[Coordinate]:
         """Return each parameter along ``sample``."""

@@ -15,6 +15,7 @@ from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
 from btflow.sweeps.contents import Contents, contained, contents, digests
 from btflow.sweeps.design import Coordinate, Design
+from btflow.sweeps.most import most_peers
 from btflow.sweeps.parts import PEER_ARRAYS, TIMES, Shape
 from btflow.sweeps.seeds import point_seed
 from btflow.sweeps.sound import FORMAT
@@ -146,7 +147,7 @@ def plan(
     base, program = _first_scenario(document, contained(document, fixed), design)
     statistics = Statistics(program.class_names, base.linked)
     _check_names(design, statistics)
-    peers = _most_peers(base, design) if "peers" in keep else 0
+    peers = most_peers(base, design) if "peers" in keep else 0
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
     kept = tuple(name for name in KEEP if name in keep)
     found = contents(document, design)
@@ -176,14 +177,3 @@ def _check_names(design: Design, statistics: Statistics) -> None:
     for name in (coordinate.name for coordinate in design.coordinates()):
         if name in taken:
             raise InputError(name, None, "cannot be varied: the dataset has something else of this name")
-
-
-def _most_peers(base: Scenario, design: Design) -> int:
-    """Return the number of peers of the point that has most, replacements included."""
-    most = 0
-    for point in range(prod(design.shape)):
-        try:
-            most = max(most, compile_scenario(base.set(**design.settings(point))).rules.peers)
-        except InputError:  # recorded when it is run
-            continue
-    return most
