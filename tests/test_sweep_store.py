@@ -345,3 +345,24 @@ def test_the_room_for_peers_is_found_from_the_values_that_change_it() -> None:
     assert time.process_time() - begun < 5.0
     sampled = plan({"leechers": "uniform(2, 9)", "rtt": "uniform(0 ms, 1 s)"}, keep=["peers"], sample="lhs:64")
     assert sampled.job.shape.peers == 10
+
+
+@pytest.mark.parametrize("names", [("rtt", "loss", "upload_limit"), ("rtt", "loss", "upload_limit", "arrival_spread")])
+def test_a_sweep_without_end_starts_and_stops_at_once(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Of 10^12 and 10^16 swarms; what is done is found by what there is, not by what there might be."""
+    ends = {"rtt": "0 ms, 1 s", "loss": "0%, 5%", "upload_limit": "10 kB/s, 100 kB/s", "arrival_spread": "1 s, 60 s"}
+    vary: dict[str, object] = {name: f"lin({ends[name]}, 10000)" for name in names}
+    scenario, path = tiny(), tmp_path / "a.zarr"
+    begun = time.process_time()
+    made = api.declare(scenario.document, scenario.given, declaration(vary, {}, "vary"), yes=True)
+    with open_store(path, made) as store:
+        assert next(store.pending()) == range(3334)
+        store.add(part(made, range(3)))
+        store.flush()
+    with open_store(path, made, resume=True) as store:
+        assert store.counts() == (3, 0)
+        assert next(store.pending()) == range(3, 3334)
+        store.flush()
+    far = part(made, range(made.units - 1, made.units))
+    assert far.status.tolist() == [DONE]
+    assert time.process_time() - begun < 5.0
