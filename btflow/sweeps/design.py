@@ -203,8 +203,13 @@ def design(
 
 def _listed(names: Names, spec: Spec) -> Listed | Zipped:
     if isinstance(spec, Drawn) or (isinstance(spec, Listed) and spec.drawn):
-        shown = written(spec) if isinstance(spec, Drawn) else "choice"
-        raise InputError(",".join(names), shown, "is a distribution, and there is no sample", "--sample, or a list")
+        name, sample = ",".join(names), "--sample KIND:N (sample=)"
+        if isinstance(spec, Drawn) and spec.scale:
+            ends = f"{spec.scale}({', '.join(map(str, spec.arguments))}"
+            reason = "has no number of values: without one it is a distribution, and there is no sample"
+            raise InputError(name, f"{ends})", reason, f"{ends}, NUMBER), or {sample}")
+        shown = written(spec) if isinstance(spec, Drawn) else f"choice({', '.join(map(str, spec.items))})"
+        raise InputError(name, shown, "is a distribution, and there is no sample", f"a list of values, or {sample}")
     return spec
 
 

@@ -13,6 +13,7 @@ from btflow.document import Document
 from btflow.errors import InputError
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
+from btflow.sweeps.arguments import kept
 from btflow.sweeps.contents import Contents, contained, contents, digests
 from btflow.sweeps.design import Coordinate, Design
 from btflow.sweeps.most import most_peers
@@ -22,9 +23,6 @@ from btflow.sweeps.sound import FORMAT
 from btflow.sweeps.statistics import Statistics
 from btflow.sweeps.versions import versions
 from btflow.sweeps.work import Job, Point, Task
-
-KEEP = ("peers", "series")
-"""What can be kept of each swarm besides its figures."""
 
 TRIED = 100
 """Points, evenly spread, of which one at least must make a scenario for a sweep to begin."""
@@ -125,7 +123,7 @@ def plan(
     seed: int,
     replicas: int,
     common: bool = False,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] | None = (),
 ) -> Plan:
     """Return a sweep of a model over a design.
 
@@ -141,17 +139,14 @@ def plan(
     Raises:
         InputError: No point makes a scenario, a value is wrong, or what is to be kept is unknown.
     """
-    wrong = [name for name in keep if name not in KEEP]
-    if wrong:
-        raise InputError("keep", wrong[0], "cannot be kept", ", ".join(KEEP))
+    keep = kept(keep)
     base, program = _first_scenario(document, contained(document, fixed), design)
     statistics = Statistics(program.class_names, base.linked)
     _check_names(design, statistics)
     peers = most_peers(base, design) if "peers" in keep else 0
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
-    kept = tuple(name for name in KEEP if name in keep)
     found = contents(document, design)
-    return Plan(Job(base, statistics, shape), design, seed, replicas, common, kept, found)
+    return Plan(Job(base, statistics, shape), design, seed, replicas, common, keep, found)
 
 
 def _first_scenario(
