@@ -189,6 +189,8 @@ def test_a_part_of_a_sweep_is_checked_too(sweep: Plan, tmp_path: Path, content: 
             store.add(work.run(sweep.job, sweep.task(first, count), lambda: False, 60.0))
         store.flush()
     check(path, "out")  # half of the third cell is there
+    assert write_table(path, tmp_path / "a.csv") == UNITS
+    assert (tmp_path / "a.csv").read_text().count("pending") == 7
     flip(path / "unchokes" / "c" / "1" / "0" / "0")
     with open_store(path, sweep, resume=True) as store:
         assert store.lost.swarms == 1
