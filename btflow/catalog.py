@@ -107,4 +107,4 @@ def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Docum
         for path, *texts in zip(parameter.sets, *(parameter.texts(word) for word in parameter.words), strict=True)
         if (where := kind.folder_of(path.split("."))) is not None
     }
-    return Document(kind, bare, parameters, sources, referred, sweep)
+    return Document(kind, bare, parameters, sources, referred, sweep, folder)

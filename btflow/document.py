@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Generic
 
 from pydantic import ValidationError
@@ -30,6 +31,7 @@ class Document(Generic[Model]):
         sources: Where each number is from, by the dotted path of its field.
         referred: The content of each file that a parameter may name, by the field's path and the name.
         sweep: The file's table of that name, as it is.
+        folder: What the paths in the file are relative to.
     """
 
     kind: ModelKind[Model]
@@ -38,6 +40,7 @@ class Document(Generic[Model]):
     sources: Mapping[str, str]
     referred: Mapping[str, Mapping[str, Tree]]
     sweep: Any = field(default_factory=dict)
+    folder: Path = Path()
 
     @property
     def byte_prefix(self) -> BytePrefix:

@@ -40,6 +40,7 @@ class Variable:
     optional: bool
     byte_prefix: BytePrefix
     _read: Callable[[object], tuple[str, Value]]
+    _parse: Callable[[object], Value]
 
     @property
     def unit(self) -> str:
@@ -58,10 +59,10 @@ class Variable:
         Raises:
             InputError: It is not a value of this variable; the error has its name.
         """
-        text, value = self._read(given)
+        value = self._parse(given)
         if self.kind in _NUMBERS and isinstance(value, str):
             return math.nan
-        return text if isinstance(value, tuple | Buffer) else value
+        return self.text(given) if isinstance(value, tuple | Buffer) else value
 
     def from_si(self, value: float | int | bool | str) -> str:
         """Return the text that is read back as exactly this value in SI units: ``400 ms`` for 0.4 s."""
@@ -89,18 +90,22 @@ def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
     return Variable(
         name, kind, place.shape.meaning, words, _limits(kind, place.shape.quantity), place.shape.optional,
         document.byte_prefix, lambda given: document.assigner.by_path(name, given).setting[1:3],
+        lambda given: document.assigner.by_path(name, given).setting.value,
     )  # fmt: skip
 
 
 def _parameter(document: Document[Any], name: str) -> Variable:
     parameter, prefix = document.parameters[name], document.byte_prefix
 
+    def parse(given: object) -> Value:
+        return parameter.parse(given, prefix)
+
     def read(given: object) -> tuple[str, Value]:
-        value = parameter.parse(given, prefix)
+        value = parse(given)
         return format_quantity(value, parameter.kind, byte_prefix=prefix), value
 
     limits = _limits(parameter.kind, Quantity(parameter.kind, *parameter.limits))
-    return Variable(name, parameter.kind, parameter.meaning, parameter.words, limits, False, prefix, read)
+    return Variable(name, parameter.kind, parameter.meaning, parameter.words, limits, False, prefix, read, parse)
 
 
 def _kind(shape: Shape, folder: str | None) -> Kind:

@@ -199,6 +199,7 @@ def test_a_killed_program_leaves_no_processes_behind(tmp_path: Path) -> None:
 
 MEMORY = """
 import sys
+import time
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 import numpy as np
@@ -218,6 +219,10 @@ vary = {"rtt": "lin(0 ms, 1 s, 500)", "upload_limit": "lin(10 kB/s, 100 kB/s, 20
 said = declaration(vary, {}, "vary", replicas=10)
 made = api.declare(tiny().document, {}, said)
 assert api.execute(made, Path(sys.argv[1]), Running(jobs=2), durable=False) == (100_000, 0)
+begun = time.process_time()
+assert api.execute(made, Path(sys.argv[1]), Running(jobs=2), resume=True) == (100_000, 0)
+took = time.process_time() - begun
+assert took < 2.0, f"what is there was verified in {took} s"
 found = api.open_dataset(Path(sys.argv[1]))
 assert float(found.completion_mean[499, 19, 9]) == 99_999
 from btflow.benchmarks.child import peak_memory

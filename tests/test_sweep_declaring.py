@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,38 @@ def test_bad_samples(vary: dict[str | tuple[str, ...], object], sample: str, tex
     with pytest.raises(InputError) as caught:
         made(vary, sample)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "unit"),
+    [("rtt", 0.0, 1.0, "s"), ("upload_limit", 1e4, 1e6, "B/s"), ("loss", 0.001, 0.05, ""), ("leechers", 1, 5000, "")],
+)
+@pytest.mark.parametrize("scale", ["lin", "log", "listed"])
+def test_long_lists_have_the_texts_of_their_values(name: str, low: float, high: float, unit: str, scale: str) -> None:
+    """Those are written in the SI unit, and read as exactly the value that the dataset has."""
+    low = max(low, 1e-4) if scale == "log" else low
+    text: object = f"{scale}({low} {unit}, {high} {unit}, 2000)"
+    if scale == "listed":
+        text = [f"{v} {unit}" if unit else v for v in np.linspace(low, high, 2000).tolist()]
+        text = np.arange(1, 2001) if name == "leechers" else text
+    elif (name, scale) == ("leechers", "log"):
+        text = "log(1, 2, 2), lin(3, 5000, 4998)"
+    found = made({name: text})
+    along = found.coordinates()[0].values.tolist()
+    variable = describe(RAO, name)
+    assert [variable.value(found.settings(point)[name]) for point in range(len(along))] == along
+    assert [type(value) for value in along] == [int if name == "leechers" else float] * len(along)
+    assert len(along) >= 2000
+
+
+def test_a_hundred_thousand_values_are_declared_soon() -> None:
+    """A list of them, evenly spaced ones and one that is there twice; it took minutes."""
+    listed = [*(f"{i} us" for i in range(50_000)), "0.049999 s"]
+    begun = time.process_time()
+    assert made({"rtt": "lin(0 ms, 1 s, 100000)"}).shape == (100_000,)
+    with pytest.raises(InputError, match="'49999 us': is there twice"):
+        made({"rtt": listed})
+    assert time.process_time() - begun < 10.0
 
 
 def test_a_billion_points_are_counted_without_being_made() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from hypothesis import strategies as st
 from sweep_made import bits, read, tiny
 
 from btflow import InputError
+from btflow.program import compile_scenario
 from btflow.sweeps import api, journal
 from btflow.sweeps import work as working
 from btflow.sweeps.cells import MOST_UNITS, cells
@@ -25,8 +29,9 @@ from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
 from btflow.sweeps.status import DONE, PENDING
-from btflow.sweeps.store import Store, open_store
+from btflow.sweeps.store import open_store
 from btflow.sweeps.table import declaration
+from btflow.sweeps.writing import Disk
 
 VARY: dict[str, object] = {"rtt": ["0 ms", "50 ms", "100 ms"], "upload_limit": "20 kB/s,50 kB/s"}
 
@@ -186,24 +191,24 @@ def test_a_merge_may_end_after_any_of_its_arrays(
 ) -> None:
     """The process goes away while a cell is written: the parts are still there, and the status says nothing yet."""
     path = tmp_path / "a.zarr"
-    synced = Store._sync
+    put = Disk.set
     for writes in (0, 20, 40):
         shutil.rmtree(path, ignore_errors=True)
         with open_store(path, sweep) as store:
             list(store.pending())
             done = 0
 
-            def break_off(self: Store, name: str, index: tuple[int, ...], last: int = writes) -> None:
+            async def break_off(self: Disk, key: str, value: Any, last: int = writes) -> None:
                 nonlocal done
                 done += 1
                 if done > last:
-                    raise KeyboardInterrupt
-                synced(self, name, index)
+                    raise ZeroDivisionError
+                await put(self, key, value)
 
-            monkeypatch.setattr(Store, "_sync", break_off)
-            with pytest.raises(KeyboardInterrupt):
+            monkeypatch.setattr(Disk, "set", break_off)
+            with pytest.raises(ZeroDivisionError):
                 store.add(part(sweep, range(12)))
-            monkeypatch.setattr(Store, "_sync", synced)
+            monkeypatch.setattr(Disk, "set", put)
         read(path)
         api.execute(sweep, path, Running(jobs=1), resume=True)
         assert bits(read(path)).identical(bits(read(whole)))
@@ -280,7 +285,7 @@ def test_a_store_that_cannot_be_made_leaves_nothing(
 
     monkeypatch.setattr("btflow.sweeps.layout._write", fail)
     with pytest.raises(OSError, match="No space left"):
-        open_store(tmp_path / "a.zarr", sweep)
+        open_store(tmp_path / "a.zarr", sweep).__enter__()
     assert os.listdir(tmp_path) == []
 
 
@@ -308,3 +313,57 @@ def test_what_is_kept_of_each_peer_is_what_a_run_says() -> None:
             assert np.isin(run.time.values[run.time.values <= times[-1]], times).all()
             on = np.isin(times, run.time.values) & both
             assert np.array_equal(held[on], seen.values[on])
+
+
+@pytest.mark.parametrize(
+    "vary",
+    [
+        {"leechers": "4,9,2", "rtt": "0 ms,1 s", "uplink": "256 kbit/s,1 Mbit/s"},
+        {"leechers": "4,9", "departures.stay": "forever,leave", "departures.replace": "true,false"},
+        {"leechers": "3,5,1", "departures.discard": "0,2,4", "departures.stay": "leave", "departures.replace": "true"},
+        {("leechers", "utp_share"): [(4, "0%"), (7, "50%"), (5, "100%")], "slots": "2,4"},
+        {"classes.seed.count": "1,3", "leechers": [4], "arrivals.spread": "1 s,2 s"},
+        {"rtt": "0 ms,1 s"},
+    ],
+)
+def test_the_room_for_peers_is_that_of_the_largest_swarm(vary: dict[Any, object]) -> None:
+    scenario = tiny("flashcrowd")
+    made = api.declare(scenario.document, scenario.given, declaration(vary, {}, "vary"), keep=["peers"])
+    counts = []
+    for point in range(made.units):
+        with contextlib.suppress(InputError):
+            counts.append(len(compile_scenario(scenario.set(**made.settings(point))).klass))
+    assert made.job.shape.peers == max(counts)
+
+
+def test_the_room_for_peers_is_found_from_the_values_that_change_it() -> None:
+    """A grid of two hundred million points is declared at once."""
+    scenario = tiny("flashcrowd")
+    vary = {"rtt": "lin(0 ms, 1 s, 10000)", "leechers": "4,9", "uplink": "lin(256 kbit/s, 4 Mbit/s, 10000)"}
+    begun = time.process_time()
+    made = api.declare(scenario.document, scenario.given, declaration(vary, {}, "vary"), keep=["peers"], yes=True)
+    assert made.job.shape.peers == 10
+    assert time.process_time() - begun < 5.0
+    sampled = plan({"leechers": "uniform(2, 9)", "rtt": "uniform(0 ms, 1 s)"}, keep=["peers"], sample="lhs:64")
+    assert sampled.job.shape.peers == 10
+
+
+@pytest.mark.parametrize("names", [("rtt", "loss", "upload_limit"), ("rtt", "loss", "upload_limit", "arrival_spread")])
+def test_a_sweep_without_end_starts_and_stops_at_once(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Of 10^12 and 10^16 swarms; what is done is found by what there is, not by what there might be."""
+    ends = {"rtt": "0 ms, 1 s", "loss": "0%, 5%", "upload_limit": "10 kB/s, 100 kB/s", "arrival_spread": "1 s, 60 s"}
+    vary: dict[str, object] = {name: f"lin({ends[name]}, 10000)" for name in names}
+    scenario, path = tiny(), tmp_path / "a.zarr"
+    begun = time.process_time()
+    made = api.declare(scenario.document, scenario.given, declaration(vary, {}, "vary"), yes=True)
+    with open_store(path, made) as store:
+        assert next(store.pending()) == range(3334)
+        store.add(part(made, range(3)))
+        store.flush()
+    with open_store(path, made, resume=True) as store:
+        assert store.counts() == (3, 0)
+        assert next(store.pending()) == range(3, 3334)
+        store.flush()
+    far = part(made, range(made.units - 1, made.units))
+    assert far.status.tolist() == [DONE]
+    assert time.process_time() - begun < 5.0

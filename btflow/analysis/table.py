@@ -17,6 +17,7 @@ from btflow.analysis.writers import Column, Table, writer
 from btflow.errors import InputError
 from btflow.options import output_file
 from btflow.output import replacing
+from btflow.sweeps.sound import check
 from btflow.sweeps.status import STATUSES
 
 PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
@@ -81,11 +82,12 @@ def table_path(field: str, name: str | Path) -> Path:
 
 
 def open_store(field: str, path: str | Path) -> xr.Dataset:
-    """Return the sweep in a Zarr store, nothing loaded; InputError if there is none."""
+    """Return the sweep in a Zarr store, nothing loaded; InputError if there is none, or if it is damaged."""
     if not isinstance(path, str | Path):
         raise InputError(field, path, "is not a sweep", "what btflow.sweep returns, or the path of its store")
     if not Path(path).exists():
         raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
+    check(Path(path), field)
     try:
         ds: xr.Dataset = xr.open_zarr(path, chunks=None)
         return a_sweep(ds)

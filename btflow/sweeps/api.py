@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +15,9 @@ from btflow.errors import InputError
 from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.scenario import Scenario
 from btflow.sweeps import samples, spec
+from btflow.sweeps.arguments import check_client, flag, store_path, varied
 from btflow.sweeps.design import design
-from btflow.sweeps.paths import check_path
+from btflow.sweeps.located import located
 from btflow.sweeps.running import Running
 from btflow.sweeps.table import Declaration, declaration, from_file
 
@@ -31,7 +33,7 @@ def declare(
     given: Mapping[str, object],
     said: Declaration,
     *,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] | None = (),
     yes: bool = False,
 ) -> Plan:
     """Return a sweep, checked.
@@ -46,18 +48,19 @@ def declare(
     Raises:
         InputError: Something is wrong with it.
     """
-    file = from_file(document.sweep)
+    file = located(document, from_file(document.sweep))
     said = said.over(Declaration(set=given).over(file) if given else file)
-    seed = whole_number("seed", said.seed or 0, 0, MAX_SEED)
+    seed = whole_number("seed", 0 if said.seed is None else said.seed, 0, MAX_SEED)
     replicas = whole_number("replicas", 1 if said.replicas is None else said.replicas, 1, MAX_REPLICAS)
     if not said.vary:
         raise InputError("vary", None, "nothing is varied", "at least one parameter, such as rtt=0ms,400ms")
     sample = None if said.sample is None else samples.parse(said.sample)
+    common = flag("common", False if said.common is None else said.common)
     points = design(document, spec.read(said.vary), sample, seed, replicas, yes)
 
     from btflow.sweeps.plan import plan  # imports the engine
 
-    return plan(document, said.set, points, seed=seed, replicas=replicas, common=bool(said.common), keep=keep)
+    return plan(document, said.set, points, seed=seed, replicas=replicas, common=common, keep=keep)
 
 
 def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, durable: bool = True) -> tuple[int, int]:
@@ -85,7 +88,10 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         if pool is not None:
             used.callback(pool.close)
         store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
-        done, failed = (0, 0) if store.fresh else store.counts()
+        if store.lost.file is not None:
+            number, file = store.lost.swarms, store.lost.file
+            print(f"btflow: {file} was missing or damaged: {number:,} swarms run again", file=sys.stderr)
+        done, failed = store.counts()
         left = declared.units - done - failed
         if left == 0:
             store.flush()
@@ -114,7 +120,7 @@ def sweep(
     seed: int | None = None,
     replicas: int | None = None,
     common: bool | None = None,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] | None = (),
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     jobs: int | None = None,
@@ -158,13 +164,12 @@ def sweep(
     """
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
-    how = Running(jobs, backend, client, progress)
+    check_client(client)
+    how = Running(jobs, backend, client, flag("progress", progress))
     how.check()
-    said = declaration(vary or {}, {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
-    path = None if out is None else Path(out)
-    if path is not None:
-        check_path(path, resume)
-    declared = declare(scenario.document, scenario.given, said, keep=keep, yes=yes)
+    said = declaration(varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
+    path = store_path(out, flag("resume", resume))
+    declared = declare(scenario.document, scenario.given, said, keep=keep, yes=flag("yes", yes))
     if path is not None:
         execute(declared, path, how, resume=resume)
         return open_dataset(path)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from btflow.errors import InputError
 from btflow.sweeps.spec import Listed, Spaced, Zipped
-from btflow.sweeps.variables import SI, is_number, is_whole, si_of, text_of, text_of_si
+from btflow.sweeps.variables import (
+    SI,
+    is_counted,
+    is_number,
+    is_whole,
+    plain_text_of_si,
+    si_of,
+    text_of,
+    text_of_si,
+)
 from btflow.variables import Variable
+
+LONG = 1000
+"""Longer lists are written in SI units: to find the shortest text of each value takes a while."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +58,56 @@ def axis(variables: tuple[Variable, ...], spec: Listed | Zipped) -> Axis:
     Raises:
         InputError: A value is not one of its parameter, or is there twice.
     """
-    rows = spec.rows if isinstance(spec, Zipped) else [(value,) for value in listed_values(spec, variables[0])]
-    texts = tuple(tuple(text_of(v, value) for v, value in zip(variables, row, strict=True)) for row in rows)
-    values = tuple(tuple(si_of(v, value) for v, value in zip(variables, row, strict=True)) for row in rows)
+    if isinstance(spec, Zipped):
+        columns = [_column(v, given) for v, given in zip(variables, zip(*spec.rows, strict=True), strict=True)]
+    else:
+        columns = [_listed(variables[0], spec)]
+    texts = tuple(zip(*(column.texts for column in columns), strict=True))
+    values = tuple(zip(*(column.values for column in columns), strict=True))
     made = Axis(variables, texts, values)
-    if len(set(values)) < len(values):
-        twice = next(i for i, row in enumerate(values) if row in values[:i])
+    counts = Counter(values)
+    if len(counts) < len(values):
+        twice = next(i for i, row in enumerate(values) if counts[row] > 1)
         raise InputError(made.name, ", ".join(texts[twice]), "is there twice", "each value once")
     return made
 
 
-def listed_values(listed: Listed, variable: Variable) -> list[object]:
+class Column(NamedTuple):
+    """Values of a parameter: as texts and in SI units."""
+
+    texts: Sequence[str]
+    values: Sequence[SI]
+
+
+def _listed(variable: Variable, listed: Listed) -> Column:
     """Return the values of a list, those evenly spaced made."""
-    return [
-        value
-        for item in listed.items
-        for value in (spaced_values(item, variable) if isinstance(item, Spaced) else [item])
-    ]
+    alone = _column(variable, [item for item in listed.items if not isinstance(item, Spaced)])
+    others = zip(alone.texts, alone.values, strict=True)
+    texts: list[str] = []
+    values: list[SI] = []
+    for item in listed.items:
+        if isinstance(item, Spaced):
+            column = _spaced(variable, item)
+            texts += column.texts
+            values += column.values
+        else:
+            text, value = next(others)
+            texts.append(text)
+            values.append(value)
+    return Column(texts, values)
 
 
-def spaced_values(spaced: Spaced, variable: Variable) -> Sequence[str]:
-    """Return evenly spaced values as texts, the first and the last as given.
+def _column(variable: Variable, given: Sequence[object]) -> Column:
+    """Return values that were given one by one."""
+    values = [si_of(variable, value) for value in given]
+    if len(given) <= LONG or not is_number(variable):
+        return Column([text_of(variable, value) for value in given], values)
+    pairs = zip(given, values, strict=True)
+    return Column([g.strip() if isinstance(g, str) else plain_text_of_si(variable, v) for g, v in pairs], values)
+
+
+def _spaced(variable: Variable, spaced: Spaced) -> Column:
+    """Return evenly spaced values, the first and the last as given.
 
     Raises:
         InputError: The parameter is no number, or a logarithmic scale starts at zero.
@@ -80,9 +122,13 @@ def spaced_values(spaced: Spaced, variable: Variable) -> Sequence[str]:
     if spaced.scale == "log" and min(low, high) <= 0:
         raise InputError(variable.name, shown, "starts at zero", "values above zero on a logarithmic scale")
     inner = _linear(low, high, spaced.count) if spaced.scale == "lin" else _logarithmic(low, high, spaced.count)
-    texts = [text_of_si(variable, round(value) if is_whole(variable) else value) for value in inner]
+    numbers = [float(round(value)) for value in inner] if is_whole(variable) else inner
+    values: list[SI] = [int(value) for value in numbers] if is_counted(variable) else list(numbers)
+    text = text_of_si if spaced.count <= LONG else plain_text_of_si
+    texts = [text(variable, value) for value in numbers]
     texts[-1], texts[0] = text_of(variable, spaced.high), text_of(variable, spaced.low)
-    return texts
+    values[-1], values[0] = ends[1], ends[0]
+    return Column(texts, values)
 
 
 def _linear(low: float, high: float, count: int) -> list[float]:

@@ -63,6 +63,13 @@ class Cells:
             places.append(at)
         return (*reversed(places), place, *(0 for _ in self.shape[self.split + 1 :]))
 
+    def at(self, index: tuple[int, ...]) -> int:
+        """Return the cell at a place along each dimension, in cells."""
+        outer = 0
+        for at, length in zip(index[: self.split], self.shape, strict=False):
+            outer = outer * length + at
+        return outer * self.along + index[self.split]
+
     def region(self, cell: int) -> tuple[slice, ...]:
         """Return what a cell has of each dimension."""
         return tuple(

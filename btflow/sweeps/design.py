@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -48,6 +48,9 @@ class Design(Protocol):
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point of the model, by name."""
 
+    def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
+        """Give the values that some parameters have together, once at least; of none, nothing."""
+
     def coordinates(self) -> list[Coordinate]:
         """Return the value of each parameter along its dimension."""
 
@@ -79,9 +82,15 @@ class Grid:
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point."""
         found: dict[str, str] = {}
-        for along, index in zip(self.axes, np.unravel_index(point, self.shape) if self.axes else (), strict=True):
-            found |= along.settings(int(index))
+        for along in reversed(self.axes):
+            point, index = divmod(point, len(along.values))
+            found = along.settings(index) | found
         return found
+
+    def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
+        """Give the values that some parameters, and those that vary with them, have together."""
+        kept = Grid(tuple(a for a in self.axes if any(v.name in names for v in a.variables)))
+        return (kept.settings(point) for point in range(prod(kept.shape)))
 
     def coordinates(self) -> list[Coordinate]:
         """Return each parameter along its axis."""
@@ -147,6 +156,11 @@ class Drawing:
         """Return the texts that make a point."""
         return {c.variable.name: c.text(point) for c in self.columns}
 
+    def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
+        """Give the values that some parameters have together."""
+        kept = Drawing(self.sample, tuple(c for c in self.columns if c.variable.name in names), self.size)
+        return (kept.settings(point) for point in range(self.size if kept.columns else 1))
+
     def coordinates(self) -> list[Coordinate]:
         """Return each parameter along ``sample``."""
         return [_coordinate(c.variable, "sample", c.along()) for c in self.columns]
@@ -189,8 +203,13 @@ def design(
 
 def _listed(names: Names, spec: Spec) -> Listed | Zipped:
     if isinstance(spec, Drawn) or (isinstance(spec, Listed) and spec.drawn):
-        shown = written(spec) if isinstance(spec, Drawn) else "choice"
-        raise InputError(",".join(names), shown, "is a distribution, and there is no sample", "--sample, or a list")
+        name, sample = ",".join(names), "--sample KIND:N (sample=)"
+        if isinstance(spec, Drawn) and spec.scale:
+            ends = f"{spec.scale}({', '.join(map(str, spec.arguments))}"
+            reason = "has no number of values: without one it is a distribution, and there is no sample"
+            raise InputError(name, f"{ends})", reason, f"{ends}, NUMBER), or {sample}")
+        shown = written(spec) if isinstance(spec, Drawn) else f"choice({', '.join(map(str, spec.items))})"
+        raise InputError(name, shown, "is a distribution, and there is no sample", f"a list of values, or {sample}")
     return spec
 
 

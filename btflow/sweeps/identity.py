@@ -28,9 +28,12 @@ def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]
         for name, shown in _SHOWN.items()
         if there.get(name) != here[name]
     ]
+    if there.get("store_format") != here["store_format"]:
+        found.append(f"its format is {there.get('store_format', 1)} there, {here['store_format']} here")
     if there.get("common_random_numbers") != here["common_random_numbers"]:
         found.append("common random numbers in one of the two")
     found += _values(_table(there.get("values")), _table(here["values"]))
+    found += _contents(_table(there.get("contents")), _table(here["contents"]))
     versions = _table(there.get("versions")), _table(here["versions"])
     if versions[0] != versions[1]:
         found.append(difference(versions[1], versions[0]))
@@ -48,6 +51,11 @@ def _values(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
     if list(there) != list(here):
         return [f"varies {', '.join(there) or 'nothing'} there, {', '.join(here)} here"]
     return [f"other values of {name}" for name in here if there[name] != here[name]]
+
+
+def _contents(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
+    """Return the words that stand for something else than they did: files that were changed, choices of the model."""
+    return [f"the content of {what} has changed" for what in here if what in there and there[what] != here[what]]
 
 
 def _table(text: Any) -> dict[str, str]:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import contextlib
+import re
 from collections import defaultdict
 from pathlib import Path
 
-from btflow.sweeps.parts import Part
+from btflow.sweeps.cells import Cells
+from btflow.sweeps.parts import Part, Shape
+from btflow.sweeps.writing import PARTIAL, write_whole
 
 FOLDER = ".journal"
 """Folder of a store that the parts are in; it goes when the sweep is complete."""
+
+_NAME = re.compile(r"([0-9]+)-([0-9]+)-([0-9]+)\.part")
+"""Cell, first unit and number of units; whatever has another name is somebody else's and left alone."""
 
 
 class Journal:
     """The parts of a store by cell."""
 
-    def __init__(self, store: Path, durable: bool) -> None:
-        self.folder, self.durable = store / FOLDER, durable
+    def __init__(self, store: Path, cells: Cells, shape: Shape, durable: bool) -> None:
+        self.folder, self.cells, self.shape, self.durable = store / FOLDER, cells, shape, durable
         self.files: dict[int, list[Path]] = defaultdict(list)
         self.folder.mkdir(exist_ok=True)
         for file in sorted(self.folder.iterdir()):
-            if file.suffix == ".part":
-                self.files[int(file.name.split("-")[0])].append(file)
-            else:  # of a process that was killed while it wrote
+            if not file.is_file():
+                continue
+            if (name := _NAME.fullmatch(file.name)) is not None and int(name[1]) < cells.count:
+                self.files[int(name[1])].append(file)
+            elif file.name.endswith(PARTIAL):  # of a process that was killed while it wrote
                 file.unlink()
 
     def add(self, cell: int, part: Part) -> None:
@@ -34,7 +41,7 @@ class Journal:
 
     def read(self, cell: int) -> list[Part]:
         """Return the parts of a cell; what is damaged is left out, and so runs again."""
-        return [part for file in self.files.get(cell, ()) if (part := _read(file)) is not None]
+        return [part for file in self.files.get(cell, ()) if (part := self._read(file, cell)) is not None]
 
     def drop(self, cell: int) -> None:
         """Delete the parts of a cell."""
@@ -42,45 +49,15 @@ class Journal:
             file.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Delete the folder."""
-        shutil.rmtree(self.folder)
+        """Delete the folder, unless somebody else has put something there."""
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
-
-def write_whole(path: Path, content: bytes, durable: bool) -> None:
-    """Write a file that is there, whole and under its name, once this returns.
-
-    Args:
-        path: Its path.
-        content: What it contains.
-        durable: Whether it is to be on the disk, too, so that it outlives the machine's next crash.
-
-    Raises:
-        OSError: It cannot be written; nothing is left then.
-    """
-    partial = path.with_suffix(".partial")
-    try:
-        partial.write_bytes(content)
-        if durable:
-            sync(partial)
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-    if durable:
-        sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """Have the content of a file, or the names in a folder, on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _read(file: Path) -> Part | None:
-    try:
-        return Part.from_bytes(file.read_bytes())
-    except Exception:  # NumPy and zipfile raise anything for what they did not write
-        return None
+    def _read(self, file: Path, cell: int) -> Part | None:
+        try:
+            part = Part.from_bytes(file.read_bytes())
+        except Exception:  # NumPy and zipfile raise anything for what they did not write
+            return None
+        units = self.cells.units(cell)
+        fits = units.start <= part.first and part.first + part.count <= units.stop and part.has(self.shape)
+        return part if fits else None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import zarr
+from zarr.codecs import ZstdCodec
 
 from btflow.replica import PER_PEER
 from btflow.sweeps.cells import Cells
@@ -86,11 +87,19 @@ def lengths(plan: Plan) -> dict[str, int]:
     return dict(zip((*plan.design.dims, "replica"), plan.shape, strict=True)) | extra
 
 
+CHECKED: Any = ZstdCodec(level=0, checksum=True)
+"""How chunks are stored: with a checksum, so that a change is found."""
+
+ALL: Any = {"write_empty_chunks": True}
+"""Every chunk that is written has a file, so that a missing one is found."""
+
+
 def create(plan: Plan, cells: Cells, folder: Path) -> None:
-    """Write the store of a sweep, complete but for the swarms, to a folder that is not there yet."""
+    """Write the store of a sweep, complete but for the swarms, to an empty folder."""
     # As xarray knows them by; with the texts of failures among them, `where` works on the dataset.
     names = " ".join([*(coordinate.name for coordinate in coordinates(plan)), "failure"])
-    group = zarr.create_group(folder, attributes=plan.attributes() | {"complete": 0, "coordinates": names})
+    attributes = plan.attributes() | {"complete": 0, "coordinates": names}
+    group = zarr.create_group(folder, attributes=attributes)
     size, dims = lengths(plan), (*plan.design.dims, "replica")
     for array in arrays(plan):
         group.create_array(
@@ -98,6 +107,7 @@ def create(plan: Plan, cells: Cells, folder: Path) -> None:
             shape=(*plan.shape, *(size[d] for d in array.extra)),
             chunks=(*cells.chunk, *(size[d] for d in array.extra)),
             dtype=array.dtype,
+            compressors=CHECKED,
             fill_value=array.fill,
             dimension_names=(*dims, *array.extra),
             attributes=_described(array.units, array.meaning),
@@ -107,6 +117,7 @@ def create(plan: Plan, cells: Cells, folder: Path) -> None:
         shape=plan.shape[:-1],
         chunks=cells.chunk[:-1],
         dtype="i8",
+        compressors=CHECKED,
         fill_value=-1,
         dimension_names=dims[:-1],
         attributes=_described("1", "seed of the point's replicas; -1 before one is run"),
@@ -116,6 +127,13 @@ def create(plan: Plan, cells: Cells, folder: Path) -> None:
     with warnings.catch_warnings():  # that this is no part of zarr's third format yet; without it opening is slow
         warnings.simplefilter("ignore")
         zarr.consolidate_metadata(folder)
+
+
+def opened(group: zarr.Group, name: str) -> zarr.Array[Any]:
+    """Return an array to write to."""
+    found = group[name]
+    assert isinstance(found, zarr.Array)
+    return found.with_config(ALL)
 
 
 def coordinates(plan: Plan) -> list[Coordinate]:
@@ -132,18 +150,26 @@ def coordinates(plan: Plan) -> list[Coordinate]:
     return found
 
 
+def rewrite(group: zarr.Group, plan: Plan, name: str) -> None:
+    """Write a coordinate anew."""
+    for coordinate in coordinates(plan):
+        if coordinate.name == name:
+            opened(group, name)[...] = coordinate.values
+
+
 def _write(group: zarr.Group, coordinate: Coordinate) -> None:
     text = coordinate.values.dtype == object
-    made = group.create_array(
+    group.create_array(
         coordinate.name,
         shape=coordinate.values.shape,
         chunks=(max(1, len(coordinate.values)),),
         dtype="str" if text else coordinate.values.dtype,
+        compressors=CHECKED,
         fill_value="" if text else 0,
         dimension_names=(coordinate.dimension,),
         attributes=_described(coordinate.units, coordinate.meaning),
     )
-    made[...] = coordinate.values
+    opened(group, coordinate.name)[...] = coordinate.values
 
 
 def _described(units: str, meaning: str) -> dict[str, Any]:

@@ -83,6 +83,13 @@ class Part:
         """Number of units that failed."""
         return int((self.status == FAILED).sum())
 
+    def has(self, shape: Shape) -> bool:
+        """Return whether its arrays are those of a shape."""
+        blank = shape.empty(self.first, self.count)
+        names = ("status", "cpu", "values", "peers", "held", "step")
+        same = all(getattr(self, name).shape == getattr(blank, name).shape for name in names)
+        return same and len(self.reasons) == self.count
+
     def put(self, number: int, program: Program, row: Replica, values: Floats) -> None:
         """Enter what was found of a swarm."""
         self.status[number] = DONE

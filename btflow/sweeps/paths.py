@@ -15,8 +15,10 @@ MARKS = {"scenario_hash", "common_random_numbers"}
 def check_path(path: Path, resume: bool) -> None:
     """Raise an InputError if a sweep cannot be stored at a path, or gone on with there."""
     allowed = "a path ending in .zarr, in a folder that exists and is writable"
+    if path == Path():
+        raise InputError("out", "", "is empty", allowed)
     if path.suffix != ".zarr":
-        raise InputError("out", str(path), "has the wrong ending" if path.name else "is empty", allowed)
+        raise InputError("out", str(path), "has the wrong ending", allowed)
     if not os.path.lexists(path):
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise InputError("out", str(path), "cannot be written", allowed)

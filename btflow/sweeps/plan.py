@@ -13,16 +13,16 @@ from btflow.document import Document
 from btflow.errors import InputError
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
-from btflow.sweeps.contents import contained, names_file
-from btflow.sweeps.design import Design
+from btflow.sweeps.arguments import kept
+from btflow.sweeps.contents import Contents, contained, contents, digests
+from btflow.sweeps.design import Coordinate, Design
+from btflow.sweeps.most import most_peers
 from btflow.sweeps.parts import PEER_ARRAYS, TIMES, Shape
 from btflow.sweeps.seeds import point_seed
+from btflow.sweeps.sound import FORMAT
 from btflow.sweeps.statistics import Statistics
 from btflow.sweeps.versions import versions
 from btflow.sweeps.work import Job, Point, Task
-
-KEEP = ("peers", "series")
-"""What can be kept of each swarm besides its figures."""
 
 TRIED = 100
 """Points, evenly spread, of which one at least must make a scenario for a sweep to begin."""
@@ -48,7 +48,7 @@ class Plan:
     replicas: int
     common: bool
     keep: tuple[str, ...]
-    contents: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    contents: Contents = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -77,10 +77,12 @@ class Plan:
     def identity(self) -> dict[str, str | int]:
         """Return the attributes that must be equal for two runs to be of the same sweep."""
         return {
+            "store_format": FORMAT,
             "model": self.job.scenario.name,
             "scenario_hash": self.job.scenario.digest(),
             "design": self.design.kind,
-            "values": json.dumps(_digests(self.design, self.contents)),
+            "values": json.dumps(_digests(self.design)),
+            "contents": json.dumps(digests(self.job.scenario.document, self.design, self.contents)),
             "seed": self.seed,
             "replicas": self.replicas,
             "common_random_numbers": int(self.common),
@@ -103,20 +105,14 @@ class Plan:
         }
 
 
-def _digests(design: Design, contents: Mapping[tuple[str, str], str]) -> dict[str, str]:
-    """Digest of the values of each parameter, and of the files that they name."""
-    found = {}
-    for c in design.coordinates():
-        files = sorted(text for (name, _), text in contents.items() if name == c.name)
-        content = repr((c.dimension, c.values.tolist(), *files))
-        found[c.name] = hashlib.sha256(content.encode()).hexdigest()[:16]
-    return found
+def _digests(design: Design) -> dict[str, str]:
+    """Return a digest of the values of each parameter."""
+    return {c.name: _digest(c) for c in design.coordinates()}
 
 
-def _contents(document: Document[Scenario], design: Design) -> dict[tuple[str, str], str]:
-    """Return the content of every file that a varied value names, by the parameter and the path."""
-    paths = {(c.name, text) for c in design.coordinates() for text in c.values.tolist() if names_file(text)}
-    return {(name, text): str(contained(document, {name: text})[name]) for name, text in sorted(paths)}
+def _digest(of: Coordinate) -> str:
+    values = repr(of.values.tolist()).encode() if of.values.dtype == object else of.values.tobytes()
+    return hashlib.sha256(f"{of.dimension} {of.values.dtype} ".encode() + values).hexdigest()[:16]
 
 
 def plan(
@@ -127,7 +123,7 @@ def plan(
     seed: int,
     replicas: int,
     common: bool = False,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] | None = (),
 ) -> Plan:
     """Return a sweep of a model over a design.
 
@@ -143,17 +139,14 @@ def plan(
     Raises:
         InputError: No point makes a scenario, a value is wrong, or what is to be kept is unknown.
     """
-    wrong = [name for name in keep if name not in KEEP]
-    if wrong:
-        raise InputError("keep", wrong[0], "cannot be kept", ", ".join(KEEP))
+    keep = kept(keep)
     base, program = _first_scenario(document, contained(document, fixed), design)
     statistics = Statistics(program.class_names, base.linked)
     _check_names(design, statistics)
-    peers = _most_peers(base, design) if "peers" in keep else 0
+    peers = most_peers(base, design) if "peers" in keep else 0
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
-    kept = tuple(name for name in KEEP if name in keep)
-    contents = _contents(document, design)
-    return Plan(Job(base, statistics, shape), design, seed, replicas, common, kept, contents)
+    found = contents(document, design)
+    return Plan(Job(base, statistics, shape), design, seed, replicas, common, keep, found)
 
 
 def _first_scenario(
@@ -179,14 +172,3 @@ def _check_names(design: Design, statistics: Statistics) -> None:
     for name in (coordinate.name for coordinate in design.coordinates()):
         if name in taken:
             raise InputError(name, None, "cannot be varied: the dataset has something else of this name")
-
-
-def _most_peers(base: Scenario, design: Design) -> int:
-    """Return the number of peers of the point that has most, replacements included."""
-    most = 0
-    for point in range(prod(design.shape)):
-        try:
-            most = max(most, compile_scenario(base.set(**design.settings(point))).rules.peers)
-        except InputError:  # recorded when it is run
-            continue
-    return most

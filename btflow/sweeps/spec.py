@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from btflow.errors import InputError
@@ -54,6 +54,8 @@ class Drawn:
 
     name: str
     arguments: tuple[object, ...]
+    scale: str = ""
+    """``lin`` or ``log`` if it was written so, without a number of values."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +121,16 @@ def names_of(key: object, option: str) -> Names:
 
 def _spec(given: object, name: str) -> Spec:
     """Return what one parameter is varied over."""
+    given = _plain(given)
     if isinstance(given, str):
         return _parsed(given, name)
+    if isinstance(given, Set):
+        raise InputError(name, given, "is a set, which has no order", "a list of values")
+    if getattr(given, "ndim", 1) != 1:
+        raise InputError(name, f"of shape {given.shape}", "is no list of values", "one dimension")  # type: ignore[attr-defined]
     if isinstance(given, Iterable) and not isinstance(given, Mapping | bytes):
         return _some(Listed(tuple(_plain(value) for value in given)), given, name)
-    return Listed((_plain(given),))
+    return Listed((given,))
 
 
 def _plain(value: object) -> object:
@@ -136,7 +143,7 @@ def _parsed(text: str, name: str) -> Spec:
     if len(items) == 1 and (call := _call(items[0])) is not None:
         kind, arguments = call
         if kind in SPACED and len(arguments) == 2:
-            return Drawn(SPACED[kind], arguments)
+            return Drawn(SPACED[kind], arguments, kind)
         if kind in DISTRIBUTIONS:
             if len(arguments) != DISTRIBUTIONS[kind]:
                 raise InputError(name, text, f"has {len(arguments)} arguments, not {DISTRIBUTIONS[kind]}", FORMS)
@@ -147,7 +154,7 @@ def _parsed(text: str, name: str) -> Spec:
 
 
 def _some(listed: Listed, given: object, name: str) -> Listed:
-    if not listed.items or any(item == "" for item in listed.items):
+    if not listed.items or any(isinstance(item, str) and item == "" for item in listed.items):
         raise InputError(name, given, "has no values" if not listed.items else "has an empty value", FORMS)
     return listed
 
@@ -187,7 +194,7 @@ def _zipped(given: object, width: int, name: str) -> Zipped:
             if not (text.startswith("(") and text.endswith(")")):
                 raise InputError(name, text, "is not a group of values", f"groups of {width}, such as (a, b),(c, d)")
         given = [split(text[1:-1], name) for text in texts]
-    if not isinstance(given, Iterable) or isinstance(given, Mapping):
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | Set) or getattr(given, "ndim", 2) == 0:
         raise InputError(name, given, "is not a list of groups", f"groups of {width} values")
     rows = [_row(row, width, name) for row in given]
     if not rows:
@@ -196,8 +203,10 @@ def _zipped(given: object, width: int, name: str) -> Zipped:
 
 
 def _row(row: object, width: int, name: str) -> tuple[object, ...]:
-    values = tuple(_plain(value) for value in row) if isinstance(row, Iterable) and not isinstance(row, str) else ()
-    if len(values) != width or "" in values:
+    values: tuple[object, ...] = ()
+    if isinstance(row, Iterable) and not isinstance(row, str | Set | Mapping) and getattr(row, "ndim", 1) == 1:
+        values = tuple(_plain(value) for value in row)
+    if len(values) != width or any(isinstance(value, str) and value == "" for value in values):
         raise InputError(name, row, f"is not a group of {width} values", f"a value for each of {name}")
     return values
 

@@ -50,6 +50,14 @@ def text_of_si(variable: Variable, value: float) -> str:
     return variable.from_si(int(value) if is_whole(variable) and math.isfinite(value) else float(value))
 
 
+def plain_text_of_si(variable: Variable, value: SI) -> str:
+    """Return a text as ``text_of_si`` does, in the SI unit: at once."""
+    if isinstance(value, str) or not math.isfinite(value):
+        return variable.from_si(value)
+    number = int(value) if is_whole(variable) else float(value)
+    return f"{number!r} {variable.unit}".rstrip()
+
+
 def units_of(variable: Variable) -> str:
     """Return the unit of a variable's values: 1 for numbers without one, empty for words."""
     return variable.unit or ("1" if is_number(variable) or variable.kind == "flag" else "")

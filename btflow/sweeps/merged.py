@@ -1,0 +1,141 @@
+"""The arrays of a store, cell by cell: what they have, how a cell is written, and what of them cannot be read."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from btflow.sweeps import layout
+from btflow.sweeps.cells import Cells
+from btflow.sweeps.parts import Part
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.sound import Index, Sound
+from btflow.sweeps.status import PENDING
+from btflow.sweeps.writing import PARTIAL, Disk, remove
+
+WRITERS = 8
+"""Files written at once."""
+
+
+class Lost(NamedTuple):
+    """What could not be read."""
+
+    swarms: int = 0
+    """Swarms that run again."""
+    file: Path | None = None
+    """The first file that was damaged."""
+
+
+class Merged:
+    """The arrays of a store that is open for writing.
+
+    Attributes:
+        pending: Swarms that have not been run of each cell that is there.
+        done: Swarms that are done.
+        failed: Swarms that failed.
+        lost: What was damaged and has been deleted.
+    """
+
+    def __init__(self, found: Sound, plan: Plan, cells: Cells, durable: bool) -> None:
+        self.plan, self.cells, self.durable = plan, cells, durable
+        self.arrays = layout.arrays(plan)
+        self.pending: dict[int, int] = {}
+        self.done = self.failed = 0
+        self._found = found
+        self._group = zarr.open_group(Disk(found.path, durable=durable), mode="r+")
+        self._opened: dict[str, zarr.Array[Any]] = {}
+        self.lost = self._take()
+
+    def status(self, cell: int) -> NDArray[np.int8]:
+        """Return the status of a cell's swarms (units,)."""
+        return np.asarray(self._array("status")[self.cells.region(cell)]).ravel()
+
+    def read(self, cell: int) -> Part:
+        """Return what is there of a cell."""
+        units, region = self.cells.units(cell), self.cells.region(cell)
+        whole = self.plan.job.shape.empty(units.start, len(units))
+        for array in self.arrays if cell in self.pending else ():
+            found = np.asarray(self._array(array.name)[region])
+            into = np.asarray(array.values(whole))
+            if array.name == "failure":
+                whole.reasons[:] = [str(text) for text in found.ravel()]
+            else:
+                into[...] = found.reshape(into.shape)
+        return whole
+
+    def write(self, cell: int, whole: Part) -> None:
+        """Write a cell, its status last: what that says is on the disk by then."""
+        before = self.status(cell) if cell in self.pending else ()
+        region = self.cells.region(cell)
+        shape = tuple(s.stop - s.start for s in region)
+
+        def write(array: layout.Array) -> None:
+            values = np.asarray(array.values(whole))
+            self._array(array.name)[region] = values.reshape(shape + values.shape[1:])
+
+        *others, status = self.arrays
+        self._write_seeds(cell)
+        with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
+            deque(pool.map(write, others), maxlen=0)
+        write(status)
+        self._count(cell, before, -1)
+        self._count(cell, whole.status, 1)
+
+    def complete(self) -> None:
+        """Say that the sweep is complete."""
+        self._group.attrs["complete"] = 1
+
+    def tidy(self, cell: int) -> None:
+        """Delete what a process has left in the folders of a cell's chunks that was killed while it wrote there."""
+        index = self.cells.index(cell)
+        for name in self._found.swarms:
+            for file in self._found.file(name, index).parent.glob(f".*{PARTIAL}"):
+                file.unlink(missing_ok=True)
+
+    def _take(self) -> Lost:
+        """Take in what is there; what is damaged is deleted, and so runs again, or made again if that can be done."""
+        lost = Lost()
+        for name in self._found.labels():
+            layout.rewrite(self._group, self.plan, name)
+        for index in self._found.cells():
+            cell, broken = self.cells.at(index), self._found.broken(index)
+            if broken == ["seed"]:
+                self._write_seeds(cell)
+            if broken in ([], ["seed"]):
+                self._count(cell, self._found.status.read(index), 1)
+            else:
+                lost = self._discard(index, broken[0], lost)
+        return lost
+
+    def _discard(self, index: Index, broken: str, lost: Lost) -> Lost:
+        """Delete a cell, its status first."""
+        found, status = self._found, self._found.status.read(index)
+        number = len(self.cells.units(self.cells.at(index))) if status is None else int((status != PENDING).sum())
+        self._group.attrs["complete"] = 0
+        for name in ("status", *(name for name in found.swarms if name not in ("status", "seed"))):
+            remove(found.file(name, index), self.durable)
+        return Lost(lost.swarms + number, lost.file or found.file(broken, index))
+
+    def _count(self, cell: int, status: Any, sign: int) -> None:
+        pending, done, failed = np.bincount(np.ravel(status).astype(int), minlength=3).tolist()
+        self.pending[cell] = pending
+        self.done += sign * done
+        self.failed += sign * failed
+
+    def _array(self, name: str) -> zarr.Array[Any]:
+        if name not in self._opened:
+            self._opened[name] = layout.opened(self._group, name)
+        return self._opened[name]
+
+    def _write_seeds(self, cell: int) -> None:
+        units, region = self.cells.units(cell), self.cells.region(cell)
+        replicas = self.plan.replicas
+        shape = tuple(s.stop - s.start for s in region)
+        seeds = [self.plan.seed_of(unit // replicas) for unit in units[:: min(replicas, shape[-1])]]
+        self._array("seed")[region[:-1]] = np.array(seeds, np.int64).reshape(shape[:-1])

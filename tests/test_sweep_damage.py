@@ -1,0 +1,249 @@
+"""A store of which something was deleted or changed: found, said, and run again; never taken for whole."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sweep_made import bits, read, tiny
+
+from btflow import InputError, cli
+from btflow.analysis.table import write_table
+from btflow.sweeps import api
+from btflow.sweeps.cells import cells
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.running import Running
+from btflow.sweeps.sound import check, sound
+from btflow.sweeps.store import open_store
+from btflow.sweeps.table import declaration
+
+VARY = {"rtt": ["0 ms", "50 ms", "100 ms"], "seed_as": "none,AS1"}  # with AS1 every swarm fails
+UNITS = 12
+
+
+def delete(file: Path) -> None:
+    file.unlink()
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def shorten(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def lengthen(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"more")
+
+
+def flip(file: Path, at: int = 7919, bit: int = 3) -> None:
+    content = bytearray(file.read_bytes())
+    content[at % len(content)] ^= 1 << bit
+    file.write_bytes(content)
+
+
+def reshape(file: Path) -> None:
+    """Change what a file of metadata says of the chunks."""
+    file.write_text(file.read_text().replace('"chunk_shape"', '"chunk_sharp"'))
+
+
+DAMAGE: tuple[Callable[[Path], None], ...] = (delete, empty, shorten, lengthen, flip)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_cells() -> Iterator[None]:
+    """Divide the sweep into cells of a point each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("btflow.sweeps.cells.MOST_UNITS", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Plan:
+    scenario = tiny()
+    said = declaration(VARY, {}, "vary", replicas=2)
+    return api.declare(scenario.document, scenario.given, said, keep=["peers", "series"])
+
+
+@pytest.fixture(scope="module")
+def whole(sweep: Plan, small_cells: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store with all in it."""
+    assert small_cells is None
+    path = tmp_path_factory.mktemp("whole") / "a.zarr"
+    assert execute(sweep, path) == (6, 6)
+    return path
+
+
+@pytest.fixture(scope="module")
+def content(whole: Path) -> xr.Dataset:
+    return bits(read(whole))
+
+
+@pytest.fixture
+def path(whole: Path, tmp_path: Path) -> Path:
+    """Return a copy of the store."""
+    return Path(shutil.copytree(whole, tmp_path / "a.zarr"))
+
+
+def execute(made: Plan, path: Path) -> tuple[int, int]:
+    return api.execute(made, path, Running(jobs=1), resume=True)
+
+
+def chunks(path: Path) -> list[Path]:
+    return sorted(file for file in path.glob("*/c/**/*") if file.is_file())
+
+
+def test_every_chunk_has_a_file(whole: Path, sweep: Plan) -> None:
+    """One for each cell and array, though most are blank where swarms failed; one for each coordinate."""
+    found = sound(whole, "out")
+    assert cells(sweep.shape, sweep.job.shape.bytes).count == 6
+    labels = set(read(whole).coords) - {"failure"}
+    assert len(chunks(whole)) == 6 * (len(found.arrays) - len(labels)) + len(labels)
+    check(whole, "out")
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_any_damage_of_any_chunk_is_found(data: st.DataObject, whole: Path) -> None:
+    """Each bit matters but one, which the format leaves unused."""
+    file = data.draw(st.sampled_from(chunks(whole)))
+    before = file.read_bytes()
+    kind = data.draw(st.sampled_from([*DAMAGE, None]))
+    places = st.tuples(st.integers(0, len(before) - 1), st.integers(0, 7)).filter(lambda place: place != (4, 4))
+    try:
+        if kind is None:  # a bit anywhere
+            flip(file, *data.draw(places))
+        else:
+            kind(file)
+        with pytest.raises(InputError) as caught:
+            sound(whole, "STORE").check("STORE")
+        assert str(file.relative_to(whole)) in str(caught.value)
+    finally:
+        file.write_bytes(before)
+
+
+def test_what_is_damaged_runs_again(
+    sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Six times one to three files at random, of one or several cells."""
+    rng = random.Random(5)
+    for number in range(6):
+        bad = rng.sample(chunks(path), 1 + number % 3)
+        for file in bad:
+            rng.choice(DAMAGE)(file)
+        assert execute(sweep, path) == (6, 6)
+        said = capsys.readouterr().err
+        assert said.count("\n") <= 1
+        if any(file.parent.parent.parent.parent.name == "completion_mean" for file in bad):
+            assert "swarms run again" in said
+        assert bits(read(path)).identical(content)
+        check(path, "out")
+        assert read(path).attrs["complete"] == 1
+
+
+def test_a_store_that_is_complete_but_for_a_chunk_is_not_complete(sweep: Plan, path: Path) -> None:
+    """A file of figures was deleted: its cell's status goes before anything runs, so that no NaN is a figure."""
+    (path / "completion_mean" / "c" / "1" / "0" / "0").unlink()
+    with open_store(path, sweep, resume=True) as store:
+        assert store.lost.swarms == 2
+        assert store.lost.file == path / "completion_mean" / "c" / "1" / "0" / "0"
+        assert list(store.pending()) == [range(4, 6)]
+        found = read(path)
+        assert found.attrs["complete"] == 0
+        assert (found.status == 0).values.ravel().nonzero()[0].tolist() == [4, 5]
+        assert np.isnan(found.completion_mean[1, 0]).all()
+        assert store.counts() == (4, 6)
+
+
+def test_labels_and_seeds_are_made_again_without_a_run(
+    sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("something was run")
+
+    monkeypatch.setattr("btflow.sweeps.drive.drive", never)
+    for file in (path / "rtt" / "c" / "0", path / "peer_class" / "c" / "0", path / "seed" / "c" / "1" / "1"):
+        for damage in (delete, flip):
+            damage(file)
+            assert execute(sweep, path) == (6, 6)
+            assert bits(read(path)).identical(content)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_part_of_a_sweep_is_checked_too(sweep: Plan, tmp_path: Path, content: xr.Dataset) -> None:
+    from btflow.sweeps import work
+
+    path = tmp_path / "a.zarr"
+    with open_store(path, sweep) as store:
+        list(store.pending())
+        for first, count in ((0, 2), (2, 2), (4, 1)):
+            store.add(work.run(sweep.job, sweep.task(first, count), lambda: False, 60.0))
+        store.flush()
+    check(path, "out")  # half of the third cell is there
+    assert write_table(path, tmp_path / "a.csv") == UNITS
+    assert (tmp_path / "a.csv").read_text().count("pending") == 7
+    flip(path / "unchokes" / "c" / "1" / "0" / "0")
+    with open_store(path, sweep, resume=True) as store:
+        assert store.lost.swarms == 1
+        assert store.counts() == (2, 2)
+    assert execute(sweep, path) == (6, 6)
+    assert bits(read(path)).identical(content)
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "rtt/zarr.json", "completion_mean/zarr.json", "status/zarr.json"])
+@pytest.mark.parametrize("damage", [delete, empty, shorten, reshape])
+def test_metadata_that_are_damaged_are_one_error(
+    sweep: Plan, path: Path, name: str, damage: Callable[[Path], None], tmp_path: Path
+) -> None:
+    damage(path / name)
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    with pytest.raises(InputError) as caught:
+        execute(sweep, path)
+    assert "\n" not in str(caught.value)
+    assert caught.value.value == str(path)
+    assert name in str(caught.value) or "something else than a sweep" in str(caught.value)
+    with pytest.raises(InputError):
+        write_table(path, tmp_path / "a.csv")
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
+
+
+def test_an_export_names_the_file_and_what_to_do(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setattr(sys, "argv", ["btflow", "export", "a.zarr", "a.csv"])
+    for damage in (flip, delete):
+        damage(path / "completion_mean" / "c" / "0" / "1" / "0")
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        assert exit_.value.code == 2
+        said = capsys.readouterr().err
+        assert said.startswith("btflow: error: STORE = 'a.zarr': is damaged: completion_mean/c/0/1/0 is missing or")
+        assert "--resume" in said
+        assert said.count("\n") == 1
+    assert not Path("a.csv").exists()
+
+
+def test_files_of_others_are_left_alone(sweep: Plan, path: Path, content: xr.Dataset) -> None:
+    """In the store, among the chunks and in the journal."""
+    journal = path / ".journal"
+    (journal / "folder.part").mkdir(parents=True)
+    for file in ("notes.txt", "journal.part", "1-x-2.part", "99999999-1-1.part"):
+        (journal / file).write_text("mine")
+    (path / "status" / "c" / "notes").write_text("mine")
+    (path / "status" / "c" / "77").mkdir()
+    (path / "completion_mean" / "c" / "0" / "0" / "0").unlink()
+    assert execute(sweep, path) == (6, 6)
+    assert bits(read(path)).identical(content)
+    assert {file.name for file in journal.iterdir()} == {
+        *("folder.part", "notes.txt", "journal.part", "1-x-2.part", "99999999-1-1.part")
+    }
