@@ -199,6 +199,18 @@ def test_a_part_of_a_sweep_is_checked_too(sweep: Plan, tmp_path: Path, content: 
     assert bits(read(path)).identical(content)
 
 
+def test_a_codec_that_nobody_knows_is_one_error(
+    sweep: Plan, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = path / "zarr.json"
+    file.write_text(file.read_text().replace('"zstd"', '"zsTd"'))
+    with pytest.raises(InputError, match=r"is damaged: zarr\.json"):
+        execute(sweep, path)
+    with pytest.raises(InputError):
+        write_table(path, tmp_path / "a.csv")
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("name", ["zarr.json", "rtt/zarr.json", "completion_mean/zarr.json", "status/zarr.json"])
 @pytest.mark.parametrize("damage", [delete, empty, shorten, reshape])
 def test_metadata_that_are_damaged_are_one_error(

@@ -15,7 +15,7 @@ from btflow.sweeps import layout
 from btflow.sweeps.cells import Cells
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.sound import Index, Sound
+from btflow.sweeps.sound import Index, Sound, damaged
 from btflow.sweeps.status import PENDING
 from btflow.sweeps.writing import PARTIAL, Disk, remove
 
@@ -48,20 +48,19 @@ class Merged:
         self.pending: dict[int, int] = {}
         self.done = self.failed = 0
         self._found = found
-        self._group = zarr.open_group(Disk(found.path, durable=durable), mode="r+")
-        self._opened: dict[str, zarr.Array[Any]] = {}
+        self._group, self._opened = _open(found, durable)
         self.lost = self._take()
 
     def status(self, cell: int) -> NDArray[np.int8]:
         """Return the status of a cell's swarms (units,)."""
-        return np.asarray(self._array("status")[self.cells.region(cell)]).ravel()
+        return np.asarray(self._opened["status"][self.cells.region(cell)]).ravel()
 
     def read(self, cell: int) -> Part:
         """Return what is there of a cell."""
         units, region = self.cells.units(cell), self.cells.region(cell)
         whole = self.plan.job.shape.empty(units.start, len(units))
         for array in self.arrays if cell in self.pending else ():
-            found = np.asarray(self._array(array.name)[region])
+            found = np.asarray(self._opened[array.name][region])
             into = np.asarray(array.values(whole))
             if array.name == "failure":
                 whole.reasons[:] = [str(text) for text in found.ravel()]
@@ -77,7 +76,7 @@ class Merged:
 
         def write(array: layout.Array) -> None:
             values = np.asarray(array.values(whole))
-            self._array(array.name)[region] = values.reshape(shape + values.shape[1:])
+            self._opened[array.name][region] = values.reshape(shape + values.shape[1:])
 
         *others, status = self.arrays
         self._write_seeds(cell)
@@ -128,14 +127,20 @@ class Merged:
         self.done += sign * done
         self.failed += sign * failed
 
-    def _array(self, name: str) -> zarr.Array[Any]:
-        if name not in self._opened:
-            self._opened[name] = layout.opened(self._group, name)
-        return self._opened[name]
-
     def _write_seeds(self, cell: int) -> None:
         units, region = self.cells.units(cell), self.cells.region(cell)
         replicas = self.plan.replicas
         shape = tuple(s.stop - s.start for s in region)
         seeds = [self.plan.seed_of(unit // replicas) for unit in units[:: min(replicas, shape[-1])]]
-        self._array("seed")[region[:-1]] = np.array(seeds, np.int64).reshape(shape[:-1])
+        self._opened["seed"][region[:-1]] = np.array(seeds, np.int64).reshape(shape[:-1])
+
+
+def _open(found: Sound, durable: bool) -> tuple[zarr.Group, dict[str, zarr.Array[Any]]]:
+    """Return the group and its arrays; an InputError if zarr cannot make anything of their metadata."""
+    try:
+        group = zarr.open_group(Disk(found.path, durable=durable), mode="r+")
+        return group, {name: layout.opened(group, name) for name in found.arrays}
+    except OSError:
+        raise
+    except Exception:  # zarr raises anything for what it did not write
+        raise damaged(found.path / "zarr.json", found.path, "out") from None

@@ -150,7 +150,7 @@ def sound(path: Path, field: str) -> Sound:
         if "status" not in arrays:
             raise KeyError("status")
     except (KeyError, TypeError, ValueError):
-        raise _damaged(path / "zarr.json", path, field) from None
+        raise damaged(path / "zarr.json", path, field) from None
     for name, array in arrays.items():
         file = path / name / "zarr.json"
         try:
@@ -158,7 +158,7 @@ def sound(path: Path, field: str) -> Sound:
         except (KeyError, TypeError, ValueError):
             same = False
         if not same:
-            raise _damaged(file, path, field)
+            raise damaged(file, path, field)
     return Sound(path, attributes, arrays)
 
 
@@ -172,10 +172,11 @@ def _read(file: Path, path: Path, field: str) -> Any:
     try:
         return json.loads(file.read_bytes())
     except (OSError, ValueError):
-        raise _damaged(file, path, field) from None
+        raise damaged(file, path, field) from None
 
 
-def _damaged(file: Path, path: Path, field: str) -> InputError:
+def damaged(file: Path, path: Path, field: str) -> InputError:
+    """Return the error for a file of metadata that cannot be used."""
     reason = f"is damaged: {file.relative_to(path)} is missing or is not what was written"
     return InputError(
         field, str(path), reason, "a copy of the store that is whole, or to run the sweep to another path"
