@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from sweep_made import TINY, read, sweep_args
 
 from btflow import InputError, cli
 from btflow.errors import SimulationError
-from btflow.sweeps import cluster
+from btflow.sweeps import scheduler
 from btflow.sweeps.cluster import Cluster, check_workers, run_there
 from btflow.sweeps.versions import versions
 
@@ -148,7 +150,7 @@ def test_a_sweep_of_another_kind_is_refused(run: Run) -> None:
 
 
 def test_a_scheduler_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "CONNECT", 0.5)
+    monkeypatch.setattr(scheduler, "CONNECT", 0.5)
     begun = time.perf_counter()
     code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", "tcp://127.0.0.1:1"))
     assert time.perf_counter() - begun < 10.0
@@ -158,6 +160,44 @@ def test_a_scheduler_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch
     code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", "no address"))
     assert code == 2
     assert "--dask = 'no address': cannot be reached" in err
+
+
+def serving(answer: bytes) -> str:
+    """Return the address of a server that is no scheduler: it answers with some bytes, or never."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        other, _ = server.accept()
+        other.recv(1)
+        other.sendall(answer)
+        other.recv(10**6)
+        time.sleep(10.0)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return "tcp://{}:{}".format(*server.getsockname())
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is the address of something else than a scheduler"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "is the address of something else than a scheduler"),
+        (bytes(4), "does not answer as a scheduler does"),
+        (b"", "does not answer as a scheduler does"),
+    ],
+)
+def test_an_address_that_is_no_schedulers(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: bytes, text: str
+) -> None:
+    monkeypatch.setattr(scheduler, "CONNECT", 0.5)
+    begun = time.perf_counter()
+    code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", serving(answer)))
+    assert time.perf_counter() - begun < 10.0
+    assert code == 2
+    assert err.startswith("btflow: error: --dask = 'tcp://127.0.0.1:")
+    assert text in err
+    assert err.count("\n") == 1
+    assert not Path("a.zarr").exists()
 
 
 class Client:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 import time
-import warnings
 from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 from functools import lru_cache
@@ -15,14 +13,12 @@ from btflow.errors import InputError
 from btflow.sweeps import work
 from btflow.sweeps.parts import Part
 from btflow.sweeps.pools import PoolLostError, WorkerDiedError
+from btflow.sweeps.scheduler import connect
 from btflow.sweeps.versions import Versions, difference, versions
 from btflow.sweeps.work import Job, Task
 
 if TYPE_CHECKING:
     from distributed import Client
-
-CONNECT = 5.0
-"""Time to reach the scheduler [s]."""
 
 PERIOD = 2.0
 """Time between two looks at which workers there are [s]."""
@@ -94,28 +90,6 @@ class Cluster:
         """Leave the cluster; a client that was given stays open."""
         if self._owned:
             self._client.close(timeout=1)
-
-
-def connect(address: str) -> Any:
-    """Return a client of the scheduler at an address.
-
-    Raises:
-        InputError: ``distributed`` is not installed, or nobody answers there.
-    """
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("dask", address, "needs the package distributed", "pip install 'btflow[dask]'") from None
-    try:
-        with warnings.catch_warnings():  # versions are compared below
-            warnings.simplefilter("ignore")
-            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what matters is said in one line
-            connected: Any = distributed.Client
-            return connected(address, timeout=CONNECT)
-    except (OSError, ValueError, TimeoutError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        allowed = "the address of a running scheduler, such as tcp://10.0.0.1:8786"
-        raise InputError("dask", address, f"cannot be reached: {reason}", allowed) from None
 
 
 def check_workers(client: Any, address: str) -> None:
