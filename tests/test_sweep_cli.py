@@ -186,9 +186,7 @@ def serving(answer: bytes) -> str:
         (b"", "does not answer as a scheduler does"),
     ],
 )
-def test_an_address_that_is_no_schedulers(
-    run: Run, monkeypatch: pytest.MonkeyPatch, answer: bytes, text: str
-) -> None:
+def test_an_address_that_is_no_schedulers(run: Run, monkeypatch: pytest.MonkeyPatch, answer: bytes, text: str) -> None:
     monkeypatch.setattr(scheduler, "CONNECT", 0.5)
     begun = time.perf_counter()
     code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", serving(answer)))

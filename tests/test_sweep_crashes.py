@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray as xr
 from sweep_made import bits, read, start, sweep_args, tiny
@@ -144,35 +143,6 @@ def execute_some(path: Path, made: Plan) -> None:
     with open_store(path, made) as store:
         next(store.pending())
         store.add(work.run(made.job, made.task(0, 10), lambda: False))
-
-
-@pytest.mark.parametrize("backend", ["threads", "processes"])
-def test_ctrl_c_ends_within_two_seconds_and_keeps_what_is_finished(backend: str, tmp_path: Path) -> None:
-    """Swarms of about a second each, so that it comes in the midst of some."""
-    path = tmp_path / "a.zarr"
-    long = ["--set", "leechers=300", "--set", "file_size=20 MB", "--replicas", "200", "--vary", "rtt=0ms,400ms"]
-    process = start("sweep", "rao2010", *long, "--jobs", "2", "--backend", backend, "--out", str(path))
-    try:
-        deadline = time.monotonic() + 120
-        while not list((path / FOLDER).glob("*.part")):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        time.sleep(0.3)
-        begun = time.monotonic()
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the workers too
-        _, err = process.communicate(timeout=30)
-        took = time.monotonic() - begun
-    finally:
-        process.kill()
-    assert process.returncode == 130
-    assert "Traceback" not in err
-    assert "--resume goes on" in err
-    assert took < 4.0  # two seconds, and as much again on a busy machine
-    found = read(path)
-    assert 1 <= int((found.status == 1).sum()) < 400
-    assert np.isfinite(found.completion_mean.values[found.status.values == 1]).all()
-    assert not list((path / FOLDER).glob("*.part"))
 
 
 def test_a_killed_program_leaves_no_processes_behind(tmp_path: Path) -> None:

@@ -14,31 +14,19 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sweep_made import bits, read, tiny
+from sweep_made import UNITS, bits, planned, read, tiny
 
-from btflow import InputError, Scenario, load, simulate, sweep
+from btflow import InputError, load, simulate, sweep
 from btflow.replica import Floats, Replica
 from btflow.sweeps import api, choice
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
-from btflow.sweeps.plan import Plan
 from btflow.sweeps.processes import Processes
 from btflow.sweeps.running import Running
 from btflow.sweeps.statistics import Peers, Statistics, percentile
 from btflow.sweeps.store import Store
-from btflow.sweeps.table import declaration
 
 Vary = dict[str | tuple[str, ...], object]
-
-VARY: Vary = {"rtt": ["0 ms", "50 ms"], "upload_limit": "20 kB/s,50 kB/s", "leechers": [2, 3, 4]}
-REPLICAS = 4
-UNITS = 12 * REPLICAS
-
-
-def planned(scenario: Scenario | None = None, **said: object) -> Plan:
-    scenario = scenario or tiny()
-    said_ = declaration(said.pop("vary", VARY), {}, "vary", **{"replicas": REPLICAS, **said})  # type: ignore[arg-type]
-    return api.declare(scenario.document, scenario.given, said_)
 
 
 def figures(run: xr.Dataset, replica: int) -> dict[str, float]:
@@ -351,10 +339,6 @@ def test_a_files_sweep_runs_by_itself(tmp_path: Path) -> None:
     again = sweep(load(file).set(leechers=3), {"tso": "true"}, progress=False, jobs=1, keep=["peers"])
     assert dict(again.completion_mean.sizes) == {"rtt+loss": 2, "tso": 1, "replica": 1}
     assert again.sizes["peer"] == 4
-
-
-class Shown(Backlog):
-    """A backlog that remembers what it handed out."""
 
 
 @given(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
 
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.pools import Pool, WorkerDiedError
 from btflow.sweeps.progress import Progress
+from btflow.sweeps.signals import heard
 from btflow.sweeps.store import Store
 from btflow.sweeps.work import Task
 
@@ -31,13 +29,14 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
 
     Raises:
         KeyboardInterrupt: It was interrupted; what was finished is kept.
+        SystemExit: SIGTERM came; what was finished is kept.
         SimulationError: The cluster is gone; what was finished is kept.
         InputError: A worker of the cluster has other versions; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
     backlog = Backlog(store.plan, store.pending(), left)
     running: dict[Future[Part], Task] = {}
-    with _interrupts() as stop:
+    with heard() as stop:
         try:
             while not stop.is_set():
                 workers = pool.workers()
@@ -59,7 +58,7 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
             store.flush()
             progress.look()
     if stop.is_set():
-        raise KeyboardInterrupt
+        raise stop.error()
 
 
 def _found(plan: Plan, pool: Pool, future: Future[Part], task: Task, backlog: Backlog) -> Part:
@@ -82,25 +81,3 @@ def _rest(running: Iterable[Future[Part]]) -> Iterator[Part]:
     for future in wait(begun, timeout=GRACE).done:
         if future.exception() is None:
             yield future.result()
-
-
-@contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Give an event that Ctrl-C and SIGTERM set, in place of what they do; a second one does what it always does."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def interrupt(number: int, _: object) -> None:
-        stop.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in before:
-        signal.signal(number, interrupt)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

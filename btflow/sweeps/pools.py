@@ -65,9 +65,9 @@ class Threads:
         self._stopping.set()
 
     def close(self) -> None:
-        """End the threads."""
+        """Have the threads end by themselves; one that is still in the midst of something is not waited for."""
         self._stopping.set()
-        self._executor.shutdown(cancel_futures=True)
+        self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 def cores() -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
 from btflow.options import whole_number
+from btflow.sweeps.apart import apart
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -53,13 +55,15 @@ class Running:
 
     def local(self, declared: Plan, left: int) -> Pool:
         """Return what runs so many swarms on this machine; the kernels are loaded once this returns."""
-        from btflow.program import compile_scenario
         from btflow.simulation import load_kernels
-        from btflow.sweeps import choice
+        from btflow.sweeps import choice, room
         from btflow.sweeps.pools import Threads, cores
+        from btflow.sweeps.scout import scout
 
-        load_kernels(compile_scenario(declared.job.scenario))
-        jobs = self.jobs or cores()
+        scouted = scout(declared)
+        for program in scouted.programs:
+            apart(partial(load_kernels, program))
+        jobs = room.fitting(scouted.bytes, self.jobs or cores(), show=self.show)
         kind = self.backend or choice.backend(declared.job, declared.task(0, 1).points[0], left, jobs)
         if kind == "threads":
             return Threads(declared.job, jobs)

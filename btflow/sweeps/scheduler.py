@@ -71,10 +71,12 @@ def _check_scheduler(address: str) -> None:
 
 async def _kind(address: str) -> str:
     """Return what a server of Dask says that it is, such as ``Scheduler`` or ``Worker``."""
-    from distributed.comm import connect as reach
-    from distributed.security import Security
+    from distributed import security
+    from distributed.comm import core
 
-    answering = await reach(address, timeout=CONNECT, **Security().get_connection_args("client"))
+    reach: Any = core.connect
+    secured: Any = security.Security
+    answering = await reach(address, timeout=CONNECT, **secured().get_connection_args("client"))
     try:
         await answering.write({"op": "identity", "reply": True})
         return str((await answering.read())["type"])
