@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 import zarr
-from sweep_made import TINY, read, sweep_args
+from sweep_made import TINY, bits, read, sweep_args, tiny
 
-from btflow import InputError, cli
+from btflow import InputError, cli, memory
 from btflow.errors import SimulationError
+from btflow.program import compile_scenario
+from btflow.swarm import state_bytes
 from btflow.sweeps import scheduler
 from btflow.sweeps.cluster import Cluster, check_workers, run_there
 from btflow.sweeps.versions import versions
@@ -93,6 +95,9 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     ((*OUT, *RTT, "--replicas", "2000000"), "1 to 100000"),
     ((*OUT, *RTT, "--seed", "-1"), "--seed = -1"),
     ((*OUT, *RTT, "--jobs", "none"), "--jobs = 'none'"),
+    ((*OUT, *RTT, "--jobs", "-1"), "--jobs = -1"),
+    ((*OUT, *RTT, "--sample", "sobol:-4"), "--sample = 'sobol:-4': is not a sample; allowed: grid, or KIND:N"),
+    ((*OUT, *RTT, "--retry-failed"), "--retry-failed: is said of a sweep that is not resumed"),
     ((*OUT, *RTT, "--backend", "gpu"), "--backend = 'gpu': is unknown; allowed: threads or processes"),
     ((*OUT, *RTT, "--keep", "all"), "--keep = 'all': cannot be kept; allowed: peers, series"),
     ((*OUT, *RTT, "--dask", "tcp://127.0.0.1:1", "--jobs", "2"), "--jobs = 2"),
@@ -124,6 +129,74 @@ def test_bad_input_is_one_message_before_any_work(
     assert err.count("\n") == 1
     assert text in err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+SWEEP = """
+[sweep]
+sample = "lhs:3"
+seed = 7
+replicas = 2
+common = true
+set = { leechers = 2, file_size = "512 KiB" }
+[sweep.vary]
+rtt = ["0 ms", "20 ms"]
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return a model file that declares a sweep."""
+    source = (Path(__file__).parents[1] / "models" / "swarms" / "rao2010.toml").read_text()
+    (tmp_path / "my.toml").write_text(f"{source}\n{SWEEP}")
+    return tmp_path / "my.toml"
+
+
+def test_options_undo_what_the_file_says(run: Run, model: Path) -> None:
+    assert run("sweep", str(model), "--jobs", "1", "--out", "a.zarr")[0] == 0
+    found = read(Path("a.zarr"))
+    assert (dict(found.status.sizes), found.attrs["design"]) == ({"sample": 3, "replica": 2}, "lhs:3")
+    assert (found.seed == 7).all()
+    other = ("--sample", "grid", "--no-common", "--seed", "0", "--replicas", "1", "--set", "leechers=3")
+    assert run("sweep", str(model), "--jobs", "1", "--out", "b.zarr", *other)[0] == 0
+    found = read(Path("b.zarr"))
+    assert (dict(found.status.sizes), found.attrs["design"]) == ({"rtt": 2, "replica": 1}, "grid")
+    assert len(set(found.seed.values.tolist())) == 2
+    assert found.attrs["common_random_numbers"] == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("seed = -1", "sweep.seed = -1: is out of range"),
+        ("replicas = 0", "sweep.replicas = 0: is out of range"),
+        ('sample = "lhs:0"', "sweep.sample = 'lhs:0': has 0 points"),
+        ("common = 1", "sweep.common = 1"),
+    ],
+)
+def test_what_the_file_says_is_refused_by_its_name(run: Run, model: Path, said: str, text: str) -> None:
+    name = said.split(" ")[0]
+    lines = [said if line.startswith(f"{name} = ") else line for line in SWEEP.splitlines()]
+    model.write_text(model.read_text().replace(SWEEP, "\n".join(lines)))
+    code, _, err = run("sweep", str(model), "--out", "a.zarr")
+    assert (code, err.count("\n")) == (2, 1)
+    assert text in err
+
+
+def test_what_failed_can_be_run_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is too little memory for one of two points; then there is more."""
+    args = ("sweep", "rao2010", "--set", "file_size=512 KiB", "--vary", "leechers=2,40")
+    assert run(*args, "--jobs", "1", "--out", "whole.zarr")[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "available", lambda: state_bytes(compile_scenario(tiny(leechers=20))))
+        code, out, err = run(*args, "--jobs", "2", *OUT)
+    assert "a.zarr: 1 of 2 swarms done, 1 failed" in out
+    assert "btflow: 1 at once instead of 2: a swarm takes up to" in err
+    failed = read(Path("a.zarr"))
+    assert failed.attrs["complete"] == 1
+    assert run(*args, "--resume", *OUT)[1] == out
+    code, out, _ = run(*args, "--jobs", "1", "--resume", "--retry-failed", *OUT)
+    assert (code, out) == (0, "a.zarr: 2 of 2 swarms done, 0 failed\n")
+    assert bits(read(Path("a.zarr"))).identical(bits(read(Path("whole.zarr"))))
 
 
 def test_a_grid_of_a_billion_points_is_refused_at_once(run: Run) -> None:

@@ -310,6 +310,9 @@ def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: py
         ({"out": "a.nc"}, "ending in .zarr"),
         ({"client": "tcp://127.0.0.1:1", "jobs": 2}, "of this machine"),
         ({"sample": 5}, "is not a sample"),
+        ({"common": "no"}, "common = 'no'"),
+        ({"jobs": -1}, "jobs = -1"),
+        ({"retry_failed": True}, "retry_failed: is said of a sweep that is not resumed"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], text: str) -> None:

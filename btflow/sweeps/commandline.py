@@ -17,7 +17,7 @@ from btflow.sweeps.running import Running
 from btflow.sweeps.signals import INTERRUPTED, TERMINATED, leave, terminable
 from btflow.sweeps.table import declaration
 
-_OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask"}
+_OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"}
 
 REASONS = 3
 """Most reasons of failures that are shown."""
@@ -33,10 +33,11 @@ class Given:
     sample: str | None
     replicas: str | None
     seed: str | None
-    common: bool
+    common: bool | None
     keep: str | None
     out: list[str]
     resume: bool
+    retry_failed: bool
     yes: bool
     jobs: str | None
     backend: str | None
@@ -54,7 +55,7 @@ def run(given: Given, *, show: bool) -> dict[str, Any]:
             return _run(given, show)
     except InputError as error:
         if error.field in _OPTIONS:
-            error.field = f"--{error.field}"
+            error.field = "--" + error.field.replace("_", "-")
         raise
     except (KeyboardInterrupt, SystemExit) as error:
         code = TERMINATED if isinstance(error, SystemExit) else INTERRUPTED
@@ -77,7 +78,7 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
         sample=given.sample,
         seed=_number("--seed", given.seed, 0, options.MAX_SEED),
         replicas=_number("--replicas", given.replicas, 1, options.MAX_REPLICAS),
-        common=given.common or None,
+        common=given.common,
     )
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
     declared = api.declare(document(given.model), {}, said, keep=keep, yes=given.yes)
@@ -112,8 +113,8 @@ def _path(given: Given) -> Path:
 
 
 def _how(given: Given, show: bool) -> Running:
-    how = Running(_number("--jobs", given.jobs, 1, 1024), given.backend, given.dask, show)
-    how.check()
+    how = Running(_number("--jobs", given.jobs, 1, 1024), given.backend, given.dask, show, given.retry_failed)
+    how.check(resume=given.resume)
     return how
 
 

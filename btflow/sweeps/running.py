@@ -28,15 +28,19 @@ class Running:
         backend: ``threads`` or ``processes``; None for what is likely to be done sooner.
         client: A Dask client, or the address of a scheduler; None for this machine.
         show: Whether to show progress.
+        retry_failed: Whether swarms that failed run again.
     """
 
     jobs: int | None = None
     backend: str | None = None
     client: Client | str | None = None
     show: bool = False
+    retry_failed: bool = False
 
-    def check(self) -> None:
-        """Raise an InputError for what does not go."""
+    def check(self, *, resume: bool) -> None:
+        """Raise an InputError for what does not go; ``resume``: whether there may be a part of the sweep already."""
+        if self.retry_failed and not resume:
+            raise InputError("retry_failed", None, "is said of a sweep that is not resumed", "resume too")
         if self.jobs is not None:
             whole_number("jobs", self.jobs, 1, 1024)
         if self.backend is not None and self.backend not in BACKENDS:
