@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import xarray as xr
 
 from btflow import load
@@ -41,6 +42,11 @@ def planned(scenario: Scenario | None = None, **said: Any) -> Plan:
     scenario = scenario or tiny()
     declared = declaration(said.pop("vary", VARY), {}, "vary", **{"replicas": REPLICAS, **said})
     return api.declare(scenario.document, scenario.given, declared)
+
+
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hand out few units at a time, so that a small sweep has many tasks."""
+    monkeypatch.setattr("btflow.sweeps.backlog.GROWTH", 1.0)
 
 
 def read(path: Path) -> xr.Dataset:

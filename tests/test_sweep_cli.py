@@ -10,19 +10,15 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zarr
 from sweep_made import TINY, bits, read, sweep_args, tiny
 
-from btflow import InputError, cli, memory
-from btflow.errors import SimulationError
+from btflow import cli, memory
 from btflow.program import compile_scenario
 from btflow.swarm import state_bytes
 from btflow.sweeps import scheduler
-from btflow.sweeps.cluster import Cluster, check_workers, run_there
-from btflow.sweeps.versions import versions
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -269,51 +265,6 @@ def test_an_address_that_is_no_schedulers(run: Run, monkeypatch: pytest.MonkeyPa
     assert text in err
     assert err.count("\n") == 1
     assert not Path("a.zarr").exists()
-
-
-class Client:
-    """A client of a cluster with one worker of some versions."""
-
-    def __init__(self, packages: dict[str, Any], there: dict[str, str]) -> None:
-        self.packages, self.there = packages, there
-
-    def get_versions(self, packages: list[str]) -> dict[str, Any]:
-        assert packages == ["btflow", "numba"]
-        return {"workers": {"tcp://w": {"packages": self.packages}}}
-
-    def run(self, function: Callable[[], object]) -> dict[str, dict[str, str]]:
-        assert function is versions
-        return {"tcp://w": self.there}
-
-
-def test_versions_of_workers_are_compared_before_any_work() -> None:
-    here = versions()
-    same = {
-        "btflow": here["btflow"],
-        "numba": here["numba"],
-        "numpy": here["numpy"],
-        "python": f"{here['python']}.0.final.0",
-    }
-    check_workers(Client(same, here), "tcp://s")
-    for name in same:
-        with pytest.raises(InputError, match=f"worker tcp://w has other versions: {name} (0.0|missing) there"):
-            check_workers(Client(same | {name: "0.0"}, here), "tcp://s")
-    with pytest.raises(InputError, match="btflow missing there"):
-        check_workers(Client(same | {"btflow": None}, here), "tcp://s")
-    with pytest.raises(InputError, match=f"code abc there, {here['code']} here"):
-        check_workers(Client(same, here | {"code": "abc"}), "tcp://s")
-
-
-def test_a_worker_that_joins_later_is_compared_too() -> None:
-    with pytest.raises(InputError, match="a worker has other versions: numpy"):
-        run_there(b"", None, versions() | {"numpy": "1.0"})  # type: ignore[arg-type]
-
-
-def test_a_scheduler_that_goes_away() -> None:
-    gone = Cluster.__new__(Cluster)
-    gone._client, gone._address = type("Closed", (), {"status": "closed"})(), "tcp://s"
-    with pytest.raises(SimulationError, match="the scheduler at tcp://s is gone"):
-        gone.workers()
 
 
 def test_a_store_opens_without_a_warning(run: Run) -> None:

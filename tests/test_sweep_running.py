@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sweep_made import UNITS, bits, planned, read, tiny
+from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
 
 from btflow import InputError, load, simulate, sweep
 from btflow.replica import Floats, Replica
@@ -139,11 +139,6 @@ def how(request: pytest.FixtureRequest) -> Running:
     if request.param == "dask":
         return Running(client=request.getfixturevalue("cluster"))
     return Running(jobs=2, backend=request.param)
-
-
-def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hand out few units at a time, so that a small sweep has many tasks."""
-    monkeypatch.setattr("btflow.sweeps.backlog.GROWTH", 1.0)
 
 
 def test_an_interrupted_sweep_resumes_to_the_same_bits(

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.pools import Pool, WorkerDiedError
+from btflow.sweeps.pools import NotRunError, Pool, WorkerDiedError
 from btflow.sweeps.progress import Progress
 from btflow.sweeps.signals import heard
 from btflow.sweeps.store import Store
@@ -31,19 +31,19 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
         KeyboardInterrupt: It was interrupted; what was finished is kept.
         SystemExit: SIGTERM came; what was finished is kept.
         SimulationError: The cluster is gone; what was finished is kept.
-        InputError: A worker of the cluster has other versions; what was finished is kept.
+        InputError: A worker of the cluster cannot run tasks; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
     backlog = Backlog(store.plan, store.pending(), left)
     running: dict[Future[Part], Task] = {}
     with heard() as stop:
         try:
-            while not stop.is_set():
+            while not stop.is_set() and (running or backlog.any):
                 workers = pool.workers()
                 while len(running) < workers + (workers + 1) // 2 and (task := backlog.next(workers)) is not None:
                     running[pool.submit(task)] = task
-                if not running:
-                    break
+                if not running:  # no worker is there
+                    stop.wait(LOOK)
                 for future in wait(running, timeout=LOOK, return_when=FIRST_COMPLETED).done:
                     part = _found(store.plan, pool, future, running[future], backlog)
                     del running[future]
@@ -65,6 +65,8 @@ def _found(plan: Plan, pool: Pool, future: Future[Part], task: Task, backlog: Ba
     """Return what a task has found, and put back what it has not; a swarm that takes processes down has failed."""
     try:
         part = pool.result(future)
+    except NotRunError:
+        part = plan.job.shape.empty(task.first, 0)
     except WorkerDiedError as died:
         if task.tries + (task.count == 1) < TRIES:
             backlog.retry(task)
