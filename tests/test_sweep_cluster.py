@@ -19,6 +19,7 @@ from btflow.errors import SimulationError
 from btflow.sweeps import api, cluster
 from btflow.sweeps.cluster import Cluster
 from btflow.sweeps.parts import Part
+from btflow.sweeps.pools import NotRunError
 from btflow.sweeps.running import Running
 from btflow.sweeps.scheduler import connect
 from btflow.sweeps.store import Store
@@ -144,7 +145,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
         skewed = made.task(0, 1)
         monkeypatch.setattr(cluster, "versions", lambda: versions() | {"numpy": "1.0"})
         future = pool.submit(skewed)
-        with pytest.raises(cluster.NotRunError):
+        with pytest.raises(NotRunError):
             pool.result(future)
         assert pool.workers() == 0
         pool._workers.threads = dict.fromkeys(pool._workers._refused, 1)
@@ -154,7 +155,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
         while not future.done():
             assert pool.workers() == 0 or time.monotonic() < deadline
             time.sleep(0.05)
-        with pytest.raises(cluster.NotRunError):
+        with pytest.raises(NotRunError):
             pool.result(future)
         pool.close()
 

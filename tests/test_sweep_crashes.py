@@ -190,7 +190,7 @@ made = api.declare(tiny().document, {}, said)
 assert api.execute(made, Path(sys.argv[1]), Running(jobs=2), durable=False) == (100_000, 0)
 found = api.open_dataset(Path(sys.argv[1]))
 assert float(found.completion_mean[499, 19, 9]) == 99_999
-from btflow.benchmarks.child import peak_memory
+from btflow.benchmarks.memory import peak_memory
 print(peak_memory() // 10**6)
 """
 
