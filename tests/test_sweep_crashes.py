@@ -169,13 +169,15 @@ def test_a_killed_program_leaves_no_processes_behind(tmp_path: Path) -> None:
 
 MEMORY = """
 import sys
-sys.path.insert(0, sys.argv[2])
+sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 import numpy as np
+from btflow.benchmarks.memory import watched
 from btflow.sweeps import api, work
 from btflow.sweeps.running import Running
-from btflow.sweeps.table import declaration
-from sweep_made import tiny
+from sweep_made import planned
+
+path, backend, points, made_up = Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5] == "made up"
 
 def run(job, task, stopping, budget=0.0):
     part = job.shape.empty(task.first, task.count)
@@ -183,22 +185,27 @@ def run(job, task, stopping, budget=0.0):
     part.values[:] = np.arange(task.first, task.end)[:, None] + np.linspace(0, 1, job.shape.width)
     return part
 
-work.run = run
-vary = {"rtt": "lin(0 ms, 1 s, 500)", "upload_limit": "lin(10 kB/s, 100 kB/s, 20)"}
-said = declaration(vary, {}, "vary", replicas=10)
-made = api.declare(tiny().document, {}, said)
-assert api.execute(made, Path(sys.argv[1]), Running(jobs=2), durable=False) == (100_000, 0)
-found = api.open_dataset(Path(sys.argv[1]))
-assert float(found.completion_mean[499, 19, 9]) == 99_999
-from btflow.benchmarks.memory import peak_memory
-print(peak_memory() // 10**6)
+if made_up:
+    work.run = run
+vary = {"rtt": f"lin(0 ms, 1 s, {points})", "upload_limit": "lin(10 kB/s, 100 kB/s, 20)"}
+with watched() as peak:
+    found = api.execute(planned(vary=vary, replicas=10), path, Running(jobs=2, backend=backend), durable=False)
+assert found == (200 * points, 0)
+if made_up:
+    assert float(api.open_dataset(path).completion_mean[-1, -1, -1]) == 200 * points - 1
+print(peak.bytes // 10**6)
 """
 
 
-def test_a_hundred_thousand_swarms_take_less_than_a_gigabyte(tmp_path: Path) -> None:
-    """The swarms are made up, all else is real: tasks, journal, cells, store."""
+@pytest.mark.parametrize(
+    ("backend", "points", "kind"), [("threads", 500, "made up"), ("threads", 10, "real"), ("processes", 10, "real")]
+)
+def test_a_hundred_thousand_swarms_take_less_than_a_gigabyte(
+    backend: str, points: int, kind: str, tmp_path: Path
+) -> None:
+    """Most are made up, all else is real: tasks, journal, cells, store. Of real ones it is a fiftieth."""
     path = tmp_path / "a.zarr"
-    program = [sys.executable, "-c", MEMORY, str(path), str(Path(__file__).parent)]
+    program = [sys.executable, "-c", MEMORY, str(Path(__file__).parent), str(path), backend, str(points), kind]
     done = subprocess.run(program, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 1000  # MB
