@@ -65,7 +65,6 @@ def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path |
     if len(given) > 1:
         raise InputError(option, given[1], "is a second file", f"one {option}")
     name = given[0]
-    path = Path(os.path.realpath(name))
     if Path(name).suffix != suffix:
         raise InputError(option, name, "has the wrong ending" if name else "is empty", allowed)
     try:
@@ -73,6 +72,7 @@ def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path |
             raise InputError(option, name, "is a directory", allowed)
         if not stat.S_ISREG(_mode(name)):
             raise InputError(option, name, "is not a file that can be replaced", allowed)
+        path = Path(os.path.realpath(name))
         trial = partial_path(path)
         trial.touch(exist_ok=False)
         trial.unlink()
@@ -81,6 +81,19 @@ def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path |
             raise
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(option, name, f"cannot be written: {reason}", allowed) from None
+    return path
+
+
+def output_file(field: str, given: object, *suffixes: str) -> Path:
+    """Return the file to write that a function was given; InputError if it is no path, or as for ``output_path``."""
+    allowed = f"a file ending in {' or '.join(suffixes)}"
+    if not isinstance(given, str | os.PathLike) or isinstance(os.fspath(given), bytes):
+        raise InputError(field, given, "is not a path", allowed)
+    name = os.fspath(given)
+    if Path(name).suffix not in suffixes:
+        raise InputError(field, name, "has the wrong ending" if name else "is empty", allowed)
+    path = output_path(field, [name], Path(name).suffix)
+    assert path is not None
     return path
 
 

@@ -117,6 +117,23 @@ def collect(program: Program, state: Swarm, cpu: float, links: Access | None = N
     )
 
 
+def sending_rate(program: Program) -> Floats:
+    """What each peer may send: its upload limit, or what its uplink lets through if that is less [B/s] (peers,)."""
+    limit = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
+    return np.asarray(limit, np.float64)
+
+
+def utilisation(row: Replica, rate: Floats) -> Floats:
+    """Payload sent over what could be sent while the peer was there (peers,); NaN for who never started.
+
+    Args:
+        row: A replica.
+        rate: What each peer may send [B/s] (peers,).
+    """
+    room = rate * row.present
+    return np.asarray(np.divide(row.sent, room, out=np.full_like(room, np.nan), where=room > 0.0), np.float64)
+
+
 def completion_rank(done: Floats) -> Ints:
     """Return the place of each download in the order of completion; -1 where `done` is NaN (peers,)."""
     rank = np.full(done.size, -1)

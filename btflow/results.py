@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from btflow import __version__
 from btflow.network import Transport
 from btflow.program import Program
-from btflow.replica import CAUSE_NAMES, PER_PEER, Floats, Replica, collect
+from btflow.replica import CAUSE_NAMES, PER_PEER, Floats, Replica, collect, sending_rate, utilisation
 from btflow.scenario import Scenario
 from btflow.uplinks import MESSAGES, TRAFFIC, delay_edges
 
@@ -36,9 +36,10 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
     data: dict[str, xr.DataArray] = {}
     for name, (value, unit, meaning) in PER_PEER.items():
         data[name] = _array(("replica", "peer"), np.array([value(row) for row in rows]), unit, meaning)
+    rate = sending_rate(program)
     data["upload_utilisation"] = _array(
         ("replica", "peer"),
-        _utilisation(program, rows),
+        np.array([utilisation(row, rate) for row in rows]),
         "1",
         "payload sent over what the upload limit and the uplink let through while the peer was there",
     )
@@ -122,13 +123,6 @@ def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[Replica]) ->
         active=_array(("active",), active, "1", "connections sharing the upload limit (the last: or more)"),
         send_gap=gap,
     )
-
-
-def _utilisation(program: Program, rows: Sequence[Replica]) -> Floats:
-    """Payload sent over what could be sent while the peer was there (replica, peer); NaN for who never started."""
-    limit = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
-    sent, room = (np.array(values) for values in zip(*((row.sent, limit * row.present) for row in rows), strict=True))
-    return np.asarray(np.divide(sent, room, out=np.full_like(sent, np.nan), where=room > 0.0), np.float64)
 
 
 def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]:

@@ -145,6 +145,64 @@ def test_many_values_have_a_band() -> None:
     assert [trace.name for trace in drawn.data if trace.showlegend] == ["reno", "cubic"]
 
 
+LONG = [
+    "reno with delayed ACKs and SACK",
+    "cubic (RFC 9438), HyStart off",
+    "bbr version 1, gain 1.25",
+    "LEDBAT, 100 ms",
+]
+LIMITS = [1e4 * 1.4**i for i in range(8)]
+
+
+@pytest.fixture(scope="module")
+def wordy() -> xr.Dataset:
+    axes: dict[str, list[Any]] = {"classes.leechers.tcp": LONG, "upload_limit": LIMITS, "rtt": [0.0, 0.4]}
+    return made.grid(axes, lambda tcp, limit, rtt: 3e7 / limit + 100 * rtt + 20 * (tcp == LONG[0]), noise=5.0)
+
+
+def inside(drawn: go.Figure) -> int:
+    """Return the height of the axes [px]."""
+    return int(drawn.layout.height - drawn.layout.margin.t - drawn.layout.margin.b)
+
+
+def test_long_words_are_written_in_lines_and_the_axes_stay_as_large(sweep: xr.Dataset, wordy: xr.Dataset) -> None:
+    tcp = "classes.leechers.tcp"
+    short = plots.response_curve(sweep, "completion_mean", tcp, "rtt", resamples=100)
+    for drawn in (
+        plots.response_curve(wordy, "completion_mean", tcp, "upload_limit", resamples=100),
+        plots.heat_map(wordy, "completion_mean", tcp, "upload_limit"),
+    ):
+        assert [text.replace("<br>", " ") for text in drawn.layout.xaxis.ticktext] == LONG
+        assert max(len(line) for text in drawn.layout.xaxis.ticktext for line in text.split("<br>")) <= 95 // 4
+        assert (drawn.layout.xaxis.tickangle, inside(drawn)) == (0, inside(short))
+        assert -drawn.layout.legend.y * inside(drawn) > -short.layout.legend.y * inside(short)
+    lines = plots.response_curve(wordy, "completion_mean", "rtt", tcp, resamples=100)
+    assert [trace.name.replace("<br>", " ") for trace in lines.data] == LONG
+    assert inside(lines) == inside(short)
+
+
+def test_eight_lines_differ_without_colour_and_do_not_hide_each_other_on_words(wordy: xr.Dataset) -> None:
+    drawn = plots.response_curve(wordy, "completion_mean", "rtt", "upload_limit", resamples=100)
+    looks = {(trace.line.dash, trace.marker.symbol[0]) for trace in drawn.data}
+    assert len(looks) == len(drawn.data) == 8
+    drawn = plots.response_curve(wordy, "completion_mean", "classes.leechers.tcp", "upload_limit", resamples=100)
+    x = np.array([trace.x for trace in drawn.data])
+    assert (np.diff(x, axis=0) > 0).all()
+    np.testing.assert_allclose(x.mean(axis=0), np.arange(4), atol=1e-12)
+    assert (np.abs(x - np.arange(4)) < 0.5).all()
+
+
+def test_the_words_of_a_tornado_have_the_room_that_they_need(wordy: xr.Dataset) -> None:
+    drawn = plots.tornado(wordy, "completion_mean", resamples=100)
+    least, greatest = drawn.layout.xaxis.range
+    assert least > -0.05 * greatest  # no more room than the words need beside their own bars
+    letter = 7.5 / 700 * (greatest - least)  # about, of text of 14 px in axes of 700 px
+    below, above, left, right = drawn.data
+    assert all(at - len(text) * letter > least for at, text in zip(left.x, left.text, strict=True))
+    assert all(at + len(text) * letter < greatest for at, text in zip(right.x, right.text, strict=True))
+    assert below.marker.pattern.shape != above.marker.pattern.shape  # to be told apart in grey
+
+
 def test_a_tornado_has_the_swings_the_largest_on_top(sweep: xr.Dataset) -> None:
     drawn = FIGURES["tornado"](sweep)
     found = analysis.sensitivity(sweep, "completion_mean", resamples=100)

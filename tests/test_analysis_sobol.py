@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import sweeps_made as made
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from btflow import analysis
 from btflow.analysis.table import open_store
@@ -67,6 +69,87 @@ def test_a_parameter_that_does_nothing_has_no_share() -> None:
     found = analysis.sobol_indices(design, "completion_mean", resamples=100)
     assert found["first_order"].values[1] == found["total"].values[1] == 0
     assert found["total"].values[0] == pytest.approx(1.0, abs=0.1)
+
+
+def mixed_design(n: int, seed: int) -> xr.Dataset:
+    """Return a Saltelli design over a number, a count and a word, in which values of the last two often agree."""
+    rng = np.random.default_rng(seed)
+    a, b = (np.array([rng.uniform(size=n), rng.integers(1, 4, n), rng.integers(0, 2, n)]) for _ in range(2))
+    blocks = [a, b, *(np.where(np.arange(3)[:, None] == i, b, a) for i in range(3))]
+    rtt, peers, words = np.concatenate(blocks, axis=1)
+    columns = {
+        "rtt": rtt.tolist(),
+        "leechers": peers.astype(int).tolist(),
+        "cc": np.where(words, "cubic", "reno").tolist(),
+    }
+    return made.sample(columns, (100 * rtt + 10 * peers + words)[:, None], design=f"saltelli:{n}")
+
+
+def is_saltelli(ds: xr.Dataset) -> bool:
+    """Return whether samples are A, B, AB_0, AB_1, AB_2 of three names, one value at a time."""
+    rows = list(zip(*(ds[name].values.tolist() for name in ("rtt", "leechers", "cc")), strict=True))
+    n, rest = divmod(len(rows), 5)
+    if rest or n not in (2, 4, 8):
+        return False
+    a, b = rows[:n], rows[n : 2 * n]
+    return all(
+        rows[(2 + own) * n + j][name] == (b if own == name else a)[j][name]
+        for own in range(3) for j in range(n) for name in range(3)
+    )  # fmt: skip
+
+
+@given(st.integers(0, 5), st.data())
+@settings(max_examples=60, deadline=None)
+def test_samples_that_are_no_saltelli_design_any_more_are_refused(seed: int, data: st.DataObject) -> None:
+    whole = mixed_design(4, seed)
+    swaps = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=3)
+    order = np.arange(20)
+    for one, other in data.draw(swaps):
+        order[[one, other]] = order[[other, one]]
+    cut = data.draw(
+        st.sampled_from([slice(None), slice(10), slice(10, None), slice(None, None, 2), slice(None, None, -1)])
+    )
+    part = whole.isel(sample=order[cut])
+    try:
+        found = analysis.sobol_indices(part, "completion_mean", resamples=100)
+    except InputError as error:
+        assert not is_saltelli(part) or "no variance" in error.reason
+        return
+    assert is_saltelli(part)
+    again = made.sample({n: part[n].values.tolist() for n in ("rtt", "leechers", "cc")}, part["completion_mean"].values)
+    again.attrs["design"] = "saltelli:4"
+    xr.testing.assert_equal(found, analysis.sobol_indices(again, "completion_mean", resamples=100))
+
+
+def test_a_design_cut_to_a_length_that_fits_or_reordered_says_so(design: xr.Dataset) -> None:
+    shuffled = design.isel(sample=np.random.default_rng(0).permutation(design.sizes["sample"]))
+    for wrong in (
+        design.isel(sample=slice(2560)),
+        shuffled,
+        design.sortby("x1"),
+        design.isel(sample=slice(None, None, -1)),
+    ):
+        with pytest.raises(InputError, match=r"is not in the order A, B, AB_0.*allowed: a whole design"):
+            analysis.sobol_indices(wrong, "completion_mean")
+    one = analysis.sobol_indices(shuffled.sortby("sample"), "completion_mean", resamples=100)
+    xr.testing.assert_identical(one, analysis.sobol_indices(design, "completion_mean", resamples=100))
+
+
+def test_a_base_sample_may_be_cut_in_every_block_alike(design: xr.Dataset) -> None:
+    half = np.concatenate([np.arange(512) + 1024 * block for block in range(5)])
+    found = analysis.sobol_indices(design.isel(sample=half), "completion_mean", resamples=100)
+    xr.testing.assert_equal(
+        found, analysis.sobol_indices(made.saltelli(ishigami, ENDS, 512), "completion_mean", resamples=100)
+    )
+
+
+def test_means_over_a_design_are_over_a_and_b_whatever_the_order(design: xr.Dataset) -> None:
+    expected = design["completion_mean"].values[:2048].mean()
+    shuffled = design.isel(sample=np.random.default_rng(0).permutation(design.sizes["sample"]))
+    for ds in (design, shuffled):
+        found = analysis.mean_effect(ds, "completion_mean", "x1", resamples=100, bins=4)
+        assert found["points"].values.tolist() == [512] * 4
+        assert float(found["mean"].mean()) == pytest.approx(expected)
 
 
 def _with_failures(design: xr.Dataset) -> xr.Dataset:

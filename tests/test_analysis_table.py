@@ -7,6 +7,7 @@ import json
 import sys
 import tracemalloc
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pyarrow.parquet as parquet
 import pytest
 import sweeps_made as made
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from btflow import analysis
 from btflow.analysis import table
@@ -25,14 +28,27 @@ pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")  # of za
 AXES: dict[str, list[Any]] = {"rtt": [0.0, 0.1, 1.0], "cc": ["reno", "cubic"]}
 
 
-@pytest.fixture
-def sweep() -> xr.Dataset:
+def make_sweep() -> xr.Dataset:
+    """Return a sweep of 18 swarms of which one failed and one was not run."""
     values = made.grid(AXES, lambda rtt, cc: 1 / 3 + rtt + (cc == "cubic"), noise=0.1)["completion_mean"].values
     values[1, 0, 2] = np.nan
     ds = made.grid(AXES, values=values)
     ds["status"][2, 1, 0] = 0
     by_class = ds["completion_mean"].expand_dims(peer_class=["seed", "leechers"], axis=-1) * [1.0, 2.0]
     return ds.assign(class_completion_mean=by_class.assign_attrs(units="s", long_name="by class"))
+
+
+@pytest.fixture
+def sweep() -> xr.Dataset:
+    return make_sweep()
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    """Return the sweep as it is read from a store with chunks of several swarms."""
+    path = tmp_path_factory.mktemp("store") / "s.zarr"
+    make_sweep().to_zarr(path, encoding={name: {"chunks": (2, 1, 3)} for name in ("status", "completion_mean")})
+    return table.open_store("store", path)
 
 
 def with_peers(ds: xr.Dataset) -> xr.Dataset:
@@ -126,6 +142,81 @@ def test_chunks_of_a_store_are_read_one_after_the_other(
     assert seen == [0.25, 0.5, 0.75, 1.0]
     whole, parts = (rows_of(tmp_path / f"{name}.{ending}") for name in ("whole", "parts"))
     assert sorted(whole) == sorted(parts)
+
+
+def oracle(part: xr.Dataset, file: Path) -> list[dict[str, str]]:
+    """Return the rows that pandas makes of a selection, with the names and texts of a table."""
+    flat = part.rename(rtt="rtt [s]", completion_mean="completion_mean [s]")
+    by_class = flat["class_completion_mean"]
+    names: list[str] = flat["peer_class"].values.tolist() if "peer_class" in by_class.dims else []
+    split = {f"class_completion_mean[{name}] [s]": by_class.sel(peer_class=name, drop=True) for name in names}
+    flat = flat.drop_vars("class_completion_mean").drop_dims("peer_class", errors="ignore")
+    flat = flat.assign(split or {"class_completion_mean [s]": by_class})
+    texts = np.array(["pending", "done", "failed"], object)[flat["status"].values]
+    flat = flat.assign(status=(flat["status"].dims, texts))
+    flat.to_dataframe(dim_order=flat["status"].dims).reset_index().to_csv(file, index=False)
+    return read(file)
+
+
+def picks(size: int) -> st.SearchStrategy[Any]:
+    """Return strategies for what `isel` takes of a dimension: one place, some in any order, or a slice."""
+    steps = st.sampled_from([1, 2, -1])
+    some = st.lists(st.integers(0, size - 1), min_size=1, unique=True)
+    return st.one_of(st.integers(0, size - 1), some, st.builds(slice, st.just(None), st.just(None), steps))
+
+
+@given(picks(3), picks(2), picks(3), st.one_of(st.just([0, 1]), picks(2)), st.permutations(range(3)), st.integers(1, 8))
+@settings(max_examples=60, deadline=None)
+def test_any_selection_has_the_rows_that_pandas_makes(
+    stored: xr.Dataset, rtt: Any, cc: Any, replica: Any, peer_class: Any, order: list[int], most: int
+) -> None:
+    part = stored.isel(rtt=rtt, cc=cc, replica=replica, peer_class=peer_class)
+    dims = part["status"].dims
+    if not dims:
+        return
+    part = part.transpose(*(dims[i] for i in order if i < len(dims)), ...)
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "MOST_ROWS", most)
+        folder = Path(name)
+        rows = analysis.write_table(part, folder / "own.csv")
+        own, expected = read(folder / "own.csv"), oracle(part, folder / "pandas.csv")
+        analysis.write_table(part, folder / "own.parquet")
+        assert parquet.read_metadata(folder / "own.parquet").num_rows == rows
+    assert rows == len(own) == part["status"].size
+    assert set(own[0]) == set(expected[0])
+    assert sorted(sorted(row.items()) for row in own) == sorted(sorted(row.items()) for row in expected)
+
+
+def test_what_is_empty_or_one_swarm_has_its_columns(stored: xr.Dataset, tmp_path: Path) -> None:
+    for ending in ("csv", "parquet"):
+        assert analysis.write_table(stored.isel(rtt=slice(0, 0)), tmp_path / f"none.{ending}") == 0
+        assert analysis.write_table(stored.isel(rtt=1, cc=0, replica=1), tmp_path / f"one.{ending}") == 1
+    header = (tmp_path / "none.csv").read_text().strip()
+    assert header.startswith("rtt [s],cc,replica,seed,status")
+    assert parquet.read_table(tmp_path / "none.parquet").column_names[:3] == ["rtt", "cc", "replica"]
+    (row,) = read(tmp_path / "one.csv")
+    assert (row["rtt [s]"], row["cc"], row["replica"]) == ("0.1", "reno", "1")
+
+
+def test_a_dask_array_a_join_and_a_mask_are_exported(sweep: xr.Dataset, stored: xr.Dataset, tmp_path: Path) -> None:
+    analysis.write_table(sweep, tmp_path / "whole.csv")
+    analysis.write_table(stored.chunk(rtt=2, replica=1), tmp_path / "chunks.csv")
+    assert sorted(rows_of(tmp_path / "whole.csv")) == sorted(rows_of(tmp_path / "chunks.csv"))
+    parts = [sweep.isel(cc=[0], rtt=[0, 1]), sweep.isel(cc=[1])]
+    joined = xr.concat(parts, dim="cc", join="outer", data_vars="all")  # what was in neither has the status NaN
+    analysis.write_table(joined, tmp_path / "joined.csv")
+    status = {(row["rtt [s]"], row["cc"], row["replica"]): row["status"] for row in read(tmp_path / "joined.csv")}
+    assert status["1.0", "reno", "0"] == "pending"
+    assert status["1.0", "cubic", "1"] == "done"
+
+
+def test_peers_of_a_selection_have_their_class_or_are_refused(sweep: xr.Dataset, tmp_path: Path) -> None:
+    ds = with_peers(sweep)
+    path = tmp_path / "peers.csv"
+    assert analysis.write_table(ds.sel(rtt=0.1, replica=2).transpose("peer", ...), path, per="peer") == 3
+    assert [row["peer_class"] for row in read(path)] == ["seed", "leechers", "leechers"]
+    with pytest.raises(InputError, match="per = 'peer': needs every class"):
+        analysis.write_table(ds.isel(peer_class=[0]), path, per="peer")
 
 
 def test_memory_does_not_grow_with_the_sweep(tmp_path: Path) -> None:

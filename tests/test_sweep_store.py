@@ -20,10 +20,11 @@ from btflow import InputError
 from btflow.sweeps import api, journal
 from btflow.sweeps import work as working
 from btflow.sweeps.cells import MOST_UNITS, cells
-from btflow.sweeps.parts import DONE, PENDING, Part, Shape
+from btflow.sweeps.parts import Part, Shape
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
+from btflow.sweeps.status import DONE, PENDING
 from btflow.sweeps.store import Store, open_store
 from btflow.sweeps.table import declaration
 

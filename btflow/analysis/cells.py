@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.analysis.design import REPLICA, Floats, common_numbers, find, independent, is_sample, statistic
+from btflow.analysis.design import REPLICA, SAMPLE, Floats, common_numbers, find, independent, is_sample, statistic
 from btflow.analysis.resample import Scheme, canonical
 from btflow.analysis.varied import Varied, log_spaced
 from btflow.errors import InputError
@@ -106,9 +106,11 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
     Raises:
         InputError: Something is unknown, or two names vary together.
     """
-    values = statistic(ds, variable)
     for most in bins:
         whole_number("bins", most, 2, 1000)
+    if is_sample(ds):
+        ds = ds.isel({SAMPLE: independent(ds)})
+    values = statistic(ds, variable)
     parameters = [find(ds, name, field) for name, field in zip(names, fields, strict=True)]
     _check_apart(parameters, fields, is_sample(ds))
     most_of: Sequence[int | None] = bins if is_sample(ds) else [None] * len(names)
@@ -116,7 +118,7 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
     if np.prod([len(axis.values) for axis in axes]) > MOST_CELLS:
         raise InputError(fields[-1], names[-1], "makes too many cells", f"at most {MOST_CELLS}")
     if is_sample(ds):
-        return _of_sample(values, axes, independent(ds))
+        return _of_sample(values, axes)
     return _of_grid(values, axes, scheme_of(ds))
 
 
@@ -140,10 +142,10 @@ def _axis(parameter: Varied, bins: int | None) -> Axis:
     return Axis(parameter.name, np.array([values[m].mean() for m in members]), members, parameter, edges)
 
 
-def _of_sample(values: xr.DataArray, axes: tuple[Axis, ...], counting: NDArray[np.bool_]) -> Cells:
+def _of_sample(values: xr.DataArray, axes: tuple[Axis, ...]) -> Cells:
     content = canonical(values.values, "points")
-    members = [np.logical_and.reduce(chosen) for chosen in itertools.product(*(axis.members for axis in axes))]
-    found = [content[m & counting] for m in members]
+    chosen = itertools.product(*(axis.members for axis in axes))
+    found = [content[np.logical_and.reduce(members)] for members in chosen]
     return Cells(axes, tuple(_known(c) for c in found), _lost(found), "points")
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
 from btflow.analysis.cells import Axis, Cells, cells
-from btflow.analysis.design import Floats, checked
-from btflow.analysis.resample import Scheme, Settings, Spread, draws, interval, point_means, spread
-from btflow.analysis.varied import matches, shown
+from btflow.analysis.design import Floats, checked, source
+from btflow.analysis.resample import Intervals, Scheme, Settings, Spread, draws, interval, point_means, spread
+from btflow.analysis.varied import matches, shown, si_number
 from btflow.errors import InputError
 
 
@@ -21,10 +21,8 @@ def mean_effect(
     over: str,
     reference: object = None,
     *,
-    confidence: float = 0.95,
-    resamples: int = 1999,
-    seed: int = 0,
     bins: int = 10,
+    **intervals: Unpack[Intervals],
 ) -> xr.Dataset:
     """Return the mean of a statistic at each value of one varied name, averaged over the others.
 
@@ -36,21 +34,20 @@ def mean_effect(
         variable: A statistic for each swarm.
         over: The varied name.
         reference: A value of `over`, in SI units or as text with a unit, that the others are compared with.
-        confidence: Level of the intervals.
-        resamples: Resamples of the bootstrap.
-        seed: Seed of the resamples.
         bins: Most bins along a number that was sampled.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
 
     Returns:
         Along `over` ``mean`` [unit of the statistic] with the ends of its interval ``mean_low`` and ``mean_high``,
         ``points`` averaged over and ``missing`` swarms; with a reference also ``difference`` from it and ``ratio`` to
-        it, with theirs. An interval is NaN where nothing was repeated. The attrs say how it was made.
+        it, with theirs. An interval is NaN where nothing was repeated. The attrs say how it was made, and how many
+        ``swarms`` there are, ``failed``, were ``not_run``, or are done with ``no_value`` of the statistic.
 
     Raises:
         InputError: A name or value is unknown, a setting is out of range, or no swarm has a value.
     """
-    settings = Settings(confidence, resamples, seed).checked()
-    content = cells(checked(ds), variable, (over,), ("over",), (bins,))
+    ds, settings = checked(ds), Settings(**intervals).checked()
+    content = cells(ds, variable, (over,), ("over",), (bins,))
     at = None if reference is None else _reference(content.axes[0], reference)
     means = _Means(content, settings)
     found = means.dataset(ds, variable)
@@ -67,11 +64,9 @@ def response(
     x: str,
     by: str | None = None,
     *,
-    confidence: float = 0.95,
-    resamples: int = 1999,
-    seed: int = 0,
     bins: int = 10,
     by_bins: int = 3,
+    **intervals: Unpack[Intervals],
 ) -> xr.Dataset:
     """Return the mean of a statistic along `x`, for each value of `by` if given, averaged over the other names.
 
@@ -80,32 +75,31 @@ def response(
     Returns:
         ``mean``, ``mean_low``, ``mean_high``, ``points`` and ``missing`` along `x` and `by`.
     """
-    settings = Settings(confidence, resamples, seed).checked()
+    ds, settings = checked(ds), Settings(**intervals).checked()
     names, fields = ((x,), ("x",)) if by is None else ((x, by), ("x", "by"))
-    content = cells(checked(ds), variable, names, fields, (bins, by_bins)[: len(names)])
+    content = cells(ds, variable, names, fields, (bins, by_bins)[: len(names)])
     return _Means(content, settings).dataset(ds, variable)
 
 
 class _Means:
-    """The mean of each cell and its resamples."""
+    """The mean of each cell, with intervals; resamples are drawn when they are needed, not kept."""
 
     def __init__(self, content: Cells, settings: Settings) -> None:
         self.cells = content
         self.settings = settings
         self.mean = cell_means(content)
-        self.draws = [cell_draws(content, settings, number) for number in range(len(content.points))]
-        self.spread = [cell_spread(content, number) for number in range(len(content.points))]
 
     def dataset(self, ds: xr.Dataset, variable: str) -> xr.Dataset:
         """Return means, intervals and counts with everything that tells where they are from."""
         attrs = dict(ds[variable].attrs)
-        rows = zip(self.mean, self.draws, self.spread, strict=True)
-        ends = np.array([interval(mean, drawn, of, self.settings) for mean, drawn, of in rows])
+        ends = np.array(
+            [interval(mean, self._draws(n), self._spread(n), self.settings) for n, mean in enumerate(self.mean)]
+        )
         count = np.array([len(points) for points in self.cells.points])
         text = f"mean of {attrs.get('long_name', variable)}"
         columns = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
             "points": (count, {"units": "1", "long_name": "points averaged over"}),
-            "missing": (self.cells.lost, {"units": "1", "long_name": "swarms that failed or were not run"}),
+            "missing": (self.cells.lost, {"units": "1", "long_name": "swarms without a value"}),
         }
         data = {n: (self.cells.dims, v.reshape(self.cells.shape), a) for n, (v, a) in columns.items()}
         found = xr.Dataset(data, self.cells.coordinates(), describe(ds, variable, self.cells.scheme, self.settings))
@@ -119,14 +113,21 @@ class _Means:
         of = np.subtract if kind == "difference" else ratio
         values = of(self.mean, self.mean[at])
         ends = np.full((len(self.mean), 2), np.nan)
-        for number, drawn in enumerate(self.draws):
+        reference = self._draws(at)
+        for number in range(len(self.mean)):
             if number != at:
-                both = together(self.spread[number], self.spread[at], self.cells.scheme)
-                ends[number] = interval(values[number], of(drawn, self.draws[at]), both, self.settings)
+                both = together(self._spread(number), self._spread(at), self.cells.scheme)
+                ends[number] = interval(values[number], of(self._draws(number), reference), both, self.settings)
         ends[at] = float(kind == "ratio")
         name = "difference from" if kind == "difference" else "ratio to"
         attrs = {"units": units, "long_name": f"{name} the mean at the reference"}
         return {n: (self.cells.dims, v, a) for n, (v, a) in _with_ends(kind, values, ends, attrs).items()}
+
+    def _draws(self, number: int) -> Floats:
+        return cell_draws(self.cells, self.settings, number)
+
+    def _spread(self, number: int) -> Spread:
+        return cell_spread(self.cells, number)
 
 
 def ratio(of: Floats, to: Any) -> Floats:
@@ -160,9 +161,8 @@ def cell_spread(content: Cells, number: int) -> Spread:
 
 
 def describe(ds: xr.Dataset, variable: str, scheme: Scheme, settings: Settings) -> dict[str, Any]:
-    """Return the attrs of a result: where it is from and how its intervals were made."""
-    kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version", "byte_prefix") if name in ds.attrs}
-    return kept | {"variable": variable} | settings.attrs(scheme)
+    """Return the attrs of a result: where it is from, what is missing in it, and how its intervals were made."""
+    return source(ds, variable) | settings.attrs(scheme)
 
 
 def _with_ends(
@@ -177,8 +177,9 @@ def _reference(axis: Axis, reference: object) -> int:
     """Return the number of the cell that the reference is in."""
     where = matches(axis.parameter, reference, "reference")
     found = [number for number, members in enumerate(axis.members) if (members & where).any()]
-    if not found and axis.edges is not None and isinstance(reference, int | float):
-        found = [n for n, (least, greatest) in enumerate(axis.edges) if least <= reference <= greatest]
+    if not found and axis.edges is not None:
+        value = si_number(axis.parameter, reference, "reference")
+        found = [n for n, (least, greatest) in enumerate(axis.edges) if least <= value <= greatest]
     if not found:
         allowed = shown(axis.parameter.values, axis.parameter)
         raise InputError("reference", reference, f"is not a value of {axis.name}", allowed)

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
 from btflow.analysis.cells import scheme_of
-from btflow.analysis.design import REPLICA, Floats, checked, common_numbers, find, is_sample, lost_text, statistic
+from btflow.analysis.design import REPLICA, Floats, checked, common_numbers, counts, find, is_sample, statistic
 from btflow.analysis.effect import describe, ratio, together
-from btflow.analysis.resample import Scheme, Settings, Spread, canonical, draws, interval, point_means, spread
+from btflow.analysis.resample import (
+    Intervals,
+    Scheme,
+    Settings,
+    Spread,
+    canonical,
+    draws,
+    interval,
+    point_means,
+    spread,
+)
 from btflow.analysis.varied import position
 from btflow.errors import InputError
 
@@ -24,10 +34,7 @@ def paired_difference(
     dim: str,
     a: object,
     b: object,
-    *,
-    confidence: float = 0.95,
-    resamples: int = 1999,
-    seed: int = 0,
+    **intervals: Unpack[Intervals],
 ) -> xr.Dataset:
     """Return how a statistic at value `b` of a varied name differs from that at `a`, all else equal.
 
@@ -41,9 +48,7 @@ def paired_difference(
         dim: The varied name (or one of a zipped dimension).
         a: The value compared with, in SI units or as text with a unit.
         b: The value compared.
-        confidence: Level of the intervals.
-        resamples: Resamples of the bootstrap.
-        seed: Seed of the resamples.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
 
     Returns:
         ``difference`` (b - a) and ``ratio`` (mean at b over mean at a) at each of the other points, and over all of
@@ -54,14 +59,14 @@ def paired_difference(
     Raises:
         InputError: A name or value is unknown, the sweep is a sample, whose points have no pairs, or there is no pair.
     """
-    settings = Settings(confidence, resamples, seed).checked()
-    values = statistic(checked(ds), variable)
+    ds, settings = checked(ds), Settings(**intervals).checked()
+    values = statistic(ds, variable)
     parameter = find(ds, dim, "dim")
     if is_sample(ds):
         raise InputError(
             "dim", dim, "is not paired: the points of a sample differ in every name", "a grid; or use mean_effect"
         )
-    at, to = (position(parameter, value, field) for field, value in {"a": a, "b": b}.items())
+    at, to = (position([(parameter, value, field)]) for field, value in {"a": a, "b": b}.items())
     if at == to:
         raise InputError("b", b, "is the value of a", "another value")
     both = values.isel({parameter.dim: [at, to]})
@@ -71,7 +76,7 @@ def paired_difference(
     shape = tuple(both.sizes[d] for d in rest)
     if not np.isfinite(pairs).any():
         raise InputError(
-            "variable", variable, f"has no pair of values: {lost_text(ds.isel({parameter.dim: [at, to]}))}"
+            "variable", variable, f"has no pair of values: {counts(ds.isel({parameter.dim: [at, to]}), both).text()}"
         )
     found = _compared(pairs, shape, tuple(rest), settings, common)
     units = {"units": ds[variable].attrs.get("units", "1")}

@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import scipy
@@ -43,18 +43,30 @@ _BATCH = 10_000_000
 """Most numbers drawn at a time."""
 
 
+class Intervals(TypedDict, total=False):
+    """What every function takes by keyword to say how intervals are made; `Settings` has the defaults."""
+
+    confidence: float
+    resamples: int
+    seed: int
+
+
 @dataclass(frozen=True)
 class Settings:
     """How intervals are made."""
 
     confidence: float = 0.95
+    """Share of intervals that hold the true value, between 0 and 1."""
     resamples: int = 1999
+    """Resamples of the bootstrap, 100 to a million."""
     seed: int = 0
+    """Seed of the resamples."""
 
     def checked(self) -> Settings:
         """Return it; InputError if a value is out of range."""
         level = self.confidence
-        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
+        if not number or not 0 < (1 - level) / 2 < 0.5:
             raise InputError("confidence", level, "is not a level", "a number between 0 and 1, such as 0.95")
         whole_number("resamples", self.resamples, 100, 1_000_000)
         whole_number("seed", self.seed, 0, MAX_SEED)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import scipy
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.analysis.design import SAMPLE, Floats, checked, is_sample, lost_text, statistic, varied
-from btflow.analysis.resample import Settings, point_means
+from btflow.analysis.design import SAMPLE, Floats, checked, counts, is_sample, source, statistic, varied
+from btflow.analysis.resample import Intervals, Settings, point_means
 from btflow.errors import InputError
 
 _BATCH = 2_000_000
 """Most values taken at a time."""
 
 
-def sobol_indices(
-    ds: xr.Dataset, variable: str, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
-) -> xr.Dataset:
+def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> xr.Dataset:
     """Return first-order and total Sobol indices of a statistic for each varied name of a Saltelli design.
 
     ``scipy.stats.sobol_indices`` (Saltelli 2010) of the means over the replicas, with percentile bootstrap intervals
@@ -27,25 +27,26 @@ def sobol_indices(
     Args:
         ds: A sweep over a Saltelli design: n (d + 2) samples in the order A, B, AB_0, ..., AB_(d-1).
         variable: A statistic for each swarm.
-        confidence: Level of the intervals.
-        resamples: Resamples of the bootstrap.
-        seed: Seed of the resamples.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
 
     Returns:
         Along ``parameter`` ``first_order`` and ``total``, each with the ends ``_low`` and ``_high`` of its interval;
         ``chance``, the variance of a point's mean over its replicas as a share of the variance (NaN with one replica).
 
     Raises:
-        InputError: The design is another one, a sample has no result, or the statistic does not vary.
+        InputError: The design is another one, its samples are not all there in their order, one of them has no result,
+            or the statistic does not vary.
     """
-    settings = Settings(confidence, resamples, seed).checked()
-    values = statistic(_saltelli(checked(ds)), variable)
+    ds, settings = _saltelli(checked(ds)), Settings(**intervals).checked()
+    values = statistic(ds, variable)
     names = list(varied(ds))
     n = values.sizes[SAMPLE] // (len(names) + 2)
     means = point_means(values.values)
     lost = int((~np.isfinite(means)).sum())
     if lost:
-        reason = f"is missing at {lost} of {len(means)} samples ({lost_text(ds)}); the indices need all of them"
+        reason = (
+            f"is missing at {lost} of {len(means)} samples ({counts(ds, values).text()}); the indices need all of them"
+        )
         raise InputError(
             "variable", variable, reason, "resume the sweep, or vary in ranges where every swarm completes"
         )
@@ -67,22 +68,43 @@ def sobol_indices(
     chance = xr.Variable(
         (), _chance(values.values, means[: 2 * n]), {"units": "1", "long_name": "share of the variance that is chance"}
     )
-    kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version") if name in ds.attrs}
-    method = {"confidence": float(confidence), "interval": "bootstrap, percentile", "resamples": int(resamples)}
-    attrs = kept | {"variable": variable, "base_samples": n} | method | {"interval_seed": int(seed)}
+    method = settings.attrs("points") | {"interval": "bootstrap, percentile", "resampled": "base samples"}
+    attrs = source(ds, variable) | {"base_samples": n} | method
     return xr.Dataset(data | {"chance": chance}, {"parameter": names}, attrs)
 
 
 def _saltelli(ds: xr.Dataset) -> xr.Dataset:
     """Return a sweep over a Saltelli design; InputError for another one, naming what helps."""
     design = str(ds.attrs.get("design", "sample" if is_sample(ds) else "grid"))
-    allowed = "a sweep with sample saltelli:N, N a power of two; mean_effect and sensitivity take any design"
+    allowed = (
+        "a whole design sample=saltelli:N as btflow.sweep returns it (ds.sortby('sample') restores its order); "
+        "mean_effect and sensitivity take any design"
+    )
     if not design.startswith("saltelli") or not is_sample(ds):
         raise InputError("ds", design, "is not a design that Sobol indices can be had from", allowed)
     n, rest = divmod(ds.sizes[SAMPLE], len(varied(ds)) + 2)
     if rest or n < 2 or n & (n - 1):
         raise InputError("ds", f"{ds.sizes[SAMPLE]} samples", "is not a whole Saltelli design", allowed)
+    _check_order(ds, n, allowed)
     return ds
+
+
+def _check_order(ds: xr.Dataset, n: int, allowed: str) -> None:
+    """Raise an InputError unless block AB_i has the values of A, and of B those of name i.
+
+    Samples in another order, or cut to a length that fits, would give indices that are wrong and look right.
+    """
+    names = varied(ds)
+    for own, (name, parameter) in enumerate(names.items()):
+        a, b, *mixed = parameter.values.reshape(len(names) + 2, n)
+        for number, block in enumerate(mixed):
+            wrong = np.flatnonzero(block != (b if number == own else a))
+            if wrong.size:
+                at = (number + 2) * n + int(wrong[0])
+                reason = (
+                    f"is not in the order A, B, AB_0, ...: {name} of sample {at} is not that of {'AB'[number == own]}"
+                )
+                raise InputError("ds", f"{len(parameter.values)} samples", f"{reason} at its place", allowed)
 
 
 def _indices(blocks: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -12,19 +12,17 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from btflow.analysis.design import REPLICA, checked, varied
+from btflow.analysis.design import REPLICA, SAMPLE, a_sweep, declared, swarm_status
 from btflow.analysis.writers import Column, Table, writer
 from btflow.errors import InputError
-from btflow.options import output_path
+from btflow.options import output_file
 from btflow.output import replacing
+from btflow.sweeps.status import STATUSES
 
 PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
 ENDINGS = (".csv", ".parquet")
 MOST_ROWS = 20_000
 """Rows read at a time, unless a chunk of the store has more."""
-
-_STATUS = np.array(["pending", "done", "failed"], object)
-"""By the number of the status."""
 
 Per = Literal["swarm", "peer"]
 
@@ -56,8 +54,8 @@ def write_table(
     """
     if per not in ("swarm", "peer"):
         raise InputError("per", per, "is unknown", "swarm, peer")
-    file = table_path("path", str(path))
-    ds = checked(sweep if isinstance(sweep, xr.Dataset) else open_store("sweep", sweep), "sweep")
+    file = table_path("path", path)
+    ds = a_sweep(sweep if isinstance(sweep, xr.Dataset) else open_store("sweep", sweep), "sweep")
     names = _columns(ds, per)
     rows = 0
     parts = list(_blocks(ds, per))
@@ -71,28 +69,26 @@ def write_table(
     return rows
 
 
-def table_path(field: str, name: str) -> Path:
+def table_path(field: str, name: str | Path) -> Path:
     """Return the file to write; InputError if it has another ending, cannot be written, or pyarrow is missing."""
-    ending = Path(name).suffix
-    if ending not in ENDINGS:
-        raise InputError(field, name, "has the wrong ending", "a file ending in .csv or .parquet")
-    path = output_path(field, [name], ending)
-    assert path is not None
-    if ending == ".parquet":
+    path = output_file(field, name, *ENDINGS)
+    if path.suffix == ".parquet":
         try:
             import_module("pyarrow.parquet")
         except ImportError:
-            raise InputError(field, name, "needs pyarrow", "pip install 'btflow[parquet]', or a .csv") from None
+            raise InputError(field, str(name), "needs pyarrow", "pip install 'btflow[parquet]', or a .csv") from None
     return path
 
 
 def open_store(field: str, path: str | Path) -> xr.Dataset:
     """Return the sweep in a Zarr store, nothing loaded; InputError if there is none."""
+    if not isinstance(path, str | Path):
+        raise InputError(field, path, "is not a sweep", "what btflow.sweep returns, or the path of its store")
     if not Path(path).exists():
         raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
     try:
         ds: xr.Dataset = xr.open_zarr(path, chunks=None)
-        return checked(ds)
+        return a_sweep(ds)
     except Exception:  # zarr raises anything for what is not its own
         raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote") from None
 
@@ -117,9 +113,9 @@ def _columns(ds: xr.Dataset, per: Per) -> list[str]:
 def _blocks(ds: xr.Dataset, per: Per) -> Iterator[dict[str, slice]]:
     """Yield parts of the sweep: whole chunks of its store, as many as make up to `MOST_ROWS` rows."""
     dims = [str(dim) for dim in ds["status"].dims]
-    chunks = ds["status"].encoding.get("chunks") or (1,) * len(dims)
-    sizes = [ds.sizes[dim] for dim in dims]
-    shape = [min(chunk, size) for chunk, size in zip(chunks, sizes, strict=True)]
+    sizes = [max(1, ds.sizes[dim]) for dim in dims]
+    chunks = ds["status"].encoding.get("preferred_chunks", {})  # by name: a selection may lack some
+    shape = [min(chunks.get(dim, 1), size) for dim, size in zip(dims, sizes, strict=True)]
     most = MOST_ROWS // (ds.sizes.get(PEER, 1) if per == "peer" else 1)
     for place in reversed(range(len(dims))):
         others = math.prod(shape) // shape[place]
@@ -133,16 +129,16 @@ def _blocks(ds: xr.Dataset, per: Per) -> Iterator[dict[str, slice]]:
 def _table(part: xr.Dataset, names: list[str], per: Per) -> Table:
     """Return a part of a sweep as rows."""
     dims = [str(dim) for dim in part["status"].dims] + ([PEER] if per == "peer" else [])
-    keys = [*(["sample"] if "sample" in dims else []), *varied(part), REPLICA, *dims[len(part["status"].dims) :]]
-    arrays = {name: part[name] for name in keys}
+    chosen = [str(name) for name, c in part.coords.items() if c.ndim == 0 and name not in names]
+    keys = [*(n for n in (SAMPLE, *declared(part), REPLICA) if n in part.coords or n in dims), *chosen]
+    arrays = {name: part[name] for name in dict.fromkeys([*keys, *dims[len(part["status"].dims) :]])}
     for name in names:
         arrays |= _by_class(name, part[name])
-    if CLASS_NUMBER in arrays:
-        arrays = {PEER_CLASS if name == CLASS_NUMBER else name: array for name, array in arrays.items()}
     table = {name: _column(array, dims, part.sizes) for name, array in arrays.items()}
-    if CLASS_NUMBER in names:
-        table[PEER_CLASS] = _class_names(table[PEER_CLASS], part[PEER_CLASS])
-    table["status"] = Column(_STATUS[table["status"].values], {})
+    if CLASS_NUMBER in names and PEER_CLASS in part.dims:
+        named = {CLASS_NUMBER: (PEER_CLASS, _class_names(table[CLASS_NUMBER], part[PEER_CLASS]))}
+        table = dict(named.get(name, (name, column)) for name, column in table.items())
+    table["status"] = Column(np.array(STATUSES, object)[swarm_status(table["status"].values)], {})
     return _started(table, part, names) if per == "peer" else table
 
 
@@ -166,13 +162,16 @@ def _column(array: xr.DataArray, dims: list[str], sizes: Mapping[Any, int]) -> C
 def _class_names(numbers: Column, classes: xr.DataArray) -> Column:
     """Return the names of classes given by number, empty where there is no peer."""
     found = np.array([*(str(name) for name in classes.values), ""], object)
-    values = np.where(np.isfinite(numbers.values), numbers.values, len(found) - 1)
-    return Column(found[values.astype(int)], {"long_name": "class of the peer"})
+    known = np.isfinite(numbers.values)
+    if (numbers.values[known] >= len(classes)).any():
+        raise InputError("per", "peer", "needs every class of peers", "a sweep with the whole of peer_class")
+    return Column(found[np.where(known, numbers.values, -1).astype(int)], {"long_name": "class of the peer"})
 
 
 def _started(table: Table, part: xr.Dataset, names: list[str]) -> Table:
     """Return the rows of peers that have a figure."""
-    figures = [n for n in names if PEER in part[n].dims and REPLICA in part[n].dims and n in table]
+    rows = {PEER, *part["status"].dims}
+    figures = [n for n in names if rows <= set(part[n].dims) and n in table]
     known = [~np.isnan(table[name].values) for name in figures if table[name].values.dtype.kind == "f"]
     if not known:
         return table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,35 +53,47 @@ class Varied:
         return "" if units == "1" else units
 
 
-def position(parameter: Varied, value: object, field: str) -> int:
-    """Return where along its dimension a varied name has a value, given in SI units or as text with a unit.
+def position(given: Sequence[tuple[Varied, object, str]]) -> int:
+    """Return where along their dimension names that vary together have some values, in SI units or as texts.
+
+    Args:
+        given: Each name, its value and what errors call that.
 
     Raises:
-        InputError: It has it nowhere or more than once.
+        InputError: They have them nowhere or more than once.
     """
-    found = np.flatnonzero(matches(parameter, value, field))
-    if found.size == 1:
-        return int(found[0])
-    if found.size == 0:
-        raise InputError(field, value, f"is not a value of {parameter.name}", shown(parameter.values, parameter))
-    raise InputError(
-        field, value, f"is the value of {parameter.name} at {found.size} points", "a value that it has once"
-    )
+    found = np.ones(len(given[0][0].values), bool)
+    for parameter, value, field in given:
+        here = matches(parameter, value, field)
+        if not here.any():
+            raise InputError(field, value, f"is not a value of {parameter.name}", shown(parameter.values, parameter))
+        found &= here
+    if found.sum() != 1:
+        allowed = "values that go together at one point"
+        raise InputError(field, value, f"is the value of {parameter.name} at {found.sum()} points", allowed)
+    return int(np.flatnonzero(found)[0])
 
 
 def matches(parameter: Varied, value: object, field: str) -> NDArray[np.bool_]:
     """Return which values of a varied name are `value`, numbers up to rounding."""
     if not parameter.numeric:
-        return np.asarray([str(known).lower() == str(value).lower() for known in parameter.values])
+        texts = ({str(known).lower(), parameter.text(known)} for known in parameter.values)
+        return np.asarray([str(value).lower() in text for text in texts])
+    number = si_number(parameter, value, field)
+    return np.asarray(np.isclose(parameter.values.astype(float), number, rtol=1e-9, atol=0.0))
+
+
+def si_number(parameter: Varied, value: object, field: str) -> float:
+    """Return a number given in SI units or as text with a unit; InputError if it is none."""
     if isinstance(value, str):
         try:
-            kind = _KINDS.get(parameter.units, "fraction")
-            value = parse_quantity(value, kind, field=field, byte_prefix=parameter.byte_prefix)
+            kind = "count" if parameter.values.dtype.kind in "iu" else _KINDS.get(parameter.units, "fraction")
+            value = parse_quantity(value, kind, field=field, byte_prefix=parameter.byte_prefix, unlimited=True)
         except UnitError as error:
             raise InputError(field, value, error.reason, shown(parameter.values, parameter)) from None
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise InputError(field, value, "is not a number", shown(parameter.values, parameter))
-    return np.asarray(np.isclose(parameter.values.astype(float), float(value), rtol=1e-9, atol=0.0))
+    return float(value)
 
 
 def shown(values: Iterable[Any], parameter: Varied, most: int = 8) -> str:

@@ -11,8 +11,8 @@ import math
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import geometric, uniform
-from btflow.kernels.state import BURST_BINS, FOREVER
-from btflow.kernels.window import idle_restart, next_departure, rto
+from btflow.kernels.state import BURST_BINS, FOREVER, NIL
+from btflow.kernels.window import coast, idle_restart, next_departure, rto
 
 
 @kernel
@@ -186,6 +186,18 @@ def count_burst(s, w, gap, units):
 
 
 @kernel
+def unlimited(s, w, begin, gap, end, units, whole):
+    """How many of a block's first writes leave at once, none of them lost; `whole` writes make a segment."""
+    if w.loss == 0.0:
+        return coast(s, w, begin, gap, end, units)
+    if whole > 1:
+        return NIL
+    safe = coast(s, w, begin, gap, end, min(units, w.until_loss - 1))
+    w.until_loss -= safe
+    return safe
+
+
+@kernel
 def block_arrival(s, w, end, gap, units, more):
     """(arrival of the last byte in order, time the socket takes data again, loss stall) of a block written by `end`.
 
@@ -200,7 +212,11 @@ def block_arrival(s, w, end, gap, units, more):
     delivered = w.last_arrival
     sent = w.last_sent
     stall = 0.0
-    for i in range(units):
+    first = unlimited(s, w, begin, gap, end, units, whole)
+    if first > 0:
+        sent = min(begin + (first - 1) * gap, end)
+        delivered = max(delivered, sent + 0.5 * w.rtt)
+    for i in range(first, units):
         before = sent
         written = min(begin + i * gap, end)
         sent = next_departure(s, w, written)

@@ -5,6 +5,8 @@ Windows are in segments, times in seconds. A round is what leaves within one rou
 
 import math
 
+import numpy as np
+
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import uniform
 from btflow.kernels.state import FOREVER
@@ -172,6 +174,34 @@ def next_departure(s, w, written):
             time_out(s, w)
     w.in_round += 1
     return max(written, w.round_at)
+
+
+@kernel
+def coast(s, w, begin, gap, end, units):
+    """Let segments leave while the window is no limit and nothing is lost or under repair; returns how many did.
+
+    `units` segments are written from `begin` on, `gap` apart, the last at `end`. What `next_departure` does with such
+    segments is to count rounds: here it is done for all of them in one go.
+    """
+    if w.falling > 0 or w.repairing > 0 or w.timeout_at < FOREVER or s.rules.window_validation == 0:
+        return 0
+    window, room = int(w.cwnd), int(w.cwnd) - s.rules.dupacks
+    round_at, in_round, quick = w.round_at, np.int64(w.in_round), np.int64(w.quick)
+    odd = w.rtt + s.rules.delayed_ack
+    coasted = 0
+    while coasted < units:
+        written = min(begin + coasted * gap, end)
+        if written >= round_at + (odd if in_round & 1 and quick < in_round else w.rtt):
+            if in_round >= room:
+                break
+            quick = max(0, quick - in_round)
+            round_at, in_round = written, 0
+        elif in_round >= window or written < round_at:
+            break
+        in_round += 1
+        coasted += 1
+    w.round_at, w.in_round, w.quick = round_at, in_round, quick
+    return coasted
 
 
 @kernel

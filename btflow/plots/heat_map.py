@@ -11,7 +11,7 @@ from btflow.analysis.design import checked
 from btflow.analysis.effect import cell_means
 from btflow.analysis.labels import rounded
 from btflow.plots.style import figure
-from btflow.plots.sweep_axes import UPRIGHT, Shown, heading, names_of, origin, place, shown, statistic_scale
+from btflow.plots.sweep_axes import UPRIGHT, Shown, heading, make_room, names_of, origin, place, shown, statistic_scale
 
 MOST_NUMBERS = 150
 """Most cells that have their number written in them."""
@@ -36,7 +36,8 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     Raises:
         InputError: A name is unknown, both vary together, or no swarm has a value.
     """
-    content = cells(checked(ds), variable, (x, y), ("x", "y"), (bins, bins))
+    ds = checked(ds)
+    content = cells(ds, variable, (x, y), ("x", "y"), (bins, bins))
     values = cell_means(content).reshape(content.shape).T
     scale, text = statistic_scale(ds, variable, values.ravel())
     values = values / scale.divisor
@@ -44,7 +45,7 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     across = shown(content.axes[0], names[x], even=True)
     up = shown(content.axes[1], names[y], even=True, longest=UPRIGHT)
     note = "" if content.balanced else "means over different points"
-    drawn = figure(f"{heading(ds, variable)} by {names[x]} and {names[y]}", "", "", subtitle=origin(ds, note))
+    drawn = figure(f"{heading(ds, variable)} by {names[x]} and {names[y]}", "", "", subtitle=origin(ds, variable, note))
     drawn.add_heatmap(
         x=across.positions,
         y=up.positions,
@@ -62,10 +63,9 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     lost = content.lost.reshape(content.shape).T
     _mark(drawn, np.isnan(values), across, up, MISSING)
     _mark(drawn, (lost > 0) & np.isfinite(values), across, up, SOME)
-    place(drawn, "x", across)
     place(drawn, "y", up)
-    drawn.update_layout(plot_bgcolor="#EEEEEE", legend={"y": -0.2})
-    drawn.update_layout(margin={"b": 120 if len(drawn.data) > 1 else 80})
+    make_room(drawn, place(drawn, "x", across))
+    drawn.update_layout(plot_bgcolor="#EEEEEE")
     return drawn
 
 

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
 from btflow.analysis import response
-from btflow.analysis.cells import Axis, cells
+from btflow.analysis.cells import Axis
+from btflow.analysis.design import checked, find
+from btflow.analysis.resample import Intervals
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line, translucent
-from btflow.plots.sweep_axes import Shown, heading, level, names_of, origin, place, shown, statistic_scale
+from btflow.plots.sweep_axes import (
+    Shown,
+    heading,
+    level,
+    make_room,
+    names_of,
+    origin,
+    place,
+    shown,
+    statistic_scale,
+    wrapped,
+)
 
 MOST_BARS = 15
 """Most values along the axis that have a bar each; more have a band."""
 
 
+class Options(Intervals, total=False):
+    """What ``btflow.analysis.response`` takes by keyword; it has the defaults."""
+
+    bins: int
+    by_bins: int
+
+
 def response_curve(
-    ds: xr.Dataset,
-    variable: str,
-    x: str,
-    by: str | None = None,
-    *,
-    confidence: float = 0.95,
-    resamples: int = 1999,
-    seed: int = 0,
-    bins: int = 10,
-    by_bins: int = 3,
+    ds: xr.Dataset, variable: str, x: str, by: str | None = None, **options: Unpack[Options]
 ) -> go.Figure:
     """Return the mean of a statistic against `x`, a line for each value of `by`, with intervals.
 
@@ -33,36 +46,41 @@ def response_curve(
     lack some swarms, crosses at the bottom values without any result. Args and errors are those of
     ``btflow.analysis.response``.
     """
-    found = response(
-        ds, variable, x, by, confidence=confidence, resamples=resamples, seed=seed, bins=bins, by_bins=by_bins
-    )
-    names = [x] if by is None else [x, by]
-    axes = cells(ds, variable, names, ("x", "by")[: len(names)], (bins, by_bins)[: len(names)]).axes
+    ds = checked(ds)
+    found = response(ds, variable, x, by, **options)
+    axes = tuple(_axis(ds, found, name) for name in (x, by) if name is not None)
     scale, text = statistic_scale(ds, variable, found["mean"].values.ravel())
     parts = found[["mean", "mean_low", "mean_high"]] / scale.divisor
     parts["missing"] = found["missing"]
     short = names_of(ds)
     across = shown(axes[0], short[x])
-    bars = f"{'bars' if len(across.texts) <= MOST_BARS else 'bands'}: {level(confidence)}"
-    drawn = _empty(ds, variable, short[x], text, origin(ds, bars if np.isfinite(parts["mean_low"]).any() else ""))
+    bars = f"{'bars' if len(across.texts) <= MOST_BARS else 'bands'}: {level(found)}"
+    note = bars if np.isfinite(parts["mean_low"]).any() else ""
+    drawn = figure(f"{heading(ds, variable)} against {short[x]}", "", text, subtitle=origin(ds, variable, note))
     lines = (
         [("", parts)] if by is None else [(axes[1].text(i), parts.isel({by: i})) for i in range(len(axes[1].values))]
     )
     for number, (label, part) in enumerate(lines):
-        _line(drawn, number, label, across, part)
+        _line(drawn, number, wrapped(label), _beside(across, number, len(lines)), part)
     _crosses(drawn, across, axes, found)
-    place(drawn, "x", across)
-    if by is None:
-        drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
-    else:
-        drawn.update_layout(
-            legend={"title": {"text": short[by], "side": "top left", "font": {"size": 13}}}, showlegend=True
-        )
+    drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
+    if by is not None:
+        drawn.update_layout(legend={"title": {"text": short[by], "side": "top left", "font": {"size": 13}}})
+    make_room(drawn, place(drawn, "x", across))
     return drawn
 
 
-def _empty(ds: xr.Dataset, variable: str, x: str, y: str, subtitle: str) -> go.Figure:
-    return figure(f"{heading(ds, variable)} against {x}", "", y, subtitle=subtitle)
+def _axis(ds: xr.Dataset, found: xr.Dataset, name: str) -> Axis:
+    """Return the cells along a name that means were found for."""
+    ends = [found[f"{name}_{end}"].values for end in ("least", "greatest") if f"{name}_{end}" in found.coords]
+    return Axis(name, found[name].values, (), find(ds, name, name), np.stack(ends, axis=1) if ends else None)
+
+
+def _beside(across: Shown, number: int, lines: int) -> Shown:
+    """Return the axis as a line has it: categories are drawn beside each other, so that no interval hides another."""
+    if across.kind != "category":
+        return across
+    return across._replace(positions=across.positions + min(0.08, 0.7 / lines) * (number - (lines - 1) / 2))
 
 
 def _line(drawn: go.Figure, number: int, label: str, across: Shown, part: xr.Dataset) -> None:

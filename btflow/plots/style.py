@@ -18,6 +18,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
+from btflow.options import output_file
+from btflow.output import replacing
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -167,8 +169,12 @@ def save_html(drawn: go.Figure, path: str | Path) -> None:
     """Write a figure as one HTML page that needs no network and is as wide as the window, up to the figure's width.
 
     Raises:
-        OSError: The file cannot be written.
+        InputError: There is no figure, or no file ending in .html can be written there.
+        OSError: The file cannot be written; what was there before is kept.
     """
+    if not isinstance(drawn, go.Figure):
+        raise InputError("drawn", drawn, "is not a figure", "what a function of btflow.plots returns")
+    file = output_file("path", path, ".html")
     page = go.Figure(drawn)
     layout, common = page.layout, page.layout.template.layout
     width, height = int(layout.width or common.width or 900), int(layout.height or common.height or 560)
@@ -177,6 +183,6 @@ def save_html(drawn: go.Figure, path: str | Path) -> None:
         full_html=False, include_plotlyjs=True, config={"responsive": True}, default_height=f"{height}px"
     )
     title = html.escape(str(layout.title.text or "btflow"))
-    Path(path).write_text(
-        _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text), encoding="utf-8"
-    )
+    content = _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text)
+    with replacing(file) as partial:
+        partial.write_text(content, encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
@@ -12,11 +13,19 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.analysis.cells import Axis
-from btflow.analysis.design import FAILED, REPLICA, varied
+from btflow.analysis.design import REPLICA, counts, statistic, varied
 from btflow.analysis.labels import Scale, rounded, scale_of, short_names, title
 from btflow.analysis.varied import log_spaced
 
 MOST_TICKS = 14
+LETTERS = 95
+"""Letters that fit in the width of a figure's axes."""
+LONGEST = 32
+"""Most letters of a line in a legend, or beside a vertical axis."""
+_SYMBOL = 8
+"""Room for a symbol of the legend, in letters."""
+_TOP, _INSIDE, _LINE = 85, 355, 19
+"""Heights: above the axes, of them, and of a line of text [px]."""
 UPRIGHT = 50
 """Most letters of the title of a vertical axis."""
 
@@ -65,17 +74,39 @@ def _meaning(attrs: dict[str, Any], name: str) -> dict[str, Any]:
     return {} if attrs.get("long_name") == name else attrs
 
 
-def place(drawn: go.Figure, which: Literal["x", "y"], axis: Shown) -> None:
-    """Set an axis' title, type and ticks."""
+def place(drawn: go.Figure, which: Literal["x", "y"], axis: Shown) -> int:
+    """Set an axis' title, type and ticks; return how many lines the longest of its tick's texts takes."""
     settings: dict[str, Any] = {"title_text": axis.title}
+    lines = 1
     if axis.kind == "category":
         step = -(-len(axis.texts) // MOST_TICKS)
         ticks = range(0, len(axis.texts), step)
-        settings |= {"tickvals": list(ticks), "ticktext": [axis.texts[i] for i in ticks]}
+        texts = [wrapped(axis.texts[i], LETTERS // len(ticks) if which == "x" else LONGEST) for i in ticks]
+        lines += max(text.count("<br>") for text in texts)
+        settings |= {"tickvals": list(ticks), "ticktext": texts, "tickangle": 0}
         settings |= {"range": [-0.5, len(axis.texts) - 0.5], "showgrid": False}
     elif axis.kind == "log":
         settings |= _log(float(axis.positions.min()), float(axis.positions.max()))
     drawn.update_layout({f"{which}axis": settings})
+    return lines
+
+
+def wrapped(text: str, letters: int = LONGEST) -> str:
+    """Return a text in lines of at most some letters."""
+    return "<br>".join(textwrap.wrap(text, max(5, letters))) or text
+
+
+def make_room(drawn: go.Figure, lines: int) -> None:
+    """Make the figure as high as tick texts of some lines and the legend below need, the axes as large as ever."""
+    names = [str(trace.name) for trace in drawn.data if trace.showlegend]
+    widest = max((max(map(len, name.split("<br>"))) for name in names), default=0)
+    columns = max(1, LETTERS // (widest + _SYMBOL))
+    rows = -(-len(names) // columns) * max((name.count("<br>") + 1 for name in names), default=0)
+    rows += bool(drawn.layout.legend.title.text)
+    above_legend = 55 + _LINE * lines
+    bottom = above_legend + _LINE * rows + 10 * bool(rows)
+    drawn.update_layout(height=_TOP + _INSIDE + bottom, margin={"t": _TOP, "b": bottom})
+    drawn.update_layout(legend={"y": -above_legend / _INSIDE})
 
 
 def _log(low: float, high: float) -> dict[str, Any]:
@@ -106,18 +137,16 @@ def heading(ds: xr.Dataset, variable: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def origin(ds: xr.Dataset, *parts: str) -> str:
-    """Return one line on where a figure is from: the model, its swarms, those without a result, and more."""
-    status = ds["status"].values
-    points = status.size // ds.sizes[REPLICA]
-    texts = [str(ds.attrs["model"])] if "model" in ds.attrs else []
-    texts.append(f"{points:,} points × {ds.sizes[REPLICA]} replicas" if ds.sizes[REPLICA] > 1 else f"{points:,} swarms")
-    failed, pending = int((status == FAILED).sum()), int((status == 0).sum())
-    texts += [f"{failed:,} swarms failed"] if failed else []
-    texts += [f"{pending:,} not run"] if pending else []
-    return ", ".join([*texts, *(part for part in parts if part)])
+def origin(ds: xr.Dataset, variable: str, *parts: str) -> str:
+    """Return one line on where a figure is from: the model, its swarms, those without a value, and more."""
+    found = counts(ds, statistic(ds, variable))
+    replicas = ds.sizes[REPLICA]
+    points = f"{found.swarms // replicas:,} {'points' if replicas > 1 else 'swarms'}"
+    points += f" × {replicas} replicas" if replicas > 1 else ""
+    lost = (text.replace(" ", " swarms ", 1) for text in found.lost())
+    return ", ".join(part for part in (str(ds.attrs.get("model", "")), points, *lost, *parts) if part)
 
 
-def level(confidence: float) -> str:
-    """Return the level of an interval as text."""
-    return f"{100 * confidence:g}% interval"
+def level(found: xr.Dataset) -> str:
+    """Return the level of a result's intervals as text."""
+    return f"{100 * found.attrs['confidence']:g}% interval"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
 from btflow.analysis import sensitivity, sobol_indices
+from btflow.analysis.design import checked
 from btflow.analysis.labels import rounded, short_names
+from btflow.analysis.resample import Intervals
 from btflow.plots.style import COLOURS, figure
 from btflow.plots.sweep_axes import heading, level, origin, statistic_scale
 
@@ -21,39 +24,39 @@ _LETTER, _MARGIN = 0.0115, 0.02
 """Shares of the width that a letter and the room beside a text take."""
 
 
-_INDICES = {"total": ("total: with interactions", 1, "/"), "first_order": ("first order: alone", 0, "")}
-"""Label, colour and pattern of each index, from below."""
+_INDICES = {"total": ("total: with interactions", 1), "first_order": ("first order: alone", 0)}
+"""Label and colour of each index, from below."""
+
+
+class Options(Intervals, total=False):
+    """What ``btflow.analysis.sensitivity`` takes by keyword; it has the defaults."""
+
+    bins: int
 
 
 def tornado(
-    ds: xr.Dataset,
-    variable: str,
-    base: Mapping[str, object] | None = None,
-    *,
-    confidence: float = 0.95,
-    resamples: int = 1999,
-    seed: int = 0,
-    bins: int = 5,
+    ds: xr.Dataset, variable: str, base: Mapping[str, object] | None = None, **options: Unpack[Options]
 ) -> go.Figure:
     """Return the least and the greatest mean of a statistic over each varied name, the largest swing on top.
 
     The ends say at which value; the whisker at the greatest is the interval of the swing. Args and errors are those of
     ``btflow.analysis.sensitivity``.
     """
-    found = sensitivity(ds, variable, base, confidence=confidence, resamples=resamples, seed=seed, bins=bins)
+    ds = checked(ds)
+    found = sensitivity(ds, variable, base, **options)
     found = found.isel(parameter=slice(None, None, -1))
     scale, text = statistic_scale(ds, variable, found["greatest"].values)
     names = ("least", "greatest", "swing_low", "swing_high")
     least, greatest, low, high = (found[name].values / scale.divisor for name in names)
     centre = float(found["base"]) / scale.divisor
     rows = _labels(found)
-    note = f"whiskers: {level(confidence)} of the swing" if np.isfinite(low).any() else ""
-    drawn = figure(f"{heading(ds, variable)}: swing of each parameter", text, "", subtitle=origin(ds, note))
+    note = f"whiskers: {level(found)} of the swing" if np.isfinite(low).any() else ""
+    drawn = figure(f"{heading(ds, variable)}: swing of each parameter", text, "", subtitle=origin(ds, variable, note))
     middle = np.clip(centre, least, greatest)
     whisker = {"array": least + high - greatest, "arrayminus": greatest - least - low, "thickness": 1.2, "width": 4}
     _bar(drawn, rows, least, middle, 0)
     _bar(drawn, rows, middle, greatest, 1, {"type": "data", "symmetric": False} | whisker)
-    meaning = "mean of all swarms" if base is None else "at the base values"
+    meaning = "mean of all points" if base is None else "at the base values"
     _line(drawn, centre, f"{meaning}: {rounded(centre)}" + (f" {scale.unit}" if scale.unit else ""))
     left, right = np.fmin(least, least + low), np.fmax(greatest, least + high)
     _ends(drawn, rows, (left, right), (found["least_at"].values, found["greatest_at"].values))
@@ -76,35 +79,35 @@ def _ends(drawn: go.Figure, rows: list[str], ends: Sequence[np.ndarray], texts: 
     for at, words, side in zip(ends, texts, ("left", "right"), strict=True):
         shown = [f" {word} " for word in words]
         drawn.add_scatter(x=at, y=rows, text=shown, mode="text", textposition=f"middle {side}", hoverinfo="skip")
-    low, high = float(np.nanmin(ends[0])), float(np.nanmax(ends[1]))
-    left, right = (_MARGIN + _LETTER * max(len(word) for word in words) for words in texts)
-    span = (high - low or abs(high) or 1.0) / (1 - left - right)
-    drawn.update_xaxes(range=[low - left * span, high + right * span])
+    low, high = ends
+    left, right = (_MARGIN + _LETTER * np.array([len(word) for word in words]) for words in texts)
+    # what is needed from the start of one row's text to the end of another's is a share of the width that is left
+    share = np.maximum(1 - left[:, None] - right, 0.2)
+    span = np.max((high - low[:, None]) / share) or np.abs(high).max() or 1.0
+    drawn.update_xaxes(range=[np.min(low - left * span), np.max(high + right * span)])
 
 
-def sobol(
-    ds: xr.Dataset, variable: str, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
-) -> go.Figure:
+def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.Figure:
     """Return first-order and total Sobol indices as bars with intervals, the largest total on top.
 
     Args and errors are those of ``btflow.analysis.sobol_indices``.
     """
-    found = sobol_indices(ds, variable, confidence=confidence, resamples=resamples, seed=seed)
+    ds = checked(ds)
+    found = sobol_indices(ds, variable, **intervals)
     lows, highs = ([f"{name}_{end}" for name in _INDICES] for end in ("low", "high"))
     found = found.isel(parameter=np.argsort(found["total"].values, kind="stable"))
     rows = _labels(found)
     chance = float(found["chance"])
-    notes = [f"bars: {level(confidence)}", "" if np.isnan(chance) else f"chance: {100 * chance:.2g}% of the variance"]
+    notes = [f"bars: {level(found)}", "" if np.isnan(chance) else f"chance: {100 * chance:.2g}% of the variance"]
     title = f"{heading(ds, variable)}: Sobol indices"
-    drawn = figure(title, "share of the variance", "", subtitle=origin(ds, *notes))
-    for name, (text, colour, shape) in _INDICES.items():
+    drawn = figure(title, "share of the variance", "", subtitle=origin(ds, variable, *notes))
+    for name, (text, colour) in _INDICES.items():
         value, low, high = (found[name + end].values for end in ("", "_low", "_high"))
         bars = {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
-        pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.25}
-        marker = {"color": COLOURS[colour], "pattern": pattern}
         drawn.add_bar(
-            x=value, y=rows, orientation="h", name=text, error_x=bars | {"thickness": 1.2, "width": 4}, marker=marker
-        )
+            x=value, y=rows, orientation="h", name=text, error_x=bars | {"thickness": 1.2, "width": 4},
+            marker=_marker(colour),
+        )  # fmt: skip
     least, most = (min(0.0, float(found[lows].to_array().min())), max(1.0, float(found[highs].to_array().max())))
     drawn.update_xaxes(range=[least - 0.02, most + 0.02], zeroline=True, zerolinecolor="#333333")
     drawn.update_yaxes(showgrid=False)
@@ -118,6 +121,12 @@ def _labels(found: xr.Dataset) -> list[str]:
     return list(short_names(str(name) for name in found["parameter"].values).values())
 
 
+def _marker(colour: int) -> dict[str, object]:
+    """Return the look of a bar: the second colour has stripes, to be told from the first in grey."""
+    pattern = {"shape": "/" if colour else "", "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.25}
+    return {"color": COLOURS[colour], "pattern": pattern}
+
+
 def _bar(
     drawn: go.Figure,
     rows: list[str],
@@ -127,6 +136,6 @@ def _bar(
     error: dict[str, object] | None = None,
 ) -> None:
     drawn.add_bar(
-        x=end - start, base=start.tolist(), y=rows, orientation="h", marker={"color": COLOURS[colour]}, error_x=error,
+        x=end - start, base=start.tolist(), y=rows, orientation="h", marker=_marker(colour), error_x=error,
         hovertemplate="%{y}: %{base:.4g} to %{x:.4g}<extra></extra>",
     )  # fmt: skip

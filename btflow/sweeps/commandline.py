@@ -124,7 +124,7 @@ def _number(option: str, text: str | None, least: int, most: int) -> int | None:
 
 def _reasons(path: Path) -> dict[str, int]:
     """Return the most frequent reasons of failures and how often there were."""
-    from btflow.sweeps.parts import FAILED
+    from btflow.sweeps.status import FAILED
 
     dataset = api.open_dataset(path)
     failed = dataset["status"].values == FAILED

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from btflow.program import Program
 from btflow.replica import GRID_POINTS, PER_PEER, Replica
+from btflow.sweeps.status import DONE, FAILED
 
 Floats = NDArray[np.float64]
-
-PENDING, DONE, FAILED = 0, 1, 2
-"""Status of a swarm: not run yet, finished, failed for a reason that is kept."""
 
 PEER_ARRAYS = (*(f"peer_{name}" for name in PER_PEER), "class_number")
 """What is kept of each peer on request."""

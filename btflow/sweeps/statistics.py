@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.program import Program
-from btflow.replica import CAUSE_NAMES, Replica
+from btflow.replica import CAUSE_NAMES, Replica, sending_rate, utilisation
 from btflow.uplinks import MESSAGES, TRAFFIC, Uplinks, quantile
 
 Floats = NDArray[np.float64]
@@ -52,8 +52,8 @@ class Peers(NamedTuple):
     classes: tuple[Group, ...]
     seeds: NDArray[np.bool_]
     """Whether each peer is an initial seed (peers,)."""
-    limit: Floats
-    """What each may send: its upload limit, on access links what the uplink lets through if that is less [B/s]."""
+    rate: Floats
+    """What each may send [B/s] (peers,)."""
     block_size: int
     """[B]"""
     file_size: int
@@ -64,12 +64,11 @@ def peers(program: Program, file_size: int) -> Peers:
     """Return what the swarms of a program, whose file has some size [B], have in common."""
     seeds, klass = program.is_seed == 1, program.klass
     leeching = tuple(sorted(set(klass[~seeds].tolist())))
-    limit = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
     return Peers(
         leechers=Group(leeching, np.isin(klass, leeching)),
         classes=tuple(Group((number,), klass == number) for number in range(len(program.class_names))),
         seeds=seeds,
-        limit=np.asarray(limit, np.float64),
+        rate=sending_rate(program),
         block_size=program.rules.block_size,
         file_size=file_size,
     )
@@ -155,7 +154,7 @@ class Statistics:
     def of(self, common: Peers, row: Replica) -> Floats:
         """Return the figures of a swarm (width,): the whole's, then all of the first class, of the second..."""
         counting = row.counted & np.isfinite(row.completion)
-        swarm = Swarm(row, counting, _utilisation(common.limit, row))
+        swarm = Swarm(row, counting, utilisation(row, common.rate))
         leechers = self._of_group(swarm, common.leechers)
         values = [*leechers, *_of_swarm(row, common)]
         for group in common.classes:  # one class of leechers is all leechers
@@ -234,12 +233,6 @@ def _uplinks(seen: Uplinks, group: Group) -> tuple[float, ...]:
         *(float(drops) for drops in seen.drops[group.members].sum(axis=0)),
         float(moved[_UTP]) / float(moved.sum()) if moved.sum() else np.nan,
     )
-
-
-def _utilisation(limit: Floats, row: Replica) -> Floats:
-    """Payload sent over what could be sent while the peer was there (peers,)."""
-    room = limit * row.present
-    return np.asarray(np.divide(row.sent, room, out=np.full_like(room, np.nan), where=room > 0.0), np.float64)
 
 
 def _mean(values: Floats) -> float:

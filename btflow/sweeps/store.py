@@ -22,9 +22,10 @@ from btflow.sweeps.cells import Cells, cells
 from btflow.sweeps.identity import check_same
 from btflow.sweeps.journal import Journal, sync
 from btflow.sweeps.lock import locked
-from btflow.sweeps.parts import FAILED, PENDING, Part
+from btflow.sweeps.parts import Part
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.status import FAILED, PENDING
 
 
 class Store:

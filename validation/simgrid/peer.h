@@ -1,5 +1,9 @@
 // A BitTorrent peer with the rules of mainline 4.0, as the flow-level engine (btflow/kernels) and the packet-level
 // client (validation/packet_level) have them, on SimGrid's communications.
+//
+// Constants and random numbers are those of swarm_rules.h and swarm_random.h over there. Choker, requests and picker are
+// written a second time: ns-3's swarms are frozen, running them again takes an hour, and a common text would change the
+// program that made them. They differ too: no message leaves amid a block here, and sets of pieces are bits.
 #pragma once
 
 #include "network.h"
