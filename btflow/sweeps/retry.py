@@ -9,8 +9,8 @@ import numpy as np
 import zarr
 
 from btflow.sweeps.cells import cells
-from btflow.sweeps.parts import FAILED, PENDING
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.status import FAILED, PENDING
 from btflow.sweeps.store import open_store
 
 EVERY: Any = {"write_empty_chunks": True}
