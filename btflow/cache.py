@@ -30,13 +30,13 @@ _COMPILING = "btflow: compiling the kernels, once: about a minute"
 @contextmanager
 def kept_for(package: str) -> Iterator[None]:
     """Keep the kernels imported in this block in the folder of the package whose `__file__` is given."""
-    users_cache = _settings.CACHE_DIR
+    before = _settings.CACHE_DIR, _dispatcher.FunctionCache  # one package of kernels may import another
     _settings.CACHE_DIR = str(_usable(folder(Path(package).parent)))
     _dispatcher.FunctionCache = KernelCache
     try:
         yield
     finally:
-        _settings.CACHE_DIR, _dispatcher.FunctionCache = users_cache, FunctionCache
+        _settings.CACHE_DIR, _dispatcher.FunctionCache = before
 
 
 def folder(sources: Path) -> Path:

@@ -156,15 +156,21 @@ def sweep(
     sample: Annotated[
         Text,
         typer.Option(
-            metavar="KIND:N", help="Points drawn in place of a grid: sobol:4096, lhs:100, random:100, saltelli:1024."
+            metavar="KIND:N",
+            help="Points drawn in place of a grid: sobol:4096, lhs:100, random:100, saltelli:1024.  [grid]",
         ),
     ] = None,
     replicas: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms of each point.  [1]")] = None,
     seed: Annotated[Text, typer.Option(metavar="NUMBER", help="Seed of the random numbers.  [0]")] = None,
-    common: Annotated[bool, typer.Option("--common", help="The same random numbers at all points.")] = False,
+    common: Annotated[
+        bool | None, typer.Option("--common/--no-common", help="The same random numbers at all points.  [no]")
+    ] = None,
     keep: Annotated[Text, typer.Option(metavar="peers,series", help="Arrays of each swarm to keep, too.")] = None,
     out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Run what --out does not have yet.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="With --resume: run again what failed, too.")
+    ] = False,
     jobs: Annotated[Text, typer.Option(metavar="NUMBER", help="Swarms at once.  [all cores]")] = None,
     backend: Annotated[
         Text, typer.Option(metavar="NAME", help="threads or processes.  [whichever is done sooner]")
@@ -175,7 +181,7 @@ def sweep(
 ) -> None:
     """Simulate a model over values of its parameters: thousands of swarms in one dataset.
 
-    Ctrl-C keeps what is finished. A swarm that fails is recorded with its reason; the others go on.
+    Ctrl-C and SIGTERM keep what is finished. A swarm that fails is recorded with its reason; the others go on.
     """
     from btflow import output
     from btflow.sweeps import commandline
@@ -191,6 +197,7 @@ def sweep(
         keep=keep,
         out=out or [],
         resume=resume,
+        retry_failed=retry_failed,
         yes=yes,
         jobs=jobs,
         backend=backend,

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import xarray as xr
 
 from btflow import load
 from btflow.scenario import Scenario
+from btflow.sweeps import api
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.table import declaration
 
 TINY = {"leechers": 3, "file_size": "512 KiB"}
 """A swarm of a millisecond."""
@@ -21,6 +25,28 @@ TINY = {"leechers": 3, "file_size": "512 KiB"}
 def tiny(model: str = "rao2010", **values: object) -> Scenario:
     """Return a swarm of a millisecond."""
     return load(model, **{**TINY, **values})
+
+
+VARY: dict[str | tuple[str, ...], object] = {
+    "rtt": ["0 ms", "50 ms"],
+    "upload_limit": "20 kB/s,50 kB/s",
+    "leechers": [2, 3, 4],
+}
+REPLICAS = 4
+UNITS = 12 * REPLICAS
+"""Swarms of a sweep as ``planned`` makes it."""
+
+
+def planned(scenario: Scenario | None = None, **said: Any) -> Plan:
+    """Return a sweep of tiny swarms, declared."""
+    scenario = scenario or tiny()
+    declared = declaration(said.pop("vary", VARY), {}, "vary", **{"replicas": REPLICAS, **said})
+    return api.declare(scenario.document, scenario.given, declared)
+
+
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hand out few units at a time, so that a small sweep has many tasks."""
+    monkeypatch.setattr("btflow.sweeps.backlog.GROWTH", 1.0)
 
 
 def read(path: Path) -> xr.Dataset:
@@ -57,7 +83,7 @@ def run(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*args), capture_output=True, text=True, timeout=300, **options)
 
 
-def start(*args: str, **options: Any) -> subprocess.Popen[str]:
+def start(*args: str, environment: Mapping[str, str] = os.environ) -> subprocess.Popen[str]:
     """Start the program as the head of a process group of its own."""
     return subprocess.Popen(
         command(*args),
@@ -65,6 +91,5 @@ def start(*args: str, **options: Any) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        **options,
+        env={**environment, "PYTHONUNBUFFERED": "1"},
     )

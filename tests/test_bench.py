@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -10,11 +11,26 @@ from typing import Any
 
 import pytest
 
-from btflow import cli, load
-from btflow.benchmarks import command, growth, machine, many, measure, process, scale, single, start, sweeping, table
+import btflow
+from btflow import cli, load, simulation
+from btflow.benchmarks import (
+    command,
+    growth,
+    machine,
+    many,
+    measure,
+    memory,
+    process,
+    scale,
+    single,
+    start,
+    sweeping,
+    table,
+)
 from btflow.benchmarks.sweeping import Spent
 from btflow.benchmarks.table import Goal, Section
 from btflow.errors import SimulationError
+from btflow.sweeps.pools import cores
 
 SMALL = dict(measure.SMALL)
 
@@ -78,9 +94,22 @@ def test_a_sweep_runs_every_point_as_often_as_asked() -> None:
     grid: sweeping.Grid = {"upload_limit": ["20 kB/s", "50 kB/s"], "rtt": ["0 ms", "50 ms", "100 ms"]}
     spent = sweeping.sweep(load("rao2010").set(**SMALL), grid, 3, 2)
     assert spent.swarms == 18
-    assert 0 < spent.swarm_cpu < spent.cpu
+    assert spent.cpu > 0
     assert spent.rate == pytest.approx(18 / spent.wall)
-    assert spent.overhead == pytest.approx((spent.cpu - spent.swarm_cpu) / spent.swarm_cpu)
+
+
+def test_bare_calls_run_the_swarms_of_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = load("rao2010").set(**SMALL)
+    grid: sweeping.Grid = {"upload_limit": ["20 kB/s", "50 kB/s"], "rtt": "0 ms, 50 ms"}
+    found: list[float] = []
+
+    def run_swarm(*args: Any) -> None:
+        found.append(float(simulation.run_swarm(*args).peer.done.max()))
+
+    monkeypatch.setattr(sweeping, "run_swarm", run_swarm)
+    assert sweeping.bare(scenario, grid).swarms == 4
+    swept = btflow.sweep(scenario, grid, seed=measure.SEED, jobs=1, progress=False)
+    assert found == swept.completion_last.values.ravel().tolist()
 
 
 def test_the_grid_of_mixed_swarms_has_the_points_that_it_says() -> None:
@@ -105,10 +134,25 @@ def test_peak_memory_is_that_of_the_process_alone() -> None:
     assert found["peak"] < len(large)
 
 
+def test_the_memory_of_children_and_theirs_counts() -> None:
+    program = "import subprocess, sys, time; x = bytearray(b'1' * 200_000_000); {}; time.sleep(0.5)"
+    below = program.format("pass")
+    above = program.format(f"subprocess.run([sys.executable, '-c', {below!r}])")
+    with memory.watched() as peak:
+        subprocess.run([sys.executable, "-c", above], check=True)
+    assert peak.bytes > memory.resident_memory() + 400e6
+
+
+def test_a_sweep_in_a_process_of_its_own() -> None:
+    found = process.measured("many_swarms", settings=SMALL, model="rao2010", replicas=4, workers=1)
+    assert found["peak"] > 50e6
+    assert found["wall"] > 0
+
+
 def test_peak_memory_sees_what_was_freed() -> None:
     script = (
-        "from btflow.benchmarks import child; x = bytearray(b'1' * 300_000_000); del x; "
-        "print(child.peak_memory() - child.resident_memory() > 250e6)"
+        "from btflow.benchmarks import memory; x = bytearray(b'1' * 300_000_000); del x; "
+        "print(memory.peak_memory() - memory.resident_memory() > 250e6)"
     )
     output = process.run_module(["timeit", "-n", "1", "-r", "1", script])
     assert output.startswith("True")
@@ -139,7 +183,7 @@ def test_a_process_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_machine_has_a_processor_cores_and_memory() -> None:
     assert machine.processor()
-    assert machine.cores() >= 1
+    assert cores() >= 1
     assert machine.memory() > 2**28
     assert machine.processor() in machine.machine()[1]
 
@@ -170,7 +214,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | None]:
 
     def fake_sweep(_: object, varied: Mapping[str, object], replicas: int, workers: int) -> Spent:
         swarms = replicas * (many.POINTS if len(varied) > 1 else 1)
-        return Spent(swarms, 0.1 * swarms / workers, 0.102 * swarms, 0.1 * swarms)
+        return Spent(swarms, 0.1 * swarms / workers, 0.1 * swarms)
 
     def fake_task(task: str, **options: Any) -> dict[str, float]:
         if task == "many_swarms":
@@ -189,9 +233,18 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | None]:
     for module in (many, scale):
         monkeypatch.setattr(module, "measured", fake_task)
     monkeypatch.setattr(many, "sweep", fake_sweep)
+    monkeypatch.setattr(many, "overhead", lambda _: (Spent(100, 10.0, 10.0), Spent(100, 10.5, 10.2)))
     monkeypatch.setattr(many, "cores", lambda: 2)
     monkeypatch.setattr(start, "start_up", fake_start)
     return seen
+
+
+def test_the_round_of_least_cpu_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = iter([Spent(100, 9.0, 3.0), Spent(100, 5.0, 2.0), Spent(100, 5.0, 2.5)])
+    swept = iter([Spent(100, 9.0, 2.2), Spent(100, 5.0, 2.1), Spent(100, 5.0, 2.5)])
+    monkeypatch.setattr(many, "bare", lambda *_: next(alone))
+    monkeypatch.setattr(many, "sweep", lambda *_: next(swept))
+    assert many.overhead(100) == (Spent(100, 5.0, 2.0), Spent(100, 5.0, 2.1))
 
 
 def goals(section: Section) -> Iterator[tuple[str, str]]:

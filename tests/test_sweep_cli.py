@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zarr
-from sweep_made import TINY, read, sweep_args
+from sweep_made import TINY, bits, read, sweep_args, tiny
 
-from btflow import InputError, cli
-from btflow.errors import SimulationError
-from btflow.sweeps import cluster
-from btflow.sweeps.cluster import Cluster, check_workers, run_there
-from btflow.sweeps.versions import versions
+from btflow import cli, memory
+from btflow.program import compile_scenario
+from btflow.swarm import state_bytes
+from btflow.sweeps import scheduler
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -91,6 +91,9 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     ((*OUT, *RTT, "--replicas", "2000000"), "1 to 100000"),
     ((*OUT, *RTT, "--seed", "-1"), "--seed = -1"),
     ((*OUT, *RTT, "--jobs", "none"), "--jobs = 'none'"),
+    ((*OUT, *RTT, "--jobs", "-1"), "--jobs = -1"),
+    ((*OUT, *RTT, "--sample", "sobol:-4"), "--sample = 'sobol:-4': is not a sample; allowed: grid, or KIND:N"),
+    ((*OUT, *RTT, "--retry-failed"), "--retry-failed: is said of a sweep that is not resumed"),
     ((*OUT, *RTT, "--backend", "gpu"), "--backend = 'gpu': is unknown; allowed: threads or processes"),
     ((*OUT, *RTT, "--keep", "all"), "--keep = 'all': cannot be kept; allowed: peers, series"),
     ((*OUT, *RTT, "--dask", "tcp://127.0.0.1:1", "--jobs", "2"), "--jobs = 2"),
@@ -124,6 +127,74 @@ def test_bad_input_is_one_message_before_any_work(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+SWEEP = """
+[sweep]
+sample = "lhs:3"
+seed = 7
+replicas = 2
+common = true
+set = { leechers = 2, file_size = "512 KiB" }
+[sweep.vary]
+rtt = ["0 ms", "20 ms"]
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return a model file that declares a sweep."""
+    source = (Path(__file__).parents[1] / "models" / "swarms" / "rao2010.toml").read_text()
+    (tmp_path / "my.toml").write_text(f"{source}\n{SWEEP}")
+    return tmp_path / "my.toml"
+
+
+def test_options_undo_what_the_file_says(run: Run, model: Path) -> None:
+    assert run("sweep", str(model), "--jobs", "1", "--out", "a.zarr")[0] == 0
+    found = read(Path("a.zarr"))
+    assert (dict(found.status.sizes), found.attrs["design"]) == ({"sample": 3, "replica": 2}, "lhs:3")
+    assert (found.seed == 7).all()
+    other = ("--sample", "grid", "--no-common", "--seed", "0", "--replicas", "1", "--set", "leechers=3")
+    assert run("sweep", str(model), "--jobs", "1", "--out", "b.zarr", *other)[0] == 0
+    found = read(Path("b.zarr"))
+    assert (dict(found.status.sizes), found.attrs["design"]) == ({"rtt": 2, "replica": 1}, "grid")
+    assert len(set(found.seed.values.tolist())) == 2
+    assert found.attrs["common_random_numbers"] == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("seed = -1", "sweep.seed = -1: is out of range"),
+        ("replicas = 0", "sweep.replicas = 0: is out of range"),
+        ('sample = "lhs:0"', "sweep.sample = 'lhs:0': has 0 points"),
+        ("common = 1", "sweep.common = 1"),
+    ],
+)
+def test_what_the_file_says_is_refused_by_its_name(run: Run, model: Path, said: str, text: str) -> None:
+    name = said.split(" ")[0]
+    lines = [said if line.startswith(f"{name} = ") else line for line in SWEEP.splitlines()]
+    model.write_text(model.read_text().replace(SWEEP, "\n".join(lines)))
+    code, _, err = run("sweep", str(model), "--out", "a.zarr")
+    assert (code, err.count("\n")) == (2, 1)
+    assert text in err
+
+
+def test_what_failed_can_be_run_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is too little memory for one of two points; then there is more."""
+    args = ("sweep", "rao2010", "--set", "file_size=512 KiB", "--vary", "leechers=2,40")
+    assert run(*args, "--jobs", "1", "--out", "whole.zarr")[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "available", lambda: state_bytes(compile_scenario(tiny(leechers=20))))
+        code, out, err = run(*args, "--jobs", "2", *OUT)
+    assert "a.zarr: 1 of 2 swarms done, 1 failed" in out
+    assert "btflow: 1 at once instead of 2: a swarm takes up to" in err
+    failed = read(Path("a.zarr"))
+    assert failed.attrs["complete"] == 1
+    assert run(*args, "--resume", *OUT)[1] == out
+    code, out, _ = run(*args, "--jobs", "1", "--resume", "--retry-failed", *OUT)
+    assert (code, out) == (0, "a.zarr: 2 of 2 swarms done, 0 failed\n")
+    assert bits(read(Path("a.zarr"))).identical(bits(read(Path("whole.zarr"))))
+
+
 def test_a_grid_of_a_billion_points_is_refused_at_once(run: Run) -> None:
     axes = ("rtt=lin(0ms,1s,1000)", "loss=lin(0%,5%,1000)", "upload_limit=lin(10kB/s,100kB/s,1000)")
     begun = time.perf_counter()
@@ -148,7 +219,7 @@ def test_a_sweep_of_another_kind_is_refused(run: Run) -> None:
 
 
 def test_a_scheduler_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "CONNECT", 0.5)
+    monkeypatch.setattr(scheduler, "CONNECT", 0.5)
     begun = time.perf_counter()
     code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", "tcp://127.0.0.1:1"))
     assert time.perf_counter() - begun < 10.0
@@ -160,49 +231,40 @@ def test_a_scheduler_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch
     assert "--dask = 'no address': cannot be reached" in err
 
 
-class Client:
-    """A client of a cluster with one worker of some versions."""
+def serving(answer: bytes) -> str:
+    """Return the address of a server that is no scheduler: it answers with some bytes, or never."""
+    server = socket.create_server(("127.0.0.1", 0))
 
-    def __init__(self, packages: dict[str, Any], there: dict[str, str]) -> None:
-        self.packages, self.there = packages, there
+    def serve() -> None:
+        other, _ = server.accept()
+        other.recv(1)
+        other.sendall(answer)
+        other.recv(10**6)
+        time.sleep(10.0)
 
-    def get_versions(self, packages: list[str]) -> dict[str, Any]:
-        assert packages == ["btflow", "numba"]
-        return {"workers": {"tcp://w": {"packages": self.packages}}}
-
-    def run(self, function: Callable[[], object]) -> dict[str, dict[str, str]]:
-        assert function is versions
-        return {"tcp://w": self.there}
-
-
-def test_versions_of_workers_are_compared_before_any_work() -> None:
-    here = versions()
-    same = {
-        "btflow": here["btflow"],
-        "numba": here["numba"],
-        "numpy": here["numpy"],
-        "python": f"{here['python']}.0.final.0",
-    }
-    check_workers(Client(same, here), "tcp://s")
-    for name in same:
-        with pytest.raises(InputError, match=f"worker tcp://w has other versions: {name} (0.0|missing) there"):
-            check_workers(Client(same | {name: "0.0"}, here), "tcp://s")
-    with pytest.raises(InputError, match="btflow missing there"):
-        check_workers(Client(same | {"btflow": None}, here), "tcp://s")
-    with pytest.raises(InputError, match=f"code abc there, {here['code']} here"):
-        check_workers(Client(same, here | {"code": "abc"}), "tcp://s")
+    threading.Thread(target=serve, daemon=True).start()
+    return "tcp://{}:{}".format(*server.getsockname())
 
 
-def test_a_worker_that_joins_later_is_compared_too() -> None:
-    with pytest.raises(InputError, match="a worker has other versions: numpy"):
-        run_there(b"", None, versions() | {"numpy": "1.0"})  # type: ignore[arg-type]
-
-
-def test_a_scheduler_that_goes_away() -> None:
-    gone = Cluster.__new__(Cluster)
-    gone._client, gone._address = type("Closed", (), {"status": "closed"})(), "tcp://s"
-    with pytest.raises(SimulationError, match="the scheduler at tcp://s is gone"):
-        gone.workers()
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is the address of something else than a scheduler"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "is the address of something else than a scheduler"),
+        (bytes(4), "does not answer as a scheduler does"),
+        (b"", "does not answer as a scheduler does"),
+    ],
+)
+def test_an_address_that_is_no_schedulers(run: Run, monkeypatch: pytest.MonkeyPatch, answer: bytes, text: str) -> None:
+    monkeypatch.setattr(scheduler, "CONNECT", 0.5)
+    begun = time.perf_counter()
+    code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", serving(answer)))
+    assert time.perf_counter() - begun < 10.0
+    assert code == 2
+    assert err.startswith("btflow: error: --dask = 'tcp://127.0.0.1:")
+    assert text in err
+    assert err.count("\n") == 1
+    assert not Path("a.zarr").exists()
 
 
 def test_a_store_opens_without_a_warning(run: Run) -> None:

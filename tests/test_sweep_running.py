@@ -14,31 +14,19 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sweep_made import bits, read, tiny
+from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
 
-from btflow import InputError, Scenario, load, simulate, sweep
+from btflow import InputError, load, simulate, sweep
 from btflow.replica import Floats, Replica
 from btflow.sweeps import api, choice
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
-from btflow.sweeps.plan import Plan
 from btflow.sweeps.processes import Processes
 from btflow.sweeps.running import Running
 from btflow.sweeps.statistics import Peers, Statistics, percentile
 from btflow.sweeps.store import Store
-from btflow.sweeps.table import declaration
 
 Vary = dict[str | tuple[str, ...], object]
-
-VARY: Vary = {"rtt": ["0 ms", "50 ms"], "upload_limit": "20 kB/s,50 kB/s", "leechers": [2, 3, 4]}
-REPLICAS = 4
-UNITS = 12 * REPLICAS
-
-
-def planned(scenario: Scenario | None = None, **said: object) -> Plan:
-    scenario = scenario or tiny()
-    said_ = declaration(said.pop("vary", VARY), {}, "vary", **{"replicas": REPLICAS, **said})  # type: ignore[arg-type]
-    return api.declare(scenario.document, scenario.given, said_)
 
 
 def figures(run: xr.Dataset, replica: int) -> dict[str, float]:
@@ -151,11 +139,6 @@ def how(request: pytest.FixtureRequest) -> Running:
     if request.param == "dask":
         return Running(client=request.getfixturevalue("cluster"))
     return Running(jobs=2, backend=request.param)
-
-
-def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hand out few units at a time, so that a small sweep has many tasks."""
-    monkeypatch.setattr("btflow.sweeps.backlog.GROWTH", 1.0)
 
 
 def test_an_interrupted_sweep_resumes_to_the_same_bits(
@@ -284,6 +267,25 @@ def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.Monk
     assert "of memory" in str(found.failure.values[1, 0])
 
 
+def test_a_look_at_some_points_finds_the_largest_swarm_and_all_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    from btflow.program import compile_scenario
+    from btflow.swarm import state_bytes
+    from btflow.sweeps import scout
+
+    vary: Vary = {"rtt": ["0 ms", "5 ms", "9 ms"], "leechers": [2, 30, 3], "upload_limit": "lin(10 kB/s, 99 kB/s, 40)"}
+    made = planned(vary=vary, replicas=1)
+    each = [state_bytes(compile_scenario(made.job.scenario.set(**made.settings(p)))) for p in range(made.units)]
+    assert scout.scout(made).bytes == max(each)
+    assert len(scout.scout(made).programs) == 1
+    assert len(set(scout.scouted_points(made.design))) <= scout.SPREAD + scout.CORNERS
+    assert scout.scouted_points(planned(vary={"tso": [True]}).design) == [0]
+    drawn = planned(vary={"leechers": "lin(2, 90)", "tso": "choice(true, false)"}, sample="random:500")
+    points = scout.scouted_points(drawn.design)
+    assert {int(drawn.design.coordinates()[0].values.argmax()), 0, 499} <= set(points)
+    monkeypatch.setattr(scout, "_kind", lambda program: program.rules.peers)
+    assert len(scout.scout(made).programs) == 3
+
+
 def test_no_point_makes_a_scenario() -> None:
     with pytest.raises(InputError, match="seed_as"):
         sweep(tiny(), {"leecher_as": ["AS1", "AS2"]}, progress=False)
@@ -322,6 +324,9 @@ def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: py
         ({"out": "a.nc"}, "ending in .zarr"),
         ({"client": "tcp://127.0.0.1:1", "jobs": 2}, "of this machine"),
         ({"sample": 5}, "is not a sample"),
+        ({"common": "no"}, "common = 'no'"),
+        ({"jobs": -1}, "jobs = -1"),
+        ({"retry_failed": True}, "retry_failed: is said of a sweep that is not resumed"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], text: str) -> None:
@@ -351,10 +356,6 @@ def test_a_files_sweep_runs_by_itself(tmp_path: Path) -> None:
     again = sweep(load(file).set(leechers=3), {"tso": "true"}, progress=False, jobs=1, keep=["peers"])
     assert dict(again.completion_mean.sizes) == {"rtt+loss": 2, "tso": 1, "replica": 1}
     assert again.sizes["peer"] == 4
-
-
-class Shown(Backlog):
-    """A backlog that remembers what it handed out."""
 
 
 @given(

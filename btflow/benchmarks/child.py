@@ -6,8 +6,8 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
+from btflow.benchmarks.memory import peak_memory, resident_memory, watched
 from btflow.errors import InputError, SimulationError
 
 
@@ -29,41 +29,16 @@ def one_swarm(settings: Mapping[str, object], model: str) -> dict[str, float]:
 
 
 def many_swarms(settings: Mapping[str, object], model: str, replicas: int, workers: int) -> dict[str, float]:
-    """Run replicas of a swarm as a sweep: elapsed time [s] and the process's peak memory [B]."""
+    """Run replicas of a swarm as a sweep: elapsed time [s] and peak memory of the process and its children [B]."""
     from btflow.benchmarks.sweeping import ONE, sweep
     from btflow.catalog import load
 
-    return {"wall": sweep(load(model).set(**settings), ONE, replicas, workers).wall, "peak": peak_memory()}
+    with watched() as peak:
+        wall = sweep(load(model).set(**settings), ONE, replicas, workers).wall
+    return {"wall": wall, "peak": peak.bytes}
 
 
 TASKS: Mapping[str, Callable[..., dict[str, float]]] = {"one_swarm": one_swarm, "many_swarms": many_swarms}
-
-
-def peak_memory() -> int:
-    """Return the most resident memory that this process has had [B].
-
-    Linux's ru_maxrss begins at what the parent process had, VmHWM at nothing.
-    """
-    return _status("VmHWM") or _usage()
-
-
-def resident_memory() -> int:
-    """Return the resident memory of this process [B]; the most it has had where the system does not say."""
-    return _status("VmRSS") or _usage()
-
-
-def _status(name: str) -> int:
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith(name + ":")), 0)
-
-
-def _usage() -> int:
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ def machine() -> list[str]:
     import numba
 
     from btflow import __version__
+    from btflow.sweeps.pools import cores
 
     versions = (
         f"btflow {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}"
@@ -30,14 +31,6 @@ def processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
 
 
 def load() -> str:

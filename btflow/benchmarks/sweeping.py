@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import btflow
 from btflow.benchmarks.measure import MODEL, SEED, SMALL
 from btflow.catalog import load
 from btflow.program import compile_scenario
 from btflow.scenario import Scenario
-from btflow.simulation import load_kernels
+from btflow.simulation import load_kernels, run_swarm
+from btflow.sweeps.api import declare
+from btflow.sweeps.table import declaration
 
-Grid = Mapping[str | tuple[str, ...], Sequence[str]]
+Grid = Mapping[str | tuple[str, ...], Sequence[str] | str]
 
 ONE: Grid = {"upload_limit": ("20 kB/s",)}
 """A grid of one point, for a sweep of replicas."""
@@ -22,7 +26,7 @@ ONE: Grid = {"upload_limit": ("20 kB/s",)}
 
 @dataclass(frozen=True)
 class Spent:
-    """What a sweep took."""
+    """What some swarms took."""
 
     swarms: int
     """How many were run."""
@@ -30,28 +34,33 @@ class Spent:
     """Elapsed time [s]."""
     cpu: float
     """CPU time of the process [s]."""
-    swarm_cpu: float
-    """CPU time inside swarms [s]: set-up and kernels; the rest is the sweep's own."""
 
     @property
     def rate(self) -> float:
         """Swarms per second of elapsed time."""
         return self.swarms / self.wall
 
-    @property
-    def overhead(self) -> float:
-        """The sweep's own CPU time over that of its swarms."""
-        return self.cpu / self.swarm_cpu - 1.0
-
 
 def sweep(scenario: Scenario, varied: Grid, replicas: int, workers: int) -> Spent:
-    """Run `replicas` swarms of each point of a grid on `workers` threads, with kernels that are loaded."""
+    """Run `replicas` swarms of each point of a grid on `workers` threads, into a store on disk, with kernels loaded."""
     load_kernels(compile_scenario(scenario))
     _load_machinery()
+    with tempfile.TemporaryDirectory(prefix="btflow-bench-") as folder:
+        out = Path(folder, "sweep.zarr")
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = btflow.sweep(scenario, varied, replicas=replicas, seed=SEED, jobs=workers, out=out)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        return Spent(result["status"].size, wall, cpu)
+
+
+def bare(scenario: Scenario, varied: Grid) -> Spent:
+    """Run the swarms of `sweep`, one of each point, by calls of `run_swarm` alone: nothing is found of them or kept."""
+    plan = declare(scenario.document, scenario.given, declaration(varied, {}, "vary", seed=SEED))
+    load_kernels(compile_scenario(scenario))
     wall, cpu = time.perf_counter(), time.process_time()
-    result = btflow.sweep(scenario, varied, replicas=replicas, seed=SEED, jobs=workers)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return Spent(result["cpu_s"].size, wall, cpu, float(result["cpu_s"].sum()))
+    for point in range(plan.units):
+        run_swarm(compile_scenario(scenario.set(**plan.settings(point))), plan.seed_of(point), 0)
+    return Spent(plan.units, time.perf_counter() - wall, time.process_time() - cpu)
 
 
 @cache

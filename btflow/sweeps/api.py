@@ -49,18 +49,29 @@ def declare(
         InputError: Something is wrong with it.
     """
     file = located(document, from_file(document.sweep))
+    _check(file, "sweep.")
+    _check(said)
     said = said.over(Declaration(set=given).over(file) if given else file)
-    seed = whole_number("seed", 0 if said.seed is None else said.seed, 0, MAX_SEED)
-    replicas = whole_number("replicas", 1 if said.replicas is None else said.replicas, 1, MAX_REPLICAS)
+    seed, replicas, common = said.seed or 0, said.replicas or 1, bool(said.common)
     if not said.vary:
         raise InputError("vary", None, "nothing is varied", "at least one parameter, such as rtt=0ms,400ms")
-    sample = None if said.sample is None else samples.parse(said.sample)
-    common = flag("common", False if said.common is None else said.common)
+    sample = samples.parse(said.sample)
     points = design(document, spec.read(said.vary), sample, seed, replicas, yes)
 
     from btflow.sweeps.plan import plan  # imports the engine
 
     return plan(document, said.set, points, seed=seed, replicas=replicas, common=common, keep=keep)
+
+
+def _check(said: Declaration, of: str = "") -> None:
+    """Raise an InputError for a value that is out of range, by its name, before which comes whose it is."""
+    if said.seed is not None:
+        whole_number(f"{of}seed", said.seed, 0, MAX_SEED)
+    if said.replicas is not None:
+        whole_number(f"{of}replicas", said.replicas, 1, MAX_REPLICAS)
+    if said.common is not None:
+        flag(f"{of}common", said.common)
+    samples.parse(said.sample, f"{of}sample")
 
 
 def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, durable: bool = True) -> tuple[int, int]:
@@ -77,16 +88,20 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         InputError: There is something else, or a cluster cannot be used; nothing was run.
         SimulationError: The cluster is gone; what was finished is kept.
         KeyboardInterrupt: It was interrupted; what was finished is kept.
+        SystemExit: SIGTERM came; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
     from btflow.sweeps.drive import drive
     from btflow.sweeps.progress import progress
+    from btflow.sweeps.retry import forget_failures
     from btflow.sweeps.store import open_store
 
     with contextlib.ExitStack() as used:
         pool = how.cluster(declared)
         if pool is not None:
             used.callback(pool.close)
+        if how.retry_failed and path.exists():
+            forget_failures(path, declared)
         store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
         if store.lost.file is not None:
             number, file = store.lost.swarms, store.lost.file
@@ -123,6 +138,7 @@ def sweep(
     keep: str | Sequence[str] | None = (),
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    retry_failed: bool = False,
     jobs: int | None = None,
     backend: Literal["threads", "processes"] | None = None,
     client: Client | str | None = None,
@@ -138,13 +154,14 @@ def sweep(
             distributions such as ``"uniform(0 ms, 1 s)"``. What the model file's ``[sweep]`` says holds for all names
             that are not here.
         sample: Kind and size of a sample in place of a grid: ``"sobol:4096"``, ``"lhs:100"``, ``"random:100"`` or
-            ``"saltelli:1024"``.
+            ``"saltelli:1024"``; ``"grid"`` for a grid although the file says otherwise.
         seed: Seed of the sweep, 0 if the file says nothing: of the sample and of the points' seeds.
         replicas: Swarms of each point, 1 if the file says nothing.
         common: Whether all points have the same random numbers, for paired comparisons.
         keep: ``"peers"`` and ``"series"``: arrays of each swarm besides its figures.
         out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone.
         resume: Whether ``out`` may have a part of this sweep already.
+        retry_failed: Whether swarms of ``out`` that failed run again: most fail again, for want of memory perhaps not.
         jobs: Swarms at once on this machine, all cores by default.
         backend: ``"threads"`` or ``"processes"`` of this machine; by default processes for thousands of tiny swarms,
             threads for all else.
@@ -161,14 +178,15 @@ def sweep(
         InputError: Something is wrong with the arguments; nothing was run.
         SimulationError: The cluster is gone; what was finished is in ``out``.
         OSError: The store cannot be written; what it has is kept.
+        SystemExit: SIGTERM came, with code 143; what was finished is in ``out``, as after Ctrl-C.
     """
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
     check_client(client)
-    how = Running(jobs, backend, client, flag("progress", progress))
-    how.check()
+    how = Running(jobs, backend, client, flag("progress", progress), flag("retry_failed", retry_failed))
+    how.check(resume=flag("resume", resume))
     said = declaration(varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
-    path = store_path(out, flag("resume", resume))
+    path = store_path(out, resume)
     declared = declare(scenario.document, scenario.given, said, keep=keep, yes=flag("yes", yes))
     if path is not None:
         execute(declared, path, how, resume=resume)

@@ -23,6 +23,11 @@ class Backlog:
         self._left = left
         self._size = 1.0
 
+    @property
+    def any(self) -> bool:
+        """Whether anything is left to hand out."""
+        return bool(self._again) or self._left > 0
+
     def next(self, workers: int) -> Task | None:
         """Return a task for one of so many workers; None if nothing is left."""
         if self._again:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 import time
-import warnings
-from collections.abc import Mapping
+import uuid
 from concurrent.futures import CancelledError, Future
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,75 +12,92 @@ from typing import TYPE_CHECKING, Any
 from btflow.errors import InputError
 from btflow.sweeps import work
 from btflow.sweeps.parts import Part
-from btflow.sweeps.pools import PoolLostError, WorkerDiedError
+from btflow.sweeps.pools import NotRunError, PoolLostError, WorkerDiedError
+from btflow.sweeps.scheduler import connect
 from btflow.sweeps.versions import Versions, difference, versions
 from btflow.sweeps.work import Job, Task
+from btflow.sweeps.workers import ALLOWED, Workers
 
 if TYPE_CHECKING:
     from distributed import Client
 
-CONNECT = 5.0
-"""Time to reach the scheduler [s]."""
-
 PERIOD = 2.0
 """Time between two looks at which workers there are [s]."""
 
-ALLOWED = "the same btflow, Python, NumPy and Numba on every worker as here"
+FETCH = 60.0
+"""Time that a worker has to get the job from the scheduler [s]."""
+
+
+class SkewError(Exception):
+    """A worker has other versions; its address, and what differs."""
 
 
 class Cluster:
-    """Runs tasks of a job on the workers of a Dask cluster, those that join later too."""
+    """Runs tasks of a job on the workers of a Dask cluster, those that join later too.
+
+    The scheduler keeps the job; each worker fetches it once.
+    """
 
     def __init__(self, job: Job, client: Client | str) -> None:
         self._owned = isinstance(client, str)
         self._client: Any = connect(client) if isinstance(client, str) else client
         self._address = str(getattr(self._client.scheduler, "address", client))
-        self._packed = pickle.dumps(job)
-        self._threads, self._looked = 0, 0.0
+        self._given: dict[Future[Part], frozenset[str]] = {}
+        self._looked = time.monotonic()
+        self._job: Any = None
         try:
-            check_workers(self._client, self._address)
+            self._workers = Workers(self._client, self._address)
+            self._job = _kept(self._client, job)
         except BaseException:
             self.close()
             raise
         self._executor = self._client.get_executor(pure=False)
 
     def workers(self) -> int:
-        """Return the number of the workers' threads now, one at least: tasks wait for workers to come.
+        """Return the number of the workers' threads now; 0 if there is no worker, for which the sweep waits.
 
         Raises:
             PoolLostError: The scheduler is gone.
         """
         if self._client.status in ("closed", "closing"):
             raise PoolLostError(f"the scheduler at {self._address} is gone")
-        if time.monotonic() - self._looked > PERIOD:
-            self._threads = sum(self._client.ncores().values()) if self._client.status == "running" else self._threads
+        if time.monotonic() - self._looked > PERIOD and self._client.status == "running":
+            self._workers.look()
+            self._withdraw()
             self._looked = time.monotonic()
-        return max(1, self._threads)
+        return sum(self._workers.threads.values())
 
     def submit(self, task: Task) -> Future[Part]:
         """Have a task run on the cluster; Dask gives it to another worker if one goes away."""
-        future: Future[Part] = self._executor.submit(run_there, self._packed, task, versions())
+        may = frozenset(self._workers.threads)
+        future: Future[Part] = self._executor.submit(run_there, self._job.name, task, versions(), workers=sorted(may))
+        self._given[future] = may
         return future
 
     def result(self, future: Future[Part]) -> Part:
         """Return what a task has found.
 
         Raises:
+            NotRunError: No worker that it was given to is left.
             WorkerDiedError: Several workers went away while they had it.
             PoolLostError: The scheduler is gone.
-            InputError: A worker cannot run it: its versions differ.
+            InputError: A worker cannot run it.
         """
         from distributed import KilledWorker
 
+        withdrawn = self._given.pop(future, None) is None
         try:
             return future.result()
         except KilledWorker as killed:
             worker = getattr(killed.last_worker, "address", "its worker")
             raise WorkerDiedError(f"{worker} and others before it went away, perhaps for want of memory") from None
         except CancelledError:
+            if withdrawn:
+                raise NotRunError from None
             raise PoolLostError(f"the scheduler at {self._address} is gone") from None
-        except InputError:
-            raise
+        except SkewError as skew:  # a worker of another kind at the address of one that was there before
+            self._workers.refuse(skew.args[0], f"has other versions: {skew.args[1]}")
+            raise NotRunError from None
         except Exception as error:  # it could not be read there, or what it found could not be read here
             reason = f"a worker cannot run its tasks: {type(error).__name__}: {error}"
             raise InputError("dask", self._address, reason, ALLOWED) from error
@@ -92,63 +107,43 @@ class Cluster:
 
     def close(self) -> None:
         """Leave the cluster; a client that was given stays open."""
+        if self._job is not None:
+            self._job.delete()
         if self._owned:
             self._client.close(timeout=1)
 
-
-def connect(address: str) -> Any:
-    """Return a client of the scheduler at an address.
-
-    Raises:
-        InputError: ``distributed`` is not installed, or nobody answers there.
-    """
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("dask", address, "needs the package distributed", "pip install 'btflow[dask]'") from None
-    try:
-        with warnings.catch_warnings():  # versions are compared below
-            warnings.simplefilter("ignore")
-            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what matters is said in one line
-            connected: Any = distributed.Client
-            return connected(address, timeout=CONNECT)
-    except (OSError, ValueError, TimeoutError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        allowed = "the address of a running scheduler, such as tcp://10.0.0.1:8786"
-        raise InputError("dask", address, f"cannot be reached: {reason}", allowed) from None
+    def _withdraw(self) -> None:
+        """Take back the tasks all of whose workers have gone: others may have joined since."""
+        for future, may in list(self._given.items()):
+            if may.isdisjoint(self._workers.threads) and future.cancel():
+                del self._given[future]
 
 
-def check_workers(client: Any, address: str) -> None:
-    """Raise an InputError if a worker would not find the same bits as this process."""
-    here = versions()
-    found = client.get_versions(packages=["btflow", "numba"])["workers"]
-    for worker, seen in found.items():
-        _same(address, worker, here, _reported(seen["packages"]), ("btflow", "python", "numpy", "numba"))
-    for worker, there in client.run(versions).items():
-        _same(address, worker, here, there, tuple(here))
+def _kept(client: Any, job: Job) -> Any:
+    """Have the scheduler keep a job, and return the variable that it is."""
+    import distributed
+
+    variable: Any = distributed.Variable
+    kept = variable(f"btflow-{uuid.uuid4().hex}", client=client)
+    kept.set(pickle.dumps(job))
+    return kept
 
 
-def _reported(packages: Mapping[str, Any]) -> Versions:
-    """Return what Dask says of a worker's versions."""
-    known = {name: str(packages.get(name) or "missing") for name in ("btflow", "numpy", "numba")}
-    return known | {"python": ".".join(str(packages.get("python", "")).split(".")[:2])}
+def run_there(name: str, task: Task, wanted: Versions) -> Part:
+    """Run a task on a worker, of the job that the scheduler keeps under a name."""
+    import distributed
 
-
-def _same(address: str, worker: str, here: Versions, there: Versions, names: tuple[str, ...]) -> None:
-    differs = difference({name: here[name] for name in names}, there)
+    here: Any = distributed
+    differs = difference(wanted, versions())
     if differs:
-        raise InputError("dask", address, f"its worker {worker} has other versions: {differs}", ALLOWED)
-
-
-def run_there(packed: bytes, task: Task, wanted: Versions) -> Part:
-    """Run a task on a worker, which may have joined after the others were checked."""
-    differs = difference(versions(), wanted)
-    if differs:
-        raise InputError("dask", None, f"a worker has other versions: {differs}", ALLOWED)
-    return work.run(_job(packed), task, lambda: False)
+        raise SkewError(here.get_worker().address, differs)
+    return work.run(_job(name), task, lambda: False)
 
 
 @lru_cache(maxsize=4)
-def _job(packed: bytes) -> Job:
-    job: Job = pickle.loads(packed)
+def _job(name: str) -> Job:
+    import distributed
+
+    variable: Any = distributed.Variable
+    job: Job = pickle.loads(variable(name).get(timeout=FETCH))
     return job

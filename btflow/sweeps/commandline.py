@@ -14,9 +14,10 @@ from btflow.errors import InputError, SimulationError
 from btflow.sweeps import api, spec
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.running import Running
+from btflow.sweeps.signals import INTERRUPTED, TERMINATED, leave, terminable
 from btflow.sweeps.table import declaration
 
-_OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask"}
+_OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"}
 
 REASONS = 3
 """Most reasons of failures that are shown."""
@@ -32,10 +33,11 @@ class Given:
     sample: str | None
     replicas: str | None
     seed: str | None
-    common: bool
+    common: bool | None
     keep: str | None
     out: list[str]
     resume: bool
+    retry_failed: bool
     yes: bool
     jobs: str | None
     backend: str | None
@@ -49,10 +51,19 @@ def run(given: Given, *, show: bool) -> dict[str, Any]:
         InputError: Something is wrong with the options; the field is the option's name.
     """
     try:
-        return _run(given, show)
+        with terminable():
+            return _run(given, show)
     except InputError as error:
         if error.field in _OPTIONS:
-            error.field = f"--{error.field}"
+            error.field = "--" + error.field.replace("_", "-")
+        raise
+    except (KeyboardInterrupt, SystemExit) as error:
+        code = TERMINATED if isinstance(error, SystemExit) else INTERRUPTED
+        _say(("interrupted" if code == INTERRUPTED else "terminated") + _kept(given))
+        leave(code)
+    except (SimulationError, OSError):
+        if kept := _kept(given):
+            _say(kept.removeprefix(": "))
         raise
 
 
@@ -67,18 +78,23 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
         sample=given.sample,
         seed=_number("--seed", given.seed, 0, options.MAX_SEED),
         replicas=_number("--replicas", given.replicas, 1, options.MAX_REPLICAS),
-        common=given.common or None,
+        common=given.common,
     )
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
     declared = api.declare(document(given.model), {}, said, keep=keep, yes=given.yes)
-    try:
-        done, failed = api.execute(declared, out, how, resume=given.resume)
-    except (KeyboardInterrupt, SimulationError, OSError):
-        if out.exists():
-            print(f"btflow: what was finished is in {out}; --resume goes on with it", file=sys.stderr)
-        raise
+    done, failed = api.execute(declared, out, how, resume=given.resume)
     found: dict[str, Any] = {"out": str(out), "swarms": declared.units, "done": done, "failed": failed}
     return found | {"reasons": _reasons(out) if failed else {}}
+
+
+def _kept(given: Given) -> str:
+    """Return where what was finished is, if there is anything."""
+    there = len(given.out) == 1 and Path(given.out[0]).exists()
+    return f": what was finished is in {given.out[0]}; --resume goes on with it" if there else ""
+
+
+def _say(line: str) -> None:
+    print(f"btflow: {line}", file=sys.stderr, flush=True)
 
 
 def as_text(found: dict[str, Any]) -> str:
@@ -97,8 +113,8 @@ def _path(given: Given) -> Path:
 
 
 def _how(given: Given, show: bool) -> Running:
-    how = Running(_number("--jobs", given.jobs, 1, 1024), given.backend, given.dask, show)
-    how.check()
+    how = Running(_number("--jobs", given.jobs, 1, 1024), given.backend, given.dask, show, given.retry_failed)
+    how.check(resume=given.resume)
     return how
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
 
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.pools import Pool, WorkerDiedError
+from btflow.sweeps.pools import NotRunError, Pool, WorkerDiedError
 from btflow.sweeps.progress import Progress
+from btflow.sweeps.signals import heard
 from btflow.sweeps.store import Store
 from btflow.sweeps.work import Task
 
@@ -31,20 +29,21 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
 
     Raises:
         KeyboardInterrupt: It was interrupted; what was finished is kept.
+        SystemExit: SIGTERM came; what was finished is kept.
         SimulationError: The cluster is gone; what was finished is kept.
-        InputError: A worker of the cluster has other versions; what was finished is kept.
+        InputError: A worker of the cluster cannot run tasks; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
     backlog = Backlog(store.plan, store.pending(), left)
     running: dict[Future[Part], Task] = {}
-    with _interrupts() as stop:
+    with heard() as stop:
         try:
-            while not stop.is_set():
+            while not stop.is_set() and (running or backlog.any):
                 workers = pool.workers()
                 while len(running) < workers + (workers + 1) // 2 and (task := backlog.next(workers)) is not None:
                     running[pool.submit(task)] = task
-                if not running:
-                    break
+                if not running:  # no worker is there
+                    stop.wait(LOOK)
                 for future in wait(running, timeout=LOOK, return_when=FIRST_COMPLETED).done:
                     part = _found(store.plan, pool, future, running[future], backlog)
                     del running[future]
@@ -59,13 +58,15 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
             store.flush()
             progress.look()
     if stop.is_set():
-        raise KeyboardInterrupt
+        raise stop.error()
 
 
 def _found(plan: Plan, pool: Pool, future: Future[Part], task: Task, backlog: Backlog) -> Part:
     """Return what a task has found, and put back what it has not; a swarm that takes processes down has failed."""
     try:
         part = pool.result(future)
+    except NotRunError:
+        part = plan.job.shape.empty(task.first, 0)
     except WorkerDiedError as died:
         if task.tries + (task.count == 1) < TRIES:
             backlog.retry(task)
@@ -82,25 +83,3 @@ def _rest(running: Iterable[Future[Part]]) -> Iterator[Part]:
     for future in wait(begun, timeout=GRACE).done:
         if future.exception() is None:
             yield future.result()
-
-
-@contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Give an event that Ctrl-C and SIGTERM set, in place of what they do; a second one does what it always does."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def interrupt(number: int, _: object) -> None:
-        stop.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in before:
-        signal.signal(number, interrupt)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

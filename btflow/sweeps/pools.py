@@ -17,6 +17,10 @@ class WorkerDiedError(Exception):
     """The process that had a task went away; the task may be run again."""
 
 
+class NotRunError(Exception):
+    """A task was not run, through no fault of its own; it is to be run again."""
+
+
 class PoolLostError(SimulationError):
     """Nothing is left that tasks could run on."""
 
@@ -25,13 +29,18 @@ class Pool(Protocol):
     """Runs tasks of a job. What a task finds does not depend on where it runs."""
 
     def workers(self) -> int:
-        """Return how many tasks run at once now."""
+        """Return how many tasks run at once now; 0 while there is nothing to run them on."""
 
     def submit(self, task: Task) -> Future[Part]:
         """Have a task run."""
 
     def result(self, future: Future[Part]) -> Part:
-        """Return what a task has found, once it is done; ``WorkerDiedError`` if its process went away."""
+        """Return what a task has found, once it is done.
+
+        Raises:
+            WorkerDiedError: Its process went away.
+            NotRunError: It was not run, but may be yet.
+        """
 
     def stop(self) -> None:
         """Have all tasks come back soon with what they have."""
@@ -65,9 +74,9 @@ class Threads:
         self._stopping.set()
 
     def close(self) -> None:
-        """End the threads."""
+        """Have the threads end by themselves; one that is still in the midst of something is not waited for."""
         self._stopping.set()
-        self._executor.shutdown(cancel_futures=True)
+        self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 def cores() -> int:

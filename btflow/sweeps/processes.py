@@ -9,6 +9,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods()
 _STARTING = threading.Lock()
 
 FAREWELL = 1.0
-"""Time that a process has to end by itself [s]."""
+"""Time that all processes have to end by themselves [s]."""
 
 
 class Processes:
@@ -64,9 +65,12 @@ class Processes:
     def close(self) -> None:
         """End the processes."""
         self.stop()
+        self._executor.shutdown(wait=False, cancel_futures=True)
         for worker in self._all:
-            worker.end()
-        self._executor.shutdown(cancel_futures=True)
+            worker.leave()
+        deadline = time.monotonic() + FAREWELL
+        for worker in self._all:
+            worker.end(deadline)
 
     def _run(self, task: Task) -> Part:
         worker = self._free.get()
@@ -83,6 +87,7 @@ class _Worker:
         self._context, self._job, self._stopping = context, job, stopping
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
+        self._left = False
 
     def run(self, task: Task) -> Part:
         """Return what the process finds."""
@@ -90,19 +95,27 @@ class _Worker:
             pipe = self._pipe or self._start()
             pipe.send(task)
             found: Part | Exception = pipe.recv()
+            if self._left:  # while it was being started
+                pipe.close()
         except (EOFError, OSError):
             raise WorkerDiedError(self._obituary()) from None
         if isinstance(found, Exception):
             raise found
         return found
 
-    def end(self) -> None:
-        """End the process, by force if it does not listen."""
-        if self._process is not None and self._pipe is not None:
+    def leave(self) -> None:
+        """Have the process end by itself."""
+        self._left = True
+        if self._pipe is not None:
             self._pipe.close()
-            self._process.join(FAREWELL)
-            if self._process.is_alive():
-                self._process.kill()
+
+    def end(self, deadline: float) -> None:
+        """End the process, by force if it is still there at some time of the clock ``monotonic``."""
+        process = self._process
+        if process is not None:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
 
     def _start(self) -> Connection:
         self._pipe, theirs = self._context.Pipe()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
 from btflow.options import whole_number
+from btflow.sweeps.apart import apart
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -26,15 +28,19 @@ class Running:
         backend: ``threads`` or ``processes``; None for what is likely to be done sooner.
         client: A Dask client, or the address of a scheduler; None for this machine.
         show: Whether to show progress.
+        retry_failed: Whether swarms that failed run again.
     """
 
     jobs: int | None = None
     backend: str | None = None
     client: Client | str | None = None
     show: bool = False
+    retry_failed: bool = False
 
-    def check(self) -> None:
-        """Raise an InputError for what does not go."""
+    def check(self, *, resume: bool) -> None:
+        """Raise an InputError for what does not go; ``resume``: whether there may be a part of the sweep already."""
+        if self.retry_failed and not resume:
+            raise InputError("retry_failed", None, "is said of a sweep that is not resumed", "resume too")
         if self.jobs is not None:
             whole_number("jobs", self.jobs, 1, 1024)
         if self.backend is not None and self.backend not in BACKENDS:
@@ -53,13 +59,15 @@ class Running:
 
     def local(self, declared: Plan, left: int) -> Pool:
         """Return what runs so many swarms on this machine; the kernels are loaded once this returns."""
-        from btflow.program import compile_scenario
         from btflow.simulation import load_kernels
-        from btflow.sweeps import choice
+        from btflow.sweeps import choice, room
         from btflow.sweeps.pools import Threads, cores
+        from btflow.sweeps.scout import scout
 
-        load_kernels(compile_scenario(declared.job.scenario))
-        jobs = self.jobs or cores()
+        scouted = scout(declared)
+        for program in scouted.programs:
+            apart(partial(load_kernels, program))
+        jobs = room.fitting(scouted.bytes, self.jobs or cores(), show=self.show)
         kind = self.backend or choice.backend(declared.job, declared.task(0, 1).points[0], left, jobs)
         if kind == "threads":
             return Threads(declared.job, jobs)

@@ -12,7 +12,10 @@ from btflow.errors import InputError
 from btflow.parameters import unknown
 
 KINDS = ("sobol", "lhs", "random", "saltelli")
-FORM = "KIND:N with KIND sobol, lhs, random or saltelli, such as sobol:4096"
+GRID = "grid"
+"""No sample, where one was declared before."""
+
+FORM = "grid, or KIND:N with KIND sobol, lhs, random or saltelli, such as sobol:4096"
 LARGEST = 2**24
 _STREAM = (2**32 - 1, 0)
 """Key of the design's random numbers; the swarms' keys have one number."""
@@ -54,24 +57,26 @@ class Sample:
                 return _saltelli(self.number, dimensions, rng)
 
 
-def parse(text: object) -> Sample:
-    """Return the sample that a text such as ``sobol:4096`` means.
+def parse(text: object, field: str = "sample") -> Sample | None:
+    """Return the sample that a text such as ``sobol:4096`` means; None for ``grid``, and if there is no text.
 
     Raises:
         InputError: It is not one, or the size of a Sobol or Saltelli design is not a power of two.
     """
+    if text is None or (isinstance(text, str) and text.strip() == GRID):
+        return None
     matched = re.fullmatch(r"\s*([a-z]+)\s*:\s*([0-9]{1,12})\s*", text) if isinstance(text, str) else None
     if matched is None:
-        raise InputError("sample", text, "is not a sample", FORM)
+        raise InputError(field, text, "is not a sample", FORM)
     kind, number = matched[1], int(matched[2])
     if kind not in KINDS:
-        raise unknown(kind, KINDS, "kind of sample", "sample")
+        raise unknown(kind, KINDS, "kind of sample", field)
     if not 1 <= number <= LARGEST:
-        raise InputError("sample", text, f"has {number:,} points", f"1 to {LARGEST:,}")
+        raise InputError(field, text, f"has {number:,} points", f"1 to {LARGEST:,}")
     if kind in ("sobol", "saltelli") and number & (number - 1):
         below = 1 << (number.bit_length() - 1)
         reason = "is not a power of two, without which a Sobol sequence is not balanced"
-        raise InputError("sample", text, reason, f"{kind}:{below} or {kind}:{2 * below}")
+        raise InputError(field, text, reason, f"{kind}:{below} or {kind}:{2 * below}")
     return Sample(kind, number)
 
 

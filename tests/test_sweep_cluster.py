@@ -1,0 +1,168 @@
+"""A Dask cluster whose workers come, go, and are of other versions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sweep_made import UNITS, bits, planned, read, small_tasks
+
+from btflow import InputError
+from btflow.errors import SimulationError
+from btflow.sweeps import api, cluster
+from btflow.sweeps.cluster import Cluster
+from btflow.sweeps.parts import Part
+from btflow.sweeps.pools import NotRunError
+from btflow.sweeps.running import Running
+from btflow.sweeps.scheduler import connect
+from btflow.sweeps.store import Store
+from btflow.sweeps.versions import versions
+from btflow.sweeps.workers import check_workers
+
+distributed = pytest.importorskip("distributed")
+
+
+class Client:
+    """A client of a cluster with one worker of some versions."""
+
+    def __init__(self, packages: dict[str, Any], there: dict[str, str]) -> None:
+        self.packages, self.there = packages, there
+
+    def get_versions(self, packages: list[str]) -> dict[str, Any]:
+        assert packages == ["btflow", "numba"]
+        return {"workers": {"tcp://w": {"packages": self.packages}}}
+
+    def run(self, function: Callable[[], object]) -> dict[str, dict[str, str]]:
+        assert function is versions
+        return {"tcp://w": self.there}
+
+
+def test_versions_of_workers_are_compared_before_any_work() -> None:
+    here = versions()
+    same = {
+        "btflow": here["btflow"],
+        "numba": here["numba"],
+        "numpy": here["numpy"],
+        "python": f"{here['python']}.0.final.0",
+    }
+    check_workers(Client(same, here), "tcp://s")
+    for name in same:
+        with pytest.raises(InputError, match=f"worker tcp://w has other versions: {name} (0.0|missing) there"):
+            check_workers(Client(same | {name: "0.0"}, here), "tcp://s")
+    with pytest.raises(InputError, match="btflow missing there"):
+        check_workers(Client(same | {"btflow": None}, here), "tcp://s")
+    with pytest.raises(InputError, match=f"code abc there, {here['code']} here"):
+        check_workers(Client(same, here | {"code": "abc"}), "tcp://s")
+
+
+def test_a_scheduler_that_goes_away() -> None:
+    gone = Cluster.__new__(Cluster)
+    gone._client, gone._address = type("Closed", (), {"status": "closed"})(), "tcp://s"
+    with pytest.raises(SimulationError, match="the scheduler at tcp://s is gone"):
+        gone.workers()
+
+
+@pytest.fixture
+def scheduler() -> Iterator[Any]:
+    """Return a client of a scheduler without workers."""
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=None) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def worker(client: Any, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a worker as a process of its own; it may join later."""
+    address = client.scheduler.address
+    quiet = ("--no-dashboard", "--no-nanny", "--nthreads", "1")
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *quiet, *options]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def executed(client: Any) -> dict[str, int]:
+    """Return how many tasks each worker has run, by its name."""
+    found = client.run(lambda dask_worker: (dask_worker.name, dask_worker.state.executed_count))
+    return dict(found.values())
+
+
+def test_workers_that_join_later_take_part_unless_their_versions_differ(
+    scheduler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The sweep begins without workers; three join, one of them of other versions; then the first one goes away."""
+    small_tasks(monkeypatch)
+    monkeypatch.setattr(cluster, "PERIOD", 0.0)
+    (tmp_path / "skewed.py").write_text("import btflow; btflow.__version__ = '9.9'")
+    path, made, keep, kept = tmp_path / "a.zarr", planned(), Store.add, 0
+
+    def add(self: Store, part: Part) -> None:
+        nonlocal kept
+        keep(self, part)
+        kept += 1
+        if kept == 2:
+            scheduler.wait_for_workers(3, timeout=60)
+        if kept == 6:
+            first.kill()
+
+    monkeypatch.setattr(Store, "add", add)
+    with (
+        worker(scheduler, "--name", "first") as first,
+        worker(scheduler, "--name", "second"),
+        worker(scheduler, "--name", "skewed", "--preload", str(tmp_path / "skewed.py")),
+    ):
+        assert api.execute(made, path, Running(client=scheduler)) == (UNITS, 0)
+        ran = executed(scheduler)
+    err = capfd.readouterr().err
+    assert "waiting for one" in err
+    assert "takes no part: it has other versions: btflow 9.9 there" in err
+    assert ran["second"] > 1
+    assert ran["skewed"] == 1  # it has told its versions
+    assert api.execute(made, tmp_path / "b.zarr", Running(jobs=1)) == (UNITS, 0)
+    assert bits(read(path)).identical(bits(read(tmp_path / "b.zarr")))
+
+
+def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As are those that found a worker of another kind at an address."""
+    monkeypatch.setattr(cluster, "PERIOD", 0.0)
+    made = planned()
+    with worker(scheduler) as only:
+        scheduler.wait_for_workers(1, timeout=60)
+        pool = Cluster(made.job, scheduler)
+        assert pool.workers() == 1
+        skewed = made.task(0, 1)
+        monkeypatch.setattr(cluster, "versions", lambda: versions() | {"numpy": "1.0"})
+        future = pool.submit(skewed)
+        with pytest.raises(NotRunError):
+            pool.result(future)
+        assert pool.workers() == 0
+        pool._workers.threads = dict.fromkeys(pool._workers._refused, 1)
+        only.kill()
+        future = pool.submit(replace(made.task(0, 1)))
+        deadline = time.monotonic() + 30
+        while not future.done():
+            assert pool.workers() == 0 or time.monotonic() < deadline
+            time.sleep(0.05)
+        with pytest.raises(NotRunError):
+            pool.result(future)
+        pool.close()
+
+
+def test_a_workers_address_is_no_schedulers(scheduler: Any) -> None:
+    with worker(scheduler):
+        scheduler.wait_for_workers(1, timeout=60)
+        (address,) = scheduler.ncores()
+        with pytest.raises(InputError, match="is the address of a Worker"):
+            connect(address)

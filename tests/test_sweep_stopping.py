@@ -1,0 +1,155 @@
+"""Ctrl-C and SIGTERM end a sweep within two seconds wherever they come, in one line, with what is finished kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sweep_made import planned, read, start, sweep_args
+
+from btflow.sweeps import api, processes
+from btflow.sweeps.apart import apart
+from btflow.sweeps.journal import FOLDER
+from btflow.sweeps.parts import Part
+from btflow.sweeps.processes import Processes
+from btflow.sweeps.running import Running
+from btflow.sweeps.store import Store
+
+CODES = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
+LIMIT = 4.0
+"""Two seconds, and as much again on a busy machine [s]."""
+
+LONG = ("--set", "leechers=300", "--set", "file_size=20 MB", "--replicas", "200", "--vary", "rtt=0ms,400ms")
+"""Swarms of about a second each, so that a signal comes in the midst of some."""
+
+
+def stopped(process: subprocess.Popen[str], number: signal.Signals) -> tuple[float, str]:
+    """Send a signal to a process and its children, as a terminal does, and return how long they took to end."""
+    try:
+        begun = time.monotonic()
+        os.killpg(process.pid, number)
+        _, err = process.communicate(timeout=30)
+        return time.monotonic() - begun, err
+    finally:
+        process.kill()
+
+
+def wait_for_a_part(process: subprocess.Popen[str], path: Path) -> None:
+    deadline = time.monotonic() + 120
+    while not list((path / FOLDER).glob("*.part")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("backend", "number"),
+    [("threads", signal.SIGINT), ("threads", signal.SIGTERM), ("processes", signal.SIGINT)],
+)
+def test_a_signal_ends_a_sweep_within_two_seconds_and_keeps_what_is_finished(
+    backend: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.zarr"
+    process = start("sweep", "rao2010", *LONG, "--jobs", "2", "--backend", backend, "--out", str(path))
+    wait_for_a_part(process, path)
+    time.sleep(0.3)
+    took, err = stopped(process, number)
+    code, word = CODES[number]
+    assert process.returncode == code
+    assert err == f"btflow: {word}: what was finished is in {path}; --resume goes on with it\n"
+    assert took < LIMIT
+    found = read(path)
+    assert 1 <= int((found.status == 1).sum()) < 400
+    assert np.isfinite(found.completion_mean.values[found.status.values == 1]).all()
+    assert not list((path / FOLDER).glob("*.part"))
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_while_the_kernels_compile(number: signal.Signals, tmp_path: Path) -> None:
+    """They are those of access links, whose compilation is said, too."""
+    path = tmp_path / "a.zarr"
+    kernels = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    process = start("sweep", "flashcrowd", *sweep_args(path)[2:], environment=kernels)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "btflow: compiling the kernels, once: about a minute\n"
+    time.sleep(0.5)
+    took, err = stopped(process, number)
+    code, word = CODES[number]
+    assert process.returncode == code
+    assert err == f"btflow: {word}: what was finished is in {path}; --resume goes on with it\n"
+    assert took < LIMIT
+    assert (read(path).status == 0).all()
+
+
+def test_nothing_is_said_of_a_store_that_was_not_made(tmp_path: Path) -> None:
+    """It is stopped while it waits for a scheduler that does not answer."""
+    import socket
+
+    path = tmp_path / "a.zarr"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = "tcp://{}:{}".format(*server.getsockname())
+        process = start(*sweep_args(path, "--dask", address))
+        server.accept()
+        took, err = stopped(process, signal.SIGTERM)
+    assert (process.returncode, err) == (143, "btflow: terminated\n")
+    assert took < LIMIT
+    assert not path.exists()
+
+
+def test_sigterm_ends_a_sweep_of_python_as_sys_exit_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep, coming = Store.add, [signal.SIGTERM]
+
+    def add(self: Store, part: Part) -> None:
+        keep(self, part)
+        if coming:
+            signal.raise_signal(coming.pop())
+
+    monkeypatch.setattr(Store, "add", add)
+    path, before = tmp_path / "a.zarr", signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as exit_:
+        api.execute(planned(replicas=2000), path, Running(jobs=1, backend="threads"))
+    assert exit_.value.code == 143
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert (read(path).status == 1).any()
+
+
+def test_many_processes_that_do_not_listen_are_ended_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is stopped does nothing until it is killed."""
+    monkeypatch.setattr(processes, "FAREWELL", 0.3)
+    made = planned()
+    pool = Processes(made.job, 4)
+    for number in range(4):
+        pool.submit(replace(made.task(0, 1), first=number))
+    started = [worker._process for worker in pool._all]
+    deadline = time.monotonic() + 60
+    while not all(process and process.pid for process in started):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        started = [worker._process for worker in pool._all]
+    for process in started:
+        assert process is not None
+        os.kill(process.pid or 0, signal.SIGSTOP)
+    begun = time.monotonic()
+    pool.close()
+    assert time.monotonic() - begun < 1.0
+    for process in started:
+        assert process is not None
+        process.join(5.0)
+        assert process.exitcode == -signal.SIGKILL
+
+
+def test_what_runs_apart_returns_raises_or_takes_too_long() -> None:
+    assert apart(lambda: 5) == 5
+    with pytest.raises(ZeroDivisionError):
+        apart(lambda: 1 // 0)
+    held = threading.Event()
+    with pytest.raises(TimeoutError):
+        apart(held.wait, 0.05)
+    held.set()
