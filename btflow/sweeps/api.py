@@ -52,7 +52,7 @@ def declare(
     _check(file, "sweep.")
     _check(said)
     said = said.over(Declaration(set=given).over(file) if given else file)
-    seed, replicas, common = said.seed or 0, said.replicas or 1, bool(said.common)
+    seed, replicas, common = int(said.seed or 0), int(said.replicas or 1), bool(said.common)
     if not said.vary:
         raise InputError("vary", None, "nothing is varied", "at least one parameter, such as rtt=0ms,400ms")
     sample = samples.parse(said.sample)
