@@ -80,7 +80,7 @@ class Client(FrozenModel):
 
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
-    max_allow_in: Positive
+    max_allow_in: Annotated[int, Quantity("count", 1, 16_000)]
     """Connections above which incoming ones are refused."""
     max_initiate: Positive
     """Connections above which none is opened."""

@@ -33,6 +33,10 @@ An engine limit, not a client rule; all slots together are rounded up to a power
 """
 
 
+MOST_ENDS = 2**31 - 1
+"""Ends of connections that 32 bits can number."""
+
+
 @dataclass(frozen=True)
 class Program:
     """What one swarm is, in arrays. Peers are in the order of the scenario's classes, seeds first."""
@@ -158,6 +162,9 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     client, swarm, departures = scenario.classes[0].client, scenario.swarm, scenario.departures
     transport = scenario.transport or _unused_transport()
     slot_bits = (client.max_allow_in + PENDING_SLOTS - 1).bit_length()
+    if peers << slot_bits > MOST_ENDS:
+        reason = f"are too many with connections for {1 << slot_bits} each (classes.*.client.max_allow_in and its margin)"
+        raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_ENDS >> slot_bits} peers")
     blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
     last_piece_blocks = -(-last_piece // swarm.block_size)

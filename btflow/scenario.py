@@ -18,7 +18,7 @@ from btflow.parametrised import ParametrisedModel
 from btflow.quantity import FrozenModel, Quantity
 from btflow.units import UNLIMITED, BytePrefix, is_unlimited
 
-MAX_LEECHERS = 100_000
+MAX_LEECHERS = 1_000_000
 MAX_SEEDS = 10_000
 MAX_PIECES = 65_535
 MAX_BLOCKS_PER_PIECE = 64

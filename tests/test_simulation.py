@@ -98,6 +98,18 @@ def test_a_swarm_larger_than_the_memory_is_refused(monkeypatch: pytest.MonkeyPat
     assert "allowed: 1.0 GB: fewer leechers, a lower upload_limit or a smaller file_size / piece_size" in text
 
 
+def test_a_million_leechers_are_a_matter_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 10**9)
+    with pytest.raises(ScenarioError, match=r"leechers = 1000000: needs 3\d\.\d GB"):
+        simulate(load("rao2010").set(leechers=1_000_000))
+
+
+def test_connections_that_32_bits_cannot_number_are_refused() -> None:
+    many = load("rao2010").set(leechers=999_999, **{"classes.*.client.max_allow_in": 4000})
+    with pytest.raises(ScenarioError, match=r"with connections for 4096 each .*; allowed: at most 524287 peers"):
+        compile_scenario(many)
+
+
 def test_the_memory_of_a_replica_is_that_of_its_arrays() -> None:
     program = compile_scenario(made.scenario(leechers=40, file_size="10 MB"))
     arrays = [a for a in build(program, 1, 0)._asdict().items() if isinstance(a[1], np.ndarray) and a[0] != "dn_words"]
