@@ -163,7 +163,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     transport = scenario.transport or _unused_transport()
     slot_bits = (client.max_allow_in + PENDING_SLOTS - 1).bit_length()
     if peers << slot_bits > MOST_ENDS:
-        reason = f"are too many with connections for {1 << slot_bits} each (classes.*.client.max_allow_in and its margin)"
+        reason = f"are too many for {1 << slot_bits} connections each (classes.*.client.max_allow_in and its margin)"
         raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_ENDS >> slot_bits} peers")
     blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size

@@ -66,6 +66,9 @@ class Replica:
     """What was seen on the peers' access links; None if they have none."""
 
 
+SORTED_AT_ONCE = 2**20
+"""Times of pieces that are copied and sorted at once: all those of a large swarm would take as much memory again."""
+
 CAUSE_NAMES = ("limiter", "window", "loss", "pipeline", "idle")
 """What held an unchoked connection back, in the order of the kernels' causes: the upload limiter, the congestion
 window, the repair of a loss, an empty request pipeline, or a peer that is not interested."""
@@ -112,7 +115,7 @@ def collect(program: Program, state: Swarm, cpu: float, links: Access | None = N
         gaps=state.gaps.copy(),
         bursts=state.bursts.copy(),
         time_step=step,
-        held=pieces_held(state.have_time[leecher & started], step, last),
+        held=pieces_held(state.have_time, step, last, np.flatnonzero(leecher & started)),
         uplinks=None if links is None else uplinks(links),
     )
 
@@ -163,14 +166,17 @@ def time_step(last: float) -> float:
     return 2.0 ** math.ceil(math.log2(last / GRID_POINTS)) if last > 0.0 else 1.0
 
 
-def pieces_held(have_time: Floats, step: float, last: float) -> Floats:
+def pieces_held(have_time: Floats, step: float, last: float, who: Ints) -> Floats:
     """Mean number of pieces held at 0, step... up to the first time at or after `last` (times,).
 
     Args:
-        have_time: Time of each piece of each leecher [s] (leechers, pieces).
+        have_time: Time of each piece of each peer [s] (peers, pieces).
         step: Step of the grid [s].
         last: Time of the last completion [s].
+        who: Which peers count.
     """
     grid = step * np.arange(math.ceil(last / step) + 1)
-    count = np.searchsorted(np.sort(have_time, axis=None), grid, side="right")
-    return np.asarray(count / len(have_time), np.float64)
+    count = np.zeros(grid.size, np.int64)
+    for some in np.array_split(who, 1 + who.size * have_time.shape[1] // SORTED_AT_ONCE):
+        count += np.searchsorted(np.sort(have_time[some], axis=None), grid, side="right")
+    return np.asarray(count / who.size, np.float64)

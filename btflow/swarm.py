@@ -56,7 +56,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     )
     s.have_at[:] = NOT_HELD
     s.bucket.first = s.bucket.last = clock.NONE
-    s.blocks[:] = _block_masks(program)[:, :, None]
+    _fill_blocks(s, program)
     _fill_peers(s, program, random)
     _start_clock(s, program)
     _hand_out_rows(s, program)
@@ -64,9 +64,9 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
 
 
 def state_bytes(program: Program) -> int:
-    """Memory that one replica takes [B], the copies made to begin and to end it included; its events may add to it."""
+    """Memory that one replica takes [B]; its events may add to it."""
     zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
-    per_piece = 8 + 2 + 16  # have_time, random_order, two temporary copies of have_time
+    per_piece = 8 + 2 + 2  # have_time, random_order, from which it is drawn
     links = links_bytes(program) if program.links is not None else 0
     return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + links
 
@@ -122,13 +122,11 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     }
 
 
-def _block_masks(program: Program) -> NDArray[np.uint64]:
-    """All blocks of every piece, nothing for the initial seeds (peers, pieces)."""
-    rules = program.rules
-    masks = np.full((rules.peers, rules.pieces), (1 << rules.blocks) - 1, np.uint64)
-    masks[:, -1] = (1 << rules.last_piece_blocks) - 1
-    masks[program.is_seed == 1] = 0
-    return masks
+def _fill_blocks(s: Swarm, program: Program) -> None:
+    """All blocks of every piece are missing and were not requested, but for the initial seeds."""
+    s.blocks[:] = (1 << s.rules.blocks) - 1
+    s.blocks[:, -1] = (1 << s.rules.last_piece_blocks) - 1
+    s.blocks[program.is_seed == 1] = 0
 
 
 def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None:

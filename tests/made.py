@@ -52,7 +52,7 @@ def replica(have_time: Sequence[Sequence[float]] | None = None, **changes: Any) 
         "gaps": gaps,
         "bursts": bursts,
         "time_step": time_step(last),
-        "held": pieces_held(times, time_step(last), last),
+        "held": pieces_held(times, time_step(last), last, np.arange(len(times))),
     }
     return Replica(**fields | changes)
 

@@ -15,7 +15,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btflow import load, simulate
+from btflow import load, replica, simulate
 from btflow.analytic import kumar_ross_bound
 from btflow.kernels.state import CAUSES
 from btflow.program import compile_scenario
@@ -123,7 +123,16 @@ def test_segments_carry_every_byte_and_none_is_too_large(bursts: list[list[int]]
 def test_pieces_held_at_times_worked_out_by_hand() -> None:
     times = np.array([[1.0, 2.0, 4.0], [2.0, 3.0, 3.5]])
     # at 0, 1, 2, 3, 4 s: none; one; one and two; two and two... of two leechers
-    np.testing.assert_array_equal(pieces_held(times, 1.0, 4.0), [0, 0.5, 1.5, 2, 3])
+    np.testing.assert_array_equal(pieces_held(times, 1.0, 4.0, np.arange(2)), [0, 0.5, 1.5, 2, 3])
+
+
+def test_pieces_held_do_not_depend_on_how_many_are_sorted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = np.random.default_rng(1).uniform(0.0, 50.0, (40, 7))
+    who = np.arange(1, 40, 3)
+    whole = pieces_held(times, 1.0, 50.0, who)
+    np.testing.assert_array_equal(whole, [(times[who] <= t).sum() / who.size for t in range(51)])
+    monkeypatch.setattr(replica, "SORTED_AT_ONCE", 10)
+    np.testing.assert_array_equal(pieces_held(times, 1.0, 50.0, who), whole)
 
 
 @given(st.floats(1e-3, 1e7))

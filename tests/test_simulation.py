@@ -106,7 +106,7 @@ def test_a_million_leechers_are_a_matter_of_memory(monkeypatch: pytest.MonkeyPat
 
 def test_connections_that_32_bits_cannot_number_are_refused() -> None:
     many = load("rao2010").set(leechers=999_999, **{"classes.*.client.max_allow_in": 4000})
-    with pytest.raises(ScenarioError, match=r"with connections for 4096 each .*; allowed: at most 524287 peers"):
+    with pytest.raises(ScenarioError, match=r"too many for 4096 connections each .*; allowed: at most 524287 peers"):
         compile_scenario(many)
 
 
