@@ -32,6 +32,7 @@ def losses(monkeypatch: pytest.MonkeyPatch) -> Any:
     def script(fates: Iterable[bool]) -> None:
         left = iter(fates)
         monkeypatch.setattr(plain.tcp, "lost", lambda *_: next(left, False))
+        monkeypatch.setattr(plain.tcp, "unlimited", lambda *_: 0)  # one after the other
 
     return script
 
@@ -424,3 +425,34 @@ def test_an_offloaded_segment_is_lost_as_one() -> None:
         share = 1.0 - 0.95**segments
         spread = 4.0 * math.sqrt(share * (1.0 - share) / 400)
         assert stalled_blocks(segment_units) == pytest.approx(share, abs=spread)
+
+
+# Segments that leave as they are written.
+
+
+@given(
+    rtt=st.floats(0.01, 1.0),
+    gap=st.floats(0.0, 2.0),
+    since=st.floats(-0.5, 3.0),
+    units=st.integers(1, 30),
+    window=st.floats(1.0, 40.0),
+    in_round=st.integers(0, 12),
+    quick=st.integers(0, 20),
+)
+def test_coasting_is_what_one_departure_after_the_other_does(
+    rtt: float, gap: float, since: float, units: int, window: float, in_round: int, quick: int
+) -> None:
+    made = [wire(rtt) for _ in range(2)]
+    for _, w in made:
+        w.cwnd, w.round_at, w.in_round, w.quick = window, 10.0, in_round, quick
+    (s, all_at_once), (_, one_by_one) = made
+    begin = 10.0 + since
+    end = begin + (units - 1) * gap
+    coasted = plain.window.coast(s, all_at_once, begin, gap, end, units)
+    assert 0 <= coasted <= units
+    for i in range(coasted):
+        written = min(begin + i * gap, end)
+        assert plain.window.next_departure(s, one_by_one, written) == written
+    assert all_at_once.tobytes() == one_by_one.tobytes()
+    if since >= rtt + s.rules.delayed_ack and window >= in_round + 40:
+        assert coasted == units  # nothing holds any of them
