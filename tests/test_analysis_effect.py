@@ -178,6 +178,15 @@ def test_intervals_of_many_points_are_those_of_t() -> None:
         assert found["mean_high"].values[number] == pytest.approx(own.mean() + half, abs=0.1 * half)
 
 
+def test_an_interval_of_a_sample_with_common_random_numbers_says_what_is_not_in_it() -> None:
+    ds = made.sample({"cc": ["reno", "cubic"] * 4}, np.arange(16.0).reshape(8, 2))
+    ways = [ds, ds.assign_attrs(common_random_numbers=1)]
+    own, shared = (analysis.mean_effect(way, "completion_mean", "cc") for way in ways)
+    assert "not in it" in shared.attrs["resampled"]
+    assert "not in it" not in own.attrs["resampled"]
+    xr.testing.assert_equal(own, shared)
+
+
 def test_sampled_numbers_are_binned_with_equally_many_points() -> None:
     rng = np.random.default_rng(0)
     rtt = rng.uniform(0, 1, 100)

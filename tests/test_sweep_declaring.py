@@ -17,6 +17,7 @@ from btflow.catalog import document
 from btflow.sweeps import iplane, samples, spec
 from btflow.sweeps.axes import axis
 from btflow.sweeps.design import Design, design
+from btflow.sweeps.plan import plan
 from btflow.sweeps.seeds import point_seed
 from btflow.sweeps.table import declaration, from_file
 from btflow.variables import describe
@@ -360,3 +361,14 @@ def test_the_table_is_in_the_schema() -> None:
     for wrong in ("replicas = 0", "sample = 'monte:8'", "vari = {}"):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(f"{source}\n[sweep]\n{wrong}"), schema())
+
+
+@pytest.mark.parametrize("points", [50, 64, 100, 150, 1000])
+def test_a_sweep_of_which_half_makes_a_swarm_begins(points: int) -> None:
+    vary: dict[str | tuple[str, ...], object] = {"rtt": f"lin(0 ms, 1 s, {points})", "leechers": [0, 300]}
+    assert plan(RAO, {}, made(vary), seed=0, replicas=1, common=False, keep=()).units == 2 * points
+
+
+def test_a_sweep_of_which_nothing_makes_a_swarm_does_not() -> None:
+    with pytest.raises(InputError, match="leechers"):
+        plan(RAO, {"leechers": 0}, made({"rtt": "lin(0 ms, 1 s, 300)"}), seed=0, replicas=1, common=False, keep=())

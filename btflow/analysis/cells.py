@@ -85,7 +85,7 @@ class Cells:
 def scheme_of(ds: xr.Dataset) -> Scheme:
     """Return what was random in a sweep, to be drawn again."""
     if is_sample(ds):
-        return "points"
+        return "points of shared chance" if common_numbers(ds) else "points"
     return "replicas" if common_numbers(ds) else "within"
 
 
@@ -118,7 +118,7 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
     if np.prod([len(axis.values) for axis in axes]) > MOST_CELLS:
         raise InputError(fields[-1], names[-1], "makes too many cells", f"at most {MOST_CELLS}")
     if is_sample(ds):
-        return _of_sample(values, axes)
+        return _of_sample(values, axes, scheme_of(ds))
     return _of_grid(values, axes, scheme_of(ds))
 
 
@@ -142,11 +142,11 @@ def _axis(parameter: Varied, bins: int | None) -> Axis:
     return Axis(parameter.name, np.array([values[m].mean() for m in members]), members, parameter, edges)
 
 
-def _of_sample(values: xr.DataArray, axes: tuple[Axis, ...]) -> Cells:
+def _of_sample(values: xr.DataArray, axes: tuple[Axis, ...], scheme: Scheme) -> Cells:
     content = canonical(values.values, "points")
     chosen = itertools.product(*(axis.members for axis in axes))
     found = [content[np.logical_and.reduce(members)] for members in chosen]
-    return Cells(axes, tuple(_known(c) for c in found), _lost(found), "points")
+    return Cells(axes, tuple(_known(c) for c in found), _lost(found), scheme)
 
 
 def _of_grid(values: xr.DataArray, axes: tuple[Axis, ...], scheme: Scheme) -> Cells:

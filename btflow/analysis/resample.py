@@ -7,6 +7,8 @@ What is drawn again depends on what was random:
 - ``replicas``: with common random numbers a replica is one draw for all points, so whole replicas are drawn, the same
   ones at every point.
 - ``points``: the points of a sample are random themselves, so points are drawn, each with all its replicas.
+- ``points of shared chance``: the same in a sample with common random numbers. What is common to all points is in every
+  resample as it was, so the interval is about the choice of points only.
 
 The intervals are percentile intervals, not BCa: the correction of BCa is estimated by leaving observations out, which
 says little with five replicas and nothing (NaN) when they agree. What does matter with few replicas is that percentile
@@ -31,13 +33,16 @@ from btflow.analysis.design import Floats
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, whole_number
 
-Scheme = Literal["within", "replicas", "points"]
+Scheme = Literal["within", "replicas", "points", "points of shared chance"]
 
 MEANING: dict[Scheme, str] = {
     "within": "replicas within each point",
     "replicas": "replica numbers, the same at every point",
     "points": "points, each with all its replicas",
+    "points of shared chance": "points, each with all its replicas; the chance that all share (common) is not in it",
 }
+
+OF_POINTS: tuple[Scheme, ...] = ("points", "points of shared chance")
 
 _BATCH = 10_000_000
 """Most numbers drawn at a time."""
@@ -121,7 +126,7 @@ def draws(points: Floats, scheme: Scheme, settings: Settings, stream: int = 0) -
         settings: How many, and the seed.
         stream: Cells with the same stream draw the same replica numbers, others draw independently.
     """
-    if scheme == "points":
+    if scheme in OF_POINTS:
         return _bootstrap([np.sort(point_means(points))], _mean_of_means, settings, stream)
     if scheme == "within":
         rows = [row[np.isfinite(row)] for row in points]
@@ -174,9 +179,9 @@ def spread(points: Floats, scheme: Scheme) -> Spread:
     """Return what the variance of the mean of a cell's points' means is made of (points, replicas)."""
     if scheme == "replicas":
         return Spread(np.ones(1), np.full(1, float(points.shape[1])))
-    groups = [point_means(points)] if scheme == "points" else [row[np.isfinite(row)] for row in points]
+    groups = [point_means(points)] if scheme in OF_POINTS else [row[np.isfinite(row)] for row in points]
     groups = [group for group in groups if group.size > 1]
-    weight = 1.0 if scheme == "points" else 1.0 / len(points)
+    weight = 1.0 if scheme in OF_POINTS else 1.0 / len(points)
     sizes = np.array([group.size for group in groups], float)
     return Spread(np.array([weight**2 * group.var(ddof=1) / group.size for group in groups]), sizes)
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import gcd, prod
 
 import btflow
 from btflow.document import Document
@@ -25,7 +25,10 @@ from btflow.sweeps.versions import versions
 from btflow.sweeps.work import Job, Point, Task
 
 TRIED = 100
-"""Points, evenly spread, of which one at least must make a scenario for a sweep to begin."""
+"""Points, far apart, of which one at least must make a scenario for a sweep to begin."""
+
+GOLDEN = 0.618
+"""Share of all points between one that is tried and the next: no period of a dimension's values is near it."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,14 @@ def plan(
 def _first_scenario(
     document: Document[Scenario], fixed: Mapping[str, object], design: Design
 ) -> tuple[Scenario, Program]:
-    """Return the first of some points that makes a scenario; the first point's error if none does."""
+    """Return the first of some points that makes a scenario; the first point's error if none does.
+
+    What lies between one and the next has no divisor in common with their number, so that no dimension's value is the
+    same at all of them.
+    """
     points, first = prod(design.shape), None
-    for point in dict.fromkeys(i * points // min(points, TRIED) for i in range(min(points, TRIED))):
+    step = next(s for s in range(int(GOLDEN * points), 2 * points + 2) if s > 0 and gcd(s, points) == 1)
+    for point in (i * step % points for i in range(min(points, TRIED))):
         try:
             base = document.build({**fixed, **design.settings(point)})
             return base, compile_scenario(base)
