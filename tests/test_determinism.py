@@ -21,10 +21,12 @@ import btflow
 import btflow.kernels
 import btflow.swarm
 from btflow import cache
+from btflow.kernels import engine
 from btflow.kernels.state import Swarm
 from btflow.program import Program, compile_scenario
 from btflow.report import summary
 from btflow.simulation import run_replicas, run_swarm, simulate
+from btflow.swarm import build, more_rows
 
 CASES: dict[str, dict[str, Any]] = {
     "no delay": {"leechers": 6, "file_size": "700 kB"},
@@ -58,6 +60,22 @@ def digest(s: Swarm) -> str:
 @pytest.fixture(scope="module")
 def expected() -> dict[str, str]:
     return {case: digest(run_swarm(program(case), 7, 2)) for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_lists_of_requests_may_be_collected_and_added_at_any_time(case: str, expected: dict[str, str]) -> None:
+    s, outcome, stops = build(program(case), 7, 2), engine.MORE, 0
+    while outcome != engine.FINISHED:
+        outcome = engine.run(s, 7)
+        assert outcome in (engine.MORE, engine.FINISHED)
+        stops += 1
+        used = int((s.row_owner >= 0).sum())
+        plain.rows.collect_rows(s, s.clock[0].now)
+        assert s.row_owner.size - s.clock[0].n_free_rows == int((s.row_owner >= 0).sum()) <= used
+        if stops in (3, 30):
+            s = more_rows(s)
+    assert stops > 30
+    assert digest(s) == expected[case]
 
 
 def in_another_process(**environment: str) -> dict[str, str]:

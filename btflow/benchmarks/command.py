@@ -29,11 +29,20 @@ def show(made: Iterable[Step]) -> list[Section]:
     measure(SMALL, 1)
     found = []
     for step in made:
-        found.append(step())
+        found.append(_done(step))
         print(f"\n{as_text(found[-1])}", flush=True)
     found.append(goals_section(found))
     print(f"\n{as_text(found[-1])}", flush=True)
     return found
+
+
+def _done(step: Step) -> Section:
+    """Do a step; what goes wrong in one does not lose the others."""
+    try:
+        return step()
+    except Exception as error:
+        reason = f"This could not be measured: {error or type(error).__name__}"
+        return Section("Not measured", [], (reason,))
 
 
 def steps(*, cold: bool, large: bool) -> Iterator[Step]:

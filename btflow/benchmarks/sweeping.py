@@ -54,7 +54,7 @@ def sweep(scenario: Scenario, varied: Grid, replicas: int, workers: int) -> Spen
 
 
 def bare(scenario: Scenario, varied: Grid) -> Spent:
-    """Run the swarms of `sweep`, one of each point, by calls of `run_swarm` alone: nothing is found of them or kept."""
+    """Make and run the swarms of `sweep`, one of each point, in a plain loop: nothing is found of them or kept."""
     plan = declare(scenario.document, scenario.given, declaration(varied, {}, "vary", seed=SEED))
     load_kernels(compile_scenario(scenario))
     wall, cpu = time.perf_counter(), time.process_time()

@@ -54,8 +54,7 @@ from btflow.kernels.state import (
     WANTING,
 )
 
-FINISHED, MORE, STUCK, FULL = 0, 1, 2, 3  # why `run` returned
-CROWDED = 5  # ... and this one
+FINISHED, MORE, STUCK, FULL, CROWDED = 0, 1, 2, 3, 5  # why `run` returned (access/engine.py has 4)
 
 
 @entry
