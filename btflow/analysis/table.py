@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from itertools import product
@@ -89,7 +90,9 @@ def open_store(field: str, path: str | Path) -> xr.Dataset:
         raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
     check(Path(path), field)
     try:
-        ds: xr.Dataset = xr.open_zarr(path, chunks=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of stores that are not ours, which are an error here
+            ds: xr.Dataset = xr.open_zarr(path, chunks=None)
         return a_sweep(ds)
     except Exception:  # zarr raises anything for what is not its own
         raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote") from None
@@ -108,7 +111,7 @@ def _columns(ds: xr.Dataset, per: Per) -> list[str]:
     kept = [str(name) for name, v in ds.variables.items() if PEER in v.dims and set(v.dims) <= rows | {PEER}]
     kept = sorted(name for name in kept if name != PEER)
     if not any(rows <= set(ds[name].dims) for name in kept):
-        raise InputError("per", per, "was not kept by the sweep", "a sweep that keeps per-peer arrays")
+        raise InputError("per", per, "was not kept by the sweep", "a sweep with --keep peers (keep=[\"peers\"])")
     return first + kept
 
 

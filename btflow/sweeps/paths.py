@@ -8,6 +8,9 @@ from pathlib import Path
 
 from btflow.errors import InputError
 
+LONGEST = 255
+"""Bytes of a file's name that file systems take."""
+
 MARKS = {"scenario_hash", "common_random_numbers"}
 """Attributes that a sweep's store has and other zarr groups have not."""
 
@@ -17,6 +20,10 @@ def check_path(path: Path, resume: bool) -> None:
     allowed = "a path ending in .zarr, in a folder that exists and is writable"
     if path == Path():
         raise InputError("out", "", "is empty", allowed)
+    if "\0" in str(path):
+        raise InputError("out", str(path), "has a NUL in it", allowed)
+    if len(os.fsencode(path.name)) > LONGEST:
+        raise InputError("out", str(path), "has too long a name", f"at most {LONGEST} bytes")
     if path.suffix != ".zarr":
         raise InputError("out", str(path), "has the wrong ending", allowed)
     if not os.path.lexists(path):
