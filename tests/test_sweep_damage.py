@@ -7,10 +7,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep_made import bits, read, tiny
@@ -24,6 +26,7 @@ from btflow.sweeps.running import Running
 from btflow.sweeps.sound import check, sound
 from btflow.sweeps.store import open_store
 from btflow.sweeps.table import declaration
+from btflow.sweeps.writing import Disk
 
 VARY = {"rtt": ["0 ms", "50 ms", "100 ms"], "seed_as": "none,AS1"}  # with AS1 every swarm fails
 UNITS = 12
@@ -148,6 +151,77 @@ def test_what_is_damaged_runs_again(
         assert bits(read(path)).identical(content)
         check(path, "out")
         assert read(path).attrs["complete"] == 1
+
+
+def forgetting(sweep: Plan, path: Path) -> None:
+    """Make what failed run again, but run nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("btflow.sweeps.drive.drive", lambda *_: None)
+        api.execute(sweep, path, Running(jobs=1, retry_failed=True), resume=True)
+
+
+def test_damage_is_said_of_a_sweep_whose_failures_run_again(
+    sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a cell that was done, and in one that had failed."""
+    for cell in (("1", "0", "0"), ("1", "1", "0")):
+        file = path.joinpath("completion_mean", "c", *cell)
+        flip(file)
+        assert api.execute(sweep, path, Running(jobs=1, retry_failed=True), resume=True) == (6, 6)
+        assert capsys.readouterr().err == f"btflow: {file} was missing or damaged: 2 swarms run again\n"
+        assert bits(read(path)).identical(content)
+
+
+def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path, content: xr.Dataset) -> None:
+    """Every array has what it was made with, but for the seed, which is the point's; the others are as they were."""
+    forgetting(sweep, path)
+    found = read(path)
+    assert found.attrs["complete"] == 0
+    failed = content.status.values == 2
+    assert failed.sum() == 6
+    for name in sound(path, "out").swarms:
+        array = zarr.open_group(path, mode="r")[name]
+        assert isinstance(array, zarr.Array)
+        values = np.asarray(array[...])
+        if name == "seed":
+            assert np.array_equal(values, content.seed)
+            continue
+        blank = np.full_like(values[failed], array.fill_value)
+        assert np.array_equal(values[failed], blank, equal_nan=values.dtype.kind == "f"), name
+        if name != "cpu_s":
+            kept = content[name].values[~failed]
+            assert np.array_equal(values[~failed], kept, equal_nan=values.dtype.kind == "f"), name
+    check(path, "out")
+    with open_store(path, sweep, resume=True) as store:
+        assert store.counts() == (6, 0)
+        assert store.lost.file is None
+        assert list(store.pending()) == [range(first, first + 2) for first in (2, 6, 10)]
+
+
+def test_failures_may_be_half_forgotten(
+    sweep: Plan, path: Path, content: xr.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever write it ends at, no swarm has failed without a reason, and none that is done is lost."""
+    put = Disk.set
+    for last in (0, 1, 2, 20, 60):
+        writes = 0
+
+        async def break_off(self: Disk, key: str, value: Any, last: int = last) -> None:
+            nonlocal writes
+            writes += 1
+            if writes > last:
+                raise ZeroDivisionError
+            await put(self, key, value)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Disk, "set", break_off)
+            with pytest.raises(ZeroDivisionError):
+                forgetting(sweep, path)
+        found = read(path)
+        assert ((found.status == 2) <= (found.failure != "")).all()
+        assert (found.status == 1).sum() == 6
+        assert execute(sweep, path) == (6, 6)
+        assert bits(read(path)).identical(content)
 
 
 def test_a_store_that_is_complete_but_for_a_chunk_is_not_complete(sweep: Plan, path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from btflow.sweeps.cells import Cells
 from btflow.sweeps.parts import Part, Shape
-from btflow.sweeps.writing import PARTIAL, write_whole
+from btflow.sweeps.writing import sync_folder, write_whole
 
 FOLDER = ".journal"
 """Folder of a store that the parts are in; it goes when the sweep is complete."""
@@ -25,13 +25,12 @@ class Journal:
         self.folder, self.cells, self.shape, self.durable = store / FOLDER, cells, shape, durable
         self.files: dict[int, list[Path]] = defaultdict(list)
         self.folder.mkdir(exist_ok=True)
+        if durable:  # its own name; what is in it is nowhere otherwise
+            sync_folder(store)
         for file in sorted(self.folder.iterdir()):
-            if not file.is_file():
-                continue
-            if (name := _NAME.fullmatch(file.name)) is not None and int(name[1]) < cells.count:
+            name = _NAME.fullmatch(file.name)
+            if name is not None and file.is_file() and int(name[1]) < cells.count:
                 self.files[int(name[1])].append(file)
-            elif file.name.endswith(PARTIAL):  # of a process that was killed while it wrote
-                file.unlink()
 
     def add(self, cell: int, part: Part) -> None:
         """Write a part; it is there for good once this returns."""

@@ -19,7 +19,7 @@ from btflow.sweeps.create import created
 from btflow.sweeps.identity import check_same
 from btflow.sweeps.journal import Journal
 from btflow.sweeps.lock import locked
-from btflow.sweeps.merged import Lost, Merged
+from btflow.sweeps.merged import Lost, Merged, stretches
 from btflow.sweeps.parts import Part
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
@@ -47,13 +47,18 @@ class Store:
             self._merged = Merged(found, plan, self.cells, durable)
             self._journal = Journal(path, self.cells, plan.job.shape, durable)
             for cell in list(self._journal.files):
-                self._merged.tidy(cell)
                 self._merge(cell)
 
     @property
     def lost(self) -> Lost:
         """What could not be read, and is run again."""
         return self._merged.lost
+
+    def forget_failures(self) -> None:
+        """Make every failed swarm one that has not been run: there may be more memory now, say."""
+        with of_store(self.path):
+            for cell in list(self._merged.pending):
+                self._merged.forget_failures(cell)
 
     def pending(self) -> Iterator[range]:
         """Return the units that are to be run, in order, cell by cell; units of two cells are never in one range."""
@@ -63,8 +68,7 @@ class Store:
                 continue
             todo = np.ones(len(units), bool) if left is None else self._merged.status(cell) == PENDING
             self._left[cell] = int(todo.sum())
-            edges = np.flatnonzero(np.diff(todo, prepend=False, append=False))
-            for start, end in edges.reshape(-1, 2).tolist():
+            for start, end in stretches(todo):
                 yield range(units.start + start, units.start + end)
 
     def add(self, part: Part) -> None:
