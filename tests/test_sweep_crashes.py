@@ -170,19 +170,23 @@ def test_a_killed_program_leaves_no_processes_behind(tmp_path: Path) -> None:
 MEMORY = """
 import sys
 import time
+import tracemalloc
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 import numpy as np
 from btflow.benchmarks.memory import watched
-from btflow.sweeps import api, work
+from btflow.sweeps import api, commandline, work
 from btflow.sweeps.running import Running
 from sweep_made import planned
 
-path, backend, points, made_up = Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5] == "made up"
+path, backend, points, kind = Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
+made_up = kind != "real"
 
 def run(job, task, stopping, budget=0.0):
     part = job.shape.empty(task.first, task.count)
     part.status[:] = 1
+    for number in range(task.count if kind == "failures" else 0):
+        part.fail(number, f"for the reason {(task.first + number) % 10} of ten".ljust(200, "."))
     part.values[:] = np.arange(task.first, task.end)[:, None] + np.linspace(0, 1, job.shape.width)
     return part
 
@@ -192,19 +196,25 @@ vary = {"rtt": f"lin(0 ms, 1 s, {points})", "upload_limit": "lin(10 kB/s, 100 kB
 made = planned(vary=vary, replicas=10)
 with watched() as peak:
     found = api.execute(made, path, Running(jobs=2, backend=backend), durable=False)
-assert found == (200 * points, 0)
+assert found == ((0, 200 * points) if kind == "failures" else (200 * points, 0))
 if made_up:
     begun = time.process_time()
     assert api.execute(made, path, Running(jobs=2, backend=backend), resume=True) == found
     took = time.process_time() - begun
     assert took < 2.0, f"what is there was verified in {took} s"
     assert float(api.open_dataset(path).completion_mean[-1, -1, -1]) == 200 * points - 1
+if kind == "failures":
+    tracemalloc.start()
+    assert list(commandline.reasons(path, made).values()) == [20 * points] * 3
+    took = tracemalloc.get_traced_memory()[1]
+    assert took < 5e6, f"to count why swarms failed took {took / 1e6} MB"
 print(peak.bytes // 10**6)
 """
 
 
 @pytest.mark.parametrize(
-    ("backend", "points", "kind"), [("threads", 500, "made up"), ("threads", 10, "real"), ("processes", 10, "real")]
+    ("backend", "points", "kind"),
+    [("threads", 500, "made up"), ("threads", 500, "failures"), ("threads", 10, "real"), ("processes", 10, "real")],
 )
 def test_a_hundred_thousand_swarms_take_less_than_a_gigabyte(
     backend: str, points: int, kind: str, tmp_path: Path
