@@ -15,12 +15,13 @@ import xarray as xr
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sweep_made import bits, read, tiny
+from sweep_made import bits, read, sweep_args, tiny
 
 from btflow import InputError, cli
 from btflow.analysis.table import write_table
-from btflow.sweeps import api
+from btflow.sweeps import api, work
 from btflow.sweeps.cells import cells
+from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
 from btflow.sweeps.sound import check, sound
@@ -254,8 +255,6 @@ def test_labels_and_seeds_are_made_again_without_a_run(
 
 
 def test_a_part_of_a_sweep_is_checked_too(sweep: Plan, tmp_path: Path, content: xr.Dataset) -> None:
-    from btflow.sweeps import work
-
     path = tmp_path / "a.zarr"
     with open_store(path, sweep) as store:
         list(store.pending())
@@ -283,6 +282,48 @@ def test_a_codec_that_nobody_knows_is_one_error(
     with pytest.raises(InputError):
         write_table(path, tmp_path / "a.csv")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("damage", DAMAGE[:3] + DAMAGE[4:])  # what comes after the end of a part changes nothing
+@pytest.mark.parametrize("last", [False, True])
+def test_a_part_that_is_damaged_while_the_sweep_runs_is_said(
+    sweep: Plan, tmp_path: Path, content: xr.Dataset, damage: Callable[[Path], None], *, last: bool
+) -> None:
+    """Whether its cell is merged since it is whole, or at the end; what else was finished is kept."""
+    path = tmp_path / "a.zarr"
+    with open_store(path, sweep) as store:
+        list(store.pending())
+        for first in (0, 2, 4):
+            store.add(work.run(sweep.job, sweep.task(first, 1), lambda: False, 60.0))
+        damage(path / ".journal" / "0-0-1.part")
+        with pytest.raises(OSError, match=r"\.journal/0-0-1\.part was damaged or deleted .* --resume") as caught:
+            store.flush() if last else store.add(work.run(sweep.job, sweep.task(1, 1), lambda: False, 60.0))
+        assert caught.value.filename == str(path)
+        store.flush()  # as a sweep does in the end, whatever happens
+        assert sum(store.counts()) == 2 + (not last)
+    assert execute(sweep, path) == (6, 6)
+    assert bits(read(path)).identical(content)
+
+
+def test_a_sweep_whose_parts_go_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from btflow.sweeps.journal import Journal
+
+    add = Journal.add
+
+    def lose(self: Journal, cell: int, part: Part) -> None:
+        add(self, cell, part)
+        delete(self.files[cell][0])
+
+    monkeypatch.setattr(Journal, "add", lose)
+    monkeypatch.setattr(sys, "argv", ["btflow", *sweep_args(tmp_path / "b.zarr", "--jobs", "1")])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    assert exit_.value.code == 1
+    said = capsys.readouterr().err
+    assert f"btflow: error: {tmp_path / 'b.zarr'}: .journal/" in said
+    assert "was damaged or deleted while the sweep ran; --resume" in said
 
 
 @pytest.mark.parametrize("name", ["zarr.json", "rtt/zarr.json", "completion_mean/zarr.json", "status/zarr.json"])

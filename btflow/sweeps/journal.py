@@ -38,9 +38,10 @@ class Journal:
         write_whole(path, part.to_bytes(), self.durable)
         self.files[cell].append(path)
 
-    def read(self, cell: int) -> list[Part]:
-        """Return the parts of a cell; what is damaged is left out, and so runs again."""
-        return [part for file in self.files.get(cell, ()) if (part := self._read(file, cell)) is not None]
+    def read(self, cell: int) -> tuple[list[Part], list[Path]]:
+        """Return the parts of a cell, and the files of those that are damaged, whose units run again."""
+        found = {file: self._read(file, cell) for file in self.files.get(cell, ())}
+        return [part for part in found.values() if part is not None], [file for file in found if found[file] is None]
 
     def drop(self, cell: int) -> None:
         """Delete the parts of a cell."""
