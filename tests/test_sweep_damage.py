@@ -239,6 +239,23 @@ def test_a_store_that_is_complete_but_for_a_chunk_is_not_complete(sweep: Plan, p
         assert store.counts() == (4, 6)
 
 
+def test_a_status_that_was_deleted_before_the_end_means_not_run(
+    sweep: Plan, tmp_path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.zarr"
+    with open_store(path, sweep) as store:
+        list(store.pending())
+        for first in (0, 2):
+            store.add(work.run(sweep.job, sweep.task(first, 2), lambda: False, 60.0))
+        store.flush()
+    delete(path / "status" / "c" / "0" / "0" / "0")
+    assert write_table(path, tmp_path / "a.csv") == UNITS
+    assert (tmp_path / "a.csv").read_text().count("pending") == 10
+    assert execute(sweep, path) == (6, 6)
+    assert capsys.readouterr().err == ""
+    assert bits(read(path)).identical(content)
+
+
 def test_labels_and_seeds_are_made_again_without_a_run(
     sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
