@@ -7,23 +7,27 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sweep_made import bits, read, tiny
+from sweep_made import bits, read, sweep_args, tiny
 
 from btflow import InputError, cli
 from btflow.analysis.table import write_table
-from btflow.sweeps import api
+from btflow.sweeps import api, work
 from btflow.sweeps.cells import cells
+from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
 from btflow.sweeps.sound import check, sound
 from btflow.sweeps.store import open_store
 from btflow.sweeps.table import declaration
+from btflow.sweeps.writing import Disk
 
 VARY = {"rtt": ["0 ms", "50 ms", "100 ms"], "seed_as": "none,AS1"}  # with AS1 every swarm fails
 UNITS = 12
@@ -150,6 +154,77 @@ def test_what_is_damaged_runs_again(
         assert read(path).attrs["complete"] == 1
 
 
+def forgetting(sweep: Plan, path: Path) -> None:
+    """Make what failed run again, but run nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("btflow.sweeps.drive.drive", lambda *_: None)
+        api.execute(sweep, path, Running(jobs=1, retry_failed=True), resume=True)
+
+
+def test_damage_is_said_of_a_sweep_whose_failures_run_again(
+    sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a cell that was done, and in one that had failed."""
+    for cell in (("1", "0", "0"), ("1", "1", "0")):
+        file = path.joinpath("completion_mean", "c", *cell)
+        flip(file)
+        assert api.execute(sweep, path, Running(jobs=1, retry_failed=True), resume=True) == (6, 6)
+        assert capsys.readouterr().err == f"btflow: {file} was missing or damaged: 2 swarms run again\n"
+        assert bits(read(path)).identical(content)
+
+
+def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path, content: xr.Dataset) -> None:
+    """Every array has what it was made with, but for the seed, which is the point's; the others are as they were."""
+    forgetting(sweep, path)
+    found = read(path)
+    assert found.attrs["complete"] == 0
+    failed = content.status.values == 2
+    assert failed.sum() == 6
+    for name in sound(path, "out").swarms:
+        array = zarr.open_group(path, mode="r")[name]
+        assert isinstance(array, zarr.Array)
+        values = np.asarray(array[...])
+        if name == "seed":
+            assert np.array_equal(values, content.seed)
+            continue
+        blank = np.full_like(values[failed], array.fill_value)
+        assert np.array_equal(values[failed], blank, equal_nan=values.dtype.kind == "f"), name
+        if name != "cpu_s":
+            kept = content[name].values[~failed]
+            assert np.array_equal(values[~failed], kept, equal_nan=values.dtype.kind == "f"), name
+    check(path, "out")
+    with open_store(path, sweep, resume=True) as store:
+        assert store.counts() == (6, 0)
+        assert store.lost.file is None
+        assert list(store.pending()) == [range(first, first + 2) for first in (2, 6, 10)]
+
+
+def test_failures_may_be_half_forgotten(
+    sweep: Plan, path: Path, content: xr.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever write it ends at, no swarm has failed without a reason, and none that is done is lost."""
+    put = Disk.set
+    for last in (0, 1, 2, 20, 60):
+        writes = 0
+
+        async def break_off(self: Disk, key: str, value: Any, last: int = last) -> None:
+            nonlocal writes
+            writes += 1
+            if writes > last:
+                raise ZeroDivisionError
+            await put(self, key, value)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Disk, "set", break_off)
+            with pytest.raises(ZeroDivisionError):
+                forgetting(sweep, path)
+        found = read(path)
+        assert ((found.status == 2) <= (found.failure != "")).all()
+        assert (found.status == 1).sum() == 6
+        assert execute(sweep, path) == (6, 6)
+        assert bits(read(path)).identical(content)
+
+
 def test_a_store_that_is_complete_but_for_a_chunk_is_not_complete(sweep: Plan, path: Path) -> None:
     """A file of figures was deleted: its cell's status goes before anything runs, so that no NaN is a figure."""
     (path / "completion_mean" / "c" / "1" / "0" / "0").unlink()
@@ -162,6 +237,23 @@ def test_a_store_that_is_complete_but_for_a_chunk_is_not_complete(sweep: Plan, p
         assert (found.status == 0).values.ravel().nonzero()[0].tolist() == [4, 5]
         assert np.isnan(found.completion_mean[1, 0]).all()
         assert store.counts() == (4, 6)
+
+
+def test_a_status_that_was_deleted_before_the_end_means_not_run(
+    sweep: Plan, tmp_path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.zarr"
+    with open_store(path, sweep) as store:
+        list(store.pending())
+        for first in (0, 2):
+            store.add(work.run(sweep.job, sweep.task(first, 2), lambda: False, 60.0))
+        store.flush()
+    delete(path / "status" / "c" / "0" / "0" / "0")
+    assert write_table(path, tmp_path / "a.csv") == UNITS
+    assert (tmp_path / "a.csv").read_text().count("pending") == 10
+    assert execute(sweep, path) == (6, 6)
+    assert capsys.readouterr().err == ""
+    assert bits(read(path)).identical(content)
 
 
 def test_labels_and_seeds_are_made_again_without_a_run(
@@ -180,8 +272,6 @@ def test_labels_and_seeds_are_made_again_without_a_run(
 
 
 def test_a_part_of_a_sweep_is_checked_too(sweep: Plan, tmp_path: Path, content: xr.Dataset) -> None:
-    from btflow.sweeps import work
-
     path = tmp_path / "a.zarr"
     with open_store(path, sweep) as store:
         list(store.pending())
@@ -209,6 +299,48 @@ def test_a_codec_that_nobody_knows_is_one_error(
     with pytest.raises(InputError):
         write_table(path, tmp_path / "a.csv")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("damage", DAMAGE[:3] + DAMAGE[4:])  # what comes after the end of a part changes nothing
+@pytest.mark.parametrize("last", [False, True])
+def test_a_part_that_is_damaged_while_the_sweep_runs_is_said(
+    sweep: Plan, tmp_path: Path, content: xr.Dataset, damage: Callable[[Path], None], *, last: bool
+) -> None:
+    """Whether its cell is merged since it is whole, or at the end; what else was finished is kept."""
+    path = tmp_path / "a.zarr"
+    with open_store(path, sweep) as store:
+        list(store.pending())
+        for first in (0, 2, 4):
+            store.add(work.run(sweep.job, sweep.task(first, 1), lambda: False, 60.0))
+        damage(path / ".journal" / "0-0-1.part")
+        with pytest.raises(OSError, match=r"\.journal/0-0-1\.part was damaged or deleted .* --resume") as caught:
+            store.flush() if last else store.add(work.run(sweep.job, sweep.task(1, 1), lambda: False, 60.0))
+        assert caught.value.filename == str(path)
+        store.flush()  # as a sweep does in the end, whatever happens
+        assert sum(store.counts()) == 2 + (not last)
+    assert execute(sweep, path) == (6, 6)
+    assert bits(read(path)).identical(content)
+
+
+def test_a_sweep_whose_parts_go_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from btflow.sweeps.journal import Journal
+
+    add = Journal.add
+
+    def lose(self: Journal, cell: int, part: Part) -> None:
+        add(self, cell, part)
+        delete(self.files[cell][0])
+
+    monkeypatch.setattr(Journal, "add", lose)
+    monkeypatch.setattr(sys, "argv", ["btflow", *sweep_args(tmp_path / "b.zarr", "--jobs", "1")])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    assert exit_.value.code == 1
+    said = capsys.readouterr().err
+    assert f"btflow: error: {tmp_path / 'b.zarr'}: .journal/" in said
+    assert "was damaged or deleted while the sweep ran; --resume" in said
 
 
 @pytest.mark.parametrize("name", ["zarr.json", "rtt/zarr.json", "completion_mean/zarr.json", "status/zarr.json"])

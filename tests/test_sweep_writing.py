@@ -98,9 +98,44 @@ def _check_merge(path: Path, events: list[Event]) -> None:
     assert ("fsync", str(Path(named[-1]).parent)) in events[status : gone[0]]
 
 
+def test_failures_are_forgotten_on_the_disk(sweep: Plan, tmp_path: Path, events: list[Event]) -> None:
+    """That the sweep is not complete comes first, then the status, and then all that was known of what failed."""
+    path = tmp_path.resolve() / "a.zarr"
+    with open_store(path, sweep) as store:
+        list(store.pending())
+        part = run(sweep.job, sweep.task(0, 6), lambda: False, 60.0)
+        part.fail(1, "made up")
+        store.add(part)
+        store.flush()
+        events.clear()
+        store.forget_failures()
+        named = [name for what, name in events if what == "rename"]
+        assert named[:2] == [str(path / "zarr.json"), str(path / "status" / "c" / "0" / "0")]
+        assert str(path / "failure" / "c" / "0" / "0") in named[2:]
+        for name in named:
+            assert ("fsync", str(Path(name).parent)) in events[events.index(("rename", name)) :]
+        events.clear()
+        store.forget_failures()  # nothing has failed any more
+        assert events == []
+
+
+def test_what_a_killed_process_left_in_the_store_goes(sweep: Plan, tmp_path: Path) -> None:
+    """Wherever it wrote; what others have put there stays."""
+    path = tmp_path / "a.zarr"
+    assert api.execute(sweep, path, Running(jobs=1)) == (6, 0)
+    (path / FOLDER).mkdir()
+    for folder in (path, path / "status" / "c" / "0", path / "rtt" / "c", path / FOLDER):
+        for name in (".0123456789ab.partial", ".mine.partial"):
+            (folder / name).write_text("half")
+    assert api.execute(sweep, path, Running(jobs=1), resume=True) == (6, 0)
+    assert {file.name for file in path.rglob("*.partial")} == {".mine.partial"}
+    assert len(list(path.rglob("*.partial"))) == 4
+
+
 def test_new_folders_are_on_the_disk_too(sweep: Plan, tmp_path: Path, events: list[Event]) -> None:
     path = tmp_path.resolve() / "a.zarr"
     with open_store(path, sweep) as store:
+        assert ("fsync", str(path)) in events  # the name of the journal's folder
         list(store.pending())
         events.clear()
         store.add(run(sweep.job, sweep.task(0, 6), lambda: False, 60.0))
@@ -164,13 +199,34 @@ def test_of_processes_that_begin_at_once_one_runs_and_the_others_are_told(sweep:
 
 
 def test_what_a_killed_process_left_beside_the_path_goes(sweep: Plan, tmp_path: Path) -> None:
-    left, others = tmp_path / ".a.zarr.0123456789ab.partial", tmp_path / ".b.zarr.0123456789ab.partial"
-    for folder in (left, others):
+    left = tmp_path / ".a.zarr.0123456789ab.partial"
+    others = [tmp_path / f".{name}.0123456789ab.partial" for name in ("b.zarr", "a.zarr.x.zarr", "a.zarr.0.zarr")]
+    for folder in (left, *others):
         folder.mkdir()
         (folder / "zarr.json").write_text("{")
     with open_store(tmp_path / "a.zarr", sweep):
         pass
-    assert sorted(os.listdir(tmp_path)) == [others.name, "a.zarr"]
+    assert sorted(os.listdir(tmp_path)) == sorted([*(other.name for other in others), "a.zarr"])
+
+
+@pytest.mark.parametrize(("letter", "length"), [("a", 249), ("\u2192", 83)])
+def test_what_is_left_of_a_store_of_a_long_name_goes_and_that_of_one_like_it_stays(
+    sweep: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, letter: str, length: int
+) -> None:
+    """Both names are as long as names may be, and alike but for the last letter before the ending."""
+    kept = []
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+        for last in (letter, "b"):
+            patch.setattr("btflow.sweeps.layout.create", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                open_store(tmp_path / f"{letter * (length - 1)}{last}.zarr", sweep).__enter__()
+            kept += [name for name in os.listdir(tmp_path) if name not in kept]
+    path = tmp_path / f"{letter * length}.zarr"
+    with open_store(path, sweep):
+        pass
+    assert len(kept) == 2
+    assert sorted(os.listdir(tmp_path)) == sorted([kept[1], path.name])
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])

@@ -93,19 +93,18 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
     """
     from btflow.sweeps.drive import drive
     from btflow.sweeps.progress import progress
-    from btflow.sweeps.retry import forget_failures
     from btflow.sweeps.store import open_store
 
     with contextlib.ExitStack() as used:
         pool = how.cluster(declared)
         if pool is not None:
             used.callback(pool.close)
-        if how.retry_failed and path.exists():
-            forget_failures(path, declared)
         store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
         if store.lost.file is not None:
             number, file = store.lost.swarms, store.lost.file
             print(f"btflow: {file} was missing or damaged: {number:,} swarms run again", file=sys.stderr)
+        if how.retry_failed:
+            store.forget_failures()
         done, failed = store.counts()
         left = declared.units - done - failed
         if left == 0:

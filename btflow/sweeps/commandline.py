@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from btflow import options
 from btflow.catalog import document
@@ -16,6 +16,9 @@ from btflow.sweeps.paths import check_path
 from btflow.sweeps.running import Running
 from btflow.sweeps.signals import INTERRUPTED, TERMINATED, leave, terminable
 from btflow.sweeps.table import declaration
+
+if TYPE_CHECKING:
+    from btflow.sweeps.plan import Plan
 
 _OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"}
 
@@ -84,7 +87,7 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     declared = api.declare(document(given.model), {}, said, keep=keep, yes=given.yes)
     done, failed = api.execute(declared, out, how, resume=given.resume)
     found: dict[str, Any] = {"out": str(out), "swarms": declared.units, "done": done, "failed": failed}
-    return found | {"reasons": _reasons(out) if failed else {}}
+    return found | {"reasons": reasons(out, declared) if failed else {}}
 
 
 def _kept(given: Given) -> str:
@@ -122,10 +125,15 @@ def _number(option: str, text: str | None, least: int, most: int) -> int | None:
     return None if text is None else options.parse_whole_number(option, text, least, most)
 
 
-def _reasons(path: Path) -> dict[str, int]:
-    """Return the most frequent reasons of failures and how often there were."""
+def reasons(path: Path, declared: Plan) -> dict[str, int]:
+    """Return the most frequent reasons of failures in a store, and how often each occurred."""
+    from btflow.sweeps.cells import cells
     from btflow.sweeps.status import FAILED
 
-    dataset = api.open_dataset(path)
-    failed = dataset["status"].values == FAILED
-    return dict(Counter(str(text) for text in dataset["failure"].values[failed]).most_common(REASONS))
+    dataset, found = api.open_dataset(path), Counter[str]()
+    division = cells(declared.shape, declared.job.shape.bytes)
+    for region in map(division.region, range(division.count)):  # the texts of a whole sweep take much memory
+        failed = dataset["status"][region].values == FAILED
+        if failed.any():
+            found.update(str(text) for text in dataset["failure"][region].values[failed])
+    return dict(found.most_common(REASONS))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import glob
+import hashlib
+import os
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,10 +15,10 @@ from btflow.sweeps import layout
 from btflow.sweeps.cells import cells
 from btflow.sweeps.lock import FILE, locked
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.writing import PARTIAL, named, sync_folder, sync_tree
+from btflow.sweeps.writing import LEFT, named, partial_name, sync_folder, sync_tree
 
 _LONGEST = 100
-"""Of a store's name, in that of the folder it is made in."""
+"""Of a store's name, in that of the folder it is made in [B]."""
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def created(path: Path, plan: Plan, durable: bool) -> Iterator[None]:
         InputError: Another process has made one meanwhile, or there are no locks.
         OSError: It cannot be written; nothing is left.
     """
-    partial = path.with_name(f".{path.name[:_LONGEST]}.{uuid.uuid4().hex[:12]}{PARTIAL}")
+    partial = path.with_name(partial_name(_beside(path)))
     with ExitStack() as held:
         held.callback(shutil.rmtree, partial, ignore_errors=True)
         try:
@@ -54,7 +55,13 @@ def _make(partial: Path, path: Path, plan: Plan, durable: bool) -> None:
         sync_folder(path.parent)
 
 
+def _beside(path: Path) -> str:
+    """Return how the name of the folder begins that a store is made in; stores of other names have others."""
+    name = os.fsencode(path.name)
+    return f".{path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}"
+
+
 def _clear(path: Path) -> None:
     """Delete what processes left that were killed while they made this store; one that still does is too late."""
-    for left in path.parent.glob(f".{glob.escape(path.name[:_LONGEST])}.*{PARTIAL}"):
+    for left in path.parent.glob(glob.escape(_beside(path)) + LEFT):
         shutil.rmtree(left, ignore_errors=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from btflow.sweeps.cells import Cells
 from btflow.sweeps.parts import Part, Shape
-from btflow.sweeps.writing import PARTIAL, write_whole
+from btflow.sweeps.writing import sync_folder, write_whole
 
 FOLDER = ".journal"
 """Folder of a store that the parts are in; it goes when the sweep is complete."""
@@ -25,13 +25,12 @@ class Journal:
         self.folder, self.cells, self.shape, self.durable = store / FOLDER, cells, shape, durable
         self.files: dict[int, list[Path]] = defaultdict(list)
         self.folder.mkdir(exist_ok=True)
+        if durable:  # its own name; what is in it is nowhere otherwise
+            sync_folder(store)
         for file in sorted(self.folder.iterdir()):
-            if not file.is_file():
-                continue
-            if (name := _NAME.fullmatch(file.name)) is not None and int(name[1]) < cells.count:
+            name = _NAME.fullmatch(file.name)
+            if name is not None and file.is_file() and int(name[1]) < cells.count:
                 self.files[int(name[1])].append(file)
-            elif file.name.endswith(PARTIAL):  # of a process that was killed while it wrote
-                file.unlink()
 
     def add(self, cell: int, part: Part) -> None:
         """Write a part; it is there for good once this returns."""
@@ -39,9 +38,10 @@ class Journal:
         write_whole(path, part.to_bytes(), self.durable)
         self.files[cell].append(path)
 
-    def read(self, cell: int) -> list[Part]:
-        """Return the parts of a cell; what is damaged is left out, and so runs again."""
-        return [part for file in self.files.get(cell, ()) if (part := self._read(file, cell)) is not None]
+    def read(self, cell: int) -> tuple[list[Part], list[Path]]:
+        """Return the parts of a cell, and the files of those that are damaged, whose units run again."""
+        found = {file: self._read(file, cell) for file in self.files.get(cell, ())}
+        return [part for part in found.values() if part is not None], [file for file in found if found[file] is None]
 
     def drop(self, cell: int) -> None:
         """Delete the parts of a cell."""

@@ -16,8 +16,8 @@ from btflow.sweeps.cells import Cells
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.sound import Index, Sound, damaged
-from btflow.sweeps.status import PENDING
-from btflow.sweeps.writing import PARTIAL, Disk, remove
+from btflow.sweeps.status import FAILED, PENDING
+from btflow.sweeps.writing import LEFT, Disk, remove
 
 WRITERS = 8
 """Files written at once."""
@@ -48,6 +48,7 @@ class Merged:
         self.pending: dict[int, int] = {}
         self.done = self.failed = 0
         self._found = found
+        self._tidy()
         self._group, self._opened = _open(found, durable)
         self.lost = self._take()
 
@@ -70,32 +71,31 @@ class Merged:
 
     def write(self, cell: int, whole: Part) -> None:
         """Write a cell, its status last: what that says is on the disk by then."""
-        before = self.status(cell) if cell in self.pending else ()
-        region = self.cells.region(cell)
-        shape = tuple(s.stop - s.start for s in region)
-
-        def write(array: layout.Array) -> None:
-            values = np.asarray(array.values(whole))
-            self._opened[array.name][region] = values.reshape(shape + values.shape[1:])
-
-        *others, status = self.arrays
         self._write_seeds(cell)
         with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
-            deque(pool.map(write, others), maxlen=0)
-        write(status)
-        self._count(cell, before, -1)
-        self._count(cell, whole.status, 1)
+            deque(pool.map(lambda array: self._put(cell, array, whole), self.arrays[:-1]), maxlen=0)
+        self._write_status(cell, whole)
+
+    def forget_failures(self, cell: int) -> None:
+        """Make the failed swarms of a cell ones that have not been run; the others stay as they are."""
+        failed = self.status(cell) == FAILED
+        if not failed.any():
+            return
+        whole = self.read(cell)
+        for start, end in stretches(failed):
+            self.plan.job.shape.empty(whole.first + start, end - start).into(whole)
+        self._group.attrs["complete"] = 0
+        self._write_status(cell, whole)  # first, too: none has failed without a reason if this ends here
+        self.write(cell, whole)
 
     def complete(self) -> None:
         """Say that the sweep is complete."""
         self._group.attrs["complete"] = 1
 
-    def tidy(self, cell: int) -> None:
-        """Delete what a process has left in the folders of a cell's chunks that was killed while it wrote there."""
-        index = self.cells.index(cell)
-        for name in self._found.swarms:
-            for file in self._found.file(name, index).parent.glob(f".*{PARTIAL}"):
-                file.unlink(missing_ok=True)
+    def _tidy(self) -> None:
+        """Delete the files that a process was writing when it was killed."""
+        for file in self._found.path.rglob(LEFT):
+            file.unlink(missing_ok=True)
 
     def _take(self) -> Lost:
         """Take in what is there; what is damaged is deleted, and so runs again, or made again if that can be done."""
@@ -121,6 +121,17 @@ class Merged:
             remove(found.file(name, index), self.durable)
         return Lost(lost.swarms + number, lost.file or found.file(broken, index))
 
+    def _put(self, cell: int, array: layout.Array, whole: Part) -> None:
+        region, values = self.cells.region(cell), np.asarray(array.values(whole))
+        shape = tuple(s.stop - s.start for s in region)
+        self._opened[array.name][region] = values.reshape(shape + values.shape[1:])
+
+    def _write_status(self, cell: int, whole: Part) -> None:
+        before = self.status(cell) if cell in self.pending else ()
+        self._put(cell, self.arrays[-1], whole)
+        self._count(cell, before, -1)
+        self._count(cell, whole.status, 1)
+
     def _count(self, cell: int, status: Any, sign: int) -> None:
         pending, done, failed = np.bincount(np.ravel(status).astype(int), minlength=3).tolist()
         self.pending[cell] = pending
@@ -133,6 +144,12 @@ class Merged:
         shape = tuple(s.stop - s.start for s in region)
         seeds = [self.plan.seed_of(unit // replicas) for unit in units[:: min(replicas, shape[-1])]]
         self._opened["seed"][region[:-1]] = np.array(seeds, np.int64).reshape(shape[:-1])
+
+
+def stretches(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return where each stretch of consecutive true elements begins, and where it ends."""
+    edges = np.flatnonzero(np.diff(which, prepend=False, append=False))
+    return [(start, end) for start, end in edges.reshape(-1, 2).tolist()]
 
 
 def _open(found: Sound, durable: bool) -> tuple[zarr.Group, dict[str, zarr.Array[Any]]]:

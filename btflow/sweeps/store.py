@@ -8,7 +8,8 @@ nothing that cannot be gone on with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from btflow.sweeps.create import created
 from btflow.sweeps.identity import check_same
 from btflow.sweeps.journal import Journal
 from btflow.sweeps.lock import locked
-from btflow.sweeps.merged import Lost, Merged
+from btflow.sweeps.merged import Lost, Merged, stretches
 from btflow.sweeps.parts import Part
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
@@ -47,13 +48,18 @@ class Store:
             self._merged = Merged(found, plan, self.cells, durable)
             self._journal = Journal(path, self.cells, plan.job.shape, durable)
             for cell in list(self._journal.files):
-                self._merged.tidy(cell)
                 self._merge(cell)
 
     @property
     def lost(self) -> Lost:
         """What could not be read, and is run again."""
         return self._merged.lost
+
+    def forget_failures(self) -> None:
+        """Make every failed swarm one that has not been run: there may be more memory now, say."""
+        with of_store(self.path):
+            for cell in list(self._merged.pending):
+                self._merged.forget_failures(cell)
 
     def pending(self) -> Iterator[range]:
         """Return the units that are to be run, in order, cell by cell; units of two cells are never in one range."""
@@ -63,12 +69,15 @@ class Store:
                 continue
             todo = np.ones(len(units), bool) if left is None else self._merged.status(cell) == PENDING
             self._left[cell] = int(todo.sum())
-            edges = np.flatnonzero(np.diff(todo, prepend=False, append=False))
-            for start, end in edges.reshape(-1, 2).tolist():
+            for start, end in stretches(todo):
                 yield range(units.start + start, units.start + end)
 
     def add(self, part: Part) -> None:
-        """Keep a part for good."""
+        """Keep a part for good.
+
+        Raises:
+            OSError: It cannot be written, or one that was has been damaged since.
+        """
         if part.count == 0:
             return
         cell = self.cells.cell(part.first)
@@ -76,14 +85,17 @@ class Store:
             self._journal.add(cell, part)
             self._left[cell] -= part.count
             if self._left[cell] == 0:
-                self._merge(cell)
                 del self._left[cell]
+                self._check(self._merge(cell))
 
     def flush(self) -> None:
-        """Write all that is finished to the arrays; if that is the whole sweep, say so and delete the journal."""
+        """Write all that is finished to the arrays; if that is the whole sweep, say so and delete the journal.
+
+        Raises:
+            OSError: It cannot be written, or something of it was damaged; all else has been written then.
+        """
         with of_store(self.path):
-            for cell in list(self._journal.files):
-                self._merge(cell)
+            self._check([file for cell in list(self._journal.files) for file in self._merge(cell)])
             if sum(self.counts()) == self.plan.units:
                 self._merged.complete()
                 self._journal.remove()
@@ -92,13 +104,22 @@ class Store:
         """Return how many swarms are done and how many failed, of those in the arrays."""
         return self._merged.done, self._merged.failed
 
-    def _merge(self, cell: int) -> None:
-        """Write what is known of a cell to the arrays, then delete its parts."""
+    def _merge(self, cell: int) -> list[Path]:
+        """Write what is known of a cell to the arrays, then delete its parts; return the files of damaged ones."""
         whole = self._merged.read(cell)
-        for part in self._journal.read(cell):
+        parts, damaged = self._journal.read(cell)
+        for part in parts:
             part.into(whole)
         self._merged.write(cell, whole)
         self._journal.drop(cell)
+        return damaged
+
+    def _check(self, damaged: Sequence[Path]) -> None:
+        """Raise an error if parts were damaged that this process has written: their units have been handed out."""
+        if damaged:
+            file = damaged[0].relative_to(self.path)
+            text = f"{file} was damaged or deleted while the sweep ran; --resume (resume=True) runs what is lost again"
+            raise OSError(errno.EIO, text, str(self.path))
 
 
 @contextmanager

@@ -16,6 +16,14 @@ from zarr.storage import LocalStore
 PARTIAL = ".partial"
 """How the name of a file ends that is being written."""
 
+LEFT = f".{'[0-9a-f]' * 12}{PARTIAL}"
+"""Pattern of such a name, or of how it ends, and of no other."""
+
+
+def partial_name(of: str = "") -> str:
+    """Return a new name for what is being written."""
+    return f"{of}.{uuid.uuid4().hex[:12]}{PARTIAL}"
+
 
 class Disk(LocalStore):
     """A folder as zarr writes to it: file after file, each on the disk before the next is begun."""
@@ -44,7 +52,7 @@ def write_whole(path: Path, content: bytes, durable: bool) -> None:
     Raises:
         OSError: It cannot be written; what was there before is left then.
     """
-    partial = path.with_name(f".{uuid.uuid4().hex[:12]}{PARTIAL}")
+    partial = path.with_name(partial_name())
     try:
         with partial.open("wb") as file:
             file.write(content)
