@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
-import time
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,6 @@ from btflow.sweeps.workers import ALLOWED, Workers
 
 if TYPE_CHECKING:
     from distributed import Client
-
-PERIOD = 2.0
-"""Time between two looks at which workers there are [s]."""
 
 FETCH = 60.0
 """Time that a worker has to get the job from the scheduler [s]."""
@@ -43,11 +41,11 @@ class Cluster:
         self._client: Any = connect(client) if isinstance(client, str) else client
         self._address = str(getattr(self._client.scheduler, "address", client))
         self._given: dict[Future[Part], frozenset[str]] = {}
-        self._looked = time.monotonic()
         self._job: Any = None
         try:
-            self._workers = Workers(self._client, self._address)
-            self._job = _kept(self._client, job)
+            with self._reached():
+                self._workers = Workers(self._client, self._address)
+                self._job = _kept(self._client, job)
         except BaseException:
             self.close()
             raise
@@ -60,17 +58,22 @@ class Cluster:
             PoolLostError: The scheduler is gone.
         """
         if self._client.status in ("closed", "closing"):
-            raise PoolLostError(f"the scheduler at {self._address} is gone")
-        if time.monotonic() - self._looked > PERIOD and self._client.status == "running":
-            self._workers.look()
+            raise self._lost()
+        if self._client.status == "running":
+            with self._reached():
+                self._workers.look()
             self._withdraw()
-            self._looked = time.monotonic()
         return sum(self._workers.threads.values())
 
     def submit(self, task: Task) -> Future[Part]:
-        """Have a task run on the cluster; Dask gives it to another worker if one goes away."""
-        may = frozenset(self._workers.threads)
-        future: Future[Part] = self._executor.submit(run_there, self._job.name, task, versions(), workers=sorted(may))
+        """Have a task run on the cluster; Dask gives it to another worker if one goes away.
+
+        Raises:
+            PoolLostError: The scheduler is gone.
+        """
+        may, submit = frozenset(self._workers.threads), self._executor.submit
+        with self._reached():
+            future: Future[Part] = submit(run_there, self._job.name, task, versions(), workers=sorted(may))
         self._given[future] = may
         return future
 
@@ -94,7 +97,7 @@ class Cluster:
         except CancelledError:
             if withdrawn:
                 raise NotRunError from None
-            raise PoolLostError(f"the scheduler at {self._address} is gone") from None
+            raise self._lost() from None
         except SkewError as skew:  # a worker of another kind at the address of one that was there before
             self._workers.refuse(skew.args[0], f"has other versions: {skew.args[1]}")
             raise NotRunError from None
@@ -110,7 +113,21 @@ class Cluster:
         if self._job is not None:
             self._job.delete()
         if self._owned:
-            self._client.close(timeout=1)
+            with suppress(TimeoutError, OSError):  # it is left in any case
+                self._client.close(timeout=1)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Have what Dask raises when it cannot reach the scheduler say so: an OSError is of the store elsewhere."""
+        from distributed.client import ClosedClientError
+
+        try:
+            yield
+        except (OSError, CancelledError, ClosedClientError):
+            raise self._lost() from None
+
+    def _lost(self) -> PoolLostError:
+        return PoolLostError(f"the scheduler at {self._address} is gone")
 
     def _withdraw(self) -> None:
         """Take back the tasks all of whose workers have gone: others may have joined since."""
