@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn, cast
@@ -15,6 +17,7 @@ from typing import Any, NoReturn, cast
 import pytest
 from sweep_made import UNITS, bits, planned, read, small_tasks
 
+import btflow
 from btflow import InputError
 from btflow.sweeps import api, cluster, workers
 from btflow.sweeps.cluster import Cluster
@@ -23,7 +26,7 @@ from btflow.sweeps.pools import NotRunError, PoolLostError
 from btflow.sweeps.running import Running
 from btflow.sweeps.scheduler import connect
 from btflow.sweeps.store import Store
-from btflow.sweeps.versions import versions
+from btflow.sweeps.versions import digest, versions
 from btflow.sweeps.workers import check_workers
 
 distributed = pytest.importorskip("distributed")
@@ -61,6 +64,25 @@ def test_versions_of_workers_are_compared_before_any_work() -> None:
         check_workers(Client(same | {"btflow": None}, here), "tcp://s")
     with pytest.raises(InputError, match=f"code abc there, {here['code']} here"):
         check_workers(Client(same, here | {"code": "abc"}), "tcp://s")
+
+
+def test_the_digest_of_the_code_is_of_the_models_too_wherever_they_are(tmp_path: Path) -> None:
+    """In a checkout their folder is a link to one beside it; installed it is a folder; both have one digest."""
+    installed = Path(btflow.__file__).parent
+    copied = tmp_path / "btflow"
+    shutil.copytree(installed, copied, ignore=shutil.ignore_patterns("__pycache__", "data"))
+    models = copied / "models"
+    assert not models.is_symlink()
+    same = digest(copied, models)
+    assert same == versions()["code"] == digest(installed, files("btflow.models"))
+    for name in ("models/clients/mainline-4.0.toml", "models/transports/linux-2.6.32.toml", "kernels/state.py"):
+        file = copied / name
+        whole = file.read_text()
+        file.write_text(whole + "\n# edited")
+        assert digest(copied, models) != same
+        file.write_text(whole)
+    (models / "clients" / "mainline-4.0.toml").rename(models / "clients" / "mainline-5.0.toml")
+    assert digest(copied, models) != same
 
 
 def test_what_dask_raises_when_it_loses_the_scheduler_is_not_taken_for_the_store() -> None:

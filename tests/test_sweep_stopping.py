@@ -9,12 +9,14 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
-from sweep_made import planned, read, start, sweep_args
+from sweep_made import planned, read, start, sweep_args, tiny
 
-from btflow.sweeps import api, processes
+from btflow import sweep
+from btflow.sweeps import api, processes, scout
 from btflow.sweeps.apart import apart
 from btflow.sweeps.journal import FOLDER
 from btflow.sweeps.parts import Part
@@ -118,6 +120,28 @@ def test_sigterm_ends_a_sweep_of_python_as_sys_exit_does(tmp_path: Path, monkeyp
     assert exit_.value.code == 143
     assert signal.getsignal(signal.SIGTERM) is before
     assert (read(path).status == 1).any()
+
+
+def test_sigterm_while_a_sweep_of_python_looks_for_its_kernels_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder that holds the results until they are returned is there then."""
+    seen: list[Path] = []
+
+    def look(_: object) -> NoReturn:
+        seen.extend(tmp_path.glob("btflow-sweep-*"))
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("the signal was not heard")
+
+    monkeypatch.setattr(scout, "scout", look)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as exit_:
+        sweep(tiny(), {"rtt": "0ms"}, jobs=1, progress=False)
+    assert exit_.value.code == 143
+    assert len(seen) == 1
+    assert not list(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_many_processes_that_do_not_listen_are_ended_together(monkeypatch: pytest.MonkeyPatch) -> None:
