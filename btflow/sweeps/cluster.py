@@ -36,6 +36,8 @@ class Cluster:
     The scheduler keeps the job; each worker fetches it once.
     """
 
+    tries = 1  # of Dask's own, each of which costs four workers (``distributed.scheduler.allowed-failures``)
+
     def __init__(self, job: Job, client: Client | str) -> None:
         self._owned = isinstance(client, str)
         self._client: Any = connect(client) if isinstance(client, str) else client
