@@ -91,8 +91,8 @@ def test_a_bar_on_a_terminal_goes_on_where_the_sweep_was(
         assert shown.bar.n == 200
     drawn = capsys.readouterr().err
     first, *_, last = drawn.strip().split("\r")
-    assert first.startswith(" 25% of 400 swarms |")
-    assert last.startswith(" 50% of 400 swarms |")
+    assert first.strip().startswith("25% of 400 swarms |")
+    assert last.strip().startswith("50% of 400 swarms |")
     assert last.rstrip().endswith(", 1 failed")
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sweep_made import bits, planned, read, run, start, tiny
@@ -69,7 +70,8 @@ def test_ctrl_c_ends_a_sweep_on_a_cluster_within_two_seconds(answers: bool, tmp_
 
 
 def test_the_scheduler_goes_away_and_the_sweep_goes_on_here(tmp_path: Path) -> None:
-    path, settings = tmp_path / "a.zarr", {"leechers": 100, "file_size": "5 MB"}
+    path = tmp_path / "a.zarr"
+    settings: dict[str, Any] = {"leechers": 100, "file_size": "5 MB"}
     args = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     args = ["sweep", "rao2010", *args, "--vary", "rtt=0ms,400ms", "--replicas", "10", "--out", str(path)]
     with cluster(tmp_path) as (scheduler, address):

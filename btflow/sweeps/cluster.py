@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
@@ -26,6 +27,12 @@ FETCH = 60.0
 """Time that a worker has to get the job from the scheduler [s]."""
 
 
+FORGIVEN = 3
+"""How often a task may lose all workers that it was given to, as often as Dask forgives by default.
+
+A nanny starts a worker anew at another address, so that Dask itself never finds a task to blame on a small cluster."""
+
+
 class SkewError(Exception):
     """A worker has other versions; its address, and what differs."""
 
@@ -42,7 +49,9 @@ class Cluster:
         self._owned = isinstance(client, str)
         self._client: Any = connect(client) if isinstance(client, str) else client
         self._address = str(getattr(self._client.scheduler, "address", client))
-        self._given: dict[Future[Part], frozenset[str]] = {}
+        self._given: dict[Future[Part], tuple[Task, frozenset[str]]] = {}
+        self._withdrawn: dict[Future[Part], Task] = {}
+        self._times: Counter[tuple[int, int]] = Counter()
         self._job: Any = None
         try:
             with self._reached():
@@ -76,7 +85,7 @@ class Cluster:
         may, submit = frozenset(self._workers.threads), self._executor.submit
         with self._reached():
             future: Future[Part] = submit(run_there, self._job.name, task, versions(), workers=sorted(may))
-        self._given[future] = may
+        self._given[future] = task, may
         return future
 
     def result(self, future: Future[Part]) -> Part:
@@ -90,15 +99,16 @@ class Cluster:
         """
         from distributed import KilledWorker
 
-        withdrawn = self._given.pop(future, None) is None
+        self._given.pop(future, None)
+        withdrawn = self._withdrawn.pop(future, None)
         try:
             return future.result()
         except KilledWorker as killed:
             worker = getattr(killed.last_worker, "address", "its worker")
             raise WorkerDiedError(f"{worker} and others before it went away, perhaps for want of memory") from None
         except CancelledError:
-            if withdrawn:
-                raise NotRunError from None
+            if withdrawn is not None:
+                raise self._outlived(withdrawn) from None
             raise self._lost() from None
         except SkewError as skew:  # a worker of another kind at the address of one that was there before
             self._workers.refuse(skew.args[0], f"has other versions: {skew.args[1]}")
@@ -133,9 +143,17 @@ class Cluster:
 
     def _withdraw(self) -> None:
         """Take back the tasks all of whose workers have gone: others may have joined since."""
-        for future, may in list(self._given.items()):
+        for future, (task, may) in list(self._given.items()):
             if may.isdisjoint(self._workers.threads) and future.cancel():
                 del self._given[future]
+                self._withdrawn[future] = task
+
+    def _outlived(self, task: Task) -> NotRunError | WorkerDiedError:
+        """Return what is to be done with a task that has outlived its workers: that it did so often tells on it."""
+        self._times[task.first, task.count] += 1
+        if self._times[task.first, task.count] <= FORGIVEN:
+            return NotRunError()
+        return WorkerDiedError("all workers that had it went away, perhaps for want of memory")
 
 
 def _kept(client: Any, job: Job) -> Any:
