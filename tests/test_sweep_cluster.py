@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 import pytest
 from sweep_made import UNITS, bits, planned, read, small_tasks
 
+import btflow
 from btflow import InputError
-from btflow.errors import SimulationError
-from btflow.sweeps import api, cluster
+from btflow.sweeps import api, cluster, workers
 from btflow.sweeps.cluster import Cluster
 from btflow.sweeps.parts import Part
-from btflow.sweeps.pools import NotRunError
+from btflow.sweeps.pools import NotRunError, PoolLostError
 from btflow.sweeps.running import Running
 from btflow.sweeps.scheduler import connect
 from btflow.sweeps.store import Store
-from btflow.sweeps.versions import versions
+from btflow.sweeps.versions import digest, versions
 from btflow.sweeps.workers import check_workers
 
 distributed = pytest.importorskip("distributed")
+CommClosedError: type[OSError] = pytest.importorskip("distributed.comm").CommClosedError
 
 
 class Client:
@@ -62,11 +66,48 @@ def test_versions_of_workers_are_compared_before_any_work() -> None:
         check_workers(Client(same, here | {"code": "abc"}), "tcp://s")
 
 
-def test_a_scheduler_that_goes_away() -> None:
-    gone = Cluster.__new__(Cluster)
-    gone._client, gone._address = type("Closed", (), {"status": "closed"})(), "tcp://s"
-    with pytest.raises(SimulationError, match="the scheduler at tcp://s is gone"):
-        gone.workers()
+def test_the_digest_of_the_code_is_of_the_models_too_wherever_they_are(tmp_path: Path) -> None:
+    """In a checkout their folder is a link to one beside it; installed it is a folder; both have one digest."""
+    installed = Path(btflow.__file__).parent
+    copied = tmp_path / "btflow"
+    shutil.copytree(installed, copied, ignore=shutil.ignore_patterns("__pycache__", "data"))
+    models = copied / "models"
+    assert not models.is_symlink()
+    same = digest(copied, models)
+    assert same == versions()["code"] == digest(installed, files("btflow.models"))
+    for name in ("models/clients/mainline-4.0.toml", "models/transports/linux-2.6.32.toml", "kernels/state.py"):
+        file = copied / name
+        whole = file.read_text()
+        file.write_text(whole + "\n# edited")
+        assert digest(copied, models) != same
+        file.write_text(whole)
+    (models / "clients" / "mainline-4.0.toml").rename(models / "clients" / "mainline-5.0.toml")
+    assert digest(copied, models) != same
+
+
+def test_what_dask_raises_when_it_loses_the_scheduler_is_not_taken_for_the_store() -> None:
+    """A plain OSError would be."""
+
+    def lost() -> NoReturn:
+        raise CommClosedError("in <TCP>: Stream is closed")
+
+    pool = Cluster.__new__(Cluster)
+    pool._address, pool._given = "tcp://s", {}
+    pool._client = SimpleNamespace(status="running")
+    pool._workers = cast("workers.Workers", SimpleNamespace(look=lost))
+    with pytest.raises(PoolLostError, match="the scheduler at tcp://s is gone"):
+        pool.workers()
+    pool._client.status = "closed"
+    with pytest.raises(PoolLostError, match="the scheduler at tcp://s is gone"):
+        pool.workers()
+
+
+def test_what_is_submitted_to_a_scheduler_that_is_gone(scheduler: Any) -> None:
+    made = planned()
+    pool = Cluster(made.job, scheduler)
+    scheduler.close()
+    with pytest.raises(PoolLostError):
+        pool.submit(made.task(0, 1))
 
 
 @pytest.fixture
@@ -104,7 +145,7 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
 ) -> None:
     """The sweep begins without workers; three join, one of them of other versions; then the first one goes away."""
     small_tasks(monkeypatch)
-    monkeypatch.setattr(cluster, "PERIOD", 0.0)
+    monkeypatch.setattr(workers, "PERIOD", 0.0)
     (tmp_path / "skewed.py").write_text("import btflow; btflow.__version__ = '9.9'")
     path, made, keep, kept = tmp_path / "a.zarr", planned(), Store.add, 0
 
@@ -136,7 +177,7 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
 
 def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As are those that found a worker of another kind at an address."""
-    monkeypatch.setattr(cluster, "PERIOD", 0.0)
+    monkeypatch.setattr(workers, "PERIOD", 0.0)
     made = planned()
     with worker(scheduler) as only:
         scheduler.wait_for_workers(1, timeout=60)

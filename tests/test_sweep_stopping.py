@@ -4,49 +4,26 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
+import socket
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
-from sweep_made import planned, read, start, sweep_args
+from sweep_made import planned, read, start, sweep_args, tiny
+from sweep_stopped import CODES, LONG, in_time, kept, stopped, wait_for_a_part
 
-from btflow.sweeps import api, processes
+from btflow import sweep
+from btflow.sweeps import api, processes, scout
 from btflow.sweeps.apart import apart
 from btflow.sweeps.journal import FOLDER
 from btflow.sweeps.parts import Part
 from btflow.sweeps.processes import Processes
 from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
-
-CODES = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
-LIMIT = 4.0
-"""Two seconds, and as much again on a busy machine [s]."""
-
-LONG = ("--set", "leechers=300", "--set", "file_size=20 MB", "--replicas", "200", "--vary", "rtt=0ms,400ms")
-"""Swarms of about a second each, so that a signal comes in the midst of some."""
-
-
-def stopped(process: subprocess.Popen[str], number: signal.Signals) -> tuple[float, str]:
-    """Send a signal to a process and its children, as a terminal does, and return how long they took to end."""
-    try:
-        begun = time.monotonic()
-        os.killpg(process.pid, number)
-        _, err = process.communicate(timeout=30)
-        return time.monotonic() - begun, err
-    finally:
-        process.kill()
-
-
-def wait_for_a_part(process: subprocess.Popen[str], path: Path) -> None:
-    deadline = time.monotonic() + 120
-    while not list((path / FOLDER).glob("*.part")):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
@@ -56,51 +33,56 @@ def wait_for_a_part(process: subprocess.Popen[str], path: Path) -> None:
 def test_a_signal_ends_a_sweep_within_two_seconds_and_keeps_what_is_finished(
     backend: str, number: signal.Signals, tmp_path: Path
 ) -> None:
-    path = tmp_path / "a.zarr"
-    process = start("sweep", "rao2010", *LONG, "--jobs", "2", "--backend", backend, "--out", str(path))
-    wait_for_a_part(process, path)
-    time.sleep(0.3)
-    took, err = stopped(process, number)
     code, word = CODES[number]
-    assert process.returncode == code
-    assert err == f"btflow: {word}: what was finished is in {path}; --resume goes on with it\n"
-    assert took < LIMIT
-    found = read(path)
-    assert 1 <= int((found.status == 1).sum()) < 400
-    assert np.isfinite(found.completion_mean.values[found.status.values == 1]).all()
-    assert not list((path / FOLDER).glob("*.part"))
+
+    def measured(path: Path) -> float:
+        process = start("sweep", "rao2010", *LONG, "--jobs", "2", "--backend", backend, "--out", str(path))
+        wait_for_a_part(process, path)
+        time.sleep(0.3)
+        took, err = stopped(process, number)
+        assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
+        found = read(path)
+        assert 1 <= int((found.status == 1).sum()) < 400
+        assert np.isfinite(found.completion_mean.values[found.status.values == 1]).all()
+        assert not list((path / FOLDER).glob("*.part"))
+        return took
+
+    in_time(measured, tmp_path)
 
 
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_while_the_kernels_compile(number: signal.Signals, tmp_path: Path) -> None:
     """They are those of access links, whose compilation is said, too."""
-    path = tmp_path / "a.zarr"
-    kernels = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
-    process = start("sweep", "flashcrowd", *sweep_args(path)[2:], environment=kernels)
-    assert process.stderr is not None
-    assert process.stderr.readline() == "btflow: compiling the kernels, once: about a minute\n"
-    time.sleep(0.5)
-    took, err = stopped(process, number)
     code, word = CODES[number]
-    assert process.returncode == code
-    assert err == f"btflow: {word}: what was finished is in {path}; --resume goes on with it\n"
-    assert took < LIMIT
-    assert (read(path).status == 0).all()
+
+    def measured(path: Path) -> float:
+        kernels = {**os.environ, "NUMBA_CACHE_DIR": str(path.with_suffix(".kernels"))}
+        process = start("sweep", "flashcrowd", *sweep_args(path)[2:], environment=kernels)
+        assert process.stderr is not None
+        assert process.stderr.readline() == "btflow: compiling the kernels, once: about a minute\n"
+        time.sleep(0.5)
+        took, err = stopped(process, number)
+        assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
+        assert (read(path).status == 0).all()
+        return took
+
+    in_time(measured, tmp_path)
 
 
 def test_nothing_is_said_of_a_store_that_was_not_made(tmp_path: Path) -> None:
     """It is stopped while it waits for a scheduler that does not answer."""
-    import socket
 
-    path = tmp_path / "a.zarr"
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = "tcp://{}:{}".format(*server.getsockname())
-        process = start(*sweep_args(path, "--dask", address))
-        server.accept()
-        took, err = stopped(process, signal.SIGTERM)
-    assert (process.returncode, err) == (143, "btflow: terminated\n")
-    assert took < LIMIT
-    assert not path.exists()
+    def measured(path: Path) -> float:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = "tcp://{}:{}".format(*server.getsockname())
+            process = start(*sweep_args(path, "--dask", address))
+            server.accept()
+            took, err = stopped(process, signal.SIGTERM)
+        assert (process.returncode, err) == (143, "btflow: terminated\n")
+        assert not path.exists()
+        return took
+
+    in_time(measured, tmp_path)
 
 
 def test_sigterm_ends_a_sweep_of_python_as_sys_exit_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +100,28 @@ def test_sigterm_ends_a_sweep_of_python_as_sys_exit_does(tmp_path: Path, monkeyp
     assert exit_.value.code == 143
     assert signal.getsignal(signal.SIGTERM) is before
     assert (read(path).status == 1).any()
+
+
+def test_sigterm_while_a_sweep_of_python_looks_for_its_kernels_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder that holds the results until they are returned is there then."""
+    seen: list[Path] = []
+
+    def look(_: object) -> NoReturn:
+        seen.extend(tmp_path.glob("btflow-sweep-*"))
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("the signal was not heard")
+
+    monkeypatch.setattr(scout, "scout", look)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as exit_:
+        sweep(tiny(), {"rtt": "0ms"}, jobs=1, progress=False)
+    assert exit_.value.code == 143
+    assert len(seen) == 1
+    assert not list(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_many_processes_that_do_not_listen_are_ended_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from btflow.sweeps.arguments import check_client, flag, store_path, varied
 from btflow.sweeps.design import design
 from btflow.sweeps.located import located
 from btflow.sweeps.running import Running
+from btflow.sweeps.signals import terminable
 from btflow.sweeps.table import Declaration, declaration, from_file
 
 if TYPE_CHECKING:
@@ -186,7 +187,13 @@ def sweep(
     how.check(resume=flag("resume", resume))
     said = declaration(varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
     path = store_path(out, resume)
-    declared = declare(scenario.document, scenario.given, said, keep=keep, yes=flag("yes", yes))
+    with terminable():
+        declared = declare(scenario.document, scenario.given, said, keep=keep, yes=flag("yes", yes))
+        return _executed(declared, path, how, resume)
+
+
+def _executed(declared: Plan, path: Path | None, how: Running, resume: bool) -> xr.Dataset:
+    """Run a sweep into a store, or without a path into memory, and return what is found."""
     if path is not None:
         execute(declared, path, how, resume=resume)
         return open_dataset(path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import time
 import uuid
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +23,14 @@ from btflow.sweeps.workers import ALLOWED, Workers
 if TYPE_CHECKING:
     from distributed import Client
 
-PERIOD = 2.0
-"""Time between two looks at which workers there are [s]."""
-
 FETCH = 60.0
 """Time that a worker has to get the job from the scheduler [s]."""
+
+
+FORGIVEN = 3
+"""How often a task may lose all workers that it was given to, as often as Dask forgives by default.
+
+A nanny starts a worker anew at another address, so that Dask itself never finds a task to blame on a small cluster."""
 
 
 class SkewError(Exception):
@@ -38,16 +43,20 @@ class Cluster:
     The scheduler keeps the job; each worker fetches it once.
     """
 
+    tries = 1  # of Dask's own, each of which costs four workers (``distributed.scheduler.allowed-failures``)
+
     def __init__(self, job: Job, client: Client | str) -> None:
         self._owned = isinstance(client, str)
         self._client: Any = connect(client) if isinstance(client, str) else client
         self._address = str(getattr(self._client.scheduler, "address", client))
-        self._given: dict[Future[Part], frozenset[str]] = {}
-        self._looked = time.monotonic()
+        self._given: dict[Future[Part], tuple[Task, frozenset[str]]] = {}
+        self._withdrawn: dict[Future[Part], Task] = {}
+        self._times: Counter[tuple[int, int]] = Counter()
         self._job: Any = None
         try:
-            self._workers = Workers(self._client, self._address)
-            self._job = _kept(self._client, job)
+            with self._reached():
+                self._workers = Workers(self._client, self._address)
+                self._job = _kept(self._client, job)
         except BaseException:
             self.close()
             raise
@@ -60,18 +69,23 @@ class Cluster:
             PoolLostError: The scheduler is gone.
         """
         if self._client.status in ("closed", "closing"):
-            raise PoolLostError(f"the scheduler at {self._address} is gone")
-        if time.monotonic() - self._looked > PERIOD and self._client.status == "running":
-            self._workers.look()
+            raise self._lost()
+        if self._client.status == "running":
+            with self._reached():
+                self._workers.look()
             self._withdraw()
-            self._looked = time.monotonic()
         return sum(self._workers.threads.values())
 
     def submit(self, task: Task) -> Future[Part]:
-        """Have a task run on the cluster; Dask gives it to another worker if one goes away."""
-        may = frozenset(self._workers.threads)
-        future: Future[Part] = self._executor.submit(run_there, self._job.name, task, versions(), workers=sorted(may))
-        self._given[future] = may
+        """Have a task run on the cluster; Dask gives it to another worker if one goes away.
+
+        Raises:
+            PoolLostError: The scheduler is gone.
+        """
+        may, submit = frozenset(self._workers.threads), self._executor.submit
+        with self._reached():
+            future: Future[Part] = submit(run_there, self._job.name, task, versions(), workers=sorted(may))
+        self._given[future] = task, may
         return future
 
     def result(self, future: Future[Part]) -> Part:
@@ -85,16 +99,17 @@ class Cluster:
         """
         from distributed import KilledWorker
 
-        withdrawn = self._given.pop(future, None) is None
+        self._given.pop(future, None)
+        withdrawn = self._withdrawn.pop(future, None)
         try:
             return future.result()
         except KilledWorker as killed:
             worker = getattr(killed.last_worker, "address", "its worker")
             raise WorkerDiedError(f"{worker} and others before it went away, perhaps for want of memory") from None
         except CancelledError:
-            if withdrawn:
-                raise NotRunError from None
-            raise PoolLostError(f"the scheduler at {self._address} is gone") from None
+            if withdrawn is not None:
+                raise self._outlived(withdrawn) from None
+            raise self._lost() from None
         except SkewError as skew:  # a worker of another kind at the address of one that was there before
             self._workers.refuse(skew.args[0], f"has other versions: {skew.args[1]}")
             raise NotRunError from None
@@ -110,13 +125,35 @@ class Cluster:
         if self._job is not None:
             self._job.delete()
         if self._owned:
-            self._client.close(timeout=1)
+            with suppress(TimeoutError, OSError):  # it is left in any case
+                self._client.close(timeout=1)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Have what Dask raises when it cannot reach the scheduler say so: an OSError is of the store elsewhere."""
+        from distributed.client import ClosedClientError
+
+        try:
+            yield
+        except (OSError, CancelledError, ClosedClientError):
+            raise self._lost() from None
+
+    def _lost(self) -> PoolLostError:
+        return PoolLostError(f"the scheduler at {self._address} is gone")
 
     def _withdraw(self) -> None:
         """Take back the tasks all of whose workers have gone: others may have joined since."""
-        for future, may in list(self._given.items()):
+        for future, (task, may) in list(self._given.items()):
             if may.isdisjoint(self._workers.threads) and future.cancel():
                 del self._given[future]
+                self._withdrawn[future] = task
+
+    def _outlived(self, task: Task) -> NotRunError | WorkerDiedError:
+        """Return what is to be done with a task that has outlived its workers: that it did so often tells on it."""
+        self._times[task.first, task.count] += 1
+        if self._times[task.first, task.count] <= FORGIVEN:
+            return NotRunError()
+        return WorkerDiedError("all workers that had it went away, perhaps for want of memory")
 
 
 def _kept(client: Any, job: Job) -> Any:

@@ -20,9 +20,6 @@ LOOK = 0.2
 GRACE = 1.2
 """Time that running tasks have to come back when the sweep stops [s]."""
 
-TRIES = 2
-"""How often a swarm alone may take its process down before it is recorded as failed."""
-
 
 def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
     """Run what a store has pending.
@@ -68,7 +65,7 @@ def _found(plan: Plan, pool: Pool, future: Future[Part], task: Task, backlog: Ba
     except NotRunError:
         part = plan.job.shape.empty(task.first, 0)
     except WorkerDiedError as died:
-        if task.tries + (task.count == 1) < TRIES:
+        if task.count > 1 or task.tries + 1 < pool.tries:
             backlog.retry(task)
             return plan.job.shape.empty(task.first, 0)
         part = plan.job.shape.empty(task.first, 1)

@@ -26,7 +26,13 @@ class PoolLostError(SimulationError):
 
 
 class Pool(Protocol):
-    """Runs tasks of a job. What a task finds does not depend on where it runs."""
+    """Runs tasks of a job. What a task finds does not depend on where it runs.
+
+    Attributes:
+        tries: How often a swarm alone may be said to have taken its process down before it is recorded as failed.
+    """
+
+    tries: int
 
     def workers(self) -> int:
         """Return how many tasks run at once now; 0 while there is nothing to run them on."""
@@ -51,6 +57,8 @@ class Pool(Protocol):
 
 class Threads:
     """Threads of this process: the kernels run without the interpreter's lock."""
+
+    tries = 1  # there is no process left to try it in
 
     def __init__(self, job: Job, number: int) -> None:
         self._job, self._number = job, number

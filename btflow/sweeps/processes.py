@@ -34,6 +34,8 @@ FAREWELL = 1.0
 class Processes:
     """Processes that run tasks of a job; a swarm that takes its process down harms no other."""
 
+    tries = 2
+
     def __init__(self, job: Job, number: int) -> None:
         self._context: Any = multiprocessing.get_context(METHOD)
         if METHOD == "forkserver":  # imported once, there for all

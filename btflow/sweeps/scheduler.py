@@ -46,10 +46,18 @@ def _quiet() -> Iterator[None]:
         warnings.simplefilter("ignore")
         logger.setLevel(logging.CRITICAL + 1)
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # when the scheduler goes, too
+        logging.getLogger("tornado.application").addFilter(_is_no_lost_connection)
         try:
             yield
         finally:
             logger.setLevel(before)
+
+
+def _is_no_lost_connection(record: logging.LogRecord) -> bool:
+    """Return whether a record is to be shown: what Dask still waits for when it is left, or lost, is not."""
+    from distributed.comm import core
+
+    return not (record.exc_info and isinstance(record.exc_info[1], core.CommClosedError))
 
 
 def _check_scheduler(address: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import numba
@@ -18,14 +20,31 @@ Versions = dict[str, str]
 
 @cache
 def _code() -> str:
-    """Digest of the code that a swarm's figures depend on: from a scenario to a replica, kernels, and statistics."""
-    package = Path(btflow.__file__).parent
+    return digest(Path(btflow.__file__).parent, files("btflow.models"))
+
+
+def digest(package: Path, models: Traversable) -> str:
+    """Digest what a swarm's figures depend on: the code from a scenario to a replica, kernels, statistics, and models.
+
+    Args:
+        package: The folder of btflow's code.
+        models: The folder of its models, which in a checkout lies elsewhere.
+    """
     patterns = ("*.py", "kernels/**/*.py", "link/*.py", "sweeps/*.py")
-    files = [file for pattern in patterns for file in package.glob(pattern)]
-    digest = hashlib.sha256()
-    for file in sorted(files):
-        digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]
+    code = {file.relative_to(package).as_posix(): file for pattern in patterns for file in package.glob(pattern)}
+    found = hashlib.sha256()
+    for name, file in sorted([*code.items(), *_models(models, "models")]):
+        found.update(name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return found.hexdigest()[:16]
+
+
+def _models(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
+    """Return the files of models in a folder and below, by their names from there."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _models(entry, f"{name}/{entry.name}")
+        elif entry.name.endswith(".toml"):
+            yield f"{name}/{entry.name}", entry
 
 
 def versions() -> Versions:

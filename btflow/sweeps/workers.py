@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -12,9 +14,14 @@ from btflow.sweeps.versions import Versions, difference, versions
 
 ALLOWED = "the same btflow, Python, NumPy and Numba on every worker as here"
 
+PERIOD = 2.0
+"""Time between two questions to the scheduler which workers there are [s]."""
+
 
 class Workers:
     """The workers of a cluster.
+
+    Whatever is asked here is read at a later look: a scheduler that does not answer keeps nothing from being stopped.
 
     Attributes:
         threads: Number of threads of those that take part, by address.
@@ -26,12 +33,28 @@ class Workers:
         self._asked: dict[str, Future[Versions]] = {}
         self._refused: set[str] = set()
         self._waiting = False
+        self._scheduler = client.scheduler
+        self._there: Future[Mapping[str, int]] | None = None
         self.threads: dict[str, int] = dict.fromkeys(check_workers(client, address), 0)
-        self.look()
+        self._take(client.ncores())
 
     def look(self) -> None:
-        """Take in who has come and who has gone."""
-        there = self._client.ncores()
+        """Take in what the scheduler has answered, who has come and who has gone, and ask it again now and then.
+
+        Raises:
+            OSError: It cannot be reached.
+        """
+        if self._there is None:
+            if time.monotonic() - self._looked >= PERIOD:
+                asked = self._scheduler.ncores(workers=None)
+                self._there = asyncio.run_coroutine_threadsafe(asked, self._client.loop.asyncio_loop)
+        elif self._there.done():
+            there, self._there = self._there.result(), None
+            self._take(there)
+
+    def _take(self, there: Mapping[str, int]) -> None:
+        """Take in who is there, with how many threads each."""
+        self._looked = time.monotonic()
         self._refused &= set(there)
         self._asked = {worker: asked for worker, asked in self._asked.items() if worker in there}
         for worker in there:
