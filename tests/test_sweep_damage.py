@@ -22,6 +22,7 @@ from btflow.analysis.table import write_table
 from btflow.sweeps import api, work
 from btflow.sweeps.cells import cells
 from btflow.sweeps.parts import Part
+from btflow.sweeps.paths import check_path
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
 from btflow.sweeps.sound import check, sound
@@ -391,3 +392,24 @@ def test_files_of_others_are_left_alone(sweep: Plan, path: Path, content: xr.Dat
     assert {file.name for file in journal.iterdir()} == {
         *("folder.part", "notes.txt", "journal.part", "1-x-2.part", "99999999-1-1.part")
     }
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "[]", '{"attributes": {}}'])
+def test_a_store_without_its_own_metadata_is_called_damaged(whole: Path, tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "a.zarr"
+    shutil.copytree(whole, path)
+    (path / "zarr.json").unlink()
+    if content is not None:
+        (path / "zarr.json").write_text(content)
+    with pytest.raises(InputError, match=r"is damaged: zarr\.json"):
+        write_table(path, tmp_path / "a.csv")
+    for resume in (True, False):
+        with pytest.raises(InputError, match=r"the store of a sweep, damaged: zarr\.json"):
+            check_path(path, resume)
+    assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.parametrize(("name", "reason"), [("a" * 300 + ".zarr", "too long"), ("a\0.zarr", "NUL")])
+def test_names_that_no_file_can_have_are_refused(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        check_path(tmp_path / name, False)

@@ -100,6 +100,8 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         pool = how.cluster(declared)
         if pool is not None:
             used.callback(pool.close)
+        if resume and not path.exists():
+            print(f"btflow: {path} is not there: the sweep begins anew", file=sys.stderr)
         store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
         if store.lost.file is not None:
             number, file = store.lost.swarms, store.lost.file

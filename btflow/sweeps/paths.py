@@ -29,10 +29,18 @@ def check_path(path: Path, resume: bool) -> None:
     if not os.path.lexists(path):
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise InputError("out", str(path), "cannot be written", allowed)
+    elif not is_store(path) and was_store(path):
+        reason = "is the store of a sweep, damaged: zarr.json is missing or is not what was written"
+        raise InputError("out", str(path), reason, "a copy of the store that is whole, or another path")
     elif not is_store(path):
         raise InputError("out", str(path), "exists and is something else than a sweep", "another path")
     elif not resume:
         raise InputError("out", str(path), "exists", "--resume (resume=True) to go on with it, or another path")
+
+
+def was_store(path: Path) -> bool:
+    """Return whether something has what only the store of a sweep has, whatever its metadata say."""
+    return (path / ".lock").is_file() and (path / "status").is_dir()
 
 
 def is_store(path: Path) -> bool:

@@ -19,6 +19,7 @@ from numcodecs.zstd import Zstd
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
+from btflow.sweeps.paths import is_store, was_store
 
 FORMAT = 2
 """Of the store; the first had no checksums, and no files of chunks in which all was blank."""
@@ -128,10 +129,11 @@ class Sound:
 
 def check(path: Path, field: str) -> None:
     """Raise an InputError, which names the first file, if something of a store of this version cannot be read."""
-    try:
-        attributes = json.loads((path / "zarr.json").read_bytes())["attributes"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return  # no store
+    if not is_store(path):
+        if was_store(path):
+            raise damaged(path / "zarr.json", path, field)
+        return
+    attributes = json.loads((path / "zarr.json").read_bytes())["attributes"]
     if attributes.get("store_format") == FORMAT:
         sound(path, field).check(field)
 
