@@ -25,6 +25,7 @@ from btflow.sweeps.processes import Processes
 from btflow.sweeps.running import Running
 from btflow.sweeps.statistics import Peers, Statistics, percentile
 from btflow.sweeps.store import Store
+from btflow.sweeps.table import declaration
 
 Vary = dict[str | tuple[str, ...], object]
 
@@ -399,3 +400,44 @@ class _NoPoints:
 
         assert name == "task"
         return lambda first, count: Task(first, count, 10**9, ())
+
+
+WAYS: dict[str, list[dict[str | tuple[str, ...], object]]] = {
+    "rao2010": [
+        {"classes.*.client": ["mainline-4.0", "libtorrent-2"], "rtt": ["0 ms", "30 ms"]},
+        {("rtt", "loss"): [("10 ms", "0%"), ("80 ms", "2%")], "transport.initial_window": [2, 10]},
+        {"tso": "true,false", "leechers": [2, 4]},
+    ],
+    "flashcrowd": [
+        {"client": ["mainline-4.0", "libtorrent-2"], "classes.*.access.uplink.discipline": ["drop-tail", "codel"]},
+        {"classes.tcp.tcp": ["newreno", "cubic"], "utp_share": ["25%", "50%"]},
+    ],
+}
+SAMPLES: dict[str, dict[str | tuple[str, ...], object]] = {
+    "rao2010": {"rtt": "uniform(0 ms, 200 ms)", "loss": "iplane", "leechers": "lin(2, 5)", "tso": "true,false"},
+    "flashcrowd": {"rtt": "iplane", "buffer": "50 ms,200 ms", "client": "mainline-4.0,libtorrent-2"},
+}
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.data(), st.integers(0, 2**63 - 1), st.booleans())
+def test_what_each_peer_did_at_a_point_is_what_it_did_in_the_single_run(
+    data: st.DataObject, seed: int, common: bool
+) -> None:
+    model = data.draw(st.sampled_from(["rao2010", "rao2010", "flashcrowd"]))
+    sample = data.draw(st.sampled_from([None, "sobol:2", "lhs:3", "random:2", "saltelli:1"]))
+    vary = data.draw(st.sampled_from(WAYS[model])) if sample is None else SAMPLES[model]
+    base = tiny(model)
+    said = declaration(vary, {}, "vary", sample=sample, seed=seed, common=common)
+    found = sweep(base, vary, sample=sample, seed=seed, common=common, keep=["peers"], jobs=1, progress=False)
+    plan = api.declare(base.document, base.given, said)
+    for point in range(plan.units):
+        at = {name: found[name].values.reshape(plan.units, -1)[point] for name in PEERS}
+        run = simulate(base.set(**plan.settings(point)), seed=plan.seed_of(point)).isel(replica=0)
+        for name, own in PEERS.items():
+            expected = run[own].values.astype(float)
+            np.testing.assert_array_equal(at[name][: expected.size], expected)
+            assert np.isnan(at[name][expected.size :].astype(float)).all()
+
+
+PEERS = {f"peer_{name}": name for name in ("completion_time", "bytes_sent", "bytes_received", "start_time")}
