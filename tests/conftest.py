@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import settings
 
@@ -10,6 +12,10 @@ from btflow.scenario import Scenario
 
 settings.register_profile("btflow", deadline=None)
 settings.load_profile("btflow")
+
+# A shell lets what it runs in the background, and all that starts, ignore Ctrl-C: the tests of Ctrl-C need it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
