@@ -24,7 +24,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 _settings: Any = numba.config
 _dispatcher: Any = numba.core.dispatcher
-_COMPILING = "btflow: compiling the kernels, once: about a minute"
+_COMPILING = "btflow: compiling the kernels, once: about half a minute"
 
 
 @contextmanager

@@ -32,7 +32,7 @@ with cache.kept_for({sources!r} + "/small.py"):
     import small
 print(small.outer(1), sum(small.outer.stats.cache_hits.values()))
 """
-COMPILING = "btflow: compiling the kernels, once: about a minute\n"
+COMPILING = "btflow: compiling the kernels, once: about half a minute\n"
 Run = Callable[..., tuple[str, str]]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numba
 import numpy as np
 import plain
 import pytest
@@ -13,7 +14,9 @@ import states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btflow.kernels.rng import geometric
+from btflow.kernels import rng
+
+geometric = numba.njit(lambda source, p: rng.geometric(source, p))
 
 RTO_MIN = 0.2
 

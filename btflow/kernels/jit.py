@@ -6,9 +6,25 @@ allocates nothing and only sees arrays its caller keeps alive; division by zero 
 
 import numba
 
-# Called by other kernels: what the entry's file in the cache holds is enough.
-kernel = numba.njit(fastmath=False, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
+from btflow.kernels.linking import EntryCompiler, KernelCompiler
+
+# Called by other kernels alone: it has no code of its own (linking.py).
+kernel = numba.njit(
+    pipeline_class=KernelCompiler,
+    fastmath=False,
+    error_model="numpy",
+    _nrt=False,
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+)
 
 # What Python calls: arguments are unpacked by Numba's ordinary, reference-counting wrapper. Cached on disk. Others may
 # run meanwhile: a swarm touches its own arrays alone.
-entry = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy", no_cfunc_wrapper=True)
+entry = numba.njit(
+    pipeline_class=EntryCompiler,
+    cache=True,
+    nogil=True,
+    fastmath=False,
+    error_model="numpy",
+    no_cfunc_wrapper=True,
+)
