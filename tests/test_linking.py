@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -14,7 +15,8 @@ from btflow.kernels.linking import EntryCompiler, KernelLibrary
 
 LEAF_CALLS = 3
 
-kernel: Any = jit.kernel
+F = TypeVar("F", bound=Callable[..., Any])
+kernel: Callable[[F], F] = jit.kernel
 
 
 @kernel
@@ -78,7 +80,7 @@ both_compiled = kernel(both)
 def test_a_kernel_keeps_its_own_code_and_an_entry_hides_that_of_its_kernels() -> None:
     compiled = numba.njit(both, pipeline_class=EntryCompiler)
     compiled(START.copy())
-    (kept,) = right.overloads.values()
+    (kept,) = cast(Any, right).overloads.values()
     assert isinstance(kept.library, KernelLibrary)
     own = defined(str(kept.library._final_module))
     assert len(own) == 1
