@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from btflow import __version__
@@ -17,6 +16,9 @@ from btflow.link import measures, voip
 from btflow.link.build import LinkProgram
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _QUANTILE = ("quantile",)
 
@@ -34,6 +36,8 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         seed: The seed it was run with.
         cpu: CPU time it took [s].
     """
+    import xarray as xr  # takes half a second, and the processes of a sweep do without
+
     coords = {
         "flow": _array(("flow",), np.array(program.flow_names, object), "1", "name of the flow"),
         "cc": _array(("flow",), np.array(program.flow_cc, object), "1", "congestion control"),
