@@ -99,13 +99,17 @@ class Plan:
         varied = {coordinate.name for coordinate in self.design.coordinates()}
         follows = {p.name for p in scenario.document.parameters.values() if p.default_from in varied}
         fixed = {name: text for name, text in scenario.parameters.items() if name not in varied | follows}
-        return self.identity() | {
-            "title": scenario.title,
-            "version": btflow.__version__,
-            "parameters": json.dumps(fixed),
-            "varied": json.dumps(written),
-            "byte_prefix": scenario.byte_prefix,
-        }
+        return (
+            self.identity()
+            | {
+                "title": scenario.title,
+                "version": btflow.__version__,
+                "parameters": json.dumps(fixed),
+                "varied": json.dumps(written),
+                "byte_prefix": scenario.byte_prefix,
+            }
+            | ({} if self.job.noun == "swarms" else {"runs": self.job.noun})
+        )
 
 
 def _digests(design: Design) -> dict[str, str]:
