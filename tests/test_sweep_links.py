@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +26,7 @@ from btflow import InputError, analysis, cli, load_link, plots, schema, simulate
 from btflow.link.build import build, state_bytes
 from btflow.link.program import compile_link
 from btflow.link.scenario import LinkScenario
-from btflow.sweeps import api
+from btflow.sweeps import api, work
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
@@ -290,6 +291,20 @@ def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.Monk
     assert "GB of memory" in str(found.failure.values[1, 0])
 
 
+def test_an_experiment_is_given_up_when_the_sweep_is_to_end() -> None:
+    made = planned(short(duration="86400 s", rate="100 Mbit/s", buffer="1000 packets"), vary={"high": [4]})
+    looks: list[float] = []
+
+    def stopping() -> bool:
+        looks.append(time.monotonic())
+        return len(looks) > 3
+
+    found = work.run(made.job, made.task(0, 1), stopping)
+    assert found.count == 0
+    assert len(looks) == 4
+    assert max(np.diff([*looks, time.monotonic()])) < 1.0
+
+
 @pytest.mark.parametrize("model", ["bufferbloat", "geni", "opnet2009"])
 def test_the_memory_of_an_experiment_is_known_before_it_is_made(model: str) -> None:
     program = compile_link(load_link(model))
@@ -310,6 +325,7 @@ def test_the_memory_of_an_experiment_is_known_before_it_is_made(model: str) -> N
         ({"high": "lin(0, 5000, 3)"}, {}, "5000"),
         ({"low_cc": "lin(1, 2, 3)"}, {}, "range of numbers"),
         ({"goodput": [1]}, {}, "goodput"),
+        ({"sample": ["5 ms"]}, {}, "vary = 'sample': cannot be varied"),
         ({"rtt": ["5 ms"]}, {"keep": ["peers"]}, "is of swarms: link experiments do not have it"),
         ({"rtt": ["5 ms"]}, {"keep": "series"}, "is of swarms: link experiments do not have it"),
         ({"rtt": ["5 ms"]}, {"keep": "flows"}, "cannot be kept"),
@@ -391,6 +407,7 @@ def test_the_program_sweeps_and_exports_links(run: Callable[..., Any], tmp_path:
     [
         (("latecomer", "--vary", "rtt=5 kB"), "rtt = '5 kB'"),
         (("latecomer", "--vary", "rtt=5ms", "--keep", "peers"), "--keep = 'peers': is of swarms"),
+        (("latecomer", "--vary", "sample=5ms"), "--vary = 'sample': cannot be varied"),
         (("latecommer", "--vary", "rtt=5ms"), "did you mean latecomer"),
         (("none.toml", "--vary", "rtt=5ms"), "no such file"),
         (("adsl", "--vary", "rtt=5ms"), "model = 'adsl'"),
@@ -411,6 +428,7 @@ def test_units_meanings_and_coordinates(whole: xr.Dataset) -> None:
     for name, array in whole.variables.items():
         assert array.attrs["long_name"], name
         assert "units" in array.attrs or array.dtype.kind == "T", name
+    assert whole.seed.attrs["long_name"].startswith("seed of the point's replica 0, replica r has it plus r;")
     assert whole.group_goodput.attrs["units"] == "B/s"
     assert whole.queue_packets_p95.attrs["units"] == "packets"
     assert whole["flow_group"].values.tolist() == ["high", "low"]

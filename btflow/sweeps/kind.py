@@ -17,9 +17,11 @@ class Kind(Protocol):
 
     Attributes:
         keeps: What can be kept of a run besides its figures.
+        seed: What the seed of a point is.
     """
 
     keeps: tuple[str, ...]
+    seed: str
 
     def compile(self, scenario: Any) -> Any:
         """Return the program of a scenario; an InputError if there is none."""

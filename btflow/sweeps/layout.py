@@ -128,7 +128,7 @@ def create(plan: Plan, cells: Cells, folder: Path) -> None:
         compressors=CHECKED,
         fill_value=-1,
         dimension_names=dims[:-1],
-        attributes=_described("1", "seed of the point's replicas; -1 before one is run"),
+        attributes=_described("1", f"{plan.job.kind.seed}; -1 before one is run"),
     )
     for coordinate in coordinates(plan):
         _write(group, coordinate)

@@ -23,6 +23,8 @@ from btflow.sweeps.figures import Statistic, Table
 
 Floats = NDArray[np.float64]
 
+MEDIAN, P95 = QUANTILES.index(0.5), QUANTILES.index(0.95)
+
 APART = ("voip", "messages")
 """Kinds of flows that are no data: calls and probes."""
 
@@ -108,25 +110,31 @@ class LinkStatistics:
 
     def of(self, common: Experiment, state: State) -> Floats:
         """Return the figures of an experiment (width,)."""
-        run = _Run(common.scenario, common.program, state)
+        run = _Run(*common, state)
         queues = _queues(run)
         nothing = np.full(len(QUEUE), np.nan)
-        ends = np.cumsum([flow.count for flow in common.scenario.flows])
-        groups = [
-            _of_group(run, np.arange(end - f.count, end)) for f, end in zip(run.scenario.flows, ends, strict=True)
-        ]
+        groups = [_of_group(run, number) for number in range(len(self.groups))]
         each = [queues.get(name, nothing) for name in self.queues]
         return np.concatenate([_of_data(run), queues.get(run.program.bottleneck, nothing), *groups, *each])
 
 
 class _Run:
-    """A finished experiment, with what several figures need."""
+    """A finished experiment, with what several figures need; arrays (flows,) of its variables by name.
+
+    Attributes:
+        group: Number of each flow's group (flows,).
+        data: Which flows are neither calls nor probes.
+        sized: Whether each flow has a size (flows,).
+        voip: Which flows are calls, in the order of the figures of calls.
+        probe: Which flows are probes, likewise.
+    """
 
     def __init__(self, scenario: LinkScenario, program: LinkProgram, state: State) -> None:
         self.scenario, self.program, self.state = scenario, program, state
         self._measured: Mapping[str, Measured] = measured(scenario, program, state)
         kinds = np.array(program.flow_kinds, object)
-        self.data = np.flatnonzero(~np.isin(kinds, APART))
+        self.group = np.repeat(np.arange(len(scenario.flows)), [flow.count for flow in scenario.flows])
+        self.data = np.flatnonzero((kinds != APART[0]) & (kinds != APART[1]))
         self.sized = kinds == "sized"
         self.voip, self.probe = (np.flatnonzero(kinds == kind) for kind in APART)
 
@@ -137,10 +145,6 @@ class _Run:
     def goodput(self) -> Floats:
         """Of each flow [B/s] (flows,)."""
         return self["goodput"]
-
-
-P95 = QUANTILES.index(0.95)
-MEDIAN = QUANTILES.index(0.5)
 
 
 def _queues(run: _Run) -> dict[str, Floats]:
@@ -173,13 +177,14 @@ def _of_data(run: _Run) -> Floats:
     )
 
 
-def _of_group(run: _Run, flows: NDArray[np.int64]) -> Floats:
-    """Return the figures of a group of flows; none if it has no flow."""
+def _of_group(run: _Run, number: int) -> Floats:
+    """Return the figures of a group of flows by its number; none if it has no flow."""
+    flows = np.flatnonzero(run.group == number)
     if not len(flows):
         return np.full(len(GROUP), np.nan)
     goodput = run.goodput[flows]
     total = float(run.goodput[run.data].sum())
-    counts = bool(np.isin(flows, run.data).all()) and total > 0.0
+    counts = run.scenario.flows[number].kind not in APART and total > 0.0
     return np.array(
         [
             goodput.sum(),
@@ -195,14 +200,14 @@ def _of_group(run: _Run, flows: NDArray[np.int64]) -> Floats:
             _mean(run["rtt_quantile"][flows, P95]),
             _finish(run, flows, np.mean),
             _finish(run, flows, np.max),
-            *_of_records(run, flows),
+            *_of_records(run, number),
         ]
     )
 
 
-def _of_records(run: _Run, flows: NDArray[np.int64]) -> tuple[float, ...]:
-    """Return the figures of calls and probes."""
-    call, probe = np.isin(run.voip, flows), np.isin(run.probe, flows)
+def _of_records(run: _Run, number: int) -> tuple[float, ...]:
+    """Return the figures of a group's calls and probes."""
+    call, probe = (run.group[apart] == number for apart in (run.voip, run.probe))
     mean = np.append(run["voip_delay_mean"][call], run["probe_delay_mean"][probe])
     late = np.append(run["voip_delay_quantile"][call, P95], run["probe_delay_quantile"][probe, P95])
     written = float(run["probe_sent"][probe].sum())

@@ -25,6 +25,7 @@ class Links:
     """The kind of link experiments."""
 
     keeps: tuple[str, ...] = ()
+    seed = "seed of the point's replica 0, replica r has it plus r"
 
     def compile(self, scenario: LinkScenario) -> LinkProgram:
         """Return the program of an experiment."""

@@ -186,4 +186,4 @@ def _check_names(design: Design, statistics: Figures, kind: Kind) -> None:
         taken |= {*PEER_ARRAYS, "peer", "pieces_held", "step", "time_step"}
     for name in (coordinate.name for coordinate in design.coordinates()):
         if name in taken:
-            raise InputError(name, None, "cannot be varied: the dataset has something else of this name")
+            raise InputError("vary", name, "cannot be varied: the dataset has something else of this name")

@@ -22,6 +22,7 @@ class Swarms:
     """The kind of swarms."""
 
     keeps: tuple[str, ...] = ("peers", "series")
+    seed = "seed of the point's replicas"
 
     def compile(self, scenario: Scenario) -> Program:
         """Return the program of a scenario."""
