@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from btflow.declare import declare
 from btflow.document import Document
-from btflow.errors import ScenarioError
+from btflow.errors import InputError, ScenarioError
 from btflow.kinds import SWARMS, Model, ModelKind
+from btflow.parameters import unknown
 from btflow.references import ALIASES, find, names, read_table, resolved
 from btflow.scenario import Scenario
 from btflow.tomlfile import read_toml, split_sources
@@ -17,7 +18,18 @@ from btflow.tree import Tree
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
 
-__all__ = ["ALIASES", "document", "link_document", "load", "load_link", "names", "parse", "parse_as", "tables"]
+__all__ = [
+    "ALIASES",
+    "any_document",
+    "document",
+    "link_document",
+    "load",
+    "load_link",
+    "names",
+    "parse",
+    "parse_as",
+    "tables",
+]
 
 
 def load(name_or_path: str | Path, /, **values: object) -> Scenario:
@@ -45,6 +57,22 @@ def document(name_or_path: str | Path) -> Document[Scenario]:
         InputError: There is no such model, or its file cannot be read.
     """
     return read(name_or_path, SWARMS)
+
+
+def any_document(name_or_path: str | Path) -> Document[Any]:
+    """Return the content of a swarm or link model, whichever it is; for a path, of the kind that its tables are of."""
+    name = str(name_or_path)
+    if name in names():
+        return document(name)
+    if name in names("links"):
+        return link_document(name)
+    try:
+        return link_document(name) if "flows" in tables(name) else document(name)
+    except InputError as error:
+        if error.field == "model":
+            known = (*names(), *names("links"))
+            raise unknown(name, known, "name of a model nor the path of a .toml file", "model") from None
+        raise
 
 
 def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
@@ -93,7 +121,7 @@ def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Docum
     """
     tree = dict(tree)
     declared = tree.pop("parameters", {})
-    sweep = tree.pop("sweep", {}) if kind.sweeps else {}
+    sweep = tree.pop("sweep", {})
     if tree.get("byte_prefix", "decimal") not in ("decimal", "binary"):
         raise ScenarioError("byte_prefix", tree["byte_prefix"], "is unknown", "decimal or binary")
     read_in = tree

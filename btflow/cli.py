@@ -179,7 +179,7 @@ def sweep(
     yes: Annotated[bool, typer.Option("--yes", help="More than a million swarms are meant.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Simulate a model over values of its parameters: thousands of swarms in one dataset.
+    """Simulate a swarm or a link over values of its parameters: thousands of runs in one dataset.
 
     Ctrl-C and SIGTERM keep what is finished. A swarm that fails is recorded with its reason; the others go on.
     """

@@ -82,8 +82,7 @@ def _schema(kind: ModelKind[Any]) -> dict[str, Any]:
         "type": "object",
         "additionalProperties": {"$ref": "#/$defs/Parameter"},
     }
-    if kind.sweeps:
-        result["properties"]["sweep"] = _SWEEP
+    result["properties"]["sweep"] = _SWEEP
     for name, folder in _REFERENCES.items():
         if name in definitions:
             definitions[name] = _or_name(definitions[name], folder)

@@ -29,6 +29,7 @@ class ModelKind(Generic[Model]):
 
     Attributes:
         folder: Where in ``models/`` they are.
+        noun: What they describe, as a plural.
         model: What their content is.
         references: Folder of the files that a field names, by the field's dotted path; ``*`` stands for any name.
         named: Tables whose keys are the names of entries: what an entry is, and the name of one.
@@ -36,10 +37,10 @@ class ModelKind(Generic[Model]):
         parts: Tables that are validated by themselves, whatever else the model holds, by dotted path.
         rivals: Fields of which a model has one, by dotted path: to set one takes the file's other out.
         unused: Finds what was set, by the keys of the field, and has no effect.
-        sweeps: Whether a file may have a table ``[sweep]``.
     """
 
     folder: str
+    noun: str
     model: type[Model]
     references: Mapping[str, str]
     named: Mapping[str, tuple[str, str]]
@@ -47,7 +48,6 @@ class ModelKind(Generic[Model]):
     parts: tuple[str, ...] = ()
     rivals: tuple[tuple[str, str], ...] = ()
     unused: Callable[[Model, Set[tuple[str, ...]]], Iterable[ScenarioError]] = _none_unused
-    sweeps: bool = False
 
     def folder_of(self, keys: Sequence[str]) -> str | None:
         """Return the folder of the files that the field with these keys names; None if it names none."""
@@ -68,6 +68,7 @@ def _without_unused_matrix(scenario: Scenario) -> Scenario:
 
 SWARMS = ModelKind(
     folder="swarms",
+    noun="swarms",
     model=Scenario,
     references={
         "transport": "transports",
@@ -93,5 +94,4 @@ SWARMS = ModelKind(
         *permutations(("classes.*.disposition", "classes.*.accepts"), 2),
     ),
     unused=unused,
-    sweeps=True,
 )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from btflow.catalog import document, link_document, load, load_link, names, tables, title_of
-from btflow.document import Document
-from btflow.errors import InputError
-from btflow.parameters import Parameter, unknown
+from btflow.catalog import any_document, load, load_link, names, title_of
+from btflow.parameters import Parameter
 from btflow.places import everywhere
 from btflow.tomlfile import inline
 from btflow.tree import present
@@ -67,7 +65,7 @@ def parameters(name: str) -> str:
     Raises:
         InputError: There is no such model, or its file is not a valid one.
     """
-    read = _document(name)
+    read = any_document(name)
     scenario = read.build({})
     rows = [("parameter", "kind", "unit", "default", "meaning")]
     for p in read.parameters.values():
@@ -84,7 +82,7 @@ def fields(name: str) -> str:
     Raises:
         InputError: There is no such model, or its file is not a valid one.
     """
-    read = _document(name)
+    read = any_document(name)
     tree = read.content(read.assigner.assign({}))
     rows = [("field", "kind", "unit", "value")]
     for place in everywhere(read.kind, tree):
@@ -104,22 +102,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
         return ",".join(value) or "none"
     return "-" if value is None else value if isinstance(value, str) else inline(value)
-
-
-def _document(name: str) -> Document[Any]:
-    """Return the document of a model, whichever kind it is; for a path, the kind that its tables are of."""
-    if name in names():
-        return document(name)
-    if name in names("links"):
-        return link_document(name)
-    try:
-        return document(name) if "classes" in tables(name) else link_document(name)
-    except InputError as error:
-        if error.field == "model":
-            raise unknown(
-                name, (*names(), *names("links")), "name of a model nor the path of a .toml file", "model"
-            ) from None
-        raise
 
 
 def _meaning(parameter: Parameter) -> str:

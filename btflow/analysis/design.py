@@ -168,15 +168,21 @@ def counts(sweep: xr.Dataset, values: xr.DataArray) -> Counts:
     """Return how many swarms of a sweep have no value of a statistic, as ``statistic`` returned it."""
     status = swarm_status(sweep["status"].values)
     done, failed = (int((status == code).sum()) for code in (DONE, FAILED))
-    return Counts(status.size, failed, status.size - done - failed, done - int(values.notnull().sum()))
+    return Counts(status.size, failed, status.size - done - failed, done - int(values.notnull().sum()), runs(sweep))
+
+
+def runs(found: xr.Dataset) -> str:
+    """Return what a sweep, or what was found of it, is of: ``swarms`` unless its attrs say something else."""
+    return str(found.attrs.get("runs", "swarms"))
 
 
 def source(sweep: xr.Dataset, variable: str) -> dict[str, Any]:
     """Return where a result is from, as attrs: the sweep, the statistic, and its swarms with and without a value."""
-    kept = {
-        name: sweep.attrs[name] for name in ("model", "scenario_hash", "version", "byte_prefix") if name in sweep.attrs
-    }
-    return kept | {"variable": variable} | counts(sweep, statistic(sweep, variable))._asdict()
+    names = ("model", "scenario_hash", "version", "byte_prefix", "runs")
+    kept = {name: sweep.attrs[name] for name in names if name in sweep.attrs}
+    numbers = counts(sweep, statistic(sweep, variable))._asdict()
+    del numbers["noun"]
+    return kept | {"variable": variable} | numbers
 
 
 class Counts(NamedTuple):
@@ -187,6 +193,8 @@ class Counts(NamedTuple):
     not_run: int
     no_value: int
     """Done, but the statistic has no value, such as a delay of messages of which none was sent."""
+    noun: str = "swarms"
+    """What they are."""
 
     def lost(self) -> list[str]:
         """Return a text for each reason that some have no value for."""
@@ -197,4 +205,4 @@ class Counts(NamedTuple):
 
     def text(self) -> str:
         """Return them as text."""
-        return f"of {self.swarms:,} swarms " + (", ".join(self.lost()) or "all have a value")
+        return f"of {self.swarms:,} {self.noun} " + (", ".join(self.lost()) or "all have a value")

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from btflow.analysis.cells import Axis, Cells, cells
-from btflow.analysis.design import Floats, checked, source
+from btflow.analysis.design import Floats, checked, runs, source
 from btflow.analysis.resample import Intervals, Scheme, Settings, Spread, draws, interval, point_means, spread
 from btflow.analysis.varied import matches, shown, si_number
 from btflow.errors import InputError
@@ -99,7 +99,7 @@ class _Means:
         text = f"mean of {attrs.get('long_name', variable)}"
         columns = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
             "points": (count, {"units": "1", "long_name": "points averaged over"}),
-            "missing": (self.cells.lost, {"units": "1", "long_name": "swarms without a value"}),
+            "missing": (self.cells.lost, {"units": "1", "long_name": f"{runs(ds)} without a value"}),
         }
         data = {n: (self.cells.dims, v.reshape(self.cells.shape), a) for n, (v, a) in columns.items()}
         found = xr.Dataset(data, self.cells.coordinates(), describe(ds, variable, self.cells.scheme, self.settings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -22,6 +22,8 @@ from btflow.sweeps.sound import check
 from btflow.sweeps.status import STATUSES
 
 PEER, PEER_CLASS, CLASS_NUMBER = "peer", "peer_class", "class_number"
+PARTS = (PEER_CLASS, "flow_group", "queue")
+"""Dimensions of what a swarm or a link experiment has several of, each with statistics of its own."""
 ENDINGS = (".csv", ".parquet")
 MOST_ROWS = 20_000
 """Rows read at a time, unless a chunk of the store has more."""
@@ -39,9 +41,9 @@ def write_table(
     """Write a sweep as a table, one row for each swarm or each peer of each swarm, and return the number of rows.
 
     Columns: varied values in SI units, replica, seed, status (done, failed or pending), the reason of a failure, and
-    every statistic; those by class of peers are named ``statistic[class]``. What is missing is empty. In CSV the unit
-    is part of the column's name, ``rtt [s]``; in Parquet it is in the column's metadata, as is its meaning, and the
-    sweep's attrs are in the schema's.
+    every statistic; those by class of peers are named ``statistic[class]``, those by group of flows or by queue of link
+    experiments likewise. What is missing is empty. In CSV the unit is part of the column's name, ``rtt [s]``; in
+    Parquet it is in the column's metadata, as is its meaning, and the sweep's attrs are in the schema's.
 
     Args:
         sweep: A sweep, or the path of its Zarr store, which is read chunk by chunk.
@@ -101,10 +103,8 @@ def open_store(field: str, path: str | Path) -> xr.Dataset:
 def _columns(ds: xr.Dataset, per: Per) -> list[str]:
     """Return the variables of the table, in the order of its columns."""
     rows = set(ds["status"].dims)
-    by_class = {
-        str(name): PEER_CLASS in v.dims for name, v in ds.data_vars.items() if set(v.dims) <= rows | {PEER_CLASS}
-    }
-    own = sorted(by_class, key=lambda name: (by_class[name], name))  # a store keeps no order
+    part = {str(name): _part(v, rows) for name, v in ds.data_vars.items() if set(v.dims) <= rows | set(PARTS)}
+    own = sorted(part, key=lambda name: (part[name], name))  # a store keeps no order
     first = [name for name in ("seed", "status", "failure") if name in ds.variables]
     if per == "swarm":
         return first + [name for name in own if name not in first]
@@ -138,7 +138,7 @@ def _table(part: xr.Dataset, names: list[str], per: Per) -> Table:
     keys = [*(n for n in (SAMPLE, *declared(part), REPLICA) if n in part.coords or n in dims), *chosen]
     arrays = {name: part[name] for name in dict.fromkeys([*keys, *dims[len(part["status"].dims) :]])}
     for name in names:
-        arrays |= _by_class(name, part[name])
+        arrays |= _by_part(name, part[name], dims)
     table = {name: _column(array, dims, part.sizes) for name, array in arrays.items()}
     if CLASS_NUMBER in names and PEER_CLASS in part.dims:
         named = {CLASS_NUMBER: (PEER_CLASS, _class_names(table[CLASS_NUMBER], part[PEER_CLASS]))}
@@ -147,12 +147,17 @@ def _table(part: xr.Dataset, names: list[str], per: Per) -> Table:
     return _started(table, part, names) if per == "peer" else table
 
 
-def _by_class(name: str, array: xr.DataArray) -> dict[str, xr.DataArray]:
-    """Return a statistic as one array, or as one for each class of peers."""
-    if PEER_CLASS not in array.dims:
+def _part(array: xr.DataArray, rows: Iterable[object]) -> str:
+    """Return along which of ``PARTS`` a statistic lies besides the dimensions of the rows, empty for none."""
+    return next((dim for dim in PARTS if dim in set(array.dims) - set(rows)), "")
+
+
+def _by_part(name: str, array: xr.DataArray, rows: Iterable[object]) -> dict[str, xr.DataArray]:
+    """Return a statistic as one array, or as one for each class of peers, group of flows or queue."""
+    dim = _part(array, rows)
+    if not dim:
         return {name: array}
-    classes = [str(value) for value in array[PEER_CLASS].values]
-    return {f"{name}[{text}]": array.isel({PEER_CLASS: number}) for number, text in enumerate(classes)}
+    return {f"{name}[{value}]": array.isel({dim: number}) for number, value in enumerate(array[dim].values)}
 
 
 def _column(array: xr.DataArray, dims: list[str], sizes: Mapping[Any, int]) -> Column:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,58 +60,88 @@ def build(program: LinkProgram, seed: int) -> k.State:
     """State before the first event. All randomness comes from the seed."""
     source = np.random.SeedSequence(seed)
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
-    rules = program.rules
-    flows, queues = rules.flows, rules.queues
-    window = most_under_way(program)
-    ring = power_of_two(2 * window.max(initial=1.0) + 64)
-    pipe_rings = rings_of_pipes(program, 2 * window + 64)
-    service_rings = rings_of_queues(program, float((2 * window + 64).sum()))
-    event_served = np.isin(program.queue["kind"], (k.CODEL, k.FQ_CODEL))
-    waiting = int(service_rings[event_served].sum()) + 1
-    sources = flows * k.SOURCES + queues + 1
+    rings = _rings(program)
     s = k.State(
-        rules=rules._replace(sources=sources),
+        rules=program.rules._replace(sources=_sources(program)),
         rng=source.generate_state(2, np.uint64),
-        **arrays(
-            {
-                "clock": ((1,), k.CLOCK),
-                "flow": ((flows,), k.FLOW),
-                "queue": ((queues,), k.QUEUE),
-                "pipe": ((flows * int(k.PIPES),), k.PIPE),
-                "subqueue": ((flows * int(k.PIPES) if event_served.any() else 1,), k.SUBQUEUE),
-                "hand": ((1,), k.PARCEL),
-                "parcel": ((int(pipe_rings.sum()),), k.PARCEL),
-                "waiting": ((waiting,), k.PARCEL),
-                "service": ((int(service_rings.sum()),), k.PARCEL),
-                "segment": ((flows * ring,), k.SEGMENT),
-                "again": ((flows * ring,), np.int64),
-                "log": ((flows * ring,), np.int64),
-                "got": ((flows * ring,), np.int64),
-                "key": ((sources,), np.float64),
-                "heap": ((sources,), np.int64),
-                "pos": ((sources,), np.int64),
-                "history": ((flows, rules.history_slots), np.float64),
-                "recent": ((flows, rules.filter_slots), np.float64),
-                "queue_time": ((queues, bins(program)), np.float64),
-                "rtt_bins": ((flows, RTT_BINS), np.int64),
-                "record_delay": ((flows, program.records), np.float64),
-                "flow_series": ((program.samples, flows, sampler.COLUMNS), np.float64),
-                "queue_series": ((program.samples, queues), np.int64),
-                "queue_delay_series": ((program.samples, queues), np.float64),
-            }
-        ),
+        **arrays(_layout(program, rings)),
     )
     s.flow[:] = program.flow
+    flows, ring = program.rules.flows, rings.flow
     s.flow.ring_at, s.flow.ring_mask = ring * np.arange(flows), ring - 1
     s.queue[:] = program.queue
     largest = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max()
     s.queue.mtu = np.where(program.queue["mtu"] > 0.0, program.queue["mtu"], largest + program.queue["framing"])
-    _begin(s, pipe_rings, service_rings)
+    _begin(s, rings.pipes, rings.services)
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)
     for i in range(flows):
         _lay_pipes(s, i, extra[i])
     return s
+
+
+class _Rings(NamedTuple):
+    """Places of the rings."""
+
+    flow: int
+    """Of each flow's segments."""
+    pipes: NDArray[np.int64]
+    """(flows * PIPES,)"""
+    services: NDArray[np.int64]
+    """(queues,)"""
+
+
+def _rings(program: LinkProgram) -> _Rings:
+    window = most_under_way(program)
+    return _Rings(
+        power_of_two(2 * window.max(initial=1.0) + 64),
+        rings_of_pipes(program, 2 * window + 64),
+        rings_of_queues(program, float((2 * window + 64).sum())),
+    )
+
+
+def _sources(program: LinkProgram) -> int:
+    return int(program.rules.flows * k.SOURCES + program.rules.queues + 1)
+
+
+def _layout(program: LinkProgram, rings: _Rings) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """Shape and dtype of the arrays of an experiment."""
+    rules, flows, queues, ring = program.rules, program.rules.flows, program.rules.queues, rings.flow
+    event_served = np.isin(program.queue["kind"], (k.CODEL, k.FQ_CODEL))
+    waiting = int(rings.services[event_served].sum()) + 1
+    sources = _sources(program)
+    return {
+        "clock": ((1,), k.CLOCK),
+        "flow": ((flows,), k.FLOW),
+        "queue": ((queues,), k.QUEUE),
+        "pipe": ((flows * int(k.PIPES),), k.PIPE),
+        "subqueue": ((flows * int(k.PIPES) if event_served.any() else 1,), k.SUBQUEUE),
+        "hand": ((1,), k.PARCEL),
+        "parcel": ((int(rings.pipes.sum()),), k.PARCEL),
+        "waiting": ((waiting,), k.PARCEL),
+        "service": ((int(rings.services.sum()),), k.PARCEL),
+        "segment": ((flows * ring,), k.SEGMENT),
+        "again": ((flows * ring,), np.int64),
+        "log": ((flows * ring,), np.int64),
+        "got": ((flows * ring,), np.int64),
+        "key": ((sources,), np.float64),
+        "heap": ((sources,), np.int64),
+        "pos": ((sources,), np.int64),
+        "history": ((flows, rules.history_slots), np.float64),
+        "recent": ((flows, rules.filter_slots), np.float64),
+        "queue_time": ((queues, bins(program)), np.float64),
+        "rtt_bins": ((flows, RTT_BINS), np.int64),
+        "record_delay": ((flows, program.records), np.float64),
+        "flow_series": ((program.samples, flows, sampler.COLUMNS), np.float64),
+        "queue_series": ((program.samples, queues), np.int64),
+        "queue_delay_series": ((program.samples, queues), np.float64),
+    }
+
+
+def state_bytes(program: LinkProgram) -> int:
+    """Memory that an experiment takes [B]."""
+    layout = _layout(program, _rings(program))
+    return int(sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values()))
 
 
 def most_under_way(program: LinkProgram) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from btflow.link.scenario import LinkScenario
 
 LINKS = ModelKind(
     folder="links",
+    noun="experiments",
     model=LinkScenario,
     references={"access.*": "access", "flows.*.cc": "congestion", "flows.*.codec": "codecs"},
     parts=("access.*", "paths", "flows.*", "flows.*.cc", "flows.*.codec"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from btflow import __version__
@@ -17,6 +16,9 @@ from btflow.link import measures, voip
 from btflow.link.build import LinkProgram
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _QUANTILE = ("quantile",)
 
@@ -34,9 +36,8 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         seed: The seed it was run with.
         cpu: CPU time it took [s].
     """
-    span = scenario.duration - scenario.warmup_time
-    data = _flows(state, span) | _queues(state, span) | _series(program, state)
-    data |= _voip(scenario, program, state) | _probes(scenario, program, state)
+    import xarray as xr  # takes half a second, and the processes of a sweep do without
+
     coords = {
         "flow": _array(("flow",), np.array(program.flow_names, object), "1", "name of the flow"),
         "cc": _array(("flow",), np.array(program.flow_cc, object), "1", "congestion control"),
@@ -44,15 +45,40 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         "queue": _array(("queue",), np.array(program.queue_names, object), "1", "access link and direction"),
         "capacity": _array(("queue",), state.queue.rate.copy(), "B/s", "rate of the link"),
         "quantile": _array(_QUANTILE, np.array(measures.QUANTILES), "1", "share of the time or of the samples"),
+        "time": _array(("time",), sample_times(program, state), "s", "time since the start"),
     }
+    data = measured(scenario, program, state) | _series(program, state)
     return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, seed, cpu))
 
 
-def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str) -> xr.DataArray:
-    return xr.DataArray(values, dims=dims, attrs={"long_name": meaning, "units": unit})
+class Measured(NamedTuple):
+    """A variable of the Dataset, as xarray takes it."""
+
+    dims: tuple[str, ...]
+    values: NDArray[Any]
+    attrs: dict[str, str]
 
 
-def _flows(s: State, span: float) -> dict[str, xr.DataArray]:
+def measured(scenario: LinkScenario, program: LinkProgram, state: State) -> dict[str, Measured]:
+    """Return all figures of a finished experiment that count from the warm-up on, by name; arguments as above.
+
+    To make a Dataset of them takes several times as long as a short experiment.
+    """
+    span = scenario.duration - scenario.warmup_time
+    found = _flows(state, span) | _queues(state, span)
+    return found | _voip(scenario, program, state) | _probes(scenario, program, state)
+
+
+def sample_times(program: LinkProgram, state: State) -> measures.Floats:
+    """Return the times of the samples of an experiment's time series [s] (times,)."""
+    return np.asarray(program.rules.sample_every * np.arange(int(state.clock[0].sample)), np.float64)
+
+
+def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str) -> Measured:
+    return Measured(dims, values, {"long_name": meaning, "units": unit})
+
+
+def _flows(s: State, span: float) -> dict[str, Measured]:
     flow = s.flow
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = np.where(flow.rtt_count > 0, flow.rtt_sum / flow.rtt_count, np.nan)
@@ -75,7 +101,7 @@ def _flows(s: State, span: float) -> dict[str, xr.DataArray]:
     }
 
 
-def _queues(s: State, span: float) -> dict[str, xr.DataArray]:
+def _queues(s: State, span: float) -> dict[str, Measured]:
     queue, time = s.queue, s.queue_time
     mean = time @ np.arange(time.shape[1]) / span
     quantiles = np.array([measures.whole_quantiles(row) for row in time]).reshape(len(time), len(measures.QUANTILES))
@@ -100,16 +126,15 @@ def _queues(s: State, span: float) -> dict[str, xr.DataArray]:
     }
 
 
-def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
+def _series(program: LinkProgram, s: State) -> dict[str, Measured]:
     count = int(s.clock[0].sample)
     series = s.flow_series[:count]
-    time = program.rules.sample_every * np.arange(count)
     payload = series[:, :, sampler.PAYLOAD]
     rate = np.diff(payload, axis=0, prepend=payload[:1]) / program.rules.sample_every
     srtt = np.where(series[:, :, sampler.SRTT] > 0.0, series[:, :, sampler.SRTT], np.nan)
     window = np.where(s.flow.law == CBR, np.nan, series[:, :, sampler.WINDOW])
     waiting = s.queue_series[:count]
-    out = {
+    return {
         "window": _array(("time", "flow"), window, "segments", "congestion window"),
         "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
         "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
@@ -118,8 +143,6 @@ def _series(program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
             ("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"
         ),
     }
-    grid = _array(("time",), time, "s", "time since the start")
-    return {name: array.assign_coords(time=grid) for name, array in out.items()}
 
 
 def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
@@ -155,7 +178,7 @@ def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:
     return voip.call(codec.speech, delays)
 
 
-def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
+def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, Measured]:
     calls = np.flatnonzero(s.flow.law == CBR)
     delays = [records(scenario, s, int(i)) for i in calls]
     heard = [d[~np.isnan(d)] for d in delays]
@@ -173,7 +196,7 @@ def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, x
     }
 
 
-def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, xr.DataArray]:
+def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, Measured]:
     probes = np.flatnonzero(s.flow.app == MESSAGES)
     heard = [d[~np.isnan(d)] for d in (records(scenario, s, int(i)) for i in probes)]
     names = np.array([program.flow_names[i] for i in probes], object)
@@ -188,7 +211,7 @@ def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str,
     }
 
 
-def _quantiles(dim: str, samples: Sequence[measures.Floats], meaning: str) -> xr.DataArray:
+def _quantiles(dim: str, samples: Sequence[measures.Floats], meaning: str) -> Measured:
     rows = [measures.delay_quantiles(h) for h in samples]
     values = np.array(rows) if rows else np.empty((0, len(measures.QUANTILES)))
     return _array((dim, "quantile"), values, "s", meaning)

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from btflow.analysis.cells import cells
-from btflow.analysis.design import checked
+from btflow.analysis.design import checked, runs
 from btflow.analysis.effect import cell_means
 from btflow.analysis.labels import rounded
 from btflow.plots.style import figure
@@ -17,7 +17,6 @@ MOST_NUMBERS = 150
 """Most cells that have their number written in them."""
 
 MISSING = "no result"
-SOME = "some swarms missing"
 
 
 def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -> go.Figure:
@@ -62,7 +61,7 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     )
     lost = content.lost.reshape(content.shape).T
     _mark(drawn, np.isnan(values), across, up, MISSING)
-    _mark(drawn, (lost > 0) & np.isfinite(values), across, up, SOME)
+    _mark(drawn, (lost > 0) & np.isfinite(values), across, up, f"some {runs(ds)} missing")
     place(drawn, "y", up)
     make_room(drawn, place(drawn, "x", across))
     drawn.update_layout(plot_bgcolor="#EEEEEE")

@@ -10,7 +10,7 @@ import xarray as xr
 
 from btflow.analysis import response
 from btflow.analysis.cells import Axis
-from btflow.analysis.design import checked, find
+from btflow.analysis.design import checked, find, runs
 from btflow.analysis.resample import Intervals
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line, translucent
 from btflow.plots.sweep_axes import (
@@ -151,5 +151,5 @@ def _crosses(drawn: go.Figure, across: Shown, axes: tuple[Axis, ...], found: xr.
     if bool(((missing > 0) & mean.notnull()).any()):
         marker = {"symbol": "circle-open", "size": 8, "color": GREY}
         drawn.add_scatter(
-            x=[None], y=[None], mode="markers", name="some swarms missing", marker=marker, showlegend=True
+            x=[None], y=[None], mode="markers", name=f"some {runs(found)} missing", marker=marker, showlegend=True
         )

@@ -141,9 +141,9 @@ def origin(ds: xr.Dataset, variable: str, *parts: str) -> str:
     """Return one line on where a figure is from: the model, its swarms, those without a value, and more."""
     found = counts(ds, statistic(ds, variable))
     replicas = ds.sizes[REPLICA]
-    points = f"{found.swarms // replicas:,} {'points' if replicas > 1 else 'swarms'}"
+    points = f"{found.swarms // replicas:,} {'points' if replicas > 1 else found.noun}"
     points += f" × {replicas} replicas" if replicas > 1 else ""
-    lost = (text.replace(" ", " swarms ", 1) for text in found.lost())
+    lost = (text.replace(" ", f" {found.noun} ", 1) for text in found.lost())
     return ", ".join(part for part in (str(ds.attrs.get("model", "")), points, *lost, *parts) if part)
 
 

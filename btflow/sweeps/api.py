@@ -8,10 +8,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from btflow.document import Document
 from btflow.errors import InputError
+from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.scenario import Scenario
 from btflow.sweeps import samples, spec
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def declare(
-    document: Document[Scenario],
+    document: Document[Any],
     given: Mapping[str, object],
     said: Declaration,
     *,
@@ -105,7 +106,7 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
         if store.lost.file is not None:
             number, file = store.lost.swarms, store.lost.file
-            print(f"btflow: {file} was missing or damaged: {number:,} swarms run again", file=sys.stderr)
+            print(f"btflow: {file} was missing or damaged: {number:,} {declared.job.noun} run again", file=sys.stderr)
         if how.retry_failed:
             store.forget_failures()
         done, failed = store.counts()
@@ -116,7 +117,7 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         if pool is None:
             pool = how.local(declared, left)
             used.callback(pool.close)
-        with progress(how.show, declared.units, done + failed, failed) as shown:
+        with progress(how.show, declared.units, done + failed, failed, declared.job.noun) as shown:
             drive(store, pool, shown, left)
         return store.counts()
 
@@ -130,7 +131,7 @@ def open_dataset(path: Path) -> xr.Dataset:
 
 
 def sweep(
-    scenario: Scenario,
+    scenario: Scenario | LinkScenario,
     vary: Mapping[str | tuple[str, ...], object] | None = None,
     *,
     sample: str | None = None,
@@ -147,10 +148,12 @@ def sweep(
     yes: bool = False,
     progress: bool = True,
 ) -> xr.Dataset:
-    """Simulate a scenario over values of its parameters.
+    """Simulate a swarm or a link experiment over values of its parameters.
+
+    What is said of swarms below holds for link experiments too, but that nothing is kept of them besides figures.
 
     Args:
-        scenario: The scenario whose parameters are varied.
+        scenario: The scenario whose parameters are varied, of ``btflow.load`` or ``btflow.load_link``.
         vary: By name: a list of values, or a text such as ``"0ms,400ms"`` or ``"lin(10 kB/s, 100 kB/s, 10)"``. By
             several names, ``("rtt", "loss")``: a list of groups of values that go together. With a sample also
             distributions such as ``"uniform(0 ms, 1 s)"``. What the model file's ``[sweep]`` says holds for all names
@@ -174,7 +177,8 @@ def sweep(
     Returns:
         A Dataset with the varied parameters (or ``sample``) and ``replica`` as dimensions and units in attrs; with
         ``out`` its arrays are read from the store when they are used. A swarm that fails has the ``status`` 2 and its
-        reason in ``failure``. A point's swarms are those of ``simulate`` with the point's ``seed``, to the bit.
+        reason in ``failure``. A point's swarms are those of ``simulate`` with the point's ``seed``, to the bit; replica
+        r of a link experiment is ``simulate_link`` with the point's ``seed`` + r.
 
     Raises:
         InputError: Something is wrong with the arguments; nothing was run.
@@ -182,7 +186,7 @@ def sweep(
         OSError: The store cannot be written; what it has is kept.
         SystemExit: SIGTERM came, with code 143; what was finished is in ``out``, as after Ctrl-C.
     """
-    if not isinstance(scenario, Scenario):
+    if not isinstance(scenario, Scenario | LinkScenario):
         raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
     check_client(client)
     how = Running(jobs, backend, client, flag("progress", progress), flag("retry_failed", retry_failed))

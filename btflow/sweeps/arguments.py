@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from btflow.errors import InputError
@@ -22,8 +22,13 @@ def varied(vary: object) -> Mapping[str | tuple[str, ...], object]:
     return vary
 
 
-def kept(keep: object) -> tuple[str, ...]:
-    """Return the names of what is kept, in order and each once; a text is one name, or several with commas."""
+def kept(keep: object, keeps: Sequence[str] = KEEP) -> tuple[str, ...]:
+    """Return the names of what is kept, in order and each once; a text is one name, or several with commas.
+
+    Args:
+        keep: What is to be kept.
+        keeps: What can be kept of what the sweep runs.
+    """
     given = keep.split(",") if isinstance(keep, str) else keep
     if given is None:
         return ()
@@ -33,6 +38,9 @@ def kept(keep: object) -> tuple[str, ...]:
     for name in names:
         if name not in KEEP:
             raise InputError("keep", name, "cannot be kept", ", ".join(KEEP))
+        if name not in keeps:
+            allowed = "no keep: the figures of each experiment are all there is"
+            raise InputError("keep", name, "is of swarms: link experiments do not have it", allowed)
     return tuple(name for name in KEEP if name in names)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-from btflow.replica import collect
-from btflow.simulation import run_with_links, start
 from btflow.sweeps.work import Job, Point, Prepared
 
 LOOK = 0.2
@@ -70,16 +68,17 @@ def _times(job: Job, point: Point) -> tuple[float, float]:
 
 def _once(job: Job, prepared: Prepared, deadline: float) -> tuple[float, float]:
     """Return both of a swarm, in CPU time: what else the machine does is not the swarm's."""
+    kind, program, seed = job.kind, prepared.program, prepared.point.seed
     begun = time.thread_time()
 
-    def watch(_: object) -> None:
+    def watch() -> None:
         if time.perf_counter() > deadline:
             raise _LongError
 
-    state, links = run_with_links(prepared.program, prepared.point.seed, 0, watch)
+    state = kind.run(program, seed, 0, watch)
     found = time.thread_time()
-    job.statistics.of(prepared.common, collect(prepared.program, state, 0.0, links))
+    job.statistics.of(prepared.common, kind.collect(program, state))
     ended = time.thread_time()
-    start(prepared.program, prepared.point.seed, 0)
+    kind.start(program, seed, 0)
     built = time.thread_time() - ended
     return built + ended - found, ended - begun

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from btflow import options
-from btflow.catalog import document
+from btflow.catalog import any_document
 from btflow.errors import InputError, SimulationError
 from btflow.sweeps import api, spec
 from btflow.sweeps.paths import check_path
@@ -84,9 +84,9 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
         common=given.common,
     )
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
-    declared = api.declare(document(given.model), {}, said, keep=keep, yes=given.yes)
+    declared = api.declare(any_document(given.model), {}, said, keep=keep, yes=given.yes)
     done, failed = api.execute(declared, out, how, resume=given.resume)
-    found: dict[str, Any] = {"out": str(out), "swarms": declared.units, "done": done, "failed": failed}
+    found: dict[str, Any] = {"out": str(out), declared.job.noun: declared.units, "done": done, "failed": failed}
     return found | {"reasons": reasons(out, declared) if failed else {}}
 
 
@@ -102,7 +102,8 @@ def _say(line: str) -> None:
 
 def as_text(found: dict[str, Any]) -> str:
     """Return what is said of a sweep as a few lines for people."""
-    lines = [f"{found['out']}: {found['done']:,} of {found['swarms']:,} swarms done, {found['failed']:,} failed"]
+    noun = "experiments" if "experiments" in found else "swarms"
+    lines = [f"{found['out']}: {found['done']:,} of {found[noun]:,} {noun} done, {found['failed']:,} failed"]
     lines += [f"  {number:,} failed: {reason}" for reason, number in found["reasons"].items()]
     return "\n".join(lines)
 

@@ -15,6 +15,7 @@ from zarr.codecs import ZstdCodec
 from btflow.replica import PER_PEER
 from btflow.sweeps.cells import Cells
 from btflow.sweeps.design import Coordinate
+from btflow.sweeps.figures import Table
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
 
@@ -43,11 +44,10 @@ class Array:
 
 def arrays(plan: Plan) -> list[Array]:
     """Return the arrays of a sweep, the status last: what it says is written by then."""
-    statistics, shape = plan.job.statistics, plan.job.shape
-    found = [Array(s.name, s.units, s.meaning, _column(i)) for i, s in enumerate(statistics.whole)]
-    start, width = len(statistics.whole), len(statistics.by_class)
-    for i, s in enumerate(statistics.by_class):
-        found.append(Array(s.name, s.units, s.meaning, _columns(start + i, width), extra=("peer_class",)))
+    found, shape, start = [], plan.job.shape, 0
+    for table in plan.job.tables:
+        found += _of_table(table, start)
+        start += table.width
     if shape.peers:
         meanings = {f"peer_{name}": (units, meaning) for name, (_, units, meaning) in PER_PEER.items()}
         meanings["class_number"] = ("1", "place of the peer's class along peer_class")
@@ -65,12 +65,23 @@ def arrays(plan: Plan) -> list[Array]:
     return found + [Array(n, PER_SWARM[n][2], PER_SWARM[n][3], of, *PER_SWARM[n][:2]) for n, of in sources.items()]
 
 
+def _of_table(table: Table, start: int) -> list[Array]:
+    """Return the arrays of a table whose figures begin at some place among all of a run."""
+    end, step = start + table.width, len(table.statistics)
+    if not table.dimension:
+        return [Array(s.name, s.units, s.meaning, _column(start + i)) for i, s in enumerate(table.statistics)]
+    return [
+        Array(s.name, s.units, s.meaning, _columns(start + i, end, step), extra=(table.dimension,))
+        for i, s in enumerate(table.statistics)
+    ]
+
+
 def _column(i: int) -> Callable[[Part], Any]:
     return lambda part: part.values[:, i]
 
 
-def _columns(start: int, step: int) -> Callable[[Part], Any]:
-    return lambda part: part.values[:, start::step]
+def _columns(start: int, end: int, step: int) -> Callable[[Part], Any]:
+    return lambda part: part.values[:, start:end:step]
 
 
 def _peers(i: int) -> Callable[[Part], Any]:
@@ -79,11 +90,8 @@ def _peers(i: int) -> Callable[[Part], Any]:
 
 def lengths(plan: Plan) -> dict[str, int]:
     """Return the length of each dimension."""
-    extra = {
-        "peer_class": len(plan.job.statistics.classes),
-        "peer": plan.job.shape.peers,
-        "step": plan.job.shape.times,
-    }
+    extra = {table.dimension: len(table.parts) for table in plan.job.tables if table.dimension}
+    extra |= {"peer": plan.job.shape.peers, "step": plan.job.shape.times}
     return dict(zip((*plan.design.dims, "replica"), plan.shape, strict=True)) | extra
 
 
@@ -120,7 +128,7 @@ def create(plan: Plan, cells: Cells, folder: Path) -> None:
         compressors=CHECKED,
         fill_value=-1,
         dimension_names=dims[:-1],
-        attributes=_described("1", "seed of the point's replicas; -1 before one is run"),
+        attributes=_described("1", f"{plan.job.kind.seed}; -1 before one is run"),
     )
     for coordinate in coordinates(plan):
         _write(group, coordinate)
@@ -142,8 +150,10 @@ def coordinates(plan: Plan) -> list[Coordinate]:
     found = plan.design.coordinates()
     if "sample" in plan.design.dims:
         found.append(Coordinate("sample", "sample", np.arange(size["sample"]), "1", "number of the sample's point"))
-    names = np.array(plan.job.statistics.classes, object)
-    found.append(Coordinate("peer_class", "peer_class", names, "", "class of the peers"))
+    for table in plan.job.tables:
+        if table.dimension:
+            names = np.array(table.parts, object)
+            found.append(Coordinate(table.dimension, table.dimension, names, "", table.meaning))
     found.append(Coordinate("replica", "replica", np.arange(plan.replicas), "1", "number of the replica"))
     if size["peer"]:
         found.append(Coordinate("peer", "peer", np.arange(size["peer"]), "1", "number of the peer"))

@@ -91,7 +91,7 @@ class Part:
         return same and len(self.reasons) == self.count
 
     def put(self, number: int, program: Program, row: Replica, values: Floats) -> None:
-        """Enter what was found of a swarm."""
+        """Enter what was found of a run; program and row are looked at for what is kept of a swarm besides."""
         self.status[number] = DONE
         self.values[number] = values
         if self.peers.shape[2]:

@@ -7,20 +7,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd, prod
+from typing import Any
 
 import btflow
 from btflow.document import Document
 from btflow.errors import InputError
-from btflow.program import Program, compile_scenario
-from btflow.scenario import Scenario
 from btflow.sweeps.arguments import kept
 from btflow.sweeps.contents import Contents, contained, contents, digests
 from btflow.sweeps.design import Coordinate, Design
+from btflow.sweeps.figures import Figures
+from btflow.sweeps.kind import Kind, kind_of
 from btflow.sweeps.most import most_peers
 from btflow.sweeps.parts import PEER_ARRAYS, TIMES, Shape
 from btflow.sweeps.seeds import point_seed
 from btflow.sweeps.sound import FORMAT
-from btflow.sweeps.statistics import Statistics
 from btflow.sweeps.versions import versions
 from btflow.sweeps.work import Job, Point, Task
 
@@ -99,13 +99,17 @@ class Plan:
         varied = {coordinate.name for coordinate in self.design.coordinates()}
         follows = {p.name for p in scenario.document.parameters.values() if p.default_from in varied}
         fixed = {name: text for name, text in scenario.parameters.items() if name not in varied | follows}
-        return self.identity() | {
-            "title": scenario.title,
-            "version": btflow.__version__,
-            "parameters": json.dumps(fixed),
-            "varied": json.dumps(written),
-            "byte_prefix": scenario.byte_prefix,
-        }
+        return (
+            self.identity()
+            | {
+                "title": scenario.title,
+                "version": btflow.__version__,
+                "parameters": json.dumps(fixed),
+                "varied": json.dumps(written),
+                "byte_prefix": scenario.byte_prefix,
+            }
+            | ({} if self.job.noun == "swarms" else {"runs": self.job.noun})
+        )
 
 
 def _digests(design: Design) -> dict[str, str]:
@@ -119,7 +123,7 @@ def _digest(of: Coordinate) -> str:
 
 
 def plan(
-    document: Document[Scenario],
+    document: Document[Any],
     fixed: Mapping[str, object],
     design: Design,
     *,
@@ -142,10 +146,11 @@ def plan(
     Raises:
         InputError: No point makes a scenario, a value is wrong, or what is to be kept is unknown.
     """
-    keep = kept(keep)
-    base, program = _first_scenario(document, contained(document, fixed), design)
-    statistics = Statistics(program.class_names, base.linked)
-    _check_names(design, statistics)
+    kind = kind_of(document.kind.model)
+    keep = kept(keep, kind.keeps)
+    base, program = _first_scenario(document, kind, contained(document, fixed), design)
+    statistics = kind.figures(base, program)
+    _check_names(design, statistics, kind)
     peers = most_peers(base, design) if "peers" in keep else 0
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
     found = contents(document, design)
@@ -153,9 +158,9 @@ def plan(
 
 
 def _first_scenario(
-    document: Document[Scenario], fixed: Mapping[str, object], design: Design
-) -> tuple[Scenario, Program]:
-    """Return the first of some points that makes a scenario; the first point's error if none does.
+    document: Document[Any], kind: Kind, fixed: Mapping[str, object], design: Design
+) -> tuple[Any, Any]:
+    """Return the first of some points that makes a scenario, and its program; the first point's error if none does.
 
     What lies between one and the next has no divisor in common with their number, so that no dimension's value is the
     same at all of them.
@@ -165,18 +170,20 @@ def _first_scenario(
     for point in (i * step % points for i in range(min(points, TRIED))):
         try:
             base = document.build({**fixed, **design.settings(point)})
-            return base, compile_scenario(base)
+            return base, kind.compile(base)
         except InputError as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def _check_names(design: Design, statistics: Statistics) -> None:
+def _check_names(design: Design, statistics: Figures, kind: Kind) -> None:
     """Raise an InputError for a parameter whose name the dataset has for something else."""
-    taken = {s.name for s in (*statistics.whole, *statistics.by_class)}
-    taken |= {*PEER_ARRAYS, "pieces_held"}
-    taken |= {"sample", "replica", "peer", "peer_class", "step", "seed", "status", "failure", "cpu_s", "time_step"}
+    taken = {s.name for table in statistics.tables for s in table.statistics}
+    taken |= {table.dimension for table in statistics.tables}
+    taken |= {"sample", "replica", "seed", "status", "failure", "cpu_s"}
+    if kind.keeps:
+        taken |= {*PEER_ARRAYS, "peer", "pieces_held", "step", "time_step"}
     for name in (coordinate.name for coordinate in design.coordinates()):
         if name in taken:
-            raise InputError(name, None, "cannot be varied: the dataset has something else of this name")
+            raise InputError("vary", name, "cannot be varied: the dataset has something else of this name")

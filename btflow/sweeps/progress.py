@@ -16,8 +16,8 @@ PERIOD = 10.0
 class Progress:
     """Says nothing; a context manager, as those are that do."""
 
-    def __init__(self, total: int, done: int, failed: int) -> None:
-        self.total, self.done, self.failed, self.before = total, done, failed, done
+    def __init__(self, total: int, done: int, failed: int, noun: str = "swarms") -> None:
+        self.noun, self.total, self.done, self.failed, self.before = noun, total, done, failed, done
         self.begun = time.perf_counter()
 
     def __enter__(self) -> Self:
@@ -38,7 +38,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Swarms per second since this run began."""
+        """Runs per second since this run began."""
         return (self.done - self.before) / max(time.perf_counter() - self.begun, 1e-9)
 
 
@@ -60,7 +60,7 @@ class Lines(Progress):
 
     def _print(self, end: str) -> None:
         failed = f", {self.failed:,} failed" if self.failed else ""
-        text = f"btflow: {self.done:,} of {self.total:,} swarms{failed}, {self.rate:.3g} swarms/s{end}"
+        text = f"btflow: {self.done:,} of {self.total:,} {self.noun}{failed}, {self.rate:.3g} {self.noun}/s{end}"
         print(text, file=sys.stderr, flush=True)
 
 
@@ -70,9 +70,10 @@ class Bar(Progress):
     def __enter__(self) -> Self:
         from tqdm import tqdm
 
-        form = "{percentage:3.0f}% of {total_fmt} swarms |{bar}| {elapsed}, {remaining} left, {rate_fmt}{postfix}"
+        form = "{percentage:3.0f}% of {total_fmt}{unit} |{bar}| {elapsed}, {remaining} left, {rate_fmt}{postfix}"
+        unit = f" {self.noun}"
         self.bar = tqdm(
-            total=self.total, initial=self.done, bar_format=form, unit=" swarms", dynamic_ncols=True, smoothing=0.1
+            total=self.total, initial=self.done, bar_format=form, unit=unit, dynamic_ncols=True, smoothing=0.1
         )
         return self
 
@@ -86,10 +87,10 @@ class Bar(Progress):
         self.bar.update(self.done - self.bar.n)
 
 
-def progress(shown: bool, total: int, done: int, failed: int) -> Progress:
+def progress(shown: bool, total: int, done: int, failed: int, noun: str = "swarms") -> Progress:
     """Return what shows how far a sweep is, if anything is to be shown."""
     kind = (Bar if sys.stderr.isatty() else Lines) if shown else Progress
-    return kind(total, done, failed)
+    return kind(total, done, failed, noun)
 
 
 def _time(seconds: float) -> str:

@@ -59,15 +59,14 @@ class Running:
 
     def local(self, declared: Plan, left: int) -> Pool:
         """Return what runs so many swarms on this machine; the kernels are loaded once this returns."""
-        from btflow.simulation import load_kernels
         from btflow.sweeps import choice, room
         from btflow.sweeps.pools import Threads, cores
         from btflow.sweeps.scout import scout
 
         scouted = scout(declared)
         for program in scouted.programs:
-            apart(partial(load_kernels, program))
-        jobs = room.fitting(scouted.bytes, self.jobs or cores(), show=self.show)
+            apart(partial(declared.job.kind.load_kernels, program))
+        jobs = room.fitting(scouted.bytes, self.jobs or cores(), show=self.show, noun=declared.job.noun)
         kind = self.backend or choice.backend(declared.job, declared.task(0, 1).points[0], left, jobs)
         if kind == "threads":
             return Threads(declared.job, jobs)

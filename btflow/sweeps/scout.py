@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from btflow.errors import InputError
-from btflow.program import Program, compile_scenario
-from btflow.swarm import state_bytes
 from btflow.sweeps.design import Coordinate, Design
 from btflow.sweeps.plan import Plan
 
@@ -31,31 +30,31 @@ class Scouted:
         bytes: Most memory of a swarm [B].
     """
 
-    programs: tuple[Program, ...]
+    programs: tuple[Any, ...]
     bytes: int
 
 
 def scout(plan: Plan) -> Scouted:
     """Return what the points of a sweep need, as far as some of them tell: those spread evenly and the extreme ones."""
-    kinds: dict[object, Program] = {}
+    kinds: dict[object, Any] = {}
     most = 0
     for program in _programs(plan):
         kinds.setdefault(_kind(program), program)
-        most = max(most, state_bytes(program))
+        most = max(most, plan.job.kind.bytes(program))
     return Scouted(tuple(kinds.values()), most)
 
 
-def _programs(plan: Plan) -> Iterator[Program]:
+def _programs(plan: Plan) -> Iterator[Any]:
     for point in scouted_points(plan.design):
         try:
-            yield compile_scenario(plan.job.scenario.set(**plan.settings(point)))
+            yield plan.job.kind.compile(plan.job.scenario.set(**plan.settings(point)))
         except InputError:  # recorded when it is run
             continue
 
 
-def _kind(program: Program) -> object:
+def _kind(program: Any) -> object:
     """Return what decides the kernels, which Numba compiles for the types of what they are given."""
-    return program.links is None, tuple(type(value) for value in program.rules)
+    return getattr(program, "links", None) is None, tuple(type(value) for value in program.rules)
 
 
 def scouted_points(design: Design) -> list[int]:

@@ -14,17 +14,10 @@ from numpy.typing import NDArray
 
 from btflow.program import Program
 from btflow.replica import CAUSE_NAMES, Replica, sending_rate, utilisation
+from btflow.sweeps.figures import Statistic, Table
 from btflow.uplinks import MESSAGES, TRAFFIC, Uplinks, quantile
 
 Floats = NDArray[np.float64]
-
-
-class Statistic(NamedTuple):
-    """Name, unit and meaning of a figure."""
-
-    name: str
-    units: str
-    meaning: str
 
 
 class Swarm(NamedTuple):
@@ -147,9 +140,14 @@ class Statistics:
         return tuple(s._replace(name=f"class_{s.name}") for s in self.by_group)
 
     @property
+    def tables(self) -> tuple[Table, ...]:
+        """The figures in tables: of the whole swarm, and of each class."""
+        return Table(self.whole), Table(self.by_class, "peer_class", self.classes, "class of the peers")
+
+    @property
     def width(self) -> int:
         """Number of figures of a swarm."""
-        return len(self.whole) + len(self.by_class) * len(self.classes)
+        return sum(table.width for table in self.tables)
 
     def of(self, common: Peers, row: Replica) -> Floats:
         """Return the figures of a swarm (width,): the whole's, then all of the first class, of the second..."""

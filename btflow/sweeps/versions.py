@@ -24,13 +24,13 @@ def _code() -> str:
 
 
 def digest(package: Path, models: Traversable) -> str:
-    """Digest what a swarm's figures depend on: the code from a scenario to a replica, kernels, statistics, and models.
+    """Digest what figures depend on: the code from a scenario to a run's end, kernels, statistics, and models.
 
     Args:
         package: The folder of btflow's code.
         models: The folder of its models, which in a checkout lies elsewhere.
     """
-    patterns = ("*.py", "kernels/**/*.py", "link/*.py", "sweeps/*.py")
+    patterns = ("*.py", "kernels/**/*.py", "link/*.py", "analytic/checks.py", "sweeps/*.py")
     code = {file.relative_to(package).as_posix(): file for pattern in patterns for file in package.glob(pattern)}
     found = hashlib.sha256()
     for name, file in sorted([*code.items(), *_models(models, "models")]):

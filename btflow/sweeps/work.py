@@ -5,17 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from btflow.errors import InputError, SimulationError
-from btflow.kernels.state import Swarm
-from btflow.program import Program, compile_scenario
-from btflow.replica import collect
-from btflow.scenario import Scenario
-from btflow.simulation import check_memory, run_with_links
-from btflow.swarm import state_bytes
+from btflow.sweeps.figures import Table
+from btflow.sweeps.kind import Kind, kind_of
 from btflow.sweeps.parts import Part, Shape
-from btflow.sweeps.statistics import Peers, Statistics, peers
 
 BUDGET = 1.0
 """Wall time after which a task comes back with what it has [s]; a swarm that has begun is finished first."""
@@ -65,29 +60,44 @@ class Prepared(NamedTuple):
     """A point that is ready to run."""
 
     point: Point
-    program: Program
-    common: Peers
+    program: Any
+    common: Any
+    """What all of its runs have in common."""
 
 
 @dataclass(frozen=True)
 class Job:
     """What all tasks of a sweep have in common; small, and the same in every process."""
 
-    scenario: Scenario
-    """The base scenario."""
-    statistics: Statistics
-    """What is found of each swarm."""
+    scenario: Any
+    """The base scenario, of a swarm or of a link experiment."""
+    statistics: Any
+    """What is found of each swarm or experiment, ``btflow.sweeps.figures.Figures``."""
     shape: Shape
-    """What is kept of each swarm besides."""
+    """What is kept of each besides."""
+
+    @property
+    def kind(self) -> Kind:
+        """How its runs are made and run."""
+        return kind_of(type(self.scenario))
+
+    @property
+    def noun(self) -> str:
+        """What it runs, as a plural: ``swarms``."""
+        return str(self.scenario.document.kind.noun)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The figures of a run."""
+        found: tuple[Table, ...] = self.statistics.tables
+        return found
 
     def prepare(self, point: Point) -> Prepared:
         """Return what all replicas of a point need; an InputError if it cannot be run."""
-        scenario = self.scenario.set(**point.settings)
-        program = compile_scenario(scenario)
-        check_memory(scenario, state_bytes(program))
-        if program.class_names != self.statistics.classes:
-            raise InputError("classes", program.class_names, "differ from the other points'", "the same classes")
-        return Prepared(point, program, peers(program, scenario.swarm.file_size))
+        scenario, kind = self.scenario.set(**point.settings), self.kind
+        program = kind.compile(scenario)
+        kind.check_memory(scenario, kind.bytes(program))
+        return Prepared(point, program, kind.common(scenario, program, self.statistics))
 
 
 class _StoppedError(Exception):
@@ -141,12 +151,11 @@ class _Worker:
     def _run(self, part: Part, number: int, point: Point, replica: int) -> None:
         if self._last is None or self._last.point is not point:
             self._last = self.job.prepare(point)
-        program = self._last.program
-        state, links = run_with_links(program, point.seed, replica, self._watch)
-        row = collect(program, state, 0.0, links)
-        part.put(number, program, row, self.job.statistics.of(self._last.common, row))
+        program, kind = self._last.program, self.job.kind
+        found = kind.collect(program, kind.run(program, point.seed, replica, self._watch))
+        part.put(number, program, found, self.job.statistics.of(self._last.common, found))
 
-    def _watch(self, _: Swarm) -> None:
+    def _watch(self) -> None:
         if self.stopping():
             raise _StoppedError
 

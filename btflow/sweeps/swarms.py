@@ -1,0 +1,64 @@
+"""Swarms, as a sweep runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from btflow import simulation
+from btflow.errors import InputError
+from btflow.kernels.access.state import Access
+from btflow.kernels.state import Swarm
+from btflow.program import Program, compile_scenario
+from btflow.replica import Replica, collect
+from btflow.scenario import Scenario
+from btflow.swarm import state_bytes
+from btflow.sweeps.statistics import Peers, Statistics, peers
+
+State = tuple[Swarm, Access | None]
+"""Of a swarm, and of its links."""
+
+
+class Swarms:
+    """The kind of swarms."""
+
+    keeps: tuple[str, ...] = ("peers", "series")
+    seed = "seed of the point's replicas"
+
+    def compile(self, scenario: Scenario) -> Program:
+        """Return the program of a scenario."""
+        return compile_scenario(scenario)
+
+    def bytes(self, program: Program) -> int:
+        """Return the memory that a swarm takes [B]."""
+        return state_bytes(program)
+
+    def check_memory(self, scenario: Scenario, need: int) -> None:
+        """Raise an InputError if a swarm needs more memory [B] than there is."""
+        simulation.check_memory(scenario, need)
+
+    def load_kernels(self, program: Program) -> None:
+        """Load or compile the kernels that a program needs."""
+        simulation.load_kernels(program)
+
+    def figures(self, scenario: Scenario, program: Program) -> Statistics:
+        """Return what is found of each swarm."""
+        return Statistics(program.class_names, scenario.linked)
+
+    def common(self, scenario: Scenario, program: Program, figures: Statistics) -> Peers:
+        """Return what all swarms of a program have in common; an InputError if they have other classes of peers."""
+        if program.class_names != figures.classes:
+            raise InputError("classes", program.class_names, "differ from the other points'", "the same classes")
+        return peers(program, scenario.swarm.file_size)
+
+    def start(self, program: Program, seed: int, replica: int) -> State:
+        """Return the state of a swarm before its first event."""
+        return simulation.start(program, seed, replica)
+
+    def run(self, program: Program, seed: int, replica: int, watch: Callable[[], None]) -> State:
+        """Return the state of a swarm at its end: that of ``simulate`` with the point's seed."""
+        return simulation.run_with_links(program, seed, replica, lambda _: watch())
+
+    def collect(self, program: Program, state: State) -> Replica:
+        """Return what is kept of a swarm."""
+        swarm, links = state
+        return collect(program, swarm, 0.0, links)
