@@ -14,8 +14,9 @@ from btflow.errors import InputError, SimulationError
 from btflow.sweeps import api, spec
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.running import Running
-from btflow.sweeps.signals import INTERRUPTED, TERMINATED, leave, terminable
+from btflow.sweeps.signals import leave, terminable
 from btflow.sweeps.table import declaration
+from btflow.termination import INTERRUPTED, TERMINATED
 
 if TYPE_CHECKING:
     from btflow.sweeps.plan import Plan
