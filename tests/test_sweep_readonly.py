@@ -73,7 +73,7 @@ def test_a_complete_store_is_read(
 ) -> None:
     code, out, err = resumed(path, monkeypatch, capsys)
     assert (code, err) == (0, "")
-    assert out.startswith(f"{path}: 2 of 4 swarms done, 2 failed\n  2 failed: ")
+    assert out.startswith(f"{path}: 2 of 4 swarms done, 2 failed\n  2 failed, such as: ")
 
 
 @pytest.mark.parametrize("file", ["status/c/0/0/0", "completion_mean/c/0/0/0", "rtt/c/0"])
