@@ -40,10 +40,12 @@ def _of_the_limit() -> int:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return UNKNOWN
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
         return UNKNOWN
-    return UNKNOWN if limit == resource.RLIM_INFINITY else max(0, limit - used)
+    return max(0, limit - used)
 
 
 def _of_the_control_group() -> int:

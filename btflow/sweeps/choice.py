@@ -78,7 +78,7 @@ def _once(job: Job, prepared: Prepared, deadline: float) -> tuple[float, float]:
 
     state, links = run_with_links(prepared.program, prepared.point.seed, 0, watch)
     found = time.thread_time()
-    job.statistics.of(prepared.common, collect(prepared.program, state, 0.0, links))
+    job.statistics.of(prepared.common, collect(prepared.program, state, 0.0, links, series=job.shape.times > 0))
     ended = time.thread_time()
     start(prepared.program, prepared.point.seed, 0)
     built = time.thread_time() - ended

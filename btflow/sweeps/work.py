@@ -143,7 +143,7 @@ class _Worker:
             self._last = self.job.prepare(point)
         program = self._last.program
         state, links = run_with_links(program, point.seed, replica, self._watch)
-        row = collect(program, state, 0.0, links)
+        row = collect(program, state, 0.0, links, series=self.job.shape.times > 0)
         part.put(number, program, row, self.job.statistics.of(self._last.common, row))
 
     def _watch(self, _: Swarm) -> None:
