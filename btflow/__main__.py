@@ -1,19 +1,23 @@
-"""The program `btflow`, also as `python -m btflow`; it can be interrupted while it is still being imported."""
+"""The program `btflow`, also as `python -m btflow`; Ctrl-C and SIGTERM end it while it is still being imported, too."""
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import NoReturn
+
+from btflow.termination import stopped, terminate
 
 
 def main() -> NoReturn:
     """Run the command line."""
+    signal.signal(signal.SIGTERM, terminate)
     try:
         from btflow import cli
+
+        cli.main()
     except KeyboardInterrupt:
-        print("btflow: interrupted", file=sys.stderr)
-        sys.exit(130)
-    cli.main()
+        sys.exit(stopped())
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import typer
 
 from btflow import __version__
 from btflow.errors import InputError, SimulationError
+from btflow.termination import INTERRUPTED, stopped
 
 if TYPE_CHECKING:
     import xarray
@@ -41,7 +42,7 @@ def main() -> NoReturn:
     except InputError as error:
         code = _complain(*str(error).splitlines())
     except (typer.Abort, KeyboardInterrupt):
-        code = 130
+        code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
@@ -55,9 +56,7 @@ def main() -> NoReturn:
         )
     except OSError as error:
         code = _failed(error)
-    if code == 130:
-        typer.echo("btflow: interrupted", err=True)
-    sys.exit(code or 0)
+    sys.exit(stopped() if code == INTERRUPTED else code or 0)
 
 
 def _complain(*messages: str) -> int:

@@ -8,10 +8,18 @@ from pathlib import Path
 
 UNKNOWN = 2**62
 
+_granted = UNKNOWN
+
+
+def grant(limit: int) -> None:
+    """Set the most bytes that this process may take: what ends it otherwise, such as a nanny of Dask, says how many."""
+    global _granted
+    _granted = max(0, limit)
+
 
 def available() -> int:
     """Return the bytes that this process can still take: what the machine has left and what its limits allow."""
-    return min(_of_the_machine(), _of_the_limit(), _of_the_control_group())
+    return min(_of_the_machine(), _of_the_limit(), _of_the_control_group(), _granted)
 
 
 def _of_the_machine() -> int:
@@ -32,10 +40,12 @@ def _of_the_limit() -> int:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return UNKNOWN
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
         return UNKNOWN
-    return UNKNOWN if limit == resource.RLIM_INFINITY else max(0, limit - used)
+    return max(0, limit - used)
 
 
 def _of_the_control_group() -> int:

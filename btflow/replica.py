@@ -61,7 +61,8 @@ class Replica:
     time_step: float
     """Step of the time grid of `held` [s], a power of two."""
     held: Floats
-    """Mean number of pieces a leecher holds at 0, time_step, 2 time_step... until all are complete (times,)."""
+    """Mean number of pieces a leecher holds at 0, time_step, 2 time_step... until all are complete (times,); empty if
+    nobody asked for it."""
     uplinks: Uplinks | None = None
     """What was seen on the peers' access links; None if they have none."""
 
@@ -88,8 +89,16 @@ PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
 """Arrays (peers,) of a replica by name: value, unit, meaning."""
 
 
-def collect(program: Program, state: Swarm, cpu: float, links: Access | None = None) -> Replica:
-    """Copy what is kept out of the final state of a replica; `cpu` is the CPU time it took [s]."""
+def collect(program: Program, state: Swarm, cpu: float, links: Access | None = None, *, series: bool = True) -> Replica:
+    """Copy what is kept out of the final state of a replica.
+
+    Args:
+        program: What was run.
+        state: Its final state.
+        cpu: CPU time it took [s].
+        links: The final state of its access links.
+        series: Whether to find `held`, for which all times of pieces are sorted; empty if not.
+    """
     peer, leecher = state.peer, program.is_seed == 0
     done = np.where(leecher & (peer.done >= 0.0), peer.done, np.nan)
     last = float(np.nanmax(done))
@@ -115,7 +124,7 @@ def collect(program: Program, state: Swarm, cpu: float, links: Access | None = N
         gaps=state.gaps.copy(),
         bursts=state.bursts.copy(),
         time_step=step,
-        held=pieces_held(state.have_time, step, last, np.flatnonzero(leecher & started)),
+        held=pieces_held(state.have_time, step, last, np.flatnonzero(leecher & started)) if series else np.empty(0),
         uplinks=None if links is None else uplinks(links),
     )
 

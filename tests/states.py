@@ -155,3 +155,10 @@ def set_clock(s: Any, t: float) -> None:
     """Let it be time `t`, with no event pending before."""
     s.clock[0].now = t
     s.clock[0].lap = int(t / s.clock[0].width)
+
+
+def wire(rtt: float = 0.1, loss: float = 0.0, seed: int = 1, **transport: Any) -> tuple[Any, Any]:
+    """Return a swarm of two peers and the transport of what the seed sends."""
+    made = program(leechers=1, rtt=f"{rtt * 1000} ms", loss=loss, transport=transport, rules={"ideal": 0})
+    s = connected(made, seed)
+    return s, s.wire[end(s, 0, 1)]

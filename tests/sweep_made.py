@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from btflow.scenario import Scenario
 from btflow.sweeps import api
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.table import declaration
+from btflow.sweeps.writing import Disk
 
 TINY = {"leechers": 3, "file_size": "512 KiB"}
 """A swarm of a millisecond."""
@@ -62,6 +65,22 @@ def read(path: Path) -> xr.Dataset:
 def bits(found: xr.Dataset) -> xr.Dataset:
     """Return what must be equal to the last bit: all but the CPU time."""
     return found.drop_vars("cpu_s")
+
+
+@contextmanager
+def breaking_off(after: int) -> Iterator[None]:
+    """Have a store's writes end after so many, as those of a process that goes away, and expect that they did."""
+    writes, put = count(), Disk.set
+
+    async def break_off(self: Disk, key: str, value: Any) -> None:
+        if next(writes) >= after:
+            raise ZeroDivisionError
+        await put(self, key, value)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Disk, "set", break_off)
+        with pytest.raises(ZeroDivisionError):
+            yield
 
 
 def command(*args: str) -> list[str]:

@@ -25,7 +25,7 @@ def sweep() -> xr.Dataset:
     return made.grid(AXES, lambda rtt, cc, encrypted: 100 + 50 * rtt + 10 * (cc == "cubic") + encrypted, noise=2.0)
 
 
-HELPERS: dict[str, Callable[..., object]] = {
+HELPERS: dict[str, Callable[..., Any]] = {
     "mean_effect": lambda ds, variable=C, **more: analysis.mean_effect(ds, variable, "rtt", **FAST | more),
     "response": lambda ds, variable=C, **more: analysis.response(ds, variable, "rtt", "cc", **FAST | more),
     "paired": lambda ds, variable=C, **more: analysis.paired_difference(
@@ -208,7 +208,7 @@ LOST = {"swarms": 36, "failed": 4, "not_run": 3, "no_value": 2}
 
 @pytest.mark.parametrize("name", ["mean_effect", "response", "paired", "sensitivity"])
 def test_results_say_how_many_swarms_have_no_value(name: str) -> None:
-    attrs = HELPERS[name](unfinished()).attrs  # type: ignore[attr-defined]
+    attrs = HELPERS[name](unfinished()).attrs
     assert {key: attrs[key] for key in LOST} == LOST
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btflow import analysis
+from btflow import analysis, plots
 from btflow.analysis.table import open_store
 from btflow.errors import InputError
 
@@ -237,3 +238,31 @@ def test_a_base_that_is_no_point_is_refused(base: dict[str, object], text: str) 
     values[2, 1, 1] = np.nan
     with pytest.raises(InputError, match=text):
         analysis.sensitivity(made.grid(AXES, values=values), "completion_mean", base=base)
+
+
+def test_names_that_vary_together_are_one_parameter() -> None:
+    """Its indices are those of a single name that stands for the group."""
+    ends = {"rtt": (0.0, 1.0), "upload_limit": (0.0, 1.0)}
+    alone = made.saltelli(lambda x: x[0] + 3 * x[0] * x[1], ends, 64)
+    written = json.dumps({"rtt+loss": "choice(...)", "upload_limit": "uniform(...)"})
+    both = alone.assign_coords(loss=made.coordinate("loss", "sample", (1 - alone["rtt"].values).tolist()))
+    both.attrs["varied"] = written
+    found = analysis.sobol_indices(both, "completion_mean", resamples=100)
+    assert found["parameter"].values.tolist() == ["rtt+loss", "upload_limit"]
+    expected = analysis.sobol_indices(alone, "completion_mean", resamples=100)
+    for name in ("first_order", "total_low", "total"):
+        assert found[name].values.tolist() == expected[name].values.tolist()
+    with pytest.raises(InputError, match="y = 'loss': varies together with rtt"):
+        plots.heat_map(both, "completion_mean", "rtt", "loss")
+    assert plots.heat_map(both, "completion_mean", "upload_limit", "loss") is not None
+
+
+@pytest.mark.parametrize("shifted", ["rtt", "loss"])
+def test_each_name_of_a_group_must_be_in_the_designs_order(shifted: str) -> None:
+    alone = made.saltelli(lambda x: x[0] + x[1], {"rtt": (0.0, 1.0), "upload_limit": (0.0, 1.0)}, 32)
+    both = alone.assign_coords(loss=made.coordinate("loss", "sample", alone["rtt"].values.tolist()))
+    both.attrs["varied"] = json.dumps({"rtt+loss": "", "upload_limit": ""})
+    moved = made.coordinate(shifted, "sample", np.roll(both[shifted].values, 1).tolist())
+    both = both.assign_coords({shifted: moved})
+    with pytest.raises(InputError, match="is not in the order A, B, AB_0"):
+        analysis.sobol_indices(both, "completion_mean")

@@ -333,22 +333,6 @@ def test_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     assert err.strip() == "btflow: interrupted"
 
 
-def test_an_interrupt_during_the_first_imports_leaves_no_traceback() -> None:
-    script = (
-        "import sys\n"
-        "class Interrupted:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'typer': raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Interrupted())\n"
-        "from btflow.__main__ import main\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "btflow: interrupted\n")
-    started = subprocess.run([sys.executable, "-m", "btflow", "--version"], capture_output=True, text=True, check=True)
-    assert started.stdout == "btflow 0.1.0\n"
-
-
 def test_list(run: Run) -> None:
     assert "rao2010" in run("list")[1]
     code, out, _ = run("list", "rao2010")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import btflow
+from btflow.extras import extra
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -46,6 +47,15 @@ def test_every_dependency_is_pinned() -> None:
     wanted = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
     names = {re.split(r"[\[<>=]", requirement)[0] for requirement in wanted}
     assert names <= pinned
+
+
+def test_hints_name_extras_that_there_are() -> None:
+    """btflow is installed from its sources: nowhere is it said to be found elsewhere."""
+    texts = [file.read_text() for file in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("btflow/**/*.py"))]
+    hinted = {name for text in texts for name in re.findall(r"""(?:\bextra\(["']|'\.\[)(\w+)""", text)}
+    assert {"dask", "parquet", "image"} <= hinted <= PROJECT["optional-dependencies"].keys()
+    assert not any("btflow[" in text for text in texts)
+    assert extra("dask") == "the extra dask (pip install '.[dask]' in a copy of btflow's sources)"
 
 
 @pytest.mark.parametrize("name", ["Scenario", "ScenarioError", "SimulationError", "UnitError", "load", "schema"])

@@ -21,6 +21,7 @@ from btflow.kernels.state import CAUSES
 from btflow.program import compile_scenario
 from btflow.replica import GRID_POINTS, pieces_held, time_step
 from btflow.results import CAUSE_NAMES, segments, to_dataset
+from btflow.simulation import run_swarm
 
 
 @pytest.fixture(scope="module")
@@ -210,3 +211,12 @@ def test_a_replica_does_not_depend_on_how_many_are_run(simulated: xr.Dataset) ->
     alone = simulate(load("rao2010").set(leechers=8, file_size="2 MB"), seed=3, replicas=1)
     for name in ("completion_time", "bytes_sent", "limited_share", "seed_copies", "unchokes"):
         np.testing.assert_array_equal(alone[name][0], simulated[name][0], err_msg=name)
+
+
+def test_without_the_series_all_else_is_the_same() -> None:
+    program = compile_scenario(load("rao2010").set(leechers=8, file_size="2 MB"))
+    state = run_swarm(program, 3, 0)
+    whole, without = (dataclasses.asdict(replica.collect(program, state, 0.0, series=asked)) for asked in (True, False))
+    assert whole.pop("held").size > 100
+    assert without.pop("held").size == 0
+    np.testing.assert_equal(without, whole)

@@ -19,6 +19,7 @@ from btflow import cli, memory
 from btflow.program import compile_scenario
 from btflow.swarm import state_bytes
 from btflow.sweeps import scheduler
+from btflow.sweeps.causes import cause
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -49,12 +50,27 @@ def test_a_sweep_is_run_and_resumed(run: Run) -> None:
 
 
 def test_failures_are_counted_with_their_reasons(run: Run) -> None:
-    varied = ("horizon=11s,30d", "seed_as=none,AS1")
+    """Those that differ only in numbers are one."""
+    varied = ("horizon=11s,12s,12.5s,30d", "seed_as=none,AS1")
     code, out, _ = run(*sweep_args(Path("a.zarr"), "--jobs", "1", vary=varied))
     assert code == 0
-    assert out.startswith("a.zarr: 1 of 4 swarms done, 3 failed\n")
-    assert "  2 failed: leecher_as = 'none'" in out
-    assert "had not finished at" in out
+    first, *lines = out.splitlines()
+    assert first == "a.zarr: 1 of 8 swarms done, 7 failed"
+    assert [line[: line.index(": ")] for line in lines] == ["  4 failed, such as", "  3 failed, such as"]
+    assert "leecher_as = 'none'" in lines[0]
+    assert "3 of 3 downloads had not finished at 1" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("3 of 300 peers at 11 s", "12 of 3,000 peers at 1.5e+06 s", True),
+        ("cubic at 11 s", "vegas at 11 s", False),
+        ("its process was ended by SIGKILL", "its process ended with code 3", False),
+    ],
+)
+def test_texts_that_differ_only_in_numbers_are_of_one_cause(one: str, other: str, same: bool) -> None:
+    assert (cause(one) == cause(other)) == same
 
 
 def test_a_sweep_of_which_every_swarm_fails_exits_with_1(run: Run) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
 import pytest
+from dask_made import worker
 from sweep_made import UNITS, bits, planned, read, small_tasks
 
 import btflow
@@ -121,20 +119,6 @@ def scheduler() -> Iterator[Any]:
         yield client
 
 
-@contextmanager
-def worker(client: Any, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a worker as a process of its own; it may join later."""
-    address = client.scheduler.address
-    quiet = ("--no-dashboard", "--no-nanny", "--nthreads", "1")
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *quiet, *options]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
 def executed(client: Any) -> dict[str, int]:
     """Return how many tasks each worker has run, by its name."""
     found = client.run(lambda dask_worker: (dask_worker.name, dask_worker.state.executed_count))
@@ -161,9 +145,9 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
 
     monkeypatch.setattr(Store, "add", add)
     with (
-        worker(scheduler, "--name", "first") as first,
-        worker(scheduler, "--name", "second"),
-        worker(scheduler, "--name", "skewed", "--preload", str(tmp_path / "skewed.py")),
+        worker(scheduler.scheduler.address, "--name", "first") as first,
+        worker(scheduler.scheduler.address, "--name", "second"),
+        worker(scheduler.scheduler.address, "--name", "skewed", "--preload", str(tmp_path / "skewed.py")),
     ):
         assert api.execute(made, path, Running(client=scheduler)) == (UNITS, 0)
         ran = executed(scheduler)
@@ -180,7 +164,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
     """As are those that found a worker of another kind at an address."""
     monkeypatch.setattr(workers, "PERIOD", 0.0)
     made = planned()
-    with worker(scheduler) as only:
+    with worker(scheduler.scheduler.address) as only:
         scheduler.wait_for_workers(1, timeout=60)
         pool = Cluster(made.job, scheduler)
         assert pool.workers() == 1
@@ -203,7 +187,7 @@ def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypat
 
 
 def test_a_workers_address_is_no_schedulers(scheduler: Any) -> None:
-    with worker(scheduler):
+    with worker(scheduler.scheduler.address):
         scheduler.wait_for_workers(1, timeout=60)
         (address,) = scheduler.ncores()
         with pytest.raises(InputError, match="is the address of a Worker"):

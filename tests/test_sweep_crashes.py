@@ -222,7 +222,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 import numpy as np
 from btflow.benchmarks.memory import watched
-from btflow.sweeps import api, commandline, work
+from btflow.sweeps import api, causes, work
 from btflow.sweeps.running import Running
 from sweep_made import planned
 
@@ -233,7 +233,7 @@ def run(job, task, stopping, budget=0.0):
     part = job.shape.empty(task.first, task.count)
     part.status[:] = 1
     for number in range(task.count if kind == "failures" else 0):
-        part.fail(number, f"for the reason {(task.first + number) % 10} of ten".ljust(200, "."))
+        part.fail(number, f"for the reason {'abcdefghij'[(task.first + number) % 10]}".ljust(200, "."))
     part.values[:] = np.arange(task.first, task.end)[:, None] + np.linspace(0, 1, job.shape.width)
     return part
 
@@ -252,7 +252,7 @@ if made_up:
     assert float(api.open_dataset(path).completion_mean[-1, -1, -1]) == 200 * points - 1
 if kind == "failures":
     tracemalloc.start()
-    assert list(commandline.reasons(path, made).values()) == [20 * points] * 3
+    assert list(causes.causes(path, made).values()) == [20 * points] * 3
     took = tracemalloc.get_traced_memory()[1]
     assert took < 5e6, f"to count why swarms failed took {took / 1e6} MB"
 print(peak.bytes // 10**6)

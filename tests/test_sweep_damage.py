@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ import xarray as xr
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sweep_made import bits, read, sweep_args, tiny
+from sweep_made import bits, breaking_off, read, sweep_args, tiny
 
 from btflow import InputError, cli
 from btflow.analysis.table import write_table
@@ -28,7 +27,6 @@ from btflow.sweeps.running import Running
 from btflow.sweeps.sound import check, sound
 from btflow.sweeps.store import open_store
 from btflow.sweeps.table import declaration
-from btflow.sweeps.writing import Disk
 
 VARY = {"rtt": ["0 ms", "50 ms", "100 ms"], "seed_as": "none,AS1"}  # with AS1 every swarm fails
 UNITS = 12
@@ -200,25 +198,11 @@ def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path
         assert list(store.pending()) == [range(first, first + 2) for first in (2, 6, 10)]
 
 
-def test_failures_may_be_half_forgotten(
-    sweep: Plan, path: Path, content: xr.Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_may_be_half_forgotten(sweep: Plan, path: Path, content: xr.Dataset) -> None:
     """Whatever write it ends at, no swarm has failed without a reason, and none that is done is lost."""
-    put = Disk.set
     for last in (0, 1, 2, 20, 60):
-        writes = 0
-
-        async def break_off(self: Disk, key: str, value: Any, last: int = last) -> None:
-            nonlocal writes
-            writes += 1
-            if writes > last:
-                raise ZeroDivisionError
-            await put(self, key, value)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Disk, "set", break_off)
-            with pytest.raises(ZeroDivisionError):
-                forgetting(sweep, path)
+        with breaking_off(last):
+            forgetting(sweep, path)
         found = read(path)
         assert ((found.status == 2) <= (found.failure != "")).all()
         assert (found.status == 1).sum() == 6
@@ -407,9 +391,3 @@ def test_a_store_without_its_own_metadata_is_called_damaged(whole: Path, tmp_pat
         with pytest.raises(InputError, match=r"the store of a sweep, damaged: zarr\.json"):
             check_path(path, resume)
     assert not (tmp_path / "a.csv").exists()
-
-
-@pytest.mark.parametrize(("name", "reason"), [("a" * 300 + ".zarr", "too long"), ("a\0.zarr", "NUL")])
-def test_names_that_no_file_can_have_are_refused(tmp_path: Path, name: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        check_path(tmp_path / name, False)

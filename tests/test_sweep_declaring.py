@@ -143,7 +143,8 @@ def test_bad_lists(vary: dict[str | tuple[str, ...], object], text: str) -> None
         ({"rtt": "lognormal(10 s, 5)"}, "random:256", "values from 0 s to 1 min"),
         ({"tso": "uniform(0, 1)"}, "random:4", "distribution of numbers"),
         ({"leechers": "iplane"}, "random:4", "times or losses"),
-        ({"rtt,loss": "(0 s, 0%)"}, "random:4", "vary together, which a sample cannot"),
+        ({"rtt,loss": "(0 s, 0%),(0 ms, 0)"}, "random:4", "is there twice"),
+        ({"rtt,loss": "uniform(0 s, 1 s)"}, "random:4", "is not a group of values"),
         ({"rtt": "0 s,1 s"}, "sobol:100", "sobol:64 or sobol:128"),
         ({"rtt": "0 s,1 s"}, "sobol:0", "1 to"),
         ({"rtt": "0 s,1 s"}, "sobol", "is not a sample"),
@@ -250,6 +251,24 @@ def test_what_is_set_at_a_point_is_what_the_dataset_says(seed: int, sample: str)
     for point in range(drawn.shape[0]):
         for name, text in drawn.settings(point).items():
             assert describe(RAO, name).value(text) == along[name][point]
+
+
+def test_names_that_vary_together_are_one_choice_of_a_sample() -> None:
+    rows = [("0 ms", "0%"), ("100 ms", "1%"), ("100 ms", "5%")]
+    both = made({("rtt", "loss"): rows, "upload_limit": "lin(10 kB/s, 20 kB/s)"}, "saltelli:64")
+    assert both.shape == (64 * (2 + 2),)
+    found = {c.name: c.values for c in both.coordinates()}
+    groups = [(p["rtt"], p["loss"]) for p in map(both.settings, range(256))]
+    assert list(zip(found["rtt"].tolist(), found["loss"].tolist(), strict=True)) == [
+        {"0 ms": (0.0, 0.0), "100 ms": (0.1, 0.01 if loss == "1%" else 0.05)}[rtt] for rtt, loss in groups
+    ]
+    assert [abs(groups[:64].count(row) - 64 / 3) < 2 for row in rows] == [True] * 3
+    alone = made({"rtt": "0 ms,100 ms,200 ms", "upload_limit": "lin(10 kB/s, 20 kB/s)"}, "saltelli:64")
+    assert found["upload_limit"].tolist() == alone.coordinates()[1].values.tolist()
+    assert list(both.written().items()) == [
+        ("rtt+loss", "choice((0 ms, 0%), (100 ms, 1%), (100 ms, 5%))"),
+        ("upload_limit", "uniform(10 kB/s, 20 kB/s)"),
+    ]
 
 
 def test_a_sample_depends_on_the_seed_alone() -> None:

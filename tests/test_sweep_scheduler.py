@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dask_made import started, worker
 from sweep_made import bits, planned, read, run, start, tiny
 from sweep_stopped import LONG, in_time, kept, stopped, wait_for_a_part
 
@@ -21,18 +21,6 @@ from btflow.sweeps import api
 from btflow.sweeps.running import Running
 
 pytest.importorskip("distributed")
-
-
-@contextmanager
-def started(program: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a program of Dask, and kill it at the end."""
-    line = [sys.executable, "-m", f"distributed.cli.dask_{program}", "--no-dashboard", *options]
-    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 @contextmanager
@@ -45,7 +33,7 @@ def cluster(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         address = json.loads(file.read_text())["address"]
-        with started("worker", address, "--no-nanny", "--nthreads", "1"):
+        with worker(address):
             yield scheduler, address
     file.unlink()
 

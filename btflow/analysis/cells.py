@@ -11,7 +11,17 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.analysis.design import REPLICA, SAMPLE, Floats, common_numbers, find, independent, is_sample, statistic
+from btflow.analysis.design import (
+    REPLICA,
+    SAMPLE,
+    Floats,
+    common_numbers,
+    factors,
+    find,
+    independent,
+    is_sample,
+    statistic,
+)
 from btflow.analysis.resample import Scheme, canonical
 from btflow.analysis.varied import Varied, log_spaced
 from btflow.errors import InputError
@@ -112,7 +122,7 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
         ds = ds.isel({SAMPLE: independent(ds)})
     values = statistic(ds, variable)
     parameters = [find(ds, name, field) for name, field in zip(names, fields, strict=True)]
-    _check_apart(parameters, fields, is_sample(ds))
+    _check_apart(parameters, fields, ds)
     most_of: Sequence[int | None] = bins if is_sample(ds) else [None] * len(names)
     axes = tuple(_axis(parameter, most) for parameter, most in zip(parameters, most_of, strict=True))
     if np.prod([len(axis.values) for axis in axes]) > MOST_CELLS:
@@ -122,10 +132,11 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
     return _of_grid(values, axes, scheme_of(ds))
 
 
-def _check_apart(parameters: Sequence[Varied], fields: Sequence[str], sample: bool) -> None:
+def _check_apart(parameters: Sequence[Varied], fields: Sequence[str], ds: xr.Dataset) -> None:
+    factor = {name: key for key, names in factors(ds).items() for name in names}
     for (one, _), (other, field) in itertools.combinations(zip(parameters, fields, strict=True), 2):
-        if one.name == other.name or (one.dim == other.dim and not sample):
-            raise InputError(field, other.name, f"varies together with {one.name}", "a name along another dimension")
+        if factor[one.name] == factor[other.name] or (one.dim == other.dim and not is_sample(ds)):
+            raise InputError(field, other.name, f"varies together with {one.name}", "a name that varies apart from it")
 
 
 def _axis(parameter: Varied, bins: int | None) -> Axis:

@@ -106,6 +106,15 @@ def varied(sweep: xr.Dataset) -> dict[str, Varied]:
     return {name: _varied(sweep, name) for name in names}
 
 
+def factors(sweep: xr.Dataset) -> dict[str, list[str]]:
+    """Return the varied names by what they were varied in: those that vary together are one factor, ``rtt+loss``."""
+    found: dict[str, list[str]] = {}
+    for name in varied(sweep):
+        factor = next((key for key in _declaration(sweep) if name in key.split("+")), name)
+        found.setdefault(factor, []).append(name)
+    return found
+
+
 def _varied(sweep: xr.Dataset, name: str) -> Varied:
     coordinate = sweep[name]
     values = np.asarray(coordinate.values)

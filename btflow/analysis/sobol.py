@@ -9,7 +9,7 @@ import scipy
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.analysis.design import SAMPLE, Floats, checked, counts, is_sample, source, statistic, varied
+from btflow.analysis.design import SAMPLE, Floats, checked, counts, factors, is_sample, source, statistic, varied
 from btflow.analysis.resample import Intervals, Settings, point_means
 from btflow.errors import InputError
 
@@ -19,6 +19,8 @@ _BATCH = 2_000_000
 
 def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> xr.Dataset:
     """Return first-order and total Sobol indices of a statistic for each varied name of a Saltelli design.
+
+    Names that vary together are one parameter, ``rtt+loss``.
 
     ``scipy.stats.sobol_indices`` (Saltelli 2010) of the means over the replicas, with percentile bootstrap intervals
     over the base samples (not BCa: it would need as many more estimates as there are samples). Chance is not a name:
@@ -39,7 +41,7 @@ def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals])
     """
     ds, settings = _saltelli(checked(ds)), Settings(**intervals).checked()
     values = statistic(ds, variable)
-    names = list(varied(ds))
+    names = list(factors(ds))
     n = values.sizes[SAMPLE] // (len(names) + 2)
     means = point_means(values.values)
     lost = int((~np.isfinite(means)).sum())
@@ -82,7 +84,7 @@ def _saltelli(ds: xr.Dataset) -> xr.Dataset:
     )
     if not design.startswith("saltelli") or not is_sample(ds):
         raise InputError("ds", design, "is not a design that Sobol indices can be had from", allowed)
-    n, rest = divmod(ds.sizes[SAMPLE], len(varied(ds)) + 2)
+    n, rest = divmod(ds.sizes[SAMPLE], len(factors(ds)) + 2)
     if rest or n < 2 or n & (n - 1):
         raise InputError("ds", f"{ds.sizes[SAMPLE]} samples", "is not a whole Saltelli design", allowed)
     _check_order(ds, n, allowed)
@@ -90,13 +92,14 @@ def _saltelli(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _check_order(ds: xr.Dataset, n: int, allowed: str) -> None:
-    """Raise an InputError unless block AB_i has the values of A, and of B those of name i.
+    """Raise an InputError unless block AB_i has the values of A, and of B those of factor i.
 
     Samples in another order, or cut to a length that fits, would give indices that are wrong and look right.
     """
-    names = varied(ds)
-    for own, (name, parameter) in enumerate(names.items()):
-        a, b, *mixed = parameter.values.reshape(len(names) + 2, n)
+    names, number_of = varied(ds), len(factors(ds))
+    for own, name in ((own, name) for own, group in enumerate(factors(ds).values()) for name in group):
+        parameter = names[name]
+        a, b, *mixed = parameter.values.reshape(number_of + 2, n)
         for number, block in enumerate(mixed):
             wrong = np.flatnonzero(block != (b if number == own else a))
             if wrong.size:

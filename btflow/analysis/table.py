@@ -16,6 +16,7 @@ import xarray as xr
 from btflow.analysis.design import REPLICA, SAMPLE, a_sweep, declared, swarm_status
 from btflow.analysis.writers import Column, Table, writer
 from btflow.errors import InputError
+from btflow.extras import extra
 from btflow.options import output_file
 from btflow.output import replacing
 from btflow.sweeps.sound import check
@@ -80,7 +81,7 @@ def table_path(field: str, name: str | Path) -> Path:
         try:
             import_module("pyarrow.parquet")
         except ImportError:
-            raise InputError(field, str(name), "needs pyarrow", "pip install 'btflow[parquet]', or a .csv") from None
+            raise InputError(field, str(name), "needs pyarrow", f"{extra('parquet')}, or a .csv") from None
     return path
 
 

@@ -87,16 +87,20 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         durable: Whether what is finished is to outlive a crash of the machine.
 
     Raises:
-        InputError: There is something else, or a cluster cannot be used; nothing was run.
+        InputError: There is something else, or what is left cannot be written, or a cluster cannot be used; nothing was
+            run.
         SimulationError: The cluster is gone; what was finished is kept.
         KeyboardInterrupt: It was interrupted; what was finished is kept.
         SystemExit: SIGTERM came; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
+    from btflow.sweeps import readonly
     from btflow.sweeps.drive import drive
     from btflow.sweeps.progress import progress
     from btflow.sweeps.store import open_store
 
+    if resume and path.exists() and not readonly.writable(path):
+        return readonly.counts(path, declared, retry_failed=how.retry_failed)
     with contextlib.ExitStack() as used:
         pool = how.cluster(declared)
         if pool is not None:

@@ -77,7 +77,7 @@ def _once(job: Job, prepared: Prepared, deadline: float) -> tuple[float, float]:
 
     state = kind.run(program, seed, 0, watch)
     found = time.thread_time()
-    job.statistics.of(prepared.common, kind.collect(program, state))
+    job.statistics.of(prepared.common, kind.collect(program, state, series=job.shape.times > 0))
     ended = time.thread_time()
     kind.start(program, seed, 0)
     built = time.thread_time() - ended

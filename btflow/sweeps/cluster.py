@@ -18,6 +18,7 @@ from btflow.sweeps.pools import NotRunError, PoolLostError, WorkerDiedError
 from btflow.sweeps.scheduler import connect
 from btflow.sweeps.versions import Versions, difference, versions
 from btflow.sweeps.work import Job, Task
+from btflow.sweeps.worker_room import seats
 from btflow.sweeps.workers import ALLOWED, Workers
 
 if TYPE_CHECKING:
@@ -41,11 +42,17 @@ class Cluster:
     """Runs tasks of a job on the workers of a Dask cluster, those that join later too.
 
     The scheduler keeps the job; each worker fetches it once.
+
+    Args:
+        job: What all tasks have in common.
+        client: A client of the cluster, or the address of its scheduler.
+        need: Memory of the largest swarm [B].
     """
 
     tries = 1  # of Dask's own, each of which costs four workers (``distributed.scheduler.allowed-failures``)
 
-    def __init__(self, job: Job, client: Client | str) -> None:
+    def __init__(self, job: Job, client: Client | str, need: int = 0) -> None:
+        self._need = need
         self._owned = isinstance(client, str)
         self._client: Any = connect(client) if isinstance(client, str) else client
         self._address = str(getattr(self._client.scheduler, "address", client))
@@ -84,7 +91,7 @@ class Cluster:
         """
         may, submit = frozenset(self._workers.threads), self._executor.submit
         with self._reached():
-            future: Future[Part] = submit(run_there, self._job.name, task, versions(), workers=sorted(may))
+            future: Future[Part] = submit(run_there, self._job.name, task, versions(), self._need, workers=sorted(may))
         self._given[future] = task, may
         return future
 
@@ -166,15 +173,16 @@ def _kept(client: Any, job: Job) -> Any:
     return kept
 
 
-def run_there(name: str, task: Task, wanted: Versions) -> Part:
-    """Run a task on a worker, of the job that the scheduler keeps under a name."""
+def run_there(name: str, task: Task, wanted: Versions, need: int) -> Part:
+    """Run a task on a worker, of the job that the scheduler keeps under a name, once there is memory for it."""
     import distributed
 
     here: Any = distributed
     differs = difference(wanted, versions())
     if differs:
         raise SkewError(here.get_worker().address, differs)
-    return work.run(_job(name), task, lambda: False)
+    with seats(name, need):
+        return work.run(_job(name), task, lambda: False)
 
 
 @lru_cache(maxsize=4)

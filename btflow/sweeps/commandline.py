@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from btflow import options
 from btflow.catalog import any_document
@@ -14,16 +13,11 @@ from btflow.errors import InputError, SimulationError
 from btflow.sweeps import api, spec
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.running import Running
-from btflow.sweeps.signals import INTERRUPTED, TERMINATED, leave, terminable
+from btflow.sweeps.signals import leave, terminable
 from btflow.sweeps.table import declaration
-
-if TYPE_CHECKING:
-    from btflow.sweeps.plan import Plan
+from btflow.termination import INTERRUPTED, TERMINATED
 
 _OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"}
-
-REASONS = 3
-"""Most reasons of failures that are shown."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,10 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     declared = api.declare(any_document(given.model), {}, said, keep=keep, yes=given.yes)
     done, failed = api.execute(declared, out, how, resume=given.resume)
     found: dict[str, Any] = {"out": str(out), declared.job.noun: declared.units, "done": done, "failed": failed}
-    return found | {"reasons": reasons(out, declared) if failed else {}}
+
+    from btflow.sweeps.causes import causes  # imports the engine
+
+    return found | {"reasons": causes(out, declared) if failed else {}}
 
 
 def _kept(given: Given) -> str:
@@ -104,7 +101,8 @@ def as_text(found: dict[str, Any]) -> str:
     """Return what is said of a sweep as a few lines for people."""
     noun = "experiments" if "experiments" in found else "swarms"
     lines = [f"{found['out']}: {found['done']:,} of {found[noun]:,} {noun} done, {found['failed']:,} failed"]
-    lines += [f"  {number:,} failed: {reason}" for reason, number in found["reasons"].items()]
+    for reason, number in found["reasons"].items():
+        lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")
     return "\n".join(lines)
 
 
@@ -124,17 +122,3 @@ def _how(given: Given, show: bool) -> Running:
 
 def _number(option: str, text: str | None, least: int, most: int) -> int | None:
     return None if text is None else options.parse_whole_number(option, text, least, most)
-
-
-def reasons(path: Path, declared: Plan) -> dict[str, int]:
-    """Return the most frequent reasons of failures in a store, and how often each occurred."""
-    from btflow.sweeps.cells import cells
-    from btflow.sweeps.status import FAILED
-
-    dataset, found = api.open_dataset(path), Counter[str]()
-    division = cells(declared.shape, declared.job.shape.bytes)
-    for region in map(division.region, range(division.count)):  # the texts of a whole sweep take much memory
-        failed = dataset["status"][region].values == FAILED
-        if failed.any():
-            found.update(str(text) for text in dataset["failure"][region].values[failed])
-    return dict(found.most_common(REASONS))

@@ -108,6 +108,8 @@ class Column:
     """A parameter in a sample: drawn from a distribution, or one of some values."""
 
     variable: Variable
+    axis: str
+    """What it is varied in: its own name, or those of all that vary together, as of a grid's dimension."""
     written: str
     values: NDArray[np.float64] | None
     """Value at each point, SI units; None for one of a list."""
@@ -166,8 +168,8 @@ class Drawing:
         return [_coordinate(c.variable, "sample", c.along()) for c in self.columns]
 
     def written(self) -> dict[str, Any]:
-        """Return the distribution of each parameter."""
-        return {c.variable.name: c.written for c in self.columns}
+        """Return the distribution of each parameter, and of those that vary together."""
+        return {c.axis: c.written for c in self.columns}
 
 
 def design(
@@ -191,14 +193,14 @@ def design(
         lists = {names: _listed(names, spec) for names, spec in specs.items()}
         _confirm((spec.count for spec in lists.values()), replicas, yes)
         return Grid(tuple(axis(variables[names], spec) for names, spec in lists.items()))
-    columns = {names: _column_of(names, spec) for names, spec in specs.items()}
-    if not columns:
+    if not specs:
         raise InputError("sample", sample.text, "has nothing to vary", "at least one varied parameter")
-    size = sample.size(len(columns))
+    size = sample.size(len(specs))
     _confirm([size], replicas, yes)
-    makers = [_maker(variables[names][0], spec) for names, spec in columns.items()]
+    makers = [_maker(variables[names], spec) for names, spec in specs.items()]
     cube = sample.cube(len(makers), seed)
-    return Drawing(sample, tuple(make(shares) for make, shares in zip(makers, cube.T, strict=True)), size)
+    drawn = [make(shares) for make, shares in zip(makers, cube.T, strict=True)]
+    return Drawing(sample, tuple(column for columns in drawn for column in columns), size)
 
 
 def _listed(names: Names, spec: Spec) -> Listed | Zipped:
@@ -213,12 +215,6 @@ def _listed(names: Names, spec: Spec) -> Listed | Zipped:
     return spec
 
 
-def _column_of(names: Names, spec: Spec) -> Listed | Drawn:
-    if isinstance(spec, Zipped):
-        raise InputError(",".join(names), None, "vary together, which a sample cannot", "each parameter by itself")
-    return spec
-
-
 def _confirm(counts: Iterable[int], replicas: int, yes: bool) -> None:
     """Raise an InputError for more swarms than are run without a yes; the points are not made to be counted."""
     swarms = prod(counts) * replicas
@@ -226,15 +222,25 @@ def _confirm(counts: Iterable[int], replicas: int, yes: bool) -> None:
         raise InputError("vary", f"{swarms:,} swarms", f"is more than {MOST:,}", "--yes (yes=True) if that is meant")
 
 
-def _maker(of: Variable, spec: Listed | Drawn) -> Callable[[Floats], Column]:
-    """Return what makes a parameter's column from shares of the unit interval; what is wrong with it is found now."""
+def _maker(of: tuple[Variable, ...], spec: Spec) -> Callable[[Floats], list[Column]]:
+    """Return what makes columns from shares of the unit interval; what is wrong with them is found now.
+
+    Parameters that vary together are one choice among their groups of values.
+    """
     if isinstance(spec, Drawn):
-        inverted = inverse(spec, of)
-        return lambda shares: Column(of, written(spec), draw(inverted, spec, of, shares))
-    choices = axis((of,), spec)
-    texts, values = tuple(row[0] for row in choices.texts), tuple(row[0] for row in choices.values)
-    shown = f"choice({', '.join(texts)})"
-    return lambda shares: Column(of, shown, None, texts, values, choice_index(len(texts), shares))
+        (one,) = of
+        inverted = inverse(spec, one)
+        return lambda shares: [Column(one, one.name, written(spec), draw(inverted, spec, one, shares))]
+    choices = axis(of, spec)
+    rows = (row[0] if len(of) == 1 else f"({', '.join(row)})" for row in choices.texts)
+    shown = f"choice({', '.join(rows)})"
+    lists = list(zip(of, zip(*choices.texts, strict=True), zip(*choices.values, strict=True), strict=True))
+
+    def make(shares: Floats) -> list[Column]:
+        index = choice_index(len(choices.values), shares)
+        return [Column(one, choices.name, shown, None, texts, values, index) for one, texts, values in lists]
+
+    return make
 
 
 def _coordinate(of: Variable, dimension: str, values: Sequence[SI]) -> Coordinate:

@@ -54,8 +54,8 @@ class Kind(Protocol):
             watch: Called a few times a second; what it raises ends the run.
         """
 
-    def collect(self, program: Any, state: Any) -> Any:
-        """Return what is kept of a run."""
+    def collect(self, program: Any, state: Any, *, series: bool) -> Any:
+        """Return what is kept of a run, with what its time series are made of or without."""
 
 
 _SWARMS, _LINKS = Swarms(), Links()

@@ -68,6 +68,6 @@ class Links:
         """Return the state of a run at its end: that of ``simulate_link`` with the replica's seed."""
         return run_link(program, replica_seed(seed, replica), lambda _: watch())
 
-    def collect(self, program: LinkProgram, state: State) -> State:  # noqa: ARG002
+    def collect(self, program: LinkProgram, state: State, *, series: bool) -> State:  # noqa: ARG002
         """Return what is kept of a run until its figures are found: all of it."""
         return state

@@ -52,7 +52,9 @@ def locked(folder: Path, called: Path | None = None) -> Iterator[None]:
 def _opened(file: Path, name: Path) -> int:
     try:
         return os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
         raise InputError("out", str(name), f"cannot be written: {error.strerror}", "another path") from None
 
 

@@ -54,8 +54,9 @@ class Running:
         if self.client is None:
             return None
         from btflow.sweeps.cluster import Cluster
+        from btflow.sweeps.scout import scout
 
-        return Cluster(declared.job, self.client)
+        return Cluster(declared.job, self.client, scout(declared).bytes)
 
     def local(self, declared: Plan, left: int) -> Pool:
         """Return what runs so many swarms on this machine; the kernels are loaded once this returns."""

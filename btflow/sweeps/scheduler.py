@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from btflow.errors import InputError
+from btflow.extras import extra
 from btflow.sweeps.apart import apart
 
 CONNECT = 4.0
@@ -27,7 +28,7 @@ def connect(address: str) -> Any:
     try:
         import distributed
     except ImportError:
-        raise InputError("dask", address, "needs the package distributed", "pip install 'btflow[dask]'") from None
+        raise InputError("dask", address, "needs the package distributed", extra("dask")) from None
     with _quiet():
         _check_scheduler(address)
         try:

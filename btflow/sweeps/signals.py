@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
-"""Exit codes after Ctrl-C and SIGTERM."""
+from btflow.termination import TERMINATED, Terminated
 
 
 class Stop(threading.Event):
@@ -49,10 +48,10 @@ def heard() -> Iterator[Stop]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Have SIGTERM raise SystemExit, as Ctrl-C raises KeyboardInterrupt, so that all is left in order."""
+    """Have SIGTERM end what runs as Ctrl-C does, so that all is left in order, and then raise SystemExit."""
 
     def terminate(*_: object) -> NoReturn:
-        raise SystemExit(TERMINATED)
+        raise Terminated
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -60,6 +59,8 @@ def terminable() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
+    except Terminated:
+        raise SystemExit(TERMINATED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 

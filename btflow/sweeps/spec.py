@@ -127,7 +127,8 @@ def _spec(given: object, name: str) -> Spec:
     if isinstance(given, Set):
         raise InputError(name, given, "is a set, which has no order", "a list of values")
     if getattr(given, "ndim", 1) != 1:
-        raise InputError(name, f"of shape {given.shape}", "is no list of values", "one dimension")  # type: ignore[attr-defined]
+        shape = getattr(given, "shape", None)
+        raise InputError(name, f"of shape {shape}", "is no list of values", "one dimension")
     if isinstance(given, Iterable) and not isinstance(given, Mapping | bytes):
         return _some(Listed(tuple(_plain(value) for value in given)), given, name)
     return Listed((given,))

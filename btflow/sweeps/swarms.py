@@ -58,7 +58,7 @@ class Swarms:
         """Return the state of a swarm at its end: that of ``simulate`` with the point's seed."""
         return simulation.run_with_links(program, seed, replica, lambda _: watch())
 
-    def collect(self, program: Program, state: State) -> Replica:
-        """Return what is kept of a swarm."""
+    def collect(self, program: Program, state: State, *, series: bool) -> Replica:
+        """Return what is kept of a swarm, the times of its pieces if there are to be time series."""
         swarm, links = state
-        return collect(program, swarm, 0.0, links)
+        return collect(program, swarm, 0.0, links, series=series)

@@ -152,7 +152,8 @@ class _Worker:
         if self._last is None or self._last.point is not point:
             self._last = self.job.prepare(point)
         program, kind = self._last.program, self.job.kind
-        found = kind.collect(program, kind.run(program, point.seed, replica, self._watch))
+        state = kind.run(program, point.seed, replica, self._watch)
+        found = kind.collect(program, state, series=self.job.shape.times > 0)
         part.put(number, program, found, self.job.statistics.of(self._last.common, found))
 
     def _watch(self) -> None:

@@ -48,7 +48,10 @@ def comparisons() -> Iterator[Step]:
 def page(sections: Sequence[Section], found_at: Sequence[str]) -> str:
     """Return the report of sections made on a machine; the last one, of the figures to reach, comes first."""
     today = datetime.now(UTC).date().isoformat()
-    head = ["# What btflow costs", f"Written by `make bench` on {today}, in one run.", *found_at]
+    written = (
+        f"Written by `make bench` on {today}. What is said to be recorded was measured earlier, all else in this run."
+    )
+    head = ["# What btflow costs", written, *found_at]
     return "\n\n".join([*head, as_markdown(sections[-1]), *map(as_markdown, sections[:-1])]) + "\n"
 
 
