@@ -1,4 +1,4 @@
-"""Sweeps of link experiments: a point is ``simulate_link`` to the last bit, resumed or not; what is wrong is said."""
+"""Sweeps of link experiments: resumed to the same bits; what is wrong is said."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from sweep_links_made import FILE, Vary, check_point, short
 from sweep_made import bits, read, small_tasks, sweep_args, tiny
 
 import btflow
-from btflow import InputError, analysis, cli, load_link, plots, schema, simulate_link, sweep
+from btflow import InputError, analysis, cli, load_link, plots, simulate_link, sweep
 from btflow.link.build import build, state_bytes
 from btflow.link.program import compile_link
 from btflow.link.scenario import LinkScenario
@@ -33,188 +31,6 @@ from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
 from btflow.sweeps.table import declaration
 from btflow.sweeps.versions import digest
-
-Vary = dict[str | tuple[str, ...], object]
-
-QUEUE_FIGURES = {"utilisation": "utilisation", "delay_mean": "queue_mean_delay", "packets_mean": "queue_mean_packets"}
-"""Figures of queues that are variables of a single run, by their names there."""
-
-FLOW_FIGURES = {"goodput": "goodput", "rtt_mean": "rtt_mean", "timeouts": "timeouts", "window_falls": "window_falls"}
-"""Figures of a group of one flow that are variables of a single run, by their names there."""
-
-
-def short(model: str = "coexistence", **values: object) -> LinkScenario:
-    """Return an experiment of about a millisecond."""
-    return load_link(model).set(**{"duration": "10 s", "warmup": "1 s", **values})
-
-
-def same(found: object, expected: object) -> bool:
-    """Return whether numbers are equal to the last bit, or both NaN."""
-    return np.array_equal(np.asarray(found, float), np.asarray(expected, float), equal_nan=True)
-
-
-def members(run: xr.Dataset, group: str) -> list[int]:
-    """Return which flows of a single run belong to a group, by their names."""
-    return [i for i, name in enumerate(run["flow"].values) if name == group or str(name).startswith(f"{group}-")]
-
-
-def check_point(at: xr.Dataset, run: xr.Dataset, counted: int) -> None:
-    """Compare a swept experiment with the single run of its scenario and seed, in the plainest way."""
-    assert int(at.status) == 1
-    goodput = run.goodput.values[:counted]
-    assert same(at.goodput, goodput.sum())
-    assert float(at.jain_index) == pytest.approx(goodput.sum() ** 2 / (len(goodput) * (goodput**2).sum()), rel=1e-12)
-    assert same(at.retransmitted_share, run.resent[:counted].sum() / run.sent[:counted].sum())
-    for name in at["queue"].values:
-        at_queue = at.sel(queue=name)
-        if name not in run["queue"].values:
-            assert np.isnan(float(at_queue.queue_utilisation))
-            continue
-        queue = run.sel(queue=name)
-        for mine, own in QUEUE_FIGURES.items():
-            assert same(at_queue[f"queue_{mine}"], queue[own])
-        assert same(at_queue.queue_packets_p95, queue.queue_quantile.sel(quantile=0.95))
-        late = np.quantile(queue.queue_delay.values[run["time"].values >= run.attrs["warmup"]], 0.95)
-        assert same(at_queue.queue_delay_p95, late)
-        assert same(at_queue.queue_dropped_share, queue.drops / queue.arrivals if queue.arrivals > 0 else np.nan)
-        if name == run.attrs["bottleneck"]:
-            for mine in ("delay_mean", "delay_p95", "packets_median", "packets_p95", "dropped_share", "utilisation"):
-                assert same(at[f"bottleneck_{mine}"], at_queue[f"queue_{mine}"])
-    for name in at["flow_group"].values:
-        own_flows, group = members(run, str(name)), at.sel(flow_group=name)
-        flows = run.isel(flow=own_flows)
-        if not own_flows:
-            assert all(np.isnan(float(group[n])) for n in group.data_vars if str(n).startswith("group_"))
-            continue
-        assert same(group.group_goodput, flows.goodput.values.sum())
-        assert same(group.group_goodput_mean, flows.goodput.values.mean())
-        assert same(group.group_goodput_min, flows.goodput.values.min())
-        assert same(group.group_goodput_max, flows.goodput.values.max())
-        assert same(group.group_rtt_mean, np.mean(flows.rtt_mean.values))
-        assert same(group.group_rtt_p95, np.mean(flows.rtt_quantile.sel(quantile=0.95).values))
-        each = flows.goodput.values
-        fair = each.sum() ** 2 / (len(each) * (each**2).sum()) if each.any() else np.nan
-        assert float(group.group_jain_index) == pytest.approx(fair, rel=1e-12, nan_ok=True)
-        if len(own_flows) == 1:
-            for mine, own in FLOW_FIGURES.items():
-                assert same(group[f"group_{mine}"], flows[own][0])
-            assert same(group.group_retransmitted_share, (flows.resent / flows.sent)[0])
-
-
-@settings(max_examples=15)
-@given(
-    seed=st.integers(0, 2**63 - 1),
-    common=st.booleans(),
-    high=st.lists(st.integers(0, 3), min_size=1, max_size=2, unique=True),
-    buffer=st.lists(st.integers(5, 80), min_size=1, max_size=2, unique=True),
-    cc=st.sampled_from(["cubic", "newreno", "bbr"]),
-    down=st.sampled_from(["4 Mbit/s", "unlimited"]),
-    loss=st.sampled_from(["0%", "2%"]),
-    replicas=st.integers(1, 2),
-)
-def test_a_point_of_a_sweep_is_the_single_run_of_its_scenario_and_seed(
-    seed: int, common: bool, high: list[int], buffer: list[int], cc: str, down: str, loss: str, replicas: int
-) -> None:
-    base = short(**{"paths.loss": loss})
-    vary: Vary = {
-        "high": high,
-        "buffer": [f"{n} packets" for n in buffer],
-        "flows.high.cc": [cc],
-        "access.home.downlink": ['{ rate = "' + down + '"' + (', buffer = "50 packets" }' if down[0] == "4" else " }")],
-    }
-    found = sweep(base, vary, seed=seed, replicas=replicas, common=common, jobs=1, progress=False)
-    for i, number in enumerate(high):
-        for j, packets in enumerate(buffer):
-            at = found.isel({"high": i, "buffer": j, "flows.high.cc": 0, "access.home.downlink": 0})
-            link = at["access.home.downlink"].item()
-            alone = base.set(**{"high": number, "buffer": f"{packets} packets", "flows.high.cc": cc})
-            alone = alone.set(**{"access.home.downlink": link})
-            assert int(at.seed) == seed or not common
-            for replica in range(replicas):
-                run = simulate_link(alone, seed=(int(at.seed) + replica) % 2**63)
-                check_point(at.isel(replica=replica), run, run.sizes["flow"])
-
-
-FILE = """
-name = "mixed"
-title = "Everything that a flow can be"
-source = "a test"
-duration = "20 s"
-
-[access.home]
-base = "adsl"
-
-[paths]
-rtt = "50 ms"
-
-[flows.long]
-cc = "cubic"
-from = "home"
-to = "internet"
-
-[flows.short]
-cc = "newreno"
-from = "home"
-to = "internet"
-count = 2
-size = "40 kB"
-
-[flows.call]
-codec = "g729"
-from = "home"
-to = "internet"
-
-[flows.probe]
-cc = "cubic"
-from = "home"
-to = "internet"
-message = "100 B"
-period = "500 ms"
-
-[sweep]
-seed = 3
-set = { "flows.short.count" = 1 }
-vary = { "access.home.uplink.buffer" = ["10 packets", "60 packets"], "flows.call.count" = [0, 1, 2] }
-"""
-
-
-def test_calls_probes_and_flows_of_a_size(tmp_path: Path) -> None:
-    (tmp_path / "mixed.toml").write_text(FILE)
-    model = load_link(tmp_path / "mixed.toml")
-    found = sweep(model, {"flows.short.size": ["40 kB", "1 GB"]}, jobs=1, progress=False)
-    assert found["flow_group"].values.tolist() == ["long", "short", "call", "probe"]
-    for size in (40e3, 1e9):
-        for calls in (0, 1, 2):
-            at = found.isel({"replica": 0, "access.home.uplink.buffer": 1}).sel(
-                {"flows.short.size": size, "flows.call.count": calls}
-            )
-            settings = {"flows.short.size": f"{size / 1e3:.0f} kB", "flows.call.count": calls, "flows.short.count": 1}
-            run = simulate_link(model.set(**settings, **{"access.home.uplink.buffer": "60 packets"}), seed=int(at.seed))
-            check_point(at, run, 2)
-            call, probe, short_ = (at.sel(flow_group=name) for name in ("call", "probe", "short"))
-            assert same(short_.group_finish_max, run.finish[1])
-            assert same(at.finish_max, run.finish[1])
-            assert np.isnan(float(short_.group_finish_mean)) == (size == 1e9)
-            assert same(probe.group_delay_mean, run.probe_delay_mean[0])
-            assert same(probe.group_delay_p95, run.probe_delay_quantile.sel(quantile=0.95)[0])
-            assert same(probe.group_delivered_share, (run.probe_delivered / run.probe_sent)[0])
-            assert np.isnan(float(probe.group_share))
-            assert same(at.mos, run.voip_mos.values.mean() if calls else np.nan)
-            if calls:
-                assert same(call.group_mos, run.voip_mos.values.mean())
-                assert same(call.group_voice_loss, run.voip_loss.values.mean())
-                assert same(call.group_jitter, run.voip_jitter.values.mean())
-                assert same(call.group_delay_mean, run.voip_delay_mean.values.mean())
-            assert np.isnan(float(short_.group_mos))
-            assert float(at.group_share.sum()) == pytest.approx(1.0)
-
-
-def test_the_schema_of_link_models_knows_sweeps() -> None:
-    validator = pytest.importorskip("jsonschema").Draft202012Validator(schema("link"))
-    tree = tomllib.loads(FILE)
-    assert not list(validator.iter_errors(tree))
-    tree["sweep"]["replicas"] = "many"
-    assert list(validator.iter_errors(tree))
 
 
 def planned(scenario: LinkScenario | None = None, **said: Any) -> Plan:
