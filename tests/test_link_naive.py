@@ -7,10 +7,13 @@ from typing import Any
 import link_made as made
 import link_naive as naive
 import numpy as np
+from entered import entered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btflow.kernels.rng import uniform
+from btflow.kernels import rng
+
+uniform = entered(rng.uniform)
 
 UNTIL = 12.0
 

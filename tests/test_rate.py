@@ -6,11 +6,14 @@ import math
 
 import plain
 import pytest
+from entered import entered
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import RateMeasure
 
-import btflow.kernels.rate as compiled
+from btflow.kernels import rate as kernels
+
+updated = entered(kernels.updated)
 
 WINDOW, FUDGE = 20.0, 5.0
 UPDATES = st.lists(
@@ -23,7 +26,7 @@ def run(updates: list[tuple[float, float]], created: float = 0.0) -> list[float]
     rate, since, last, t, out = 0.0, created - FUDGE, created - FUDGE, created, []
     for wait, amount in updates:
         t += wait
-        rate, since, last = compiled.updated(rate, since, last, t, amount, WINDOW)
+        rate, since, last = updated(rate, since, last, t, amount, WINDOW)
         out.append(rate)
     return out
 
@@ -62,4 +65,4 @@ def test_reading_twice_at_one_time_changes_nothing(updates: list[tuple[float, fl
 def test_compiled_and_plain_kernels_agree(state: tuple[float, float], age: float, wait: float, n: float) -> None:
     rate, last = state
     arguments = (rate, last - age - 0.1, last, last + wait, n, WINDOW)
-    assert compiled.updated(*arguments) == plain.rate.updated(*arguments)
+    assert updated(*arguments) == plain.rate.updated(*arguments)

@@ -276,7 +276,7 @@ from btflow.link.scenario import LinkScenario
 scenario, kind = btflow.load_link("bufferbloat").set(duration="5 s"), kind_of(LinkScenario)
 program = kind.compile(scenario)
 figures = kind.figures(scenario, program)
-state = kind.collect(program, kind.run(program, 1, 0, lambda: None))
+state = kind.collect(program, kind.run(program, 1, 0, lambda: None), series=False)
 figures.of(kind.common(scenario, program, figures), state)
 root = Path(btflow.__file__).parent
 files = {m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "btflow" and getattr(m, "__file__", None)}

@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import numba
 import numpy as np
 import plain
 import pytest
+from entered import entered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from states import wire
 
 from btflow.kernels import rng
 
-geometric = numba.njit(lambda source, p: rng.geometric(source, p))
+geometric = entered(rng.geometric)
 
 RTO_MIN = 0.2
 
