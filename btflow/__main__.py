@@ -6,12 +6,13 @@ import signal
 import sys
 from typing import NoReturn
 
-from btflow.termination import stopped, terminate
+from btflow.termination import hear_again, stopped, terminate
 
 
 def main() -> NoReturn:
     """Run the command line."""
     signal.signal(signal.SIGTERM, terminate)
+    sys.unraisablehook = hear_again
     try:
         from btflow import cli
 

@@ -15,6 +15,12 @@ from btflow.scenario import Scenario
 from btflow.tomlfile import read_toml, split_sources
 from btflow.tree import Tree
 
+_OTHER = {
+    "swarms": ("a link experiment", "links", "btflow link and load_link"),
+    "links": ("a swarm", "swarms", "btflow run and load"),
+}
+"""Of the models of each folder: what those of the other one are, that folder, and what takes them."""
+
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
 
@@ -84,6 +90,9 @@ def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
 
 def read(name_or_path: str | Path, kind: ModelKind[Model]) -> Document[Model]:
     """Return the content of a model of one kind; as ``document``."""
+    what, other, use = _OTHER[kind.folder]
+    if str(name_or_path) in names(other):
+        raise InputError("model", str(name_or_path), f"is {what}, which {use} take", ", ".join(names(kind.folder)))
     file, folder = find(str(name_or_path), kind.folder, Path(), "model")
     return parse_as(kind, read_toml(file), folder)
 

@@ -53,6 +53,15 @@ class ModelKind(Generic[Model]):
         """Return the folder of the files that the field with these keys names; None if it names none."""
         return next((folder for pattern, folder in self.references.items() if matches(pattern, keys)), None)
 
+    def folders_below(self, keys: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Return which fields in a table with these keys name files, by dotted paths from it on, and their folders."""
+        inner = {pattern: pattern.split(".") for pattern in self.references}
+        return tuple(
+            (".".join(parts[len(keys) :]), self.references[pattern])
+            for pattern, parts in inner.items()
+            if len(parts) > len(keys) and matches(".".join(parts[: len(keys)]), keys)
+        )
+
 
 def matches(pattern: str, keys: Sequence[str]) -> bool:
     """Return whether a dotted path, in which ``*`` stands for any key, is that of a field with these keys."""

@@ -29,6 +29,7 @@ class Place:
         keys: Where it is in the file.
         shape: What it holds.
         folder: Where in ``models/`` the files are that it may name; None if it names none.
+        below: The same of fields in it, by their dotted path from it on.
         needs: Tables on the way that must be there, since no single field makes one.
         new_key: A key on the way that its keyed table does not have in the file.
     """
@@ -38,6 +39,7 @@ class Place:
     folder: str | None
     needs: tuple[Keys, ...] = ()
     new_key: str = ""
+    below: tuple[tuple[str, str], ...] = ()
 
 
 def places(kind: ModelKind[Any], tree: Mapping[str, Any], path: str) -> tuple[Place, ...]:
@@ -117,7 +119,7 @@ def _has_entries(kind: ModelKind[Any], at: Place) -> bool:
 def _step(kind: ModelKind[Any], at: Place, key: str, shape: Shape, new_key: str = "") -> Place:
     needs = (at.keys,) if at.folder is not None and not at.shape.makes_itself else ()
     keys = (*at.keys, key)
-    return Place(keys, shape, kind.folder_of(keys), at.needs + needs, at.new_key or new_key)
+    return Place(keys, shape, kind.folder_of(keys), at.needs + needs, at.new_key or new_key, kind.folders_below(keys))
 
 
 def _longest(known: Mapping[str, Place], rest: list[str]) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from btflow.errors import ScenarioError, UnitError
 from btflow.fields import Shape
 from btflow.places import Place
-from btflow.references import names, reference
+from btflow.references import names, reference, resolved
 from btflow.tomlfile import inline, read_inline, split_sources
 from btflow.tree import NOTHING
 from btflow.units import BytePrefix, Value, format_quantity, parse_quantity
@@ -106,7 +106,10 @@ def _read_composed(place: Place, given: object, name: str, byte_prefix: BytePref
     if place.folder is not None:
         content = split_sources(reference(value, place.folder, Path(), name), name)[0]
     elif isinstance(value, dict):
-        content = split_sources(value, name)[0]
+        content = value
+        for path, folder in place.below:
+            content = resolved(content, path.split("."), folder, Path(), name)
+        content = split_sources(content, name)[0]
     else:
         raise ScenarioError(name, given, "is not a table", _allowed(place))
     text = value if isinstance(value, str) else inline(value)

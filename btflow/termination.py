@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import signal
 import sys
+import threading
 from typing import NoReturn
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """Exit codes after Ctrl-C and SIGTERM."""
+
+
+_AGAIN = 0.02
+"""Time after which a dropped signal comes once more [s]."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -26,6 +33,18 @@ def terminate(*_: object) -> NoReturn:
     """Handle SIGTERM in the program."""
     Terminated.came = True
     raise Terminated
+
+
+def hear_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Have a signal come once more whose exception was dropped, as where C calls Python: a ``sys.unraisablehook``."""
+    if not issubclass(dropped.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+    number = signal.SIGTERM if Terminated.came else signal.SIGINT
+    with contextlib.suppress(RuntimeError):  # no thread is started any more when the program has ended
+        again = threading.Timer(_AGAIN, _thread.interrupt_main, (number,))
+        again.daemon = True
+        again.start()
 
 
 def stopped() -> int:

@@ -23,6 +23,7 @@ from btflow.errors import UnitError
 
 __all__ = [
     "KINDS",
+    "UNITS",
     "Buffer",
     "BytePrefix",
     "Kind",
@@ -80,6 +81,12 @@ _SECONDS = {
     "d": Fraction(86400),
 }
 
+
+UNITS: tuple[str, ...] = (
+    *(f"{unit}/s" for unit in (*_DECIMAL, *_IEC, *_BITS)),
+    *(*_DECIMAL, *_IEC, *_SECONDS, "packets", "BDP", "%"),
+)
+"""Names of all units."""
 
 _PARSED_ONLY = {f"{unit}/s" for unit in _BITS} | {"µs", "d"}
 

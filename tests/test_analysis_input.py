@@ -291,3 +291,13 @@ def test_what_was_varied_is_read_from_the_attrs_or_the_coordinates(sweep: xr.Dat
     del bare.attrs["varied"]
     xr.testing.assert_equal(analysis.sensitivity(bare, C, **FAST), analysis.sensitivity(sweep, C, **FAST))
     assert list(json.loads(sweep.attrs["varied"])) == list(AXES)
+
+
+@pytest.mark.parametrize("text", ["2 s", "2s", "2000 ms"])
+def test_a_buffer_may_be_spelt_otherwise_than_when_it_was_varied(text: str) -> None:
+    ds = made.grid({"buffer": ["50 ms", "2 s", "20 packets"]}, lambda buffer: 100.0 + len(buffer))
+    found = analysis.mean_effect(ds, C, "buffer", reference=text, **FAST)
+    expected = analysis.mean_effect(ds, C, "buffer", reference="2 s", **FAST)
+    xr.testing.assert_equal(found, expected)
+    with pytest.raises(InputError, match="is not a value of buffer"):
+        analysis.mean_effect(ds, C, "buffer", reference="2 packets", **FAST)

@@ -141,6 +141,20 @@ def test_a_table_may_be_written_out(rao2010: Scenario) -> None:
     assert rao2010.set(**table.parameters) == table
 
 
+@pytest.mark.parametrize("cc", ["cubic", {"base": "cubic"}, {"base": "cubic", "hystart": False}])
+def test_names_and_bases_in_a_table_are_read(cc: object) -> None:
+    model = load_link("bufferbloat")
+    table = {"from": "home", "to": "internet", "cc": cc}
+    values: Values = {"flows.upload": table}
+    found = model.set(**values)
+    values = {"flows.upload.cc": cc}
+    assert found.flows[0].cc == model.set(**values).flows[0].cc
+    assert model.set(**found.parameters) == found
+    values = {"flows.upload": table | {"cc": "cubics"}}
+    with pytest.raises(InputError, match=r"flows.upload.cc = 'cubics': is not a name in models/congestion"):
+        model.set(**values)
+
+
 def test_lists_are_texts_with_commas(rao2010: Scenario) -> None:
     few = rao2010.set(leechers=3, **{"arrivals.kind": "trace", "arrivals.times": "0 s, 1 s,1 min"})
     assert few.arrivals.times == (0.0, 1.0, 60.0)

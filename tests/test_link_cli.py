@@ -37,6 +37,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 BAD: list[tuple[tuple[str, ...], str]] = [
     ((), "model: is missing, and there is no flow; allowed: bufferbloat"),
     (("nosuch",), "model = 'nosuch': is not a name in models/links"),
+    (("rao2010",), "model = 'rao2010': is a swarm, which btflow run and load take; allowed: bufferbloat"),
     (("gni",), "did you mean geni"),
     (("geni", "--rate", "1 Mbit/s"), "--rate = '1 Mbit/s': does not go with a model; allowed: --set"),
     (("geni", "--flow", "cubic"), "--flow = 'cubic': does not go with a model"),

@@ -37,3 +37,30 @@ def test_a_signal_while_a_package_is_imported_ends_the_program_in_one_line(
     code, word = CODES[number]
     done = subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", f"btflow: {word}\n")
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_whose_exception_is_dropped_comes_again(number: signal.Signals) -> None:
+    """Callbacks that C calls drop exceptions: of LLVM while kernels are loaded, of weak references."""
+    script = (
+        "import ctypes, signal, sys, time, types\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def work():\n"
+        f"    ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal({int(number)}))()\n"
+        "    end = time.monotonic() + 20\n"
+        "    while time.monotonic() < end: pass\n"
+        "sys.modules['btflow.cli'] = types.SimpleNamespace(main=work)\n"
+        "import btflow; btflow.cli = sys.modules['btflow.cli']\n"
+        "from btflow.__main__ import main\n"
+        "main()\n"
+    )
+    code, word = CODES[number]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"btflow: {word}\n")
+
+
+def test_other_exceptions_that_are_dropped_are_still_shown() -> None:
+    script = "import sys\nfrom btflow.termination import hear_again\nsys.unraisablehook = hear_again\n"
+    script += "class C:\n    def __del__(self): raise ValueError('seen')\nC()\n"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "ValueError: seen" in done.stderr

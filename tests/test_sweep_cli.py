@@ -65,6 +65,9 @@ def test_failures_are_counted_with_their_reasons(run: Run) -> None:
     ("one", "other", "same"),
     [
         ("3 of 300 peers at 11 s", "12 of 3,000 peers at 1.5e+06 s", True),
+        ("warmup = '3.77 min': nothing is left", "warmup = '249.5 s': nothing is left", True),
+        ("a rate of 20 kB/s", "a rate of 1 Mbit/s", True),
+        ("3 seeds of 8", "3 sheep of 8", False),
         ("cubic at 11 s", "vegas at 11 s", False),
         ("its process was ended by SIGKILL", "its process ended with code 3", False),
     ],

@@ -77,10 +77,19 @@ def position(given: Sequence[tuple[Varied, object, str]]) -> int:
 def matches(parameter: Varied, value: object, field: str) -> NDArray[np.bool_]:
     """Return which values of a varied name are `value`, numbers up to rounding."""
     if not parameter.numeric:
-        texts = ({str(known).lower(), parameter.text(known)} for known in parameter.values)
-        return np.asarray([str(value).lower() in text for text in texts])
+        wanted = {str(value).lower(), _room(value, parameter)}
+        texts = ({str(known).lower(), parameter.text(known), _room(known, parameter)} for known in parameter.values)
+        return np.asarray([bool(wanted & text - {None}) for text in texts])
     number = si_number(parameter, value, field)
     return np.asarray(np.isclose(parameter.values.astype(float), number, rtol=1e-9, atol=0.0))
+
+
+def _room(text: object, parameter: Varied) -> object:
+    """Return the buffer that a text stands for, which has several spellings; None if it is none."""
+    try:
+        return parse_quantity(str(text), "buffer", byte_prefix=parameter.byte_prefix)
+    except UnitError:
+        return None
 
 
 def si_number(parameter: Varied, value: object, field: str) -> float:

@@ -1,4 +1,4 @@
-"""Why swarms of a sweep failed: texts that differ in nothing but numbers tell of one cause."""
+"""Why swarms of a sweep failed: texts that differ in nothing but numbers and their units tell of one cause."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from btflow.sweeps import api
 from btflow.sweeps.cells import cells
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.status import FAILED
+from btflow.units import UNITS
 
 MOST = 3
 """Most causes that are shown."""
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
+_UNITS = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
+_NUMBER = re.compile(rf"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?(?: ?(?:{_UNITS})(?![\w/]))?")
 
 
 def cause(text: str) -> str:

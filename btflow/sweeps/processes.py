@@ -121,9 +121,10 @@ class _Worker:
 
     def _start(self) -> Connection:
         self._pipe, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=_serve, args=(theirs, self._job, self._stopping), daemon=True)
-        with _without_main():
-            self._process.start()
+        process = self._context.Process(target=_serve, args=(theirs, self._job, self._stopping), daemon=True)
+        with _without_main(), _without_interrupt():
+            process.start()
+        self._process = process  # one that is not started yet cannot be waited for
         theirs.close()
         assert self._pipe is not None
         return self._pipe
@@ -151,6 +152,19 @@ def _without_main() -> Iterator[None]:
             yield
         finally:
             sys.modules["__main__"] = main
+
+
+@contextmanager
+def _without_interrupt() -> Iterator[None]:
+    """Have what this thread starts not hear Ctrl-C, which a terminal sends to all, not even before `_serve`."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(pipe: Connection, job: Job, stopping: Any) -> None:

@@ -34,10 +34,10 @@ def counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int, int]:
     found = sound(path, "out")
     check_same(path, found.attributes, plan)
     if not _complete(found):
-        raise unwritable(path, "it is not complete, or damaged, so that swarms are to be run")
+        raise unwritable(path, f"it is not complete, or damaged, so that {plan.job.noun} are to be run")
     failed = sum(int((np.asarray(found.status.read(cell)) == FAILED).sum()) for cell in found.cells())
     if failed and retry_failed:
-        raise unwritable(path, f"{failed:,} swarms that failed are to be run again")
+        raise unwritable(path, f"{failed:,} {plan.job.noun} that failed are to be run again")
     return plan.units - failed, failed
 
 
