@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from typing import NoReturn
 
 from btflow.termination import hear_again, stopped, terminate
@@ -13,6 +14,7 @@ def main() -> NoReturn:
     """Run the command line."""
     signal.signal(signal.SIGTERM, terminate)
     sys.unraisablehook = hear_again
+    warnings.filterwarnings("ignore", module=r"zarr\.")  # of a store that a signal left half made, by threads of zarr's
     try:
         from btflow import cli
 

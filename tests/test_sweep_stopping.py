@@ -50,6 +50,19 @@ def test_a_signal_ends_a_sweep_within_two_seconds_and_keeps_what_is_finished(
     in_time(measured, tmp_path)
 
 
+@pytest.mark.parametrize("delay", [0.0, 0.2, 0.5])
+def test_ctrl_c_while_processes_start(delay: float, tmp_path: Path) -> None:
+    """A terminal sends it to all of them, whatever they have imported by then."""
+    path = tmp_path / "a.zarr"
+    process = start(*sweep_args(path, "--replicas", "100000", "--backend", "processes", "--jobs", "2"))
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(delay)
+    _, err = stopped(process, signal.SIGINT)
+    assert (process.returncode, err) == (130, f"btflow: interrupted: {kept(path)}")
+
+
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_while_the_kernels_compile(number: signal.Signals, tmp_path: Path) -> None:
     """They are those of access links, whose compilation is said, too."""
