@@ -31,7 +31,7 @@ def demo(
     from validation.runs import Task
 
     typer.echo("300 leechers and one seed, 50 MB, no latency (Rao, Legout, Dabbous, P2P'10, Table IV).")
-    typer.echo("The first run on a machine compiles for about a minute.\n")
+    typer.echo("The first run on a machine compiles for a quarter to half a minute.\n")
     _row("upload limit", "paper [s]", "btflow [s]", "error")
     results: dict[int, xr.Dataset] = {}
     for limit in LIMITS:
