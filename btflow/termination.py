@@ -14,7 +14,7 @@ INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 _AGAIN = 0.02
-"""Time after which a dropped signal comes once more [s]."""
+"""Time after which a dropped signal comes once more [s]: what dropped it has returned, and nobody has noticed."""
 
 
 class Terminated(KeyboardInterrupt):

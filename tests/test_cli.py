@@ -7,18 +7,16 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import stub
 import xarray as xr
+from program import Run, runner
 
-from btflow import cli, load, options, output, report
+from btflow import load, options, output, report
 from btflow.errors import SimulationError
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -28,14 +26,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     module.simulate = stub.simulate  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "btflow.simulation", module)
 
-    def invoke(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["btflow", *args])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return invoke
+    return runner(monkeypatch, capsys)
 
 
 BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [

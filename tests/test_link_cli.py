@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
+from program import Run, runner
 
-from btflow import cli, simulate_link
+from btflow import simulate_link
 from btflow.link import report
 from btflow.link.options import scenario_from
 
-Run = Callable[..., tuple[int, str, str]]
 SHORT = ("--flow", "cubic:2", "--flow", "ledbat@1s", "--voip", "g729:1", "--probe", "100 B@500ms", "--duration", "10 s")
 
 
@@ -23,13 +21,12 @@ SHORT = ("--flow", "cubic:2", "--flow", "ledbat@1s", "--voip", "g729:1", "--prob
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs the command line in this process."""
 
+    in_process = runner(monkeypatch, capsys)
+
     def invoke(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["btflow", *args])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        said = [line for line in captured.err.splitlines(keepends=True) if "compiling the kernels" not in line]
-        return int(exit_.value.code or 0), captured.out, "".join(said)
+        code, out, err = in_process(*args)
+        said = [line for line in err.splitlines(keepends=True) if "compiling the kernels" not in line]
+        return code, out, "".join(said)
 
     return invoke
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import zarr
+from program import Run, runner
 from sweep_made import TINY, bits, read, sweep_args, tiny
 
-from btflow import cli, memory
+from btflow import memory
 from btflow.program import compile_scenario
 from btflow.swarm import state_bytes
 from btflow.sweeps import scheduler
 from btflow.sweeps.causes import cause
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -29,14 +26,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Return a function that runs the command line in this process, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
 
-    def invoke(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["btflow", *args])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return invoke
+    return runner(monkeypatch, capsys)
 
 
 def test_a_sweep_is_run_and_resumed(run: Run) -> None:

@@ -9,18 +9,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
+from program import Run, runner
 from sweep_links_made import FILE, Vary, check_point, short
 from sweep_made import bits, read, small_tasks, sweep_args, tiny
 
 import btflow
-from btflow import InputError, analysis, cli, load_link, plots, simulate_link, sweep
+from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
 from btflow.link.build import build, state_bytes
 from btflow.link.program import compile_link
 from btflow.link.scenario import LinkScenario
@@ -183,21 +183,14 @@ def test_the_store_of_another_sweep_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Any]:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     """Return a function that runs the command line in this process, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
 
-    def invoke(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["btflow", *args])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return invoke
+    return runner(monkeypatch, capsys)
 
 
-def test_the_program_sweeps_and_exports_links(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_program_sweeps_and_exports_links(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mixed.toml").write_text(FILE)
     code, out, err = run("sweep", "mixed.toml", "--out", "a.zarr", "--jobs", "1")
     assert (code, out) == (0, "a.zarr: 6 of 6 experiments done, 0 failed\n")
@@ -229,13 +222,13 @@ def test_the_program_sweeps_and_exports_links(run: Callable[..., Any], tmp_path:
         (("adsl", "--vary", "rtt=5ms"), "model = 'adsl'"),
     ],
 )
-def test_the_program_says_what_is_wrong(run: Callable[..., Any], args: tuple[str, ...], text: str) -> None:
+def test_the_program_says_what_is_wrong(run: Run, args: tuple[str, ...], text: str) -> None:
     code, out, err = run("sweep", *args, "--out", "a.zarr")
     assert (code, out, text in err) == (2, "", True)
     assert not Path("a.zarr").exists()
 
 
-def test_swarms_are_still_swept_by_name(run: Callable[..., Any]) -> None:
+def test_swarms_are_still_swept_by_name(run: Run) -> None:
     assert run(*sweep_args(Path("a.zarr"), "--jobs", "1"))[:2] == (0, "a.zarr: 4 of 4 swarms done, 0 failed\n")
 
 

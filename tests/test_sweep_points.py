@@ -71,10 +71,11 @@ def test_a_point_of_a_sweep_is_the_single_run_of_its_scenario_and_seed(
     seed: int, common: bool, rtt: list[int], limit: list[int], loss: str, replicas: int
 ) -> None:
     base = tiny(loss=loss)
-    vary = {"rtt": [f"{t} ms" for t in rtt], "upload_limit": [f"{u} kB/s" for u in limit]}
-    found = sweep(base, vary, seed=seed, replicas=replicas, common=common, jobs=1, progress=False)  # type: ignore[arg-type]
-    for i, t in enumerate(vary["rtt"]):
-        for j, u in enumerate(vary["upload_limit"]):
+    delays, limits = [f"{t} ms" for t in rtt], [f"{u} kB/s" for u in limit]
+    vary: dict[str | tuple[str, ...], object] = {"rtt": delays, "upload_limit": limits}
+    found = sweep(base, vary, seed=seed, replicas=replicas, common=common, jobs=1, progress=False)
+    for i, t in enumerate(delays):
+        for j, u in enumerate(limits):
             at = found.isel(rtt=i, upload_limit=j)
             run = simulate(base.set(rtt=t, upload_limit=u), seed=int(at.seed), replicas=replicas)
             for replica in range(replicas):

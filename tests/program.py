@@ -1,0 +1,26 @@
+"""The command line, run in the process of the tests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from btflow import cli
+
+Run = Callable[..., tuple[int, str, str]]
+"""Takes arguments; returns the exit code and what was printed to stdout and to stderr."""
+
+
+def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs the command line."""
+
+    def invoke(*args: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["btflow", *args])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return invoke
