@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PINS := requirements/constraints.txt
 PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
-CODE := $(TYPED) models data
+CODE := $(TYPED) models data notebooks
 
 .PHONY: demo test lint format validate packet-level bench bench-simgrid clean
 

@@ -1,0 +1,1 @@
+"""Round-trip times and losses between the peers of a swarm, as on the Internet."""

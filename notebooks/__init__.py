@@ -1,0 +1,1 @@
+"""Teaching notebooks; `btflow lab` opens them."""
