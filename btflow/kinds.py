@@ -83,6 +83,7 @@ SWARMS = ModelKind(
         "transport": "transports",
         "sockets": "sockets",
         "paths.matrix": "paths",
+        "paths.internet": "internet",
         "classes.*.client": "clients",
         "classes.*.access": "access",
         "classes.*.tcp": "congestion",
@@ -92,7 +93,7 @@ SWARMS = ModelKind(
     named={"classes": ("class", "seed")},
     finish=_without_unused_matrix,
     parts=(
-        *("swarm", "paths", "paths.matrix", "transport", "sockets"),
+        *("swarm", "paths", "paths.matrix", "paths.internet", "transport", "sockets"),
         *("arrivals", "departures", "tracker", "idealised"),
         *("classes.*", "classes.*.client", "classes.*.tcp", "classes.*.utp", "classes.*.control"),
     ),

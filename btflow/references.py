@@ -26,8 +26,8 @@ def names(folder: str = "swarms") -> tuple[str, ...]:
     """Return the names of the models that come with btflow.
 
     Args:
-        folder: ``swarms``, ``clients``, ``transports``, ``sockets``, ``paths``, ``links``, ``access``, ``congestion``,
-            ``stacks`` or ``codecs``.
+        folder: ``swarms``, ``clients``, ``transports``, ``sockets``, ``paths``, ``internet``, ``links``, ``access``,
+            ``congestion``, ``stacks`` or ``codecs``.
     """
     entries = (files("btflow.models") / folder).iterdir()
     return tuple(sorted(e.name.removesuffix(".toml") for e in entries if e.name.endswith(".toml")))

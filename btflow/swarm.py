@@ -25,9 +25,13 @@ from btflow.kernels.state import (
     Swarm,
 )
 from btflow.links import links_bytes
+from btflow.paths.generate import Sampled, sample
 from btflow.program import Program
 
 NOT_HELD = 65535
+PATHS = 2
+"""Which of a replica's generators draws the paths; 0 draws what the peers do, 1 what their links have."""
+
 EVENTS_PER_BUCKET = 0.5
 ROWS_PER_PEER = 12
 """Lists of requests to begin with: a peer has a few connections on which it sends. There are more when needed."""
@@ -43,11 +47,12 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     n, pieces = rules.peers, rules.pieces
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
     state = arrays(_layout(program))
+    paths = replica_paths(program, seed, replica)
     s = Swarm(
         rules=rules,
         rng=source.generate_state(2, np.uint64),
-        rtt=program.rtt,
-        loss=np.array([program.loss]),
+        rtt=paths.rtt,
+        loss=paths.loss,
         births=program.births.copy(),
         random_order=random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1),
         have_time=np.full((n, pieces), np.nan),
@@ -61,6 +66,14 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     _start_clock(s, program)
     _hand_out_rows(s, program)
     return s
+
+
+def replica_paths(program: Program, seed: int, replica: int) -> Sampled:
+    """Paths between the places of a replica; those drawn have a generator of their own: nothing else changes them."""
+    if program.internet is None:
+        return Sampled(program.rtt, np.full(program.rtt.shape, program.loss))
+    source = np.random.SeedSequence(seed, spawn_key=(replica, PATHS))
+    return sample(program.internet, program.rules.peers, np.random.Generator(np.random.PCG64(source)))
 
 
 def state_bytes(program: Program) -> int:
@@ -191,7 +204,7 @@ def _start_clock(s: Swarm, program: Program) -> None:
     s.node.next[-1] = clock.NONE
     c.free, c.n_free = timers, s.node.size - timers
     c.lane_first = clock.NONE
-    c.lane_delay = -1.0 if program.links is not None else 0.5 * program.rtt[0, 0]
+    c.lane_delay = -1.0 if program.links is not None or program.internet is not None else 0.5 * program.rtt[0, 0]
     c.width = max(EVENTS_PER_BUCKET / event_rate(program), SPAN / s.bucket.size)
     c.unfinished = program.target
 
