@@ -1,12 +1,13 @@
 """A model of the Internet's paths: quantiles of round-trip times and losses, and how the paths of one peer go together.
 
-The round-trip time of a pair of peers is a quantile of the table at the share Phi(z), with z a standard normal variable
-of the pair that is made of three independent parts (``Structure``); its loss likewise. See ``btflow.paths.generate``.
+The round-trip time of a pair of peers is the quantile of the table at the share of pairs that lie closer to each other;
+its loss is one at a share that partly goes with the peers. See ``btflow.paths.generate``.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from os import PathLike
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
 from btflow.errors import InputError, TableError
+from btflow.paths.structure import Share, Structure
+from btflow.paths.table import Table
 from btflow.quantity import FrozenModel, Quantity
 
 Floats = NDArray[np.float64]
-Share = Annotated[float, Quantity("fraction", 0, 1)]
+
+_QUANTITIES: tuple[Literal["rtt", "loss"], ...] = ("rtt", "loss")
 
 LONGEST = 60.0
 """Longest round-trip time [s]."""
@@ -61,26 +65,6 @@ def _rising(points: tuple[RttPoint | LossPoint, ...]) -> tuple[RttPoint | LossPo
     return points
 
 
-class Structure(FrozenModel):
-    """How the variance of a pair's standard normal variables is divided; the rest of each is the pair's own."""
-
-    geometry: Share
-    """Of the round-trip time: part of the distance between the two peers in space."""
-    peer: Share
-    """Of the round-trip time: part of the two peers themselves, half each, the same on all of a peer's paths."""
-    loss: Share
-    """Of the loss: part of the two peers themselves, half each."""
-    dimensions: Annotated[int, Quantity("count", 1, 10)] = 2
-    """Of the space."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.geometry + self.peer > 1.0 + 1e-12:
-            shown = f"{self.geometry:g} + {self.peer:g}"
-            raise TableError("peer", shown, "is more than the whole, with geometry", "parts that sum to at most 1")
-        return self
-
-
 class PathModel(FrozenModel):
     """Paths between peers as on the Internet; a file in ``models/internet``."""
 
@@ -102,8 +86,8 @@ class PathModel(FrozenModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in ("rtt", "loss"):
-            at, value = self._table(name)
+        for name in _QUANTITIES:
+            at, value, _ = self.table(name)
             if self.tail < 1.0 and (self.tail not in at or at[-1] == 1.0 or value[at == self.tail][0] == 0.0):
                 reason = f"is not the share of a point of {name}, with a value above 0, of a table that ends below 1"
                 raise TableError("tail", self.tail, reason, "such a share, or 1")
@@ -117,23 +101,25 @@ class PathModel(FrozenModel):
         Args:
             share: Cumulative shares, 0 to 1, of any shape.
         """
-        return self._at("rtt", share)
+        return self.table("rtt").quantile(share)
 
     def loss_at(self, share: Floats) -> Floats:
         """Return the loss (a fraction) at or below which each share of the pairs lies; as ``rtt_at``."""
-        return self._at("loss", share)
+        return self.table("loss").quantile(share)
 
-    def _table(self, quantity: Literal["rtt", "loss"]) -> tuple[Floats, Floats]:
+    def table(self, quantity: Literal["rtt", "loss"]) -> Table:
+        """Return the quantiles of round-trip times [s] or losses (a fraction) as a distribution."""
         points = self.rtt if quantity == "rtt" else self.loss
-        return np.array([point.share for point in points]), np.array([point.value for point in points])
+        share, value = (np.array([getattr(point, name) for point in points]) for name in ("share", "value"))
+        return Table(share, value, self.tail)
 
-    def _at(self, quantity: Literal["rtt", "loss"], share: Floats) -> Floats:
-        at, value = self._table(quantity)
-        shares = np.clip(share, at[0], at[-1])
-        body, tail = at <= self.tail, at >= self.tail
-        low = np.interp(shares, at[body], value[body])
-        if self.tail == 1.0:
-            return np.asarray(low, np.float64)
-        rest = np.log1p(-np.maximum(shares, self.tail))
-        high = np.exp(np.interp(-rest, -np.log1p(-at[tail]), np.log(value[tail])))
-        return np.asarray(np.where(shares <= self.tail, low, np.clip(high, value[tail][0], value[-1])), np.float64)
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model as a TOML file, that ``btflow.paths.load`` and ``paths.internet`` of a swarm take.
+
+        Raises:
+            InputError: No file ending in .toml can be written there.
+            OSError: The file cannot be written; what was there before is kept.
+        """
+        from btflow.paths.files import save
+
+        save(self, path)
