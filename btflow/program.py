@@ -37,6 +37,9 @@ An engine limit, not a client rule; all slots together are rounded up to a power
 MOST_ENDS = 2**31 - 1
 """Ends of connections that 32 bits can number."""
 
+MOST_APART = 5000
+"""Most peers of a swarm in which each pair has a path of its own: 25 million paths."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -172,6 +175,9 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     if peers << slot_bits > MOST_ENDS:
         reason = f"are too many for {1 << slot_bits} connections each (classes.*.client.max_allow_in and its margin)"
         raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_ENDS >> slot_bits} peers")
+    if scenario.paths.internet is not None and peers > MOST_APART:
+        reason = "are too many, seeds and replacements included, for a path from each to each (paths.internet)"
+        raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_APART} peers")
     blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
     last_piece_blocks = -(-last_piece // swarm.block_size)

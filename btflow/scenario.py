@@ -314,7 +314,6 @@ class Scenario(ParametrisedModel):
     def digest(self) -> str:
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
         content = self.model_dump(exclude={"byte_prefix"})
-        _drop(content, {"name", "title", "source", "device_latency"})
         content["horizon"] = self.give_up_time
         content["labels"] = [c.name for c in self.classes]
         if self.paths.internet is None:
@@ -323,8 +322,7 @@ class Scenario(ParametrisedModel):
             content["paths"]["rtt"] = content["paths"]["loss"] = None
         if self.paths.matrix is not None:
             content["paths"]["rtt"] = None
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return content_digest(content)
 
     def __eq__(self, other: object) -> bool:
         """Return whether every field is equal, however the values were set."""
@@ -342,6 +340,13 @@ class Scenario(ParametrisedModel):
         if found:
             raise ScenarioError.all_of(found)
         return self
+
+
+def content_digest(content: Any) -> str:
+    """Return a SHA-256 hex digest of a model's content; what describes it to people is dropped from it."""
+    _drop(content, {"name", "title", "source", "device_latency"})
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _drop(tree: Any, names: set[str]) -> None:

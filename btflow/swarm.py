@@ -25,10 +25,12 @@ from btflow.kernels.state import (
     Swarm,
 )
 from btflow.links import links_bytes
-from btflow.paths.generate import Sampled, sample
 from btflow.program import Program
 
 NOT_HELD = 65535
+PATH_BYTES = 70
+"""Memory that a pair of peers takes, counted in both orders, most of it while the paths are drawn [B]."""
+
 PATHS = 2
 """Which of a replica's generators draws the paths; 0 draws what the peers do, 1 what their links have."""
 
@@ -47,12 +49,12 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     n, pieces = rules.peers, rules.pieces
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
     state = arrays(_layout(program))
-    paths = replica_paths(program, seed, replica)
+    rtt, loss = replica_paths(program, seed, replica)
     s = Swarm(
         rules=rules,
         rng=source.generate_state(2, np.uint64),
-        rtt=paths.rtt,
-        loss=paths.loss,
+        rtt=rtt,
+        loss=loss,
         births=program.births.copy(),
         random_order=random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1),
         have_time=np.full((n, pieces), np.nan),
@@ -68,10 +70,15 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     return s
 
 
-def replica_paths(program: Program, seed: int, replica: int) -> Sampled:
-    """Paths between the places of a replica; those drawn have a generator of their own: nothing else changes them."""
+def replica_paths(program: Program, seed: int, replica: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """RTT [s] and loss between the places of a replica (places, places), both symmetric.
+
+    Drawn paths have a generator of their own: they depend on the model, the number of peers, seed and replica alone.
+    """
     if program.internet is None:
-        return Sampled(program.rtt, np.full(program.rtt.shape, program.loss))
+        return program.rtt, np.full(program.rtt.shape, program.loss)
+    from btflow.paths.generate import sample  # takes a while to import
+
     source = np.random.SeedSequence(seed, spawn_key=(replica, PATHS))
     return sample(program.internet, program.rules.peers, np.random.Generator(np.random.PCG64(source)))
 
@@ -81,7 +88,8 @@ def state_bytes(program: Program) -> int:
     zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
     per_piece = 8 + 2 + 2  # have_time, random_order, from which it is drawn
     links = links_bytes(program) if program.links is not None else 0
-    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + links
+    paths = PATH_BYTES * program.rules.peers**2 if program.internet is not None else 0
+    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + links + paths
 
 
 def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:

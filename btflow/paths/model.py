@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 from os import PathLike
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
 from btflow.errors import InputError, TableError
 from btflow.paths.structure import Share, Structure
-from btflow.paths.table import Table
 from btflow.quantity import FrozenModel, Quantity
 
-Floats = NDArray[np.float64]
-
-_QUANTITIES: tuple[Literal["rtt", "loss"], ...] = ("rtt", "loss")
+if TYPE_CHECKING:  # reading a scenario takes no arrays
+    from btflow.paths.table import Floats, Table
 
 LONGEST = 60.0
 """Longest round-trip time [s]."""
@@ -86,9 +82,9 @@ class PathModel(FrozenModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in _QUANTITIES:
-            at, value, _ = self.table(name)
-            if self.tail < 1.0 and (self.tail not in at or at[-1] == 1.0 or value[at == self.tail][0] == 0.0):
+        for name, points in (("rtt", self.rtt), ("loss", self.loss)):
+            values = {point.share: point.value for point in points}
+            if self.tail < 1.0 and (values.get(self.tail, 0.0) == 0.0 or 1.0 in values):
                 reason = f"is not the share of a point of {name}, with a value above 0, of a table that ends below 1"
                 raise TableError("tail", self.tail, reason, "such a share, or 1")
         return self
@@ -109,6 +105,10 @@ class PathModel(FrozenModel):
 
     def table(self, quantity: Literal["rtt", "loss"]) -> Table:
         """Return the quantiles of round-trip times [s] or losses (a fraction) as a distribution."""
+        import numpy as np
+
+        from btflow.paths.table import Table
+
         points = self.rtt if quantity == "rtt" else self.loss
         share, value = (np.array([getattr(point, name) for point in points]) for name in ("share", "value"))
         return Table(share, value, self.tail)
