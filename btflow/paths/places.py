@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
@@ -123,17 +124,11 @@ def _milliseconds(delay: float) -> Any:
     return f"{1e3 * delay:.1f} ms"
 
 
-def _crossing(excess: object, low: float = 0.0, high: float = 0.5) -> float:
+def _crossing(excess: Callable[[float], float], low: float = 0.0, high: float = 0.5) -> float:
     """Return where a rising function crosses zero in a range, or the nearer end."""
-    assert callable(excess)
     if excess(low) >= 0.0:
         return low
-    if excess(high) <= 0.0:
-        return high
-    while high - low > 5e-4:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if excess(middle) > 0.0 else (middle, high)
-    return 0.5 * (low + high)
+    return high if excess(high) <= 0.0 else float(brentq(excess, low, high, xtol=1e-3))
 
 
 def peer_share(rtt: Floats) -> float:
