@@ -10,6 +10,7 @@ from btflow.plots.published import beside_published
 from btflow.plots.response import response_curve
 from btflow.plots.style import save_html
 from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
+from btflow.plots.theory import beside_theory
 from btflow.plots.tornado import sobol, tornado
 from btflow.plots.uplinks import (
     completion_against_buffer,
@@ -23,6 +24,7 @@ from btflow.plots.uplinks import (
 __all__ = [
     "Curve",
     "beside_published",
+    "beside_theory",
     "completion_against_buffer",
     "completion_by_rank",
     "completion_cdf",
