@@ -22,6 +22,11 @@ def test_rows_are_drawn_from_above_with_the_interval_of_their_mean() -> None:
     assert drawn.layout.xaxis.title.text == "rate [Mbit/s]"
 
 
+def test_without_published_numbers_only_ours_are_drawn() -> None:
+    drawn = plots.beside_published({"one": [1.0, 2.0]}, **TEXTS)
+    assert [trace.name for trace in drawn.data] == ["btflow"]
+
+
 @pytest.mark.parametrize(
     ("values", "published", "words"),
     [

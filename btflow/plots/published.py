@@ -19,7 +19,7 @@ _ROW, _AROUND = 44, 230
 
 
 def beside_published(
-    values: Mapping[str, ArrayLike], published: Mapping[str, float], *, title: str, axis: str
+    values: Mapping[str, ArrayLike], published: Mapping[str, float] | None = None, *, title: str, axis: str
 ) -> go.Figure:
     """Return the mean of each row's values with its interval, and beside it what a paper has in its place.
 
@@ -27,7 +27,7 @@ def beside_published(
 
     Args:
         values: By row from above, one number for each replica, in the axis's unit; NaN is left out.
-        published: By row, the paper's number in the same unit; rows may be missing.
+        published: By row, the paper's number in the same unit; rows may be missing, or all of them.
         title: What is shown.
         axis: Title of the axis, with its unit.
 
@@ -35,6 +35,7 @@ def beside_published(
         InputError: There is no row, a row has no number, or a published one is not among the rows.
     """
     rows = _rows(values)
+    published = published or {}
     if strange := published.keys() - rows.keys():
         raise InputError("published", ", ".join(sorted(strange)), "is not among the rows", ", ".join(rows))
     most = max(row.size for row in rows.values())
@@ -48,17 +49,13 @@ def beside_published(
         name="btflow",
         marker={"color": COLOURS[0], "symbol": "circle", "size": 10},
     )
-    drawn.add_scatter(
-        x=list(published.values()),
-        y=list(published),
-        mode="markers",
-        name="published",
-        marker={"color": COLOURS[1], "symbol": "diamond-open", "size": 13, "line": {"width": 2.5}},
-    )
+    if published:
+        diamond = {"color": COLOURS[1], "symbol": "diamond-open", "size": 13, "line": {"width": 2.5}}
+        drawn.add_scatter(x=[*published.values()], y=[*published], mode="markers", name="published", marker=diamond)
     height = _ROW * len(rows) + _AROUND
-    drawn.update_xaxes(rangemode="tozero")
+    drawn.update_xaxes(rangemode="tozero", zeroline=True, zerolinecolor="#333333")
     drawn.update_yaxes(categoryorder="array", categoryarray=list(rows)[::-1], range=[-0.6, len(rows) - 0.4])
-    drawn.update_layout(height=height, legend={"y": -65 / (_ROW * len(rows) + 25)})
+    drawn.update_layout(height=height, showlegend=bool(published), legend={"y": -65 / (_ROW * len(rows) + 25)})
     return drawn
 
 
