@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test lint format validate packet-level bench bench-simgrid calibrate clean
+.PHONY: demo test notebooks lint format validate packet-level bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -15,15 +15,20 @@ demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
+notebooks: $(VENV)/.dev  ## all notebooks, run as the tests run them, with the seconds that each takes
+	$(BIN)/python -m pytest tests/test_notebooks.py --durations=0
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/nbstripout --verify notebooks/*.ipynb
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
+	$(BIN)/nbstripout notebooks/*.ipynb
 
 validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and links against packets
 	@failed=0; for part in validation validation.links validation.swarms validation.swarms.packets validation.internet; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
