@@ -49,6 +49,7 @@ class Amount:
         minimum: The least that may be typed; a buffer has none but the unit's.
         maximum: The most that may be typed.
         help: One line on what it is.
+        bits: Whether the slider writes a rate in kbit/s and Mbit/s.
     """
 
     label: str
@@ -60,6 +61,7 @@ class Amount:
     minimum: str = ""
     maximum: str = ""
     help: str = ""
+    bits: bool = False
 
     def number(self, text: str, name: str = "value") -> float | Buffer:
         """Return what a text is in SI units; InputError if it is no such quantity."""
@@ -79,6 +81,9 @@ class Amount:
         rounded = float(f"{number:.3g}")
         if self.kind == "buffer":
             return format_quantity(round(rounded), "packets")
+        if self.bits:
+            bits = float(f"{8 * number:.3g}")
+            return f"{bits / 1e6:.10g} Mbit/s" if bits >= 1e6 else f"{bits / 1e3:.10g} kbit/s"
         return format_quantity(round(rounded) if self.kind in ("count", "size") else rounded, self.kind)
 
     def check(self, name: str, text: str) -> str:
