@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 import plotly.graph_objects as go
 
+from btflow.explore.figure import Figure
 from btflow.explore.fit import Fit
 from btflow.plots.style import figure
 
@@ -22,7 +23,7 @@ _COLUMNS = "repeat(auto-fit, minmax(min(100%, 400px), 1fr))"
 
 def live(drawn: go.Figure, height: int = HEIGHT) -> go.FigureWidget:
     """Return a widget that shows a figure as wide as what it is in."""
-    widget = go.FigureWidget(data=drawn.data, layout=fitted(drawn, height))
+    widget = Figure(data=drawn.data, layout=fitted(drawn, height))
     widget._config = {"responsive": True, "displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
     return widget
 
