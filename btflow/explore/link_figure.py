@@ -15,6 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
+from btflow.explore.figure import Figure
 from btflow.plots.link import RATE_POINTS, envelope, means
 from btflow.plots.style import COLOURS, GREY, TEMPLATE, line
 
@@ -56,7 +57,7 @@ def empty() -> go.FigureWidget:
         shapes=[cursor | {"line": {"color": "#333333", "width": 1.5, "dash": "dash"}, "visible": False}],
         uirevision="link",
     )
-    widget = go.FigureWidget(drawn)
+    widget = Figure(drawn)
     widget._config = {"responsive": True, "displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
     return widget
 
