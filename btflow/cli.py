@@ -1,4 +1,4 @@
-"""The command line: ``btflow list | run | sweep | link | export | schema | bench``."""
+"""The command line: ``btflow list | run | sweep | link | export | schema | bench | explore``."""
 
 from __future__ import annotations
 
@@ -361,6 +361,26 @@ def bench(
     from btflow.benchmarks.command import main as run_bench
 
     run_bench(cold=cold, large=scale)
+
+
+@app.command()
+def explore(
+    port: Annotated[
+        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8866, or the next free one]")
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
+    ip: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    no_token: Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")] = False,
+    visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
+    preheat: Annotated[str, typer.Option(metavar="NUMBER", help="Processes that wait for a visitor.")] = "1",
+) -> None:
+    """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
+    from btflow.explore.options import options
+
+    given = options(ip, port, visitors, preheat, token=not no_token)
+    from btflow.explore.command import main as run_explorer
+
+    run_explorer(given, browser=not no_browser)
 
 
 def _figure_path(given: list[str] | None) -> Path | None:
