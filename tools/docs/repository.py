@@ -13,6 +13,10 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("validation/*.md", "validation/*/README.md", "data/*/README.md")
+NOTEBOOKS = """# Notebooks
+
+`btflow lab` opens JupyterLab on these notebooks; it needs `pip install '.[notebook]'`. Each takes less than a minute,
+asks a question, answers it with a picture, and ends with an exercise whose solution is hidden."""
 _UP = re.compile(r"\]\(\.\./(?=(?:validation|data)/)")
 
 
@@ -32,27 +36,14 @@ def on_page_markdown(markdown: str, page: Page, **_kwargs: Any) -> str:
 
 
 def notebooks() -> str:
-    """Return the page that lists the notebooks, each with its question."""
-    rows = [_row(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
-    return "\n".join(
-        [
-            "# Notebooks",
-            "",
-            "`btflow lab` opens JupyterLab on these notebooks (`pip install '.[notebook]'`). Each takes less than a",
-            "minute, asks a question, answers it with a picture, and ends with an exercise whose solution is hidden.",
-            "",
-            "| notebook | question |",
-            "| --- | --- |",
-            *rows,
-            "",
-        ]
-    )
+    """Return the page that lists the notebooks, each with its question, which is its title."""
+    rows = [f"| `{path.name}` | {_title(path)} |" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+    return "\n".join([NOTEBOOKS, "", "| notebook | question |", "| --- | --- |", *rows, ""])
 
 
-def _row(path: Path) -> str:
-    """Return the row of a notebook: its title, and what the paragraph below it says."""
+def _title(path: Path) -> str:
+    """Return the first heading of a notebook, without its number."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    text = "".join("".join(cell["source"]) + "\n\n" for cell in cells if cell["cell_type"] == "markdown")
-    title, _, rest = text.partition("\n")
-    question = next((part for part in rest.split("\n\n") if part.strip() and not part.startswith("#")), "")
-    return f"| `{path.name}`: {title.lstrip('# ')} | {' '.join(question.split()).replace('|', chr(92) + '|')} |"
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    heading = re.search(r"^# (?:\d+\. )?(.*)$", text, re.MULTILINE)
+    return heading[1] if heading else ""
