@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test notebooks lint format validate packet-level bench bench-simgrid calibrate clean
+.PHONY: demo test notebooks lint format docs figures validate packet-level bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -29,6 +29,12 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/nbstripout notebooks/*.ipynb
+
+docs: $(VENV)/.docs  ## the documentation site: build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+figures: $(VENV)/.dev  ## the figures of the README and the documentation; needs Chromium
+	$(BIN)/python -m validation.readme_figure
 
 validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and links against packets
 	@failed=0; for part in validation validation.links validation.swarms validation.swarms.packets validation.internet; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
@@ -54,11 +60,15 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("btflow needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
-# The stamps say what is installed: .run the package, .dev its development tools as well.
+# The stamps say what is installed: .run the package, .docs what builds its site, .dev its development tools as well.
 $(VENV)/.run: $(PACKAGING) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable .
 	touch $@
 
+$(VENV)/.docs: $(PACKAGING) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[docs]'
+	touch $@ $(VENV)/.run
+
 $(VENV)/.dev: $(PACKAGING) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[dev]'
-	touch $@ $(VENV)/.run
+	touch $@ $(VENV)/.run $(VENV)/.docs

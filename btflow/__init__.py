@@ -1,8 +1,9 @@
 """btflow: a flow-level BitTorrent swarm simulator.
 
->>> import btflow
->>> scenario = btflow.load("rao2010").set(upload_limit="50 kB/s", rtt="400 ms")
->>> result = btflow.simulate(scenario, seed=1, replicas=4)  # doctest: +SKIP
+Examples:
+    >>> import btflow
+    >>> scenario = btflow.load("rao2010").set(upload_limit="50 kB/s", rtt="400 ms")
+    >>> result = btflow.simulate(scenario, seed=1, replicas=4)  # doctest: +SKIP
 """
 
 from __future__ import annotations

@@ -1,0 +1,22 @@
+"""MkDocs hook: equations become MathML while the site is built, so that a page needs no script to show them."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+from latex2mathml.converter import convert
+
+_INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
+_BLOCK = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
+
+
+def on_page_content(content: str, **_kwargs: Any) -> str:
+    """Return a page in which every equation that Arithmatex marked is MathML."""
+    content = _BLOCK.sub(lambda found: f'<div class="equation">{_mathml(found[1], "block")}</div>', content)
+    return _INLINE.sub(lambda found: _mathml(found[1], "inline"), content)
+
+
+def _mathml(tex: str, display: str) -> str:
+    return str(convert(html.unescape(tex).strip(), display=display))
