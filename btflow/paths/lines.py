@@ -29,7 +29,7 @@ def read_lines(field: str, path: str | PathLike[str], checksum: str | None = Non
         InputError: There is no such file, it is empty, not whole or not text, or has another checksum.
     """
     name = path_name(field, path)
-    content = _unpacked(field, name, _content(field, name, checksum))
+    content = _unpacked(field, Path(name).name, _content(field, name, checksum))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -38,7 +38,7 @@ def read_lines(field: str, path: str | PathLike[str], checksum: str | None = Non
         if "\0" in line:
             raise wrong(field, name, number, "is not text: it has a zero byte")
     if not any(line.strip() for line in lines):
-        raise InputError(field, name, "is empty", "a file with measurements")
+        raise InputError(field, Path(name).name, "is empty", "a file with measurements")
     return lines
 
 
