@@ -198,6 +198,18 @@ def test_an_rtt_that_the_file_has_or_that_is_none_is_no_mistake() -> None:
     assert (points["status"] == 1).all()
 
 
+def test_the_sweep_of_a_model_file_names_path_models_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file(tmp_path / "p.toml", name="mine")
+    (tmp_path / "swarm.toml").write_text(f'{RAO2010.read_text()}\n[sweep.vary]\ninternet = ["none", "p.toml"]\n')
+    fixed = [f"--set={name}={value}" for name, value in SMALL.items()]
+    out = str(tmp_path / "found.zarr")
+    code, printed, said = runner(monkeypatch, capsys)("sweep", str(tmp_path / "swarm.toml"), *fixed, f"--out={out}")
+    assert (code, said) == (0, "")
+    assert "2 of 2 swarms done, 0 failed" in printed
+
+
 def test_a_run_prints_what_its_paths_were(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     run = runner(monkeypatch, capsys)
     code, printed, _ = run(
