@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test notebooks lint format validate packet-level bench bench-simgrid clean
+.PHONY: demo test notebooks lint format validate packet-level bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -31,7 +31,7 @@ format: $(VENV)/.dev
 	$(BIN)/nbstripout notebooks/*.ipynb
 
 validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and links against packets
-	@failed=0; for part in validation validation.links validation.swarms validation.swarms.packets; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
+	@failed=0; for part in validation validation.links validation.swarms validation.swarms.packets validation.internet; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
 
 packet-level:  ## the packet-level reference by ns-3: needs g++, takes an hour of one core
 	$(PYTHON) -m validation.packet_level.run
@@ -42,6 +42,10 @@ bench: $(VENV)/.run  ## cost of swarms, sweeps and links, beside SimGrid and ns-
 
 bench-simgrid: $(VENV)/.run  ## SimGrid and our swarm on it: needs g++, cmake and Boost's headers, 15 minutes of one core
 	$(BIN)/python -m validation.simgrid
+
+# RAW=folder: with PlanetLab's matrices, to build the tables anew; without it they are checked
+calibrate: $(VENV)/.run  ## the path model of the Internet, against the published points
+	$(BIN)/python -m validation.calibration $(RAW)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo.html .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

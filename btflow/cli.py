@@ -1,4 +1,4 @@
-"""The command line: ``btflow list | run | sweep | link | export | schema | bench``."""
+"""The command line: ``btflow list | run | sweep | link | export | calibrate | schema | bench``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from btflow import __version__
 from btflow.errors import InputError, SimulationError
+from btflow.paths.command import calibrate
 from btflow.termination import INTERRUPTED, stopped
 
 if TYPE_CHECKING:
@@ -359,6 +360,9 @@ def bench(
     from btflow.benchmarks.command import main as run_bench
 
     run_bench(cold=cold, large=scale)
+
+
+app.command()(calibrate)
 
 
 def _write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
@@ -22,8 +23,8 @@ REGIONS = 10
 """With fewer, a region's peers have too many near neighbours, and too many triangles are violated."""
 
 LOSS_OF_PEERS = 0.8
-"""Assumed, there is no matrix of losses: in the ping logs of data/iplane 82% of the logs with more than 5% loss are of
-6 of 108 sources; of the paths drawn between 108 peers, 65% of those touch the 6 worst peers. At 1 it would be 79%."""
+"""Assumed, there is no matrix of losses: in the ping logs of data/iplane the lossy ones are those of few sources, 95.1%
+lose less than 5%, and 99.1% without 6 of the 108 sources."""
 
 LOSS_WITH_RTT = 0.1
 """Rank correlation of round-trip time and loss in the ping logs of data/iplane."""
@@ -123,17 +124,11 @@ def _milliseconds(delay: float) -> Any:
     return f"{1e3 * delay:.1f} ms"
 
 
-def _crossing(excess: object, low: float = 0.0, high: float = 0.5) -> float:
+def _crossing(excess: Callable[[float], float], low: float = 0.0, high: float = 0.5) -> float:
     """Return where a rising function crosses zero in a range, or the nearer end."""
-    assert callable(excess)
     if excess(low) >= 0.0:
         return low
-    if excess(high) <= 0.0:
-        return high
-    while high - low > 5e-4:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if excess(middle) > 0.0 else (middle, high)
-    return 0.5 * (low + high)
+    return high if excess(high) <= 0.0 else float(brentq(excess, low, high, xtol=1e-3))
 
 
 def peer_share(rtt: Floats) -> float:
