@@ -134,7 +134,13 @@ class Form(Generic[State]):
             field.show(getattr(state, name))
 
     def _entering(self, name: str) -> Callable[[], None]:
-        return lambda: self._offer(name, self._accepted())
+        return lambda: self._enter(name)
+
+    def _enter(self, name: str) -> None:
+        """Offer what the inputs show, unless it is what there is: then only what is wrong was said."""
+        state = self._accepted()
+        if state != self.state:
+            self._offer(name, state)
 
     def _accepted(self) -> State:
         """Return what the inputs show, the last good value of those that hold a bad one."""
@@ -166,7 +172,7 @@ class Form(Generic[State]):
 
 def _control(spec: Spec) -> Any:
     """Return the menu of a choice, the text of anything else."""
-    common = {"description": spec.label, "description_tooltip": spec.help or spec.label}
+    common = {"description": spec.label, "tooltip": spec.help or spec.label}
     if isinstance(spec, Choice):
         shown = list(zip(spec.shown or spec.options, spec.options, strict=True))
         return widgets.Dropdown(options=shown, value=spec.default, **common)
