@@ -1,4 +1,4 @@
-"""The command line: ``btflow list | run | sweep | link | export | schema | bench | explore``."""
+"""The command line: ``btflow list | run | sweep | link | export | schema | bench | explore | lab``."""
 
 from __future__ import annotations
 
@@ -379,6 +379,24 @@ def explore(
     from btflow.explore.command import main as run_explorer
 
     run_explorer(given, browser=not no_browser)
+
+
+@app.command()
+def lab(
+    port: Annotated[
+        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8888, or the next free one]")
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
+    ip: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    no_token: Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")] = False,
+) -> None:
+    """Open JupyterLab on the teaching notebooks; needs the extra notebook."""
+    from btflow.explore.options import options
+
+    given = options(ip, port, token=not no_token, command="lab")
+    from btflow.explore.lab import main as run_lab
+
+    run_lab(given, browser=not no_browser)
 
 
 def _write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:

@@ -23,7 +23,6 @@ from jupyter_core.utils import ensure_async, run_sync
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.utils import url_path_join
 from tornado.httpserver import HTTPServer
-from tornado.netutil import bind_sockets
 from traitlets.config import Config
 from voila.app import Voila
 from voila.static_file_handler import AllowListFileHandler, TemplateStaticFileHandler
@@ -221,11 +220,6 @@ def _config(options: Options) -> Config:
         AsyncMappingKernelManager=kernels,
         KernelManager={"shutdown_wait_time": 1.0, "transport": "tcp" if sys.platform == "win32" else "ipc"},
     )
-
-
-def bound(ip: str, port: int) -> Any:
-    """Return sockets bound to an address; OSError if it is not to be had."""
-    return bind_sockets(port, ip)
 
 
 if sys.platform == "win32":  # pragma: no cover - tornado needs the other event loop there
