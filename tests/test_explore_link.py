@@ -191,3 +191,12 @@ def test_the_cursor_tells_window_and_queue(panel: LinkPanel) -> None:
     panel._cursor.value = 0
     assert not panel.figure.layout.shapes[0].visible
     assert panel._moment.value == ""
+
+
+def test_a_browser_that_rounds_a_slider_changes_nothing(panel: LinkPanel) -> None:
+    panel.set_state(LinkState(rtt="51.7 ms"))
+    for field in panel._form.fields.values():
+        slider = field._slider
+        if slider is not None and hasattr(slider, "base"):
+            slider.value = 10 ** (round(np.log10(slider.value) / 1e-9) * 1e-9)
+    assert panel.state == LinkState(rtt="51.7 ms")
