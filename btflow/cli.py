@@ -387,6 +387,24 @@ def explore(
     run_explorer(given, browser=not no_browser)
 
 
+@app.command()
+def lab(
+    port: Annotated[
+        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8888, or the next free one]")
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
+    ip: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    no_token: Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")] = False,
+) -> None:
+    """Open JupyterLab on the teaching notebooks; needs the extra notebook."""
+    from btflow.explore.options import options
+
+    given = options(ip, port, token=not no_token, command="lab")
+    from btflow.explore.lab import main as run_lab
+
+    run_lab(given, browser=not no_browser)
+
+
 def _figure_path(given: list[str] | None) -> Path | None:
     """Return where the figure goes; an InputError if it cannot be written there, or not drawn."""
     from btflow import options
