@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test lint format docs figures validate packet-level bench bench-simgrid clean
+.PHONY: demo test notebooks lint format docs figures validate packet-level bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -15,15 +15,20 @@ demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
+notebooks: $(VENV)/.dev  ## all notebooks, run as the tests run them, with the seconds that each takes
+	$(BIN)/python -m pytest tests/test_notebooks.py --durations=0
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/nbstripout --verify notebooks/*.ipynb
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
+	$(BIN)/nbstripout notebooks/*.ipynb
 
 docs: $(VENV)/.docs  ## the documentation site: build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
@@ -32,7 +37,7 @@ figures: $(VENV)/.dev  ## the figures of the README and the documentation; needs
 	$(BIN)/python -m validation.readme_figure
 
 validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and links against packets
-	@failed=0; for part in validation validation.links validation.swarms validation.swarms.packets; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
+	@failed=0; for part in validation validation.links validation.swarms validation.swarms.packets validation.internet; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
 
 packet-level:  ## the packet-level reference by ns-3: needs g++, takes an hour of one core
 	$(PYTHON) -m validation.packet_level.run
@@ -43,6 +48,10 @@ bench: $(VENV)/.run  ## cost of swarms, sweeps and links, beside SimGrid and ns-
 
 bench-simgrid: $(VENV)/.run  ## SimGrid and our swarm on it: needs g++, cmake and Boost's headers, 15 minutes of one core
 	$(BIN)/python -m validation.simgrid
+
+# RAW=folder: with PlanetLab's matrices, to build the tables anew; without it they are checked
+calibrate: $(VENV)/.run  ## the path model of the Internet, against the published points
+	$(BIN)/python -m validation.calibration $(RAW)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo.html .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

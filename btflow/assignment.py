@@ -116,12 +116,19 @@ class Assigner:
         """
         return self._once(("path", name), value, lambda: self._read_path(name, value))
 
+    def same(self, name: str, one: object, other: object) -> bool:
+        """Return whether two values of a parameter, both valid, set the same."""
+        first, second = self._by_parameter(name, one), self._by_parameter(name, other)
+        return [setting.key for _, setting in first.settings] == [setting.key for _, setting in second.settings]
+
     def places(self, name: str) -> tuple[Place, ...]:
-        """Return the fields that a dotted path names; a ScenarioError if there is none."""
+        """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
         return self._once(("places", name), "", lambda: self._find_places(name))
 
     def _find_places(self, name: str) -> tuple[Place, ...]:
         fields = self._kind.model.model_fields
+        if name in self._parameters and self._parameters[name].kind == "file":
+            return places(self._kind, self._tree, self._parameters[name].sets[0])
         if "." not in name and name not in fields:
             raise unknown(name, [*self._parameters, *fields], "parameter nor the path of a field")
         return places(self._kind, self._tree, name)
@@ -138,6 +145,8 @@ class Assigner:
 
     def _read_parameter(self, name: str, value: object) -> _ByParameter:
         parameter = self._parameters[name]
+        if parameter.kind == "file":
+            return self._read_file(parameter, value)
         parsed = parameter.parse(value, self._byte_prefix)
         shown = format_quantity(parsed, parameter.kind, byte_prefix=self._byte_prefix)
         contents = parameter.field_values(parsed, self._byte_prefix)
@@ -147,6 +156,17 @@ class Assigner:
             table = self._referred[path][content] if path in self._referred else content
             settings.append((keys, Setting(table, shown, parsed, key, name)))
         return _ByParameter(shown, tuple(settings))
+
+    def _read_file(self, parameter: Parameter, value: object) -> _ByParameter:
+        """Return what a parameter sets whose value is the name of a file; its default is what is in the tree."""
+        (keys,) = self._sets[parameter.name]
+        if value == parameter.default:
+            text = str(value)
+            content = NOTHING if text == "none" else present(self._tree, keys)
+            setting = Setting(content, text, text, ("given", text))
+        else:
+            setting = self.by_path(parameter.name, value).setting
+        return _ByParameter(setting.text, ((keys, setting._replace(parameter=parameter.name)),))
 
     def _once(self, what: tuple[str, str], value: object, read: Callable[[], T]) -> T:
         """Return what ``read`` reads of a value, read once only if the value is a plain one."""

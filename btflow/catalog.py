@@ -138,6 +138,9 @@ def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Docum
         read_in = resolved(read_in, pattern.split("."), files_in, folder, "")
     bare, sources = split_sources(read_in)
     parameters = declare(declared, bare, split_sources(tree)[0], kind.model)
+    for name, parameter in parameters.items():
+        if parameter.kind == "file" and kind.folder_of(parameter.sets[0].split(".")) is None:
+            raise ScenarioError(f"parameters.{name}.sets", parameter.sets, "is not one field that names a file")
     referred = {
         path: {text: split_sources(read_table(text, where, folder, f"parameters.{name}"))[0] for text in set(texts)}
         for name, parameter in parameters.items()

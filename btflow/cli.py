@@ -1,4 +1,4 @@
-"""The command line: ``btflow list | run | sweep | link | export | schema | bench``."""
+"""The command line: ``btflow list | run | sweep | link | export | schema | bench | explore``."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def run(
     seed: Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")] = "0",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     out: Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")] = None,
-    plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Write a figure.")] = None,
+    plot: Plot = None,
 ) -> None:
     """Simulate a swarm and print when its peers complete."""
     from btflow import options
@@ -116,7 +116,7 @@ def run(
     count = options.parse_whole_number("--replicas", replicas, 1, options.MAX_REPLICAS)
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
-    figure_file = options.output_path("--plot", plot, ".html")
+    figure_file = _figure_path(plot)
     scenario = load(model, **options.parse_settings(settings or ()))
 
     from btflow import output, report
@@ -135,7 +135,9 @@ Settings = Annotated[
 Seed = Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")]
-Plot = Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Write a figure.")]
+Plot = Annotated[
+    list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure; a picture needs Chromium.")
+]
 Text = str | None
 
 
@@ -304,7 +306,7 @@ def link(
     }
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
-    figure_file = options.output_path("--plot", plot, ".html")
+    figure_file = _figure_path(plot)
     scenario = commandline.scenario(model, settings or (), given)
     if figure_file is not None and not scenario.queues:
         raise InputError(
@@ -359,6 +361,36 @@ def bench(
     from btflow.benchmarks.command import main as run_bench
 
     run_bench(cold=cold, large=scale)
+
+
+@app.command()
+def explore(
+    port: Annotated[
+        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8866, or the next free one]")
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
+    ip: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    no_token: Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")] = False,
+    visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
+    preheat: Annotated[str, typer.Option(metavar="NUMBER", help="Processes that wait for a visitor.")] = "1",
+) -> None:
+    """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
+    from btflow.explore.options import options
+
+    given = options(ip, port, visitors, preheat, token=not no_token)
+    from btflow.explore.command import main as run_explorer
+
+    run_explorer(given, browser=not no_browser)
+
+
+def _figure_path(given: list[str] | None) -> Path | None:
+    """Return where the figure goes; an InputError if it cannot be written there, or not drawn."""
+    from btflow import options
+    from btflow.pictures import PICTURES, check_drawable
+
+    path = options.output_path("--plot", given, ".html", *PICTURES)
+    check_drawable("--plot", path)
+    return path
 
 
 def _write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:

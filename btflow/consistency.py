@@ -50,6 +50,8 @@ def _names(scenario: Scenario) -> Iterator[ScenarioError]:
         named += [("classes", c.name), (f"classes.{c.name}.client.name", c.client.name)]
     if matrix is not None:
         named += [("paths.matrix.name", matrix.name), *(("paths.matrix.rtt", name) for name in matrix.locations)]
+    if scenario.paths.internet is not None:
+        named.append(("paths.internet.name", scenario.paths.internet.name))
     for field, name in named:
         if not name.strip():
             yield ScenarioError(field, name, "is an empty name", "a name of at least one character")
@@ -111,6 +113,13 @@ def _links(scenario: Scenario) -> Iterator[ScenarioError]:
     if scenario.paths.matrix is not None:
         yield ScenarioError(
             "paths.matrix", scenario.paths.matrix.name, "is not supported together with access links", "paths.rtt"
+        )
+    if scenario.paths.internet is not None:
+        yield ScenarioError(
+            "paths.internet",
+            scenario.paths.internet.name,
+            "is not supported together with access links, whose core has one delay for all pairs",
+            "paths.rtt and paths.loss, or a sweep with rtt=iplane and loss=iplane",
         )
     if scenario.paths.delay_min > scenario.paths.delay_max:
         yield ScenarioError(
@@ -328,7 +337,12 @@ def _matrix(scenario: Scenario) -> Iterator[ScenarioError]:
 
 def _locations(scenario: Scenario) -> Iterator[ScenarioError]:
     placed = [c for c in scenario.classes if c.location]
-    matrix = scenario.paths.matrix
+    matrix, internet = scenario.paths.matrix, scenario.paths.internet
+    if placed and internet is not None:
+        reason = f"is a location, while the paths of each peer are drawn: paths.internet = {internet.name}"
+        yield ScenarioError(
+            f"classes.{placed[0].name}.location", ", ".join(placed[0].location), reason, "one of the two"
+        )
     if placed and len(placed) < len(scenario.classes):
         for peer_class in scenario.classes:
             if not peer_class.location:

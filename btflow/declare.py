@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from btflow.errors import ScenarioError
 from btflow.parameters import Parameter
 from btflow.quantity import FrozenModel
+from btflow.references import names_path
+from btflow.tomlfile import inline
 from btflow.translate import translated
 
 _MISSING = object()
@@ -57,6 +59,9 @@ def _parameter(
     for word, text in parameter.values.items():
         if len(parameter.texts(word)) != len(parameter.sets):
             raise ScenarioError(f"{field}.values.{word}", text, "is not one text for each of sets", "a text, or a list")
+    if parameter.kind == "file":
+        default = _file(parameter, tree, written)
+        return parameter.model_copy(update={"default": default}).of(model)
     content = written if parameter.kind == "choice" else tree
     return parameter.model_copy(update={"default": _default(parameter, content)}).of(model)
 
@@ -79,6 +84,16 @@ def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
     if parameter.prefix and isinstance(value, list):
         return [str(name).removeprefix(parameter.prefix) for name in value]
     return value
+
+
+def _file(parameter: Parameter, tree: Mapping[str, Any], written: Mapping[str, Any]) -> str:
+    """Return the text that stands for what the file has: a name, a table in place of a file of the user's, or none."""
+    if len(parameter.sets) != 1 or parameter.default_from is not None:
+        raise ScenarioError(f"parameters.{parameter.name}.sets", parameter.sets, "is not one field that names a file")
+    text, content = (_lookup(of, parameter.sets[0]) for of in (written, tree))
+    if content is _MISSING:
+        return "none"
+    return text if isinstance(text, str) and not names_path(text) else inline(content)
 
 
 def _word(parameter: Parameter, given: list[tuple[str, Any]]) -> str:

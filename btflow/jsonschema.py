@@ -13,6 +13,7 @@ _REFERENCES = {
     "Transport": "transports",
     "Sockets": "sockets",
     "PathMatrix": "paths",
+    "PathModel": "internet",
     "AccessLink": "access",
     "CongestionControl": "congestion",
     "Codec": "codecs",

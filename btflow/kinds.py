@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from btflow.errors import ScenarioError
 from btflow.parametrised import ParametrisedModel
 from btflow.scenario import Scenario
+from btflow.tree import Keys
 from btflow.unused import unused
 
 Model = TypeVar("Model", bound=ParametrisedModel)
@@ -19,7 +20,7 @@ def _as_it_is(model: Model) -> Model:
     return model
 
 
-def _none_unused(_model: ParametrisedModel, _keys: Set[tuple[str, ...]]) -> Iterable[ScenarioError]:
+def _none_unused(_model: ParametrisedModel, _own: Set[Keys], _changed: Mapping[Keys, str]) -> Iterable[ScenarioError]:
     return ()
 
 
@@ -36,7 +37,8 @@ class ModelKind(Generic[Model]):
         finish: What is done to the validated model.
         parts: Tables that are validated by themselves, whatever else the model holds, by dotted path.
         rivals: Fields of which a model has one, by dotted path: to set one takes the file's other out.
-        unused: Finds what was set, by the keys of the field, and has no effect.
+        unused: Finds what has no effect among the fields, by their keys, that were set by their paths, and among all
+            that were set to something else than the file has, with what set them.
     """
 
     folder: str
@@ -47,7 +49,7 @@ class ModelKind(Generic[Model]):
     finish: Callable[[Model], Model] = _as_it_is
     parts: tuple[str, ...] = ()
     rivals: tuple[tuple[str, str], ...] = ()
-    unused: Callable[[Model, Set[tuple[str, ...]]], Iterable[ScenarioError]] = _none_unused
+    unused: Callable[[Model, Set[Keys], Mapping[Keys, str]], Iterable[ScenarioError]] = _none_unused
 
     def folder_of(self, keys: Sequence[str]) -> str | None:
         """Return the folder of the files that the field with these keys names; None if it names none."""
@@ -83,6 +85,7 @@ SWARMS = ModelKind(
         "transport": "transports",
         "sockets": "sockets",
         "paths.matrix": "paths",
+        "paths.internet": "internet",
         "classes.*.client": "clients",
         "classes.*.access": "access",
         "classes.*.tcp": "congestion",
@@ -92,7 +95,7 @@ SWARMS = ModelKind(
     named={"classes": ("class", "seed")},
     finish=_without_unused_matrix,
     parts=(
-        *("swarm", "paths", "paths.matrix", "transport", "sockets"),
+        *("swarm", "paths", "paths.matrix", "paths.internet", "transport", "sockets"),
         *("arrivals", "departures", "tracker", "idealised"),
         *("classes.*", "classes.*.client", "classes.*.tcp", "classes.*.utp", "classes.*.control"),
     ),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from btflow.catalog import any_document, load, load_link, names, title_of
+from btflow.kinds import ModelKind
 from btflow.parameters import Parameter
 from btflow.places import everywhere
 from btflow.tomlfile import inline
@@ -34,6 +35,7 @@ _FORMS = {
     "choice": "word",
     "text": "text",
     "names": "names",
+    "file": "file",
 }
 
 
@@ -47,6 +49,7 @@ def everything() -> str:
         "Congestion controls (--flow)": _titles("congestion"),
         "Speech codecs (--voip)": _titles("codecs"),
         "BitTorrent clients (of a swarm's classes)": _titles("clients"),
+        "Paths between peers (--set internet=...)": _titles("internet"),
     }
     width = max(len(name) for rows in parts.values() for name, _ in rows)
     blocks = [
@@ -70,7 +73,7 @@ def parameters(name: str) -> str:
     rows = [("parameter", "kind", "unit", "default", "meaning")]
     for p in read.parameters.values():
         default = scenario.parameters[p.name] if p.default_from is None else f"as {p.default_from}"
-        rows.append((p.name, _FORMS[p.kind], p.unit or "-", default, _meaning(p)))
+        rows.append((p.name, _FORMS[p.kind], p.unit or "-", default, _meaning(p, read.kind)))
     lines = [f"{scenario.name}: {scenario.title}", f"Source: {scenario.source}"]
     lines += [_PREFIX[read.byte_prefix], "", _columns(rows), "", _ALSO.format(name=name)]
     return "\n".join(lines)
@@ -104,9 +107,11 @@ def _shown(value: Any) -> str:
     return "-" if value is None else value if isinstance(value, str) else inline(value)
 
 
-def _meaning(parameter: Parameter) -> str:
-    choices = f" ({', '.join(parameter.words)})" if parameter.words else ""
-    return parameter.meaning + choices
+def _meaning(parameter: Parameter, kind: ModelKind[Any]) -> str:
+    words = list(parameter.words)
+    if parameter.kind == "file":
+        words = [*names(kind.folder_of(parameter.sets[0].split(".")) or ""), "a .toml file", "none"]
+    return parameter.meaning + (f" ({', '.join(words)})" if words else "")
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> str:

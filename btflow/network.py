@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from btflow.paths.model import PathModel
 from btflow.quantity import FrozenModel, Quantity
 
 Rtt = Annotated[float, Quantity("time", 0, 60)]
@@ -63,6 +64,8 @@ class Paths(FrozenModel):
     """Chance that a packet is lost on its way to a peer; data and ACKs alike."""
     matrix: PathMatrix | None = None
     """Round-trip times between locations; used if the classes have locations, else None."""
+    internet: PathModel | None = None
+    """Paths as on the Internet, drawn anew for each swarm, in place of ``rtt`` and ``loss``."""
     delay_min: Rtt = 0.0
     """Least one-way propagation delay of a peer's access link, in both directions [s]."""
     delay_max: Rtt = 0.0

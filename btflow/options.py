@@ -53,19 +53,19 @@ def parse_whole_number(option: str, text: str, minimum: int, maximum: int) -> in
     return whole_number(option, int(text) if number else text, minimum, maximum)
 
 
-def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path | None:
+def output_path(option: str, given: Sequence[str] | None, *suffixes: str) -> Path | None:
     """Return the file to write, links followed; None if none is asked for.
 
     Raises:
-        InputError: More than one is asked for, or no file with this suffix can be written there.
+        InputError: More than one is asked for, or no file with one of these suffixes can be written there.
     """
     if not given:
         return None
-    allowed = f"a file ending in {suffix}, in a folder that exists and is writable"
+    allowed = f"a file ending in {' or '.join(suffixes)}, in a folder that exists and is writable"
     if len(given) > 1:
         raise InputError(option, given[1], "is a second file", f"one {option}")
     name = given[0]
-    if Path(name).suffix != suffix:
+    if Path(name).suffix not in suffixes:
         raise InputError(option, name, "has the wrong ending" if name else "is empty", allowed)
     try:
         if stat.S_ISDIR(_mode(name)):
@@ -86,13 +86,9 @@ def output_path(option: str, given: Sequence[str] | None, suffix: str) -> Path |
 
 def output_file(field: str, given: object, *suffixes: str) -> Path:
     """Return the file to write that a function was given; InputError if it is no path, or as for ``output_path``."""
-    allowed = f"a file ending in {' or '.join(suffixes)}"
     if not isinstance(given, str | os.PathLike) or isinstance(os.fspath(given), bytes):
-        raise InputError(field, given, "is not a path", allowed)
-    name = os.fspath(given)
-    if Path(name).suffix not in suffixes:
-        raise InputError(field, name, "has the wrong ending" if name else "is empty", allowed)
-    path = output_path(field, [name], Path(name).suffix)
+        raise InputError(field, given, "is not a path", f"a file ending in {' or '.join(suffixes)}")
+    path = output_path(field, [os.fspath(given)], *suffixes)
     assert path is not None
     return path
 

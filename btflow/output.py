@@ -41,19 +41,17 @@ def write_netcdf(result: xarray.Dataset, path: Path) -> None:
 
 
 def write_plot(result: xarray.Dataset, path: Path) -> None:
-    """Write the overview figure of a result as an HTML page that needs no network."""
-    from btflow.plots import overview, save_html
+    """Write the overview figure of a result: an HTML page that needs no network, or a picture, by the ending."""
+    from btflow.plots import overview, save
 
-    with replacing(path) as partial:
-        save_html(overview(result), partial)
+    save(overview(result), path)
 
 
 def write_link_plot(result: xarray.Dataset, path: Path) -> None:
     """Write the figure of a link experiment; as ``write_plot``."""
-    from btflow.plots import link_overview, save_html
+    from btflow.plots import link_overview, save
 
-    with replacing(path) as partial:
-        save_html(link_overview(result), partial)
+    save(link_overview(result), path)
 
 
 def to_json(content: object) -> str:

@@ -14,6 +14,7 @@ from btflow.kernels.state import Rules
 from btflow.link.access import MAX_RATE
 from btflow.links import Links, compile_links
 from btflow.network import Transport
+from btflow.paths.model import PathModel
 from btflow.scenario import Arrivals, PeerClass, Scenario
 
 SKB_TRUESIZE = 1960
@@ -35,6 +36,9 @@ An engine limit, not a client rule; all slots together are rounded up to a power
 
 MOST_ENDS = 2**31 - 1
 """Ends of connections that 32 bits can number."""
+
+MOST_APART = 5000
+"""Most peers of a swarm in which each pair has a path of its own: 25 million paths."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Program:
     """Round-trip time between places [s] (places, places)."""
     loss: float
     """Probability that a packet is lost, in either direction."""
+    internet: PathModel | None
+    """What the paths of each replica are drawn from, a place for each peer; None if they are ``rtt`` and ``loss``."""
     arrivals: Arrivals
     """When the leechers start."""
     waits: NDArray[np.uint8]
@@ -98,7 +104,8 @@ def compile_scenario(scenario: Scenario) -> Program:
     ends = np.cumsum(counts)
     place, rtt = _places(scenario, [loc for c in classes for loc in c.placement()], sum(counts))
     limits = np.repeat([float(c.upload_limit) for c in classes], counts)
-    ideal = bool(rtt.max() == 0.0 and scenario.paths.loss == 0.0 and not scenario.linked)
+    internet = scenario.paths.internet
+    ideal = bool(internet is None and rtt.max() == 0.0 and scenario.paths.loss == 0.0 and not scenario.linked)
     rules = _rules(scenario, sum(counts), ideal)
     fastest = max(min(c.upload_limit, c.access.uplink.rate if c.access else math.inf, MAX_RATE) for c in classes)
     pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
@@ -113,6 +120,7 @@ def compile_scenario(scenario: Scenario) -> Program:
         place=place,
         rtt=rtt,
         loss=scenario.paths.loss,
+        internet=internet,
         arrivals=scenario.arrivals,
         waits=np.concatenate([np.arange(n) >= n - more for n, more in zip(counts, extra, strict=True)]).astype(
             np.uint8
@@ -136,7 +144,9 @@ def _replacements(scenario: Scenario, peer_class: PeerClass) -> int:
 
 
 def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Place of each peer and RTT between places [s]; one place if all paths are alike."""
+    """Place of each peer and RTT between places [s]; one place if all paths are alike, none known if they are drawn."""
+    if scenario.paths.internet is not None:
+        return np.arange(peers, dtype=np.int32), np.zeros((1, 1))
     matrix = scenario.paths.matrix
     if matrix is None:
         return np.zeros(peers, np.int32), np.full((1, 1), scenario.paths.rtt)
@@ -165,6 +175,9 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     if peers << slot_bits > MOST_ENDS:
         reason = f"are too many for {1 << slot_bits} connections each (classes.*.client.max_allow_in and its margin)"
         raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_ENDS >> slot_bits} peers")
+    if scenario.paths.internet is not None and peers > MOST_APART:
+        reason = "are too many, seeds and replacements included, for a path from each to each (paths.internet)"
+        raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_APART} peers")
     blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
     last_piece_blocks = -(-last_piece // swarm.block_size)
@@ -227,5 +240,6 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         replace=int(departures.replace),
         handshake_size=client.handshake_size,
         bitfield_size=client.state_size + -(-swarm.pieces // 8),
+        apart=int(scenario.paths.internet is not None),
         horizon=scenario.give_up_time,
     )

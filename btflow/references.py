@@ -26,16 +26,21 @@ def names(folder: str = "swarms") -> tuple[str, ...]:
     """Return the names of the models that come with btflow.
 
     Args:
-        folder: ``swarms``, ``clients``, ``transports``, ``sockets``, ``paths``, ``links``, ``access``, ``congestion``,
-            ``stacks`` or ``codecs``.
+        folder: ``swarms``, ``clients``, ``transports``, ``sockets``, ``paths``, ``internet``, ``links``, ``access``,
+            ``congestion``, ``stacks`` or ``codecs``.
     """
     entries = (files("btflow.models") / folder).iterdir()
     return tuple(sorted(e.name.removesuffix(".toml") for e in entries if e.name.endswith(".toml")))
 
 
+def names_path(name: str) -> bool:
+    """Return whether a text is the path of a file, not a name in ``models/``."""
+    return name.endswith(".toml") or "/" in name or "\\" in name
+
+
 def find(name: str, kind: str, folder: Path, field: str) -> tuple[File, Path]:
     """Return the file that a field names and the folder that its own references are relative to."""
-    if name.endswith(".toml") or "/" in name or "\\" in name:
+    if names_path(name):
         path = folder / name
         return path, path.parent
     name = ALIASES.get(name, name)

@@ -65,6 +65,10 @@ class Replica:
     nobody asked for it."""
     uplinks: Uplinks | None = None
     """What was seen on the peers' access links; None if they have none."""
+    path_rtt: Floats | None = None
+    """Mean round-trip time of each peer's paths to all others [s] (peers,); None if each pair does not have its own."""
+    path_loss: Floats | None = None
+    """Mean loss of these paths (peers,)."""
 
 
 SORTED_AT_ONCE = 2**20
@@ -126,7 +130,16 @@ def collect(program: Program, state: Swarm, cpu: float, links: Access | None = N
         time_step=step,
         held=pieces_held(state.have_time, step, last, np.flatnonzero(leecher & started)) if series else np.empty(0),
         uplinks=None if links is None else uplinks(links),
+        path_rtt=_of_paths(program, state.rtt),
+        path_loss=_of_paths(program, state.loss),
     )
+
+
+def _of_paths(program: Program, between: Floats) -> Floats | None:
+    """Mean of a peer's paths to the others (peers,) if each pair has its own."""
+    if program.internet is None:
+        return None
+    return np.asarray(between.sum(axis=1) / max(1, len(between) - 1), np.float64)
 
 
 def sending_rate(program: Program) -> Floats:

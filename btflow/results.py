@@ -15,7 +15,7 @@ from btflow import __version__
 from btflow.network import Transport
 from btflow.program import Program
 from btflow.replica import CAUSE_NAMES, PER_PEER, Floats, Replica, collect, sending_rate, utilisation
-from btflow.scenario import Scenario
+from btflow.scenario import Scenario, content_digest
 from btflow.uplinks import MESSAGES, TRAFFIC, delay_edges
 
 __all__ = ["CAUSE_NAMES", "collect", "to_dataset"]
@@ -57,6 +57,8 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
         data["segment_payload_count"] = _segment_payloads(scenario.transport, program, rows)
     if program.links is not None:
         data |= _links(program, rows)
+    if program.internet is not None:
+        data |= _paths(rows)
     replica = _array(("replica",), np.arange(len(rows)), "1", "number of the replica")
     coords = _peer_coordinates(program) | {"replica": replica}
     return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, rows, seed))
@@ -181,6 +183,17 @@ def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]
     }
 
 
+def _paths(rows: Sequence[Replica]) -> dict[str, xr.DataArray]:
+    """What the paths of each peer that were drawn are in the mean."""
+    rtt = np.array([row.path_rtt for row in rows])
+    loss = np.array([row.path_loss for row in rows])
+    dims = ("replica", "peer")
+    return {
+        "path_rtt": _array(dims, rtt, "s", "mean round-trip time between the peer and each other one"),
+        "path_loss": _array(dims, loss, "1", "mean loss between the peer and each other one"),
+    }
+
+
 def _segment_payloads(transport: Transport, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
     """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
     sizes, counts = segments(
@@ -227,4 +240,10 @@ def _provenance(scenario: Scenario, rows: Sequence[Replica], seed: int) -> dict[
         "file_size": scenario.swarm.file_size,
         "pieces": scenario.swarm.pieces,
         "discard": scenario.departures.discard,
-    }
+    } | _internet(scenario)
+
+
+def _internet(scenario: Scenario) -> dict[str, str]:
+    """Return what the paths were drawn from, if they were: its name, and a digest of what it holds."""
+    model = scenario.paths.internet
+    return {} if model is None else {"internet": model.name, "internet_hash": content_digest(model.model_dump())}

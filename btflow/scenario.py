@@ -288,7 +288,9 @@ class Scenario(ParametrisedModel):
 
     @property
     def longest_rtt(self) -> float:
-        """Longest round-trip time between two peers [s]: that of the matrix, if one is used."""
+        """Longest round-trip time between two peers [s]: that of the matrix or of the Internet's model, if used."""
+        if self.paths.internet is not None:
+            return self.paths.internet.rtt[-1].value
         matrix = self.paths.matrix
         direct = self.paths.rtt + 4 * self.paths.delay_max
         times = [time for row in matrix.rtt.values() for time in row.values()] if matrix else [direct]
@@ -301,7 +303,8 @@ class Scenario(ParametrisedModel):
         With loss p a segment takes an RTT and, as the timeout doubles, the sum over k of
         p**k min(2**(k-1) RTO, rto_max). Without loss nothing keeps the window small.
         """
-        transport, loss = self.transport, self.paths.loss
+        transport, internet = self.transport, self.paths.internet
+        loss = self.paths.loss if internet is None else internet.loss[-1].value
         if transport is None:
             return math.inf if loss == 0.0 else 1448 / (self.longest_rtt + 2.0 / (1.0 - 2.0 * loss))
         rto = self.longest_rtt + transport.rto_min
@@ -311,13 +314,15 @@ class Scenario(ParametrisedModel):
     def digest(self) -> str:
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
         content = self.model_dump(exclude={"byte_prefix"})
-        _drop(content, {"name", "title", "source", "device_latency"})
         content["horizon"] = self.give_up_time
         content["labels"] = [c.name for c in self.classes]
+        if self.paths.internet is None:
+            del content["paths"]["internet"]
+        else:
+            content["paths"]["rtt"] = content["paths"]["loss"] = None
         if self.paths.matrix is not None:
             content["paths"]["rtt"] = None
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return content_digest(content)
 
     def __eq__(self, other: object) -> bool:
         """Return whether every field is equal, however the values were set."""
@@ -335,6 +340,13 @@ class Scenario(ParametrisedModel):
         if found:
             raise ScenarioError.all_of(found)
         return self
+
+
+def content_digest(content: Any) -> str:
+    """Return a SHA-256 hex digest of a model's content; what describes it to people is dropped from it."""
+    _drop(content, {"name", "title", "source", "device_latency"})
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _drop(tree: Any, names: set[str]) -> None:

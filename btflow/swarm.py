@@ -28,6 +28,12 @@ from btflow.links import links_bytes
 from btflow.program import Program
 
 NOT_HELD = 65535
+PATH_BYTES = 70
+"""Memory that a pair of peers takes, counted in both orders, most of it while the paths are drawn [B]."""
+
+PATHS = 2
+"""Which of a replica's generators draws the paths; 0 draws what the peers do, 1 what their links have."""
+
 EVENTS_PER_BUCKET = 0.5
 ROWS_PER_PEER = 12
 """Lists of requests to begin with: a peer has a few connections on which it sends. There are more when needed."""
@@ -43,11 +49,12 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     n, pieces = rules.peers, rules.pieces
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
     state = arrays(_layout(program))
+    rtt, loss = replica_paths(program, seed, replica)
     s = Swarm(
         rules=rules,
         rng=source.generate_state(2, np.uint64),
-        rtt=program.rtt,
-        loss=np.array([program.loss]),
+        rtt=rtt,
+        loss=loss,
         births=program.births.copy(),
         random_order=random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1),
         have_time=np.full((n, pieces), np.nan),
@@ -63,12 +70,26 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     return s
 
 
+def replica_paths(program: Program, seed: int, replica: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """RTT [s] and loss between the places of a replica (places, places), both symmetric.
+
+    Drawn paths have a generator of their own: they depend on the model, the number of peers, seed and replica alone.
+    """
+    if program.internet is None:
+        return program.rtt, np.full(program.rtt.shape, program.loss)
+    from btflow.paths.generate import sample  # takes a while to import
+
+    source = np.random.SeedSequence(seed, spawn_key=(replica, PATHS))
+    return sample(program.internet, program.rules.peers, np.random.Generator(np.random.PCG64(source)))
+
+
 def state_bytes(program: Program) -> int:
     """Memory that one replica takes [B]; its events may add to it."""
     zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
     per_piece = 8 + 2 + 2  # have_time, random_order, from which it is drawn
     links = links_bytes(program) if program.links is not None else 0
-    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + links
+    paths = PATH_BYTES * program.rules.peers**2 if program.internet is not None else 0
+    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + links + paths
 
 
 def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
@@ -191,7 +212,7 @@ def _start_clock(s: Swarm, program: Program) -> None:
     s.node.next[-1] = clock.NONE
     c.free, c.n_free = timers, s.node.size - timers
     c.lane_first = clock.NONE
-    c.lane_delay = -1.0 if program.links is not None else 0.5 * program.rtt[0, 0]
+    c.lane_delay = -1.0 if program.links is not None or program.internet is not None else 0.5 * program.rtt[0, 0]
     c.width = max(EVENTS_PER_BUCKET / event_rate(program), SPAN / s.bucket.size)
     c.unfinished = program.target
 

@@ -34,7 +34,9 @@ __all__ = [
     "pattern",
 ]
 
-Kind = Literal["size", "rate", "time", "fraction", "count", "packets", "buffer", "flag", "choice", "text", "names"]
+Kind = Literal[
+    "size", "rate", "time", "fraction", "count", "packets", "buffer", "flag", "choice", "text", "names", "file"
+]
 BytePrefix = Literal["decimal", "binary"]
 BufferKind = Literal["packets", "size", "time", "bdp"]
 
@@ -114,6 +116,7 @@ KINDS: Mapping[Kind, _KindInfo] = {
     "choice": _KindInfo("one of the listed words", "", 0, 0, ()),
     "text": _KindInfo("a text", "", 0, 0, ()),
     "names": _KindInfo("names separated by commas, or none", "", 0, 0, ()),
+    "file": _KindInfo("the name or path of a file, a table, or none", "", 0, 0, ()),
 }
 
 
@@ -172,7 +175,7 @@ def _parse(
         return math.inf
     if kind == "buffer":
         return _parse_buffer(value, field, byte_prefix)
-    if kind in ("choice", "text"):
+    if kind in ("choice", "text", "file"):
         if not isinstance(value, str) or not value.strip():
             raise fail("is not a text")
         return value.strip()
@@ -212,7 +215,7 @@ def format_quantity(value: Value, kind: Kind, *, byte_prefix: BytePrefix = "deci
     The unit is the one that gives the shortest number not below one: ``"256 KiB"``, ``"400 ms"``.
     """
     match kind:
-        case "choice" | "text":
+        case "choice" | "text" | "file":
             return str(value)
         case "names":
             assert isinstance(value, tuple)
@@ -372,7 +375,7 @@ def _plain(number: float) -> str:
 def _allowed(kind: Kind, low: float, high: float, byte_prefix: BytePrefix) -> str:
     """Return what a field of this kind accepts."""
     info = KINDS[kind]
-    if kind in ("flag", "choice", "text", "names"):
+    if kind in ("flag", "choice", "text", "names", "file"):
         return info.noun
     limits = [
         format_quantity(bound if kind in _REAL else int(bound), kind, byte_prefix=byte_prefix) for bound in (low, high)

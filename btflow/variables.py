@@ -82,13 +82,14 @@ def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
         InputError: There is no such parameter or field.
     """
     document: Document[Any] = model.document if isinstance(model, ParametrisedModel) else model
-    if name in document.parameters:
+    if document.has_values(name):
         return _parameter(document, name)
     place = document.assigner.places(name)[0]
     words = names(place.folder) if place.folder is not None else place.shape.words
     kind = _kind(place.shape, place.folder)
+    meaning = document.parameters[name].meaning if name in document.parameters else place.shape.meaning
     return Variable(
-        name, kind, place.shape.meaning, words, _limits(kind, place.shape.quantity), place.shape.optional,
+        name, kind, meaning, words, _limits(kind, place.shape.quantity), place.shape.optional,
         document.byte_prefix, lambda given: document.assigner.by_path(name, given).setting[1:3],
         lambda given: document.assigner.by_path(name, given).setting.value,
     )  # fmt: skip

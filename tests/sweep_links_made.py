@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+from numpy.typing import NDArray
 
 from btflow import load_link
 from btflow.link.scenario import LinkScenario
@@ -33,12 +34,17 @@ def members(run: xr.Dataset, group: str) -> list[int]:
     return [i for i, name in enumerate(run["flow"].values) if name == group or str(name).startswith(f"{group}-")]
 
 
+def fairness(goodput: NDArray[np.float64]) -> float:
+    """Return Jain's index; NaN where nothing arrived, so that nothing was shared."""
+    return float(goodput.sum() ** 2 / (len(goodput) * (goodput**2).sum())) if goodput.any() else np.nan
+
+
 def check_point(at: xr.Dataset, run: xr.Dataset, counted: int) -> None:
     """Compare a swept experiment with the single run of its scenario and seed, in the plainest way."""
     assert int(at.status) == 1
     goodput = run.goodput.values[:counted]
     assert same(at.goodput, goodput.sum())
-    assert float(at.jain_index) == pytest.approx(goodput.sum() ** 2 / (len(goodput) * (goodput**2).sum()), rel=1e-12)
+    assert float(at.jain_index) == pytest.approx(fairness(goodput), rel=1e-12, nan_ok=True)
     assert same(at.retransmitted_share, run.resent[:counted].sum() / run.sent[:counted].sum())
     for name in at["queue"].values:
         at_queue = at.sel(queue=name)
@@ -68,9 +74,7 @@ def check_point(at: xr.Dataset, run: xr.Dataset, counted: int) -> None:
         for mine, own in (("rtt_mean", flows.rtt_mean), ("rtt_p95", flows.rtt_quantile.sel(quantile=0.95))):
             timed = own.values[np.isfinite(own.values)]  # a flow may never have measured one
             assert same(group[f"group_{mine}"], np.mean(timed) if len(timed) else np.nan)
-        each = flows.goodput.values
-        fair = each.sum() ** 2 / (len(each) * (each**2).sum()) if each.any() else np.nan
-        assert float(group.group_jain_index) == pytest.approx(fair, rel=1e-12, nan_ok=True)
+        assert float(group.group_jain_index) == pytest.approx(fairness(flows.goodput.values), rel=1e-12, nan_ok=True)
         if len(own_flows) == 1:
             for mine, own in FLOW_FIGURES.items():
                 assert same(group[f"group_{mine}"], flows[own][0])

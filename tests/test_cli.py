@@ -66,7 +66,7 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("run", "rao2010", "--out", "/proc/nope/x.nc"), "--out"),
     (("run", "rao2010", "--out", "folder.nc"), "directory"),
     (("run", "rao2010", "--out", "result.csv"), ".nc"),
-    (("run", "rao2010", "--plot", "figure.png"), ".html"),
+    (("run", "rao2010", "--plot", "figure.gif"), ".html"),
     (("run", "rao2010", "--plot", "/nonexistent/figure.html"), "--plot"),
     (
         ("run", "rao2010", "--replicas", "abc"),

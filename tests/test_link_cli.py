@@ -42,7 +42,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("geni", "--set", "rate"), "NAME=VALUE"),
     (("geni", "--seed", "x"), "--seed = 'x'"),
     (("geni", "--out", "x.csv"), ".nc"),
-    (("geni", "--plot", "x.png"), ".html"),
+    (("geni", "--plot", "x.gif"), ".html"),
     (("geni", "extra"), "extra"),
     (("--set", "rate=1 Mbit/s", "--flow", "cubic"), "does not go without a model"),
     (("--flow", "cubc"), "--flow = 'cubc': is not a name in models/congestion"),

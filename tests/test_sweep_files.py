@@ -42,6 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, number in (("a", 1), ("b", 30)):
         transport(tmp_path / f"{name}.toml", number)
         client(tmp_path / f"client-{name}.toml", 1 + number)
+    (tmp_path / "p.toml").write_text('base = "iplane"')
     return tmp_path
 
 
@@ -49,6 +50,7 @@ WAYS: dict[str, Callable[[], Plan]] = {
     "varied": lambda: planned({"transport": "a.toml,b.toml"}),
     "fixed": lambda: planned({"rtt": "10 ms,20 ms"}, transport="b.toml"),
     "together": lambda: planned({("transport", "rtt"): [("a.toml", "10 ms"), ("b.toml", "20 ms")]}),
+    "paths": lambda: planned({"internet": "none,p.toml"}, tiny()),
     "clients": lambda: planned({"classes.*.client": ["client-a.toml", "client-b.toml"]}),
     "based": lambda: planned({"transport": [{"base": "a.toml", "quick_acks": 2}, {"base": "b.toml"}]}),
     "loaded": lambda: planned({"rtt": "10 ms,20 ms"}, load("rao2010", **TINY, transport="b.toml")),

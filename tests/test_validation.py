@@ -197,13 +197,13 @@ def test_rtts_are_those_of_the_model_and_of_the_devices() -> None:
 def test_every_published_claim_is_checked() -> None:
     assert list(reference.claims()) == list(claims.CHECKS)
     assert {claim.kind for claim in reference.claims().values()} <= {"number", "bound", "order", "shape"}
-    assert {name for name, _ in BREAKS} == set(claims.CHECKS)
+    assert {name for name, _ in BREAKS} | {"R14"} == set(claims.CHECKS)  # no swarm tells of R14
 
 
 @pytest.mark.parametrize("name", claims.CHECKS)
 def test_the_papers_own_figures_pass(swarms: Swarms, name: str) -> None:
     bound = reference.claims()[name].kind == "bound"
-    expected = "holds by construction" if name == "R13" else "bound held" if bound else "reproduced"
+    expected = "holds by construction" if name in ("R13", "R14") else "bound held" if bound else "reproduced"
     assert judge(swarms, name) == expected
 
 

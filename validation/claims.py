@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from validation import control, latency, placement, reference, sends, table4
+from validation import control, latency, paths, placement, reference, sends, table4
 from validation.cases import Case
 from validation.experiments import (
     AS_LIMITS,
@@ -93,6 +93,7 @@ CHECKS = {
     "R11": Check(latency.latency_and_loss, _loss),
     "R12": Check(latency.worst_case, _loss),
     "R13": Check(table4.segmentation_offload, _table),
+    "R14": Check(paths.published_points, list),
     "R15": Check(sends.segment_sizes, _table),
 }
 """The checks by claim, in the order of the report."""

@@ -84,6 +84,12 @@ def as_rtt() -> dict[tuple[str, str, str], float]:
     }
 
 
+@cache
+def planetlab() -> dict[float, float]:
+    """Return quantiles of PlanetLab's round-trip times [ms] by cumulative share."""
+    return {float(row["share_percent"]) / 100: float(row["rtt_ms"]) for row in _rows("planetlab490_rtt.csv")}
+
+
 def _rows(name: str) -> list[dict[str, str]]:
     lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))

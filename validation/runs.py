@@ -6,10 +6,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from btflow.errors import SimulationError
 from validation.cases import MODEL, Case, Setting
@@ -17,6 +17,9 @@ from validation.measured import Measured, measure
 
 if TYPE_CHECKING:
     from btflow.scenario import Scenario
+
+Of = TypeVar("Of")
+Out = TypeVar("Out")
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,30 @@ def run(task: Task) -> tuple[Task, Measured]:
 
 def run_all(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, Measured]]:
     """Yield each task with its figures as it ends; the results do not depend on the number of processes."""
+    yield from in_processes(run, tasks, processes, [Task(Case(100), 1, {"leechers": 10, "file_size": "1 MB"})])
+
+
+def in_processes(work: Callable[[Of], Out], tasks: Sequence[Of], processes: int, small: Sequence[Of]) -> Iterator[Out]:
+    """Yield what is done with each task as it ends.
+
+    Args:
+        work: What is done.
+        tasks: With what.
+        processes: How many at a time.
+        small: Tasks that compile the kernels once, before the processes start.
+    """
     if not tasks:
         return
-    run(Task(Case(100), 1, {"leechers": 10, "file_size": "1 MB"}))  # compile once, before the processes start
+    for task in small:
+        work(task)
     if processes == 1:
-        yield from map(run, tasks)
+        yield from map(work, tasks)
         return
     with _ended_by_sigterm():
         with _interrupts_ignored():  # the processes inherit this: Ctrl-C is the parent's to handle
             pool = multiprocessing.get_context("spawn").Pool(processes, _end_with_parent)
         try:
-            yield from pool.imap_unordered(run, tasks)
+            yield from pool.imap_unordered(work, tasks)
             pool.close()
         finally:
             pool.terminate()

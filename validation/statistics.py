@@ -53,6 +53,26 @@ class Change:
         return f"{100 * self.value:+.1f} ± {100 * self.se:.1f}%"
 
 
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval of a share."""
+
+    low: float
+    """Lower end, 0 to 1."""
+    high: float
+    """Upper end, 0 to 1."""
+
+    def percent(self, digits: int) -> str:
+        """Return it as a short text in percent."""
+        return f"{100 * self.low:.{digits}f} to {100 * self.high:.{digits}f}%"
+
+
+def wilson(number: int, of: int) -> Interval:
+    """Return Wilson's 95% confidence interval of a share of which `number` of `of` independent trials had it."""
+    found = stats.binomtest(number, of).proportion_ci(method="wilson")
+    return Interval(float(found.low), float(found.high))
+
+
 def spread(values: Sequence[float]) -> Spread:
     """Return mean, standard error, least and greatest of some replicas' values."""
     array = np.asarray(values, float)

@@ -35,7 +35,12 @@ _OURS = ("cases.py", "measured.py", "runs.py")
 
 def sources(btflow_folder: Path, models: Path, validation: Path) -> list[Path]:
     """Return the files that a result depends on: a new file of btflow/ counts unless it is known not to."""
-    own = [path for where in ("*.py", "link/*.py") for path in btflow_folder.glob(where) if path.name not in _NOT_RUN]
+    own = [
+        path
+        for where in ("*.py", "link/*.py", "paths/*.py")
+        for path in btflow_folder.glob(where)
+        if path.name not in _NOT_RUN
+    ]
     kernels = (btflow_folder / "kernels").rglob("*.py")
     return sorted([*own, *kernels, *models.rglob("*.toml"), *(validation / name for name in _OURS)])
 

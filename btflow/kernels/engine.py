@@ -33,6 +33,7 @@ from btflow.kernels.state import (
     FOREVER,
     HAVE,
     HAVE_ALL,
+    HAVE_ONE,
     IDLE,
     INTERESTED,
     INTERESTED_IN_US,
@@ -166,6 +167,8 @@ def receive(s, kind, h, arg, t):
         peerset.got_bitfield(s, h, arg, t)
     elif kind == OFFER:
         superseed.got_offer(s, h, arg, t)
+    elif kind == HAVE_ONE:
+        have_timely(s, mate(s, h), arg, t)
 
 
 @kernel
@@ -294,4 +297,10 @@ def have_all(s, p, count, place, t):
     for slot in range(s.peer[p].top):
         h = base + slot
         if linked(s, h) and (place == EVERYWHERE or s.peer[neighbour(s, h)].place == place):
-            tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)
+            have_timely(s, h, count, t)
+
+
+@kernel
+def have_timely(s, h, count, t):
+    """A HAVE of end `h` that was not behind others reaches the other side, but not past one on its own."""
+    tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)

@@ -18,6 +18,7 @@ from btflow.kernels.state import (
     EVERYWHERE,
     HAVE,
     HAVE_ALL,
+    HAVE_ONE,
     INTERESTED,
     INTERESTED_IN_US,
     NOT_INTERESTED,
@@ -184,12 +185,16 @@ def announce_have(s, p, t):
 
 @kernel
 def announce_delayed(s, p, t):
-    """`announce_have` where messages take time: an event for each place, and one for each connection that is behind."""
+    """`announce_have` where messages take time: an event for each place, and one for each connection that is behind.
+
+    Where each peer is a place of its own the event names the connection, so that nobody looks for it.
+    """
     base = p << s.rules.slot_bits
     count = s.n_log[p]
     told = s.scratch[0]
-    for place in range(s.rtt.shape[0]):
-        told[place] = 0
+    if s.rules.apart == 0:
+        for place in range(s.rtt.shape[0]):
+            told[place] = 0
     for slot in range(s.peer[p].top):
         h = base + slot
         if not linked(s, h):
@@ -205,6 +210,10 @@ def announce_delayed(s, p, t):
             if s.rules.nagle == 1:
                 w.small_acked = t + w.rtt
             w.last_arrival = t + 0.5 * w.rtt
+            if s.rules.apart == 1:
+                g = mate(s, h)
+                post(s, w.last_arrival, HAVE_ONE, g, count, s.conn[g].generation)
+                continue
             place = s.peer[neighbour(s, h)].place
             if told[place] == 0:
                 told[place] = 1

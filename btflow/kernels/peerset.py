@@ -185,7 +185,7 @@ def set_up(s, h, g, t):
     c.last_block = -1e9
     w = wire(s, h)
     w.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
-    w.loss = s.loss[0]
+    w.loss = s.loss[s.peer[p].place, s.peer[q].place]
     tcp.reset(s, w, t)
 
 

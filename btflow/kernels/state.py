@@ -26,6 +26,8 @@ kernels here only note in `todo` which connections were begun, closed or written
     asked      when each request of `requests` was written [s]
     offered    pieces that a super-seed has told each end of, a bit each
     births     by class: the next peer that may replace one that left, and the end of its class
+    rtt, loss  of paths between places (peer.place) [s]; each peer is a place of its own if `rules.apart`, else peers
+               of one place are alike and one event tells all of them of a piece
 """
 
 from collections import namedtuple
@@ -58,7 +60,8 @@ START, TRACKER_REPLY, TRACKER_CHECK = (
 LEAVE = np.int64(17)  # a seed leaves
 OFFER = np.int64(19)  # a HAVE of one piece, from a super-seed
 SAMPLE = np.int64(18)  # the uplinks' queues are looked at
-KINDS = np.int64(20)  # their number
+HAVE_ONE = np.int64(20)  # as HAVE_ALL, to one neighbour, where each peer is a place of its own
+KINDS = np.int64(21)  # their number
 
 # What held an unchoked connection back (conn.cause, columns of share).
 BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = (np.int64(cause) for cause in range(5))
@@ -224,7 +227,7 @@ Rules = namedtuple(
     "min_peers_incoming reannounce check_interval announce_interval tracker_reply "
     "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks cubic_c cubic_beta nagle "
     "idle_reset window_validation ideal horizon linked split direct super_seeding stay replace "
-    "handshake_size bitfield_size",
+    "handshake_size bitfield_size apart",
 )
 
 Swarm = namedtuple(

@@ -1,1 +1,37 @@
-"""Round-trip times and losses between the peers of a swarm, as on the Internet."""
+"""Round-trip times and losses between the peers of a swarm, as on the Internet.
+
+A swarm's scenario imports ``btflow.paths.model``: what is public here is imported when it is asked for (PEP 562).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from btflow.paths.files import load
+    from btflow.paths.generate import draw
+    from btflow.paths.model import PathModel
+    from btflow.paths.triangles import triangle_share, triangle_violations
+
+__all__ = ["PathModel", "draw", "load", "triangle_share", "triangle_violations"]
+
+_FROM = {
+    "PathModel": "btflow.paths.model",
+    "draw": "btflow.paths.generate",
+    "load": "btflow.paths.files",
+    "triangle_share": "btflow.paths.triangles",
+    "triangle_violations": "btflow.paths.triangles",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FROM:
+        raise AttributeError(f"module 'btflow.paths' has no attribute {name!r}")
+    value = getattr(import_module(_FROM[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,13 +1,16 @@
 """Figures of results: pure functions from a Dataset, or from several with a label each, to a Plotly figure."""
 
+from btflow.plots.files import save, save_html, save_image
 from btflow.plots.heat_map import heat_map
 from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.mechanism import segment_payloads, send_gaps, why_slow
 from btflow.plots.overview import overview
+from btflow.plots.playback import playback
 from btflow.plots.progress import completion_cdf, pieces_over_time
+from btflow.plots.published import beside_published
 from btflow.plots.response import response_curve
-from btflow.plots.style import save_html
 from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
+from btflow.plots.theory import beside_theory
 from btflow.plots.tornado import sobol, tornado
 from btflow.plots.uplinks import (
     completion_against_buffer,
@@ -20,6 +23,8 @@ from btflow.plots.uplinks import (
 
 __all__ = [
     "Curve",
+    "beside_published",
+    "beside_theory",
     "completion_against_buffer",
     "completion_by_rank",
     "completion_cdf",
@@ -29,12 +34,15 @@ __all__ = [
     "message_delays",
     "overview",
     "pieces_over_time",
+    "playback",
     "queue",
     "queue_ccdf",
     "rates",
     "response_curve",
     "rtt_sweep",
+    "save",
     "save_html",
+    "save_image",
     "segment_payloads",
     "send_gaps",
     "sobol",

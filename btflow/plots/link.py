@@ -212,13 +212,17 @@ def envelope(
     """
     if len(values) <= most:
         return time, values
-    keep: list[int] = []
-    for part in np.array_split(np.arange(len(values)), most // 2):
-        here = values[part]
-        if np.isnan(here).all():
-            keep.append(int(part[0]))
-        else:
-            keep += sorted({int(part[np.nanargmin(here)]), int(part[np.nanargmax(here)])})
+    parts = most // 2
+    size = -(-len(values) // parts)
+    whole = np.full(parts * size, np.nan)
+    whole[: len(values)] = values
+    rows = whole.reshape(parts, size)
+    starts = size * np.arange(parts)
+    empty = np.isnan(rows)
+    least = starts + np.where(empty, np.inf, rows).argmin(axis=1)
+    greatest = starts + np.where(empty, -np.inf, rows).argmax(axis=1)
+    keep = np.unique(np.concatenate([least, greatest]))
+    keep = keep[keep < len(values)]
     return time[keep], values[keep]
 
 

@@ -6,10 +6,8 @@ Lines also differ in dash and bars in pattern, so that a grey print can be read.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.options import output_file
-from btflow.output import replacing
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -71,13 +67,6 @@ Results = xr.Dataset | Mapping[str, xr.Dataset]
 """One result, or several with a label each."""
 
 _RESULTS = "what btflow.simulate returns, or several of them in a mapping by label"
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{title}</title>
-<style>body {{ min-width: {least}px; max-width: {width}px; margin: 0 auto; background: white; }}</style></head>
-<body>{figure}</body>
-</html>
-"""
 
 
 def labelled(results: Results) -> dict[str, xr.Dataset]:
@@ -163,26 +152,3 @@ def describe(results: Results) -> str:
     parts.append(f"{replicas} replica{'' if replicas == 1 else 's'}")
     discard = int(results.attrs.get("discard", 0))
     return ", ".join([*parts, *([f"the first {discard} completions do not count"] if discard else [])])
-
-
-def save_html(drawn: go.Figure, path: str | Path) -> None:
-    """Write a figure as one HTML page that needs no network and is as wide as the window, up to the figure's width.
-
-    Raises:
-        InputError: There is no figure, or no file ending in .html can be written there.
-        OSError: The file cannot be written; what was there before is kept.
-    """
-    if not isinstance(drawn, go.Figure):
-        raise InputError("drawn", drawn, "is not a figure", "what a function of btflow.plots returns")
-    file = output_file("path", path, ".html")
-    page = go.Figure(drawn)
-    layout, common = page.layout, page.layout.template.layout
-    width, height = int(layout.width or common.width or 900), int(layout.height or common.height or 560)
-    layout.width = common.width = None
-    text = page.to_html(
-        full_html=False, include_plotlyjs=True, config={"responsive": True}, default_height=f"{height}px"
-    )
-    title = html.escape(str(layout.title.text or "btflow"))
-    content = _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text)
-    with replacing(file) as partial:
-        partial.write_text(content, encoding="utf-8")

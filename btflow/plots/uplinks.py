@@ -171,7 +171,8 @@ def throughput_against_delay(results: Results) -> go.Figure:
                 "size": 12,
                 "line": {"width": 1, "color": "white"},
             }
-            drawn.add_scatter(x=[1000 * delay], y=[rate], name=series_name(label, name), mode="markers", marker=marker)
+            shown = label if label and len(classes) == 1 else series_name(label, name)
+            drawn.add_scatter(x=[1000 * delay], y=[rate], name=shown, mode="markers", marker=marker)
     drawn.update_xaxes(rangemode="tozero")
     drawn.update_yaxes(rangemode="tozero")
     drawn.update_layout(showlegend=True)

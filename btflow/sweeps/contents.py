@@ -28,7 +28,7 @@ def contained(document: Document[Any], settings: Mapping[str, object]) -> dict[s
 
 def contents(document: Document[Any], design: Design) -> dict[tuple[str, str], str]:
     """Return the content of every file that a varied value names; errors as in ``contained``."""
-    named = ((name, text) for name, text in _words(design) if name not in document.parameters and _names_file(text))
+    named = ((name, text) for name, text in _words(design) if not document.has_values(name) and _names_file(text))
     return {(name, text): str(_content(document, name, text)) for name, text in named}
 
 
@@ -50,7 +50,7 @@ def _words(design: Design) -> Iterator[tuple[str, str]]:
 
 def _meaning(document: Document[Any], name: str, text: str) -> str:
     """Return what a word makes of fields, those of parameters that follow too; empty if it stands for itself."""
-    if name not in document.parameters:
+    if not document.has_values(name):
         content = document.assigner.by_path(name, text).setting.content
         return inline(content) if isinstance(content, dict) else ""
     follow = {p.name for p in document.parameters.values() if p.default_from == name}
@@ -69,7 +69,7 @@ def _names_file(value: object) -> bool:
 def _content(document: Document[Any], name: str, value: object) -> object:
     if isinstance(value, dict) and "base" in value:
         value = inline(value)
-    if name in document.parameters or not _names_file(value):
+    if document.has_values(name) or not _names_file(value):
         return value
     content = document.assigner.by_path(name, value).setting.content
     return inline(content) if isinstance(content, dict) else value

@@ -49,6 +49,6 @@ def _value(document: Document[Any], name: str, value: object) -> object:
 def _takes_files(document: Document[Any], name: str) -> bool:
     """Return whether a name is a field's that may name a file; those of a model's parameter are read with the model."""
     try:
-        return name not in document.parameters and document.assigner.places(name)[0].folder is not None
+        return not document.has_values(name) and document.assigner.places(name)[0].folder is not None
     except InputError:  # said when it is set
         return False

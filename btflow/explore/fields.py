@@ -1,0 +1,185 @@
+"""Inputs with their error next to them, and a form of all the inputs of a panel's state.
+
+A slider and a text show the same value; the text takes any unit. What is refused stays in its field, with the reason
+right below, and the form keeps the last good state.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from math import log10
+from typing import Any, Generic, TypeVar
+
+import ipywidgets as widgets
+
+from btflow.errors import InputError
+from btflow.explore.specs import Amount, Choice, Spec
+from btflow.explore.state import specs
+
+State = TypeVar("State")
+
+LOG_STEPS = 200
+"""Steps of a slider over ratios."""
+
+
+class Field:
+    """An input: its label, its control or controls, and a line for what is wrong.
+
+    Attributes:
+        widget: All of it.
+    """
+
+    def __init__(self, spec: Spec, entered: Callable[[], None]) -> None:
+        self._spec, self._entered = spec, entered
+        self._quiet = False
+        self._control = _control(spec)
+        self._slider = _slider(spec) if isinstance(spec, Amount) else None
+        self._error = widgets.HTML(layout={"display": "none"})
+        self._error.add_class("btflow-error")
+        self._control.observe(self._typed, "value")
+        if self._slider is not None:
+            self._slider.observe(self._slid, "value")
+        parts = [part for part in (self._control, self._slider, self._error) if part is not None]
+        self.widget = widgets.VBox(parts)
+        self.widget.add_class("btflow-field")
+
+    @property
+    def text(self) -> str:
+        """What it shows, whether accepted or not."""
+        return str(self._control.value)
+
+    def show(self, text: str) -> None:
+        """Show a value; nothing is entered by that."""
+        self._quiet = True
+        try:
+            self._control.value = text
+            self._move(text)
+        finally:
+            self._quiet = False
+
+    def refuse(self, problem: InputError | None) -> None:
+        """Say what is wrong with the value, or that nothing is."""
+        shown = "" if problem is None else f'<span role="alert">{html.escape(problem.describe())}</span>'
+        if shown == self._error.value:
+            return
+        self._error.value, self._error.layout.display = shown, None if shown else "none"
+        (self._control.add_class if shown else self._control.remove_class)("btflow-refused")
+
+    def _typed(self, _change: object) -> None:
+        if not self._quiet:
+            self.show(self.text)
+            self._entered()
+
+    def _slid(self, change: dict[str, Any]) -> None:
+        assert isinstance(self._spec, Amount)
+        if not self._quiet:
+            self._quiet = True
+            try:
+                self._control.value = self._spec.written(change["new"])
+            finally:
+                self._quiet = False
+            self._entered()
+
+    def _move(self, text: str) -> None:
+        """Move the slider to a value, or to the nearest that it can show."""
+        if self._slider is None or not isinstance(self._spec, Amount):
+            return
+        try:
+            number = self._spec.slid(text)
+        except InputError:
+            return
+        if number is not None:
+            low, high = (self._spec.slid(end) for end in (self._spec.low, self._spec.high))
+            self._slider.value = min(max(number, low or 0.0), high or 0.0)
+
+
+class Form(Generic[State]):
+    """The inputs of a state; every change is offered to the panel, which may refuse it.
+
+    Attributes:
+        state: The last state that was accepted.
+        fields: The inputs by name.
+        problem: A line for what is wrong with no one input.
+    """
+
+    def __init__(self, state: State, change: Callable[[State], None]) -> None:
+        """Make the inputs.
+
+        Args:
+            state: What they show at first; it is not offered to `change`.
+            change: Takes a new state, or refuses it with an InputError whose field is one of the inputs.
+        """
+        self.state = state
+        self._change = change
+        self.fields = {name: Field(spec, self._entering(name)) for name, spec in specs(state).items()}
+        self.problem = widgets.HTML(layout={"display": "none"})
+        self.problem.add_class("btflow-error")
+        self._show(state)
+
+    def box(self, names: Iterable[str] = ()) -> widgets.VBox:
+        """Return some of the inputs, or all, one below the other."""
+        boxed = widgets.VBox([self.fields[name].widget for name in (names or self.fields)])
+        boxed.add_class("btflow-form")
+        return boxed
+
+    def show(self, state: State) -> None:
+        """Show a state and offer it to the panel, as if it were entered."""
+        self._show(state)
+        self._offer(next(iter(self.fields)), self._accepted())
+
+    def _show(self, state: State) -> None:
+        for name, field in self.fields.items():
+            field.show(getattr(state, name))
+
+    def _entering(self, name: str) -> Callable[[], None]:
+        return lambda: self._offer(name, self._accepted())
+
+    def _accepted(self) -> State:
+        """Return what the inputs show, the last good value of those that hold a bad one."""
+        texts = {}
+        for name, spec in specs(self.state).items():
+            try:
+                texts[name] = spec.check(name, self.fields[name].text)
+                self.fields[name].refuse(None)
+            except InputError as error:
+                self.fields[name].refuse(error)
+        return replace(self.state, **texts)  # type: ignore[type-var]
+
+    def _offer(self, entered: str, state: State) -> None:
+        self._say("")
+        try:
+            self._change(state)
+        except InputError as error:
+            for problem in error.problems:
+                if problem.field in self.fields:
+                    self.fields[problem.field].refuse(problem)
+                else:
+                    self.fields[entered].refuse(problem)
+        else:
+            self.state = state
+
+    def _say(self, text: str) -> None:
+        self.problem.value, self.problem.layout.display = html.escape(text), None if text else "none"
+
+
+def _control(spec: Spec) -> Any:
+    """Return the menu of a choice, the text of anything else."""
+    common = {"description": spec.label, "description_tooltip": spec.help or spec.label}
+    if isinstance(spec, Choice):
+        shown = list(zip(spec.shown or spec.options, spec.options, strict=True))
+        return widgets.Dropdown(options=shown, value=spec.default, **common)
+    return widgets.Text(value=spec.default, continuous_update=False, **common)
+
+
+def _slider(spec: Amount) -> Any:
+    low, high = (float(spec.slid(end) or 0.0) for end in (spec.low, spec.high))
+    common = {"readout": False, "continuous_update": True}
+    if spec.kind in ("count", "buffer"):
+        return widgets.IntSlider(value=round(low), min=round(low), max=round(high), **common)
+    if spec.log:
+        ends = log10(low), log10(high)
+        step = (ends[1] - ends[0]) / LOG_STEPS
+        return widgets.FloatLogSlider(value=low, min=ends[0], max=ends[1], step=step, **common)
+    return widgets.FloatSlider(value=low, min=low, max=high, step=(high - low) / LOG_STEPS, **common)

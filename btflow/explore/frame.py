@@ -1,0 +1,52 @@
+"""What is around a panel: its presets, what they leave out, and the command line that gives the same numbers."""
+
+from __future__ import annotations
+
+import html
+
+import ipywidgets as widgets
+
+from btflow.explore.panel import Panel
+
+_OWN = "your own"
+"""Of a state that is no preset's."""
+
+
+class Frame:
+    """A panel with a menu of its presets above it and its command line below.
+
+    Attributes:
+        panel: The panel.
+        widget: All of it.
+    """
+
+    def __init__(self, panel: Panel) -> None:
+        self.panel = panel
+        self._presets = {preset.name: preset for preset in panel.presets}
+        options = [(_OWN, _OWN), *((f"{preset.name}: {preset.title}", preset.name) for preset in panel.presets)]
+        self._menu = widgets.Dropdown(options=options, description="Preset", layout={"width": "100%"})
+        self._menu.add_class("btflow-presets")
+        self._note, self._command = widgets.HTML(), widgets.HTML()
+        self._command.add_class("btflow-command")
+        self._quiet = False
+        self._menu.observe(self._chosen, "value")
+        panel.on_change(self._changed)
+        self.widget = widgets.VBox([self._menu, self._note, panel.widget, self._command])
+        self._changed()
+
+    def _chosen(self, change: dict[str, str]) -> None:
+        if change["new"] in self._presets and not self._quiet:
+            self.panel.set_state(self._presets[change["new"]].state)
+
+    def _changed(self) -> None:
+        """Name the preset that is shown, if any, and the command line."""
+        shown = next((preset for preset in self._presets.values() if preset.state == self.panel.state), None)
+        self._quiet = True
+        try:
+            self._menu.value = shown.name if shown else _OWN
+        finally:
+            self._quiet = False
+        note = shown.note if shown else ""
+        whole = f" All of it: <code>{html.escape(shown.command)}</code>" if shown and note else ""
+        self._note.value = f"<p>{html.escape(note)}{whole}</p>" if note else ""
+        self._command.value = f"<p>The same numbers: <code>{html.escape(self.panel.command())}</code></p>"

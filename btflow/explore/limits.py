@@ -1,0 +1,113 @@
+"""What one visitor may ask for: refused before any work, so that a page for many stays quick for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from btflow.errors import InputError
+from btflow.units import format_quantity
+
+if TYPE_CHECKING:
+    from btflow.link.scenario import LinkScenario
+    from btflow.scenario import Scenario
+
+WHY = "is more than this page computes"
+
+
+@dataclass(frozen=True)
+class LinkLimits:
+    """Bounds of a link experiment: memory goes with flows and samples, time with packets.
+
+    Attributes:
+        flows: Flows, calls and probes in all.
+        packets: Packets that the flows can send in all; one costs about a third of a microsecond.
+        duration: Simulated time [s].
+    """
+
+    flows: int = 30
+    packets: int = 600_000
+    duration: float = 600.0
+
+
+@dataclass(frozen=True)
+class SwarmLimits:
+    """Bounds of a swarm: time and memory go with the blocks that are sent.
+
+    Attributes:
+        peers: Seeds and leechers.
+        blocks: Blocks that the leechers receive in all.
+        linked: The same of a swarm whose peers have access links, which costs more.
+    """
+
+    peers: int = 301
+    blocks: int = 300_000
+    linked: int = 60_000
+
+
+LINKS = LinkLimits()
+SWARMS = SwarmLimits()
+
+
+def check_link(scenario: LinkScenario, limits: LinkLimits = LINKS) -> None:
+    """Refuse a link experiment that takes too long.
+
+    Raises:
+        InputError: It names the field to lower.
+    """
+    count = sum(flow.count for flow in scenario.flows)
+    if count > limits.flows:
+        raise InputError("flows", count, WHY, f"at most {limits.flows} flows")
+    if scenario.duration > limits.duration:
+        raise InputError("duration", _time(scenario.duration), WHY, f"at most {_time(limits.duration)}")
+    expected = packets(scenario)
+    if expected > limits.packets:
+        most = _three_digits_down(limits.packets / expected * scenario.duration)
+        raise InputError("duration", _time(scenario.duration), f"{WHY} at this rate", f"at most {_time(most)}")
+
+
+def packets(scenario: LinkScenario) -> float:
+    """Return how many packets the flows of a link experiment can send in all, ACKs not counted."""
+    queues, rates, steady = scenario.queues, dict[str, float](), 0.0
+    for flow in scenario.flows:
+        period = flow.codec.period if flow.codec else flow.period
+        passed = scenario.data_queues(flow)
+        if flow.count == 0:
+            continue
+        if period is not None:
+            steady += flow.count / period
+        elif passed:
+            name = min(passed, key=lambda queue: queues[queue].rate)
+            rates[name] = max(rates.get(name, 0.0), queues[name].rate / flow.packet)
+        else:  # nothing but its window holds it
+            steady += flow.count * flow.max_window / flow.packet / max(scenario.base_rtt(flow), 1e-3)
+    return scenario.duration * (steady + sum(rates.values()))
+
+
+def check_swarm(scenario: Scenario, limits: SwarmLimits = SWARMS) -> None:
+    """Refuse a swarm that takes too long or too much memory; as ``check_link``."""
+    leechers = sum(c.number for c in scenario.classes if c.role == "leecher")
+    peers = sum(c.number for c in scenario.classes)
+    if peers > limits.peers:
+        raise InputError("leechers", leechers, WHY, f"at most {limits.peers - peers + leechers} leechers")
+    size = scenario.swarm.file_size
+    most = limits.linked if any(c.access for c in scenario.classes) else limits.blocks
+    blocks = max(leechers, 1) * -(-size // scenario.swarm.block_size)
+    if blocks > most:
+        largest = most // max(leechers, 1) * scenario.swarm.block_size
+        allowed = f"at most {_size(largest, scenario)} for {leechers} leechers"
+        raise InputError("file_size", _size(size, scenario), WHY, allowed)
+
+
+def _size(size: int, scenario: Scenario) -> str:
+    """Return a size in whole MB or kB of the model, rounded down."""
+    step = 1024 if scenario.byte_prefix == "binary" else 1000
+    return f"{size // step**2} MB" if size >= step**2 else f"{size // step} kB"
+
+
+def _three_digits_down(seconds: float) -> float:
+    return float(f"{seconds * 0.995:.3g}")
+
+
+def _time(seconds: float) -> str:
+    return format_quantity(seconds, "time")

@@ -1,0 +1,139 @@
+"""The figure of the link panel: windows, rates and queue over time, one below the other, redrawn in place.
+
+It is made once with a fixed number of lines. A group of flows is one line with gaps, so that a change of numbers
+changes data only, and the browser gets arrays instead of a figure.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import xarray as xr
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from btflow.explore.figure import Figure
+from btflow.plots.link import RATE_POINTS, envelope, means
+from btflow.plots.style import COLOURS, GREY, TEMPLATE, line
+
+MOST_GROUPS = len(COLOURS) - 1
+MOST_POINTS = 1200
+"""Points of a group's line; of one flow at least LEAST_POINTS."""
+LEAST_POINTS = 150
+HEIGHT = 720
+_WIDTH = 1.6
+_QUEUE = 2 * MOST_GROUPS
+_TITLES = ("congestion window [segments]", "rate [kbit/s]", "packets waiting")
+
+Floats = NDArray[np.float64]
+
+
+def empty() -> go.FigureWidget:
+    """Return the figure without data."""
+    drawn = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    for row in (1, 2):
+        for index in range(MOST_GROUPS):
+            style = line(index, width=_WIDTH)
+            drawn.add_scatter(row=row, col=1, x=[], y=[], mode="lines", line=style, visible=False, showlegend=row == 1)
+            drawn.data[-1].legendgroup = str(index)
+    drawn.add_scatter(row=3, col=1, x=[], y=[], mode="lines", name="queue", line=line(6, width=_WIDTH, dash="solid"))
+    mark = line(0, color=GREY, dash="dot", width=_WIDTH)
+    drawn.add_scatter(row=2, col=1, x=[], y=[], mode="lines", name="capacity", line=mark)
+    for row, title in enumerate(_TITLES, 1):
+        drawn.update_yaxes(row=row, col=1, title={"text": title, "font": {"size": 12}}, rangemode="tozero")
+    drawn.update_xaxes(row=3, col=1, title_text="time [s]")
+    cursor = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
+    template = go.layout.Template(TEMPLATE)
+    template.layout.width = template.layout.height = None
+    drawn.update_layout(
+        template=template,
+        height=HEIGHT,
+        autosize=True,
+        margin={"l": 65, "r": 15, "t": 50, "b": 50},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "font": {"size": 12}},
+        shapes=[cursor | {"line": {"color": "#333333", "width": 1.5, "dash": "dash"}, "visible": False}],
+        uirevision="link",
+    )
+    widget = Figure(drawn)
+    widget._config = {"responsive": True, "displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+    return widget
+
+
+def draw(widget: go.FigureWidget, result: xr.Dataset) -> None:
+    """Show a result of btflow.simulate_link."""
+    bottleneck = str(result.attrs["bottleneck"])
+    capacity = float(result.attrs[f"rate_{bottleneck}"])
+    unit, scale = ("Mbit/s", 8e-6) if capacity * 8 >= 2e6 else ("kbit/s", 8e-3)
+    time = result["time"].values
+    found = list(groups(result).items())[:MOST_GROUPS]
+    with widget.batch_update():
+        for index in range(MOST_GROUPS):
+            window, rate = widget.data[index], widget.data[MOST_GROUPS + index]
+            if index >= len(found):
+                window.visible = rate.visible = False
+                continue
+            name, columns = found[index]
+            x, y = _windows(time, result["window"].values[:, columns])
+            window.update(x=x, y=y, name=name, visible=True)
+            x, y = _rates(time, scale * result["rate"].values[:, columns])
+            rate.update(x=x, y=y, name=name, visible=True)
+        x, y = envelope(time, result["queue_length"].sel(queue=bottleneck).values, MOST_POINTS)
+        widget.data[_QUEUE].update(x=_short(x), y=_short(y), name=f"queue {bottleneck}")
+        widget.data[_QUEUE + 1].update(x=[0.0, float(time[-1])], y=[scale * capacity] * 2)
+        widget.layout.yaxis2.title.text = f"rate [{unit}]"
+        widget.layout.xaxis3.range = [0.0, float(time[-1])]
+
+
+def settle(widget: go.FigureWidget) -> None:
+    """Make the widget's state all that was drawn so far: a browser that comes later gets only that.
+
+    Plotly does so for a figure that a cell shows by itself, not for one within another widget.
+    """
+    widget._widget_layout = deepcopy(widget._layout_obj._props)
+    widget._widget_data = deepcopy(widget._data)
+
+
+def mark(widget: go.FigureWidget, time: float | None) -> None:
+    """Show the cursor at a time [s], or none."""
+    cursor: dict[str, Any] = {"visible": time is not None} | ({} if time is None else {"x0": time, "x1": time})
+    widget.layout.shapes[0].update(cursor)
+
+
+def groups(result: xr.Dataset) -> dict[str, list[int]]:
+    """Return the columns of each group of flows by its name and congestion control, calls and probes last."""
+    found: dict[str, list[int]] = {}
+    kinds = zip(result["flow"].values, result["cc"].values, result["kind"].values, strict=True)
+    for index, (flow, cc, kind) in enumerate(kinds):
+        group = str(flow) if kind == "voip" else f"{_group(str(flow))} ({cc})"
+        found.setdefault(group, []).append(index)
+    return found
+
+
+def _group(flow: str) -> str:
+    """Return the group of a flow: its name without the number."""
+    name, dash, number = flow.rpartition("-")
+    return name if dash and number.isdigit() else flow
+
+
+def _windows(time: Floats, windows: Floats) -> tuple[Floats, Floats]:
+    most = max(LEAST_POINTS, MOST_POINTS // windows.shape[1])
+    return _joined([envelope(time, column, most) for column in windows.T])
+
+
+def _rates(time: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    return _joined([means(time, column, RATE_POINTS) for column in rates.T])
+
+
+def _joined(lines: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Return several lines as one with gaps between them."""
+    gap = np.array([np.nan])
+    x, y = ([part for one in lines for part in (one[axis], gap)] for axis in (0, 1))
+    return _short(np.concatenate(x)), _short(np.concatenate(y))
+
+
+def _short(values: Floats) -> Any:
+    """Return values in half the bytes: a screen shows no more."""
+    return values.astype(np.float32)

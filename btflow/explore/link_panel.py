@@ -1,0 +1,138 @@
+"""The link panel: congestion controls, a link and its queue; all moves as the inputs do.
+
+An experiment takes tens of milliseconds, so it is computed while the message of the slider is handled. The browser
+holds back further messages of a slider meanwhile and sends the newest one then: values in between are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import ipywidgets as widgets
+import numpy as np
+import xarray as xr
+
+from btflow.catalog import names, title_of
+from btflow.explore import link_figure, link_text
+from btflow.explore.export import to_csv, to_toml
+from btflow.explore.fields import Form
+from btflow.explore.link_state import ONE_LINK, LinkState, command, preset, scenario
+from btflow.explore.panel import Preset
+from btflow.link.scenario import LinkScenario
+from btflow.link.simulation import simulate_link
+
+STEPS = 400
+"""Places of the cursor."""
+
+_LINK = ("model", "rate", "rtt", "buffer", "aqm", "loss")
+_FLOWS = ("cc1", "n1", "start1", "cc2", "n2", "start2", "cc3", "n3", "start3", "call")
+_RUN = ("duration", "seed")
+
+
+class LinkPanel:
+    """One link; see btflow.explore.panel for its attributes."""
+
+    name = "link"
+    title = "One link"
+    state_class = LinkState
+
+    def __init__(self, state: LinkState | None = None) -> None:
+        self.result: xr.Dataset | None = None
+        self._calls: list[Callable[[], None]] = []
+        self._form = Form(state or LinkState(), self._change)
+        self.figure = link_figure.empty()
+        self._numbers, self._moment = widgets.HTML(), widgets.HTML()
+        self._cursor = widgets.IntSlider(
+            value=0, max=STEPS, description="Time", readout=False, description_tooltip="Where the cursor is"
+        )
+        self._play = widgets.Play(min=0, max=STEPS, step=1, interval=150, description="Play", show_repeat=False)
+        widgets.jslink((self._play, "value"), (self._cursor, "value"))
+        self._cursor.observe(lambda _: self._show_moment(), "value")
+        self._shown = self._form.state.model
+        self.presets = presets()
+        self.widget = self._layout()
+        self._form.show(self._form.state)
+        link_figure.settle(self.figure)
+
+    @property
+    def state(self) -> LinkState:
+        """The last state that was accepted."""
+        return self._form.state
+
+    def set_state(self, state: LinkState) -> None:
+        """Show a state and simulate it."""
+        self._shown = state.model
+        self._form.show(state)
+
+    def scenario(self) -> LinkScenario:
+        """Return the experiment of the state."""
+        return scenario(self.state)
+
+    def command(self) -> str:
+        """Return the command line that gives the same result."""
+        return command(self.state)
+
+    def files(self) -> Mapping[str, str]:
+        """Return the experiment as TOML and its time series as CSV."""
+        tables = {} if self.result is None else {"btflow-link.csv": to_csv(series(self.result))}
+        return {"btflow-link.toml": to_toml(self.scenario())} | tables
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have something called after each new state."""
+        self._calls.append(call)
+
+    def _layout(self) -> widgets.Widget:
+        boxes = [self._form.box(part) for part in (_LINK, _FLOWS, _RUN)]
+        inputs = widgets.VBox([self._form.problem, *boxes])
+        inputs.add_class("btflow-inputs")
+        player = widgets.HBox([self._play, self._cursor])
+        player.add_class("btflow-player")
+        views = widgets.VBox([self.figure, player, self._moment, self._numbers])
+        views.add_class("btflow-views")
+        both = widgets.HBox([inputs, views])
+        both.add_class("btflow-panel")
+        return both
+
+    def _change(self, state: LinkState) -> None:
+        """Simulate a state, which is the published one when another experiment is chosen."""
+        if state.model != self._shown:
+            self._shown = state.model
+            state = preset(state.model)
+            self._form.show(state)
+            return
+        self.result = simulate_link(scenario(state), seed=int(state.seed))
+        link_figure.draw(self.figure, self.result)
+        self._numbers.value = link_text.numbers(self.result)
+        self._show_moment()
+        for call in self._calls:
+            call()
+
+    def _show_moment(self) -> None:
+        """Show the cursor and what there is at its time; not before it was first moved."""
+        if self.result is None:
+            return
+        moved = self._cursor.value > 0
+        index = round(self._cursor.value / STEPS * (self.result.sizes["time"] - 1))
+        link_figure.mark(self.figure, float(self.result["time"][index]) if moved else None)
+        self._moment.value = link_text.moment(self.result, index) if moved else ""
+
+
+def presets() -> tuple[Preset, ...]:
+    """Return every link experiment that comes with btflow; none is larger than the page computes."""
+    found = [Preset(name, title_of(name, "links"), preset(name), "", f"btflow link {name}") for name in names("links")]
+    one = Preset(ONE_LINK, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState(), "", command(LinkState()))
+    return (one, *found)
+
+
+def series(result: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return the time series of a result as columns."""
+    columns = {"time [s]": result["time"].values}
+    for flow in result["flow"].values:
+        chosen = result.sel(flow=flow)
+        columns[f"{flow} window [segments]"] = chosen["window"].values
+        columns[f"{flow} rate [B/s]"] = chosen["rate"].values
+        columns[f"{flow} smoothed RTT [s]"] = chosen["srtt"].values
+    for queue in result["queue"].values:
+        columns[f"{queue} [packets]"] = result["queue_length"].sel(queue=queue).values
+        columns[f"{queue} delay [s]"] = result["queue_delay"].sel(queue=queue).values
+    return columns

@@ -1,0 +1,252 @@
+"""The state of the link panel, and the experiment it stands for: one link, or a model of ``models/links``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from shlex import quote
+from typing import Any
+
+from btflow.catalog import link_document, names, parse_as
+from btflow.document import Document
+from btflow.errors import InputError
+from btflow.explore.limits import check_link
+from btflow.explore.specs import Amount, Choice, value
+from btflow.link.flow import Flow
+from btflow.link.kind import LINKS
+from btflow.link.scenario import LinkScenario
+from btflow.units import format_quantity
+
+ONE_LINK = "link"
+"""Name of the experiment that is no model's: up to three groups of flows over one link."""
+
+GROUPS = ("first", "second", "third")
+
+_CONTROLS = ("cubic", "newreno", "reno-linux", "cubic-2.6", "vegas", "bbr", "ledbat", "ledbat-25", "ledbat-linux")
+CONTROLS = (*_CONTROLS, "ledbat++", "utp", "utp-2013", "utp-2010", "lp", "nice", "opnet-tcp", "sfu-utp")
+DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
+CALLS = ("none", "g711", "g729", "g729-1")
+
+
+def _cc(group: int, default: str) -> Any:
+    return value(Choice(f"Flows {group}: control", CONTROLS, default, help="Congestion control of the flows"))
+
+
+def _count(group: int, default: str) -> Any:
+    return value(Amount(f"Flows {group}: number", "count", default, "0", "10", maximum="30"))
+
+
+def _start(group: int, default: str) -> Any:
+    return value(Amount(f"Flows {group}: start", "time", default, "0 s", "60 s", maximum="600 s"))
+
+
+@dataclass(frozen=True)
+class LinkState:
+    """What the link panel shows."""
+
+    model: str = value(Choice("Experiment", (ONE_LINK, *names("links")), ONE_LINK, ("one link", *names("links"))))
+    rate: str = value(
+        Amount("Capacity", "rate", "1 Mbit/s", "64 kbit/s", "20 Mbit/s", True, "1 kbit/s", "1 Gbit/s", bits=True)
+    )
+    rtt: str = value(Amount("Base RTT", "time", "50 ms", "1 ms", "1 s", True, "0 s", "10 s"))
+    buffer: str = value(
+        Amount("Buffer", "buffer", "100 packets", "1 packets", "500 packets", help="In packets, kB, ms or BDP")
+    )
+    aqm: str = value(Choice("Queue discipline", DISCIPLINES, "drop-tail", help="Active queue management"))
+    loss: str = value(Amount("Random loss", "fraction", "0%", "0%", "10%", maximum="40%"))
+    cc1: str = _cc(1, "cubic")
+    n1: str = _count(1, "1")
+    start1: str = _start(1, "0 s")
+    cc2: str = _cc(2, "ledbat")
+    n2: str = _count(2, "1")
+    start2: str = _start(2, "10 s")
+    cc3: str = _cc(3, "newreno")
+    n3: str = _count(3, "0")
+    start3: str = _start(3, "0 s")
+    call: str = value(Choice("Voice call", CALLS, "none", help="Codec of a call that passes the same queue"))
+    duration: str = value(Amount("Duration", "time", "60 s", "5 s", "300 s", True, "1 s", "600 s"))
+    seed: str = value(Amount("Seed", "count", "0", "0", "20", maximum="1000000"))
+
+
+@cache
+def document(model: str) -> Document[LinkScenario]:
+    """Return what an experiment is made from."""
+    return link_document(model) if model != ONE_LINK else parse_as(LINKS, _one_link())
+
+
+@cache
+def default(model: str) -> LinkScenario:
+    """Return an experiment as it is published."""
+    return document(model).build({})
+
+
+@cache
+def preset(model: str) -> LinkState:
+    """Return the state that shows an experiment as it is published."""
+    scenario, plain = default(model), LinkState(model=model)
+    if model == ONE_LINK:
+        return plain
+    queue = scenario.queues[scenario.bottleneck_queue]
+    assert queue.buffer is not None
+    given = {
+        "rate": rate_text(queue.rate),
+        "rtt": format_quantity(scenario.paths.rtt, "time"),
+        "buffer": format_quantity(queue.buffer, "buffer"),
+        "aqm": queue.discipline,
+        "loss": format_quantity(scenario.paths.loss, "fraction"),
+        "call": next((flow.codec.name for flow in _calls(scenario)[:1] if flow.codec), "none"),
+        "duration": format_quantity(scenario.duration, "time"),
+    }
+    flows = groups(scenario)
+    for number in (1, 2, 3):
+        flow = flows[number - 1] if number <= len(flows) else None
+        given |= {f"n{number}": str(flow.count) if flow else "0"}
+        if flow is not None and flow.cc is not None:
+            given |= {f"cc{number}": flow.cc.name, f"start{number}": format_quantity(flow.start, "time")}
+    return replace(plain, **given)
+
+
+def groups(scenario: LinkScenario) -> list[Flow]:
+    """Return the groups of flows that the panel can change: the first three with a congestion control."""
+    return [flow for flow in scenario.flows if flow.cc is not None and flow.kind != "messages"][: len(GROUPS)]
+
+
+def scenario(state: LinkState) -> LinkScenario:
+    """Return the experiment that a state stands for.
+
+    Raises:
+        InputError: Its values do not go together, or it is more than one visitor may ask for; the field is an input's.
+    """
+    places = _places(state.model)
+    given: dict[str, object] = {}
+    for name, text in _changed(state).items():
+        if name not in places:
+            raise InputError(name, text, f"does not go with {state.model}: it has no such flows", "what is there")
+        given |= dict.fromkeys(places[name], text)
+    if "call" in _changed(state):
+        given |= _call(state)
+    try:
+        built = document(state.model).build(given)
+        check_link(built)
+    except InputError as error:
+        raise InputError.all_of([_of_the_input(problem, places) for problem in error.problems]) from None
+    return built
+
+
+def command(state: LinkState) -> str:
+    """Return the command line that gives the same numbers as a state."""
+    seed = f" --seed {state.seed}" if state.seed != "0" else ""
+    if state.model != ONE_LINK:
+        given = scenario(state).given
+        return " ".join(["btflow link", state.model, *(f"--set {quote(f'{n}={v}')}" for n, v in given.items())]) + seed
+    options = {"rate": state.rate, "rtt": state.rtt, "buffer": state.buffer, "duration": state.duration}
+    options |= {} if state.aqm == "drop-tail" else {"aqm": state.aqm}
+    options |= {} if state.loss == LinkState.loss else {"loss": state.loss}
+    flows = [(getattr(state, f"cc{i}"), getattr(state, f"n{i}"), getattr(state, f"start{i}")) for i in (1, 2, 3)]
+    words = [f"--{name} {quote(text)}" for name, text in options.items()]
+    words += [
+        f"--flow {quote(f'{cc}:{n}@{start},name={GROUPS[i]}')}" for i, (cc, n, start) in enumerate(flows) if n != "0"
+    ]
+    words += [] if state.call == "none" else [f"--voip {state.call},name=call"]
+    return " ".join(["btflow link", *words]) + seed
+
+
+def rate_text(rate: float) -> str:
+    """Return a rate [B/s] in kbit/s or Mbit/s."""
+    bits = 8 * rate
+    return f"{bits / 1e6:.10g} Mbit/s" if bits >= 1e6 else f"{bits / 1e3:.10g} kbit/s"
+
+
+def _changed(state: LinkState) -> dict[str, str]:
+    """Return the values that are not as published, those that are of the page alone left out."""
+    published = preset(state.model)
+    found = {n: v for n, v in vars(state).items() if n not in ("model", "seed") and v != getattr(published, n)}
+    idle = [str(i) for i in (1, 2, 3) if getattr(state, f"n{i}") == getattr(published, f"n{i}") == "0"]
+    return {name: text for name, text in found.items() if name[-1] not in idle}
+
+
+@cache
+def _places(model: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the parameters or fields of an experiment that each input sets."""
+    scenario, known = default(model), document(model).parameters
+    link, way = scenario.bottleneck_queue.split(".")
+    queue = f"access.{link}.{way}"
+    fields = {
+        "rate": f"{queue}.rate",
+        "rtt": "paths.rtt",
+        "buffer": f"{queue}.buffer",
+        "aqm": f"{queue}.discipline",
+        "loss": "paths.loss",
+        "duration": "duration",
+    }
+    places: dict[str, tuple[str, ...]] = {n: (n if n in known else field,) for n, field in fields.items()}
+    for number, flow in enumerate(groups(scenario), 1):
+        for name, field in {"cc": "cc", "n": "count", "start": "start"}.items():
+            places[f"{name}{number}"] = (f"flows.{flow.name}.{field}",)
+    calls = _calls(scenario)
+    if calls:
+        places["call"] = tuple(f"flows.{flow.name}.codec" for flow in calls)
+    return places
+
+
+def _calls(scenario: LinkScenario) -> list[Flow]:
+    return [flow for flow in scenario.flows if flow.codec is not None]
+
+
+def _call(state: LinkState) -> dict[str, object]:
+    """Return what sets the calls of an experiment: their codec, or that there are none."""
+    flows = [flow.name for flow in _calls(default(state.model))]
+    codec, count = (state.call, "1") if state.call != "none" else ("g729", "0")
+    return {f"flows.{name}.{field}": text for name in flows for field, text in (("codec", codec), ("count", count))}
+
+
+def _of_the_input(problem: InputError, places: Mapping[str, tuple[str, ...]]) -> InputError:
+    """Return a problem as that of the input which set the field."""
+    inputs = {field: name for name, fields in places.items() for field in fields} | {"flows": "n1"}
+    if problem.field == "warmup":
+        return InputError("duration", problem.value, f"is the warm-up: {problem.reason}", problem.allowed)
+    found = next((name for field, name in inputs.items() if problem.field in (field, f"{field}.base")), problem.field)
+    return InputError(found, problem.value, problem.reason, problem.allowed)
+
+
+def _one_link() -> dict[str, Any]:
+    """Return the model of one user's link, the same in both directions, and the flows that go up."""
+    state = LinkState()
+    up = {"from": "home", "to": "internet"}
+    flows: dict[str, Any] = {
+        name: {
+            "cc": getattr(state, f"cc{i}"),
+            "count": int(getattr(state, f"n{i}")),
+            "start": getattr(state, f"start{i}"),
+        }
+        | up
+        for i, name in enumerate(GROUPS, 1)
+    }
+    flows["call"] = {"codec": "g729", "count": 0} | up
+    both = [f"access.home.{way}" for way in ("uplink", "downlink")]
+    parameters = {
+        "rate": ("rate", "rate of the link, both ways", [f"{queue}.rate" for queue in both]),
+        "buffer": ("buffer", "buffer of the link, both ways", [f"{queue}.buffer" for queue in both]),
+        "rtt": ("time", "base round-trip time", ["paths.rtt"]),
+        "loss": ("fraction", "chance that a data packet is lost in the core", ["paths.loss"]),
+        "duration": ("time", "simulated time", ["duration"]),
+    }
+    declared: dict[str, Any] = {n: {"kind": k, "meaning": m, "sets": s} for n, (k, m, s) in parameters.items()}
+    declared["aqm"] = {
+        "kind": "choice",
+        "meaning": "discipline, both ways",
+        "choices": list(DISCIPLINES),
+        "sets": [f"{queue}.discipline" for queue in both],
+    }
+    queue = {"rate": state.rate, "buffer": state.buffer, "discipline": state.aqm}
+    return {
+        "name": ONE_LINK,
+        "title": "Flows over one link",
+        "source": "the user",
+        "duration": state.duration,
+        "access": {"home": {"uplink": dict(queue), "downlink": dict(queue)}},
+        "paths": {"rtt": state.rtt, "loss": state.loss},
+        "flows": flows,
+        "parameters": declared,
+    }

@@ -1,0 +1,118 @@
+"""Live figures: plain figures of btflow.plots as widgets that are redrawn in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+
+from btflow.explore.figure import Figure
+from btflow.explore.fit import Fit
+from btflow.plots.style import figure
+
+HEIGHT = 360
+"""Height of a live figure [px]; it is as wide as what it is in."""
+
+_TOP, _TICKS, _ROW = 62, 52, 22  # above the axes, below them, a row of the legend [px]
+_NARROW = 340  # of a telephone [px]
+_HIDDEN = {"min_width": "0", "width": "100%", "display": "none"}
+_COLUMNS = "repeat(auto-fit, minmax(min(100%, 400px), 1fr))"
+
+
+def live(drawn: go.Figure, height: int = HEIGHT) -> go.FigureWidget:
+    """Return a widget that shows a figure as wide as what it is in."""
+    widget = Figure(data=drawn.data, layout=fitted(drawn, height))
+    widget._config = {"responsive": True, "displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+    return widget
+
+
+def redraw(widget: go.FigureWidget, drawn: go.Figure) -> None:
+    """Show another figure in a widget, in one message to the browser if the traces are of the same kinds."""
+    layout = {"shapes": [], "annotations": []} | fitted(drawn, int(widget.layout.height))
+    del layout["template"]  # is there already
+    if [trace.type for trace in widget.data] != [trace.type for trace in drawn.data]:
+        widget.data = ()
+        widget.add_traces(drawn.data)
+    with widget.batch_update():
+        for old, new in zip(widget.data, drawn.data, strict=True):
+            old.update(new.to_plotly_json(), overwrite=True)
+        widget.layout.update(layout)
+
+
+def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:
+    """Return a figure's layout without a width of its own and with its legend at the bottom, for a low figure."""
+    layout: dict[str, Any] = drawn.layout.to_plotly_json()
+    common = {k: v for k, v in layout["template"]["layout"].items() if k not in ("width", "height")}
+    layout.pop("width", None)
+    legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "font": {"size": 12}}
+    margin = {"l": 62, "r": 16, "t": _TOP, "b": _TICKS + _ROW * legend_rows(drawn) + 8}
+    title = layout.get("title", {}) | {"y": 1 - 14 / height, "yanchor": "top", "font": {"size": 15}}
+    return layout | {
+        "template": {"layout": common},
+        "height": height,
+        "autosize": True,
+        "margin": margin,
+        "legend": layout.get("legend", {}) | legend,
+        "title": title,
+    }
+
+
+def legend_rows(drawn: go.Figure) -> int:
+    """Return how many rows a figure's legend takes on a telephone."""
+    shown = [trace for trace in drawn.data if trace.showlegend is not False and trace.name]
+    if drawn.layout.showlegend is False or (len(shown) < 2 and not drawn.layout.showlegend):
+        return 0
+    widths = [55 + 6.5 * len(str(trace.name)) for trace in shown]
+    each = max(widths)  # a horizontal legend gives all entries the width of the widest
+    return -(-len(widths) // max(1, int(_NARROW // each)))
+
+
+class Gallery:
+    """Live figures by name, as many beside each other as there is room for.
+
+    All are made at once: a figure that is made when the page is there already may miss what it is to show.
+
+    Args:
+        names: Of all figures that are ever shown.
+        height: Of each [px].
+
+    Attributes:
+        widget: All of them.
+        figures: The widget of each.
+    """
+
+    def __init__(self, names: Iterable[str], height: int = HEIGHT) -> None:
+        self.figures = {name: live(figure("", "", ""), height) for name in names}
+        self._boxes = {name: widgets.Box([shown], layout=dict(_HIDDEN)) for name, shown in self.figures.items()}
+        self._fit = Fit()
+        grid = widgets.GridBox(list(self._boxes.values()), layout={"grid_template_columns": _COLUMNS, "width": "100%"})
+        self.widget = widgets.VBox([self._fit, grid], layout={"min_width": "0"})
+        self.widget.add_class("btflow-figures")
+
+    @property
+    def shown(self) -> list[str]:
+        """Names of the figures that are shown."""
+        return [name for name, box in self._boxes.items() if box.layout.display is None]
+
+    def show(self, drawn: Mapping[str, go.Figure]) -> None:
+        """Show figures by name, and no others."""
+        before = self.shown
+        for name, found in drawn.items():
+            redraw(self.figures[name], found)
+        for name, box in self._boxes.items():
+            box.layout.display = None if name in drawn else "none"
+        if self.shown != before:
+            self._fit.again += 1
+
+
+def beside(controls: widgets.Widget, figures: widgets.Widget) -> widgets.Box:
+    """Return inputs with figures on their right, or below them where there is no room."""
+    controls.layout = {"flex": "1 1 300px", "max_width": "100%", "min_width": "0"}
+    figures.layout.flex = "4 1 400px"
+    both = widgets.Box(
+        [controls, figures], layout={"flex_flow": "row wrap", "align_items": "flex-start", "width": "100%"}
+    )
+    both.add_class("btflow-panel")
+    return both

@@ -1,0 +1,67 @@
+"""The options of `btflow explore`, checked before any work."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from btflow.errors import InputError
+from btflow.extras import extra
+from btflow.options import parse_whole_number
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+PORT = 8866
+MEGABYTES = 1500
+"""Bound on the data of one visitor's process [MB]."""
+
+_NEEDED = ("voila", "ipywidgets", "anywidget")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the page is served.
+
+    Attributes:
+        ip: Address to listen on.
+        port: Port; None for the first free one from PORT on.
+        token: What the link must hold; empty for none.
+        visitors: Most visitors at once.
+        preheat: Kernels that wait for a visitor.
+        memory: Bound on the data of one visitor's process [MB].
+    """
+
+    ip: str
+    port: int | None
+    token: str
+    visitors: int
+    preheat: int
+    memory: int = MEGABYTES
+
+
+def options(ip: str, port: str | None, visitors: str, preheat: str, *, token: bool) -> Options:
+    """Return the options of the command line.
+
+    Raises:
+        InputError: One is wrong, or the extra ``notebook`` is not installed.
+    """
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise InputError("btflow explore", None, f"needs {extra('notebook')}")
+    return Options(
+        ip=_address(ip),
+        port=None if port is None else parse_whole_number("--port", port, 1, 65535),
+        token=(os.environ.get("BTFLOW_TOKEN") or secrets.token_urlsafe(24)) if token else "",
+        visitors=parse_whole_number("--visitors", visitors, 1, 200),
+        preheat=parse_whole_number("--preheat", preheat, 0, 20),
+    )
+
+
+def _address(ip: str) -> str:
+    try:
+        return ip if ip == "localhost" else str(ipaddress.ip_address(ip))
+    except ValueError:
+        raise InputError(
+            "--ip", ip, "is not an address", "127.0.0.1, 0.0.0.0 for all of this machine's, or ::1"
+        ) from None

@@ -1,0 +1,67 @@
+"""What a panel of the explorer is: the page puts presets, links and downloads around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import ipywidgets as widgets
+import xarray as xr
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A published or teaching experiment, as one state of a panel.
+
+    Attributes:
+        name: Name of the model.
+        title: One line for people.
+        state: What the panel shows.
+        note: What differs from the experiment because of the page's limits; empty if nothing does.
+        command: The command line that runs the whole of it.
+    """
+
+    name: str
+    title: str
+    state: Any
+    note: str
+    command: str
+
+
+class Panel(Protocol):
+    """A part of the page that turns a state into a result and figures of it."""
+
+    name: str
+    """In links, such as ``link``."""
+    title: str
+    """On the tab."""
+    state_class: type[Any]
+    """Frozen dataclass of texts, see btflow.explore.state."""
+    presets: tuple[Preset, ...]
+    """What the page offers to begin with."""
+    widget: widgets.Widget
+    """Inputs and figures."""
+
+    @property
+    def state(self) -> Any:
+        """The last state that was accepted."""
+
+    @property
+    def result(self) -> xr.Dataset | None:
+        """What the figures show, None before the first one."""
+
+    def set_state(self, state: Any) -> None:
+        """Show a state and simulate it; what is refused is said next to its input."""
+
+    def scenario(self) -> Any:
+        """Return the Scenario or LinkScenario of the state (of a what-if the first one)."""
+
+    def files(self) -> Mapping[str, str]:
+        """Return what can be saved, by file name: scenarios as TOML, data as CSV."""
+
+    def command(self) -> str:
+        """Return the command line that gives the same result."""
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have something called after each new state; and when work in the background ends."""

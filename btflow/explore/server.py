@@ -1,0 +1,221 @@
+"""The server of `btflow explore`: Voila over one notebook of the package, for people who are strangers to each other.
+
+What it leaves out of Voila: files, listings, other notebooks, other templates, logging in by a form, configuration
+files of the user, and names of hosts that are not this machine's. What is left needs the token: the page, the socket
+of a visitor's own kernel, whose name nobody else knows, and its end. A kernel takes messages of widgets only: no code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Awaitable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import tornado.ioloop
+import tornado.web
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_core.utils import ensure_async, run_sync
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from traitlets.config import Config
+from voila.app import Voila
+from voila.static_file_handler import AllowListFileHandler
+from voila.tornado.handler import TornadoVoilaHandler
+from voila.voila_identity_provider import VoilaIdentityProvider
+
+from btflow.explore.options import LOCAL, Options
+
+IDLE = 15 * 60
+"""A page that nobody touched for so long gives way when there is no room [s]."""
+GONE = 60
+"""A kernel whose page is gone ends after so long [s]."""
+
+PAGE = Path(str(files("btflow.explore") / "page"))
+
+BUSY = "The explorer is busy: as many visitors as it takes are here. Try again in a few minutes."
+NO_TOKEN = "This page opens with the whole link, token included, that btflow explore printed."
+
+_EXTENSIONS = ["@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget"]
+"""What the page needs of JupyterLab; whatever else is installed stays away."""
+
+_ONE_THREAD = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class OwnPython(KernelSpecManager):
+    """Knows one kernel: this Python's, whatever others the user has installed under the same name."""
+
+    @property
+    def kernel_dirs(self) -> list[str]:
+        """No folder is searched."""
+        return []
+
+    @kernel_dirs.setter
+    def kernel_dirs(self, _folders: list[str]) -> None:
+        pass
+
+
+class Identity(VoilaIdentityProvider):  # type: ignore[misc]
+    """The token, and the cookie that it earns; no form."""
+
+    login_available = logout_available = False
+
+
+class Page(TornadoVoilaHandler):  # type: ignore[misc]
+    """The one page, if there is room for a visitor."""
+
+    async def get(self, path: str | None = None) -> None:
+        """Start a visitor's kernel and send the page."""
+        if path:
+            self._plain(404, "There is no such page.")
+        elif not self.current_user:
+            self._plain(403, NO_TOKEN)
+        elif not await self.settings["explorer"].room():
+            self.set_header("Retry-After", "60")
+            self._plain(503, BUSY)
+        else:
+            with self.settings["explorer"].starting():
+                await super().get(path)
+
+    def _plain(self, status: int, text: str) -> None:
+        self.set_status(status)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(text + "\n")
+
+
+class Explorer(Voila):  # type: ignore[misc]
+    """Voila, less what strangers have no use for, with a bound on the number of visitors."""
+
+    name = "voila"
+    visitors = 1
+    _starting = 0
+
+    def init_settings(self) -> dict[str, Any]:
+        """Return Voila's settings, with only this machine's names allowed where only it is served."""
+        local = self.ip in LOCAL
+        more = {
+            "allow_remote_access": not local,
+            "local_hostnames": ["localhost", "127.0.0.1", "::1"],
+            "explorer": self,
+        }
+        return {**super().init_settings(), **more}
+
+    def init_handlers(self) -> list[Any]:
+        """Return Voila's handlers without those of files, and with the page that counts visitors."""
+        kept = [handler for handler in super().init_handlers() if handler[1] is not AllowListFileHandler]
+        return [(h[0], Page, *h[2:]) if h[1] is TornadoVoilaHandler else h for h in kept]
+
+    async def room(self) -> bool:
+        """Return whether there is room for one more visitor; one who was idle for long gives way."""
+        kernels = self.kernel_manager
+        if self._count() < self.visitors:
+            return True
+        now = time.time()
+        idle = {k: now - kernels.get_kernel(k).last_activity.timestamp() for k in kernels.list_kernel_ids()}
+        oldest = max(idle, key=lambda kernel: idle[kernel], default=None)
+        if oldest is None or idle[oldest] < IDLE:
+            return False
+        await ensure_async(kernels.shutdown_kernel(oldest, now=True))
+        return True
+
+    @contextlib.contextmanager
+    def starting(self) -> Any:
+        """Count a visitor whose kernel is not there yet."""
+        self._starting += 1
+        try:
+            yield
+        finally:
+            self._starting -= 1
+
+    def _count(self) -> int:
+        """Return the number of visitors, those whose page is being made included."""
+        pooled = self.kernel_manager.get_pool_size(self._notebook())
+        return max(len(self.kernel_manager.list_kernel_ids()) - pooled, self._starting)
+
+    def _notebook(self) -> str:
+        return os.path.relpath(self.notebook_path, self.root_dir)
+
+    def listen(self) -> None:
+        """Serve on the sockets that are bound already, until Ctrl-C or SIGTERM."""
+        server = HTTPServer(self.app)
+        server.add_sockets(self.sockets)
+        self.ioloop = tornado.ioloop.IOLoop.current()
+        self.ioloop.add_callback(self.ready)
+        try:
+            self.ioloop.start()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            server.stop()
+            self.stop()
+
+    def stop(self) -> None:
+        """End every kernel at once."""
+        with contextlib.suppress(Exception):
+            run_sync(_end)(self.kernel_manager)
+
+
+async def _end(kernels: Any) -> None:
+    import asyncio
+
+    ending: list[Awaitable[Any]] = [
+        ensure_async(kernels.shutdown_kernel(kernel, now=True)) for kernel in kernels.list_kernel_ids()
+    ]
+    await asyncio.wait_for(asyncio.gather(*ending, return_exceptions=True), 1.5)
+
+
+def serve(options: Options, sockets: Any, ready: Any) -> None:
+    """Serve the page until Ctrl-C or SIGTERM.
+
+    Args:
+        options: See btflow.explore.options.
+        sockets: Bound to the address and port.
+        ready: Called when visitors may come.
+    """
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1") | {"BTFLOW_EXPLORE_MEMORY": str(options.memory)})
+    app = Explorer(config=_config(options))
+    app.sockets, app.ready, app.visitors = sockets, ready, options.visitors
+    app.initialize([str(PAGE / "explorer.ipynb")])
+    app.template_paths.insert(0, str(PAGE))
+    app.start()
+
+
+def _config(options: Options) -> Config:
+    kernels = {"cull_idle_timeout": GONE, "cull_interval": 20, "cull_connected": False}
+    return Config(
+        Voila={
+            "config_file_paths": [],
+            "ip": options.ip,
+            "token": options.token,
+            "identity_provider_class": Identity,
+            "open_browser": False,
+            "log_level": os.environ.get("BTFLOW_EXPLORE_LOG", "CRITICAL"),
+        },
+        VoilaConfiguration={
+            "allow_template_override": "NO",
+            "allow_theme_override": "NO",
+            "kernel_spec_manager_class": OwnPython,
+            "preheat_kernel": options.preheat > 0,
+            "default_pool_size": options.preheat,
+            "show_tracebacks": False,
+            "extension_allowlist": _EXTENSIONS,
+        },
+        MappingKernelManager=kernels,
+        AsyncMappingKernelManager=kernels,
+        KernelManager={"shutdown_wait_time": 1.0, "transport": "tcp" if sys.platform == "win32" else "ipc"},
+    )
+
+
+def bound(ip: str, port: int) -> Any:
+    """Return sockets bound to an address; OSError if it is not to be had."""
+    return bind_sockets(port, ip)
+
+
+if sys.platform == "win32":  # pragma: no cover - tornado needs the other event loop there
+    import asyncio
+
+    asyncio.set_event_loop_policy(asyncio.WindowsSelectorEventLoopPolicy())

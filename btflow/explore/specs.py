@@ -1,0 +1,155 @@
+"""What an input of the explorer may hold: no widgets here, so that links and tests read values by the same rules.
+
+Every value is a text, as on the command line: ``"448 kbit/s"``, ``"30 ms"``, ``"3"``, ``"cubic"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from btflow.errors import InputError
+from btflow.units import Buffer, Kind, format_quantity, parse_quantity
+
+LONGEST = 500
+"""Characters of a value, from a link or a form."""
+
+
+class Spec(Protocol):
+    """One input: its label, what it holds at first, and what it accepts."""
+
+    @property
+    def label(self) -> str:
+        """What stands beside it, without a unit: the value has one."""
+
+    @property
+    def default(self) -> str:
+        """What it holds at first."""
+
+    @property
+    def help(self) -> str:
+        """One line on what it is."""
+
+    def check(self, name: str, text: str) -> str:
+        """Return the text as it is kept; InputError of the field `name` if it is refused."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A quantity, or a count, with a slider.
+
+    Attributes:
+        label: What stands beside it.
+        kind: Its kind, of btflow.units; of a ``buffer`` the slider moves over packets.
+        default: What it holds at first.
+        low: Where the slider begins, and the least that is allowed unless `minimum` is given.
+        high: Where it ends, and the most that is allowed unless `maximum` is given.
+        log: Whether its steps are ratios; then `low` is above 0.
+        minimum: The least that may be typed; a buffer has none but the unit's.
+        maximum: The most that may be typed.
+        help: One line on what it is.
+        bits: Whether the slider writes a rate in kbit/s and Mbit/s.
+    """
+
+    label: str
+    kind: Kind
+    default: str
+    low: str
+    high: str
+    log: bool = False
+    minimum: str = ""
+    maximum: str = ""
+    help: str = ""
+    bits: bool = False
+
+    def number(self, text: str, name: str = "value") -> float | Buffer:
+        """Return what a text is in SI units; InputError if it is no such quantity."""
+        value = parse_quantity(text, self.kind, field=name)
+        assert isinstance(value, int | float | Buffer)
+        return value
+
+    def slid(self, text: str) -> float | None:
+        """Return where the slider stands for a text [SI unit, or packets]; None if it cannot show it."""
+        value = self.number(text)
+        if isinstance(value, Buffer):
+            return value.amount if value.kind == "packets" else None
+        return float(value)
+
+    def written(self, number: float) -> str:
+        """Return the text for a place of the slider, of three digits."""
+        rounded = float(f"{number:.3g}")
+        if self.kind == "buffer":
+            return format_quantity(round(rounded), "packets")
+        if self.bits:
+            bits = float(f"{8 * number:.3g}")
+            return f"{bits / 1e6:.10g} Mbit/s" if bits >= 1e6 else f"{bits / 1e3:.10g} kbit/s"
+        return format_quantity(round(rounded) if self.kind in ("count", "size") else rounded, self.kind)
+
+    def check(self, name: str, text: str) -> str:
+        """Return the text; InputError if it is no quantity of this kind, or out of range."""
+        if self.kind == "buffer":
+            self.number(text, name)
+            return text.strip()
+        least, most = (float(self.slid(t) or 0.0) for t in (self.minimum or self.low, self.maximum or self.high))
+        value = self.number(text, name)
+        assert isinstance(value, int | float)
+        if not least <= value <= most:
+            allowed = f"{self.minimum or self.low} to {self.maximum or self.high}"
+            raise InputError(name, text, "is out of range", allowed)
+        return text.strip()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several words; of a menu.
+
+    Attributes:
+        label: What stands beside it.
+        options: The words, or pairs of what is shown and the word.
+        default: What it holds at first.
+        help: One line on what it is.
+    """
+
+    label: str
+    options: tuple[str, ...]
+    default: str
+    shown: tuple[str, ...] = ()
+    help: str = ""
+
+    def check(self, name: str, text: str) -> str:
+        """Return the word; InputError if it is none of them."""
+        if text not in self.options:
+            raise InputError(name, text, "is not one of the choices", ", ".join(self.options))
+        return text
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text that something else reads.
+
+    Attributes:
+        label: What stands beside it.
+        default: What it holds at first.
+        reads: Raises an InputError for a text that it refuses.
+        help: One line on what it is.
+    """
+
+    label: str
+    default: str
+    reads: Callable[[str], object]
+    help: str = ""
+
+    def check(self, name: str, text: str) -> str:
+        """Return the text; the InputError of what reads it, as one of the field `name`."""
+        try:
+            self.reads(text)
+        except InputError as error:
+            inner = "" if error.field == name else f"{error.field}: "
+            raise InputError(name, error.value, f"{inner}{error.reason}", error.allowed) from None
+        return text.strip()
+
+
+def value(spec: Spec) -> Any:
+    """Return what declares an input of a panel in its state, which is a frozen dataclass of texts."""
+    return field(default=spec.default, metadata={"spec": spec})

@@ -1,0 +1,130 @@
+"""The swarm panel: peers, caps, mix and stay; when downloads complete, how long queues are, and why it was slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import ipywidgets as widgets
+import xarray as xr
+
+from btflow.explore.canvas import FIRST, Canvas
+from btflow.explore.export import to_csv, to_toml
+from btflow.explore.fields import Form
+from btflow.explore.limits import check_swarm
+from btflow.explore.live import beside
+from btflow.explore.panel import Preset
+from btflow.explore.swarm_state import SwarmState, command_of, inputs, scenario_of
+from btflow.explore.views import LINKED, Asked, see
+from btflow.scenario import Scenario
+
+_LESS = "Smaller than the experiment, so that it is drawn at once: {}. The command runs the whole of it."
+
+
+def _preset(state: SwarmState, title: str, whole: str, command: str) -> Preset:
+    return Preset(state.model, title, state, _LESS.format(whole) if whole else "", command)
+
+
+PRESETS = (
+    _preset(SwarmState(), "Flash crowd: half of the peers with uTP", "", "btflow run flashcrowd"),
+    _preset(
+        SwarmState(model="rao2010", leechers="99", file_size="10 MB", cap="20 kB/s", rtt="400 ms"),
+        "Capped uploads, 400 ms apart (2010)",
+        "300 leechers and 50 MB",
+        'btflow run rao2010 --set rtt="400 ms"',
+    ),
+    _preset(
+        SwarmState(model="testa2011", leechers="60", file_size="4 MB", stay="random", buffer="200 packets"),
+        "uTP and TCP on ADSL uplinks (2011)",
+        "100 leechers and 10 MB",
+        "btflow run testa2011",
+    ),
+    _preset(
+        SwarmState(model="testa2012", leechers="40", file_size="4 MB", cc="utp", cubic_share="50%"),
+        "uTP beside CUBIC on a cluster (2012)",
+        "75 leechers and 100 MB",
+        "btflow run testa2012 --set cc=utp --set cubic_share=50%",
+    ),
+)
+
+
+class SwarmPanel:
+    """One swarm; see ``btflow.explore.panel.Panel``.
+
+    Attributes:
+        widget: Inputs and figures.
+        form: The inputs.
+        canvas: The figures.
+    """
+
+    name = "swarm"
+    title = "One swarm"
+    state_class = SwarmState
+    presets = PRESETS
+
+    def __init__(self, state: SwarmState = PRESETS[0].state) -> None:
+        self._listeners: list[Callable[[], None]] = []
+        self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell)
+        self.form = Form(state, self._change)
+        controls = widgets.VBox([self.form.box(), self.form.problem, self.canvas.status.widget])
+        self.widget = beside(controls, self.canvas.gallery.widget)
+        self.set_state(state)
+        self.canvas.wait(FIRST)
+
+    @property
+    def state(self) -> SwarmState:
+        """The last state that was accepted."""
+        return self.form.state
+
+    @property
+    def result(self) -> xr.Dataset | None:
+        """What the figures show, None before the first one."""
+        return self.canvas.seen.result if self.canvas.seen else None
+
+    def set_state(self, state: SwarmState) -> None:
+        """Show a state and simulate it; what is refused is said next to its input."""
+        self.form.show(state)
+
+    def scenario(self) -> Scenario:
+        """Return the swarm of the state."""
+        return scenario_of(self.state)
+
+    def files(self) -> Mapping[str, str]:
+        """Return what can be saved, by file name: the swarm as TOML; peers and pieces as CSV once there is a result."""
+        found = {f"{self.state.model}.toml": to_toml(self.scenario())}
+        return found if self.result is None else found | tables(self.result)
+
+    def command(self) -> str:
+        """Return the command line that gives the same result."""
+        return command_of(self.state)
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have something called after each new state, and when work in the background ends."""
+        self._listeners.append(call)
+
+    def _change(self, state: SwarmState) -> None:
+        scenario = scenario_of(state)
+        check_swarm(scenario)
+        for name, field in self.form.fields.items():
+            field.widget.layout.display = None if name in inputs(state) else "none"
+        self.canvas.ask(Asked(scenario, int(state.seed)))
+        self._tell()
+
+    def _tell(self) -> None:
+        for call in self._listeners:
+            call()
+
+
+def tables(result: xr.Dataset) -> dict[str, str]:
+    """Return the peers of a result's first replica, and the pieces held over time, as CSV by file name."""
+    first = result.isel(replica=0)
+    peers = {
+        "peer": first["peer"].values,
+        "class": first["peer_class"].values,
+        "role": first["role"].values,
+        "start [s]": first["start_time"].values,
+        "completion time [s]": first["completion_time"].values,
+        "sent [B]": first["bytes_sent"].values,
+        "received [B]": first["bytes_received"].values,
+    }
+    pieces = {"time [s]": first["time"].values, "pieces held, mean over the leechers": first["pieces_held"].values}
+    return {"peers.csv": to_csv(peers), "pieces.csv": to_csv(pieces)}

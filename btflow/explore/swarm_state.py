@@ -1,0 +1,138 @@
+"""What can be set in the swarm panel, and the swarm that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from btflow import catalog
+from btflow.document import Document
+from btflow.errors import InputError
+from btflow.explore.specs import Amount, Choice, value
+from btflow.explore.state import specs
+from btflow.scenario import Scenario
+from btflow.units import UNLIMITED, Buffer, is_unlimited
+
+_ON_LINKS = {"leechers": "leechers", "file_size": "file_size"}
+
+INPUTS: Mapping[str, Mapping[str, str]] = {
+    "flashcrowd": _ON_LINKS
+    | {name: name for name in ("utp_share", "uplink", "buffer", "rtt", "loss", "upload_limit", "client", "stay")},
+    "rao2010": {"leechers": "leechers", "file_size": "file_size", "cap": "upload_limit"}
+    | {"rtt": "rtt", "loss": "loss", "stay": "departures.stay"},
+    "testa2011": _ON_LINKS | {name: name for name in ("utp_share", "buffer", "stay")},
+    "testa2012": _ON_LINKS | {"cc": "cc", "cubic_share": "cubic_share"},
+}
+"""By model: the inputs that it has, and the parameter or field that each sets."""
+
+
+@dataclass(frozen=True)
+class Cap(Amount):
+    """A rate that may be ``unlimited``."""
+
+    def slid(self, text: str) -> float | None:
+        """Return where the slider stands; None if there is no limit."""
+        return None if is_unlimited(text) else super().slid(text)
+
+    def number(self, text: str, name: str = "value") -> float | Buffer:
+        """Return the rate [B/s]; InputError if it is none."""
+        return float("inf") if is_unlimited(text) else super().number(text, name)
+
+    def check(self, name: str, text: str) -> str:
+        """Return the text; InputError if it is no rate, or out of range."""
+        return UNLIMITED if is_unlimited(text) else super().check(name, text)
+
+
+@dataclass(frozen=True)
+class SwarmState:
+    """The inputs of the swarm panel, as texts."""
+
+    model: str = value(
+        Choice(
+            "swarm",
+            ("flashcrowd", "rao2010", "testa2011", "testa2012"),
+            "flashcrowd",
+            ("access links: TCP and uTP", "capped uploads, no access links", "ADSL uplinks of 2011", "cluster of 2012"),
+            "what kind of swarm it is; each is a model that comes with btflow",
+        )
+    )
+    leechers: str = value(Amount("leechers", "count", "50", "2", "200", minimum="1", maximum="300"))
+    file_size: str = value(Amount("file size", "size", "2 MB", "1 MB", "50 MB", log=True, minimum="16 kB"))
+    utp_share: str = value(
+        Amount("uTP share", "fraction", "50%", "0%", "100%", help="share of the leechers that open uTP connections")
+    )
+    cc: str = value(
+        Choice(
+            "TCP of class x",
+            ("cubic", "newreno", "vegas", "nice", "lp", "utp"),
+            "cubic",
+            help="congestion control of the peers beside those with CUBIC",
+        )
+    )
+    cubic_share: str = value(
+        Amount("CUBIC share", "fraction", "0%", "0%", "100%", help="share of the leechers whose TCP is CUBIC")
+    )
+    uplink: str = value(Amount("uplink", "rate", "1 Mbit/s", "128 kbit/s", "10 Mbit/s", log=True, maximum="1 Gbit/s"))
+    buffer: str = value(
+        Amount("buffer", "buffer", "500 ms", "2 packets", "400 packets", help="room in the queues of each access link")
+    )
+    cap: str = value(
+        Amount("upload cap", "rate", "50 kB/s", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="10 MB/s")
+    )
+    upload_limit: str = value(
+        Cap("upload cap", "rate", "unlimited", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="100 MB/s")
+    )
+    rtt: str = value(Amount("round-trip time", "time", "20 ms", "0 ms", "1 s"))
+    loss: str = value(Amount("loss", "fraction", "0%", "0%", "10%", maximum="20%"))
+    stay: str = value(
+        Choice("after the download", ("forever", "random", "leave"), "forever", ("stay", "stay for a while", "leave"))
+    )
+    client: str = value(Choice("client", ("libtorrent-2", "mainline-4.0", "utorrent-3.0"), "libtorrent-2"))
+    seed: str = value(
+        Amount("random numbers", "count", "0", "0", "100", maximum="1000000", help="another number, another run")
+    )
+
+
+def inputs(state: SwarmState) -> tuple[str, ...]:
+    """Return the names of the inputs that a state's model has."""
+    used = {"model", "seed", *INPUTS[state.model]}
+    return tuple(name for name in specs(state) if name in used)
+
+
+def settings(state: SwarmState) -> dict[str, str]:
+    """Return what is set, by parameter or field, as for ``Scenario.set``."""
+    found = {to: getattr(state, name) for name, to in INPUTS[state.model].items()}
+    if state.model == "testa2011":
+        found["discard"] = str(int(state.leechers) // 2)
+    return found
+
+
+def scenario_of(state: SwarmState) -> Scenario:
+    """Return the swarm that a state stands for.
+
+    Raises:
+        InputError: The values make no swarm; its field is the name of an input if it is that of one.
+    """
+    try:
+        return _document(state.model).build(settings(state))
+    except InputError as error:
+        raise InputError.all_of(_renamed(problem, INPUTS[state.model]) for problem in error.problems) from None
+
+
+def _renamed(problem: InputError, sets: Mapping[str, str]) -> InputError:
+    """Return a problem as one of the input that sets its field."""
+    names = {to: name for name, to in sets.items()}
+    field = names.get(problem.field, problem.field)
+    return InputError(field, problem.value, problem.reason, problem.allowed)
+
+
+def command_of(state: SwarmState) -> str:
+    """Return the command line that runs the same swarm."""
+    given = " ".join(f'--set "{name}={text}"' for name, text in settings(state).items())
+    return f"btflow run {state.model} {given} --seed {state.seed}"
+
+
+@cache
+def _document(model: str) -> Document[Scenario]:
+    return catalog.document(model)

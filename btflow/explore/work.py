@@ -1,0 +1,172 @@
+"""Work in the background of a widget: the newest request wins, it tells how far it is, and it can be cancelled.
+
+The simulator's kernels let go of Python's lock while they run, so that a thread is enough: the page stays live.
+Everything that the thread finds is handed to the event loop on which it was asked for, where widgets may be changed;
+a program without an event loop takes it by ``wait``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+from btflow.errors import InputError, SimulationError
+
+GRACE = 0.5
+"""How long a run goes on although a newer request waits [s]: short ones are finished, so that a figure moves while a
+slider is dragged; long ones are given up."""
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+Look = Callable[[float], None]
+"""Called with the share done, a few times a second; it ends the run by raising `Cancelled`."""
+
+
+class Cancelled(BaseException):
+    """A run is to end without a result; no Exception, so that nothing on the way takes it for an error."""
+
+
+def _nothing(_: object) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Listeners(Generic[Result]):
+    """What is called on the event loop."""
+
+    done: Callable[[Result], None]
+    """With each result."""
+    failed: Callable[[str], None] = _nothing
+    """With the text of an error."""
+    progress: Callable[[float], None] = _nothing
+    """With the share done."""
+    busy: Callable[[bool], None] = _nothing
+    """With whether anything runs, when that may have changed."""
+
+
+class Work(Generic[Request, Result]):
+    """Runs requests one at a time, the newest one only.
+
+    Args:
+        run: Yields one result or several of a request; it calls what it is given a few times a second.
+        listeners: What is told.
+    """
+
+    def __init__(self, run: Callable[[Request, Look], Iterator[Result]], listeners: Listeners[Result]) -> None:
+        self._run = run
+        self._listeners = listeners
+        self._lock = threading.Lock()
+        self._waiting: list[Request] = []  # one at most
+        self._running = False
+        self._cancels = 0
+        self._found: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._wake: Callable[[], object] = lambda: None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs or waits to."""
+        with self._lock:
+            return self._running
+
+    def ask(self, request: Request) -> None:
+        """Run a request as soon as what runs is finished or given up; one that still waits is dropped."""
+        with self._lock:
+            self._wake = self._waker()
+            self._waiting = [request]
+            begins, self._running = not self._running, True
+        if begins:
+            self._listeners.busy(True)
+            threading.Thread(target=self._work, name="btflow-explore", daemon=True).start()
+
+    def cancel(self) -> None:
+        """End what runs, within a second; no result of it comes any more."""
+        with self._lock:
+            self._waiting = []
+            self._cancels += 1
+
+    def wait(self, timeout: float = 60.0) -> bool:
+        """Take what is found until nothing runs; return whether that is so within a time [s]."""
+        end = time.monotonic() + timeout
+        while self.busy or not self._found.empty():
+            try:
+                self._take(self._found.get(timeout=max(0.0, end - time.monotonic())))
+            except queue.Empty:
+                return False
+        return True
+
+    def _waker(self) -> Callable[[], object]:
+        """Return what makes the present event loop take what is found; nothing if there is no loop."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return lambda: None
+        here = contextvars.copy_context()  # a kernel's messages say which message they answer
+        return lambda: loop.is_closed() or loop.call_soon_threadsafe(self._drain, context=here)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._running = False
+                    self._put(lambda: self._listeners.busy(self.busy))
+                    return
+                request, number = self._waiting.pop(), self._cancels
+            self._one(request, number)
+
+    def _one(self, request: Request, number: int) -> None:
+        """Run one request and hand over what it yields."""
+        begun = time.monotonic()
+
+        def check() -> None:
+            late = time.monotonic() - begun > GRACE
+            if number != self._cancels or (self._waiting and late):
+                raise Cancelled
+
+        def look(share: float) -> None:
+            check()
+            self._tell(number, partial(self._listeners.progress, share))
+
+        try:
+            for result in self._run(request, look):
+                check()
+                self._tell(number, partial(self._listeners.done, result))
+        except Cancelled:
+            return
+        except Exception as error:
+            self._tell(number, partial(self._listeners.failed, text_of(error)))
+
+    def _tell(self, number: int, call: Callable[[], None]) -> None:
+        """Hand over a call, to be left out if there is a cancel before it is made."""
+        self._put(lambda: call() if number == self._cancels else None)
+
+    def _put(self, call: Callable[[], None]) -> None:
+        self._found.put(call)
+        self._wake()
+
+    def _drain(self) -> None:
+        while True:
+            try:
+                self._take(self._found.get_nowait())
+            except queue.Empty:
+                return
+
+    def _take(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:
+            self._listeners.failed(text_of(error))
+
+
+def text_of(error: Exception) -> str:
+    """Return an error as a line for people; of one that a user cannot cause with its kind."""
+    if isinstance(error, InputError | SimulationError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,70 @@
+"""How the distances between two peers of a structure are distributed: exactly, not by drawing."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from scipy.special import chndtr
+
+from btflow.paths.structure import Region, Structure
+
+Floats = NDArray[np.float64]
+
+POINTS = 4096
+"""Of the grid of distances, even in the logarithm; linear in between (error of a share below 1e-5)."""
+
+_FURTHEST = 30.0
+"""Mean detours beyond which there is no path: a share of exp(-30)."""
+
+
+def share_below(structure: Structure, distance: Floats) -> Floats:
+    """Return the share of pairs of peers whose distance, detour included, is at most each distance [s], any shape."""
+    at, share = _grid(structure.regions, structure.detour)
+    return np.asarray(np.interp(np.log(np.maximum(distance, np.exp(at[0]))), at, share), np.float64)
+
+
+@lru_cache(maxsize=32)
+def _grid(regions: tuple[Region, ...], detour: float) -> tuple[Floats, Floats]:
+    """Return logarithms of distances and the shares below (points,)."""
+    at, straight = _straight(regions)
+    step = at[1] - at[0]
+    beyond = at[-1] + step * np.arange(1, int(np.ceil(_FURTHEST * detour / step)) + 1)
+    straight = np.concatenate([straight, np.ones_like(beyond)])
+    return np.concatenate([at, beyond]), _with_detours(straight, float(step), detour)
+
+
+@lru_cache(maxsize=32)
+def _straight(regions: tuple[Region, ...]) -> tuple[Floats, Floats]:
+    """Return logarithms of distances, and the share of pairs whose places are at most so far apart (points,).
+
+    The places of a peer of one region and one of another differ by a normal variable in the plane, so their distance
+    has Rice's distribution: its square over the variance is noncentral chi-squared with two degrees of freedom.
+    """
+    spreads = np.array([region.spread for region in regions])
+    places = np.array([(region.x, region.y) for region in regions])
+    furthest = float(np.hypot(*np.ptp(places, axis=0)) + 15.0 * spreads.max())
+    at = np.linspace(np.log(1e-2 * spreads.min()), np.log(furthest), POINTS)
+    total, share = sum(region.share for region in regions), np.zeros(POINTS)
+    for one, other in combinations_with_replacement(regions, 2):
+        weight = one.share * other.share * (1.0 if one is other else 2.0) / total**2
+        variance = one.spread**2 + other.spread**2
+        apart = ((one.x - other.x) ** 2 + (one.y - other.y) ** 2) / variance
+        share += weight * chndtr(np.exp(2.0 * at) / variance, 2.0, apart)
+    return at, share
+
+
+def _with_detours(straight: Floats, step: float, detour: float) -> Floats:
+    """Return the shares once the logarithm of each distance has grown by an exponential variable of mean ``detour``.
+
+    F(x) is the mean of G(x - detour e) over e, so detour F' = G - F: solved exactly for a G of straight lines.
+    """
+    if detour < 1e-9:
+        return straight
+    ratio = step / detour
+    kept, met = np.exp(-ratio), -np.expm1(-ratio) / ratio
+    share, _ = lfilter([1.0 - met, met - kept], [1.0, -kept], straight[1:], zi=[(met - kept) * straight[0]])
+    return np.concatenate([straight[:1], share])

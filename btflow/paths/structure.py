@@ -1,0 +1,49 @@
+"""Which paths between peers are long and which lossy: peers lie in regions of a plane, and paths take detours."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from btflow.errors import TableError
+from btflow.quantity import FrozenModel, Quantity
+
+Share = Annotated[float, Quantity("fraction", 0, 1)]
+Delay = Annotated[float, Quantity("time", 0, 60)]
+
+ROUNDING = 1e-3
+"""How far the regions' shares may sum from 1."""
+
+
+class Region(FrozenModel):
+    """Where some of the peers are, in a plane whose distances are round-trip times."""
+
+    share: Annotated[float, Quantity("fraction", 1e-6, 1)]
+    """Share of the peers."""
+    x: Delay
+    """Of its centre [s]."""
+    y: Delay
+    """Of its centre [s]."""
+    spread: Annotated[float, Quantity("time", 1e-5, 60)]
+    """Standard deviation of its peers' places around the centre, each way [s]."""
+
+
+class Structure(FrozenModel):
+    """What the paths of one peer, and of three, have in common."""
+
+    regions: Annotated[tuple[Region, ...], Field(min_length=1, max_length=50)]
+    """Where the peers are."""
+    detour: Share
+    """Mean of the logarithm of the factor by which a path is longer than the distance; exponentially distributed."""
+    loss: Share
+    """Share of the variance of a pair's loss (as a standard normal variable) that its two peers have, half each."""
+    loss_with_rtt: Annotated[float, Quantity("fraction", 0, 1)]
+    """Correlation of loss and round-trip time of a pair, both as standard normal variables."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        total = sum(region.share for region in self.regions)
+        if abs(total - 1.0) > ROUNDING:
+            raise TableError("regions", f"{total:g}", "is the sum of the shares", "shares that sum to 1")
+        return self

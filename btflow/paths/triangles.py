@@ -1,0 +1,61 @@
+"""Violations of the triangle inequality: pairs of peers that a third one would connect faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from btflow.errors import InputError
+
+Floats = NDArray[np.float64]
+
+EXCESS = 0.1
+"""A path counts as a violation from this excess on: less is within what a measurement of it varies by."""
+
+
+def triangle_violations(rtt: ArrayLike, excess: float = EXCESS) -> float:
+    """Return the share of pairs whose round-trip time exceeds the best path through one other peer by more than a part.
+
+    It grows with the number of peers, as there are more to go through: compare matrices of one size.
+
+    Args:
+        rtt: Round-trip times (peers, peers), symmetric, above zero but for the diagonal.
+        excess: Part of the best path's time.
+
+    Raises:
+        InputError: It is not such a matrix, or has fewer than three peers.
+    """
+    direct = _matrix(rtt)
+    best = np.full_like(direct, np.inf)
+    for through in _through(direct):
+        np.minimum(best, through, out=best)
+    return float(np.mean((direct > (1.0 + excess) * best)[np.triu_indices(len(direct), 1)]))
+
+
+def triangle_share(rtt: ArrayLike) -> float:
+    """Return the share of triangles in which one side is longer than the two others together; as above."""
+    direct = _matrix(rtt)
+    peers = len(direct)
+    found = sum(int(np.count_nonzero(direct > through)) for through in _through(direct))
+    return found / 2 / (peers * (peers - 1) * (peers - 2) / 6)
+
+
+def _through(direct: Floats) -> Iterator[Floats]:
+    """Give for each peer the times of all paths through it (peers, peers); infinite where it is an end of the path."""
+    apart = direct.copy()
+    np.fill_diagonal(apart, np.inf)
+    total = np.empty_like(apart)
+    for row in apart:
+        yield np.add(row[:, None], row, out=total)
+
+
+def _matrix(rtt: ArrayLike) -> Floats:
+    direct = np.asarray(rtt, np.float64)
+    if direct.ndim != 2 or direct.shape[0] != direct.shape[1] or len(direct) < 3:
+        raise InputError("rtt", direct.shape, "is not a matrix between peers", "(peers, peers), of 3 peers or more")
+    off = ~np.eye(len(direct), dtype=bool)
+    if not np.all(np.isfinite(direct[off]) & (direct[off] > 0.0)) or not np.allclose(direct, direct.T):
+        raise InputError("rtt", None, "is not symmetric or not above zero between all peers", "finite times")
+    return direct

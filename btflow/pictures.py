@@ -1,0 +1,27 @@
+"""Says before any work whether a figure can be written as a picture: Kaleido draws it with an installed Chromium."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from btflow.errors import InputError
+from btflow.extras import extra
+
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of pictures."""
+
+
+def check_drawable(field: str, path: Path | None) -> None:
+    """Raise an InputError if a file is a picture and there is nothing to draw it with."""
+    if path is None or path.suffix not in PICTURES:
+        return
+    if find_spec("kaleido") is None:
+        raise InputError(
+            field, str(path), "needs Kaleido, which is not installed", f"{extra('image')}; or a .html file"
+        )
+    from choreographer.browsers.chromium import Chromium  # Kaleido's own search
+
+    if Chromium.find_browser(skip_local=False) is None:
+        allowed = "an installed Chromium or Chrome, or its path in BROWSER_PATH; or a .html file"
+        raise InputError(field, str(path), "needs a Chromium to be drawn with, and there is none", allowed)

@@ -1,0 +1,83 @@
+"""Files that the explorer gives, and what it refuses to compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import btflow
+from btflow.catalog import names
+from btflow.explore.export import to_csv, to_toml
+from btflow.explore.limits import check_link, check_swarm, packets
+
+
+@pytest.mark.parametrize("name", names("links"))
+def test_a_link_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
+    scenario = btflow.load_link(name, rtt="70 ms")
+    file = tmp_path / "saved.toml"
+    file.write_text(to_toml(scenario), encoding="utf-8")
+    assert btflow.load_link(file).digest() == scenario.digest()
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_swarm_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
+    scenario = btflow.load(name, leechers=60)
+    file = tmp_path / "saved.toml"
+    file.write_text(to_toml(scenario), encoding="utf-8")
+    assert btflow.load(file) == scenario
+
+
+def test_columns_as_csv() -> None:
+    assert to_csv({"time [s]": [0.5, 1], "a,b": [1, "x"]}) == 'time [s],"a,b"\n0.5,1\n1,x\n'
+
+
+def _link(**options: object) -> btflow.LinkScenario:
+    from btflow.link.options import scenario_from
+
+    return scenario_from(**{"flows": "cubic:2", "rate": "1 Mbit/s", "duration": "60 s", **options})
+
+
+def test_packets_are_at_least_those_that_are_sent() -> None:
+    for options in ({}, {"flows": ["cubic", "ledbat:2"]}, {"voip": "g729:2"}, {"probes": "100 B@10ms"}):
+        scenario = _link(**options)
+        result = btflow.simulate_link(scenario)
+        assert float(result["sent"].sum()) <= 1.05 * packets(scenario)
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "allowed"),
+    [
+        ({"flows": "cubic:31"}, "flows", "at most 30 flows"),
+        ({"duration": "2 h"}, "duration", "at most 10 min"),
+        ({"rate": "1 Gbit/s"}, "duration", "at most 7.16 s"),
+        ({"flows": "cubic,mss=100 B", "rate": "100 Mbit/s"}, "duration", "at most 7.26 s"),
+        ({"voip": "g729:2", "duration": "11 min"}, "duration", "at most 10 min"),
+    ],
+)
+def test_a_link_too_large_is_refused(options: dict[str, object], field: str, allowed: str) -> None:
+    with pytest.raises(btflow.InputError) as caught:
+        check_link(_link(**options))
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed
+
+
+def test_what_is_allowed_is_accepted() -> None:
+    check_link(_link(rate="1 Gbit/s", duration="7.16 s"))
+    check_swarm(btflow.load("rao2010", leechers=300, file_size="15 MB"))
+    check_swarm(btflow.load("flashcrowd", file_size="19 MB"))
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "allowed"),
+    [
+        (btflow.load("rao2010", leechers=400), "leechers", "at most 300 leechers"),
+        (btflow.load("rao2010"), "file_size", "at most 15 MB for 300 leechers"),
+        (btflow.load("flashcrowd"), "file_size", "at most 19 MB for 50 leechers"),
+    ],
+)
+def test_a_swarm_too_large_is_refused(model: btflow.Scenario, field: str, allowed: str) -> None:
+    with pytest.raises(btflow.InputError) as caught:
+        check_swarm(model)
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed

@@ -1,0 +1,250 @@
+"""Swarms whose peers have a path of their own to each other one: what is drawn is what the engine runs on."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from program import runner
+
+from btflow import InputError, Scenario, ScenarioError, describe, load, memory, simulate, sweep
+from btflow.listing import everything, parameters
+from btflow.program import MOST_APART, compile_scenario
+from btflow.simulation import run_swarm
+from btflow.swarm import PATH_BYTES, replica_paths, state_bytes
+from btflow.tomlfile import inline
+
+SMALL: dict[str, object] = {"leechers": 9, "file_size": "1 MB"}
+RAO2010 = Path(__file__).parents[1] / "models" / "swarms" / "rao2010.toml"
+
+
+def constant(rtt: str = "80 ms", loss: float = 0.0) -> dict[str, Any]:
+    """Return a model in which all paths are alike."""
+    tables = {"rtt": [{"share": 1.0, "value": rtt}], "loss": [{"share": 1.0, "value": loss}]}
+    return {"base": "iplane", "tail": 1.0, **tables}
+
+
+def swarm(**values: object) -> Scenario:
+    return load("rao2010", **{**SMALL, "internet": "iplane", **values})
+
+
+def figures(result: xr.Dataset) -> xr.Dataset:
+    """Return what two runs have alike if their swarms are: all but the paths' own variables and what they cost."""
+    return result.drop_attrs(deep=False).drop_vars(["path_rtt", "path_loss"], errors="ignore")
+
+
+def file(path: Path, **changes: object) -> str:
+    """Write a path model that changes some of the shipped one, and return its path."""
+    path.write_text("\n".join(f"{name} = {inline(value)}" for name, value in {"base": "iplane", **changes}.items()))
+    return str(path)
+
+
+@pytest.mark.parametrize(("rtt", "loss"), [("80 ms", 0.0), ("1 s", 0.0), ("80 ms", 0.02)])
+def test_where_all_paths_are_alike_the_swarm_is_that_of_one_rtt_and_loss(rtt: str, loss: float) -> None:
+    apart = simulate(swarm(internet=constant(rtt, loss)), seed=5)
+    xr.testing.assert_identical(figures(apart), figures(simulate(load("rao2010", **SMALL, rtt=rtt, loss=loss), seed=5)))
+    np.testing.assert_allclose(apart["path_loss"], loss)
+
+
+@given(seed=st.integers(0, 10**6), limit=st.sampled_from(["10 kB/s", "100 kB/s"]))
+def test_two_peers_on_a_drawn_path_are_two_peers_with_that_rtt_and_loss(seed: int, limit: str) -> None:
+    made = compile_scenario(swarm(leechers=1, file_size="300 kB", upload_limit=limit))
+    rtt, loss = replica_paths(made, seed, 0)
+    alike = compile_scenario(load("rao2010", leechers=1, file_size="300 kB", upload_limit=limit, rtt="1 ms"))
+    alike = replace(alike, rtt=rtt[:1, 1:], loss=float(loss[0, 1]))
+    drawn, same = run_swarm(made, seed, 0), run_swarm(alike, seed, 0)
+    assert drawn.clock[0].events == same.clock[0].events
+    np.testing.assert_array_equal(drawn.peer.done, same.peer.done)
+    np.testing.assert_array_equal(drawn.have_time, same.have_time)
+
+
+@given(seed=st.integers(0, 10**6), leechers=st.integers(1, 30))
+def test_both_ends_of_a_connection_have_the_path_of_their_pair(seed: int, leechers: int) -> None:
+    made = compile_scenario(swarm(leechers=leechers, file_size="300 kB", upload_limit="100 kB/s"))
+    rtt, loss = replica_paths(made, seed, 0)
+    for of in (rtt, loss):
+        np.testing.assert_array_equal(of, of.T)
+        assert not of.diagonal().any()
+    s = run_swarm(made, seed, 0)
+    ends = np.flatnonzero(s.conn.generation)  # what an end was last connected to
+    pairs = ends >> s.rules.slot_bits, s.mate[ends] >> s.rules.slot_bits
+    assert ends.size >= 2 * leechers
+    np.testing.assert_array_equal(s.wire.rtt[ends], rtt[pairs])
+    np.testing.assert_array_equal(s.wire.loss[ends], loss[pairs])
+
+
+def test_a_swarm_depends_on_scenario_seed_and_replica_alone() -> None:
+    two = simulate(swarm(), seed=3, replicas=2)
+    xr.testing.assert_identical(figures(two), figures(simulate(swarm(), seed=3, replicas=2)))
+    one = simulate(swarm(), seed=3)
+    for name in ("completion_time", "path_rtt", "path_loss"):
+        np.testing.assert_array_equal(one[name][0], two[name][0])
+        assert (two[name][0] != two[name][1]).any()
+        assert (one[name] != simulate(swarm(), seed=4)[name]).any()
+
+
+def test_the_same_peers_have_the_same_paths_whatever_else_is_set() -> None:
+    one, other = (simulate(swarm(upload_limit=limit, piece_size="64 KiB"), seed=3) for limit in ("10 kB/s", "90 kB/s"))
+    np.testing.assert_array_equal(one["path_rtt"], other["path_rtt"])
+    np.testing.assert_array_equal(one["path_loss"], other["path_loss"])
+    assert (one["completion_time"] != other["completion_time"]).any()
+
+
+def test_the_result_says_what_the_paths_were_drawn_from_and_what_each_peer_got(tmp_path: Path) -> None:
+    result = simulate(swarm(), seed=2, replicas=2)
+    rtt, loss = replica_paths(compile_scenario(swarm()), 2, 1)
+    np.testing.assert_allclose(result["path_rtt"][1], [row[row > 0].mean() for row in rtt])
+    np.testing.assert_allclose(result["path_loss"][1], loss.sum(axis=0) / 9)
+    assert (result["path_rtt"].attrs["units"], result["path_loss"].attrs["units"]) == ("s", "1")
+    assert result.attrs["internet"] == "iplane"
+    renamed = simulate(swarm(internet=file(tmp_path / "a.toml", name="mine", title="other")), seed=2)
+    assert (renamed.attrs["internet"], renamed.attrs["internet_hash"]) == ("mine", result.attrs["internet_hash"])
+    other = simulate(swarm(internet=constant()), seed=2)
+    assert other.attrs["internet_hash"] != result.attrs["internet_hash"]
+    assert not {"internet", "internet_hash"} & simulate(load("rao2010", **SMALL)).attrs.keys()
+
+
+def test_the_digest_is_of_what_the_paths_are_drawn_from(tmp_path: Path) -> None:
+    plain = load("rao2010", **SMALL)
+    assert swarm().set(internet=None) == plain
+    assert swarm().set(internet="none").digest() == plain.digest()
+    assert swarm(internet=file(tmp_path / "a.toml", name="mine", source="nowhere")).digest() == swarm().digest()
+    assert len({s.digest() for s in (plain, swarm(), swarm(internet=constant()), swarm(internet=constant("1 s")))}) == 4
+
+
+def test_a_model_is_named_by_the_parameter_or_by_the_field(tmp_path: Path) -> None:
+    by_field = load("rao2010", **SMALL, **{"paths.internet": "iplane"})
+    assert by_field == swarm()
+    assert "internet" not in by_field.parameters
+    for made in (by_field, swarm(), swarm(internet=constant()), load("rao2010", **SMALL)):
+        assert made.set(**made.parameters) == load("rao2010").set(**made.parameters) == made
+    own = swarm(internet=file(tmp_path / "my.toml", name="mine"))
+    assert own.parameters["internet"] == str(tmp_path / "my.toml")
+    with pytest.raises(InputError, match="as parameter internet does"):
+        swarm(**{"paths.internet": "iplane"})
+    assert describe(swarm(), "internet").words == ("iplane",)
+    assert "iplane" in everything()
+    assert "iplane, a .toml file, none" in parameters("rao2010")
+
+
+def test_a_model_file_may_have_paths_of_its_own(tmp_path: Path) -> None:
+    file(tmp_path / "mine.toml", name="mine")
+    model = tmp_path / "swarm.toml"
+    model.write_text(RAO2010.read_text().replace("[paths]", '[paths]\ninternet = "mine.toml"'))
+    made = load(model, **SMALL)
+    assert made.paths.internet is not None
+    assert made.paths.internet.name == "mine"
+    assert load(model).set(**made.parameters) == made  # from another folder too
+    assert made.set(internet="iplane") == swarm()
+    assert made.set(internet="none").paths.internet is None
+    assert json.loads(simulate(made).attrs["parameters"])["internet"].startswith("{ ")
+
+
+BAD_PARAMETERS = {
+    "of no file": ('sets = ["paths.internet"]', 'sets = ["paths.rtt"]'),
+    "of two": ('sets = ["paths.internet"]', 'sets = ["paths.internet", "transport"]'),
+    "that follows": ('sets = ["paths.internet"]', 'sets = ["paths.internet"]\ndefault_from = "rtt"'),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PARAMETERS)
+def test_a_parameter_of_files_sets_one_field_that_names_a_file(case: str, tmp_path: Path) -> None:
+    text = RAO2010.read_text()
+    start = text.index("[parameters.internet]")
+    model = tmp_path / "swarm.toml"
+    model.write_text(text[:start] + text[start:].replace(*BAD_PARAMETERS[case], 1))
+    with pytest.raises(ScenarioError, match=r"parameters.internet.sets.*is not one field that names a file"):
+        load(model)
+
+
+WRONG: dict[str, tuple[Callable[[], object], str]] = {
+    "unknown": (lambda: swarm(internet="iplan"), r"internet = 'iplan'.*did you mean iplane"),
+    "no file": (lambda: swarm(internet="nowhere.toml"), r"internet = 'nowhere.toml'.*no such file"),
+    "with a loss": (lambda: swarm(loss=0.05), r"loss = '5%': is never used: paths.internet = iplane.*or no loss"),
+    "with an RTT": (lambda: swarm(**{"paths.rtt": "1 s"}), r"paths.rtt = '1 s': is never used"),
+    "with ASes": (lambda: swarm(leecher_as="AS1", seed_as="AS1"), r"is a location, while the paths of each peer are"),
+    "on links": (lambda: load("flashcrowd", **{"paths.internet": "iplane"}), r"together with access links.*paths.rtt"),
+    "too many": (lambda: compile_scenario(swarm(leechers=MOST_APART)), rf"leechers.*at most {MOST_APART} peers"),
+    "nameless": (lambda: swarm(internet={"base": "iplane", "name": " "}), r"paths.internet.name.*is an empty name"),
+    "falling": (
+        lambda: swarm(internet=constant() | {"loss": [{"share": 0.5, "value": 0.1}, {"share": 1.0, "value": 0}]}),
+        r"internet.loss = '0 after 0.1': falls at share 1",
+    ),
+    "too lossy": (lambda: swarm(internet=constant(loss=0.4)), r"internet.loss = 0.4.*less than 0.4"),
+    "no time": (lambda: swarm(internet=constant("0 ms")), r"internet.rtt.0.value = '0 ms': is out of range"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_go_together_is_said_before_any_work(case: str) -> None:
+    make, said = WRONG[case]
+    with pytest.raises(InputError, match=said):
+        make()
+
+
+def test_an_rtt_that_the_file_has_or_that_is_none_is_no_mistake() -> None:
+    assert swarm(rtt="0 ms", loss="0%") == swarm()
+    vary: dict[Any, object] = {("internet", "rtt"): [("none", "50 ms"), ("iplane", "0 ms")]}
+    points = sweep(load("rao2010", **SMALL), vary, replicas=1, jobs=1, progress=False)
+    assert (points["status"] == 1).all()
+
+
+def test_the_program_says_what_is_wrong_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = runner(monkeypatch, capsys)
+    code, _, said = run("run", "rao2010", "--set", "internet=iplane", "--set", "loss=5%")
+    assert (code, said.count("\n")) == (2, 1)
+    assert said.startswith("btflow: error: loss = '5%': is never used")
+
+
+def test_a_run_is_given_up_as_late_as_on_the_worst_of_its_paths() -> None:
+    tables: dict[str, object] = {
+        "rtt": [{"share": 0.5, "value": "20 ms"}, {"share": 0.9, "value": "1 s"}],
+        "loss": [{"share": 0.5, "value": 0}, {"share": 0.9, "value": "20%"}],
+    }
+    drawn = swarm(internet=constant() | tables)
+    assert (drawn.longest_rtt, drawn.give_up_time) == (1.0, load("rao2010", **SMALL, rtt="1 s", loss=0.2).give_up_time)
+    assert drawn.give_up_time > swarm(internet=constant("1 s")).give_up_time
+
+
+def test_paths_count_as_memory_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    many, alike = (compile_scenario(load("rao2010", leechers=999, internet=name)) for name in ("iplane", "none"))
+    assert state_bytes(many) - state_bytes(alike) >= PATH_BYTES * 1000**2
+    monkeypatch.setattr(memory, "available", lambda: state_bytes(many) - 1)
+    with pytest.raises(ScenarioError, match=r"leechers = 999: needs .* GB of memory"):
+        simulate(load("rao2010", leechers=999, internet="iplane"))
+
+
+def test_drawing_paths_takes_no_more_memory_than_is_said() -> None:
+    made = compile_scenario(swarm(leechers=699))
+    replica_paths(made, 0, 0)
+    tracemalloc.start()
+    try:
+        replica_paths(made, 1, 0)
+        assert tracemalloc.get_traced_memory()[1] <= PATH_BYTES * 700**2
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_sweep_takes_the_content_of_path_models(tmp_path: Path) -> None:
+    made = {name: file(tmp_path / f"{name}.toml", **constant(rtt)) for name, rtt in (("a", "20 ms"), ("b", "1 s"))}
+    vary: dict[Any, object] = {"internet": ["none", *made.values()]}
+    found = sweep(load("rao2010", **SMALL), vary, jobs=1, progress=False, seed=4, common=True)
+    for at, rtt in enumerate(("0 s", "20 ms", "1 s")):
+        single = simulate(load("rao2010", **SMALL, rtt=rtt), seed=4)
+        assert float(found["completion_max"][at, 0]) == float(single["completion_time"].max())
+    file(Path(made["b"]), **constant("2 s"))
+    changed = sweep(load("rao2010", **SMALL), vary, jobs=1, progress=False, seed=4, common=True)
+    before, after = (json.loads(of.attrs["contents"]) for of in (found, changed))
+    assert before.keys() == after.keys() == {f"internet = {path}" for path in made.values()}
+    assert [name for name in before if before[name] != after[name]] == [f"internet = {made['b']}"]

@@ -1,0 +1,116 @@
+"""Each notebook is a lesson of one form, stored without outputs, and runs clean, without a network, leaving no file."""
+
+from __future__ import annotations
+
+import re
+import resource
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from nbmake.nb_run import NotebookRun
+
+LESSONS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+LONGEST = 60
+"""CPU time that a notebook may take [s]: on a machine with nothing else to do, it is done sooner than that."""
+
+CAPTION = re.compile(r"\*{0,2}Figure (\d+)\.")
+PLOTLY = "application/vnd.plotly.v1+json"
+
+OFFLINE = """
+import socket
+
+def getaddrinfo(host, *args, asked=socket.getaddrinfo, **more):
+    if host not in (None, "", "localhost", "127.0.0.1", "::1"):
+        raise OSError(f"a notebook asked the network for {host}")
+    return asked(host, *args, **more)
+
+socket.getaddrinfo = getaddrinfo
+"""
+"""Run in each kernel before the notebook is."""
+
+each = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+
+
+@each
+def test_has_a_question_captions_and_an_exercise_with_a_hidden_solution(path: Path) -> None:
+    cells = read(path).cells
+    assert cells[0].source.startswith("# ")
+    assert "?" in cells[0].source
+    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    captions = [found.group(1) for text in texts if (found := CAPTION.match(text))]
+    assert captions == [str(number) for number in range(1, len(captions) + 1)] != []
+    headings = " ".join(line.lower() for text in texts for line in text.splitlines() if line.startswith("#"))
+    assert all(part in headings for part in ("exercise", "try next", "leaves out"))
+    solutions = [number for number, cell in enumerate(cells) if "solution" in cell.metadata.get("tags", ())]
+    assert solutions
+    for number in solutions:
+        assert cells[number].metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    above = "\n".join(cell.source for cell in cells[: solutions[0]] if cell.cell_type == "markdown")
+    assert "unfold" in above.rsplit("\n#", 1)[-1]  # the exercise says how to see its solution
+
+
+@each
+def test_is_stored_without_outputs_and_with_its_kernel(path: Path) -> None:
+    notebook = read(path)
+    assert notebook.metadata.kernelspec == {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    }
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [(cell.outputs, cell.execution_count) for cell in code] == [([], None)] * len(code)
+
+
+@each
+def test_runs_clean(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, profile = tmp_path / "folder", tmp_path / "ipython"
+    startup = profile / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00-offline.py").write_text(OFFLINE)
+    monkeypatch.setenv("IPYTHONDIR", str(profile))
+    folder.mkdir()
+    copy = Path(shutil.copy(path, folder))
+    before = children_seconds()
+    done = NotebookRun(copy, default_timeout=4 * LONGEST).execute()
+    assert done.error is None, done.error.trace if done.error else ""
+    assert children_seconds() - before < LONGEST
+    assert list(folder.iterdir()) == [copy]
+    check_outputs(done.nb.cells)
+
+
+def read(path: Path) -> NotebookNode:
+    """Return a notebook that is as its format wants it."""
+    notebook: NotebookNode = nbformat.read(path, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)
+    return notebook
+
+
+def check_outputs(cells: list[NotebookNode]) -> None:
+    """Each figure has a caption directly below it, each solution shows something, and nothing warns."""
+    for cell, below in zip(cells, [*cells[1:], None], strict=True):
+        if cell.cell_type != "code":
+            continue
+        drawn = [output.data[PLOTLY] for output in cell.outputs if PLOTLY in output.get("data", {})]
+        assert all(figure["data"] and axis_titles(figure["layout"]) for figure in drawn)
+        printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
+        assert not [output for output in cell.outputs if output.get("name") == "stderr"], printed
+        if "solution" in cell.metadata.get("tags", ()):
+            assert cell.outputs
+        else:
+            captioned = below is not None and below.cell_type == "markdown" and bool(CAPTION.match(below.source))
+            assert captioned == bool(drawn), cell.source
+
+
+def axis_titles(layout: NotebookNode) -> list[str]:
+    """Return the titles of a figure's axes."""
+    axes = [axis for name, axis in layout.items() if re.match(r"[xy]axis\d*$", name)]
+    return [text for axis in axes if (text := axis.get("title", {}).get("text"))]
+
+
+def children_seconds() -> float:
+    """CPU time of the processes that this one has started and that have ended [s]."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

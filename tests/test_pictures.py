@@ -1,0 +1,78 @@
+"""Figures are written as pictures where Kaleido finds a Chromium, and otherwise the error comes before any work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import made
+import plotly.graph_objects as go
+import pytest
+from browser import needs_browser
+from program import runner
+
+from btflow import plots
+from btflow.errors import InputError
+
+
+def drawn() -> go.Figure:
+    return plots.completion_cdf(made.dataset())
+
+
+@needs_browser
+def test_a_figure_becomes_a_picture_of_its_size(tmp_path: Path) -> None:
+    plots.save_image(drawn(), tmp_path / "figure.png")
+    content = (tmp_path / "figure.png").read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (int.from_bytes(content[16:20]), int.from_bytes(content[20:24])) == (1800, 1120)  # 900 by 560, twice
+    plots.save(drawn(), tmp_path / "figure.svg")
+    text = (tmp_path / "figure.svg").read_text()
+    assert text.startswith("<svg")
+    assert "completion time [s]" in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure.png", "figure.svg"]
+
+
+@needs_browser
+def test_the_command_line_writes_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = runner(monkeypatch, capsys)
+    code, _, error = run("link", "--flow", "cubic", "--duration", "5 s", "--plot", str(tmp_path / "link.pdf"))
+    assert (code, error) == (0, "")
+    assert (tmp_path / "link.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_without_kaleido(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("btflow.pictures.find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"needs Kaleido, which is not installed.*image.*\.html"):
+        plots.save_image(drawn(), tmp_path / "figure.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_chromium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("choreographer.browsers.chromium.Chromium.find_browser", lambda **_: None)
+    with pytest.raises(InputError, match=r"needs a Chromium to be drawn with.*BROWSER_PATH.*\.html"):
+        plots.save_image(drawn(), tmp_path / "figure.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_browser_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> bytes:
+        raise RuntimeError("the browser is gone")
+
+    (tmp_path / "figure.png").write_text("before")
+    monkeypatch.setattr("btflow.plots.files.check_drawable", lambda *_: None)
+    monkeypatch.setattr(go.Figure, "to_image", fail)
+    with pytest.raises(OSError, match="could not be drawn: the browser is gone"):
+        plots.save_image(drawn(), tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_text() == "before"
+
+
+@pytest.mark.parametrize("name", ["figure.gif", "figure", "figure.html"])
+def test_only_known_endings(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"wrong ending.*\.png or \.svg or \.pdf"):
+        plots.save_image(drawn(), tmp_path / name)
+
+
+def test_what_is_no_figure(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a figure"):
+        plots.save_image(made.dataset(), tmp_path / "figure.png")

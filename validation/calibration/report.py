@@ -1,0 +1,144 @@
+"""Compares the path model with the published points and with measurements, point by point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from btflow.paths.generate import Sampled, sample
+from btflow.paths.model import PathModel
+from btflow.paths.places import fit_structure, peer_share
+from btflow.paths.triangles import triangle_share, triangle_violations
+from validation.calibration.raw import rows
+
+Floats = NDArray[np.float64]
+
+POINTS_OFF = 0.5
+"""Most percentage points that a share may be off a published one."""
+
+BODY_OFF = 10.0
+"""Most percent that a quantile of the body may be off PlanetLab's."""
+
+BODY = (10, 25, 50, 75, 90, 95)
+SHOWN = (1, 2, 5, *BODY, 98)
+DRAWN = 200
+"""Matrices of ``PEERS`` peers that quantiles are taken of; means, as one matrix varies with where its peers are."""
+PEERS = 100
+HALF_SEED = 1
+"""Says which half of the nodes the structure is fitted to for the check on the other half."""
+
+
+class Row(NamedTuple):
+    """A figure of the model beside what it should be."""
+
+    what: str
+    wanted: str
+    found: str
+    off: str
+    met: bool
+
+
+def drawn(model: PathModel, peers: int, matrices: int) -> list[Sampled]:
+    """Return matrices drawn from a model, always the same."""
+    return [sample(model, peers, np.random.default_rng(1000 + number)) for number in range(matrices)]
+
+
+def published(model: PathModel, paths: list[Sampled], data: Path) -> Iterator[Row]:
+    """Give the published points beside the shares of the tables and of drawn paths."""
+    for row in rows(data / "published.csv"):
+        name, wanted = row["quantity"], float(row["share_below"])
+        limit = float(row["threshold"]) * (1e-3 if row["unit"] == "ms" else 1.0)
+        table = float(model.table("rtt" if name == "rtt" else "loss").share_below(np.array([limit * (1 - 1e-12)]))[0])
+        shares = [float(np.mean(_pairs(getattr(one, name)) < limit)) for one in paths]
+        share, varies = float(np.mean(shares)), float(np.std(shares))
+        off = max((100 * (found - wanted) for found in (table, share)), key=abs)
+        what = f"{name} below {row['threshold']} {row['unit']}"
+        found = f"{100 * table:.2f}% in the table, {100 * share:.2f} +- {100 * varies:.1f}% drawn"
+        yield Row(what, f"{100 * wanted:.1f}%", found, f"{off:+.2f} points", abs(off) <= POINTS_OFF)
+
+
+def body(model: PathModel, paths: list[Sampled], matrix: Floats) -> Iterator[Row]:
+    """Give PlanetLab's quantiles [ms] beside those of the table and of drawn paths."""
+    measured = np.percentile(_pairs(matrix), SHOWN)
+    table = 1e3 * model.rtt_at(np.array(SHOWN) / 100)
+    found = 1e3 * np.percentile(np.concatenate([_pairs(one.rtt) for one in paths]), SHOWN)
+    for share, wanted, of_table, of_paths in zip(SHOWN, measured, table, found, strict=True):
+        off = max((100 * (value / wanted - 1) for value in (of_table, of_paths)), key=abs)
+        text = f"{of_table:.1f} ms in the table, {of_paths:.1f} ms drawn"
+        met = share not in BODY or abs(off) <= BODY_OFF
+        yield Row(f"{share}% of the round-trip times below", f"{wanted:.1f} ms", text, f"{off:+.1f}%", met)
+
+
+ALIKE: dict[str, Callable[[Floats], float]] = {
+    "share of variance that goes with the peers": peer_share,
+    "pairs more than 5% above the best detour": lambda rtt: triangle_violations(rtt, 0.05),
+    "pairs more than 10% above it (fitted)": triangle_violations,
+    "pairs more than 25% above it": lambda rtt: triangle_violations(rtt, 0.25),
+    "pairs more than 50% above it": lambda rtt: triangle_violations(rtt, 0.5),
+    "pairs more than 100% above it": lambda rtt: triangle_violations(rtt, 1.0),
+    "triangles violated": triangle_share,
+}
+"""What the paths of a matrix have in common."""
+
+
+def alike(model: PathModel, matrix: Floats, matrices: int = 4) -> Iterator[Row]:
+    """Give what the paths of a measured matrix have in common beside that of drawn ones of its size."""
+    paths = drawn(model, len(matrix), matrices)
+    for what, measure in ALIKE.items():
+        wanted, found = measure(matrix), float(np.mean([measure(one.rtt) for one in paths]))
+        yield Row(
+            what, f"{100 * wanted:.1f}%", f"{100 * found:.1f}% drawn", f"{100 * (found - wanted):+.1f} points", True
+        )
+
+
+def held_out(model: PathModel, matrix: Floats) -> Iterator[Row]:
+    """Give the same for one half of the nodes, with the structure fitted to the other half."""
+    nodes = np.random.default_rng(HALF_SEED).permutation(len(matrix))
+    fitted, kept = nodes[: len(nodes) // 2], nodes[len(nodes) // 2 :]
+    structure = fit_structure(matrix[np.ix_(fitted, fitted)] / 1e3, model)
+    yield from alike(model.model_copy(update={"structure": structure}), matrix[np.ix_(kept, kept)])
+
+
+def other(model: PathModel, samples: Floats) -> Iterator[Row]:
+    """Give quantiles of other round-trip times [ms] beside the table's: a comparison, nothing to meet."""
+    table = 1e3 * model.rtt_at(np.array(SHOWN) / 100)
+    for share, wanted, found in zip(SHOWN, np.percentile(samples, SHOWN), table, strict=True):
+        text = f"{found:.1f} ms in the table"
+        yield Row(f"{share}% of the times below", f"{wanted:.1f} ms", text, f"{100 * (found / wanted - 1):+.1f}%", True)
+
+
+def sections(
+    model: PathModel, data: Path, matrix: Floats | None, samples: Floats | None
+) -> Iterator[tuple[str, list[Row]]]:
+    """Give each comparison with its title; those with measured files only if they are given."""
+    paths = drawn(model, PEERS, DRAWN)
+    yield "iPlane's published points (fitted)", list(published(model, paths, data))
+    if matrix is not None:
+        yield "PlanetLab's quantiles (fitted up to 95%)", list(body(model, paths, matrix))
+        yield "What the paths of PlanetLab have in common", list(alike(model, matrix))
+        yield "The same for half of the nodes, the structure fitted to the others", list(held_out(model, matrix))
+    if samples is not None:
+        yield (
+            "iPlane 2012, by country, in Shadow's topology (not fitted, none below 20 ms)",
+            list(other(model, samples)),
+        )
+
+
+def as_text(title: str, found: list[Row]) -> str:
+    """Return rows as a table."""
+    cells = [(row.what, row.wanted, row.found, row.off) for row in found]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join([row.what.ljust(widths[0]), *map(str.rjust, parts[1:], widths[1:])])
+        + ("" if row.met else "  NOT MET")
+        for row, parts in zip(found, cells, strict=True)
+    ]
+    return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def _pairs(matrix: Floats) -> Floats:
+    return np.asarray(matrix[np.triu_indices(len(matrix), 1)], np.float64)
