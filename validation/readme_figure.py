@@ -1,14 +1,20 @@
-"""``python -m validation.readme_figure``: renders the README's figure; needs `pip install '.[image]'` and Chromium."""
+"""``python -m validation.readme_figure``: renders the README's figure; needs `pip install '.[image]'` and Chromium.
+
+Beside the image goes a table of what it shows, so that it can be told whether the image is still what would be drawn.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from btflow.errors import InputError
+
+if TYPE_CHECKING:
+    from validation.verdict import Results
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "rao2010-rtt.png"
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -34,7 +40,21 @@ def render(
     results = Results(pipeline.simulated(tasks, Store((folder or OUT) / pipeline.STORED), processes=1))
     with replacing(out) as partial:
         figures.rtt_sweep(results).write_image(partial, format="png", scale=1.5)
+    with replacing(out.with_suffix(".csv")) as partial:
+        partial.write_text(table(results), encoding="utf-8")
     typer.echo(f"figure: {out}")
+
+
+def table(results: Results) -> str:
+    """Return what the figure shows, as CSV: the mean completion time of each swarm."""
+    from validation.experiments import sweep
+
+    rows = [
+        f"{case.limit},{case.rtt},{replica},{time:.6f}"
+        for case in sweep()
+        for replica, time in enumerate(results.times(case))
+    ]
+    return "\n".join(["upload_limit [kB/s],rtt [ms],replica,completion_mean [s]", *rows]) + "\n"
 
 
 if __name__ == "__main__":
