@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from btflow import analysis, analytic, plots
+    from btflow import analysis, analytic, explore, plots
     from btflow.catalog import load, load_link
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
@@ -36,6 +36,7 @@ __all__ = [
     "analysis",
     "analytic",
     "describe",
+    "explore",
     "load",
     "load_link",
     "plots",
@@ -64,7 +65,7 @@ _FROM = {
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for only then, so that ``import btflow`` is fast (PEP 562)."""
-    if name in ("analysis", "analytic", "plots"):
+    if name in ("analysis", "analytic", "explore", "plots"):
         return import_module(f"btflow.{name}")
     if name not in _FROM:
         raise AttributeError(f"module 'btflow' has no attribute {name!r}")

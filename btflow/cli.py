@@ -1,4 +1,4 @@
-"""The command line: ``btflow list | run | sweep | link | export | schema | bench | explore``."""
+"""The command line: ``btflow list | run | sweep | link | export | calibrate | schema | bench | explore | lab``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from btflow import __version__
 from btflow.errors import InputError, SimulationError
+from btflow.paths.command import calibrate
 from btflow.termination import INTERRUPTED, stopped
 
 if TYPE_CHECKING:
@@ -363,6 +364,9 @@ def bench(
     run_bench(cold=cold, large=scale)
 
 
+app.command()(calibrate)
+
+
 @app.command()
 def explore(
     port: Annotated[
@@ -381,6 +385,24 @@ def explore(
     from btflow.explore.command import main as run_explorer
 
     run_explorer(given, browser=not no_browser)
+
+
+@app.command()
+def lab(
+    port: Annotated[
+        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8888, or the next free one]")
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
+    ip: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    no_token: Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")] = False,
+) -> None:
+    """Open JupyterLab on the teaching notebooks; needs the extra notebook."""
+    from btflow.explore.options import options
+
+    given = options(ip, port, token=not no_token, command="lab")
+    from btflow.explore.lab import main as run_lab
+
+    run_lab(given, browser=not no_browser)
 
 
 def _figure_path(given: list[str] | None) -> Path | None:

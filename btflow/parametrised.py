@@ -53,6 +53,24 @@ class ParametrisedModel(FrozenModel):
         rebuilt: Self = self.document.build({**self._given, **values})
         return rebuilt
 
+    def explore(self, *, seed: int = 0) -> Any:
+        """Return live figures beside inputs for the parameters, for a notebook; see ``btflow.explore.explore``."""
+        from btflow.explore import explore  # widgets, which only notebooks need
+
+        return explore(self, seed=seed)  # type: ignore[arg-type]  # it says what it is of
+
+    def compare(self, *, pairs: int = 10, seed: int = 0, **values: object) -> Any:
+        """Return this setting beside one with other values, pair by pair; see ``btflow.explore.whatif``.
+
+        Args:
+            pairs: How many pairs at first.
+            seed: Seed of the random numbers.
+            values: As in ``set``: ``compare(rtt="400 ms")``.
+        """
+        from btflow.explore import whatif
+
+        return whatif(self, self.set(**values), pairs=pairs, seed=seed)  # type: ignore[arg-type]
+
     @property
     def document(self) -> Any:
         """The ``btflow.document.Document`` it was made from; a ScenarioError if there is none."""

@@ -146,7 +146,17 @@ def _mechanism(result: xarray.Dataset) -> list[str]:
     causes = ", ".join(
         f"{cause} {_percent(share)}" for cause, share in zip(shares["cause"].values, shares.values, strict=True)
     )
-    return [*lines, f"{'leechers uploads limited by':<34}{causes}", *_uplinks(result)]
+    return [*lines, f"{'leechers uploads limited by':<34}{causes}", *_paths(result), *_uplinks(result)]
+
+
+def _paths(result: xarray.Dataset) -> list[str]:
+    """Return what the paths were that were drawn, if they were."""
+    if "path_rtt" not in result:
+        return []
+    rtt, loss = result["path_rtt"], result["path_loss"]
+    by_peer = f"by peer {_seconds(float(rtt.min()))} to {_seconds(float(rtt.max()))}"
+    text = f"RTT {_seconds(float(rtt.mean()))} ({by_peer}), loss {100 * float(loss.mean()):.2f}%"
+    return [f"{'mean of the paths'.ljust(34)}{text}, of {result.attrs['internet']}"]
 
 
 def _uplinks(result: xarray.Dataset) -> list[str]:

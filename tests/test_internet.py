@@ -198,6 +198,34 @@ def test_an_rtt_that_the_file_has_or_that_is_none_is_no_mistake() -> None:
     assert (points["status"] == 1).all()
 
 
+def test_the_sweep_of_a_model_file_names_path_models_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file(tmp_path / "p.toml", name="mine")
+    (tmp_path / "swarm.toml").write_text(f'{RAO2010.read_text()}\n[sweep.vary]\ninternet = ["none", "p.toml"]\n')
+    fixed = [f"--set={name}={value}" for name, value in SMALL.items()]
+    out = str(tmp_path / "found.zarr")
+    code, printed, said = runner(monkeypatch, capsys)("sweep", str(tmp_path / "swarm.toml"), *fixed, f"--out={out}")
+    assert (code, said) == (0, "")
+    assert "2 of 2 swarms done, 0 failed" in printed
+
+
+def test_a_run_prints_what_its_paths_were(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run = runner(monkeypatch, capsys)
+    code, printed, _ = run(
+        "run", "rao2010", *(f"--set={name}={value}" for name, value in SMALL.items()), "--set=internet=iplane"
+    )
+    rtt, loss = replica_paths(compile_scenario(swarm()), 0, 0)
+    row = next(line for line in printed.splitlines() if line.startswith("mean of the paths"))
+    each = 1000 * rtt.sum(axis=0) / 9
+    assert row.split("  ")[-1].strip() == (
+        f"RTT {each.mean():.0f} ms (by peer {each.min():.0f} ms to {each.max():.0f} ms), "
+        f"loss {100 * loss.sum() / 90:.2f}%, of iplane"
+    )
+    assert code == 0
+    assert "mean of the paths" not in run("run", "rao2010", *(f"--set={n}={v}" for n, v in SMALL.items()))[1]
+
+
 def test_the_program_says_what_is_wrong_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

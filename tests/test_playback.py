@@ -103,10 +103,18 @@ def test_a_browser_plays_it(result: xr.Dataset, tmp_path: Path) -> None:
     plots.save_html(plots.playback(result, start=60.0, end=180.0, frames=4, seconds=0.4), file)
     with chromium() as browser, page(browser) as shown:
         shown.goto(file.as_uri())
-        bars = "() => document.querySelector('.js-plotly-plot').data.at(-2).y"
-        shown.wait_for_function("() => document.querySelector('.js-plotly-plot')?.data")
-        before = shown.evaluate(bars)
+        shown.wait_for_function("() => document.querySelector('.js-plotly-plot')?._transitionData?._frames.length")
+        shown.evaluate(
+            """() => {
+                window.frames_shown = [];
+                const drawn = document.querySelector('.js-plotly-plot');
+                drawn.on('plotly_animatingframe', event => window.frames_shown.push(event.name));
+            }"""
+        )
         shown.get_by_text("Play", exact=True).click()
-        last = result["window"].sel(time=180.0).values.tolist()
-        shown.wait_for_function(f"() => JSON.stringify(({bars})()) === JSON.stringify({last})")
-        assert before == result["window"].sel(time=60.0).values.tolist()
+        shown.wait_for_function("() => window.frames_shown.length >= 4")
+        assert shown.evaluate("() => window.frames_shown") == ["60", "100", "140", "180"]
+        bars = "() => document.querySelector('.js-plotly-plot').data.at(-2).y"
+        assert shown.evaluate(bars) == result["window"].sel(time=180.0).values.tolist()
+        shown.evaluate("() => Plotly.animate(document.querySelector('.js-plotly-plot'), ['100'], {mode: 'immediate'})")
+        assert shown.evaluate(bars) == result["window"].sel(time=100.0).values.tolist()

@@ -12,8 +12,8 @@ from btflow.explore.status import Status
 from btflow.explore.views import Seen
 from btflow.explore.work import Listeners, Look, Work
 
-FIRST = 60.0
-"""How long to wait for the first figure [s], so that a page or a notebook's cell begins with it."""
+FIRST = 2.0
+"""How long to wait for the first figures [s], so that a page or a notebook's cell begins with quick ones."""
 
 Request = TypeVar("Request")
 
@@ -62,6 +62,10 @@ class Canvas(Generic[Request]):
     def wait(self, timeout: float = 60.0) -> bool:
         """Wait until all is shown; return whether that is so within a time [s]."""
         return self._work.wait(timeout)
+
+    def first(self) -> None:
+        """Wait for the first figures, so that a page or a notebook's cell begins with them."""
+        self._work.wait(FIRST, lambda: self.seen is not None)
 
     def _show(self, seen: Seen) -> None:
         self.gallery.show(seen.figures)

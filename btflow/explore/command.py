@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import math
+import socket
 import subprocess
 import sys
 import threading
 import time
 import webbrowser
-from typing import Any
 
 import typer
 
@@ -27,7 +27,7 @@ def main(options: Options, *, browser: bool) -> None:
     """
     from btflow.explore import server
 
-    sockets, port = _bound(options)
+    sockets, port = bound_port(options)
     if not options.token:
         _say("Warning: there is no token; whoever reaches this address may use the explorer.")
     if options.ip not in LOCAL:
@@ -69,25 +69,29 @@ def warm() -> None:
         raise RuntimeError("the simulator could not be compiled; see above")
 
 
-def _bound(options: Options) -> tuple[Any, int]:
-    """Return sockets on the port asked for, or on the first free one."""
-    from btflow.explore.server import bound
+def bound_port(options: Options, first: int = PORT) -> tuple[list[socket.socket], int]:
+    """Return sockets on the port asked for, or on the first free one, and its number.
 
-    ports = [options.port] if options.port is not None else list(range(PORT, PORT + _TRIES))
+    Raises:
+        InputError: There is none to be had.
+    """
+    from tornado.netutil import bind_sockets
+
+    ports = [options.port] if options.port is not None else list(range(first, first + _TRIES))
     for port in ports:
         try:
-            found = bound(options.ip, port)
+            found = bind_sockets(port, options.ip)
         except OSError as error:
             if error.errno == errno.EADDRINUSE and options.port is None:
                 continue
-            reason = "is taken by another program" if error.errno == errno.EADDRINUSE else f"cannot be used: {error}"
-            raise InputError(
-                "--port", port, f"{reason} on {options.ip}", "another one, or none for a free one"
-            ) from None
+            taken = error.errno == errno.EADDRINUSE
+            reason = "is taken by another program" if taken else f"cannot be used: {error.strerror}"
+            allowed = "another port, or none for a free one"
+            raise InputError("--port", port, f"{reason} on {options.ip}", allowed) from None
         if port != ports[0]:
             _say(f"Port {ports[0]} is taken; this is port {port}.")
         return found, port
-    raise InputError("--port", None, f"{PORT} to {ports[-1]} are all taken", "another one")
+    raise InputError("--port", None, f"{first} to {ports[-1]} are all taken", "another one")
 
 
 def _say(text: str) -> None:

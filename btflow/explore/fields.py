@@ -36,6 +36,7 @@ class Field:
         self._quiet = False
         self._control = _control(spec)
         self._slider = _slider(spec) if isinstance(spec, Amount) else None
+        self._shown = 0.0
         self._error = widgets.HTML(layout={"display": "none"})
         self._error.add_class("btflow-error")
         self._control.observe(self._typed, "value")
@@ -74,7 +75,7 @@ class Field:
 
     def _slid(self, change: dict[str, Any]) -> None:
         assert isinstance(self._spec, Amount)
-        if not self._quiet:
+        if not self._quiet and not self._same_place(change["new"]):
             self._quiet = True
             try:
                 self._control.value = self._spec.written(change["new"])
@@ -91,8 +92,14 @@ class Field:
         except InputError:
             return
         if number is not None:
-            low, high = (self._spec.slid(end) for end in (self._spec.low, self._spec.high))
-            self._slider.value = min(max(number, low or 0.0), high or 0.0)
+            self._slider.value = _place(self._slider, number)
+            self._shown = self._slider.value
+
+    def _same_place(self, number: float) -> bool:
+        """Return whether the slider stands where it was put: a browser tells that once more, rounded."""
+        same = abs(_step(self._slider, number) - _step(self._slider, self._shown)) < 0.5
+        self._shown = self._shown if same else number
+        return same
 
 
 class Form(Generic[State]):
@@ -134,7 +141,13 @@ class Form(Generic[State]):
             field.show(getattr(state, name))
 
     def _entering(self, name: str) -> Callable[[], None]:
-        return lambda: self._offer(name, self._accepted())
+        return lambda: self._enter(name)
+
+    def _enter(self, name: str) -> None:
+        """Offer what the inputs show, unless it is what there is: then only what is wrong was said."""
+        state = self._accepted()
+        if state != self.state:
+            self._offer(name, state)
 
     def _accepted(self) -> State:
         """Return what the inputs show, the last good value of those that hold a bad one."""
@@ -149,16 +162,16 @@ class Form(Generic[State]):
 
     def _offer(self, entered: str, state: State) -> None:
         self._say("")
+        before, self.state = self.state, state  # who is told of the change looks at it
         try:
             self._change(state)
         except InputError as error:
+            self.state = before
             for problem in error.problems:
                 if problem.field in self.fields:
                     self.fields[problem.field].refuse(problem)
                 else:
                     self.fields[entered].refuse(problem)
-        else:
-            self.state = state
 
     def _say(self, text: str) -> None:
         self.problem.value, self.problem.layout.display = html.escape(text), None if text else "none"
@@ -166,7 +179,7 @@ class Form(Generic[State]):
 
 def _control(spec: Spec) -> Any:
     """Return the menu of a choice, the text of anything else."""
-    common = {"description": spec.label, "description_tooltip": spec.help or spec.label}
+    common = {"description": spec.label, "tooltip": spec.help or spec.label}
     if isinstance(spec, Choice):
         shown = list(zip(spec.shown or spec.options, spec.options, strict=True))
         return widgets.Dropdown(options=shown, value=spec.default, **common)
@@ -183,3 +196,17 @@ def _slider(spec: Amount) -> Any:
         step = (ends[1] - ends[0]) / LOG_STEPS
         return widgets.FloatLogSlider(value=low, min=ends[0], max=ends[1], step=step, **common)
     return widgets.FloatSlider(value=low, min=low, max=high, step=(high - low) / LOG_STEPS, **common)
+
+
+def _step(slider: Any, number: float) -> float:
+    """Return how many steps from its left end a slider stands at a number."""
+    if isinstance(slider, widgets.FloatLogSlider):
+        return float((log10(max(number, 1e-300)) - slider.min) / slider.step)
+    return float((number - slider.min) / slider.step)
+
+
+def _place(slider: Any, number: float) -> float:
+    """Return the nearest number at which a slider can stand."""
+    most = round((slider.max - slider.min) / slider.step)
+    at = slider.min + min(max(round(_step(slider, number)), 0), most) * slider.step
+    return float(10**at if isinstance(slider, widgets.FloatLogSlider) else at)

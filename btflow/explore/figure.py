@@ -7,6 +7,7 @@ wait for it as long as it takes, and catch up on what was sent to them meanwhile
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -79,3 +80,11 @@ class Figure(go.FigureWidget):  # type: ignore[misc]  # Plotly has no types
     def __init__(self, *args: Any, **settings: Any) -> None:
         library()
         super().__init__(*args, **settings)
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """Return the state that a browser gets, with all that was drawn so far; Plotly's own is what it began with."""
+        if key is None and getattr(self, "_layout_obj", None) is not None:
+            now = {"_widget_data": self._data, "_widget_layout": self._layout_obj._props}
+            self._trait_values |= deepcopy(now)  # quietly: who has the figure already has it all
+        state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
+        return state

@@ -43,7 +43,7 @@ class LinkPanel:
         self.figure = link_figure.empty()
         self._numbers, self._moment = widgets.HTML(), widgets.HTML()
         self._cursor = widgets.IntSlider(
-            value=0, max=STEPS, description="Time", readout=False, description_tooltip="Where the cursor is"
+            value=0, max=STEPS, description="Time", readout=False, tooltip="Where the cursor is"
         )
         self._play = widgets.Play(min=0, max=STEPS, step=1, interval=150, description="Play", show_repeat=False)
         widgets.jslink((self._play, "value"), (self._cursor, "value"))

@@ -17,7 +17,7 @@ PORT = 8866
 MEGABYTES = 1500
 """Bound on the data of one visitor's process [MB]."""
 
-_NEEDED = ("voila", "ipywidgets", "anywidget")
+_NEEDED = ("voila", "ipywidgets", "anywidget", "jupyterlab")
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,16 @@ class Options:
     memory: int = MEGABYTES
 
 
-def options(ip: str, port: str | None, visitors: str, preheat: str, *, token: bool) -> Options:
-    """Return the options of the command line.
+def options(
+    ip: str, port: str | None, visitors: str = "1", preheat: str = "0", *, token: bool, command: str = "explore"
+) -> Options:
+    """Return the options of the command line of `btflow explore` or `btflow lab`.
 
     Raises:
         InputError: One is wrong, or the extra ``notebook`` is not installed.
     """
     if any(find_spec(name) is None for name in _NEEDED):
-        raise InputError("btflow explore", None, f"needs {extra('notebook')}")
+        raise InputError(f"btflow {command}", None, f"needs {extra('notebook')}")
     return Options(
         ip=_address(ip),
         port=None if port is None else parse_whole_number("--port", port, 1, 65535),

@@ -20,11 +20,12 @@ import tornado.ioloop
 import tornado.web
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_core.utils import ensure_async, run_sync
+from jupyter_server.auth.decorator import allow_unauthenticated
+from jupyter_server.utils import url_path_join
 from tornado.httpserver import HTTPServer
-from tornado.netutil import bind_sockets
 from traitlets.config import Config
 from voila.app import Voila
-from voila.static_file_handler import AllowListFileHandler
+from voila.static_file_handler import AllowListFileHandler, TemplateStaticFileHandler
 from voila.tornado.handler import TornadoVoilaHandler
 from voila.voila_identity_provider import VoilaIdentityProvider
 
@@ -68,6 +69,7 @@ class Identity(VoilaIdentityProvider):  # type: ignore[misc]
 class Page(TornadoVoilaHandler):  # type: ignore[misc]
     """The one page, if there is room for a visitor."""
 
+    @allow_unauthenticated  # it says itself what is missing; Voila would go to a form
     async def get(self, path: str | None = None) -> None:
         """Start a visitor's kernel and send the page."""
         if path:
@@ -106,8 +108,18 @@ class Explorer(Voila):  # type: ignore[misc]
 
     def init_handlers(self) -> list[Any]:
         """Return Voila's handlers without those of files, and with the page that counts visitors."""
-        kept = [handler for handler in super().init_handlers() if handler[1] is not AllowListFileHandler]
-        return [(h[0], Page, *h[2:]) if h[1] is TornadoVoilaHandler else h for h in kept]
+        return [changed for handler in super().init_handlers() if (changed := self._handler(handler))]
+
+    def _handler(self, handler: Any) -> Any:
+        """Return what stands for one of Voila's handlers here; None for nothing."""
+        path, kind, *rest = handler
+        if kind is AllowListFileHandler:
+            return None
+        if kind is TornadoVoilaHandler:
+            return (path, Page, *rest)
+        if kind is TemplateStaticFileHandler:  # it fails on any other path
+            return (url_path_join(self.server_url, r"/voila/templates/(\w+/static/[\w./-]+)"), kind, *rest)
+        return handler
 
     async def room(self) -> bool:
         """Return whether there is room for one more visitor; one who was idle for long gives way."""
@@ -134,7 +146,7 @@ class Explorer(Voila):  # type: ignore[misc]
     def _count(self) -> int:
         """Return the number of visitors, those whose page is being made included."""
         pooled = self.kernel_manager.get_pool_size(self._notebook())
-        return max(len(self.kernel_manager.list_kernel_ids()) - pooled, self._starting)
+        return max(int(len(self.kernel_manager.list_kernel_ids()) - pooled), self._starting)
 
     def _notebook(self) -> str:
         return os.path.relpath(self.notebook_path, self.root_dir)
@@ -208,11 +220,6 @@ def _config(options: Options) -> Config:
         AsyncMappingKernelManager=kernels,
         KernelManager={"shutdown_wait_time": 1.0, "transport": "tcp" if sys.platform == "win32" else "ipc"},
     )
-
-
-def bound(ip: str, port: int) -> Any:
-    """Return sockets bound to an address; OSError if it is not to be had."""
-    return bind_sockets(port, ip)
 
 
 if sys.platform == "win32":  # pragma: no cover - tornado needs the other event loop there

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import ipywidgets as widgets
 import xarray as xr
 
-from btflow.explore.canvas import FIRST, Canvas
+from btflow.explore.canvas import Canvas
 from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.limits import check_swarm
@@ -68,7 +68,7 @@ class SwarmPanel:
         controls = widgets.VBox([self.form.box(), self.form.problem, self.canvas.status.widget])
         self.widget = beside(controls, self.canvas.gallery.widget)
         self.set_state(state)
-        self.canvas.wait(FIRST)
+        self.canvas.first()
 
     @property
     def state(self) -> SwarmState:

@@ -92,10 +92,10 @@ class Work(Generic[Request, Result]):
             self._waiting = []
             self._cancels += 1
 
-    def wait(self, timeout: float = 60.0) -> bool:
-        """Take what is found until nothing runs; return whether that is so within a time [s]."""
+    def wait(self, timeout: float = 60.0, enough: Callable[[], bool] = lambda: False) -> bool:
+        """Take what is found until nothing runs, or it is enough; return whether that is so within a time [s]."""
         end = time.monotonic() + timeout
-        while self.busy or not self._found.empty():
+        while not enough() and (self.busy or not self._found.empty()):
             try:
                 self._take(self._found.get(timeout=max(0.0, end - time.monotonic())))
             except queue.Empty:

@@ -10,16 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from btflow.paths.files import load
+    from btflow.paths.fit import fit
     from btflow.paths.generate import draw
+    from btflow.paths.links import fit_iplane, pop_rtts, read_iplane
     from btflow.paths.model import PathModel
     from btflow.paths.triangles import triangle_share, triangle_violations
 
-__all__ = ["PathModel", "draw", "load", "triangle_share", "triangle_violations"]
+__all__ = [
+    "PathModel",
+    "draw",
+    "fit",
+    "fit_iplane",
+    "load",
+    "pop_rtts",
+    "read_iplane",
+    "triangle_share",
+    "triangle_violations",
+]
 
 _FROM = {
     "PathModel": "btflow.paths.model",
     "draw": "btflow.paths.generate",
+    "fit": "btflow.paths.fit",
+    "fit_iplane": "btflow.paths.links",
     "load": "btflow.paths.files",
+    "pop_rtts": "btflow.paths.links",
+    "read_iplane": "btflow.paths.links",
     "triangle_share": "btflow.paths.triangles",
     "triangle_violations": "btflow.paths.triangles",
 }

@@ -23,8 +23,8 @@ REGIONS = 10
 """With fewer, a region's peers have too many near neighbours, and too many triangles are violated."""
 
 LOSS_OF_PEERS = 0.8
-"""Assumed, there is no matrix of losses: in the ping logs of data/iplane 82% of the logs with more than 5% loss are of
-6 of 108 sources; of the paths drawn between 108 peers, 65% of those touch the 6 worst peers. At 1 it would be 79%."""
+"""Assumed, there is no matrix of losses: in the ping logs of data/iplane the lossy ones are those of few sources, 95.1%
+lose less than 5%, and 99.1% without 6 of the 108 sources."""
 
 LOSS_WITH_RTT = 0.1
 """Rank correlation of round-trip time and loss in the ping logs of data/iplane."""

@@ -5,6 +5,7 @@ from btflow.plots.heat_map import heat_map
 from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.mechanism import segment_payloads, send_gaps, why_slow
 from btflow.plots.overview import overview
+from btflow.plots.paths import path_quantiles
 from btflow.plots.playback import playback
 from btflow.plots.progress import completion_cdf, pieces_over_time
 from btflow.plots.published import beside_published
@@ -33,6 +34,7 @@ __all__ = [
     "link_overview",
     "message_delays",
     "overview",
+    "path_quantiles",
     "pieces_over_time",
     "playback",
     "queue",

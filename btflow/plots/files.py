@@ -38,7 +38,11 @@ def save_html(drawn: go.Figure, path: str | Path) -> None:
     width, height = int(layout.width or common.width or 900), int(layout.height or common.height or 560)
     layout.width = common.width = None
     text = page.to_html(
-        full_html=False, include_plotlyjs=True, config={"responsive": True}, default_height=f"{height}px"
+        full_html=False,
+        include_plotlyjs=True,
+        config={"responsive": True},
+        default_height=f"{height}px",
+        auto_play=False,
     )
     title = html.escape(str(layout.title.text or "btflow"))
     content = _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text)

@@ -31,7 +31,8 @@ def playback(
 ) -> go.Figure:
     """Return windows [segments] and packets waiting over time [s], with frames that move a cursor along them.
 
-    The bars on the right are what the cursor is at. A button plays the frames, a slider goes to any of them.
+    The bars on the right are what the cursor is at. A button plays the frames, a slider goes to any of them; at first
+    it is at the last one, so that a still picture shows how it ends.
     A FigureWidget takes no frames, so it stays a Figure.
 
     Args:
@@ -52,7 +53,7 @@ def playback(
     now = [_at(result, name, [t.name for t in view], index) for name, view in zip(_VIEWS, lines, strict=True)]
     drawn = _page(views, lines, times)
     fixed = len(drawn.data)
-    drawn.add_traces(moving := _moving(lines, now, times, 0), rows=[1, 2, 1, 2], cols=[1, 1, 2, 2])
+    drawn.add_traces(moving := _moving(lines, now, times, count - 1), rows=[1, 2, 1, 2], cols=[1, 1, 2, 2])
     moved = list(range(fixed, fixed + len(moving)))
     drawn.frames = [
         go.Frame(data=_moving(lines, now, times, k), traces=moved, name=f"{times[k]:.6g}") for k in range(count)
@@ -125,7 +126,8 @@ def _moving(
         colours = [t.line.color or COLOURS[0] for t in traces]
         marker = {"color": colours, "size": 11, "line": {"color": GREY, "width": 1}}
         x, y = [float(times[k])] * len(traces), values[k].tolist()
-        dots.append(go.Scatter(x=x, y=y, mode="markers", marker=marker, showlegend=False, hoverinfo="skip"))
+        plain = {"showlegend": False, "hoverinfo": "skip", "cliponaxis": False}
+        dots.append(go.Scatter(x=x, y=y, mode="markers", marker=marker, **plain))
         names = [t.name for t in traces]
         bars.append(
             go.Bar(
@@ -157,5 +159,6 @@ def _slider(frames: tuple[go.Frame, ...]) -> dict[str, Any]:
     move = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
     steps = [{"label": f"{float(f.name):.2f}", "method": "animate", "args": [[f.name], move]} for f in frames]
     shown = {"prefix": "time ", "suffix": " s", "font": {"size": 13, "color": GREY}}
-    ticks = {"ticklen": 0, "minorticklen": 0, "font": {"color": "rgba(0,0,0,0)"}}  # the axis above has the times
-    return {"steps": steps, "currentvalue": shown, "x": 0.0, "len": 0.74, "y": -0.1, "pad": {"t": 20}} | ticks
+    hidden = {"ticklen": 0, "minorticklen": 0, "font": {"color": "rgba(0,0,0,0)"}}  # the axis above has the times
+    place = {"x": 0.0, "len": 0.74, "y": -0.1, "pad": {"t": 20}}
+    return {"steps": steps, "active": len(steps) - 1, "currentvalue": shown} | hidden | place

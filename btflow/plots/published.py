@@ -19,7 +19,12 @@ _ROW, _AROUND = 44, 230
 
 
 def beside_published(
-    values: Mapping[str, ArrayLike], published: Mapping[str, float] | None = None, *, title: str, axis: str
+    values: Mapping[str, ArrayLike],
+    published: Mapping[str, float] | None = None,
+    *,
+    title: str,
+    axis: str,
+    source: str = "published",
 ) -> go.Figure:
     """Return the mean of each row's values with its interval, and beside it what a paper has in its place.
 
@@ -30,6 +35,7 @@ def beside_published(
         published: By row, the paper's number in the same unit; rows may be missing, or all of them.
         title: What is shown.
         axis: Title of the axis, with its unit.
+        source: Where the published numbers are from, for the legend.
 
     Raises:
         InputError: There is no row, a row has no number, or a published one is not among the rows.
@@ -51,7 +57,7 @@ def beside_published(
     )
     if published:
         diamond = {"color": COLOURS[1], "symbol": "diamond-open", "size": 13, "line": {"width": 2.5}}
-        drawn.add_scatter(x=[*published.values()], y=[*published], mode="markers", name="published", marker=diamond)
+        drawn.add_scatter(x=[*published.values()], y=[*published], mode="markers", name=source, marker=diamond)
     height = _ROW * len(rows) + _AROUND
     drawn.update_xaxes(rangemode="tozero", zeroline=True, zerolinecolor="#333333")
     drawn.update_yaxes(categoryorder="array", categoryarray=list(rows)[::-1], range=[-0.6, len(rows) - 0.4])

@@ -57,10 +57,14 @@ class Swarm:
 
 
 def wanted(internet: int, near: int, smaller: Mapping[str, Setting]) -> list[Swarm]:
-    """Return the swarms to run: so many of each limit on the Internet, with and without loss, and at RTT 0."""
+    """Return the swarms to run: so many of each limit on the Internet, with and without loss, and at RTT 0.
+
+    They are in the order of their numbers, so that a call that is interrupted has run as many of each.
+    """
     return [
         Swarm(limit, kind, number, smaller)
+        for number in range(max(near, internet))
         for kind in KINDS
         for limit in LIMITS
-        for number in range(near if kind == NEAR else internet)
+        if number < (near if kind == NEAR else internet)
     ]

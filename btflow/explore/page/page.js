@@ -1,14 +1,16 @@
-// What ipywidgets leave out for screen readers: sliders take the name and the value of the text above them.
-new MutationObserver(() => {
-  for (const handle of document.querySelectorAll(".btflow-field .noUi-handle")) {
-    const field = handle.closest(".btflow-field");
-    const label = field.querySelector("label");
-    const text = field.querySelector("input");
-    if (label && handle.getAttribute("aria-label") === null) handle.setAttribute("aria-label", label.textContent);
-    if (text && handle.getAttribute("aria-valuetext") !== text.value) handle.setAttribute("aria-valuetext", text.value);
+// What ipywidgets leave out for screen readers: sliders take the name and the value of the text above them, and a text
+// says whether it was refused. The value of a text changes without any event, hence the clock.
+function say(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
+setInterval(() => {
+  for (const field of document.querySelectorAll(".btflow-field")) {
+    const [label, text, handle] = ["label", "input[type=text]", ".noUi-handle"].map((what) => field.querySelector(what));
+    if (text) say(text, "aria-invalid", String(field.querySelector(".btflow-refused") !== null));
+    if (handle && label && text) {
+      say(handle, "aria-label", label.textContent);
+      say(handle, "aria-valuetext", text.value);
+    }
   }
-  for (const text of document.querySelectorAll(".btflow-field input[type=text]")) {
-    const refused = String(text.closest(".btflow-refused") !== null);
-    if (text.getAttribute("aria-invalid") !== refused) text.setAttribute("aria-invalid", refused);
-  }
-}).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-valuenow", "class"] });
+}, 300);

@@ -1,0 +1,89 @@
+"""`btflow lab`: JupyterLab in the folder of the teaching notebooks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import typer
+
+from btflow.errors import InputError
+from btflow.explore.command import bound_port
+from btflow.explore.options import LOCAL, Options
+
+PORT = 8888
+COPIES = "btflow-notebooks"
+"""Folder that the notebooks are copied to, in the user's directory, where btflow is installed."""
+
+
+def main(options: Options, *, browser: bool) -> None:
+    """Run JupyterLab until Ctrl-C.
+
+    Raises:
+        InputError: The port is not to be had, or the notebooks cannot be copied.
+    """
+    from jupyterlab.labapp import LabApp
+
+    folder = notebooks(Path.cwd())
+    sockets, port = bound_port(options, PORT)
+    for each in sockets:
+        each.close()
+    if options.ip not in LOCAL or not options.token:
+        typer.echo("Warning: whoever opens this page can run programs as you.", err=True)
+    host = f"[{options.ip}]" if ":" in options.ip else options.ip
+    query = f"?token={options.token}" if options.token else ""
+    typer.echo(
+        f"The notebooks are in {folder}\nJupyterLab is at\n\n    http://{host}:{port}/lab{query}\n\nCtrl-C stops it."
+    )
+    LabApp.launch_instance(argv=arguments(options, port, folder, browser=browser))
+
+
+def arguments(options: Options, port: int, folder: Path, *, browser: bool) -> list[str]:
+    """Return the command line of JupyterLab."""
+    first = next(iter(sorted(folder.glob("*.ipynb"))), None)
+    given = {
+        "ServerApp.ip": options.ip,
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": folder,
+        "ServerApp.answer_yes": True,  # to the question after Ctrl-C
+        "ServerApp.open_browser": browser,
+        "ServerApp.log_level": "ERROR",
+        "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,  # as in a container
+        "IdentityProvider.token": options.token,
+        "LabApp.default_url": f"/lab/tree/{first.name}" if first else "/lab",
+    }
+    return [f"--{name}={value}" for name, value in given.items()]
+
+
+def notebooks(here: Path) -> Path:
+    """Return the folder of the notebooks: that of a checkout, or copies below a directory.
+
+    A notebook that is there already is never overwritten.
+
+    Raises:
+        InputError: The copies cannot be written.
+    """
+    with as_file(files("btflow.notebooks")) as source:
+        if (source.parent / "pyproject.toml").is_file() and os.access(source, os.W_OK):
+            return source
+        target = here / COPIES
+        try:
+            target.mkdir(exist_ok=True)
+            for notebook in sorted(source.glob("*.ipynb")):
+                _copy(notebook, target / notebook.name)
+        except OSError as error:
+            raise InputError(
+                "btflow lab", str(target), f"cannot be written: {error.strerror}", "another folder"
+            ) from None
+        return target
+
+
+def _copy(notebook: Path, target: Path) -> None:
+    """Copy a notebook unless there is one of that name; say so if that one differs."""
+    if not target.exists():
+        shutil.copyfile(notebook, target)
+    elif target.read_bytes() != notebook.read_bytes():
+        typer.echo(f"Kept {target.name} as it is; btflow's own differs.", err=True)

@@ -1,0 +1,68 @@
+"""Live figures in a notebook: ``scenario.explore()``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets as widgets
+import xarray as xr
+
+from btflow.errors import InputError
+from btflow.explore.canvas import Canvas
+from btflow.explore.fields import Form
+from btflow.explore.live import beside
+from btflow.explore.parameters import inputs
+from btflow.explore.views import LINK, LINKED, Asked, see
+from btflow.link.scenario import LinkScenario
+from btflow.options import MAX_SEED, whole_number
+from btflow.scenario import Scenario
+
+
+class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """A model's parameters beside its figures, which follow them.
+
+    Attributes:
+        scenario: The model with what was set last.
+        form: The inputs.
+        canvas: The figures.
+    """
+
+    def __init__(self, scenario: Scenario | LinkScenario, seed: int = 0) -> None:
+        self.scenario = scenario
+        self._seed = seed
+        self._first = scenario
+        state, self._names = inputs(scenario)
+        self.canvas: Canvas[Asked] = Canvas(see, LINK if isinstance(scenario, LinkScenario) else LINKED)
+        self.form: Form[Any] = Form(state, self._change)
+        controls = widgets.VBox([self.form.box(), self.form.problem, self.canvas.status.widget])
+        super().__init__([beside(controls, self.canvas.gallery.widget)])
+        self.canvas.ask(Asked(scenario, seed))
+        self.canvas.first()
+
+    @property
+    def result(self) -> xr.Dataset | None:
+        """What the figures show; None before the first."""
+        return self.canvas.seen.result if self.canvas.seen else None
+
+    def _change(self, state: Any) -> None:
+        """Simulate with what differs from the model that was given."""
+        given = {name: getattr(state, field) for field, name in self._names.items()}
+        changed = {name: text for name, text in given.items() if text != self._first.parameters[name]}
+        try:
+            self.scenario = self._first.set(**changed)
+        except InputError as error:
+            fields = {name: field for field, name in self._names.items()}
+            raise InputError.all_of(_of(fields.get(p.field, p.field), p) for p in error.problems) from None
+        self.canvas.ask(Asked(self.scenario, self._seed))
+
+
+def _of(field: str, problem: InputError) -> InputError:
+    """Return a problem as that of an input."""
+    return InputError(field, problem.value, problem.reason, problem.allowed)
+
+
+def checked(scenario: object, seed: object) -> tuple[Scenario | LinkScenario, int]:
+    """Return what is to be explored; InputError if it cannot be."""
+    if not isinstance(scenario, Scenario | LinkScenario):
+        raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
+    return scenario, whole_number("seed", seed, 0, MAX_SEED)

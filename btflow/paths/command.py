@@ -1,0 +1,149 @@
+"""``btflow calibrate``: a path model of one's own measurements."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from btflow.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from btflow.paths.measured import Measured
+    from btflow.paths.model import PathModel
+
+Text = str | None
+
+_COLUMNS = "--rtt, --rtt-unit, --loss, --loss-unit, --src and --dst"
+
+
+def calibrate(
+    file: Annotated[
+        Text, typer.Argument(metavar="FILE.csv", help="Measured paths: columns rtt_ms, loss or both.")
+    ] = None,
+    out: Annotated[list[str] | None, typer.Option(metavar="FILE.toml", help="The path model to write.")] = None,
+    iplane: Annotated[
+        Text, typer.Option(metavar="FILE", help="iPlane's inter_pop_links.txt, in place of a CSV file.")
+    ] = None,
+    iplane_loss: Annotated[
+        Text, typer.Option(metavar="FILE", help="Losses of iPlane's links, of the same form.")
+    ] = None,
+    checksum: Annotated[Text, typer.Option(metavar="SHA256", help="Of the file given by --iplane.")] = None,
+    drop_unmeasured: Annotated[
+        bool, typer.Option("--drop-unmeasured", help="Leave out links of iPlane's with a negative value.")
+    ] = False,
+    rtt: Annotated[Text, typer.Option(metavar="COLUMN", help="Of round-trip times.  [rtt]")] = None,
+    rtt_unit: Annotated[Text, typer.Option(metavar="UNIT", help="us, ms or s.  [as the column's name says]")] = None,
+    loss: Annotated[Text, typer.Option(metavar="COLUMN", help="Of losses.  [loss]")] = None,
+    loss_unit: Annotated[Text, typer.Option(metavar="UNIT", help="fraction or %.  [as the column's name says]")] = None,
+    src: Annotated[Text, typer.Option(metavar="COLUMN", help="Names one peer of a path.  [src]")] = None,
+    dst: Annotated[Text, typer.Option(metavar="COLUMN", help="Names the other.  [dst]")] = None,
+    plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Write a figure.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Make a path model of measured round-trip times and losses, for swarms whose paths are drawn from it."""
+    from btflow import options, output
+
+    target = options.output_path("--out", out, ".toml")
+    figure = options.output_path("--plot", plot, ".html")
+    if target is None:
+        raise InputError("--out", None, "is not given", "a file ending in .toml")
+    columns = {"rtt": rtt, "rtt_unit": rtt_unit, "loss": loss, "loss_unit": loss_unit, "src": src, "dst": dst}
+    if file is None and iplane is None:
+        raise InputError("FILE.csv", None, "is not given", "a CSV file, or --iplane FILE")
+    if file is not None and iplane is not None:
+        raise InputError("FILE.csv", file, "is given beside --iplane", "one of the two")
+    if iplane is not None and any(value is not None for value in columns.values()):
+        raise InputError("--iplane", iplane, "is not a CSV file", f"no {_COLUMNS}")
+    if iplane is None and (checksum or iplane_loss or drop_unmeasured):
+        raise InputError(
+            "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"
+        )
+    if not as_json and sys.stderr.isatty():
+        typer.echo("Reading and fitting; a minute for a thousand peers.", err=True)
+    if iplane is not None:
+        measured, model, notes = _of_iplane(iplane, iplane_loss, checksum, drop_unmeasured)
+    else:
+        measured, model, notes = _of_csv(str(file), columns)
+    model.save(target)
+    if figure is not None:
+        _draw(model, measured, figure)
+    found = {"model": str(target)} | describe(model, measured)
+    typer.echo(output.to_json(found | {"notes": notes}) if as_json else as_text(found, notes))
+
+
+def _of_csv(file: str, columns: dict[str, str | None]) -> tuple[Measured, PathModel, list[str]]:
+    from btflow.paths.fit import WORST, fitted
+    from btflow.paths.measured import read_csv
+
+    measured = read_csv(file, **columns)
+    model = fitted(measured)
+    lost = 0 if measured.loss is None else int((measured.loss > WORST).sum())
+    note = f"{lost} losses above {WORST:.1%} count as that: TCP gets nothing through"
+    return measured, model, [note] if lost else []
+
+
+def _of_iplane(
+    file: str, losses: str | None, checksum: str | None, drop: bool
+) -> tuple[Measured, PathModel, list[str]]:
+    import numpy as np
+
+    from btflow.paths.links import fit_iplane, pop_rtts, read_iplane
+    from btflow.paths.measured import Measured
+
+    unmeasured: Literal["refuse", "drop"] = "drop" if drop else "refuse"
+    links = read_iplane(file, checksum, unmeasured=unmeasured)
+    lossy = None if losses is None else read_iplane(losses, quantity="loss", unmeasured=unmeasured)
+    matrix = pop_rtts(links)
+    times = matrix[np.triu_indices(len(matrix), 1)]
+    below = float(np.mean(2.0 * links["latency"].values < 0.4))
+    notes = [f"{below:.1%} of the links have twice their latency below 400 ms (published: 98%)"]
+    if links.attrs["dropped"]:
+        notes.append(f"{links.attrs['dropped']} links without a measured latency are left out")
+    measured = Measured(file, times, None if lossy is None else lossy["loss"].values, ())
+    return measured, fit_iplane(links, lossy), notes
+
+
+def describe(model: PathModel, measured: Measured) -> dict[str, Any]:
+    """Return the quantiles of the model beside the measured ones, and what paths have in common."""
+    import numpy as np
+
+    shares = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+    found: dict[str, Any] = {"source": model.source, "shares": list(shares)}
+    for name, at, values in (("rtt_s", model.rtt_at, measured.rtt), ("loss", model.loss_at, measured.loss)):
+        found[name] = {"model": [float(value) for value in at(np.array(shares))]}
+        if values is not None:
+            found[name]["measured"] = [float(value) for value in np.quantile(values, shares)]
+    structure = model.structure
+    return found | {"regions": len(structure.regions), "detour": structure.detour}
+
+
+def as_text(found: dict[str, Any], notes: list[str]) -> str:
+    """Return what was found as lines, and how to use it."""
+    lines = [f"{found['model']}: {found['source']}", ""]
+    lines.append("share of paths".ljust(28) + "".join(f"{share:.0%}".rjust(9) for share in found["shares"]))
+    for name, title, scale in (("rtt_s", "rtt [ms]", 1e3), ("loss", "loss [%]", 1e2)):
+        for kind, values in found[name].items():
+            lines.append(f"{title} {kind}".ljust(28) + "".join(f"{scale * value:.4g}".rjust(9) for value in values))
+    longer = math.exp(math.log(2.0) * found["detour"]) - 1.0
+    lines += [
+        "",
+        f"Peers are in {found['regions']} regions; half of the paths are {longer:.1%} longer than straight ones.",
+    ]
+    lines += [f"Note: {note}." for note in notes]
+    path = found["model"]
+    use = f'  btflow run rao2010 --set internet={path}\n  btflow.load("rao2010").set(internet="{path}")'
+    return "\n".join([*lines, "", "Use it in a swarm:", use])
+
+
+def _draw(model: PathModel, measured: Measured, file: Path) -> None:
+    from btflow.output import replacing
+    from btflow.plots import save_html
+    from btflow.plots.paths import path_quantiles
+
+    with replacing(file) as partial:
+        save_html(path_quantiles(model, measured.rtt, measured.loss), partial)

@@ -1,0 +1,98 @@
+"""Reads text files that people measured, line by line; whatever is damaged is named with its line."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import zlib
+from os import PathLike
+from pathlib import Path
+
+from btflow.errors import InputError, shorten
+
+LARGEST = 2**31
+"""Bytes of a file, unpacked."""
+
+_GZIP = b"\x1f\x8b"
+
+
+def read_lines(field: str, path: str | PathLike[str], checksum: str | None = None) -> list[str]:
+    """Return the lines of a text file, plain or packed by gzip, without their ends.
+
+    Args:
+        field: What the file is called in errors.
+        path: The file.
+        checksum: SHA-256 of the file as it is, in hexadecimal digits; None if it is not known.
+
+    Raises:
+        InputError: There is no such file, it is empty, not whole or not text, or has another checksum.
+    """
+    name = path_name(field, path)
+    content = _unpacked(field, Path(name).name, _content(field, name, checksum))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise wrong(field, name, 1 + content[: error.start].count(b"\n"), "is not text in UTF-8") from None
+    for number, line in enumerate(lines := [line.rstrip("\r") for line in text.split("\n")], 1):
+        if "\0" in line:
+            raise wrong(field, name, number, "is not text: it has a zero byte")
+    if not any(line.strip() for line in lines):
+        raise InputError(field, Path(name).name, "is empty", "a file with measurements")
+    return lines
+
+
+def path_name(field: str, path: object) -> str:
+    """Return a path as text; an InputError if it is none."""
+    if not isinstance(path, str | PathLike) or isinstance(os.fspath(path), bytes):
+        raise InputError(field, path, "is not a path", "that of a file")
+    return str(path)
+
+
+def wrong(field: str, name: str, line: int, reason: str, allowed: str = "") -> InputError:
+    """Return the error for a line of a file."""
+    return InputError(field, f"{Path(name).name}", f"line {line} {reason}", allowed)
+
+
+def number(field: str, name: str, line: int, what: str, text: str) -> float:
+    """Return the number that a cell is; an InputError if it is empty, no number, or not finite."""
+    if not text.strip():
+        raise wrong(field, name, line, f"has no {what}", "a number in each line")
+    try:
+        value = float(text)
+    except ValueError:
+        raise wrong(field, name, line, f"has {shorten(text)} for {what}", "a number") from None
+    if not math.isfinite(value) or "_" in text:
+        raise wrong(field, name, line, f"has {shorten(text)} for {what}", "a finite number")
+    return value
+
+
+def _content(field: str, name: str, checksum: str | None) -> bytes:
+    try:
+        content = Path(name).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(field, name, f"cannot be read: {reason}", "a file") from None
+    found = hashlib.sha256(content).hexdigest()
+    if checksum is not None and found != checksum.strip().lower():
+        raise InputError("checksum", checksum, f"is not the SHA-256 of {Path(name).name}, which is {found}")
+    return content
+
+
+def _unpacked(field: str, name: str, content: bytes) -> bytes:
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        unpacker = zlib.decompressobj(wbits=31)
+        unpacked = unpacker.decompress(content, LARGEST)
+        while unpacker.eof and unpacker.unused_data.startswith(_GZIP):
+            rest, unpacker = unpacker.unused_data, zlib.decompressobj(wbits=31)
+            unpacked += unpacker.decompress(rest, LARGEST)
+    except zlib.error as error:
+        raise InputError(field, name, f"is damaged: {error}", "a whole gzip file") from None
+    if unpacker.unconsumed_tail:
+        raise InputError(field, name, "is too large", f"at most {LARGEST // 2**20} MiB unpacked")
+    if not unpacker.eof:
+        lines = unpacked.count(b"\n")
+        raise InputError(field, name, f"is cut off after line {lines}", "a whole gzip file")
+    return unpacked

@@ -1,0 +1,166 @@
+"""Reads iPlane's links between points of presence (PoPs), for those who have the files, and fits a path model to them.
+
+A line is ``cluster1 AS1 cluster2 AS2 latency``, separated by white space; a cluster is a PoP. The latency is a whole
+number of milliseconds. No public text says whether it is one way or both: it is read as one way, which iPlane's
+traceroutes in Shadow's topology agree with (read as round trips, 14% of their far pairs would beat light in fibre).
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+from btflow.errors import InputError, shorten
+from btflow.paths.fit import fitted, structure_of
+from btflow.paths.lines import number, path_name, read_lines, wrong
+from btflow.paths.measured import Measured
+from btflow.paths.model import PathModel
+
+Floats = NDArray[np.float64]
+FIELD = "iplane"
+FORM = "cluster AS cluster AS latency"
+
+LONGEST = 10_000.0
+"""Of a link, one way [ms]; more is thought to be in another unit."""
+
+LEAST = 0.1e-3
+"""One-way latency [s] of links whose latency is 0 ms: PoPs are not nowhere apart."""
+
+POPS = 300
+"""Between so many PoPs, chosen at random, shortest paths are found."""
+
+
+def read_iplane(
+    path: str | PathLike[str],
+    checksum: str | None = None,
+    *,
+    quantity: Literal["latency", "loss"] = "latency",
+    unmeasured: Literal["refuse", "drop"] = "refuse",
+) -> xr.Dataset:
+    """Return the links in one of iPlane's files.
+
+    Args:
+        path: ``inter_pop_links.txt`` or a file of losses of the same form, plain or packed by gzip.
+        checksum: SHA-256 of the file, in hexadecimal digits; None if it is not known.
+        quantity: What the last column has: latency [ms, one way] or loss (a fraction).
+        unmeasured: What becomes of links with a negative latency or loss: the file is refused, or they are left out,
+            as those are by other readers of these files that iPlane has no value of.
+
+    Returns:
+        Along ``link``: the names ``pop_a``, ``as_a``, ``pop_b``, ``as_b``, and ``latency`` [s, one way] or ``loss``; in
+        its attributes the file and the number of links that were left out.
+
+    Raises:
+        InputError: The file is missing, damaged or not of that form; the line is named.
+    """
+    _one_of("quantity", quantity, ("latency", "loss"))
+    _one_of("unmeasured", unmeasured, ("refuse", "drop"))
+    name = path_name(FIELD, path)
+    ends: list[list[str]] = []
+    values: list[float] = []
+    dropped = 0
+    for line, text in enumerate(read_lines(FIELD, path, checksum), 1):
+        if not text.strip():
+            continue
+        *link, last = _cells(name, line, text)
+        value = _value(name, line, last, quantity)
+        if value < 0.0 and unmeasured == "refuse":
+            allowed = 'not negative; unmeasured="drop" (--drop-unmeasured) leaves such links out'
+            raise wrong(FIELD, name, line, f"has {quantity} {last}", allowed)
+        if value < 0.0:
+            dropped += 1
+        else:
+            ends.append(link)
+            values.append(value)
+    if not values:
+        raise InputError(FIELD, name, "has no measured link", FORM)
+    return _dataset(name, ends, np.array(values), quantity, dropped)
+
+
+def pop_rtts(links: xr.Dataset, pops: int = POPS, seed: int = 0) -> Floats:
+    """Return round-trip times [s] of the shortest paths between some PoPs (pops, pops), symmetric.
+
+    Twice the sum of the links' latencies; of a link that is there more than once, or both ways, the mean.
+
+    Args:
+        links: What ``read_iplane`` returns.
+        pops: So many, at random out of the largest part that is connected; all if there are fewer.
+        seed: Of the choice.
+    """
+    names, place = np.unique(np.concatenate([links["pop_a"].values, links["pop_b"].values]), return_inverse=True)
+    one, other = np.sort(place.reshape(2, -1), axis=0)
+    key, which, count = np.unique(one * len(names) + other, return_inverse=True, return_counts=True)
+    mean = np.maximum(np.bincount(which, links["latency"].values) / count, LEAST)
+    apart = np.divmod(key, len(names))
+    between = apart[0] != apart[1]
+    shape = (len(names), len(names))
+    graph = coo_matrix((mean[between], (apart[0][between], apart[1][between])), shape).tocsr()
+    _, part = connected_components(graph, directed=False)
+    largest = np.flatnonzero(part == np.bincount(part).argmax())
+    chosen = np.sort(np.random.default_rng(seed).permutation(largest)[:pops])
+    times = 2.0 * np.asarray(dijkstra(graph, directed=False, indices=chosen)[:, chosen])
+    return 0.5 * (times + times.T)
+
+
+def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = POPS, seed: int = 0) -> PathModel:
+    """Return the model of shortest paths between PoPs; losses are those of the links.
+
+    Args:
+        links: What ``read_iplane`` returns.
+        losses: The same of a file of losses; those of ``iplane`` if there is none.
+        pops: As of ``pop_rtts``.
+        seed: As of ``pop_rtts``.
+
+    Raises:
+        InputError: Fewer than 20 PoPs are connected.
+    """
+    matrix = pop_rtts(links, pops, seed)
+    if len(matrix) < 20:
+        raise InputError(FIELD, links.attrs["file"], f"connects only {len(matrix)} PoPs", "20 or more")
+    times = matrix[np.triu_indices(len(matrix), 1)]
+    found = fitted(Measured(links.attrs["file"], times, None if losses is None else losses["loss"].values, ()))
+    source = f"shortest paths between {len(matrix)} PoPs of {links.sizes['link']} links in {links.attrs['file']}"
+    model = found.model_copy(update={"source": source if losses is not None else f"{source}; loss of iplane"})
+    return model.model_copy(update={"structure": structure_of(matrix, model)})
+
+
+def _cells(name: str, line: int, text: str) -> list[str]:
+    """Return the five cells of a line."""
+    cells = text.split()
+    if len(cells) != 5:
+        raise wrong(FIELD, name, line, f"has {len(cells)} cells: {shorten(text)}", FORM)
+    if not (cells[0].isdigit() and cells[2].isdigit()):
+        raise wrong(FIELD, name, line, f"has no numbers of clusters: {shorten(text)}", FORM)
+    return cells
+
+
+def _value(name: str, line: int, text: str, quantity: str) -> float:
+    """Return the latency [ms] or loss of a line."""
+    value = number(FIELD, name, line, quantity, text)
+    if quantity == "loss" and value > 1.0:
+        raise wrong(FIELD, name, line, f"has loss {text}", "a fraction, at most 1")
+    if value > LONGEST:
+        raise wrong(FIELD, name, line, f"has latency {text}", f"milliseconds, at most {LONGEST:g}")
+    return value
+
+
+def _dataset(name: str, ends: list[list[str]], values: Floats, quantity: str, dropped: int) -> xr.Dataset:
+    if quantity == "latency" and 0.0 < values.max() < 1.0:
+        raise InputError(FIELD, name, f"has no latency of {values.max():g} ms or more: seconds?", "milliseconds")
+    columns = np.array(ends)
+    names = {title: ("link", columns[:, i]) for i, title in enumerate(("pop_a", "as_a", "pop_b", "as_b"))}
+    units = {"units": "s", "long_name": "one-way latency"} if quantity == "latency" else {"units": "1"}
+    scaled = 1e-3 * values if quantity == "latency" else values
+    return xr.Dataset(names | {quantity: ("link", scaled, units)}, attrs={"file": Path(name).name, "dropped": dropped})
+
+
+def _one_of(field: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(field, value, "is unknown", " or ".join(known))

@@ -1,0 +1,81 @@
+"""What tests do on the explorer's page: find an input, drag a slider, wait for another figure."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page
+
+SLOWEST = 60_000
+"""Milliseconds to wait for anything: a machine that runs other tests, too, is slow."""
+
+_SERIES = """() => {
+  const shown = document.querySelector('.js-plotly-plot');
+  return shown?.data ? shown.data.map(t => Array.from(t.y ?? [], v => Number.isNaN(v) ? null : v)) : [];
+}"""
+_CHANGED = """before => {
+  const shown = document.querySelector('.js-plotly-plot');
+  if (!shown?.data || !shown.querySelector('path.js-line')) return false;
+  const now = shown.data.map(t => Array.from(t.y ?? [], v => Number.isNaN(v) ? null : v));
+  return JSON.stringify(now) !== JSON.stringify(before) && now.some(y => y.length > 50);
+}"""
+_LATENCY = """([name, key]) => new Promise((found, failed) => {
+  const fields = [...document.querySelectorAll('.btflow-field')];
+  const field = fields.find(f => f.querySelector('label')?.textContent === name);
+  const handle = field.querySelector('.noUi-handle');
+  const figure = document.querySelector('.js-plotly-plot');
+  setTimeout(() => failed(new Error('no figure was drawn')), 30000);
+  let start;
+  figure.once('plotly_afterplot', () => requestAnimationFrame(() => found(performance.now() - start)));
+  handle.focus();
+  start = performance.now();
+  handle.dispatchEvent(new KeyboardEvent('keydown', { key, keyCode: key === 'ArrowRight' ? 39 : 37, bubbles: true }));
+})"""
+
+
+def open_page(shown: Page, url: str) -> None:
+    """Open the explorer and wait for its first figure."""
+    shown.goto(url, wait_until="commit", timeout=SLOWEST)
+    drawn(shown, [])
+
+
+def series(shown: Page) -> list[list[float | None]]:
+    """Return the y values of every line of the first figure."""
+    found: list[list[float | None]] = shown.evaluate(_SERIES)
+    return found
+
+
+def drawn(shown: Page, before: list[list[float | None]]) -> None:
+    """Wait until the first figure shows other data."""
+    shown.wait_for_function(_CHANGED, arg=before, timeout=SLOWEST)
+
+
+def controls(shown: Page, label: str) -> Locator:
+    """Return the input with a label, its slider and its error included."""
+    return shown.locator(".btflow-field", has=shown.get_by_text(label, exact=True)).first
+
+
+def slider(shown: Page, label: str) -> Locator:
+    """Return the handle of an input's slider."""
+    return controls(shown, label).locator(".noUi-handle")
+
+
+def text_of(shown: Page, label: str) -> str:
+    """Return what an input's text says."""
+    return controls(shown, label).locator("input").input_value()
+
+
+def drag(shown: Page, handle: Locator, pixels: float) -> None:
+    """Drag a slider's handle sideways, in several moves."""
+    handle.scroll_into_view_if_needed()
+    box = handle.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    shown.mouse.move(x, y)
+    shown.mouse.down()
+    shown.mouse.move(x + pixels, y, steps=6)
+    shown.mouse.up()
+
+
+def latencies(shown: Page, label: str, count: int) -> list[float]:
+    """Return the times from a key on a slider to the redrawn figure [s]."""
+    keys = ("ArrowRight", "ArrowLeft")
+    return [float(shown.evaluate(_LATENCY, [label, keys[i // 4 % 2]])) / 1000 for i in range(count)]

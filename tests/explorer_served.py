@@ -1,0 +1,67 @@
+"""The explorer as a program that tests start, wait for, and stop as a user does."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+LONGEST_START = 120.0
+"""Seconds; on a machine that compiles the kernels first."""
+
+
+@dataclass
+class Served:
+    """A server under way."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    """With the token."""
+    bare: str
+    """Without it."""
+    log: Path
+
+    def interrupt(self) -> float:
+        """Press Ctrl-C; return how long the program takes to end [s]."""
+        start = time.monotonic()
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(20)
+        return time.monotonic() - start
+
+
+@contextmanager
+def served(folder: Path, *options: str, command: str = "explore") -> Iterator[Served]:
+    """Run `btflow explore` in a folder, on a free port unless the options name one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "log.txt"
+    with log.open("wb") as out:
+        run = [sys.executable, "-m", "btflow", command, "--no-browser", *options]
+        environment = os.environ | {"JUPYTER_DATA_DIR": str(folder / "jupyter")}
+        process = subprocess.Popen(run, stdout=out, stderr=subprocess.STDOUT, cwd=folder, env=environment)
+    try:
+        yield _wait(process, log)
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], log: Path) -> Served:
+    end = time.monotonic() + LONGEST_START
+    while time.monotonic() < end and process.poll() is None:
+        found = re.search(r"http://\S+\n[^$]*Ctrl-C", log.read_text(encoding="utf-8"))
+        if found:
+            url = found[0].split()[0]
+            return Served(process, url, url.partition("?")[0], log)
+        time.sleep(0.1)
+    raise AssertionError(f"the server did not start:\n{log.read_text(encoding='utf-8')}")

@@ -1,0 +1,208 @@
+"""The explorer in a real browser, with the network cut: the link panel, links, files, a phone, ten visitors.
+
+One server for all; it is slow to start and each visitor is a process, so the tests share visitors where they can.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import LAPTOP, PHONE, chromium, needs_browser, page, screenshot
+from explorer_page import SLOWEST, controls, drag, drawn, latencies, open_page, series, slider, text_of
+from explorer_served import Served, served
+from playwright.sync_api import Browser, Page, expect
+
+import btflow
+from btflow.explore.link_state import LinkState
+from btflow.explore.state import to_query
+
+pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
+
+VISITORS = 10
+BOUND = 0.6
+"""Three times what a slider may take to a redrawn figure [s]: a shared machine is noisy."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("browser"), "--preheat", "0", "--visitors", "14") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def asked() -> list[str]:
+    """Return the addresses that the visitor's browser asked for."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def visitor(server: Served, browser: Browser, asked: list[str]) -> Iterator[Page]:
+    """Open the page once for the tests that only use it."""
+    with page(browser, LAPTOP) as shown:
+        shown.on("request", lambda request: asked.append(request.url))
+        open_page(shown, server.url)
+        yield shown
+
+
+def test_it_loads_without_a_network_and_asks_for_nothing_outside(
+    visitor: Page, server: Served, asked: list[str]
+) -> None:
+    strangers = [
+        url for url in asked if not url.startswith((server.bare, server.bare.replace("http", "ws"), "blob:", "data:"))
+    ]
+    assert strangers == []
+    assert len(asked) > 10
+    assert max(len(y) for y in series(visitor)) > 100
+    assert visitor.evaluate("document.documentElement.scrollHeight") > LAPTOP[1]
+    expect(visitor.get_by_label("Preset").first).to_have_value(
+        "link: A LEDBAT upload beside a CUBIC upload on 1 Mbit/s"
+    )
+    assert "token" not in visitor.url  # it is in a cookie now
+    screenshot(visitor, "explorer-link")
+
+
+def test_dragging_a_slider_redraws_the_data(visitor: Page) -> None:
+    before = series(visitor)
+    handle = slider(visitor, "Base RTT")
+    drag(visitor, handle, 40)
+    drawn(visitor, before)
+    assert text_of(visitor, "Base RTT") != "50 ms"
+    expect(handle).to_have_attribute("aria-label", "Base RTT")
+    expect(handle).to_have_attribute("aria-valuetext", text_of(visitor, "Base RTT"))
+
+
+def test_a_slider_is_moved_by_keyboard(visitor: Page) -> None:
+    before = series(visitor)
+    handle = slider(visitor, "Buffer")
+    handle.focus()
+    for _ in range(5):
+        visitor.keyboard.press("ArrowLeft")
+    drawn(visitor, before)
+    outline = handle.evaluate("e => getComputedStyle(e).outlineStyle")
+    assert outline != "none"
+
+
+def test_a_value_is_typed_with_its_unit(visitor: Page) -> None:
+    before = series(visitor)
+    field = controls(visitor, "Capacity").locator("input")
+    field.fill("448 kbit/s")
+    field.press("Enter")
+    drawn(visitor, before)
+    assert "rate=448+kbit/s" in visitor.url
+
+
+def test_a_bad_value_is_refused_next_to_its_field(visitor: Page) -> None:
+    before = series(visitor)
+    field = controls(visitor, "Base RTT").locator("input")
+    good = field.input_value()
+    field.fill("3 parsecs")
+    field.press("Enter")
+    error = controls(visitor, "Base RTT").locator("[role=alert]")
+    error.wait_for(timeout=SLOWEST)
+    assert "unknown unit 'parsecs'" in error.inner_text()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    box, place = error.bounding_box(), field.bounding_box()
+    assert box is not None
+    assert place is not None
+    assert 0 < box["y"] - place["y"] < 80
+    assert series(visitor) == before
+    screenshot(visitor, "explorer-refused")
+    field.fill(good)
+    field.press("Enter")
+    error.wait_for(state="detached", timeout=SLOWEST)
+
+
+def test_a_preset_is_shown_as_it_is_published(visitor: Page) -> None:
+    before = series(visitor)
+    visitor.get_by_label("Preset").first.select_option(
+        label=next(
+            option
+            for option in visitor.get_by_label("Preset").first.locator("option").all_inner_texts()
+            if option.startswith("geni")
+        )
+    )
+    drawn(visitor, before)
+    visitor.wait_for_function("location.search.includes('geni')", timeout=SLOWEST)
+    expected = btflow.simulate_link(btflow.load_link("geni"))
+    assert max(value for value in series(visitor)[0] if value is not None) == pytest.approx(
+        float(expected["window"].values[:, 0].max()), rel=1e-5
+    )
+
+
+def test_playing_moves_a_cursor_through_windows_and_queue(visitor: Page) -> None:
+    visitor.locator(".jupyter-widget-play button, .widget-play button").first.click()
+    moment = visitor.get_by_text("packets wait")
+    moment.wait_for(timeout=SLOWEST)
+    first = moment.inner_text()
+    visitor.wait_for_function("first => !document.body.innerText.includes(first)", arg=first, timeout=SLOWEST)
+    assert visitor.evaluate("document.querySelector('.js-plotly-plot').layout.shapes[0].visible") is True
+    screenshot(visitor, "explorer-cursor")
+    visitor.locator(".jupyter-widget-play button, .widget-play button").first.click()
+
+
+def test_saved_files_give_the_same_result(visitor: Page, tmp_path: Path) -> None:
+    with visitor.expect_download(timeout=SLOWEST) as toml:
+        visitor.get_by_role("button", name="Save scenario").click()
+    with visitor.expect_download(timeout=SLOWEST) as csv:
+        visitor.get_by_role("button", name="Save data").click()
+    toml.value.save_as(tmp_path / "saved.toml")
+    csv.value.save_as(tmp_path / "saved.csv")
+    result = btflow.simulate_link(btflow.load_link(tmp_path / "saved.toml"))
+    table = np.genfromtxt(tmp_path / "saved.csv", delimiter=",", names=True, deletechars="", replace_space=" ")
+    assert np.array_equal(table["iperf window [segments]"], result["window"].sel(flow="iperf").values)
+
+
+def test_a_slider_is_redrawn_in_time(visitor: Page) -> None:
+    open_page(visitor, visitor.url)  # as after a reload: the state comes from the link
+    times = latencies(visitor, "Base RTT", 8)
+    print(f"slider to redrawn figure: median {1000 * statistics.median(times):.0f} ms of {len(times)}")
+    assert statistics.median(times) < BOUND
+
+
+def test_a_link_opens_its_state_on_a_phone(server: Served, browser: Browser) -> None:
+    state = LinkState(rate="2 Mbit/s", buffer="30 packets", cc2="vegas")
+    with page(browser, PHONE) as shown:
+        open_page(shown, f"{server.url}&{to_query('link', state)}&colour=red")
+        shown.wait_for_function(
+            "document.querySelector('.js-plotly-plot').data.some(t => t.name === 'second (vegas)')", timeout=SLOWEST
+        )
+        assert text_of(shown, "Capacity") == "2 Mbit/s"
+        assert shown.get_by_text("colour: is no input of this panel").is_visible()
+        assert shown.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        figure = shown.locator(".js-plotly-plot").bounding_box()
+        assert figure is not None
+        assert figure["width"] <= PHONE[0]
+        screenshot(shown, "explorer-phone")
+
+
+def test_ten_visitors_drag_at_once(server: Served, browser: Browser) -> None:
+    opened = [page(browser) for _ in range(VISITORS)]
+    visitors = [one.__enter__() for one in opened]
+    try:
+        for one in visitors:
+            one.goto(server.url, wait_until="commit", timeout=SLOWEST)
+        for one in visitors:
+            drawn(one, [])
+        before = [series(one) for one in visitors]
+        handles = [slider(one, "Base RTT") for one in visitors]
+        start = time.monotonic()
+        for step in range(4):
+            for one, handle in zip(visitors, handles, strict=True):
+                drag(one, handle, 10 + step)
+        for one, old in zip(visitors, before, strict=True):
+            drawn(one, old)
+        print(f"{VISITORS} visitors, 4 moves each: {time.monotonic() - start:.1f} s")
+    finally:
+        for context in opened:
+            context.__exit__(None, None, None)

@@ -1,0 +1,202 @@
+"""The link panel without a browser: presets, what a state stands for, refused values, files, the figure's data."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import btflow
+from btflow.catalog import names
+from btflow.explore.link_panel import LinkPanel, series
+from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
+from btflow.explore.state import checked, differences, from_query, to_query
+
+MODELS = (ONE_LINK, *names("links"))
+
+states = st.builds(
+    LinkState,
+    rate=st.sampled_from(["64 kbit/s", "2 Mbit/s", "20 Mbit/s"]),
+    rtt=st.sampled_from(["70 ms", "1 s"]),
+    buffer=st.sampled_from(["2 packets", "500 packets", "200 ms", "50 BDP", "50 kB"]),
+    aqm=st.sampled_from(DISCIPLINES),
+    loss=st.sampled_from(["0%", "1%"]),
+    cc1=st.sampled_from(CONTROLS),
+    n1=st.sampled_from(["1", "3"]),
+    cc2=st.sampled_from(CONTROLS),
+    n2=st.sampled_from(["0", "2"]),
+    start2=st.sampled_from(["0 s", "1 s"]),
+    call=st.sampled_from(["none", "g711", "g729"]),
+    duration=st.just("5 s"),
+)
+
+
+@pytest.fixture(scope="module")
+def panel() -> LinkPanel:
+    return LinkPanel()
+
+
+@pytest.mark.parametrize("model", names("links"))
+def test_presets_are_the_published_experiments(model: str) -> None:
+    assert scenario(preset(model)).digest() == btflow.load_link(model).digest()
+    assert command(preset(model)) == f"btflow link {model}"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_preset_is_brought_back_by_its_link(model: str) -> None:
+    opened = from_query(to_query("link", preset(model)), {"link": LinkState})
+    assert opened.state == preset(model)
+    assert opened.problems == ()
+    assert checked(LinkState, differences(preset(model))) == preset(model)
+
+
+def test_every_preset_simulates(panel: LinkPanel) -> None:
+    for shown in panel.presets:
+        panel.set_state(shown.state)
+        assert panel.state == shown.state
+        assert panel.result is not None
+        expected = btflow.simulate_link(scenario(shown.state))
+        assert panel.result.attrs["digest"] == expected.attrs["digest"]
+        assert len(panel.figure.data[0].x) > 100
+
+
+@settings(max_examples=15)
+@given(states)
+def test_the_command_line_makes_the_same_experiment(state: LinkState) -> None:
+    from btflow.link.options import scenario_from
+
+    words = shlex.split(command(state))[2:]
+    given: dict[str, Any] = {"flow": [], "voip": []}
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        if option in ("--flow", "--voip"):
+            given[option[2:]].append(value)
+        else:
+            given[option[2:]] = value
+    given.pop("seed", None)
+    by_options = btflow.simulate_link(scenario_from(flows=given.pop("flow"), **given))
+    result = btflow.simulate_link(scenario(state))
+    assert np.array_equal(by_options["goodput"].values, result["goodput"].values)
+    assert np.array_equal(by_options["drops"].values, result["drops"].values)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_saved_files_give_the_same_result(model: str, tmp_path: Path) -> None:
+    state = replace(preset(model), rtt="33 ms", loss="1%", duration="90 s", seed="2")
+    shown = LinkPanel(state)
+    saved = shown.files()
+    (tmp_path / "saved.toml").write_text(saved["btflow-link.toml"], encoding="utf-8")
+    loaded = btflow.load_link(tmp_path / "saved.toml")
+    again = btflow.simulate_link(loaded, seed=2)
+    assert shown.result is not None
+    assert np.array_equal(again["goodput"].values, shown.result["goodput"].values)
+    table = saved["btflow-link.csv"].splitlines()
+    assert len(table) == 1 + shown.result.sizes["time"]
+    assert table[0].split(",")[0] == "time [s]"
+    last = [float(cell) if cell else np.nan for cell in table[-1].split(",")]
+    expected = [float(column[-1]) for column in series(shown.result).values()]
+    assert np.array_equal(last, expected, equal_nan=True)
+
+
+def test_the_command_line_takes_the_saved_file(tmp_path: Path) -> None:
+    file = tmp_path / "saved.toml"
+    file.write_text(
+        LinkPanel(replace(preset("geni"), buffer="10 packets")).files()["btflow-link.toml"], encoding="utf-8"
+    )
+    run = [sys.executable, "-m", "btflow", "link", str(file), "--json"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert '"iperf"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "reason"),
+    [
+        ({"n1": "30", "n2": "1"}, "n1", "more than this page"),
+        ({"rate": "1 Gbit/s"}, "duration", "at this rate"),
+        ({"model": "geni", "call": "g711"}, "call", "does not go with geni"),
+        ({"model": "latecomer", "n3": "1"}, "n3", "does not go with latecomer"),
+        ({"model": "latecomer", "duration": "30 s"}, "duration", "warm-up"),
+        ({"n1": "0", "n2": "0"}, "n1", ""),
+    ],
+)
+def test_what_does_not_go_together_is_an_error_of_an_input(changes: dict[str, str], field: str, reason: str) -> None:
+    state = replace(preset(changes.get("model", ONE_LINK)), **changes)
+    with pytest.raises(btflow.InputError) as caught:
+        scenario(state)
+    assert caught.value.field == field
+    assert reason in caught.value.reason
+
+
+def test_a_refused_value_stays_in_its_field_and_the_figure_stays(panel: LinkPanel) -> None:
+    panel.set_state(LinkState())
+    rtt, before = panel._form.fields["rtt"], panel.result
+    rtt._control.value = "3 parsecs"
+    assert "unknown unit" in rtt._error.value
+    assert panel.result is before
+    assert panel.state == LinkState()
+    panel._form.fields["buffer"]._control.value = "50 packets"  # the others go on
+    assert panel.state == LinkState(buffer="50 packets")
+    assert rtt.text == "3 parsecs"
+    rtt._control.value = "30 ms"
+    assert rtt._error.value == ""
+    assert panel.state == LinkState(buffer="50 packets", rtt="30 ms")
+
+
+def test_a_value_refused_for_another_is_accepted_once_that_is_mended(panel: LinkPanel) -> None:
+    panel.set_state(LinkState())
+    fields = panel._form.fields
+    fields["rate"]._control.value = "500 Mbit/s"
+    assert "at this rate" in fields["duration"]._error.value
+    assert panel.state == LinkState()
+    fields["duration"]._control.value = "12 s"
+    assert fields["duration"]._error.value == ""
+    assert panel.state == LinkState(rate="500 Mbit/s", duration="12 s")
+
+
+def test_text_from_outside_is_shown_as_text(panel: LinkPanel) -> None:
+    field = panel._form.fields["rtt"]
+    field._control.value = "<img src=x onerror=alert(1)>"
+    assert "<img" not in field._error.value
+    assert "&lt;img" in field._error.value
+    field._control.value = "50 ms"
+
+
+def test_moving_a_slider_changes_text_and_data(panel: LinkPanel) -> None:
+    panel.set_state(LinkState())
+    before = np.array(panel.figure.data[0].y)
+    slider = panel._form.fields["buffer"]._slider
+    assert slider is not None
+    slider.value = 20
+    assert panel.state.buffer == "20 packets"
+    assert np.nanmax(panel.figure.data[0].y) < np.nanmax(before)
+
+
+def test_the_cursor_tells_window_and_queue(panel: LinkPanel) -> None:
+    panel.set_state(LinkState())
+    panel._cursor.value = 200
+    assert panel.result is not None
+    time = float(panel.result["time"][1000])
+    assert panel.figure.layout.shapes[0].x0 == time
+    window = float(panel.result["window"][1000, 0])
+    assert f"At {time:.2f} s" in panel._moment.value
+    assert f"{window:.1f} segments" in panel._moment.value or f"{window:.0f} segments" in panel._moment.value
+    panel._cursor.value = 0
+    assert not panel.figure.layout.shapes[0].visible
+    assert panel._moment.value == ""
+
+
+def test_a_browser_that_rounds_a_slider_changes_nothing(panel: LinkPanel) -> None:
+    panel.set_state(LinkState(rtt="51.7 ms"))
+    for field in panel._form.fields.values():
+        slider = field._slider
+        if slider is not None and hasattr(slider, "base"):
+            slider.value = 10 ** (round(np.log10(slider.value) / 1e-9) * 1e-9)
+    assert panel.state == LinkState(rtt="51.7 ms")

@@ -1,0 +1,153 @@
+"""The server without a browser: options, the token, what is closed, the bound on visitors, Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from explorer_served import Served, served
+from program import Run, runner
+
+import btflow
+from btflow.explore.command import address
+from btflow.explore.options import Options, options
+
+pytestmark = pytest.mark.xdist_group("explorer")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("server"), "--preheat", "0", "--visitors", "1") as found:
+        yield found
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(monkeypatch, capsys)
+
+
+def get(url: str, **headers: str) -> tuple[int, str]:
+    """Return the status and the start of the body of an answer."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
+            return answer.status, answer.read(2000).decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read(2000).decode()
+
+
+def test_the_token_is_needed(server: Served) -> None:
+    for url in (server.bare, f"{server.bare}?token=wrong"):
+        status, text = get(url)
+        assert status == 403
+        assert "whole link, token included" in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "voila/files/explorer.ipynb",
+        "voila/tree",
+        "voila/render/explorer.ipynb",
+        "voila/api/contents",
+        "api/contents",
+        "api/kernels",
+        "api/kernelspecs",
+        "api/terminals",
+        "api/sessions",
+        "explorer.ipynb",
+        "login",
+        "logout",
+        "files/explorer.ipynb",
+        "../../etc/passwd",
+        "voila/static/../../../../../../etc/passwd",
+        "voila/templates/lab/static/..%2f..%2f..%2f..%2f..%2f..%2fetc/passwd",
+    ],
+)
+def test_nothing_but_the_page_is_there(server: Served, path: str) -> None:
+    token = server.url.partition("?")[2]
+    status, text = get(f"{server.bare}{path}?{token}")
+    assert status in (403, 404)
+    assert "root:" not in text
+
+
+def test_no_kernel_is_started_by_asking_for_one(server: Served) -> None:
+    request = urllib.request.Request(
+        f"{server.bare}api/kernels?{server.url.partition('?')[2]}", data=b"{}", method="POST"
+    )
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request, timeout=30)
+    assert caught.value.code in (403, 404, 405)
+
+
+def test_names_of_other_hosts_are_refused(server: Served) -> None:
+    assert get(server.url, Host="evil.example")[0] == 403
+
+
+def test_a_visitor_too_many_is_told_to_try_later(server: Served) -> None:
+    first = urllib.request.urlopen(server.url, timeout=90)
+    try:
+        assert first.status == 200
+        status, text = get(server.url)
+        assert (status, "busy" in text) == (503, True)
+    finally:
+        first.read()
+        first.close()
+
+
+def test_a_port_that_is_taken_is_an_error(run: Run) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        code, _, err = run("explore", "--no-browser", "--port", port)
+    assert code == 2
+    assert f"--port = {port}: is taken by another program" in err
+
+
+def test_ctrl_c_stops_within_two_seconds_with_one_line(server: Served) -> None:
+    assert server.interrupt() < 2.5
+    assert server.process.returncode == 0
+    text = server.log.read_text(encoding="utf-8")
+    assert text.endswith("The explorer has stopped.\n")
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        (("--port", "0"), "--port"),
+        (("--port", "http"), "--port"),
+        (("--ip", "here"), "--ip"),
+        (("--visitors", "0"), "--visitors"),
+        (("--preheat", "-1"), "--preheat"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_starts(run: Run, given: tuple[str, ...], field: str) -> None:
+    code, _, err = run("explore", "--no-browser", *given)
+    assert code == 2
+    assert err.startswith(f"btflow: error: {field} = ")
+
+
+def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("btflow.explore.options.find_spec", lambda _: None)
+    with pytest.raises(btflow.InputError, match="needs the extra notebook"):
+        options("127.0.0.1", None, "1", "0", token=True)
+
+
+def test_the_token_is_long_new_and_only_left_out_on_demand() -> None:
+    made = [options("127.0.0.1", None, "1", "0", token=True).token for _ in range(2)]
+    assert made[0] != made[1]
+    assert len(made[0]) >= 32
+    assert options("127.0.0.1", None, "1", "0", token=False).token == ""
+
+
+def test_addresses_can_be_opened() -> None:
+    def shown(ip: str, token: str = "") -> str:
+        return address(Options(ip, None, token, 1, 0), 8866)
+
+    assert shown("127.0.0.1", "abc") == "http://127.0.0.1:8866/?token=abc"
+    assert shown("0.0.0.0") == "http://localhost:8866/"
+    assert shown("::1") == "http://[::1]:8866/"

@@ -1,0 +1,257 @@
+"""The swarm panel and `Scenario.explore`, driven without a browser."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+import tomllib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import btflow
+from btflow.errors import InputError
+from btflow.explore import explore
+from btflow.explore.fields import Form
+from btflow.explore.live import Gallery, live, redraw
+from btflow.explore.state import from_query, to_query
+from btflow.explore.swarm import PRESETS, SwarmPanel
+from btflow.explore.swarm_state import INPUTS, SwarmState, command_of, inputs, scenario_of
+from btflow.plots import completion_cdf, why_slow
+
+SMALL = SwarmState(leechers="9", file_size="1 MB")
+
+
+@pytest.fixture(scope="module")
+def panel() -> SwarmPanel:
+    made = SwarmPanel(SMALL)
+    assert made.canvas.wait()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _as_at_first(request: pytest.FixtureRequest) -> None:
+    if "panel" in request.fixturenames:
+        panel = request.getfixturevalue("panel")
+        panel.set_state(SMALL)
+        assert panel.canvas.wait()
+
+
+def enter(form: Form[Any], name: str, text: str) -> None:
+    """Type a value into an input."""
+    form.fields[name]._control.value = text
+
+
+def first_trace(panel: SwarmPanel, figure: str) -> np.ndarray[Any, Any]:
+    return np.array(panel.canvas.gallery.figures[figure].data[0].x, float)
+
+
+def test_the_figures_are_those_of_btflow_plots_of_the_same_swarm(panel: SwarmPanel) -> None:
+    result = btflow.simulate(btflow.load("flashcrowd", leechers=9, file_size="1 MB"))
+    plain = completion_cdf(result)
+    shown = panel.canvas.gallery.figures["completion"]
+    assert [trace.name for trace in shown.data] == [trace.name for trace in plain.data]
+    for ours, theirs in zip(shown.data, plain.data, strict=True):
+        np.testing.assert_array_equal(ours.x, theirs.x)
+        np.testing.assert_array_equal(ours.y, theirs.y)
+    assert panel.canvas.gallery.shown == ["completion", "pieces", "causes", "queues"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("leechers", "12"),
+        ("file_size", "2 MB"),
+        ("utp_share", "100%"),
+        ("uplink", "2 Mbit/s"),
+        ("buffer", "10 packets"),
+        ("upload_limit", "40 kB/s"),
+        ("rtt", "300 ms"),
+        ("loss", "2%"),
+        ("client", "mainline-4.0"),
+        ("seed", "1"),
+    ],
+)
+def test_every_input_moves_the_data_of_the_figures(panel: SwarmPanel, name: str, text: str) -> None:
+    before = first_trace(panel, "completion")
+    enter(panel.form, name, text)
+    assert panel.canvas.wait()
+    assert getattr(panel.state, name) == text
+    assert not np.array_equal(before, first_trace(panel, "completion"))
+
+
+def test_a_swarm_without_access_links_has_no_queues_and_other_inputs(panel: SwarmPanel) -> None:
+    enter(panel.form, "model", "rao2010")
+    assert panel.canvas.wait()
+    assert panel.canvas.gallery.shown == ["completion", "pieces", "causes"]
+    shown = {name for name, field in panel.form.fields.items() if field.widget.layout.display is None}
+    assert shown == set(inputs(panel.state)) == {"model", "leechers", "file_size", "cap", "rtt", "loss", "stay", "seed"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("leechers", "5000", "out of range"),
+        ("leechers", "many", "whole number"),
+        ("file_size", "20 GB", "out of range"),
+        ("uplink", "10", "unit"),
+        ("rtt", "-3 ms", ""),
+        ("loss", "90%", "out of range"),
+        ("buffer", "0 packets", ""),
+    ],
+)
+def test_a_bad_value_is_refused_next_to_its_input_and_the_figures_stay(
+    panel: SwarmPanel, name: str, text: str, says: str
+) -> None:
+    before, state = first_trace(panel, "completion"), panel.state
+    enter(panel.form, name, text)
+    assert panel.canvas.wait()
+    error = str(panel.form.fields[name]._error.value)
+    assert 'role="alert"' in error
+    assert says in error
+    assert panel.form.fields[name].text == text
+    assert panel.state == state
+    np.testing.assert_array_equal(before, first_trace(panel, "completion"))
+
+
+def test_a_swarm_that_takes_too_long_is_refused_next_to_what_to_lower(panel: SwarmPanel) -> None:
+    panel.set_state(SwarmState(leechers="200", file_size="50 MB"))
+    assert panel.canvas.wait()
+    assert "more than this page computes" in panel.form.fields["file_size"]._error.value
+    assert panel.state == SMALL
+
+
+def test_a_large_swarm_shows_progress_and_is_cancelled(panel: SwarmPanel) -> None:
+    before = first_trace(panel, "completion")
+    panel.set_state(SwarmState(leechers="200", file_size="4 MB"))
+    end = time.monotonic() + 20
+    while panel.canvas.status.share is None and time.monotonic() < end:
+        panel.canvas.wait(0.1)
+    shown = panel.canvas.status.share
+    assert shown is not None
+    begun = time.monotonic()
+    panel.canvas.status._button.click()
+    assert panel.canvas.wait(5)
+    assert time.monotonic() - begun < 1.0
+    assert "Cancelled" in panel.canvas.status.text
+    assert panel.canvas.status.share is None
+    np.testing.assert_array_equal(before, first_trace(panel, "completion"))
+
+
+def test_an_error_is_shown_beside_and_goes_with_the_next_run(
+    panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import btflow.explore.views as views
+
+    def broken(*_: object, **__: object) -> None:
+        raise btflow.SimulationError("3 of 9 downloads had not finished")
+
+    monkeypatch.setattr(views, "simulate", broken)
+    enter(panel.form, "seed", "3")
+    assert panel.canvas.wait()
+    assert panel.canvas.status.text == "3 of 9 downloads had not finished"
+    monkeypatch.undo()
+    enter(panel.form, "seed", "4")
+    assert panel.canvas.wait()
+    assert panel.canvas.status.text == ""
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_presets_are_swarms_that_the_page_computes_and_links_bring_them_back(preset: Any) -> None:
+    from btflow.explore.limits import check_swarm
+
+    check_swarm(scenario_of(preset.state))
+    assert from_query(to_query("swarm", preset.state), {"swarm": SwarmState}).state == preset.state
+    assert preset.command.startswith(f"btflow run {preset.state.model}")
+
+
+@pytest.mark.parametrize("model", INPUTS)
+def test_the_command_line_and_the_saved_model_give_the_same_swarm(model: str, tmp_path: Any) -> None:
+    state = SwarmState(model=model, leechers="10", file_size="1 MB", stay="leave", loss="1%")
+    words = shlex.split(command_of(state))
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    assert words[:3] == ["btflow", "run", model]
+    assert btflow.load(model, **given).digest() == scenario_of(state).digest()
+    panel = SwarmPanel(state)
+    assert panel.canvas.wait()
+    files = panel.files()
+    (tmp_path / "own.toml").write_text(files[f"{model}.toml"])
+    assert tomllib.loads(files[f"{model}.toml"])["name"] == model
+    assert btflow.load(tmp_path / "own.toml").digest() == scenario_of(state).digest()
+    rows = files["peers.csv"].splitlines()
+    assert len(rows) >= 1 + panel.scenario().seeds + 10  # more where others take the place of who leaves
+    assert rows[0].startswith("peer,class,role,start [s],completion time [s]")
+
+
+def test_a_figure_is_redrawn_in_place_whatever_its_traces_were() -> None:
+    one, other = (btflow.simulate(btflow.load("rao2010", leechers=n, file_size="1 MB")) for n in (5, 9))
+    widget = live(completion_cdf(one))
+    for drawn in (completion_cdf(other), why_slow(one), completion_cdf(one)):
+        redraw(widget, drawn)
+        assert [trace.name for trace in widget.data] == [trace.name for trace in drawn.data]
+        assert widget.layout.xaxis.title.text == drawn.layout.xaxis.title.text
+    sent = widget.get_state()["_widget_data"][0]["x"]  # to a browser that comes now
+    np.testing.assert_array_equal(np.frombuffer(sent["buffer"]), completion_cdf(one).data[0].x)
+
+
+def test_a_gallery_shows_those_that_it_is_given_and_no_others() -> None:
+    result = btflow.simulate(btflow.load("rao2010", leechers=5, file_size="1 MB"))
+    gallery = Gallery(["a", "b"])
+    gallery.show({"a": completion_cdf(result), "b": why_slow(result)})
+    assert gallery.shown == ["a", "b"]
+    gallery.show({"b": why_slow(result)})
+    assert gallery.shown == ["b"]
+
+
+@pytest.mark.parametrize("name", ["rao2010", "flashcrowd", "testa2011", "testa2012"])
+def test_a_swarm_is_explored_in_two_lines(name: str) -> None:
+    small = {"leechers": 9, "file_size": "1 MB"} | ({"discard": 3} if name == "testa2011" else {})
+    shown = btflow.load(name, **small).explore(seed=2)
+    assert shown.canvas.wait()
+    before = np.array(shown.canvas.gallery.figures["completion"].data[0].x)
+    field = next(field for field, parameter in shown._names.items() if parameter == "leechers")
+    enter(shown.form, field, "12")
+    assert shown.canvas.wait()
+    assert shown.scenario == btflow.load(name, **small | {"leechers": 12})
+    assert shown.result.attrs["seed"] == 2
+    assert not np.array_equal(before, np.array(shown.canvas.gallery.figures["completion"].data[0].x))
+    enter(shown.form, field, "12 kg")
+    assert "whole number" in shown.form.fields[field]._error.value
+
+
+@pytest.mark.parametrize("name", ["geni", "bufferbloat", "latecomer", "coexistence", "opnet2009"])
+def test_a_link_is_explored_in_two_lines(name: str) -> None:
+    shown = btflow.load_link(name, **({"duration": "30 s"} if name in ("geni", "opnet2009") else {})).explore()
+    assert shown.canvas.wait()
+    assert shown.canvas.gallery.shown == ["windows", "rates", "queue", "queues"]
+    before = np.array(shown.canvas.gallery.figures["queue"].data[0].y)
+    field = next(field for field, parameter in shown._names.items() if parameter == "rtt")
+    enter(shown.form, field, "333 ms")
+    assert shown.canvas.wait()
+    assert shown.canvas.status.text == ""
+    assert not np.array_equal(before, np.array(shown.canvas.gallery.figures["queue"].data[0].y))
+
+
+def test_a_slider_writes_units_of_the_model() -> None:
+    shown = btflow.load("rao2010", leechers=9, file_size="1 MB").explore()
+    field = next(field for field, parameter in shown._names.items() if parameter == "upload_limit")
+    shown.form.fields[field]._slider.value = 51200.0
+    assert shown.canvas.wait()
+    assert shown.form.fields[field].text == "50 kB/s"
+    assert shown.scenario.classes[1].upload_limit == 51200.0
+    assert shown.scenario.classes[0].upload_limit == 51200.0, "the seed's limit follows"
+
+
+def test_what_cannot_be_explored_is_refused() -> None:
+    with pytest.raises(InputError, match="is not a scenario"):
+        explore("rao2010")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="seed"):
+        btflow.load("rao2010").explore(seed=-1)
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    with pytest.raises(InputError, match=r"needs the package ipywidgets.*\[notebook\]"):
+        btflow.load("rao2010").explore()

@@ -1,0 +1,128 @@
+"""The what-if: pairs that grow, the paired difference of btflow.analysis in words, cancel."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import btflow
+from btflow.analysis import paired_difference
+from btflow.errors import InputError
+from btflow.explore import whatif
+from btflow.explore.pairs import Compared, compare, difference, labels_of, words
+from btflow.explore.views import Seen
+
+SMALL = {"leechers": 9, "file_size": "1 MB"}
+
+
+def seen(asked: Compared) -> list[Seen]:
+    return list(compare(asked, lambda _: None))
+
+
+def assert_same(found: Any, wanted: Any) -> None:
+    for name in ("mean_difference", "mean_ratio"):
+        for end in ("", "_low", "_high"):
+            assert float(found[name + end]) == float(wanted[name + end])
+
+
+@pytest.mark.parametrize("model", ["rao2010", "flashcrowd"])
+def test_the_interval_is_that_of_a_sweep_with_common_random_numbers(model: str) -> None:
+    scenario = btflow.load(model, **SMALL)
+    sweep = btflow.sweep(scenario, {"rtt": ["30 ms", "500 ms"]}, replicas=5, seed=7, common=True, progress=False)
+    last = seen(Compared(scenario.set(rtt="30 ms"), scenario.set(rtt="500 ms"), 7, 5))[-1]
+    assert_same(last.result, paired_difference(sweep, "completion_mean", "rtt", "30 ms", "500 ms"))
+    np.testing.assert_array_equal(last.result["completion_mean"], sweep["completion_mean"])
+
+
+def test_the_interval_of_links_is_that_of_a_sweep_with_common_random_numbers() -> None:
+    scenario = btflow.load_link("geni", duration="20 s")
+    buffers = ["10 packets", "40 packets"]
+    sweep = btflow.sweep(scenario, {"buffer": buffers}, replicas=4, seed=3, common=True, progress=False)
+    a, b = (scenario.set(buffer=text) for text in buffers)
+    last = seen(Compared(a, b, 3, 4))[-1]
+    assert_same(last.result, paired_difference(sweep, "bottleneck_delay_mean", "buffer", *buffers))
+
+
+def test_pairs_are_those_of_simulate_and_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("btflow.explore.pairs.BETWEEN", 0.0)
+    a = btflow.load("rao2010", **SMALL)
+    b = a.set(rtt="1 s")
+    steps = seen(Compared(a, b, 5, 4))
+    assert [int(step.result["pairs"]) for step in steps] == [1, 2, 3, 4]
+    for side, scenario in enumerate((a, b)):
+        times = btflow.simulate(scenario, seed=5, replicas=4).completion_time.mean("peer")
+        np.testing.assert_allclose(steps[-1].result["completion_mean"].values[side], times)
+    points = steps[-1].figures["pairs"].data[-1]
+    assert list(points.x) == [1, 2, 3, 4]
+    assert len(steps[-1].figures["both"].data) == 2 * 1
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "text"),
+    [
+        ([100, 101, 99, 100], [112, 113, 111, 112], "b takes 12 % longer than a, 95 % interval 12 to 12 %, 4 pairs."),
+        ([100, 90, 110, 95], [50, 44, 56, 47], "b takes 50 % less time than a, 95 % interval"),
+        ([100, 90, 110, 95], [101, 88, 109, 99], "It may be chance: b takes 0.5 % longer than a, 95 % interval"),
+        ([100.0], [150.0], "b takes 50 % longer than a; 1 pair, no interval yet."),
+    ],
+)
+def test_the_difference_in_words(a: list[float], b: list[float], text: str) -> None:
+    found = difference("completion_mean", a, b)
+    assert words(found, ("a", "b"), "completion_mean").startswith(text)
+
+
+@pytest.mark.parametrize("shift", [-30.0, 0.1, 25.0])
+def test_words_and_numbers_agree(shift: float) -> None:
+    a = np.random.default_rng(4).normal(100.0, 8.0, 12)
+    b = a + shift + np.random.default_rng(5).normal(0.0, 2.0, 12)
+    found = difference("completion_mean", list(a), list(b))
+    said = words(found, ("A", "B"), "completion_mean")
+    low, high = float(found["mean_ratio_low"]), float(found["mean_ratio_high"])
+    assert said.startswith("It may be chance") == (low <= 1.0 <= high)
+    assert ("longer than" in said) == (b.mean() > a.mean())
+
+
+def test_settings_are_named_by_what_differs() -> None:
+    scenario = btflow.load("rao2010", **SMALL)
+    assert labels_of(Compared(scenario, scenario.set(rtt="400 ms"))) == ("A (rtt 0 s)", "B (rtt 400 ms)")
+    assert labels_of(Compared(scenario, scenario)) == ("A", "B")
+    assert labels_of(Compared(scenario, btflow.load("flashcrowd"))) == ("A", "B")
+
+
+def test_a_what_if_is_two_lines_and_grows() -> None:
+    shown = btflow.load("rao2010", **SMALL).compare(rtt="400 ms", pairs=3, seed=1)
+    assert shown.canvas.wait()
+    assert "3 pairs" in shown.canvas.words.value
+    assert "B (rtt 400 ms)" in shown.canvas.words.value
+    assert shown.canvas.gallery.shown == ["both", "pairs"]
+    before = len(shown.canvas.gallery.figures["pairs"].data[-1].x)
+    shown.more.click()
+    assert shown.canvas.wait()
+    assert "6 pairs" in shown.canvas.words.value
+    assert len(shown.canvas.gallery.figures["pairs"].data[-1].x) == 2 * before == 6
+
+
+def test_a_what_if_is_cancelled_and_keeps_the_pairs_it_has() -> None:
+    scenario = btflow.load("rao2010", leechers=60, file_size="5 MB")
+    shown = whatif(scenario, scenario.set(rtt="400 ms"), pairs=1000)
+    begun = time.monotonic()
+    shown.canvas.cancel()
+    assert shown.canvas.wait(5)
+    assert time.monotonic() - begun < 1.0
+    assert shown.canvas.seen is not None
+    assert 1 <= int(shown.canvas.seen.result["pairs"]) < 1000
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    swarm, link = btflow.load("rao2010", **SMALL), btflow.load_link("geni")
+    with pytest.raises(InputError, match="not of the kind of a"):
+        whatif(swarm, link)
+    with pytest.raises(InputError, match="is not a scenario"):
+        whatif(swarm, {"rtt": "400 ms"})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="pairs"):
+        whatif(swarm, swarm, pairs=0)
+    with pytest.raises(InputError, match="rtt"):
+        swarm.compare(rtt="400 kg")

@@ -1,0 +1,75 @@
+"""`btflow lab`: which folder it opens, and that it is JupyterLab with a token."""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from explorer_served import served
+
+import btflow
+from btflow.explore import lab
+
+pytestmark = pytest.mark.xdist_group("explorer")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return notebooks as a wheel installs them."""
+    folder = tmp_path / "site-packages" / "notebooks"
+    folder.mkdir(parents=True)
+    for name in ("01_a.ipynb", "02_b.ipynb"):
+        (folder / name).write_text("{}", encoding="utf-8")
+    monkeypatch.setattr(lab, "files", lambda _: folder)
+    return folder
+
+
+def test_in_a_checkout_it_is_the_folder_itself(tmp_path: Path) -> None:
+    assert lab.notebooks(tmp_path) == Path(str(files("btflow.notebooks")))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_installed_notebooks_are_copied_once(
+    installed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = lab.notebooks(tmp_path)
+    assert target == tmp_path / "btflow-notebooks"
+    assert sorted(path.name for path in target.iterdir()) == ["01_a.ipynb", "02_b.ipynb"]
+    (target / "01_a.ipynb").write_text("mine", encoding="utf-8")
+    (target / "02_b.ipynb").unlink()
+    assert capsys.readouterr().err == ""
+    lab.notebooks(tmp_path)
+    assert (target / "01_a.ipynb").read_text(encoding="utf-8") == "mine"
+    assert (target / "02_b.ipynb").read_text(encoding="utf-8") == "{}"
+    assert capsys.readouterr().err == "Kept 01_a.ipynb as it is; btflow's own differs.\n"
+    assert installed.is_dir()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "btflow-notebooks").write_text("a file", encoding="utf-8")
+    with pytest.raises(btflow.InputError, match="cannot be written"):
+        lab.notebooks(tmp_path)
+
+
+def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> None:
+    with served(tmp_path, command="lab") as server:
+        bare = server.bare.removesuffix("lab")
+        end = f"?{server.url.partition('?')[2]}"
+        for _ in range(300):
+            try:
+                with urllib.request.urlopen(f"{bare}api/contents{end}", timeout=60) as answer:
+                    assert b"content" in answer.read()
+                break
+            except urllib.error.URLError as error:
+                time.sleep(0.2)
+                assert not isinstance(error, urllib.error.HTTPError)
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"{bare}api/contents", timeout=60)
+        assert caught.value.code == 403
+        assert server.interrupt() < 10
+    assert "Traceback" not in server.log.read_text(encoding="utf-8")

@@ -1,0 +1,361 @@
+"""A path model of one's own measurements: CSV files, iPlane's links, and what is wrong with them, by line."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from program import Run, runner
+
+from btflow import InputError
+from btflow.paths import draw, fit, fit_iplane, load, pop_rtts, read_iplane, triangle_violations
+from btflow.paths.measured import read_csv
+from btflow.plots import path_quantiles
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(monkeypatch, capsys)
+
+
+def rows(count: int = 40) -> list[list[str]]:
+    return [[f"{10 + i}", f"{(i % 5) / 100:g}"] for i in range(count)]
+
+
+def table(folder: Path, header: str = "rtt_ms,loss", body: list[list[str]] | None = None, name: str = "my.csv") -> Path:
+    lines = [header, *(",".join(row) for row in (rows() if body is None else body))]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return folder / name
+
+
+# Quantiles
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 50_000), min_size=20, max_size=300), st.sampled_from(["ms", "s", "us"]))
+def test_a_models_quantiles_are_those_of_the_rows(
+    tmp_path_factory: pytest.TempPathFactory, values: list[int], unit: str
+) -> None:
+    scale = {"ms": 1e-3, "s": 1.0, "us": 1e-6}[unit]
+    body = [[f"{value * 1e-3 / scale:.9g}"] for value in values]
+    file = table(tmp_path_factory.mktemp("fit"), f"rtt_{unit}", body)
+    found = fit(file)
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        expected = np.quantile(np.array(values) * 1e-3, share)
+        assert found.rtt_at(np.array([share]))[0] == pytest.approx(expected, rel=1e-4)
+    assert found.structure == load("iplane").structure
+    assert found.loss_at(np.array([0.95])) == pytest.approx([0.05])  # of iplane
+
+
+@pytest.mark.parametrize(
+    ("header", "given_units"),
+    [
+        ("rtt_ms,loss", {}),
+        ("RTT [ms],Loss", {}),
+        ("rtt (ms), loss_fraction", {}),
+        ("rtt,loss", {"rtt_unit": "ms"}),
+        ("ping,gone", {"rtt": "ping", "loss": "gone", "rtt_unit": "ms"}),
+    ],
+)
+def test_columns_and_units_are_found_in_the_header_or_given(
+    tmp_path: Path, header: str, given_units: dict[str, Any]
+) -> None:
+    found = read_csv(table(tmp_path, header), **given_units)
+    assert found.rtt == pytest.approx(1e-3 * (10.0 + np.arange(40)))
+    assert found.loss == pytest.approx((np.arange(40) % 5) / 100)
+
+
+def test_losses_in_percent_comments_empty_lines_and_gzip_are_read(tmp_path: Path) -> None:
+    text = "# pings of one night\n\nloss_%;x\n".replace(";", ",") + "".join(f"{i % 5},a\n\n" for i in range(30))
+    (tmp_path / "my.csv.gz").write_bytes(gzip.compress(text.encode()))
+    found = fit(tmp_path / "my.csv.gz")
+    assert found.loss_at(np.array([1.0])) == pytest.approx([0.04])
+    assert found.rtt_at(np.array([0.5])) == pytest.approx(load("iplane").rtt_at(np.array([0.5])), rel=1e-4)
+    assert "rtt of iplane" in found.source
+
+
+def test_paths_between_named_peers_give_the_structure(tmp_path: Path) -> None:
+    """Pairs both ways, one peer with a gap; the drawn paths have the violations of the measured ones."""
+    measured = draw(load("iplane").model_copy(), 40, seed=2).rtt.values
+    body = [
+        [f"p{i}", f"p{j}", f"{1e3 * measured[i, j]:.6f}"]
+        for i, j in itertools.permutations(range(40), 2)
+        if {i, j} != {3, 7}
+    ]
+    found = fit(table(tmp_path, "src,dst,rtt_ms", body))
+    assert "39 peers" in found.source
+    assert len(found.structure.regions) == 3
+    again = np.mean([triangle_violations(draw(found, 39, seed=seed).rtt) for seed in range(10)])
+    kept = np.delete(np.arange(40), 3)
+    assert again == pytest.approx(triangle_violations(measured[np.ix_(kept, kept)]), abs=0.05)
+
+
+def test_paths_from_one_vantage_point_do_not(tmp_path: Path) -> None:
+    body = [["me", f"p{i}", f"{20 + i}"] for i in range(40)]
+    assert fit(table(tmp_path, "src,dst,rtt_ms", body)).structure == load("iplane").structure
+
+
+# What is wrong with a CSV file
+
+
+def changed(line: int, *cells: str) -> list[list[str]]:
+    body = rows()
+    body[line - 2] = list(cells)
+    return body
+
+
+WRONG = [
+    ({"body": changed(5, "-3", "0")}, r"line 5 has rtt = -3; allowed: not negative"),
+    ({"body": changed(6, "0", "0")}, r"line 6 has rtt = 0; allowed: above zero"),
+    ({"body": changed(7, "", "0")}, r"line 7 has no rtt"),
+    ({"body": changed(8, "n/a", "0")}, r"line 8 has 'n/a' for rtt; allowed: a number"),
+    ({"body": changed(9, "nan", "0")}, r"line 9 has 'nan' for rtt; allowed: a finite number"),
+    ({"body": changed(9, "1_0", "0")}, r"line 9 has '1_0' for rtt"),
+    ({"body": changed(10, "12", "3")}, r"line 10 has loss = 3 fraction; allowed: at most 1 fraction.*%"),
+    ({"body": changed(11, "12", "-0.1")}, r"line 11 has loss = -0.1"),
+    ({"body": changed(12, "12")}, r"line 12 has 1 cells; allowed: 2"),
+    ({"body": changed(13, '"12', "0")}, r"line 13 is no row of CSV"),
+    (
+        {"header": "rtt_s,loss", "body": changed(2, "120", "0")},
+        r"line 2 has rtt = 120 s; allowed: at most 60 s; another rtt_unit",
+    ),
+    (
+        {"body": [[f"{0.1 + i / 1000}", "0"] for i in range(40)]},
+        r"no rtt above 0.139 ms; allowed: milliseconds; for seconds",
+    ),
+    ({"header": "rtt,loss"}, r"rtt_unit: is needed: the column rtt does not say its unit; allowed: us, ms, s"),
+    ({"header": "a,b"}, r"line 1 has the columns a, b: none is rtt or loss"),
+    ({"header": "rtt_ms,rtt_s"}, r"line 1 has more than one column rtt"),
+    ({"header": "10,0"}, r"line 1 has the columns 10, 0"),
+    ({"body": rows(19)}, r"has 19 rows; allowed: 20 rows or more"),
+    ({"header": "src,dst,rtt_ms", "body": [["a", "", "3"]] * 20}, r"line 2 does not name both peers"),
+]
+
+
+@pytest.mark.parametrize(("given_file", "said"), WRONG)
+def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, given_file: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fit(table(tmp_path, **given_file))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"# none\n", "only comments"),
+        (b"rtt_ms\n12\n\xff\xfe\n", "line 3 is not text in UTF-8"),
+        (b"rtt_ms\n12\n1\x002\n", "line 3 is not text: it has a zero byte"),
+        (gzip.compress(b"rtt_ms\n" + b"".join(b"%d\n" % i for i in range(10, 9999)))[:-9], "is cut off after line"),
+        (gzip.compress(b"rtt_ms\n12\n")[:15] + b"\0" * 20, "is damaged|is cut off"),
+    ],
+)
+def test_files_that_are_not_whole_or_no_text_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "my.csv").write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        fit(tmp_path / "my.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"rtt": "ping"}, "line 1 has no column ping among rtt_ms, loss"),
+        ({"rtt_unit": "s"}, "rtt_unit = 's': is not what the column rtt_ms says; allowed: ms"),
+        ({"rtt_unit": "minutes"}, "rtt_unit = 'minutes': is unknown; allowed: us, ms, s"),
+        ({"src": "rtt_ms"}, "src = 'rtt_ms': is given alone"),
+        ({"src": "a", "dst": "b"}, "has no columns a and b"),
+    ],
+)
+def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fit(table(tmp_path), **arguments)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=300))
+def test_no_bytes_make_anything_but_a_model_or_an_input_error(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    file = tmp_path_factory.mktemp("any") / "my.csv"
+    file.write_bytes(b"rtt_ms,loss\n" + b"12,0\n" * 20 + content)
+    for read in (read_csv, read_iplane):
+        try:
+            read(file)
+        except InputError as error:
+            assert "my.csv" in str(error)
+
+
+# iPlane's links
+
+
+def ring(pops: int = 24, latency: int = 10) -> list[str]:
+    return [f"{i} {100 + i} {(i + 1) % pops} {100 + (i + 1) % pops} {latency}" for i in range(pops)]
+
+
+def links_file(folder: Path, lines: list[str], ending: str = "\n") -> Path:
+    (folder / "inter_pop_links.txt").write_text("\n".join(lines) + ending)
+    return folder / "inter_pop_links.txt"
+
+
+def test_links_are_read_and_shortest_paths_found(tmp_path: Path) -> None:
+    """A ring of 24 with 10 ms each: k steps are 20 k ms there and back; a link both ways counts with its mean."""
+    lines = ["0 100 1 101 5", *ring()[1:], "1 101 0 100 15", "900 1 901 2 3"]
+    links = read_iplane(links_file(tmp_path, lines))
+    assert links["latency"].values[0] == pytest.approx(5e-3)
+    assert list(links["pop_a"].values[:2]) == ["0", "1"]
+    assert list(links["as_b"].values[:2]) == ["101", "102"]
+    rtts = pop_rtts(links)
+    assert rtts.shape == (24, 24)  # 900 and 901 are not connected to the others
+    steps = np.minimum(np.arange(24), 24 - np.arange(24))
+    assert np.sort(rtts[0]) == pytest.approx(np.sort(20e-3 * steps))
+    few = pop_rtts(links, pops=5, seed=3)
+    assert few.shape == (5, 5)
+    assert np.array_equal(few, pop_rtts(links, pops=5, seed=3))
+    assert np.array_equal(few, few.T)
+
+
+def test_a_model_of_links_has_the_quantiles_of_their_paths(tmp_path: Path) -> None:
+    links = read_iplane(links_file(tmp_path, ring(40)))
+    model = fit_iplane(links)
+    assert model.rtt_at(np.array([0.0, 0.5, 1.0])) == pytest.approx([20e-3, 200e-3, 400e-3], rel=0.02)
+    assert "shortest paths between 40 PoPs of 40 links" in model.source
+    (tmp_path / "loss").mkdir()
+    losses = read_iplane(links_file(tmp_path / "loss", [line[:-2] + "0.25" for line in ring(40)]), quantity="loss")
+    assert fit_iplane(links, losses).loss_at(np.array([0.1])) == pytest.approx([0.25])
+    with pytest.raises(InputError, match="connects only 8 PoPs"):
+        fit_iplane(read_iplane(links_file(tmp_path, ring(8))))
+
+
+def test_a_checksum_is_checked_and_gzip_is_read(tmp_path: Path) -> None:
+    packed = tmp_path / "links.gz"
+    packed.write_bytes(gzip.compress("\n".join(ring()).encode()))
+    good = hashlib.sha256(packed.read_bytes()).hexdigest()
+    assert read_iplane(packed, good.upper()).sizes["link"] == 24
+    with pytest.raises(InputError, match="is not the SHA-256 of links"):
+        read_iplane(packed, good[:-1] + ("0" if good[-1] != "0" else "1"))
+    packed.write_bytes(packed.read_bytes()[:-12])
+    with pytest.raises(InputError, match=r"links\.gz.*is cut off after line"):
+        read_iplane(packed)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("3 103 4 104", "line 4 has 4 cells: '3 103 4 104'; allowed: cluster AS cluster AS latency"),
+        ("3 103 4 104 10 11", "line 4 has 6 cells"),
+        ("3 103 4 104 ten", "line 4 has 'ten' for latency; allowed: a number"),
+        ("3 103 4 104 nan", "line 4 has 'nan' for latency; allowed: a finite number"),
+        ("3 103 4 104 -1", "line 4 has latency -1; allowed: not negative; .*--drop-unmeasured"),
+        ("3 103 4 104 12000", "line 4 has latency 12000; allowed: milliseconds, at most 10000"),
+        ("a 103 b 104 12", "line 4 has no numbers of clusters"),
+        ("\x00\x01 103 4 104 12", "line 4 is not text: it has a zero byte"),
+    ],
+)
+def test_damaged_links_are_refused_with_their_line(tmp_path: Path, line: str, said: str) -> None:
+    lines = ring()
+    lines[3] = line
+    with pytest.raises(InputError, match=said):
+        read_iplane(links_file(tmp_path, lines))
+
+
+def test_other_damage_to_links_is_refused(tmp_path: Path) -> None:
+    file = links_file(tmp_path, [*ring()[:-1], "23 123 0"], ending="")
+    with pytest.raises(InputError, match="line 24 has 3 cells"):  # cut off
+        read_iplane(file)
+    file.write_bytes(b"")
+    with pytest.raises(InputError, match="is empty"):
+        read_iplane(file)
+    file.write_bytes(bytes(range(128, 256)))
+    with pytest.raises(InputError, match="line 1 is not text in UTF-8"):
+        read_iplane(file)
+    seconds = [line[:-2] + "0.010" for line in ring()]
+    with pytest.raises(InputError, match="seconds"):
+        read_iplane(links_file(tmp_path, seconds))
+    with pytest.raises(InputError, match="line 1 has loss 10"):
+        read_iplane(links_file(tmp_path, ring()), quantity="loss")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_iplane(tmp_path / "none.txt")
+
+
+def test_links_without_a_latency_can_be_left_out(tmp_path: Path) -> None:
+    file = links_file(tmp_path, [*ring(), "1 101 9 109 -1"])
+    links = read_iplane(file, unmeasured="drop")
+    assert (links.sizes["link"], links.attrs["dropped"]) == (24, 1)
+
+
+# The command
+
+
+def test_the_command_writes_a_model_that_a_swarm_takes(tmp_path: Path, run: Run) -> None:
+    file, out, figure = table(tmp_path), tmp_path / "my.toml", tmp_path / "my.html"
+    code, said, errors = run("calibrate", str(file), "--out", str(out), "--plot", str(figure))
+    assert code == 0, errors
+    assert "40 rows of my.csv" in said
+    assert f"--set internet={out}" in said
+    assert load(out).rtt_at(np.array([0.5])) == pytest.approx([29.5e-3])
+    assert "round-trip time [ms]" in figure.read_text()
+    small = ("--set", "leechers=4", "--set", "file_size=1 MB", "--json")
+    code, _, errors = run("run", "rao2010", "--set", f"internet={out}", *small)
+    assert code == 0, errors
+
+
+def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Run) -> None:
+    file = links_file(tmp_path, [*ring(30), "1 101 9 109 -1"])
+    _, said, _ = run(
+        "calibrate", "--iplane", str(file), "--drop-unmeasured", "--out", str(tmp_path / "my.toml"), "--json"
+    )
+    found = json.loads(said)
+    assert found["rtt_s"]["model"][2] == pytest.approx(0.16, rel=0.05)
+    assert found["notes"] == [
+        "100.0% of the links have twice their latency below 400 ms (published: 98%)",
+        "1 links without a measured latency are left out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("{csv}",), "--out: is not given"),
+        (("--out", "{out}"), "FILE.csv: is not given"),
+        (("{csv}", "--iplane", "{csv}", "--out", "{out}"), "is given beside --iplane"),
+        (("--iplane", "{csv}", "--rtt-unit", "ms", "--out", "{out}"), "is not a CSV file"),
+        (("{csv}", "--checksum", "00", "--out", "{out}"), "is not iPlane's"),
+        (("{csv}", "--out", "{out}"), "line 21 has rtt = -5"),
+    ],
+)
+def test_the_command_refuses_and_leaves_nothing(
+    tmp_path: Path, run: Run, arguments: tuple[str, ...], said: str
+) -> None:
+    file, out = table(tmp_path, body=changed(21, "-5", "0")), tmp_path / "my.toml"
+    code, _, errors = run("calibrate", *(word.format(csv=file, out=out) for word in arguments))
+    assert code == 2
+    assert errors.startswith("btflow: error: ")
+    assert said in errors
+    assert [entry.name for entry in tmp_path.iterdir()] == ["my.csv"]
+
+
+# The figure
+
+
+def test_the_figure_has_the_model_the_rows_and_the_published_points(tmp_path: Path) -> None:
+    measured = read_csv(table(tmp_path))
+    drawn = path_quantiles(fit(table(tmp_path)), measured.rtt, measured.loss)
+    assert isinstance(drawn, go.Figure)
+    names = [trace.name for trace in drawn.data]
+    assert names == ["measured", "fitted model", "published of iPlane (2010)"] * 2
+    assert drawn.data[0].x[0] == pytest.approx(10)
+    assert drawn.data[0].x[-1] == pytest.approx(49)
+    assert list(drawn.data[2].x) == [400, 1000]
+    assert list(drawn.data[5].y) == [95]
+    assert (drawn.layout.xaxis.title.text, drawn.layout.xaxis2.title.text) == ("round-trip time [ms]", "loss [%]")
+    with pytest.raises(InputError, match="is not a path model"):
+        path_quantiles("iplane")  # type: ignore[arg-type]
