@@ -18,6 +18,7 @@ NOTEBOOKS = """# Notebooks
 `btflow lab` opens JupyterLab on these notebooks; it needs `pip install '.[notebook]'`. Each takes less than a minute,
 asks a question, answers it with a picture, and ends with an exercise whose solution is hidden."""
 _UP = re.compile(r"\]\(\.\./(?=(?:validation|data)/)")
+_INTO_DOCS = re.compile(r"(\]\((?:\.\./)+)docs/")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -31,8 +32,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_kwargs: Any) -> str:
-    """Return a page of ``docs/`` whose links into the repository lead to the pages added here."""
-    return markdown if "/" in page.file.src_uri else _UP.sub("](", markdown)
+    """Return a page whose links between ``docs/`` and the pages added here are those of the site."""
+    return _INTO_DOCS.sub(r"\1", markdown) if "/" in page.file.src_uri else _UP.sub("](", markdown)
 
 
 def notebooks() -> str:
