@@ -27,6 +27,13 @@ TOKEN = "only-this-test"
 PATIENCE = 240
 """The longest that the notebook may take on a busy machine [s]."""
 
+OVERLAPS = """figure => {
+  const boxes = selector => [...figure.querySelectorAll(selector)].map(e => e.getBoundingClientRect());
+  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  return boxes(".legend").flatMap(l => boxes(".xtitle, .ytitle").filter(t => meet(l, t)).map(t => t.top));
+}"""
+"""Where a figure's legend and the title of an axis meet, in the page."""
+
 
 def free_port() -> int:
     """Return a port nobody listens on."""
@@ -135,5 +142,6 @@ def draw_all(shown: Page) -> list[int]:
     for number in range(figures.count()):
         figures.nth(number).scroll_into_view_if_needed()
         figures.nth(number).locator("svg.main-svg .trace").first.wait_for()
+        assert figures.nth(number).evaluate(OVERLAPS) == [], "a legend lies on the title of an axis"
         found.append(figures.nth(number).locator("svg.main-svg .trace").count())
     return found
