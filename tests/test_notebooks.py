@@ -98,6 +98,7 @@ def check_outputs(cells: list[NotebookNode]) -> None:
             continue
         drawn = [output.data[PLOTLY] for output in cell.outputs if PLOTLY in output.get("data", {})]
         assert all(figure["data"] and axis_titles(figure["layout"]) for figure in drawn)
+        assert all(figure["layout"].get("height") for figure in drawn)  # else 360 px in JupyterLab
         printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
         assert not [output for output in cell.outputs if output.get("name") == "stderr"], printed
         if "solution" in cell.metadata.get("tags", ()):

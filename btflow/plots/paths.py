@@ -53,6 +53,7 @@ def path_quantiles(model: PathModel, rtt: Floats | None = None, loss: Floats | N
         template=TEMPLATE,
         title={"text": "Paths between peers: round-trip time and loss", "subtitle": {"text": model.title}},
         width=1100,
+        height=TEMPLATE.layout.height,
     )
     return drawn
 

@@ -116,7 +116,7 @@ def uplink_queues(results: Results) -> go.Figure:
             settings = view.layout[way].to_plotly_json()
             update(**settings, row=1, col=column)
     drawn.update_yaxes(title_text="", row=1, col=2)
-    drawn.update_layout(template=TEMPLATE, title=views[0].layout.title, width=1100)
+    drawn.update_layout(template=TEMPLATE, title=views[0].layout.title, width=1100, height=views[0].layout.height)
     return drawn
 
 
