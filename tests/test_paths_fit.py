@@ -115,7 +115,7 @@ def changed(line: int, *cells: str) -> list[list[str]]:
 
 WRONG = [
     ({"body": changed(5, "-3", "0")}, r"line 5 has rtt = -3; allowed: not negative"),
-    ({"body": changed(6, "0", "0")}, r"line 6 has rtt = 0; allowed: above zero"),
+    ({"body": changed(6, "0", "0")}, r"line 6 has rtt = 0; allowed: at least 1 us"),
     ({"body": changed(7, "", "0")}, r"line 7 has no rtt"),
     ({"body": changed(8, "n/a", "0")}, r"line 8 has 'n/a' for rtt; allowed: a number"),
     ({"body": changed(9, "nan", "0")}, r"line 9 has 'nan' for rtt; allowed: a finite number"),

@@ -92,7 +92,7 @@ def _of_iplane(
 ) -> tuple[Measured, PathModel, list[str]]:
     import numpy as np
 
-    from btflow.paths.links import fit_iplane, pop_rtts, read_iplane
+    from btflow.paths.links import of_pops, pop_rtts, read_iplane
     from btflow.paths.measured import Measured
 
     unmeasured: Literal["refuse", "drop"] = "drop" if drop else "refuse"
@@ -105,7 +105,7 @@ def _of_iplane(
     if links.attrs["dropped"]:
         notes.append(f"{links.attrs['dropped']} links without a measured latency are left out")
     measured = Measured(file, times, None if lossy is None else lossy["loss"].values, ())
-    return measured, fit_iplane(links, lossy), notes
+    return measured, of_pops(matrix, links, lossy), notes
 
 
 def describe(model: PathModel, measured: Measured) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from btflow.errors import InputError, shorten
-from btflow.paths.fit import fitted, structure_of
+from btflow.paths.fit import FEWEST_PEERS, fitted, structure_of
 from btflow.paths.lines import number, path_name, read_lines, wrong
 from btflow.paths.measured import Measured
 from btflow.paths.model import PathModel
@@ -121,9 +121,14 @@ def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = 
     Raises:
         InputError: Fewer than 20 PoPs are connected.
     """
-    matrix = pop_rtts(links, pops, seed)
-    if len(matrix) < 20:
-        raise InputError(FIELD, links.attrs["file"], f"connects only {len(matrix)} PoPs", "20 or more")
+    return of_pops(pop_rtts(links, pops, seed), links, losses)
+
+
+def of_pops(matrix: Floats, links: xr.Dataset, losses: xr.Dataset | None) -> PathModel:
+    """Return the model of round-trip times [s] between PoPs (pops, pops); as ``fit_iplane``."""
+    if len(matrix) < FEWEST_PEERS:
+        reason = f"connects only {len(matrix)} PoPs"
+        raise InputError(FIELD, links.attrs["file"], reason, f"{FEWEST_PEERS} or more")
     times = matrix[np.triu_indices(len(matrix), 1)]
     found = fitted(Measured(links.attrs["file"], times, None if losses is None else losses["loss"].values, ()))
     source = f"shortest paths between {len(matrix)} PoPs of {links.sizes['link']} links in {links.attrs['file']}"

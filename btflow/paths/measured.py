@@ -26,6 +26,9 @@ ENDS = (("src", "dst"), ("source", "destination"), ("from", "to"), ("peer", "oth
 FEWEST = 20
 """Rows of which quantiles are taken."""
 
+LEAST = 1e-6
+"""Round-trip time [s] below which there is none."""
+
 SHORTEST = 1e-3
 """If all round-trip times are below this [s], they are thought to be in seconds where milliseconds are named."""
 
@@ -140,10 +143,9 @@ def _values(name: str, column: _Column, body: list[tuple[int, list[str]]]) -> Fl
     for i, (line, row) in enumerate(body):
         value = number(FIELD, name, line, column.what, row[column.at])
         values[i] = value * column.scale
-        if value < 0.0 or (value == 0.0 and column.what == "rtt"):
-            raise wrong(
-                FIELD, name, line, f"has {column.what} = {value:g}", "above zero" if value == 0 else "not negative"
-            )
+        if value < 0.0 or (column.what == "rtt" and values[i] < LEAST):
+            allowed = "not negative" if value < 0.0 else "at least 1 us"
+            raise wrong(FIELD, name, line, f"has {column.what} = {value:g}", allowed)
         if values[i] > column.most:
             hint = f"another {column.what}_unit?" if column.what == "rtt" else 'another loss_unit, such as "%"?'
             limit = f"{column.most / column.scale:g} {column.unit}"

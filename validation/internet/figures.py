@@ -49,7 +49,8 @@ def swarms(results: Results) -> go.Figure:
 def peers(results: Results) -> go.Figure:
     """Return the share of the leechers that are slower than each slowdown allows, in a panel for each upload limit."""
     titles = [f"{limit} kB/s" for limit in LIMITS]
-    drawn = make_subplots(rows=2, cols=2, subplot_titles=titles, shared_xaxes=True, shared_yaxes=True)
+    room = {"vertical_spacing": 0.11, "horizontal_spacing": 0.05}
+    drawn = make_subplots(rows=2, cols=2, subplot_titles=titles, shared_xaxes="all", shared_yaxes=True, **room)
     for number, limit in enumerate(LIMITS):
         where = {"row": number // 2 + 1, "col": number % 2 + 1}
         for kind in KINDS:
@@ -64,10 +65,15 @@ def peers(results: Results) -> go.Figure:
     drawn.update_layout(
         template=TEMPLATE,
         height=760,
+        margin={"t": 115},
         title={"text": "Completion times of single peers on paths of the Internet", "subtitle": {"text": subtitle}},
         legend={"y": -0.13},
     )
+    widest = max(100 * BOUND, *(100 * float(results.peers(limit, kind).max()) for limit in LIMITS for kind in KINDS))
+    least = min(100 * float(results.peers(limit, kind).min()) for limit in LIMITS for kind in KINDS)
+    drawn.update_xaxes(range=[least - 1.0, 1.1 * widest])
     drawn.update_xaxes(title_text="completion time over the mean at RTT 0 [%]", row=2)
+    drawn.update_yaxes(range=[-3, 103])
     drawn.update_yaxes(title_text="share of leechers [%]", col=1)
     return drawn
 
