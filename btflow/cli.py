@@ -376,7 +376,7 @@ def explore(
     ip: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     no_token: Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")] = False,
     visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
-    preheat: Annotated[str, typer.Option(metavar="NUMBER", help="Processes that wait for a visitor.")] = "1",
+    preheat: Annotated[str, typer.Option(metavar="NUMBER", help="Processes that wait for a visitor.")] = "0",
 ) -> None:
     """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
     from btflow.explore.options import options

@@ -99,7 +99,7 @@ def test_a_value_is_typed_with_its_unit(visitor: Page) -> None:
     field.fill("448 kbit/s")
     field.press("Enter")
     drawn(visitor, before)
-    assert "rate=448+kbit/s" in visitor.url
+    visitor.wait_for_function("location.search.includes('rate=448+kbit/s')", timeout=SLOWEST)
 
 
 def test_a_bad_value_is_refused_next_to_its_field(visitor: Page) -> None:
@@ -142,7 +142,7 @@ def test_a_preset_is_shown_as_it_is_published(visitor: Page) -> None:
 
 def test_playing_moves_a_cursor_through_windows_and_queue(visitor: Page) -> None:
     visitor.locator(".jupyter-widget-play button, .widget-play button").first.click()
-    moment = visitor.get_by_text("packets wait")
+    moment = visitor.locator("caption", has_text="packets wait")
     moment.wait_for(timeout=SLOWEST)
     first = moment.inner_text()
     visitor.wait_for_function("first => !document.body.innerText.includes(first)", arg=first, timeout=SLOWEST)

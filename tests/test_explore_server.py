@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
+import psutil
 import pytest
 from explorer_served import Served, served
 from program import Run, runner
@@ -108,7 +109,10 @@ def test_a_port_that_is_taken_is_an_error(run: Run) -> None:
 
 
 def test_ctrl_c_stops_within_two_seconds_with_one_line(server: Served) -> None:
+    under_way = psutil.Process(server.process.pid).children(recursive=True)
+    assert under_way
     assert server.interrupt() < 2.5
+    assert psutil.wait_procs(under_way, timeout=5)[1] == []
     assert server.process.returncode == 0
     text = server.log.read_text(encoding="utf-8")
     assert text.endswith("The explorer has stopped.\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,11 @@ from btflow.analysis import paired_difference
 from btflow.errors import InputError
 from btflow.explore import whatif
 from btflow.explore.pairs import Compared, compare, difference, labels_of, words
+from btflow.explore.state import from_query, to_query
+from btflow.explore.swarm_state import SwarmState
 from btflow.explore.views import Seen
+from btflow.explore.whatif_panel import PRESETS, WhatIfPanel
+from btflow.explore.whatif_state import Settings, WhatIfState, scenario_of, settings, state_of
 
 SMALL = {"leechers": 9, "file_size": "1 MB"}
 
@@ -126,3 +131,95 @@ def test_what_cannot_be_compared_is_refused() -> None:
         whatif(swarm, swarm, pairs=0)
     with pytest.raises(InputError, match="rtt"):
         swarm.compare(rtt="400 kg")
+
+
+@pytest.fixture(scope="module")
+def panel() -> WhatIfPanel:
+    return WhatIfPanel()
+
+
+@pytest.fixture(autouse=True)
+def _as_at_first(request: pytest.FixtureRequest) -> None:
+    if "panel" in request.fixturenames:
+        shown = request.getfixturevalue("panel")
+        shown.set_state(state_of("swarm", TINY, "3"))
+        assert shown.canvas.wait()
+
+
+TINY = Settings(SwarmState(leechers="6", file_size="1 MB"), SwarmState(leechers="6", file_size="1 MB", rtt="300 ms"))
+
+
+def enter(form: Any, name: str, text: str) -> None:
+    """Type a value into an input."""
+    form.fields[name]._control.value = text
+
+
+def test_the_panel_shows_what_btflow_analysis_finds(panel: WhatIfPanel) -> None:
+    scenario = btflow.load("flashcrowd", leechers=6, file_size="1 MB")
+    sweep = btflow.sweep(scenario, {"rtt": ["20 ms", "300 ms"]}, replicas=3, common=True, progress=False)
+    assert_same(panel.result, paired_difference(sweep, "completion_mean", "rtt", "20 ms", "300 ms"))
+    assert "B (rtt 300 ms) takes" in panel.canvas.words.value
+    assert "3 pairs" in panel.canvas.words.value
+
+
+def test_an_input_of_either_setting_moves_the_data(panel: WhatIfPanel) -> None:
+    for side, figure in ((0, 0), (1, 2)):
+        before = np.array(panel.canvas.gallery.figures["both"].data[figure].x)
+        enter(panel.sides[side], "uplink", "3 Mbit/s")
+        assert panel.canvas.wait()
+        assert not np.array_equal(before, np.array(panel.canvas.gallery.figures["both"].data[figure].x))
+    assert [setting.uplink for setting in settings(panel.state) if isinstance(setting, SwarmState)] == ["3 Mbit/s"] * 2
+    enter(panel.form, "pairs", "5")
+    assert panel.canvas.wait()
+    assert "5 pairs" in panel.canvas.words.value
+
+
+def test_another_kind_begins_anew_and_a_link_brings_it_back(panel: WhatIfPanel) -> None:
+    enter(panel.form, "of", "link")
+    assert panel.canvas.wait()
+    assert panel.state == WhatIfState("link", "3")
+    assert "queueing delay" in panel.canvas.words.value
+    enter(panel.sides[1], "buffer", "20 packets")
+    assert panel.canvas.wait()
+    state = panel.state
+    assert from_query(to_query("whatif", state), {"whatif": WhatIfState}).state == state
+    assert vars(settings(state).b)["buffer"] == "20 packets"
+
+
+def test_a_bad_value_is_refused_next_to_its_input(panel: WhatIfPanel) -> None:
+    state = panel.state
+    for name, text, says in (("rtt", "5 kg", "unit"), ("leechers", "0", "out of range"), ("file_size", "300 MB", "")):
+        enter(panel.sides[1], name, text)
+        assert panel.canvas.wait()
+        assert says in panel.sides[1].fields[name]._error.value
+        assert panel.sides[1].fields[name]._error.value
+        assert panel.state == state
+        enter(panel.sides[1], name, getattr(TINY.b, name))
+    enter(panel.form, "pairs", "0")
+    assert "out of range" in panel.form.fields["pairs"]._error.value
+
+
+def test_a_link_with_a_wrong_setting_is_refused() -> None:
+    with pytest.raises(InputError, match="no input of this panel"):
+        settings(WhatIfState(a="speed=3"))
+    with pytest.raises(InputError, match="unit"):
+        settings(WhatIfState(b="rtt=3+kg"))
+    opened = from_query("v=1&panel=whatif&a=nonsense", {"whatif": WhatIfState})
+    assert "names no values" in opened.problems[0]
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_presets_are_brought_back_by_links_and_say_how_they_are_run(preset: Any) -> None:
+    assert from_query(to_query("whatif", preset.state), {"whatif": WhatIfState}).state == preset.state
+    assert preset.command.count("btflow ") == 2
+    assert all(scenario_of(setting) for setting in settings(preset.state))
+
+
+def test_files_are_both_settings_and_the_pairs(panel: WhatIfPanel, tmp_path: Path) -> None:
+    files = panel.files()
+    for side, setting in zip("ab", settings(panel.state), strict=True):
+        (tmp_path / f"{side}.toml").write_text(files[f"{side}.toml"])
+        assert btflow.load(tmp_path / f"{side}.toml").digest() == scenario_of(setting).digest()
+    rows = files["pairs.csv"].splitlines()
+    assert rows[0] == "pair,completion_mean A [s],completion_mean B [s]"
+    assert len(rows) == 4

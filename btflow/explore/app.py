@@ -17,9 +17,26 @@ from btflow.explore.memory import bound_memory
 from btflow.explore.panel import Panel
 from btflow.explore.share import Share
 from btflow.explore.state import from_query, to_query
+from btflow.explore.swarm_state import SwarmState
+from btflow.explore.whatif_state import WhatIfState
+
+
+def _swarm() -> Panel:
+    from btflow.explore.swarm import SwarmPanel  # not before its tab is opened: the first page comes sooner
+
+    return SwarmPanel()
+
+
+def _whatif() -> Panel:
+    from btflow.explore.whatif_panel import WhatIfPanel
+
+    return WhatIfPanel()
+
 
 PANELS: Mapping[str, tuple[str, type[Any], Callable[[], Panel]]] = {
     "link": ("One link", LinkState, LinkPanel),
+    "swarm": ("One swarm", SwarmState, _swarm),
+    "whatif": ("What if", WhatIfState, _whatif),
 }
 """Title, state and maker of each panel, by its name in links."""
 

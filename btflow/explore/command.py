@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import errno
-import math
+import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
-import time
 import webbrowser
+from pathlib import Path
 
 import typer
 
 from btflow.errors import InputError
+from btflow.explore import nursery
 from btflow.explore.options import LOCAL, PORT, Options
+
+ONE_THREAD = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What bounds the threads of a visitor's process, and lets a process that imported NumPy fork."""
 
 _TRIES = 20
 
@@ -32,7 +37,6 @@ def main(options: Options, *, browser: bool) -> None:
         _say("Warning: there is no token; whoever reaches this address may use the explorer.")
     if options.ip not in LOCAL:
         _say("Warning: the page is sent in plain text; put a server with TLS before it if the network is not yours.")
-    warm()
     url = address(options, port)
 
     def ready() -> None:
@@ -41,7 +45,16 @@ def main(options: Options, *, browser: bool) -> None:
         if browser:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
-    server.serve(options, sockets, ready)
+    with tempfile.TemporaryDirectory(prefix="btflow-", ignore_cleanup_errors=True) as folder:  # nobody else may look
+        os.environ.update(dict.fromkeys(ONE_THREAD, "1") | {"IPYTHONDIR": str(Path(folder) / "ipython")})
+        place = str(Path(folder) / "nursery") if nursery.POSSIBLE else ""
+        child = nursery.start(place) if place else subprocess.Popen([sys.executable, "-m", "btflow.explore.warm"])
+        try:
+            _wait(child)
+            server.serve(options, sockets, ready, place)
+        finally:
+            child.kill()
+            child.wait()
     _say("The explorer has stopped.")
 
 
@@ -51,21 +64,15 @@ def address(options: Options, port: int) -> str:
     return f"http://{host}:{port}/" + (f"?token={options.token}" if options.token else "")
 
 
-def warm() -> None:
-    """Compile the kernels in a process of its own, unless they are in the cache; visitors load them."""
-    told = time.monotonic() + 3.0
-    child = subprocess.Popen([sys.executable, "-m", "btflow.explore.warm"])
+def _wait(child: subprocess.Popen[bytes]) -> None:
+    """Wait until a process has compiled the simulator, or loaded it from the cache."""
+    told = threading.Timer(3.0, _say, ["Compiling the simulator: half a minute on the first start."])
+    told.start()
     try:
-        while child.poll() is None:
-            if time.monotonic() > told:
-                _say("Compiling the simulator: half a minute on the first start.")
-                told = math.inf
-            time.sleep(0.1)
-    except BaseException:
-        child.kill()
-        child.wait()
-        raise
-    if child.returncode:
+        done = child.stdout.readline() == nursery.READY if child.stdout else child.wait() == 0
+    finally:
+        told.cancel()
+    if not done:
         raise RuntimeError("the simulator could not be compiled; see above")
 
 

@@ -42,7 +42,7 @@ class Field:
         self._control.observe(self._typed, "value")
         if self._slider is not None:
             self._slider.observe(self._slid, "value")
-        parts = [part for part in (self._control, self._slider, self._error) if part is not None]
+        parts = [part for part in (self._control, self._error, self._slider) if part is not None]
         self.widget = widgets.VBox(parts)
         self.widget.add_class("btflow-field")
 

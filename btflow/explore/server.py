@@ -18,7 +18,7 @@ from typing import Any
 
 import tornado.ioloop
 import tornado.web
-from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_core.utils import ensure_async, run_sync
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.utils import url_path_join
@@ -44,8 +44,6 @@ NO_TOKEN = "This page opens with the whole link, token included, that btflow exp
 _EXTENSIONS = ["@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget"]
 """What the page needs of JupyterLab; whatever else is installed stays away."""
 
-_ONE_THREAD = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
 
 class OwnPython(KernelSpecManager):
     """Knows one kernel: this Python's, whatever others the user has installed under the same name."""
@@ -58,6 +56,17 @@ class OwnPython(KernelSpecManager):
     @kernel_dirs.setter
     def kernel_dirs(self, _folders: list[str]) -> None:
         pass
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """Return how a kernel is started: by the nursery, where there is one."""
+        spec = super().get_kernel_spec(kernel_name)
+        if self.place:
+            script = str(Path(__file__).parent / "forked.py")
+            spec.argv = [sys.executable, "-S", "-E", script, self.place, "{connection_file}"]
+        return spec
+
+    place = ""
+    """Socket of the nursery."""
 
 
 class Identity(VoilaIdentityProvider):  # type: ignore[misc]
@@ -180,15 +189,17 @@ async def _end(kernels: Any) -> None:
     await asyncio.wait_for(asyncio.gather(*ending, return_exceptions=True), 1.5)
 
 
-def serve(options: Options, sockets: Any, ready: Any) -> None:
+def serve(options: Options, sockets: Any, ready: Any, place: str = "") -> None:
     """Serve the page until Ctrl-C or SIGTERM.
 
     Args:
         options: See btflow.explore.options.
         sockets: Bound to the address and port.
         ready: Called when visitors may come.
+        place: Socket of the nursery; empty if Jupyter starts kernels itself.
     """
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1") | {"BTFLOW_EXPLORE_MEMORY": str(options.memory)})
+    os.environ["BTFLOW_EXPLORE_MEMORY"] = str(options.memory)
+    OwnPython.place = place
     app = Explorer(config=_config(options))
     app.sockets, app.ready, app.visitors = sockets, ready, options.visitors
     app.initialize([str(PAGE / "explorer.ipynb")])

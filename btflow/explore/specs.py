@@ -92,10 +92,13 @@ class Amount:
             self.number(text, name)
             return text.strip()
         least, most = (float(self.slid(t) or 0.0) for t in (self.minimum or self.low, self.maximum or self.high))
-        value = self.number(text, name)
+        allowed = f"{self.minimum or self.low} to {self.maximum or self.high}"
+        try:
+            value = self.number(text, name)
+        except InputError as error:
+            raise InputError(name, text, error.reason, allowed) from None
         assert isinstance(value, int | float)
         if not least <= value <= most:
-            allowed = f"{self.minimum or self.low} to {self.maximum or self.high}"
             raise InputError(name, text, "is out of range", allowed)
         return text.strip()
 

@@ -59,7 +59,7 @@ class SwarmPanel:
     name = "swarm"
     title = "One swarm"
     state_class = SwarmState
-    presets = PRESETS
+    presets: tuple[Preset, ...] = PRESETS
 
     def __init__(self, state: SwarmState = PRESETS[0].state) -> None:
         self._listeners: list[Callable[[], None]] = []

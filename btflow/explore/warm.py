@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
+_PAGE = (
+    *("ipykernel.kernelapp", "ipykernel.ipkernel"),
+    *("btflow.explore.app", "btflow.explore.swarm", "btflow.explore.whatif_panel"),
+)
+
+
+def imports() -> None:
+    """Import all that a visitor's page needs."""
+    for name in _PAGE:
+        import_module(name)
+
 
 def warm() -> None:
     """Run a link, a swarm behind unlimited links and one on access links, each as small as they come."""

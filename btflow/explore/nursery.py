@@ -1,0 +1,88 @@
+"""Where visitors' kernels come from: a process that has imported and compiled everything, and forks.
+
+A kernel that imports by itself takes some five seconds of CPU time and 400 MB; a fork takes a fraction of a second and
+shares most of its memory. Where there is no fork, Jupyter starts kernels as ever.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from typing import Any
+
+POSSIBLE = hasattr(os, "fork") and sys.platform == "linux"  # elsewhere system libraries may not survive it
+READY = b"ready\n"
+_LONGEST_REQUEST = 2**20
+
+
+def start(place: str) -> subprocess.Popen[bytes]:
+    """Start the process that listens on a socket at a path; it writes READY, and ends when its input is closed."""
+    run = [sys.executable, "-m", "btflow.explore.nursery", place]
+    # a session of its own: Ctrl-C is for the server, which ends everything
+    return subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+
+
+def main(place: str) -> None:
+    """Import, compile, and fork a kernel for each request until the input is closed."""
+    from btflow.explore.warm import imports, warm
+
+    imports()
+    warm()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children that end leave nothing behind
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(place)
+        listener.listen(64)
+        sys.stdout.buffer.write(READY)
+        sys.stdout.flush()
+        while True:
+            ready, _, _ = select.select([listener, sys.stdin], [], [])
+            if sys.stdin in ready:
+                return
+            asked, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _kernel(asked)
+            asked.close()
+
+
+def _kernel(asked: socket.socket) -> None:
+    """Be a visitor's kernel until it is shut down, or whoever asked for it is gone."""
+    try:
+        with asked.makefile("rb") as stream:
+            wanted = json.loads(stream.readline(_LONGEST_REQUEST))
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream_number in (0, 1):
+            os.dup2(nowhere, stream_number)
+        os.environ.clear()
+        os.environ.update(wanted["env"])
+        os.environ.pop("JPY_PARENT_PID", None)  # its parent is the nursery, not the server
+        os.chdir(wanted["cwd"])
+        threading.Thread(target=_end_with, args=(asked,), daemon=True).start()
+        _launch(wanted["file"])
+    finally:
+        os._exit(0)
+
+
+def _launch(file: str) -> None:
+    from ipykernel.kernelapp import IPKernelApp
+
+    launch: Any = IPKernelApp.launch_instance
+    launch(argv=["-f", file, "--HistoryManager.enabled=False", "--IPKernelApp.log_level=ERROR"])
+
+
+def _end_with(asked: socket.socket) -> None:
+    """End this process as soon as the other side of a socket is closed."""
+    while asked.recv(4096):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

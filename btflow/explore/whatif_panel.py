@@ -1,0 +1,151 @@
+"""The what-if panel: two settings side by side, and the difference within pairs, with its interval in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import ipywidgets as widgets
+import xarray as xr
+
+from btflow.explore import comparison, swarm_state
+from btflow.explore.export import to_csv, to_toml
+from btflow.explore.fields import Form
+from btflow.explore.link_state import LinkState
+from btflow.explore.live import beside
+from btflow.explore.pairs import Compared, Model, statistic
+from btflow.explore.panel import Preset
+from btflow.explore.swarm_state import SwarmState
+from btflow.explore.whatif_state import Setting, Settings, WhatIfState, command_of, scenario_of, settings, state_of
+
+_CAPPED = SwarmState(model="rao2010", leechers="30")
+_FAR = replace(_CAPPED, rtt="400 ms")
+
+
+def _preset(name: str, title: str, of: str, a: Setting, b: Setting) -> Preset:
+    state = state_of(of, Settings(a, b), WhatIfState.pairs)
+    return Preset(name, title, state, "", command(state))
+
+
+def command(state: WhatIfState) -> str:
+    """Return the command lines that run both settings."""
+    return " && ".join(command_of(setting, state.pairs) for setting in settings(state))
+
+
+PRESETS = (
+    _preset("uTP or TCP", "all peers of a flash crowd with one of them", "swarm", *settings(WhatIfState())),
+    _preset("Round trips", "0 or 400 ms between capped peers", "swarm", replace(_CAPPED, rtt="0 ms"), _FAR),
+    _preset("Long queues", "drop-tail or CoDel at the bottleneck", "link", *settings(WhatIfState("link"))),
+    _preset("Polite uploads", "a LEDBAT or a CUBIC upload", "link", LinkState(n1="0"), LinkState(n2="0")),
+)  # fmt: skip
+
+
+class WhatIfPanel:
+    """Two settings; see ``btflow.explore.panel.Panel``.
+
+    Attributes:
+        widget: Inputs and figures.
+        form: The inputs that both settings have in common.
+        sides: The inputs of each setting.
+        canvas: The figures.
+    """
+
+    name = "whatif"
+    title = "What if"
+    state_class = WhatIfState
+    presets: tuple[Preset, ...] = PRESETS
+
+    def __init__(self, state: WhatIfState = PRESETS[0].state) -> None:
+        self._listeners: list[Callable[[], None]] = []
+        self.canvas = comparison.canvas(self._tell)
+        self._columns = widgets.GridBox(layout={"grid_template_columns": "repeat(auto-fit, minmax(230px, 1fr))"})
+        self._shown: tuple[str, Settings] | None = None
+        self.sides: tuple[Form[Any], ...] = ()
+        self.form = Form(state, self._change)
+        controls = [self.form.box(("of", "pairs")), self.form.problem, self.canvas.status.widget, self._columns]
+        views = widgets.VBox([self.canvas.words, self.canvas.gallery.widget], layout={"min_width": "0"})
+        self.widget = beside(widgets.VBox(controls), views)
+        self.widget.add_class("btflow-wide")
+        self.set_state(state)
+        self.canvas.first()
+
+    @property
+    def state(self) -> WhatIfState:
+        """The last state that was accepted."""
+        return self.form.state
+
+    @property
+    def result(self) -> xr.Dataset | None:
+        """The paired difference that is shown, None before the first one."""
+        return self.canvas.seen.result if self.canvas.seen else None
+
+    def set_state(self, state: WhatIfState) -> None:
+        """Show a state and simulate it; what is refused is said next to its input."""
+        self.form.show(state)
+
+    def scenario(self) -> Model:
+        """Return what setting A stands for."""
+        return scenario_of(settings(self.state).a)
+
+    def files(self) -> Mapping[str, str]:
+        """Return what can be saved, by file name: both settings as TOML, the pairs as CSV once there are any."""
+        both = settings(self.state)
+        found = {f"{side}.toml": to_toml(scenario_of(one)) for side, one in zip("ab", both, strict=True)}
+        if self.result is None:
+            return found
+        values = self.result[statistic(self.scenario())].values
+        columns = {f"{statistic(self.scenario())} {side} [s]": row for side, row in zip("AB", values, strict=True)}
+        return found | {"pairs.csv": to_csv({"pair": range(1, values.shape[1] + 1)} | columns)}
+
+    def command(self) -> str:
+        """Return the command lines that run both settings."""
+        return command(self.state)
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have something called after each new state, and when work in the background ends."""
+        self._listeners.append(call)
+
+    def _change(self, state: WhatIfState) -> None:
+        """Simulate a state; with what it begins with if something else is to be compared."""
+        if self._shown is not None and state.of != self._shown[0]:
+            of, both = self._shown
+            if state == replace(state_of(of, both, state.pairs), of=state.of) != WhatIfState(state.of, state.pairs):
+                self.form.show(WhatIfState(state.of, state.pairs))
+                return
+        both = settings(state)
+        models = [scenario_of(setting) for setting in both]
+        self._show(state.of, both)
+        self.canvas.ask(Compared(models[0], models[1], int(both.a.seed), int(state.pairs)))
+        self._tell()
+
+    def _show(self, of: str, both: Settings) -> None:
+        """Show the inputs of both settings, new ones if others were shown."""
+        if self._shown != (of, both):
+            self.sides = tuple(Form(setting, self._entered(side)) for side, setting in enumerate(both))
+            titles = [widgets.HTML(f"<b>Setting {side}</b>") for side in "AB"]
+            boxes = [widgets.VBox([t, form.box(), form.problem]) for t, form in zip(titles, self.sides, strict=True)]
+            self._columns.children = boxes
+            self._shown = of, both
+        for number, (form, setting) in enumerate(zip(self.sides, both, strict=True)):
+            used = swarm_state.inputs(setting) if isinstance(setting, SwarmState) else tuple(form.fields)
+            for name, field in form.fields.items():
+                hidden = name not in used or (name == "seed" and number == 1)  # both have the same random numbers
+                field.widget.layout.display = "none" if hidden else None
+
+    def _entered(self, side: int) -> Callable[[Any], None]:
+        """Return what takes a setting that was entered."""
+
+        def entered(setting: Setting) -> None:
+            scenario_of(setting)
+            assert self._shown is not None
+            of, both = self._shown
+            found = Settings(setting, both.b) if side == 0 else Settings(both.a, setting)
+            self._shown = of, found
+            self.form.show(state_of(of, found, self.state.pairs))
+
+        return entered
+
+    def _tell(self) -> None:
+        for call in self._listeners:
+            call()
