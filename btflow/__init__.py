@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from btflow import analysis, analytic, explore, plots
+    from btflow import analysis, analytic, explore, paths, plots
     from btflow.catalog import load, load_link
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.jsonschema import schema
@@ -39,6 +39,7 @@ __all__ = [
     "explore",
     "load",
     "load_link",
+    "paths",
     "plots",
     "schema",
     "simulate",
@@ -65,7 +66,7 @@ _FROM = {
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for only then, so that ``import btflow`` is fast (PEP 562)."""
-    if name in ("analysis", "analytic", "explore", "plots"):
+    if name in ("analysis", "analytic", "explore", "paths", "plots"):
         return import_module(f"btflow.{name}")
     if name not in _FROM:
         raise AttributeError(f"module 'btflow' has no attribute {name!r}")

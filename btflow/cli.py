@@ -13,7 +13,9 @@ import typer
 
 from btflow import __version__
 from btflow.errors import InputError, SimulationError
+from btflow.explore.commandline import explore, lab
 from btflow.paths.command import calibrate
+from btflow.pictures import figure_path
 from btflow.termination import INTERRUPTED, stopped
 
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ def run(
     count = options.parse_whole_number("--replicas", replicas, 1, options.MAX_REPLICAS)
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
-    figure_file = _figure_path(plot)
+    figure_file = figure_path("--plot", plot)
     scenario = load(model, **options.parse_settings(settings or ()))
 
     from btflow import output, report
@@ -307,7 +309,7 @@ def link(
     }
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
-    figure_file = _figure_path(plot)
+    figure_file = figure_path("--plot", plot)
     scenario = commandline.scenario(model, settings or (), given)
     if figure_file is not None and not scenario.queues:
         raise InputError(
@@ -365,54 +367,8 @@ def bench(
 
 
 app.command()(calibrate)
-
-
-@app.command()
-def explore(
-    port: Annotated[
-        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8866, or the next free one]")
-    ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
-    ip: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    no_token: Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")] = False,
-    visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
-    preheat: Annotated[str, typer.Option(metavar="NUMBER", help="Processes that wait for a visitor.")] = "0",
-) -> None:
-    """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
-    from btflow.explore.options import options
-
-    given = options(ip, port, visitors, preheat, token=not no_token)
-    from btflow.explore.command import main as run_explorer
-
-    run_explorer(given, browser=not no_browser)
-
-
-@app.command()
-def lab(
-    port: Annotated[
-        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8888, or the next free one]")
-    ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
-    ip: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    no_token: Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")] = False,
-) -> None:
-    """Open JupyterLab on the teaching notebooks; needs the extra notebook."""
-    from btflow.explore.options import options
-
-    given = options(ip, port, token=not no_token, command="lab")
-    from btflow.explore.lab import main as run_lab
-
-    run_lab(given, browser=not no_browser)
-
-
-def _figure_path(given: list[str] | None) -> Path | None:
-    """Return where the figure goes; an InputError if it cannot be written there, or not drawn."""
-    from btflow import options
-    from btflow.pictures import PICTURES, check_drawable
-
-    path = options.output_path("--plot", given, ".html", *PICTURES)
-    check_drawable("--plot", path)
-    return path
+app.command()(explore)
+app.command()(lab)
 
 
 def _write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:

@@ -1,12 +1,14 @@
-"""Says before any work whether a figure can be written as a picture: Kaleido draws it with an installed Chromium."""
+"""Says before any work whether a figure can be written: as a picture Kaleido draws it with an installed Chromium."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from btflow.errors import InputError
 from btflow.extras import extra
+from btflow.options import output_path
 
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
@@ -25,3 +27,10 @@ def check_drawable(field: str, path: Path | None) -> None:
     if Chromium.find_browser(skip_local=False) is None:
         allowed = "an installed Chromium or Chrome, or its path in BROWSER_PATH; or a .html file"
         raise InputError(field, str(path), "needs a Chromium to be drawn with, and there is none", allowed)
+
+
+def figure_path(option: str, given: Sequence[str] | None) -> Path | None:
+    """Return where a figure goes, None if none is asked for; an InputError if it cannot be written there or drawn."""
+    path = output_path(option, given, ".html", *PICTURES)
+    check_drawable(option, path)
+    return path

@@ -23,7 +23,7 @@ def test_rows_are_drawn_from_above_with_the_interval_of_their_mean() -> None:
 
 
 def test_without_published_numbers_only_ours_are_drawn() -> None:
-    drawn = plots.beside_published({"one": [1.0, 2.0]}, **TEXTS)
+    drawn = plots.beside_published({"one": [1.0, 2.0]}, None, **TEXTS)
     assert [trace.name for trace in drawn.data] == ["btflow"]
 
 

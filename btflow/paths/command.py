@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from btflow.errors import InputError
+from btflow.pictures import figure_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,14 +43,14 @@ def calibrate(
     loss_unit: Annotated[Text, typer.Option(metavar="UNIT", help="fraction or %.  [as the column's name says]")] = None,
     src: Annotated[Text, typer.Option(metavar="COLUMN", help="Names one peer of a path.  [src]")] = None,
     dst: Annotated[Text, typer.Option(metavar="COLUMN", help="Names the other.  [dst]")] = None,
-    plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Write a figure.")] = None,
+    plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Make a path model of measured round-trip times and losses, for swarms whose paths are drawn from it."""
     from btflow import options, output
 
     target = options.output_path("--out", out, ".toml")
-    figure = options.output_path("--plot", plot, ".html")
+    figure = figure_path("--plot", plot)
     if target is None:
         raise InputError("--out", None, "is not given", "a file ending in .toml")
     columns = {"rtt": rtt, "rtt_unit": rtt_unit, "loss": loss, "loss_unit": loss_unit, "src": src, "dst": dst}
@@ -141,9 +142,6 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
 
 
 def _draw(model: PathModel, measured: Measured, file: Path) -> None:
-    from btflow.output import replacing
-    from btflow.plots import save_html
-    from btflow.plots.paths import path_quantiles
+    from btflow.plots import path_quantiles, save
 
-    with replacing(file) as partial:
-        save_html(path_quantiles(model, measured.rtt, measured.loss), partial)
+    save(path_quantiles(model, measured.rtt, measured.loss), file)

@@ -1,0 +1,49 @@
+"""``btflow explore`` and ``btflow lab``: what they are given on the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Text = str | None
+
+Ip = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")]
+NoToken = Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")]
+
+
+def explore(
+    port: Annotated[
+        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8866, or the next free one]")
+    ] = None,
+    no_browser: NoBrowser = False,
+    ip: Ip = "127.0.0.1",
+    no_token: NoToken = False,
+    visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
+    preheat: Annotated[str, typer.Option(metavar="NUMBER", help="Processes that wait for a visitor.")] = "0",
+) -> None:
+    """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
+    from btflow.explore.options import options
+
+    given = options(ip, port, visitors, preheat, token=not no_token)
+    from btflow.explore.command import main as run_explorer
+
+    run_explorer(given, browser=not no_browser)
+
+
+def lab(
+    port: Annotated[
+        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8888, or the next free one]")
+    ] = None,
+    no_browser: NoBrowser = False,
+    ip: Ip = "127.0.0.1",
+    no_token: NoToken = False,
+) -> None:
+    """Open JupyterLab on the teaching notebooks; needs the extra notebook."""
+    from btflow.explore.options import options
+
+    given = options(ip, port, token=not no_token, command="lab")
+    from btflow.explore.lab import main as run_lab
+
+    run_lab(given, browser=not no_browser)
