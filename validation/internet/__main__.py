@@ -15,7 +15,7 @@ OUT = Path(__file__).parent.parent / "report"
 STORED = "internet_measured.jsonl"
 """File in the report's folder with the figures of what has been run."""
 SWARMS, NEAR = 24, 16
-"""Swarms of each upload limit on the Internet, with and without loss, and at RTT 0: 5 minutes of CPU time."""
+"""Swarms of each upload limit on the Internet, with and without loss, and at RTT 0: 8 minutes of CPU time."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -33,7 +33,7 @@ def validate(
 ) -> None:
     """Find which share of swarms, and of peers, on paths of the Internet is less than 15% slower than at RTT 0.
 
-    Writes internet.html; with the default numbers or more also validation/internet.md. Takes 5 minutes of CPU time.
+    Writes internet.html; with the default numbers or more also validation/internet.md. Takes 8 minutes of CPU time.
     """
     from tqdm import tqdm
 

@@ -21,6 +21,9 @@ from validation.statistics import wilson
 SUMMARY = Path(__file__).parent.parent / "internet.md"
 """The only part of the report that is kept in the repository."""
 
+IMAGE = "../docs/figures/internet-swarms.png"
+"""The figure, as the summary names it."""
+
 QUESTION = (
     "The 2010 paper finds swarms with one round-trip time for all, of up to 400 ms with 5% loss, less than 15% slower "
     "than at RTT 0 without loss, and argues from iPlane that few paths of the Internet are worse. Here each pair of "
@@ -124,6 +127,10 @@ def write_summary(report: Report, path: Path) -> None:
         *markdown(HEADER, cells(report)),
         "",
         METHOD,
+        "",
+        f"![Mean completion time of each swarm over that at RTT 0]({IMAGE})",
+        "",
+        f"The figure: `python -m validation.internet --image {IMAGE.removeprefix('../')}`.",
         "",
         *markdown(WHY, why(report)),
         "",
