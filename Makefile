@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test notebooks lint format docs figures validate packet-level bench bench-simgrid calibrate clean
+.PHONY: demo test explore lab notebooks lint format docs figures validate packet-level bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -29,6 +29,12 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/nbstripout notebooks/*.ipynb
+
+explore: $(VENV)/.notebook  ## a web page: links and swarms that change as you drag
+	$(BIN)/btflow explore
+
+lab: $(VENV)/.notebook  ## JupyterLab on the teaching notebooks
+	$(BIN)/btflow lab
 
 docs: $(VENV)/.docs  ## the documentation site: build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
@@ -60,10 +66,15 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("btflow needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
-# The stamps say what is installed: .run the package, .docs what builds its site, .dev its development tools as well.
+# The stamps say what is installed: .run the package, .notebook its notebooks and explorer, .docs what builds its site,
+# .dev all of it and the development tools.
 $(VENV)/.run: $(PACKAGING) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable .
 	touch $@
+
+$(VENV)/.notebook: $(PACKAGING) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[notebook]'
+	touch $@ $(VENV)/.run
 
 $(VENV)/.docs: $(PACKAGING) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[docs]'
@@ -71,4 +82,4 @@ $(VENV)/.docs: $(PACKAGING) | $(BIN)/python
 
 $(VENV)/.dev: $(PACKAGING) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[dev]'
-	touch $@ $(VENV)/.run $(VENV)/.docs
+	touch $@ $(VENV)/.run $(VENV)/.docs $(VENV)/.notebook
