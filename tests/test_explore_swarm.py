@@ -255,3 +255,16 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(InputError, match=r"needs the package ipywidgets.*\[notebook\]"):
         btflow.load("rao2010").explore()
+
+
+def test_what_has_no_limit_stands_at_the_end_of_its_slider_and_a_browser_that_rounds_leaves_it(
+    panel: SwarmPanel,
+) -> None:
+    cap = panel.form.fields["upload_limit"]
+    assert cap.text == "unlimited"
+    cap._slider.value = cap._slider.value * (1 + 1e-12)
+    assert panel.canvas.wait()
+    assert panel.state.upload_limit == "unlimited"
+    cap._slider.value = 100_000.0
+    assert panel.canvas.wait()
+    assert panel.state.upload_limit == "100 kB/s"

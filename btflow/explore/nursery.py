@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from typing import Any
 
 POSSIBLE = hasattr(os, "fork") and sys.platform == "linux"  # elsewhere system libraries may not survive it
@@ -66,6 +67,8 @@ def _kernel(asked: socket.socket) -> None:
         os.chdir(wanted["cwd"])
         threading.Thread(target=_end_with, args=(asked,), daemon=True).start()
         _launch(wanted["file"])
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(0)
 

@@ -10,7 +10,7 @@ from btflow.errors import InputError
 from btflow.explore.specs import Amount, Choice, Line, Spec, value
 from btflow.link.scenario import LinkScenario
 from btflow.scenario import Scenario
-from btflow.units import format_quantity
+from btflow.units import UNLIMITED, format_quantity, is_unlimited
 from btflow.variables import Variable, describe
 
 _NUMBERS = ("size", "rate", "time", "fraction", "count", "packets")
@@ -30,13 +30,15 @@ class Described(Amount):
         assert self.variable is not None
         if self.kind == "buffer":
             return super().slid(text)
-        number = self.variable.value(text)
+        number = self.variable.value(self.high if is_unlimited(text) else text)
         return float(number) if isinstance(number, int | float) and math.isfinite(number) else None
 
     def written(self, number: float) -> str:
         """Return the text for a place of the slider, in the model's own units."""
         if self.kind == "buffer":
             return super().written(number)
+        if is_unlimited(self.default) and number >= 0.999 * (self.slid(self.high) or 0.0):
+            return UNLIMITED
         rounded = float(f"{number:.3g}")
         if self.kind in ("size", "rate"):
             return self._bytes(number)

@@ -29,11 +29,15 @@ INPUTS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Cap(Amount):
-    """A rate that may be ``unlimited``."""
+    """A rate that may be ``unlimited``: that is where its slider ends."""
 
     def slid(self, text: str) -> float | None:
-        """Return where the slider stands; None if there is no limit."""
-        return None if is_unlimited(text) else super().slid(text)
+        """Return where the slider stands, at its end if there is no limit."""
+        return super().slid(self.high if is_unlimited(text) else text)
+
+    def written(self, number: float) -> str:
+        """Return the text for a place of the slider."""
+        return UNLIMITED if number >= 0.999 * float(super().slid(self.high) or 0.0) else super().written(number)
 
     def number(self, text: str, name: str = "value") -> float | Buffer:
         """Return the rate [B/s]; InputError if it is none."""
@@ -73,7 +77,9 @@ class SwarmState:
     cubic_share: str = value(
         Amount("CUBIC share", "fraction", "0%", "0%", "100%", help="share of the leechers whose TCP is CUBIC")
     )
-    uplink: str = value(Amount("uplink", "rate", "1 Mbit/s", "128 kbit/s", "10 Mbit/s", log=True, maximum="1 Gbit/s"))
+    uplink: str = value(
+        Amount("uplink", "rate", "1 Mbit/s", "128 kbit/s", "10 Mbit/s", log=True, maximum="1 Gbit/s", bits=True)
+    )
     buffer: str = value(
         Amount("buffer", "buffer", "500 ms", "2 packets", "400 packets", help="room in the queues of each access link")
     )
