@@ -14,7 +14,7 @@ from btflow.options import parse_whole_number
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 PORT = 8866
-MEGABYTES = 1500
+MEGABYTES = 6000
 """Bound on the data of one visitor's process [MB]."""
 
 _NEEDED = ("voila", "ipywidgets", "anywidget", "jupyterlab")
