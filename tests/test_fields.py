@@ -212,7 +212,7 @@ def test_what_was_set_is_in_the_result() -> None:
     assert load("rao2010", **told) == scenario
 
 
-ALLOWED_HERE = "rtt, loss, matrix, delay_min, delay_max"
+ALLOWED_HERE = "rtt, loss, matrix, internet, delay_min, delay_max"
 REFUSED: list[tuple[Values, str, str]] = [
     ({"paths.rt": "1 s"}, "paths.rt", f"paths has no 'rt' (did you mean rtt?); allowed: {ALLOWED_HERE}"),
     ({"classes.leecher.client": "x"}, "classes.leecher.client", "(did you mean leechers?); allowed: seed, leechers, *"),
