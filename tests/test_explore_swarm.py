@@ -94,7 +94,7 @@ def test_a_swarm_without_access_links_has_no_queues_and_other_inputs(panel: Swar
     ("name", "text", "says"),
     [
         ("leechers", "5000", "out of range"),
-        ("leechers", "many", "whole number"),
+        ("leechers", "many", "does not start with a number; allowed: 1 to 300"),
         ("file_size", "20 GB", "out of range"),
         ("uplink", "10", "unit"),
         ("rtt", "-3 ms", ""),

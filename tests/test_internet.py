@@ -198,6 +198,16 @@ def test_an_rtt_that_the_file_has_or_that_is_none_is_no_mistake() -> None:
     assert (points["status"] == 1).all()
 
 
+def test_iplane_is_a_path_model_among_the_values_of_a_sweep(tmp_path: Path) -> None:
+    """In a list of one parameter: alone in a text it is the distribution of round-trip times and losses."""
+    path = file(tmp_path / "my.toml", **constant("20 ms"))
+    points = sweep(load("rao2010", **SMALL), {"internet": f"none,iplane, {path}"}, jobs=1, progress=False)
+    assert [str(text) for text in points["internet"].values] == ["none", "iplane", path]
+    assert (points["status"] == 1).all()
+    with pytest.raises(InputError, match="rtt = 'iplane'"):
+        sweep(load("rao2010", **SMALL), {"rtt": "0 ms,iplane"}, jobs=1, progress=False)
+
+
 def test_the_sweep_of_a_model_file_names_path_models_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -157,6 +157,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, given_file: dict[st
         (b"rtt_ms\n12\n1\x002\n", "line 3 is not text: it has a zero byte"),
         (gzip.compress(b"rtt_ms\n" + b"".join(b"%d\n" % i for i in range(10, 9999)))[:-9], "is cut off after line"),
         (gzip.compress(b"rtt_ms\n12\n")[:15] + b"\0" * 20, "is damaged|is cut off"),
+        (gzip.compress(b"rtt_ms\n" + b"12\n" * 30) + b"rtt", "is damaged: something follows its end"),
     ],
 )
 def test_files_that_are_not_whole_or_no_text_are_refused(tmp_path: Path, content: bytes, said: str) -> None:

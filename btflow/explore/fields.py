@@ -108,7 +108,6 @@ class Form(Generic[State]):
     Attributes:
         state: The last state that was accepted.
         fields: The inputs by name.
-        problem: A line for what is wrong with no one input.
     """
 
     def __init__(self, state: State, change: Callable[[State], None]) -> None:
@@ -121,8 +120,6 @@ class Form(Generic[State]):
         self.state = state
         self._change = change
         self.fields = {name: Field(spec, self._entering(name)) for name, spec in specs(state).items()}
-        self.problem = widgets.HTML(layout={"display": "none"})
-        self.problem.add_class("btflow-error")
         self._show(state)
 
     def box(self, names: Iterable[str] = ()) -> widgets.VBox:
@@ -161,7 +158,6 @@ class Form(Generic[State]):
         return replace(self.state, **texts)  # type: ignore[type-var]
 
     def _offer(self, entered: str, state: State) -> None:
-        self._say("")
         before, self.state = self.state, state  # who is told of the change looks at it
         try:
             self._change(state)
@@ -172,9 +168,6 @@ class Form(Generic[State]):
                     self.fields[problem.field].refuse(problem)
                 else:
                     self.fields[entered].refuse(problem)
-
-    def _say(self, text: str) -> None:
-        self.problem.value, self.problem.layout.display = html.escape(text), None if text else "none"
 
 
 def _control(spec: Spec) -> Any:

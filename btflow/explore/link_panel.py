@@ -32,10 +32,6 @@ _RUN = ("duration", "seed")
 class LinkPanel:
     """One link; see btflow.explore.panel for its attributes."""
 
-    name = "link"
-    title = "One link"
-    state_class = LinkState
-
     def __init__(self, state: LinkState | None = None) -> None:
         self.result: xr.Dataset | None = None
         self._calls: list[Callable[[], None]] = []
@@ -83,7 +79,7 @@ class LinkPanel:
 
     def _layout(self) -> widgets.Widget:
         boxes = [self._form.box(part) for part in (_LINK, _FLOWS, _RUN)]
-        inputs = widgets.VBox([self._form.problem, *boxes])
+        inputs = widgets.VBox([*boxes])
         inputs.add_class("btflow-inputs")
         player = widgets.HBox([self._play, self._cursor])
         player.add_class("btflow-player")

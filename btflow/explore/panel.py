@@ -32,12 +32,6 @@ class Preset:
 class Panel(Protocol):
     """A part of the page that turns a state into a result and figures of it."""
 
-    name: str
-    """In links, such as ``link``."""
-    title: str
-    """On the tab."""
-    state_class: type[Any]
-    """Frozen dataclass of texts, see btflow.explore.state."""
     presets: tuple[Preset, ...]
     """What the page offers to begin with."""
     widget: widgets.Widget

@@ -56,16 +56,13 @@ class SwarmPanel:
         canvas: The figures.
     """
 
-    name = "swarm"
-    title = "One swarm"
-    state_class = SwarmState
     presets: tuple[Preset, ...] = PRESETS
 
     def __init__(self, state: SwarmState = PRESETS[0].state) -> None:
         self._listeners: list[Callable[[], None]] = []
         self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell)
         self.form = Form(state, self._change)
-        controls = widgets.VBox([self.form.box(), self.form.problem, self.canvas.status.widget])
+        controls = widgets.VBox([self.form.box(), self.canvas.status.widget])
         self.widget = beside(controls, self.canvas.gallery.widget)
         self.set_state(state)
         self.canvas.first()

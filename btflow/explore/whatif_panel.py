@@ -51,9 +51,6 @@ class WhatIfPanel:
         canvas: The figures.
     """
 
-    name = "whatif"
-    title = "What if"
-    state_class = WhatIfState
     presets: tuple[Preset, ...] = PRESETS
 
     def __init__(self, state: WhatIfState = PRESETS[0].state) -> None:
@@ -63,7 +60,7 @@ class WhatIfPanel:
         self._shown: tuple[str, Settings] | None = None
         self.sides: tuple[Form[Any], ...] = ()
         self.form = Form(state, self._change)
-        controls = [self.form.box(("of", "pairs")), self.form.problem, self.canvas.status.widget, self._columns]
+        controls = [self.form.box(("of", "pairs")), self.canvas.status.widget, self._columns]
         views = widgets.VBox([self.canvas.words, self.canvas.gallery.widget], layout={"min_width": "0"})
         self.widget = beside(widgets.VBox(controls), views)
         self.widget.add_class("btflow-wide")
@@ -124,7 +121,7 @@ class WhatIfPanel:
         if self._shown != (of, both):
             self.sides = tuple(Form(setting, self._entered(side)) for side, setting in enumerate(both))
             titles = [widgets.HTML(f"<b>Setting {side}</b>") for side in "AB"]
-            boxes = [widgets.VBox([t, form.box(), form.problem]) for t, form in zip(titles, self.sides, strict=True)]
+            boxes = [widgets.VBox([t, form.box()]) for t, form in zip(titles, self.sides, strict=True)]
             self._columns.children = boxes
             self._shown = of, both
         for number, (form, setting) in enumerate(zip(self.sides, both, strict=True)):

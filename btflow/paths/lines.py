@@ -92,6 +92,8 @@ def _unpacked(field: str, name: str, content: bytes) -> bytes:
         raise InputError(field, name, f"is damaged: {error}", "a whole gzip file") from None
     if unpacker.unconsumed_tail:
         raise InputError(field, name, "is too large", f"at most {LARGEST // 2**20} MiB unpacked")
+    if unpacker.unused_data.strip(b"\0"):
+        raise InputError(field, name, "is damaged: something follows its end", "a whole gzip file")
     if not unpacker.eof:
         lines = unpacked.count(b"\n")
         raise InputError(field, name, f"is cut off after line {lines}", "a whole gzip file")

@@ -70,8 +70,10 @@ def save_image(drawn: go.Figure, path: str | Path) -> None:
 
 def save(drawn: go.Figure, path: str | Path) -> None:
     """Write a figure as HTML or as a picture, by the ending; errors as of `save_html` and `save_image`."""
-    write = save_image if Path(path).suffix in PICTURES else save_html
-    write(drawn, path)
+    _check(drawn)
+    file = output_file("path", path, ".html", *PICTURES)
+    write = save_image if file.suffix in PICTURES else save_html
+    write(drawn, file)
 
 
 def _check(drawn: object) -> None:

@@ -172,7 +172,7 @@ def _call(item: str) -> tuple[str, tuple[str, ...]] | None:
 
 def _item(item: str, name: str) -> object:
     """Return an item of a list: evenly spaced values, or one value, its parentheses taken off."""
-    call = _call(item)
+    call = None if item in DISTRIBUTIONS else _call(item)  # iplane is a path model among values of `internet`
     if call is None:
         return item[1:-1].strip() if item.startswith("(") and item.endswith(")") else item
     kind, arguments = call
