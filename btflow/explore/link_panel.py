@@ -52,7 +52,6 @@ class LinkPanel:
         self.presets = presets()
         self.widget = self._layout()
         self._form.show(self._form.state)
-        link_figure.settle(self.figure)
 
     @property
     def state(self) -> LinkState:
