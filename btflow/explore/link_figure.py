@@ -24,7 +24,7 @@ MOST_POINTS = 1200
 LEAST_POINTS = 150
 HEIGHT = 720
 _WIDTH = 1.6
-_TITLES = ("congestion window [segments]", "rate [kbit/s]", "packets waiting")
+_TITLES = ("window [segments]", "rate [kbit/s]", "queue [packets]")
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +38,7 @@ def empty() -> Figure:
             drawn.add_scatter(row=row, col=1, x=[], y=[], mode="lines", line=style, visible=False, showlegend=row == 1)
             drawn.data[-1].legendgroup = str(index)
     drawn.add_scatter(row=3, col=1, x=[], y=[], mode="lines", name="queue", line=line(6, width=_WIDTH, dash="solid"))
+    drawn.data[-1].showlegend = False  # it is alone in its axes
     mark = line(0, color=GREY, dash="dot", width=_WIDTH)
     drawn.add_scatter(row=2, col=1, x=[], y=[], mode="lines", name="capacity", line=mark)
     for row, title in enumerate(_TITLES, 1):

@@ -16,7 +16,6 @@ HEIGHT = 360
 
 _TOP, _TICKS, _ROW = 62, 52, 22  # above the axes, below them, a row of the legend [px]
 _NARROW = 340  # of a telephone [px]
-_HIDDEN = {"min_width": "0", "width": "100%", "display": "none"}
 _COLUMNS = "repeat(auto-fit, minmax(min(100%, 400px), 1fr))"
 
 
@@ -54,6 +53,13 @@ def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:
     }
 
 
+def framed(shown: Figure) -> widgets.Box:
+    """Return a figure in a box; on a telephone the first one of a panel stays in view while its inputs move."""
+    box = widgets.Box([shown], layout={"min_width": "0", "width": "100%"})
+    box.add_class("btflow-figure")
+    return box
+
+
 def legend_rows(drawn: go.Figure) -> int:
     """Return how many rows a figure's legend takes on a telephone."""
     shown = [trace for trace in drawn.data if trace.showlegend is not False and trace.name]
@@ -78,10 +84,13 @@ class Gallery:
 
     def __init__(self, names: Iterable[str], height: int = HEIGHT) -> None:
         self.figures = {name: live(figure("", "", ""), height) for name in names}
-        self._boxes = {name: widgets.Box([shown], layout=dict(_HIDDEN)) for name, shown in self.figures.items()}
+        self._boxes = {name: framed(shown) for name, shown in self.figures.items()}
+        for box in self._boxes.values():
+            box.layout.display = "none"
         grid = widgets.GridBox(list(self._boxes.values()), layout={"grid_template_columns": _COLUMNS, "width": "100%"})
         self.widget = widgets.VBox([grid], layout={"min_width": "0"})
         self.widget.add_class("btflow-figures")
+        grid.add_class("btflow-figures")
 
     @property
     def shown(self) -> list[str]:
@@ -103,5 +112,6 @@ def beside(controls: widgets.Widget, figures: widgets.Widget) -> widgets.Box:
     both = widgets.Box(
         [controls, figures], layout={"flex_flow": "row wrap", "align_items": "flex-start", "width": "100%"}
     )
+    figures.add_class("btflow-views")
     both.add_class("btflow-panel")
     return both

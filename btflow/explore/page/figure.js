@@ -13,6 +13,9 @@ function read(value) {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, read(part)]));
 }
 
+// On a telephone's page a figure leaves room for the inputs below it.
+const low = matchMedia("(max-width: 760px) and (min-height: 600px)");
+
 function render({ model, el }) {
   const plot = document.createElement("div");
   el.style.width = "100%";
@@ -27,7 +30,9 @@ function render({ model, el }) {
       due = false;
       width = el.clientWidth;
       const { data, layout } = read(model.get("drawn"));
-      const fitted = { uirevision: "kept", ...layout, width, autosize: false }; // a new figure leaves a zoom as it is
+      if (!layout) break; // it is made, but nothing of it came yet
+      const height = low.matches ? Math.min(layout.height, Math.round(0.45 * innerHeight)) : layout.height;
+      const fitted = { uirevision: "kept", ...layout, width, height, autosize: false }; // a new figure leaves a zoom as it is
       try {
         await plotly.react(plot, data, fitted, model.get("_config"));
       } catch (error) {
@@ -38,7 +43,7 @@ function render({ model, el }) {
     busy = false;
   };
 
-  const observer = new ResizeObserver(() => el.clientWidth && el.clientWidth !== width && draw());
+  const observer = new ResizeObserver(() => el.clientWidth && (due || el.clientWidth !== width) && draw());
   observer.observe(el);
   model.on("change:drawn", draw);
   ready.promise.then((found) => { plotly = found; draw(); });
