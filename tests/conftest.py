@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
+from explorer_served import Served, served
 from hypothesis import settings
 
 from btflow import load, simulate, simulate_link
@@ -22,6 +24,13 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 def rao2010() -> Scenario:
     """Return the 2010 cluster experiment with its defaults."""
     return load("rao2010")
+
+
+@pytest.fixture(scope="session")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve the explorer for every test in a browser; their xdist_group keeps them in one worker."""
+    with served(tmp_path_factory.mktemp("explorer"), "--visitors", "20") as found:
+        yield found
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -18,13 +18,13 @@ _CHANGED = """before => {
   return JSON.stringify(now) !== JSON.stringify(before) && now.some(y => y.length > 50);
 }"""
 _LATENCY = """([name, key]) => new Promise((found, failed) => {
-  const fields = [...document.querySelectorAll('.btflow-field')];
-  const field = fields.find(f => f.querySelector('label')?.textContent === name);
+  const inView = selector => [...document.querySelectorAll(selector)].filter(e => e.offsetParent !== null);
+  const field = inView('.btflow-field').find(f => f.querySelector('label')?.textContent === name);
   const handle = field.querySelector('.noUi-handle');
-  const figure = document.querySelector('.js-plotly-plot');
-  setTimeout(() => failed(new Error('no figure was drawn')), 30000);
+  setTimeout(() => failed(new Error('not all figures were drawn')), 30000);
   let start;
-  figure.once('plotly_afterplot', () => requestAnimationFrame(() => found(performance.now() - start)));
+  Promise.all(inView('.js-plotly-plot').map(g => new Promise(drawn => g.once('plotly_afterplot', drawn))))
+    .then(() => requestAnimationFrame(() => found(performance.now() - start)));
   handle.focus();
   start = performance.now();
   handle.dispatchEvent(new KeyboardEvent('keydown', { key, keyCode: key === 'ArrowRight' ? 39 : 37, bubbles: true }));
@@ -76,6 +76,6 @@ def drag(shown: Page, handle: Locator, pixels: float) -> None:
 
 
 def latencies(shown: Page, label: str, count: int) -> list[float]:
-    """Return the times from a key on a slider to the redrawn figure [s]."""
+    """Return the times from a key on a slider to all redrawn figures in view [s]."""
     keys = ("ArrowRight", "ArrowLeft")
     return [float(shown.evaluate(_LATENCY, [label, keys[i // 4 % 2]])) / 1000 for i in range(count)]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from browser import LAPTOP, PHONE, chromium, needs_browser, page, screenshot
 from explorer_page import SLOWEST
-from explorer_served import Served, served
+from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 
 from btflow.explore.state import to_query
@@ -38,9 +38,8 @@ QUEUES = "Queues of the uplinks"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("swarm"), "--preheat", "0", "--visitors", "6") as found:
-        yield found
+def server(explorer: Served) -> Served:
+    return explorer
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("explorer")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("server"), "--preheat", "0", "--visitors", "1") as found:
+    with served(tmp_path_factory.mktemp("server"), "--visitors", "1") as found:
         yield found
 
 
@@ -126,7 +126,6 @@ def test_ctrl_c_stops_within_two_seconds_with_one_line(server: Served) -> None:
         (("--port", "http"), "--port"),
         (("--ip", "here"), "--ip"),
         (("--visitors", "0"), "--visitors"),
-        (("--preheat", "-1"), "--preheat"),
     ],
 )
 def test_bad_options_are_refused_before_anything_starts(run: Run, given: tuple[str, ...], field: str) -> None:
@@ -138,19 +137,19 @@ def test_bad_options_are_refused_before_anything_starts(run: Run, given: tuple[s
 def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("btflow.explore.options.find_spec", lambda _: None)
     with pytest.raises(btflow.InputError, match="needs the extra notebook"):
-        options("127.0.0.1", None, "1", "0", token=True)
+        options("127.0.0.1", None, "1", token=True)
 
 
 def test_the_token_is_long_new_and_only_left_out_on_demand() -> None:
-    made = [options("127.0.0.1", None, "1", "0", token=True).token for _ in range(2)]
+    made = [options("127.0.0.1", None, "1", token=True).token for _ in range(2)]
     assert made[0] != made[1]
     assert len(made[0]) >= 32
-    assert options("127.0.0.1", None, "1", "0", token=False).token == ""
+    assert options("127.0.0.1", None, "1", token=False).token == ""
 
 
 def test_addresses_can_be_opened() -> None:
     def shown(ip: str, token: str = "") -> str:
-        return address(Options(ip, None, token, 1, 0), 8866)
+        return address(Options(ip, None, token, 1), 8866)
 
     assert shown("127.0.0.1", "abc") == "http://127.0.0.1:8866/?token=abc"
     assert shown("0.0.0.0") == "http://localhost:8866/"

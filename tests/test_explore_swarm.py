@@ -192,7 +192,7 @@ def test_a_figure_is_redrawn_in_place_whatever_its_traces_were() -> None:
         redraw(widget, drawn)
         assert [trace.name for trace in widget.data] == [trace.name for trace in drawn.data]
         assert widget.layout.xaxis.title.text == drawn.layout.xaxis.title.text
-    sent = widget.get_state()["_widget_data"][0]["x"]  # to a browser that comes now
+    sent = widget.get_state()["drawn"]["data"][0]["x"]  # to a browser that comes now
     np.testing.assert_array_equal(np.frombuffer(sent["buffer"]), completion_cdf(one).data[0].x)
 
 

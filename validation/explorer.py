@@ -1,26 +1,43 @@
-"""Measures the explorer in a real browser: from the command to the first figure, and from a slider to a redrawn figure.
+"""Measures the explorer in a real browser: from the command to the first figure, and from a slider to redrawn figures.
 
     python -m validation.explorer
+    python -m validation.explorer --image docs/figures/explorer.png
 
-It needs the extra dev and a Chromium, and takes a minute or two. Run it on a machine that does nothing else.
+It needs the extra dev and a Chromium, and takes a minute or two. Run it on a machine that does nothing else. With
+--image it only takes a picture of the link panel.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 TESTS = Path(__file__).parent.parent / "tests"
 MOVES = 21
-SLIDERS = {"link": "Base RTT", "swarm": "Base RTT"}
-SWARM = "v=1&panel=swarm&leechers=100"
+SIZE = (1366, 900)
+SWARMS = {
+    "100 peers, capped uploads": "model=rao2010&leechers=99&file_size=10+MB&rtt=50+ms",
+    "100 peers on access links": "leechers=99",
+}
+"""Swarms by name: what their link says."""
+
+_FIGURES = """() => [...document.querySelectorAll('.js-plotly-plot')]
+  .filter(g => g.offsetParent && g.layout?.title?.text && g.data?.length).length > 2"""
 
 
 def main() -> None:
-    """Print the medians."""
+    """Print the medians, or take the picture."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--image", type=Path, metavar="FILE.png", help="take a picture instead")
+    image: Path | None = options.parse_args().image
     sys.path.insert(0, str(TESTS))
     from browser import chromium, page
     from explorer_page import latencies, open_page
@@ -28,20 +45,38 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        with served(Path(folder), "--preheat", "0") as server, chromium() as browser, page(browser) as shown:
+        with served(Path(folder)) as server, chromium() as browser, page(browser, SIZE) as shown:
             ready = time.monotonic() - start
             open_page(shown, server.url)
-            print(f"command to ready server: {ready:.1f} s; to the first figure: {time.monotonic() - start:.1f} s")
-            report("link panel", latencies(shown, SLIDERS["link"], MOVES))
+            first = time.monotonic() - start
+            if image is not None:
+                take(shown, image)
+                return
+            print(f"command to ready server: {ready:.1f} s; to the first figure: {first:.1f} s")
+            report("link panel", latencies(shown, "Base RTT", MOVES))
+            for name, query in SWARMS.items():
+                shown.goto(f"{server.bare}?v=1&panel=swarm&{query}")
+                shown.wait_for_function(_FIGURES)
+                shown.wait_for_timeout(1000)
+                report(name, latencies(shown, "round-trip time", MOVES))
+
+
+def take(shown: Page, image: Path) -> None:
+    """Take a picture of what is in view."""
+    shown.mouse.move(0, 0)
+    shown.wait_for_timeout(1000)
+    image.parent.mkdir(parents=True, exist_ok=True)
+    shown.screenshot(path=image)
+    print(f"figure: {image}")
 
 
 def report(name: str, times: list[float]) -> None:
     """Print the median of times [s] and the 90th percentile."""
     deciles = statistics.quantiles(times, n=10)
     print(
-        f"{name}: slider to redrawn figure {1000 * statistics.median(times):.0f} ms (median of {len(times)}), ", end=""
+        f"{name}: slider to redrawn figures {1000 * statistics.median(times):.0f} ms (median of {len(times)}), ", end=""
     )
-    print(f"90% within {1000 * deciles[-1]:.0f} ms")
+    print(f"90% within {1000 * deciles[-1]:.0f} ms", flush=True)
 
 
 if __name__ == "__main__":

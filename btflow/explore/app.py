@@ -105,6 +105,7 @@ class App:
 def page() -> widgets.Widget:
     """Return the page, for the notebook that `btflow explore` serves."""
     bound_memory(os.environ.get("BTFLOW_EXPLORE_MEMORY", ""))
+    widgets.register_comm_target()  # what a kernel does by itself only if widgets are imported after it has begun
     return App().widget
 
 

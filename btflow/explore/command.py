@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
 from btflow.errors import InputError
 from btflow.explore import nursery
+from btflow.explore.births import Births
 from btflow.explore.options import LOCAL, PORT, Options
+from btflow.explore.terminal import say
 
-ONE_THREAD = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""What bounds the threads of a visitor's process, and lets a process that imported NumPy fork."""
+ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
+    "MALLOC_ARENA_MAX": "2"
+}
+"""What bounds the threads and the reserved memory of a visitor's process, and lets one that imported NumPy fork."""
 
 _TRIES = 20
 
@@ -34,9 +40,9 @@ def main(options: Options, *, browser: bool) -> None:
 
     sockets, port = bound_port(options)
     if not options.token:
-        _say("Warning: there is no token; whoever reaches this address may use the explorer.")
+        say("Warning: there is no token; whoever reaches this address may use the explorer.")
     if options.ip not in LOCAL:
-        _say("Warning: the page is sent in plain text; put a server with TLS before it if the network is not yours.")
+        say("Warning: the page is sent in plain text; put a server with TLS before it if the network is not yours.")
     url = address(options, port)
 
     def ready() -> None:
@@ -45,35 +51,32 @@ def main(options: Options, *, browser: bool) -> None:
         if browser:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
-    with tempfile.TemporaryDirectory(prefix="btflow-", ignore_cleanup_errors=True) as folder:  # nobody else may look
-        os.environ.update(dict.fromkeys(ONE_THREAD, "1") | {"IPYTHONDIR": str(Path(folder) / "ipython")})
-        place = str(Path(folder) / "nursery") if nursery.POSSIBLE else ""
-        child = nursery.start(place) if place else subprocess.Popen([sys.executable, "-m", "btflow.explore.warm"])
-        try:
-            _wait(child)
-            server.serve(options, sockets, ready, place)
-        finally:
-            child.kill()
-            child.wait()
-    _say("The explorer has stopped.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the server has its own: it ends like Ctrl-C
+    with (
+        tempfile.TemporaryDirectory(prefix="btflow-", ignore_cleanup_errors=True) as folder,  # nobody else may look
+        _births(folder) as births,
+    ):
+        if not births.wait():
+            raise RuntimeError("the simulator could not be compiled; see above")
+        server.serve(options, sockets, ready, births, folder)
+    say("The explorer has stopped.")
+
+
+@contextmanager
+def _births(folder: str) -> Iterator[Births]:
+    """Keep what visitors' processes come from, which compiles the simulator, or loads it, to begin with."""
+    os.environ.update(ONE_THREAD | {"IPYTHONDIR": str(Path(folder) / "ipython")})
+    births = Births(str(Path(folder) / "nursery") if nursery.POSSIBLE else "", say)
+    try:
+        yield births
+    finally:
+        births.stop()
 
 
 def address(options: Options, port: int) -> str:
     """Return the page's address, token included."""
     host = "localhost" if options.ip in ("0.0.0.0", "::") else f"[{options.ip}]" if ":" in options.ip else options.ip
     return f"http://{host}:{port}/" + (f"?token={options.token}" if options.token else "")
-
-
-def _wait(child: subprocess.Popen[bytes]) -> None:
-    """Wait until a process has compiled the simulator, or loaded it from the cache."""
-    told = threading.Timer(3.0, _say, ["Compiling the simulator: half a minute on the first start."])
-    told.start()
-    try:
-        done = child.stdout.readline() == nursery.READY if child.stdout else child.wait() == 0
-    finally:
-        told.cancel()
-    if not done:
-        raise RuntimeError("the simulator could not be compiled; see above")
 
 
 def bound_port(options: Options, first: int = PORT) -> tuple[list[socket.socket], int]:
@@ -96,10 +99,6 @@ def bound_port(options: Options, first: int = PORT) -> tuple[list[socket.socket]
             allowed = "another port, or none for a free one"
             raise InputError("--port", port, f"{reason} on {options.ip}", allowed) from None
         if port != ports[0]:
-            _say(f"Port {ports[0]} is taken; this is port {port}.")
+            say(f"Port {ports[0]} is taken; this is port {port}.")
         return found, port
     raise InputError("--port", None, f"{first} to {ports[-1]} are all taken", "another one")
-
-
-def _say(text: str) -> None:
-    typer.echo(text, err=True)

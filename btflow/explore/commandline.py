@@ -21,12 +21,11 @@ def explore(
     ip: Ip = "127.0.0.1",
     no_token: NoToken = False,
     visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
-    preheat: Annotated[str, typer.Option(metavar="NUMBER", help="Processes that wait for a visitor.")] = "0",
 ) -> None:
     """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
     from btflow.explore.options import options
 
-    given = options(ip, port, visitors, preheat, token=not no_token)
+    given = options(ip, port, visitors, token=not no_token)
     from btflow.explore.command import main as run_explorer
 
     run_explorer(given, browser=not no_browser)

@@ -1,48 +1,34 @@
-"""Plotly's figure widget, with its JavaScript once for a page instead of once for each figure.
+"""Plotly's figure widget, with JavaScript of our own: a browser gets the whole figure, and always the newest.
 
-Each FigureWidget brings its own copy of Plotly, almost 5 MB, and anywidget gives up on one that is not ready within
-two seconds: on a busy machine some of several figures stay empty for good. Here one widget brings Plotly; figures
-wait for it as long as it takes, and catch up on what was sent to them meanwhile.
+Plotly's own JavaScript gets changes one by one and loses those that come before a figure is drawn: the figure then
+has data but no names. It also brings a copy of Plotly, 5 MB, with every figure, and answers each change with all
+that it worked out. Here one widget brings Plotly; the others wait for it as long as it takes, draw what there is once
+they have a width, and again when that or the width changes. What comes while they draw is drawn next, the newest only.
 """
 
 from __future__ import annotations
 
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import anywidget
 import plotly.graph_objects as go
 import traitlets
+from plotly.offline import get_plotlyjs
+from plotly.serializers import custom_serializers
+
+CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 
 _READY = "const ready = (globalThis.btflowPlotly ??= Promise.withResolvers());"
 
-_WAIT = """
-const MESSAGES = ["addTraces", "deleteTraces", "moveTraces", "restyle", "relayout", "update", "animate",
-  "removeLayoutProps", "removeTraceProps"].map((name) => "_py2js_" + name);
-
-export default () => {
-  let drawn;
-  return {
-    initialize({ model }) {
-      const missed = [];
-      const notes = MESSAGES.map((name) => [name, () => model.get(name) && missed.push([name, model.get(name)])]);
-      notes.forEach(([name, note]) => model.on("change:" + name, note));
-      drawn = ready.promise.then((plotly) => {
-        notes.forEach(([name, note]) => model.off("change:" + name, note));
-        const figure = plotly.default();
-        figure.initialize({ model });
-        for (const [name, message] of missed) {
-          model.set(name, message);
-          model.set(name, null);
-        }
-        return figure;
-      });
-    },
-    async render({ model, el }) {
-      return (await drawn).render({ model, el });
-    },
-  };
+_LIBRARY = """
+export default {
+  initialize({ model }) {
+    const url = URL.createObjectURL(new Blob([model.get("bundle")], { type: "text/javascript" }));
+    import(url).then(() => ready.resolve(globalThis.Plotly), ready.reject);
+  },
 };
 """
 
@@ -50,41 +36,66 @@ export default () => {
 class Library(anywidget.AnyWidget):
     """Brings Plotly to the page."""
 
-    _esm = (
-        _READY
-        + """
-    export default {
-      initialize({ model }) {
-        const url = URL.createObjectURL(new Blob([model.get("bundle")], { type: "text/javascript" }));
-        import(url).then(ready.resolve, ready.reject);
-      },
-    };
-    """
-    )
+    _esm = _READY + _LIBRARY
 
     bundle = traitlets.Unicode().tag(sync=True)
-    """Plotly's own JavaScript for its widget."""
+    """Plotly itself."""
 
 
 @cache
 def library() -> Library:
     """Return the one widget that brings Plotly."""
-    return Library(bundle=str(go.FigureWidget._esm))
+    return Library(bundle=get_plotlyjs())
 
 
 class Figure(go.FigureWidget):  # type: ignore[misc]  # Plotly has no types
-    """A FigureWidget without a copy of Plotly of its own."""
+    """A FigureWidget that is as wide as what it is in."""
 
-    _esm = _READY + _WAIT
+    _esm = _READY + (files("btflow.explore") / "page" / "figure.js").read_text(encoding="utf-8")
+
+    drawn = traitlets.Dict().tag(sync=True, **custom_serializers)
+    """All of the figure, with a number that tells it from what was drawn before."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         library()
+        self._number = 0
         super().__init__(*args, **settings)
+        self._config = CONFIG
+        self._send_all()
+
+    def _send_all(self, *_args: Any, **_settings: Any) -> None:
+        """Send all of it, whatever has changed."""
+        self._number += 1
+        data = [dict(trace) for trace in self._data]
+        self.drawn = {"number": self._number, "data": data, "layout": dict(self._layout_obj._props)}
+
+    _send_addTraces_msg = _send_deleteTraces_msg = _send_moveTraces_msg = _send_all
+    _send_restyle_msg = _send_relayout_msg = _send_update_msg = _send_animate_msg = _send_all
+
+    def put(self, traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], whole: bool = False) -> None:
+        """Change each trace, and the layout, to what is known to be right: Plotly's checks take longer than a run.
+
+        Args:
+            traces: Properties of each trace, in order; the others stay.
+            layout: Properties of the layout, nested; the others stay.
+            whole: Whether the traces lose their other properties.
+        """
+        for old, new in zip(self._data, traces, strict=True):
+            for name in old.keys() - {"uid"} if whole else ():
+                del old[name]
+            old.update(new)
+        _merge(self._layout_obj._props, layout)
+        self._send_all()
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return the state that a browser gets, with all that was drawn so far; Plotly's own is what it began with."""
-        if key is None and getattr(self, "_layout_obj", None) is not None:
-            now = {"_widget_data": self._data, "_widget_layout": self._layout_obj._props}
-            self._trait_values |= deepcopy(now)  # quietly: who has the figure already has it all
+        """Return the state that a browser gets, without the copy that Plotly's own JavaScript begins with."""
         state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
-        return state
+        return {name: value for name, value in state.items() if name not in ("_widget_data", "_widget_layout")}
+
+
+def _merge(old: dict[str, Any], new: Mapping[str, Any]) -> None:
+    for name, value in new.items():
+        if isinstance(value, Mapping) and isinstance(old.get(name), dict):
+            _merge(old[name], value)
+        else:
+            old[name] = value

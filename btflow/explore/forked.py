@@ -5,12 +5,14 @@ It is run as a script and imports nothing that takes time. Killing it ends the k
 
 import json
 import os
+import signal
 import socket
 import sys
 
 
 def main() -> None:
     """Take the nursery's socket and the connection file of the kernel from the command line."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Jupyter interrupts what it ends: no traceback
     place, file = sys.argv[1:3]
     with socket.socket(socket.AF_UNIX) as nursery:
         nursery.connect(place)

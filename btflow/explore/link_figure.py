@@ -6,7 +6,6 @@ changes data only, and the browser gets arrays instead of a figure.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,12 @@ MOST_POINTS = 1200
 LEAST_POINTS = 150
 HEIGHT = 720
 _WIDTH = 1.6
-_QUEUE = 2 * MOST_GROUPS
-_TITLES = ("congestion window [segments]", "rate [kbit/s]", "packets waiting")
+_TITLES = ("window [segments]", "rate [kbit/s]", "queue [packets]")
 
 Floats = NDArray[np.float64]
 
 
-def empty() -> go.FigureWidget:
+def empty() -> Figure:
     """Return the figure without data."""
     drawn = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.06)
     for row in (1, 2):
@@ -40,6 +38,7 @@ def empty() -> go.FigureWidget:
             drawn.add_scatter(row=row, col=1, x=[], y=[], mode="lines", line=style, visible=False, showlegend=row == 1)
             drawn.data[-1].legendgroup = str(index)
     drawn.add_scatter(row=3, col=1, x=[], y=[], mode="lines", name="queue", line=line(6, width=_WIDTH, dash="solid"))
+    drawn.data[-1].showlegend = False  # it is alone in its axes
     mark = line(0, color=GREY, dash="dot", width=_WIDTH)
     drawn.add_scatter(row=2, col=1, x=[], y=[], mode="lines", name="capacity", line=mark)
     for row, title in enumerate(_TITLES, 1):
@@ -57,43 +56,27 @@ def empty() -> go.FigureWidget:
         shapes=[cursor | {"line": {"color": "#333333", "width": 1.5, "dash": "dash"}, "visible": False}],
         uirevision="link",
     )
-    widget = Figure(drawn)
-    widget._config = {"responsive": True, "displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
-    return widget
+    return Figure(drawn)
 
 
-def draw(widget: go.FigureWidget, result: xr.Dataset) -> None:
+def draw(widget: Figure, result: xr.Dataset) -> None:
     """Show a result of btflow.simulate_link."""
     bottleneck = str(result.attrs["bottleneck"])
     capacity = float(result.attrs[f"rate_{bottleneck}"])
     unit, scale = ("Mbit/s", 8e-6) if capacity * 8 >= 2e6 else ("kbit/s", 8e-3)
     time = result["time"].values
     found = list(groups(result).items())[:MOST_GROUPS]
-    with widget.batch_update():
-        for index in range(MOST_GROUPS):
-            window, rate = widget.data[index], widget.data[MOST_GROUPS + index]
-            if index >= len(found):
-                window.visible = rate.visible = False
-                continue
-            name, columns = found[index]
-            x, y = _windows(time, result["window"].values[:, columns])
-            window.update(x=x, y=y, name=name, visible=True)
-            x, y = _rates(time, scale * result["rate"].values[:, columns])
-            rate.update(x=x, y=y, name=name, visible=True)
-        x, y = envelope(time, result["queue_length"].sel(queue=bottleneck).values, MOST_POINTS)
-        widget.data[_QUEUE].update(x=_short(x), y=_short(y), name=f"queue {bottleneck}")
-        widget.data[_QUEUE + 1].update(x=[0.0, float(time[-1])], y=[scale * capacity] * 2)
-        widget.layout.yaxis2.title.text = f"rate [{unit}]"
-        widget.layout.xaxis3.range = [0.0, float(time[-1])]
-
-
-def settle(widget: go.FigureWidget) -> None:
-    """Make the widget's state all that was drawn so far: a browser that comes later gets only that.
-
-    Plotly does so for a figure that a cell shows by itself, not for one within another widget.
-    """
-    widget._widget_layout = deepcopy(widget._layout_obj._props)
-    widget._widget_data = deepcopy(widget._data)
+    windows: list[dict[str, Any]] = [{"visible": False} for _ in range(MOST_GROUPS)]
+    rates: list[dict[str, Any]] = [{"visible": False} for _ in range(MOST_GROUPS)]
+    for index, (name, columns) in enumerate(found):
+        shown = {"name": name, "visible": True}
+        windows[index] = shown | _xy(_windows(time, result["window"].values[:, columns]))
+        rates[index] = shown | _xy(_rates(time, scale * result["rate"].values[:, columns]))
+    lengths = result["queue_length"].values[:, list(result["queue"].values).index(bottleneck)]
+    queue = {"name": f"queue {bottleneck}"} | _xy(envelope(time, lengths, MOST_POINTS))
+    limit = {"x": [0.0, float(time[-1])], "y": [scale * capacity] * 2}
+    axes = {"yaxis2": {"title": {"text": f"rate [{unit}]"}}, "xaxis3": {"range": [0.0, float(time[-1])]}}
+    widget.put([*windows, *rates, queue, limit], axes)
 
 
 def mark(widget: go.FigureWidget, time: float | None) -> None:
@@ -131,9 +114,9 @@ def _joined(lines: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Return several lines as one with gaps between them."""
     gap = np.array([np.nan])
     x, y = ([part for one in lines for part in (one[axis], gap)] for axis in (0, 1))
-    return _short(np.concatenate(x)), _short(np.concatenate(y))
+    return np.concatenate(x), np.concatenate(y)
 
 
-def _short(values: Floats) -> Any:
-    """Return values in half the bytes: a screen shows no more."""
-    return values.astype(np.float32)
+def _xy(points: tuple[Floats, Floats]) -> dict[str, Any]:
+    """Return points in half the bytes: a screen shows no more."""
+    return {"x": points[0].astype(np.float32), "y": points[1].astype(np.float32)}

@@ -17,6 +17,7 @@ from btflow.explore import link_figure, link_text
 from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.link_state import ONE_LINK, LinkState, command, preset, scenario
+from btflow.explore.live import framed
 from btflow.explore.panel import Preset
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
@@ -48,7 +49,6 @@ class LinkPanel:
         self.presets = presets()
         self.widget = self._layout()
         self._form.show(self._form.state)
-        link_figure.settle(self.figure)
 
     @property
     def state(self) -> LinkState:
@@ -83,7 +83,7 @@ class LinkPanel:
         inputs.add_class("btflow-inputs")
         player = widgets.HBox([self._play, self._cursor])
         player.add_class("btflow-player")
-        views = widgets.VBox([self.figure, player, self._moment, self._numbers])
+        views = widgets.VBox([framed(self.figure), player, self._moment, self._numbers])
         views.add_class("btflow-views")
         both = widgets.HBox([inputs, views])
         both.add_class("btflow-panel")

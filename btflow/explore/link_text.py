@@ -7,23 +7,27 @@ from collections.abc import Iterable
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from btflow.explore.link_figure import groups
+
+_OF_QUEUE = ("capacity", "utilisation", "queue_mean_packets", "queue_mean_delay", "queue_quantile", "drops")
 
 
 def numbers(result: xr.Dataset) -> str:
     """Return the figures of a result that count from the warm-up on: by group of flows, and of the bottleneck."""
     bottleneck = str(result.attrs["bottleneck"])
-    queue = result.sel(queue=bottleneck)
-    capacity = float(queue["capacity"])
+    place = list(result["queue"].values).index(bottleneck)  # arrays: a selection of a whole result takes long
+    queue = {name: result[name].values[place] for name in _OF_QUEUE}
+    flows = {name: result[name].values for name in ("goodput", "sent", "resent", "rtt_mean")}
     rows = []
     for name, columns in groups(result).items():
-        flows = result.isel(flow=columns)
-        goodput, sent = float(flows["goodput"].sum()), float(flows["sent"].sum())
-        resent = float(flows["resent"].sum()) / sent if sent else 0.0
-        rows.append((name, _rate(goodput), f"{goodput / capacity:.0%}", _ms(_mean(flows["rtt_mean"])), f"{resent:.2%}"))
+        goodput, sent, resent = (float(flows[what][columns].sum()) for what in ("goodput", "sent", "resent"))
+        share = resent / sent if sent else 0.0
+        mean_rtt = _ms(_mean(flows["rtt_mean"][columns]))
+        rows.append((name, _rate(goodput), f"{goodput / float(queue['capacity']):.0%}", mean_rtt, f"{share:.2%}"))
     table = _table(("flows", "goodput", "of the capacity", "mean RTT", "sent again"), rows)
-    p95 = float(queue["queue_quantile"].sel(quantile=0.95))
+    p95 = float(queue["queue_quantile"][list(result["quantile"].values).index(0.95)])
     said = (
         f"{bottleneck}: {float(queue['utilisation']):.0%} used, mean queue "
         f"{float(queue['queue_mean_packets']):.1f} packets = {_ms(float(queue['queue_mean_delay']))}, "
@@ -80,6 +84,6 @@ def _number(value: float, unit: str) -> str:
     return "-" if np.isnan(value) else f"{value:.1f} {unit}" if value < 100 else f"{value:.0f} {unit}"
 
 
-def _mean(values: xr.DataArray) -> float:
-    found = values.values[~np.isnan(values.values)]
+def _mean(values: NDArray[np.float64]) -> float:
+    found = values[~np.isnan(values)]
     return float(found.mean()) if len(found) else float("nan")

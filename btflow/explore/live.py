@@ -9,7 +9,6 @@ import ipywidgets as widgets
 import plotly.graph_objects as go
 
 from btflow.explore.figure import Figure
-from btflow.explore.fit import Fit
 from btflow.plots.style import figure
 
 HEIGHT = 360
@@ -17,28 +16,23 @@ HEIGHT = 360
 
 _TOP, _TICKS, _ROW = 62, 52, 22  # above the axes, below them, a row of the legend [px]
 _NARROW = 340  # of a telephone [px]
-_HIDDEN = {"min_width": "0", "width": "100%", "display": "none"}
 _COLUMNS = "repeat(auto-fit, minmax(min(100%, 400px), 1fr))"
 
 
-def live(drawn: go.Figure, height: int = HEIGHT) -> go.FigureWidget:
+def live(drawn: go.Figure, height: int = HEIGHT) -> Figure:
     """Return a widget that shows a figure as wide as what it is in."""
-    widget = Figure(data=drawn.data, layout=fitted(drawn, height))
-    widget._config = {"responsive": True, "displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
-    return widget
+    return Figure(data=drawn.data, layout=fitted(drawn, height))
 
 
-def redraw(widget: go.FigureWidget, drawn: go.Figure) -> None:
-    """Show another figure in a widget, in one message to the browser if the traces are of the same kinds."""
+def redraw(widget: Figure, drawn: go.Figure) -> None:
+    """Show another figure in a widget, in one message to the browser."""
     layout = {"shapes": [], "annotations": []} | fitted(drawn, int(widget.layout.height))
     del layout["template"]  # is there already
-    if [trace.type for trace in widget.data] != [trace.type for trace in drawn.data]:
-        widget.data = ()
-        widget.add_traces(drawn.data)
-    with widget.batch_update():
-        for old, new in zip(widget.data, drawn.data, strict=True):
-            old.update(new.to_plotly_json(), overwrite=True)
-        widget.layout.update(layout)
+    with widget.hold_sync():
+        if [trace.type for trace in widget.data] != [trace.type for trace in drawn.data]:
+            widget.data = ()
+            widget.add_traces(drawn.data)
+        widget.put([trace.to_plotly_json() for trace in drawn.data], layout, whole=True)
 
 
 def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:
@@ -59,6 +53,13 @@ def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:
     }
 
 
+def framed(shown: Figure) -> widgets.Box:
+    """Return a figure in a box; on a telephone the first one of a panel stays in view while its inputs move."""
+    box = widgets.Box([shown], layout={"min_width": "0", "width": "100%"})
+    box.add_class("btflow-figure")
+    return box
+
+
 def legend_rows(drawn: go.Figure) -> int:
     """Return how many rows a figure's legend takes on a telephone."""
     shown = [trace for trace in drawn.data if trace.showlegend is not False and trace.name]
@@ -72,8 +73,6 @@ def legend_rows(drawn: go.Figure) -> int:
 class Gallery:
     """Live figures by name, as many beside each other as there is room for.
 
-    All are made at once: a figure that is made when the page is there already may miss what it is to show.
-
     Args:
         names: Of all figures that are ever shown.
         height: Of each [px].
@@ -85,11 +84,13 @@ class Gallery:
 
     def __init__(self, names: Iterable[str], height: int = HEIGHT) -> None:
         self.figures = {name: live(figure("", "", ""), height) for name in names}
-        self._boxes = {name: widgets.Box([shown], layout=dict(_HIDDEN)) for name, shown in self.figures.items()}
-        self._fit = Fit()
+        self._boxes = {name: framed(shown) for name, shown in self.figures.items()}
+        for box in self._boxes.values():
+            box.layout.display = "none"
         grid = widgets.GridBox(list(self._boxes.values()), layout={"grid_template_columns": _COLUMNS, "width": "100%"})
-        self.widget = widgets.VBox([self._fit, grid], layout={"min_width": "0"})
+        self.widget = widgets.VBox([grid], layout={"min_width": "0"})
         self.widget.add_class("btflow-figures")
+        grid.add_class("btflow-figures")
 
     @property
     def shown(self) -> list[str]:
@@ -98,13 +99,10 @@ class Gallery:
 
     def show(self, drawn: Mapping[str, go.Figure]) -> None:
         """Show figures by name, and no others."""
-        before = self.shown
         for name, found in drawn.items():
             redraw(self.figures[name], found)
         for name, box in self._boxes.items():
             box.layout.display = None if name in drawn else "none"
-        if self.shown != before:
-            self._fit.again += 1
 
 
 def beside(controls: widgets.Widget, figures: widgets.Widget) -> widgets.Box:
@@ -114,5 +112,6 @@ def beside(controls: widgets.Widget, figures: widgets.Widget) -> widgets.Box:
     both = widgets.Box(
         [controls, figures], layout={"flex_flow": "row wrap", "align_items": "flex-start", "width": "100%"}
     )
+    figures.add_class("btflow-views")
     both.add_class("btflow-panel")
     return both

@@ -23,7 +23,10 @@ _LONGEST_REQUEST = 2**20
 
 
 def start(place: str) -> subprocess.Popen[bytes]:
-    """Start the process that listens on a socket at a path; it writes READY, and ends when its input is closed."""
+    """Start the process that listens on a socket at a path; it writes READY, and ends when its input is closed.
+
+    Without a path it compiles, writes READY and ends.
+    """
     run = [sys.executable, "-m", "btflow.explore.nursery", place]
     # a session of its own: Ctrl-C is for the server, which ends everything
     return subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
@@ -35,21 +38,28 @@ def main(place: str) -> None:
 
     imports()
     warm()
+    if not place:
+        _write_ready()
+        return
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children that end leave nothing behind
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(place)
         listener.listen(64)
-        sys.stdout.buffer.write(READY)
-        sys.stdout.flush()
+        _write_ready()
         while True:
             ready, _, _ = select.select([listener, sys.stdin], [], [])
-            if sys.stdin in ready:
-                return
+            if sys.stdin in ready:  # the server is gone, perhaps without a word: nobody may stay
+                os.killpg(0, signal.SIGKILL)
             asked, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
                 _kernel(asked)
             asked.close()
+
+
+def _write_ready() -> None:
+    sys.stdout.buffer.write(READY)
+    sys.stdout.flush()
 
 
 def _kernel(asked: socket.socket) -> None:

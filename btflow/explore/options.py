@@ -14,8 +14,9 @@ from btflow.options import parse_whole_number
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 PORT = 8866
-MEGABYTES = 6000
-"""Bound on the data of one visitor's process [MB]."""
+MEGABYTES = 3600
+"""Bound on the data of one visitor's process [MB]: 1024 that LLVM reserves and does not use, and twice the rest that
+the largest requests of the page take, of which ``python -m validation.visitor_memory`` prints the peaks."""
 
 _NEEDED = ("voila", "ipywidgets", "anywidget", "jupyterlab")
 
@@ -29,7 +30,6 @@ class Options:
         port: Port; None for the first free one from PORT on.
         token: What the link must hold; empty for none.
         visitors: Most visitors at once.
-        preheat: Kernels that wait for a visitor.
         memory: Bound on the data of one visitor's process [MB].
     """
 
@@ -37,13 +37,10 @@ class Options:
     port: int | None
     token: str
     visitors: int
-    preheat: int
     memory: int = MEGABYTES
 
 
-def options(
-    ip: str, port: str | None, visitors: str = "1", preheat: str = "0", *, token: bool, command: str = "explore"
-) -> Options:
+def options(ip: str, port: str | None, visitors: str = "1", *, token: bool, command: str = "explore") -> Options:
     """Return the options of the command line of `btflow explore` or `btflow lab`.
 
     Raises:
@@ -56,7 +53,6 @@ def options(
         port=None if port is None else parse_whole_number("--port", port, 1, 65535),
         token=(os.environ.get("BTFLOW_TOKEN") or secrets.token_urlsafe(24)) if token else "",
         visitors=parse_whole_number("--visitors", visitors, 1, 200),
-        preheat=parse_whole_number("--preheat", preheat, 0, 20),
     )
 
 

@@ -2,12 +2,15 @@
 
 What it leaves out of Voila: files, listings, other notebooks, other templates, logging in by a form, configuration
 files of the user, and names of hosts that are not this machine's. What is left needs the token: the page, the socket
-of a visitor's own kernel, whose name nobody else knows, and its end. A kernel takes messages of widgets only: no code.
+of a visitor's own kernel, whose name nobody else knows, whether that kernel lives, and its end. What a kernel is told
+is in btflow.explore.channel.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import os
 import sys
 import time
@@ -21,24 +24,35 @@ import tornado.web
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_core.utils import ensure_async, run_sync
 from jupyter_server.auth.decorator import allow_unauthenticated
+from jupyter_server.services.kernels.handlers import KernelHandler
 from jupyter_server.utils import url_path_join
 from tornado.httpserver import HTTPServer
 from traitlets.config import Config
 from voila.app import Voila
 from voila.static_file_handler import AllowListFileHandler, TemplateStaticFileHandler
 from voila.tornado.handler import TornadoVoilaHandler
+from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 from voila.voila_identity_provider import VoilaIdentityProvider
 
+from btflow.explore.births import Births
+from btflow.explore.channel import LONGEST, Channel
 from btflow.explore.options import LOCAL, Options
+from btflow.explore.terminal import say
 
 IDLE = 15 * 60
 """A page that nobody touched for so long gives way when there is no room [s]."""
 GONE = 60
 """A kernel whose page is gone ends after so long [s]."""
+LOOK = 1
+"""Time between two looks whether the processes live [s]."""
+_PATIENCE = {"idle_connection_timeout": 30.0, "body_timeout": 10.0, "max_body_size": 2**16, "max_header_size": 2**14}
+"""How long the server waits for a request, and how much it reads of one [s, B]."""
 
 PAGE = Path(str(files("btflow.explore") / "page"))
 
 BUSY = "The explorer is busy: as many visitors as it takes are here. Try again in a few minutes."
+AGAIN = "The explorer starts again what makes pages. Try again in half a minute."
+DIED = "A visitor's process has ended: it needed too much memory, or was killed. Its page says so."
 NO_TOKEN = "This page opens with the whole link, token included, that btflow explore printed."
 
 _EXTENSIONS = ["@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget"]
@@ -85,12 +99,24 @@ class Page(TornadoVoilaHandler):  # type: ignore[misc]
             self._plain(404, "There is no such page.")
         elif not self.current_user:
             self._plain(403, NO_TOKEN)
-        elif not await self.settings["explorer"].room():
-            self.set_header("Retry-After", "60")
-            self._plain(503, BUSY)
         else:
-            with self.settings["explorer"].starting():
-                await super().get(path)
+            await self._visit()
+
+    async def _visit(self) -> None:
+        explorer = self.settings["explorer"]
+        async with explorer.door:  # one at a time, until the kernel is there to be counted
+            refused = await explorer.refuses()
+            if not refused:
+                page = self.get_generator()
+                begin = await anext(page)
+        if refused:
+            self.set_header("Retry-After", "60")
+            self._plain(503, refused)
+            return
+        self.write(begin)
+        async for part in page:
+            self.write(part)
+            self.flush()
 
     def _plain(self, status: int, text: str) -> None:
         self.set_status(status)
@@ -98,12 +124,21 @@ class Page(TornadoVoilaHandler):  # type: ignore[misc]
         self.finish(text + "\n")
 
 
+class Alive(KernelHandler):
+    """Tells a page whether its kernel lives."""
+
+    SUPPORTED_METHODS = ("GET",)
+
+
 class Explorer(Voila):  # type: ignore[misc]
     """Voila, less what strangers have no use for, with a bound on the number of visitors."""
 
     name = "voila"
     visitors = 1
-    _starting = 0
+    births: Births
+    sockets: Any
+    ready: Any
+    door: asyncio.Lock
 
     def init_settings(self) -> dict[str, Any]:
         """Return Voila's settings, with only this machine's names allowed where only it is served."""
@@ -126,51 +161,54 @@ class Explorer(Voila):  # type: ignore[misc]
             return None
         if kind is TornadoVoilaHandler:
             return (path, Page, *rest)
+        if kind is KernelHandler:
+            return (path, Alive, *rest)
+        if kind is VoilaKernelWebsocketHandler:
+            return (path, Channel, *rest)
         if kind is TemplateStaticFileHandler:  # it fails on any other path
             return (url_path_join(self.server_url, r"/voila/templates/(\w+/static/[\w./-]+)"), kind, *rest)
         return handler
 
-    async def room(self) -> bool:
-        """Return whether there is room for one more visitor; one who was idle for long gives way."""
+    async def refuses(self) -> str:
+        """Return why there is no room for one more visitor, empty if there is; one who was idle for long gives way."""
         kernels = self.kernel_manager
-        if self._count() < self.visitors:
-            return True
+        if not self.births.ready:
+            return AGAIN
+        if len(kernels.list_kernel_ids()) < self.visitors:
+            return ""
         now = time.time()
         idle = {k: now - kernels.get_kernel(k).last_activity.timestamp() for k in kernels.list_kernel_ids()}
-        oldest = max(idle, key=lambda kernel: idle[kernel], default=None)
-        if oldest is None or idle[oldest] < IDLE:
-            return False
+        oldest = max(idle, key=lambda kernel: idle[kernel])
+        if idle[oldest] < IDLE:
+            return BUSY
         await ensure_async(kernels.shutdown_kernel(oldest, now=True))
-        return True
+        return ""
 
-    @contextlib.contextmanager
-    def starting(self) -> Any:
-        """Count a visitor whose kernel is not there yet."""
-        self._starting += 1
-        try:
-            yield
-        finally:
-            self._starting -= 1
-
-    def _count(self) -> int:
-        """Return the number of visitors, those whose page is being made included."""
-        pooled = self.kernel_manager.get_pool_size(self._notebook())
-        return max(int(len(self.kernel_manager.list_kernel_ids()) - pooled), self._starting)
-
-    def _notebook(self) -> str:
-        return os.path.relpath(self.notebook_path, self.root_dir)
+    async def look(self) -> None:
+        """Say what has died, and forget it: its page notices."""
+        self.births.look()
+        OwnPython.place = self.births.place
+        kernels = self.kernel_manager
+        for kernel in kernels.list_kernel_ids():
+            with contextlib.suppress(KeyError):  # it has just been ended
+                if not await ensure_async(kernels.is_alive(kernel)) and kernel in kernels:
+                    say(DIED)
+                    await ensure_async(kernels.shutdown_kernel(kernel, now=True))
 
     def listen(self) -> None:
         """Serve on the sockets that are bound already, until Ctrl-C or SIGTERM."""
-        server = HTTPServer(self.app)
+        server = HTTPServer(self.app, **_PATIENCE)
         server.add_sockets(self.sockets)
         self.ioloop = tornado.ioloop.IOLoop.current()
         self.ioloop.add_callback(self.ready)
+        looking = tornado.ioloop.PeriodicCallback(self.look, 1000 * LOOK)
+        looking.start()
         try:
             self.ioloop.start()
         except KeyboardInterrupt:
             pass
         finally:
+            looking.stop()
             server.stop()
             self.stop()
 
@@ -181,33 +219,34 @@ class Explorer(Voila):  # type: ignore[misc]
 
 
 async def _end(kernels: Any) -> None:
-    import asyncio
-
     ending: list[Awaitable[Any]] = [
         ensure_async(kernels.shutdown_kernel(kernel, now=True)) for kernel in kernels.list_kernel_ids()
     ]
     await asyncio.wait_for(asyncio.gather(*ending, return_exceptions=True), 1.5)
 
 
-def serve(options: Options, sockets: Any, ready: Any, place: str = "") -> None:
+def serve(options: Options, sockets: Any, ready: Any, births: Births, folder: str) -> None:
     """Serve the page until Ctrl-C or SIGTERM.
 
     Args:
         options: See btflow.explore.options.
         sockets: Bound to the address and port.
         ready: Called when visitors may come.
-        place: Socket of the nursery; empty if Jupyter starts kernels itself.
+        births: What visitors' processes come from.
+        folder: Where what is needed meanwhile is kept.
     """
     os.environ["BTFLOW_EXPLORE_MEMORY"] = str(options.memory)
-    OwnPython.place = place
-    app = Explorer(config=_config(options))
-    app.sockets, app.ready, app.visitors = sockets, ready, options.visitors
+    logging.getLogger("tornado").setLevel(os.environ.get("BTFLOW_EXPLORE_LOG", "ERROR"))  # strangers cause the rest
+    OwnPython.place = births.place
+    app = Explorer(config=_config(options, folder))
+    app.sockets, app.ready, app.visitors, app.births = sockets, ready, options.visitors, births
+    app.door = asyncio.Lock()
     app.initialize([str(PAGE / "explorer.ipynb")])
     app.template_paths.insert(0, str(PAGE))
     app.start()
 
 
-def _config(options: Options) -> Config:
+def _config(options: Options, folder: str) -> Config:
     kernels = {"cull_idle_timeout": GONE, "cull_interval": 20, "cull_connected": False}
     return Config(
         Voila={
@@ -216,24 +255,26 @@ def _config(options: Options) -> Config:
             "token": options.token,
             "identity_provider_class": Identity,
             "open_browser": False,
+            "connection_dir_root": folder,
+            "tornado_settings": {"websocket_max_message_size": LONGEST},
             "log_level": os.environ.get("BTFLOW_EXPLORE_LOG", "CRITICAL"),
         },
         VoilaConfiguration={
             "allow_template_override": "NO",
             "allow_theme_override": "NO",
             "kernel_spec_manager_class": OwnPython,
-            "preheat_kernel": options.preheat > 0,
-            "default_pool_size": options.preheat,
             "show_tracebacks": False,
             "extension_allowlist": _EXTENSIONS,
         },
         MappingKernelManager=kernels,
         AsyncMappingKernelManager=kernels,
-        KernelManager={"shutdown_wait_time": 1.0, "transport": "tcp" if sys.platform == "win32" else "ipc"},
+        KernelManager={
+            "autorestart": False,
+            "shutdown_wait_time": 1.0,
+            "transport": "tcp" if sys.platform == "win32" else "ipc",
+        },
     )
 
 
 if sys.platform == "win32":  # pragma: no cover - tornado needs the other event loop there
-    import asyncio
-
     asyncio.set_event_loop_policy(asyncio.WindowsSelectorEventLoopPolicy())

@@ -169,4 +169,6 @@ def text_of(error: Exception) -> str:
     """Return an error as a line for people; of one that a user cannot cause with its kind."""
     if isinstance(error, InputError | SimulationError):
         return str(error)
+    if isinstance(error, MemoryError):
+        return "this needs more memory than one page may take"
     return f"{type(error).__name__}: {error}"

@@ -1,0 +1,57 @@
+// A figure that is drawn whole, as wide as what it is in: what came last is drawn, as soon as Plotly is there.
+const TYPES = { int8: Int8Array, int16: Int16Array, int32: Int32Array, uint8: Uint8Array, uint16: Uint16Array,
+  uint32: Uint32Array, float32: Float32Array, float64: Float64Array };
+
+// Return a value as Plotly takes it: arrays come as bytes with their type.
+function read(value) {
+  if (Array.isArray(value)) return value.map(read);
+  if (!value || typeof value !== "object") return value;
+  if (value.dtype && value.buffer) {
+    const { buffer, byteOffset, byteLength } = value.buffer;
+    return new TYPES[value.dtype](buffer.slice(byteOffset, byteOffset + byteLength));
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, read(part)]));
+}
+
+// On a telephone's page a figure leaves room for the inputs below it.
+const low = matchMedia("(max-width: 760px) and (min-height: 600px)");
+
+function render({ model, el }) {
+  const plot = document.createElement("div");
+  el.style.width = "100%";
+  el.append(plot);
+  let plotly, busy = false, due = false, width = 0;
+
+  const draw = async () => {
+    due = true;
+    if (busy || !plotly || !el.clientWidth) return;
+    busy = true;
+    while (due && el.clientWidth) {
+      due = false;
+      width = el.clientWidth;
+      const { data, layout } = read(model.get("drawn"));
+      if (!layout) break; // it is made, but nothing of it came yet
+      const height = low.matches ? Math.min(layout.height, Math.round(0.45 * innerHeight)) : layout.height;
+      const fitted = { uirevision: "kept", ...layout, width, height, autosize: false }; // a new figure leaves a zoom as it is
+      try {
+        await plotly.react(plot, data, fitted, model.get("_config"));
+      } catch (error) {
+        console.error("btflow: a figure was not drawn", error);
+      }
+      await new Promise(requestAnimationFrame);
+    }
+    busy = false;
+  };
+
+  const observer = new ResizeObserver(() => el.clientWidth && (due || el.clientWidth !== width) && draw());
+  observer.observe(el);
+  model.on("change:drawn", draw);
+  ready.promise.then((found) => { plotly = found; draw(); });
+  return () => {
+    observer.disconnect();
+    model.off("change:drawn", draw);
+    plotly?.purge(plot);
+  };
+}
+
+export default { render };

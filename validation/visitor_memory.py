@@ -1,0 +1,114 @@
+"""``python -m validation.visitor_memory``: the data of a visitor's process for the largest requests that pass.
+
+Each request is made in a process of its own, forked as the explorer forks them, with the bound that the explorer
+sets. What the bound counts is VmData: what is reserved, stacks of threads included, whether used or not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+_STATUS = Path("/proc/self/status")
+
+
+def requests() -> dict[str, Callable[[], Any]]:
+    """Return what makes a panel and has it compute the largest that it takes, by name."""
+    from btflow.explore.link_panel import LinkPanel
+    from btflow.explore.link_state import LinkState
+    from btflow.explore.swarm import SwarmPanel
+    from btflow.explore.swarm_state import SwarmState
+    from btflow.explore.whatif_panel import WhatIfPanel
+    from btflow.explore.whatif_state import WhatIfState
+
+    links = replace(LinkState(), n1="10", n2="10", n3="10", rate="10 Mbit/s", duration="600 s")
+    slow = replace(LinkState(), n1="10", n2="10", n3="10", rate="1 Mbit/s", duration="600 s")
+    capped = SwarmState(model="rao2010", leechers="300", file_size="15 MB")
+    linked = SwarmState(leechers="300", file_size="3200 kB")
+    few = "model=rao2010&leechers=300&file_size=15+MB"
+    return {
+        "the page": lambda: "done" if LinkPanel().result is not None else "nothing came",
+        "link, most packets": lambda: _shown(LinkPanel(), replace(links, duration="500 s")),
+        "link, longest": lambda: _shown(LinkPanel(), slow),
+        "swarm, capped uploads": lambda: _shown(SwarmPanel(), capped),
+        "swarm, access links": lambda: _shown(SwarmPanel(), linked),
+        "what if, swarms": lambda: _shown(WhatIfPanel(), WhatIfState("swarm", "1", few, few + "&rtt=400+ms")),
+        "what if, links": lambda: _shown(WhatIfPanel(), WhatIfState("link", "20", "duration=600+s", "duration=600+s")),
+    }
+
+
+def measure(name: str) -> tuple[int, int, str]:
+    """Return the peaks of data and of resident memory [MB] of a request in a process of its own, and what it said."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.write(writing, _measured(name).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        data, resident, said = (stream.read() or "0 0 died").split(maxsplit=2)
+    os.waitpid(child, 0)
+    return int(data), int(resident), said
+
+
+def _measured(name: str) -> str:
+    from btflow.explore.memory import bound_memory
+    from btflow.explore.options import MEGABYTES
+
+    bound_memory(str(MEGABYTES))
+    peak, ended = [0], threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.005):
+            peak[0] = max(peak[0], _megabytes("VmData"))
+
+    watching = threading.Thread(target=look)
+    watching.start()
+    try:
+        said = requests()[name]()
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+    ended.set()
+    watching.join()
+    return f"{max(peak[0], _megabytes('VmData'))} {_megabytes('VmHWM')} {said}"
+
+
+def _shown(panel: Any, state: Any) -> str:
+    """Show a state, wait for all of its figures and files, and return what went wrong."""
+    panel.set_state(state)
+    if hasattr(panel, "canvas"):
+        panel.canvas.wait(300)
+    if panel.state != state:
+        return "refused"
+    return "done" if panel.files() and panel.result is not None else "nothing came"
+
+
+def _megabytes(what: str) -> int:
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(what + ":"))
+    return int(line.split()[1]) // 1024
+
+
+def main(names: list[str]) -> int:
+    """Print the peaks of each request."""
+    from btflow.explore.command import ONE_THREAD
+    from btflow.explore.warm import imports, warm
+
+    if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):  # they count at the start only
+        os.execve(sys.executable, [sys.executable, "-m", __spec__.name, *names], os.environ | ONE_THREAD)
+    imports()
+    warm()
+    print(f"{'request':<24} {'data [MB]':>10} {'resident [MB]':>14}")
+    for name in names or requests():
+        data, resident, said = measure(name)
+        print(f"{name:<24} {data:>10} {resident:>14}  {said}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
