@@ -244,6 +244,18 @@ def test_a_slider_writes_units_of_the_model() -> None:
     assert shown.scenario.classes[0].upload_limit == 51200.0, "the seed's limit follows"
 
 
+def test_drawn_paths_are_typed_and_errors_name_the_input_by_its_label() -> None:
+    shown = btflow.load("rao2010", leechers=5, file_size="1 MB", internet="iplane").explore()
+    by_name = {name: field for field, name in shown._names.items()}
+    enter(shown.form, by_name["rtt"], "50 ms")
+    assert "rtt = &#x27;50 ms&#x27;: is never used" in shown.form.fields[by_name["rtt"]]._error.value
+    assert "p1_rtt" not in shown.form.fields[by_name["rtt"]]._error.value
+    enter(shown.form, by_name["internet"], "none")
+    assert shown.scenario.paths.internet is None
+    assert shown.scenario.paths.rtt == pytest.approx(0.05)
+    assert shown.canvas.wait()
+
+
 def test_what_cannot_be_explored_is_refused() -> None:
     with pytest.raises(InputError, match="is not a scenario"):
         explore("rao2010")  # type: ignore[arg-type]

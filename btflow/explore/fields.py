@@ -61,8 +61,11 @@ class Field:
             self._quiet = False
 
     def refuse(self, problem: InputError | None) -> None:
-        """Say what is wrong with the value, or that nothing is."""
-        shown = "" if problem is None else f'<span role="alert">{html.escape(problem.describe())}</span>'
+        """Say what is wrong with the value, called by its label, or that nothing is."""
+        shown = ""
+        if problem is not None:
+            named = InputError(self._spec.label, problem.value, problem.reason, problem.allowed)
+            shown = f'<span role="alert">{html.escape(named.describe())}</span>'
         if shown == self._error.value:
             return
         self._error.value, self._error.layout.display = shown, None if shown else "none"

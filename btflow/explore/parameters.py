@@ -80,7 +80,7 @@ def spec_of(scenario: Scenario | LinkScenario, name: str) -> Spec:
     label = name.rpartition(".")[2].replace("_", " ")
     if variable.kind == "flag":
         return Choice(label, ("true", "false"), text, ("on", "off"), help=variable.meaning)
-    if variable.kind == "choice" and text in variable.words:
+    if variable.kind == "choice" and text in variable.words and not variable.optional:  # else it may be none, or a file
         return Choice(label, variable.words, text, help=variable.meaning)
     if variable.kind == "buffer":
         return Described(label, "buffer", text, "1 packets", "400 packets", help=variable.meaning, variable=variable)
