@@ -274,6 +274,7 @@ def test_what_has_no_limit_stands_at_the_end_of_its_slider_and_a_browser_that_ro
 ) -> None:
     cap = panel.form.fields["upload_limit"]
     assert cap.text == "unlimited"
+    assert cap._slider is not None
     cap._slider.value = cap._slider.value * (1 + 1e-12)
     assert panel.canvas.wait()
     assert panel.state.upload_limit == "unlimited"

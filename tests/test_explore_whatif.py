@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,17 @@ def test_a_what_if_is_two_lines_and_grows() -> None:
     assert shown.canvas.wait()
     assert "6 pairs" in shown.canvas.words.value
     assert len(shown.canvas.gallery.figures["pairs"].data[-1].x) == 2 * before == 6
+
+
+def test_what_a_browser_gets_is_strict_json() -> None:
+    """With one pair there are differences without an interval, which are NaN in Python."""
+    from btflow.explore.figure import Figure
+
+    shown = Figure(data=[{"y": [float("nan"), 1.0, float("inf")], "x": np.array([np.nan, 1.0])}])
+    sent = shown.get_state()["drawn"]["data"][0]
+    assert sent["y"] == [None, 1.0, None]
+    assert isinstance(sent["x"], np.ndarray)  # it goes in binary
+    json.dumps(sent["y"], allow_nan=False)
 
 
 def test_a_what_if_is_cancelled_and_keeps_the_pairs_it_has() -> None:

@@ -8,6 +8,7 @@ they have a width, and again when that or the width changes. What comes while th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -66,10 +67,11 @@ class Figure(go.FigureWidget):  # type: ignore[misc]  # Plotly has no types
     def _send_all(self, *_args: Any, **_settings: Any) -> None:
         """Send all of it, whatever has changed."""
         self._number += 1
-        data = [dict(trace) for trace in self._data]
-        self.drawn = {"number": self._number, "data": data, "layout": dict(self._layout_obj._props)}
+        drawn = {"number": self._number, "data": self._data, "layout": self._layout_obj._props}
+        self.drawn = _strict(drawn)
 
-    _send_addTraces_msg = _send_deleteTraces_msg = _send_moveTraces_msg = _send_all
+    # what Plotly calls to tell a browser of each kind of change
+    _send_addTraces_msg = _send_deleteTraces_msg = _send_moveTraces_msg = _send_all  # noqa: N815
     _send_restyle_msg = _send_relayout_msg = _send_update_msg = _send_animate_msg = _send_all
 
     def put(self, traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], whole: bool = False) -> None:
@@ -91,6 +93,15 @@ class Figure(go.FigureWidget):  # type: ignore[misc]  # Plotly has no types
         """Return the state that a browser gets, without the copy that Plotly's own JavaScript begins with."""
         state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
         return {name: value for name, value in state.items() if name not in ("_widget_data", "_widget_layout")}
+
+
+def _strict(content: Any) -> Any:
+    """Return a copy that JSON can hold: None for what is no number or not finite; arrays go as they are, in binary."""
+    if isinstance(content, Mapping):
+        return {name: _strict(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_strict(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _merge(old: dict[str, Any], new: Mapping[str, Any]) -> None:
