@@ -115,11 +115,11 @@ def test_what_a_browser_gets_is_strict_json() -> None:
     """With one pair there are differences without an interval, which are NaN in Python."""
     from btflow.explore.figure import Figure
 
-    shown = Figure(data=[{"y": [float("nan"), 1.0, float("inf")], "x": np.array([np.nan, 1.0])}])
-    sent = shown.get_state()["drawn"]["data"][0]
+    shown = Figure(data=[{"y": [float("nan"), 1.0, float("inf")], "x": np.array([np.nan, 1.0, 2.0])}])
+    sent = shown.drawn["data"][0]
     assert sent["y"] == [None, 1.0, None]
     assert isinstance(sent["x"], np.ndarray)  # it goes in binary
-    json.dumps(sent["y"], allow_nan=False)
+    json.dumps(shown.drawn["layout"], allow_nan=False)
 
 
 def test_a_what_if_is_cancelled_and_keeps_the_pairs_it_has() -> None:
