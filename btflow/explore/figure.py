@@ -69,7 +69,7 @@ class Figure(go.FigureWidget):  # type: ignore[misc]  # Plotly has no types
         data = [dict(trace) for trace in self._data]
         self.drawn = {"number": self._number, "data": data, "layout": dict(self._layout_obj._props)}
 
-    _send_addTraces_msg = _send_deleteTraces_msg = _send_moveTraces_msg = _send_all
+    _send_addTraces_msg = _send_deleteTraces_msg = _send_moveTraces_msg = _send_all  # noqa: N815  # Plotly's
     _send_restyle_msg = _send_relayout_msg = _send_update_msg = _send_animate_msg = _send_all
 
     def put(self, traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], whole: bool = False) -> None:
