@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -117,6 +120,19 @@ def test_ctrl_c_stops_within_two_seconds_with_one_line(server: Served) -> None:
     text = server.log.read_text(encoding="utf-8")
     assert text.endswith("The explorer has stopped.\n")
     assert "Traceback" not in text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
+def test_however_it_ends_nothing_is_left(tmp_path: Path, way: signal.Signals) -> None:
+    with served(tmp_path) as server:
+        with urllib.request.urlopen(server.url, timeout=90) as page:
+            page.read()
+        under_way = psutil.Process(server.process.pid).children(recursive=True)
+        assert len(under_way) >= 3  # what forks, a visitor's process, and what stands for it
+        server.process.send_signal(way)
+        server.process.wait(20)
+        assert psutil.wait_procs(under_way, timeout=10)[1] == []
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from btflow.errors import InputError
 from btflow.explore import explore
 from btflow.explore.fields import Form
 from btflow.explore.live import Gallery, live, redraw
+from btflow.explore.parameters import spec_of
+from btflow.explore.specs import Choice
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm import PRESETS, SwarmPanel
 from btflow.explore.swarm_state import INPUTS, SwarmState, command_of, inputs, scenario_of
@@ -281,3 +283,12 @@ def test_what_has_no_limit_stands_at_the_end_of_its_slider_and_a_browser_that_ro
     cap._slider.value = 100_000.0
     assert panel.canvas.wait()
     assert panel.state.upload_limit == "100 kB/s"
+
+
+@pytest.mark.parametrize("model", ["rao2010", "flashcrowd"])
+def test_sizes_of_a_piece_are_a_menu_of_what_the_model_takes(model: str) -> None:
+    scenario = btflow.load(model, file_size="2 MB")
+    spec = spec_of(scenario, "piece_size")
+    assert isinstance(spec, Choice)
+    assert spec.default in spec.options
+    assert [scenario.set(piece_size=text).swarm.piece_size for text in spec.options] == [2**p for p in range(14, 21)]

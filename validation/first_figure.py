@@ -64,7 +64,7 @@ def _explorer(folder: Path) -> Iterator[tuple[str, float, float]]:
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     own = clean | {"NUMBA_CACHE_DIR": str(folder / "kernels"), "HOME": str(folder), "PYTHONUNBUFFERED": "1"}
     begun = time.monotonic()
-    command = [str(folder / "venv/bin/btflow"), "explore", "--no-browser", "--port", "0"]
+    command = [str(folder / "venv/bin/btflow"), "explore", "--no-browser"]
     with subprocess.Popen(
         command, cwd=folder, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as p:

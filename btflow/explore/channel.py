@@ -79,6 +79,13 @@ class Channel(VoilaKernelWebsocketHandler):  # type: ignore[misc]
         except Exception:
             self.close(_UNREADABLE, "not a message of a widget")
 
+    def write_message(self, message: Any, binary: bool = False) -> Any:
+        """Send a message to the page, if it is still there."""
+        sent = super().write_message(message, binary)
+        if sent is not None:
+            sent.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return sent
+
     def on_close(self) -> None:
         """Forget the connection, if there was one."""
         if getattr(self, "connection", None) is not None:

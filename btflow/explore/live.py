@@ -41,7 +41,8 @@ def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:
     common = {k: v for k, v in layout["template"]["layout"].items() if k not in ("width", "height")}
     layout.pop("width", None)
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "font": {"size": 12}}
-    margin = {"l": 62, "r": 16, "t": _TOP, "b": _TICKS + _ROW * legend_rows(drawn) + 8}
+    above = 2 * _ROW if layout.get("xaxis2", {}).get("side") == "top" else 0  # the title of an axis above the plot
+    margin = {"l": 62, "r": 16, "t": _TOP + above, "b": _TICKS + _ROW * legend_rows(drawn) + 8}
     title = layout.get("title", {}) | {"y": 1 - 14 / height, "yanchor": "top", "font": {"size": 15}}
     return layout | {
         "template": {"layout": common},

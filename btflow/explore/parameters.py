@@ -82,6 +82,9 @@ def spec_of(scenario: Scenario | LinkScenario, name: str) -> Spec:
         return Choice(label, ("true", "false"), text, ("on", "off"), help=variable.meaning)
     if variable.kind == "choice" and text in variable.words and not variable.optional:  # else it may be none, or a file
         return Choice(label, variable.words, text, help=variable.meaning)
+    if name.rpartition(".")[2] == "piece_size" and isinstance(scenario, Scenario):
+        sizes = _pieces(variable, text, scenario.swarm.block_size)
+        return Choice(label, sizes, text, help=variable.meaning)
     if variable.kind == "buffer":
         return Described(label, "buffer", text, "1 packets", "400 packets", help=variable.meaning, variable=variable)
     if variable.kind in _NUMBERS:
@@ -89,6 +92,13 @@ def spec_of(scenario: Scenario | LinkScenario, name: str) -> Spec:
         log = variable.kind in _RATIOS
         return Described(label, variable.kind, text, low, high, log, help=variable.meaning, variable=variable)
     return Line(label, text, variable.value, help=variable.meaning)
+
+
+def _pieces(variable: Variable, text: str, block: int) -> tuple[str, ...]:
+    """Return the sizes of a piece to choose from: a block and its doubles, and the present one."""
+    found = {block << power: variable.from_si(block << power) for power in range(7)}
+    found[int(variable.value(text))] = text
+    return tuple(found[size] for size in sorted(found))
 
 
 def span(variable: Variable, text: str) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import tornado.ioloop
 import tornado.web
+from jinja2 import Environment, FunctionLoader
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_core.utils import ensure_async, run_sync
 from jupyter_server.auth.decorator import allow_unauthenticated
@@ -54,6 +55,9 @@ BUSY = "The explorer is busy: as many visitors as it takes are here. Try again i
 AGAIN = "The explorer starts again what makes pages. Try again in half a minute."
 DIED = "A visitor's process has ended: it needed too much memory, or was killed. Its page says so."
 NO_TOKEN = "This page opens with the whole link, token included, that btflow explore printed."
+
+_ERROR = "{{ status_code }} {{ status_message }}"
+"""Every page of an error: Jupyter's own needs files that are not served."""
 
 _EXTENSIONS = ["@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget"]
 """What the page needs of JupyterLab; whatever else is installed stays away."""
@@ -136,6 +140,7 @@ class Explorer(Voila):  # type: ignore[misc]
     name = "voila"
     visitors = 1
     births: Births
+    dead: frozenset[str] | set[str] = frozenset()
     sockets: Any
     ready: Any
     door: asyncio.Lock
@@ -146,6 +151,7 @@ class Explorer(Voila):  # type: ignore[misc]
         more = {
             "allow_remote_access": not local,
             "local_hostnames": ["localhost", "127.0.0.1", "::1"],
+            "jinja2_env": Environment(loader=FunctionLoader(lambda _: _ERROR), autoescape=True),
             "explorer": self,
         }
         return {**super().init_settings(), **more}
@@ -188,12 +194,17 @@ class Explorer(Voila):  # type: ignore[misc]
         """Say what has died, and forget it: its page notices."""
         self.births.look()
         OwnPython.place = self.births.place
-        kernels = self.kernel_manager
-        for kernel in kernels.list_kernel_ids():
-            with contextlib.suppress(KeyError):  # it has just been ended
-                if not await ensure_async(kernels.is_alive(kernel)) and kernel in kernels:
-                    say(DIED)
-                    await ensure_async(kernels.shutdown_kernel(kernel, now=True))
+        kernels, before = self.kernel_manager, self.dead
+        self.dead = {kernel for kernel in kernels.list_kernel_ids() if await self._is_dead(kernel)}
+        for kernel in self.dead & before:  # twice, since one that is being ended is there a while
+            with contextlib.suppress(tornado.web.HTTPError, KeyError):
+                await ensure_async(kernels.shutdown_kernel(kernel, now=True))
+                say(DIED)
+
+    async def _is_dead(self, kernel: str) -> bool:
+        with contextlib.suppress(tornado.web.HTTPError, KeyError):  # it has just been forgotten
+            return not await ensure_async(self.kernel_manager.get_kernel(kernel).is_alive())
+        return False
 
     def listen(self) -> None:
         """Serve on the sockets that are bound already, until Ctrl-C or SIGTERM."""
@@ -236,7 +247,9 @@ def serve(options: Options, sockets: Any, ready: Any, births: Births, folder: st
         folder: Where what is needed meanwhile is kept.
     """
     os.environ["BTFLOW_EXPLORE_MEMORY"] = str(options.memory)
-    logging.getLogger("tornado").setLevel(os.environ.get("BTFLOW_EXPLORE_LOG", "ERROR"))  # strangers cause the rest
+    log = os.environ.get("BTFLOW_EXPLORE_LOG", "")  # without it nothing that any stranger can cause, and no token
+    logging.getLogger("tornado").setLevel(log or "ERROR")
+    logging.getLogger("tornado.access").setLevel(log or "CRITICAL")
     OwnPython.place = births.place
     app = Explorer(config=_config(options, folder))
     app.sockets, app.ready, app.visitors, app.births = sockets, ready, options.visitors, births
