@@ -73,7 +73,7 @@ def test_the_tab_key_reaches_every_input_in_order(server: Served, browser: Brows
     with page(browser, LAPTOP) as shown:
         open_page(shown, server.url)
         shown.get_by_label("Preset").first.focus()
-        passed = []
+        passed: list[str] = []
         while "Copy link" not in passed:
             assert len(passed) < 80, passed
             shown.keyboard.press("Tab")
@@ -87,7 +87,7 @@ def test_the_tab_key_reaches_every_input_in_order(server: Served, browser: Brows
 def test_two_lines_in_a_notebook_draw_figures_that_follow_a_slider(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    cells = [
+    cells: list[dict[str, object]] = [
         {"cell_type": "code", "id": f"c{i}", "execution_count": None, "metadata": {}, "outputs": [], "source": text}
         for i, text in enumerate(_EXPLORED)
     ]
