@@ -50,7 +50,10 @@ def test_ctrl_c_ends_a_sweep_on_a_cluster_within_two_seconds(answers: bool, tmp_
                 os.kill(scheduler.pid, signal.SIGSTOP)
                 time.sleep(2.5)
             took, err = stopped(process, signal.SIGINT)
-        assert (process.returncode, err) == (130, f"btflow: interrupted: {kept(path)}")
+        last = err.splitlines(keepends=True)[-1]  # on a busy machine it may have told of progress before
+        assert (process.returncode, last) == (130, f"btflow: interrupted: {kept(path)}")
+        assert err.count("interrupted") == 1
+        assert "Traceback" not in err
         assert 1 <= int((read(path).status == 1).sum()) < 400
         return took
 
