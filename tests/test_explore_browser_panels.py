@@ -100,7 +100,6 @@ def test_two_lines_in_a_notebook_draw_figures_that_follow_a_slider(browser: Brow
         shown.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
         shown.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
         run_all(shown)
-        drawn(shown, [])
         for cell in range(len(_EXPLORED)):
             output = shown.locator(".jp-CodeCell").nth(cell)
             output.locator(".js-plotly-plot .trace").first.wait_for()
