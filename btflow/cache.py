@@ -49,6 +49,11 @@ def folder(sources: Path) -> Path:
     return Path(base, f"kernels-{digest.hexdigest()[:16]}")
 
 
+def has_kernels(package: str) -> bool:
+    """Return whether kernels are kept in the folder of the package whose `__file__` is given."""
+    return any(folder(Path(package).parent).rglob("*.nbc"))
+
+
 def _sources(package: Path) -> list[Path]:
     """Return the files that a package's kernels are made of.
 

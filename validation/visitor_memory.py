@@ -97,11 +97,10 @@ def _megabytes(what: str) -> int:
 def main(names: list[str]) -> int:
     """Print the peaks of each request."""
     from btflow.explore.command import ONE_THREAD
-    from btflow.explore.warm import imports, warm
+    from btflow.explore.warm import warm
 
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):  # they count at the start only
         os.execve(sys.executable, [sys.executable, "-m", __spec__.name, *names], os.environ | ONE_THREAD)
-    imports()
     warm()
     print(f"{'request':<24} {'data [MB]':>10} {'resident [MB]':>14}")
     for name in names or requests():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Callable
@@ -54,8 +55,12 @@ class Births:
         self._begin()
 
     def stop(self) -> None:
-        """End the nursery."""
-        self._process.kill()
+        """End the nursery, with what it has started."""
+        if nursery.POSSIBLE:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
         self._process.wait()
 
     def _begin(self) -> None:

@@ -34,9 +34,8 @@ def start(place: str) -> subprocess.Popen[bytes]:
 
 def main(place: str) -> None:
     """Import, compile, and fork a kernel for each request until the input is closed."""
-    from btflow.explore.warm import imports, warm
+    from btflow.explore.warm import warm
 
-    imports()
     warm()
     if not place:
         _write_ready()

@@ -23,16 +23,5 @@
     show(text);
     setTimeout(look, text === GONE ? 60000 : 3000);
   };
-  // With many pages opening at once on a busy machine one may wait for ever for its widgets: it is opened again.
-  const STUCK = 25000, TRIES = 3, COUNT = "btflow-opened-again";
-  const begun = () => {
-    const tries = Number(sessionStorage.getItem(COUNT));
-    if (document.querySelector(".btflow-field")) sessionStorage.removeItem(COUNT);
-    else if (tries < TRIES && !line.isConnected) {
-      sessionStorage.setItem(COUNT, tries + 1);
-      location.reload();
-    }
-  };
   if (kernelId) setTimeout(look, 3000);
-  if (kernelId) addEventListener("load", () => setTimeout(begun, STUCK));
 }

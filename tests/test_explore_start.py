@@ -1,0 +1,51 @@
+"""The explorer's start: two processes compile, a stop leaves none of them, and pages wait for their kernels."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+
+from btflow.explore import server
+from btflow.explore.options import options
+from btflow.sweeps.pools import cores
+
+
+@pytest.mark.skipif(sys.platform != "linux" or cores() < 2, reason="one process compiles everything there")
+def test_stopped_while_it_compiles_it_leaves_no_process(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    command = [sys.executable, "-m", "btflow", "explore", "--no-browser"]
+    with subprocess.Popen(command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as explorer:
+        under_way = _compiling(psutil.Process(explorer.pid))
+        explorer.send_signal(signal.SIGINT)
+        _, said = explorer.communicate(timeout=20)
+    assert psutil.wait_procs(under_way, timeout=5)[1] == []
+    assert said.splitlines()[-1] == "btflow: interrupted"
+    assert "Traceback" not in said
+
+
+def _compiling(explorer: psutil.Process) -> list[psutil.Process]:
+    """Wait until two processes compile; return all that the explorer has started."""
+    end = time.monotonic() + 90
+    while time.monotonic() < end:
+        found: list[psutil.Process] = explorer.children(recursive=True)
+        if any("btflow.explore.warm" in process.cmdline() for process in found):
+            return found
+        time.sleep(0.1)
+    raise AssertionError("no second process compiles")
+
+
+def test_a_page_waits_for_widgets_that_come_late(tmp_path: Path) -> None:
+    """Voila's own 4 s were too few with many pages opening on a busy machine: pages without widgets were sent."""
+    from voila.execute import VoilaExecutor
+
+    config = server._config(options("127.0.0.1", None, "1", token=True), str(tmp_path))
+    executor = VoilaExecutor(nbformat.NotebookNode(cells=[]), config=config)
+    assert min(executor.iopub_timeout, executor.startup_timeout) >= 300
