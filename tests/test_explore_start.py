@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import psutil
@@ -47,5 +48,6 @@ def test_a_page_waits_for_widgets_that_come_late(tmp_path: Path) -> None:
     from voila.execute import VoilaExecutor
 
     config = server._config(options("127.0.0.1", None, "1", token=True), str(tmp_path))
-    executor = VoilaExecutor(nbformat.NotebookNode(cells=[]), config=config)
+    notebook: Any = nbformat.NotebookNode
+    executor = VoilaExecutor(notebook(cells=[]), config=config)
     assert min(executor.iopub_timeout, executor.startup_timeout) >= 300
