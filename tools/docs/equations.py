@@ -23,7 +23,7 @@ def on_page_content(content: str, **_kwargs: Any) -> str:
 
 def _parts(tex: str) -> str:
     r"""Return the parts that \qquad sets beside each other, which a narrow page sets below each other."""
-    return "".join(f'<div>{_mathml(part, "block")}</div>' for part in tex.split(r"\qquad"))
+    return "".join(f"<div>{_mathml(part, 'block')}</div>" for part in tex.split(r"\qquad"))
 
 
 def _mathml(tex: str, display: str) -> str:
