@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from importlib.resources import as_file, files
 from pathlib import Path
+from urllib.parse import quote
 
 import typer
 
@@ -24,6 +26,7 @@ def main(options: Options, *, browser: bool) -> None:
     Raises:
         InputError: The port is not to be had, or the notebooks cannot be copied.
     """
+    import voila  # noqa: F401 - the server loads it, and from then on warnings of traitlets are shown
     from jupyterlab.labapp import LabApp
 
     folder = notebooks(Path.cwd())
@@ -34,15 +37,21 @@ def main(options: Options, *, browser: bool) -> None:
         typer.echo("Warning: whoever opens this page can run programs as you.", err=True)
     host = f"[{options.ip}]" if ":" in options.ip else options.ip
     query = f"?token={options.token}" if options.token else ""
-    typer.echo(
-        f"The notebooks are in {folder}\nJupyterLab is at\n\n    http://{host}:{port}/lab{query}\n\nCtrl-C stops it."
-    )
+    address = f"http://{host}:{port}{first_page(folder)}{query}"
+    typer.echo(f"The notebooks are in {folder}\nJupyterLab is at\n\n    {address}\n\nCtrl-C stops it.")
+    # About how extensions of the server are written: notebook_shim reads its every attribute, those deprecated, too.
+    warnings.filterwarnings("ignore", category=DeprecationWarning, module="traitlets")
     LabApp.launch_instance(argv=arguments(options, port, folder, browser=browser))
+
+
+def first_page(folder: Path) -> str:
+    """Return the path of the address that opens the first notebook of a folder."""
+    first = next(iter(sorted(folder.glob("*.ipynb"))), None)
+    return f"/lab/tree/{quote(first.name)}" if first else "/lab"
 
 
 def arguments(options: Options, port: int, folder: Path, *, browser: bool) -> list[str]:
     """Return the command line of JupyterLab."""
-    first = next(iter(sorted(folder.glob("*.ipynb"))), None)
     given = {
         "ServerApp.ip": options.ip,
         "ServerApp.port": port,
@@ -50,10 +59,10 @@ def arguments(options: Options, port: int, folder: Path, *, browser: bool) -> li
         "ServerApp.root_dir": folder,
         "ServerApp.answer_yes": True,  # to the question after Ctrl-C
         "ServerApp.open_browser": browser,
-        "ServerApp.log_level": "ERROR",
+        "Application.log_level": "ERROR",  # of the server and of LabApp
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,  # as in a container
         "IdentityProvider.token": options.token,
-        "LabApp.default_url": f"/lab/tree/{first.name}" if first else "/lab",
+        "LabApp.default_url": first_page(folder),
     }
     return [f"--{name}={value}" for name, value in given.items()]
 
