@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -54,6 +55,14 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "btflow-notebooks").write_text("a file", encoding="utf-8")
     with pytest.raises(btflow.InputError, match="cannot be written"):
         lab.notebooks(tmp_path)
+
+
+def test_kernels_have_sockets_where_the_path_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/run/user/0/jupyter")
+    assert lab.transport() == "ipc"
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", f"/run/{'x' * 60}")
+    assert lab.transport() == "tcp"
 
 
 def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> None:

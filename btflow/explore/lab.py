@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import warnings
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -16,6 +17,8 @@ from btflow.explore.command import bound_port
 from btflow.explore.options import LOCAL, Options
 
 PORT = 8888
+LONGEST_FOLDER = 50
+"""Of Jupyter's files, for the sockets in it: a path has at most 104 B, of which the name of one takes 50."""
 COPIES = "btflow-notebooks"
 """Folder that the notebooks are copied to, in the user's directory, where btflow is installed."""
 
@@ -63,8 +66,17 @@ def arguments(options: Options, port: int, folder: Path, *, browser: bool) -> li
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,  # as in a container
         "IdentityProvider.token": options.token,
         "LabApp.default_url": first_page(folder),
+        "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",  # asks the network for nothing
+        "KernelManager.transport": transport(),
     }
     return [f"--{name}={value}" for name, value in given.items()]
+
+
+def transport() -> str:
+    """Return how the server speaks to kernels: where it can, by sockets that nobody else on this machine can read."""
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    return "tcp" if sys.platform == "win32" or len(jupyter_runtime_dir()) > LONGEST_FOLDER else "ipc"
 
 
 def notebooks(here: Path) -> Path:

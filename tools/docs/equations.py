@@ -14,6 +14,8 @@ _BLOCK = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOT
 _BAR = '<mo stretchy="false">&#x0007C;</mo>'
 _CLOSE_BAR = '<mo stretchy="false" lspace="0" rspace="0">&#x0007C;</mo>'  # else spaced like a plus sign
 
+_LOGARITHM = re.compile(r"(<mi>ln</mi>)(?=<m(?!o|row))")  # of what has no bracket: TeX sets a thin space
+
 
 def on_page_content(content: str, **_kwargs: Any) -> str:
     """Return a page in which every equation that Arithmatex marked is MathML."""
@@ -27,4 +29,5 @@ def _parts(tex: str) -> str:
 
 
 def _mathml(tex: str, display: str) -> str:
-    return str(convert(html.unescape(tex).strip(), display=display)).replace(_BAR, _CLOSE_BAR)
+    mathml = str(convert(html.unescape(tex).strip(), display=display)).replace(_BAR, _CLOSE_BAR)
+    return _LOGARITHM.sub(r'\1<mspace width="0.17em"/>', mathml)
