@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -56,9 +57,18 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         lab.notebooks(tmp_path)
 
 
+def test_kernels_have_sockets_where_the_path_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/run/user/0/jupyter")
+    assert lab.transport() == "ipc"
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", f"/run/{'x' * 60}")
+    assert lab.transport() == "tcp"
+
+
 def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> None:
     with served(tmp_path, command="lab") as server:
-        bare = server.bare.removesuffix("lab")
+        bare, _, page = server.bare.partition("lab")
+        assert page == "/tree/01_first_swarm.ipynb"
         end = f"?{server.url.partition('?')[2]}"
         for _ in range(300):
             try:
@@ -71,5 +81,9 @@ def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> N
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(f"{bare}api/contents", timeout=60)
         assert caught.value.code == 403
+        with urllib.request.urlopen(server.url, timeout=60) as answer:
+            assert b"jupyter-config-data" in answer.read()
         assert server.interrupt() < 10
-    assert "Traceback" not in server.log.read_text(encoding="utf-8")
+    words = server.log.read_text(encoding="utf-8").split()  # nothing but where it is and how to stop it
+    assert words[:4] == ["The", "notebooks", "are", "in"]
+    assert words[words.index("is") + 1 :] == ["at", server.url, "Ctrl-C", "stops", "it."]

@@ -98,6 +98,13 @@ def test_rates_in_bits_beside_the_capacity(result: xr.Dataset) -> None:
     assert list(named(plots.rates(fast))) == FLOWS
 
 
+@pytest.mark.parametrize(("rounds", "most"), [(300, 100), (90, 30), (6, 20)])
+def test_rates_are_means_over_several_round_trips(result: xr.Dataset, rounds: int, most: int) -> None:
+    duration = float(result["time"][-1] - result["time"][0])
+    drawn = plots.rates(result.assign(rtt_mean=("flow", np.full(result.sizes["flow"], duration / rounds))))
+    assert 0.8 * most <= len(drawn.data[0].x) <= most
+
+
 def test_queue_in_packets_and_milliseconds(result: xr.Dataset) -> None:
     drawn = plots.queue(result)
     (name,) = named(drawn)

@@ -357,6 +357,7 @@ def test_the_figure_has_the_model_the_rows_and_the_published_points(tmp_path: Pa
     assert drawn.data[0].x[-1] == pytest.approx(49)
     assert list(drawn.data[2].x) == [400, 1000]
     assert list(drawn.data[5].y) == [95]
-    assert (drawn.layout.xaxis.title.text, drawn.layout.xaxis2.title.text) == ("round-trip time [ms]", "loss [%]")
+    axes = drawn.layout.xaxis.title.text, drawn.layout.xaxis2.title.text
+    assert axes == ("round-trip time [ms] (log scale)", "loss [%] (log scale)")
     with pytest.raises(InputError, match="is not a path model"):
         path_quantiles("iplane")  # type: ignore[arg-type]

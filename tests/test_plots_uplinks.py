@@ -167,6 +167,8 @@ def test_buffers_of_different_units_are_refused(result: xr.Dataset, swarms: list
 def test_a_point_is_goodput_over_the_mean_delay_of_requests_and_haves(result: xr.Dataset) -> None:
     drawn = plots.throughput_against_delay({"run": result})
     assert list(named(drawn)) == ["run: tcp", "run: utp"]
+    assert [trace.text[0] for trace in drawn.data] == ["run: tcp", "run: utp"]
+    assert len({trace.marker.symbol for trace in drawn.data}) == 2  # told apart in print, too
     for name in ("tcp", "utp"):
         trace = named(drawn)[f"run: {name}"]
         times = result.completion_time.where(result.counted).isel(peer=(result.peer_class == name).values).values

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+import warnings
 from importlib.resources import as_file, files
 from pathlib import Path
+from urllib.parse import quote
 
 import typer
 
@@ -14,6 +17,8 @@ from btflow.explore.command import bound_port
 from btflow.explore.options import LOCAL, Options
 
 PORT = 8888
+LONGEST_FOLDER = 50
+"""Of Jupyter's files, for the sockets in it: a path has at most 104 B, of which the name of one takes 50."""
 COPIES = "btflow-notebooks"
 """Folder that the notebooks are copied to, in the user's directory, where btflow is installed."""
 
@@ -24,6 +29,7 @@ def main(options: Options, *, browser: bool) -> None:
     Raises:
         InputError: The port is not to be had, or the notebooks cannot be copied.
     """
+    import voila  # noqa: F401 - the server loads it, and from then on warnings of traitlets are shown
     from jupyterlab.labapp import LabApp
 
     folder = notebooks(Path.cwd())
@@ -34,15 +40,21 @@ def main(options: Options, *, browser: bool) -> None:
         typer.echo("Warning: whoever opens this page can run programs as you.", err=True)
     host = f"[{options.ip}]" if ":" in options.ip else options.ip
     query = f"?token={options.token}" if options.token else ""
-    typer.echo(
-        f"The notebooks are in {folder}\nJupyterLab is at\n\n    http://{host}:{port}/lab{query}\n\nCtrl-C stops it."
-    )
+    address = f"http://{host}:{port}{first_page(folder)}{query}"
+    typer.echo(f"The notebooks are in {folder}\nJupyterLab is at\n\n    {address}\n\nCtrl-C stops it.")
+    # About how extensions of the server are written: notebook_shim reads its every attribute, those deprecated, too.
+    warnings.filterwarnings("ignore", category=DeprecationWarning, module="traitlets")
     LabApp.launch_instance(argv=arguments(options, port, folder, browser=browser))
+
+
+def first_page(folder: Path) -> str:
+    """Return the path of the address that opens the first notebook of a folder."""
+    first = next(iter(sorted(folder.glob("*.ipynb"))), None)
+    return f"/lab/tree/{quote(first.name)}" if first else "/lab"
 
 
 def arguments(options: Options, port: int, folder: Path, *, browser: bool) -> list[str]:
     """Return the command line of JupyterLab."""
-    first = next(iter(sorted(folder.glob("*.ipynb"))), None)
     given = {
         "ServerApp.ip": options.ip,
         "ServerApp.port": port,
@@ -50,12 +62,21 @@ def arguments(options: Options, port: int, folder: Path, *, browser: bool) -> li
         "ServerApp.root_dir": folder,
         "ServerApp.answer_yes": True,  # to the question after Ctrl-C
         "ServerApp.open_browser": browser,
-        "ServerApp.log_level": "ERROR",
+        "Application.log_level": "ERROR",  # of the server and of LabApp
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,  # as in a container
         "IdentityProvider.token": options.token,
-        "LabApp.default_url": f"/lab/tree/{first.name}" if first else "/lab",
+        "LabApp.default_url": first_page(folder),
+        "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",  # asks the network for nothing
+        "KernelManager.transport": transport(),
     }
     return [f"--{name}={value}" for name, value in given.items()]
+
+
+def transport() -> str:
+    """Return how the server speaks to kernels: where it can, by sockets that nobody else on this machine can read."""
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    return "tcp" if sys.platform == "win32" or len(jupyter_runtime_dir()) > LONGEST_FOLDER else "ipc"
 
 
 def notebooks(here: Path) -> Path:

@@ -19,7 +19,10 @@ MOST_POINTS = 2000
 """Points of one line over time."""
 
 RATE_POINTS = 150
-"""Times over which rates are averaged: in shorter ones a few packets arrive, and the rate is their number's."""
+"""Most times over which rates are averaged: in shorter ones a few packets arrive, and the rate is their number's."""
+
+RATE_ROUNDS = 3
+"""Least length of such a time [round trips]: a window leaves in bursts, and in shorter ones the rate is theirs."""
 
 LEAST_SHARE = 1e-4
 """Lowest share of the time that a figure of the queue's distribution shows."""
@@ -52,15 +55,16 @@ def windows(result: xr.Dataset) -> go.Figure:
 def rates(result: xr.Dataset) -> go.Figure:
     """Return the rate of each flow against time [s], and the bottleneck's capacity, in kbit/s or Mbit/s.
 
-    Means over RATE_POINTS equal times are drawn.
+    Means over at most RATE_POINTS equal times are drawn, each of RATE_ROUNDS round trips or more.
     """
     _check(result)
+    points = _rate_points(result)
     capacity = result.attrs.get(f"rate_{_bottleneck(result)}")
     highest = max(float(np.nanmax(result["rate"].values, initial=0.0)), float(capacity or 0.0))
     unit, scale = ("Mbit/s", 8e-6) if highest * 8 >= 2e6 else ("kbit/s", 8e-3)
     drawn = figure("Rates of the flows", "time [s]", f"rate [{unit}]", subtitle=_describe(result))
     for index, name in enumerate(_flows(result)):
-        x, y = means(result["time"].values, scale * result["rate"].sel(flow=name).values, RATE_POINTS)
+        x, y = means(result["time"].values, scale * result["rate"].sel(flow=name).values, points)
         drawn.add_scatter(x=x, y=y, name=name, legendgroup=name, mode="lines", line=line(index, width=_WIDTH))
     if capacity is not None:
         ends = [float(result["time"][0]), float(result["time"][-1])]
@@ -224,6 +228,13 @@ def envelope(
     keep = np.unique(np.concatenate([least, greatest]))
     keep = keep[keep < len(values)]
     return time[keep], values[keep]
+
+
+def _rate_points(result: xr.Dataset) -> int:
+    """Return over how many times rates are averaged; those of a short run may be shorter than they should be."""
+    longest = float(np.nanmax(result["rtt_mean"].values, initial=0.0)) if "rtt_mean" in result else 0.0
+    duration = float(result["time"][-1] - result["time"][0])
+    return int(np.clip(duration / max(RATE_ROUNDS * longest, 1e-9), 20, RATE_POINTS))
 
 
 def means(

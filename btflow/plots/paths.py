@@ -46,7 +46,8 @@ def path_quantiles(model: PathModel, rtt: Floats | None = None, loss: Floats | N
         for trace in _traces(model, name, measured):
             drawn.add_trace(trace.update(showlegend=trace.name not in {t.name for t in drawn.data}), row=1, col=column)
         title, scale = _AXES[name]
-        drawn.update_xaxes(title_text=title, type="log", row=1, col=column, **_ticks(model, name, measured, scale))
+        ticks = _ticks(model, name, measured, scale)
+        drawn.update_xaxes(title_text=f"{title} (log scale)", type="log", row=1, col=column, **ticks)
     drawn.update_yaxes(range=[0, 104], ticksuffix="%", hoverformat=".1f")
     drawn.update_yaxes(title_text="paths with at most this", row=1, col=1)
     drawn.update_layout(

@@ -146,8 +146,8 @@ def completion_against_buffer(results: Mapping[str, xr.Dataset] | Iterable[xr.Da
 def throughput_against_delay(results: Results) -> go.Figure:
     """Return the data plane against the control plane: goodput [kbit/s] over the delay of messages [ms].
 
-    There is a point for each result and class of leechers: the mean of file size over completion time of the downloads
-    that count, and the mean delay of the REQUESTs and HAVEs that the class has sent.
+    There is a named point for each result and class of leechers: the mean of file size over completion time of the
+    downloads that count, and the mean delay of the REQUESTs and HAVEs that the class has sent.
     """
     drawn = figure(
         "Throughput and control delay",
@@ -167,12 +167,21 @@ def throughput_against_delay(results: Results) -> go.Figure:
             colour = labels.index(label) if len(labels) > 1 else classes.index(name)
             marker = {
                 "color": COLOURS[colour % len(COLOURS)],
-                "symbol": SYMBOLS[classes.index(name) % len(SYMBOLS)],
+                "symbol": SYMBOLS[(classes.index(name) if len(classes) > 1 else colour) % len(SYMBOLS)],
                 "size": 12,
                 "line": {"width": 1, "color": "white"},
             }
             shown = label if label and len(classes) == 1 else series_name(label, name)
-            drawn.add_scatter(x=[1000 * delay], y=[rate], name=shown, mode="markers", marker=marker)
+            drawn.add_scatter(
+                x=[1000 * delay],
+                y=[rate],
+                name=shown,
+                text=[shown],
+                textposition="bottom center" if len(drawn.data) % 2 else "top center",  # neighbours keep clear
+                mode="markers+text",
+                marker=marker,
+                cliponaxis=False,
+            )
     drawn.update_xaxes(rangemode="tozero")
     drawn.update_yaxes(rangemode="tozero")
     drawn.update_layout(showlegend=True)

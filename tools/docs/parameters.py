@@ -116,8 +116,13 @@ def _model(name: str) -> Iterator[str]:
         default = scenario.parameters[p.name] if p.default_from is None else f"as `{p.default_from}`"
         words = f" ({', '.join(p.words)})" if p.words else ""
         source = document.sources.get(p.sets[0], "")
-        rows.append((f"`{p.name}`", p.unit, default, p.meaning + words, ", ".join(f"`{s}`" for s in p.sets), source))
+        rows.append((f"`{p.name}`", p.unit, default, p.meaning + words, ", ".join(map(_breakable, p.sets)), source))
     yield table(("parameter", "SI unit", "default", "meaning", "sets", "source of the default"), rows)
+
+
+def _breakable(path: str) -> str:
+    """Return a dotted path that may go on in another line after a dot."""
+    return f"<code>{path.replace('.', '.<wbr>')}</code>"
 
 
 def _file_page(noun: str, kind: ModelKind[Any]) -> str:
