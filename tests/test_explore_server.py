@@ -149,6 +149,8 @@ def test_however_it_ends_nothing_is_left(tmp_path: Path, way: signal.Signals) ->
         (("--port", "http"), "--port"),
         (("--ip", "here"), "--ip"),
         (("--visitors", "0"), "--visitors"),
+        (("--memory", "1000"), "--memory"),
+        (("--memory", "2 GB"), "--memory"),
     ],
 )
 def test_bad_options_are_refused_before_anything_starts(run: Run, given: tuple[str, ...], field: str) -> None:

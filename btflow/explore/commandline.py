@@ -27,11 +27,12 @@ def explore(
     ip: Ip = HERE,
     no_token: NoToken = False,
     visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
+    memory: Annotated[str, typer.Option(metavar="MB", help="Most memory that one visitor's process takes.")] = "3600",
 ) -> None:
     """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
     from btflow.explore.options import options
 
-    given = options(ip, port, visitors, token=not no_token)
+    given = options(ip, port, visitors, memory, token=not no_token)
     from btflow.explore.command import main as run_explorer
 
     run_explorer(given, browser=not no_browser)
