@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import statistics
+import time
+from contextlib import suppress
+from typing import Any, NamedTuple
 
+import psutil
 from explorer_served import Served
 from playwright.sync_api import Locator, Page
 
@@ -123,3 +127,52 @@ def wide(shown: Page) -> list[float]:
     shown.wait_for_timeout(500)  # figures take their width a moment after they are drawn
     found: list[float] = shown.evaluate(_FIT)
     return [pixels for pixels in found if pixels > 1]
+
+
+class Redraws(NamedTuple):
+    """What redraws of all figures in view took.
+
+    A machine that runs other tests makes everything late, but hardly changes the processor time that a redraw takes,
+    and now and then lets one pass: what a redraw costs is told from both.
+    """
+
+    times: list[float]
+    """From a key on a slider to the redrawn figures [s]."""
+    processor: float
+    """Mean processor time of the browser and the server, visitors' processes included [s]."""
+    slowdown: float
+    """Seconds that pass in one second of processor time, beside whatever else runs."""
+
+    def check(self, most: float) -> None:
+        """Check that a redraw takes at most so long [s] on a machine that does nothing else."""
+        print(f"slider to redrawn figures: {1000 * statistics.median(self.times):.0f} ms, median of {len(self.times)};")
+        print(f"{1000 * self.processor:.0f} ms of processors; a machine {self.slowdown:.1f} times as slow as when idle")
+        assert self.processor < most
+        assert min(self.times) < most * self.slowdown
+
+
+def redraws(shown: Page, label: str, count: int) -> Redraws:
+    """Move a slider by keys and return what that took."""
+    before = _processor_times()
+    times = latencies(shown, label, count)
+    after = _processor_times()
+    spent = sum(seconds - before.get(process, 0.0) for process, seconds in after.items())
+    return Redraws(times, spent / count, _slowdown())
+
+
+def _processor_times() -> dict[int, float]:
+    """Return the processor time of each process that the tests have started [s]."""
+    found = {}
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it has just ended
+            times = process.cpu_times()
+            found[process.pid] = times.user + times.system
+    return found
+
+
+def _slowdown() -> float:
+    begun = time.perf_counter()
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+    return (time.perf_counter() - begun) / 0.2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browser import LAPTOP, PHONE, needs_browser, page, screenshot
-from explorer_page import FIGURES, SLOWEST, enter, moved, open_at, wide
+from explorer_page import FIGURES, SLOWEST, enter, moved, open_at, redraws, wide
 from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 
@@ -79,6 +79,17 @@ def test_a_swarm_without_access_links_has_no_figure_of_queues(swarm: Page) -> No
     moved(swarm, before, TITLES)
     swarm.wait_for_function(f"() => !({FIGURES})()['{QUEUES}']", timeout=SLOWEST)
     assert wide(swarm) == []
+
+
+def test_a_hundred_peers_are_redrawn_in_time(explorer: Served, browser: Browser) -> None:
+    state = SwarmState(model="rao2010", leechers="99", file_size="10 MB", rtt="50 ms")
+    with page(browser, LAPTOP) as shown:
+        open_at(shown, explorer, "swarm", state, TITLES)
+        expect(shown.get_by_label("leechers", exact=True).filter(visible=True).first).to_have_value(
+            "99", timeout=SLOWEST
+        )
+        shown.wait_for_function(f"() => !({FIGURES})()['{QUEUES}']", timeout=SLOWEST)
+        redraws(shown, "round-trip time", 12).check(0.9)
 
 
 @pytest.mark.parametrize(("name", "state"), [("swarm", SMALL), ("whatif", WhatIfState("link", "2"))])
