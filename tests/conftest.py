@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from explorer_served import Served, served
@@ -11,6 +12,9 @@ from hypothesis import settings
 
 from btflow import load, simulate, simulate_link
 from btflow.scenario import Scenario
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile("btflow", deadline=None)
 settings.load_profile("btflow")
@@ -30,6 +34,15 @@ def rao2010() -> Scenario:
 def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Serve the explorer for every test in a browser; their xdist_group keeps them in one worker."""
     with served(tmp_path_factory.mktemp("explorer"), "--visitors", "20") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium for the tests of a module: other modules start their own, and Playwright runs one at a time."""
+    from browser import chromium
+
+    with chromium() as found:
         yield found
 
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import statistics
+import time
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import psutil
+from explorer_served import Served
 from playwright.sync_api import Locator, Page
+
+from btflow.explore.state import to_query
 
 SLOWEST = 180_000
 """Milliseconds to wait for anything, ten pages that open at once among it: a machine that runs other tests is slow."""
@@ -29,6 +38,19 @@ _LATENCY = """([name, key]) => new Promise((found, failed) => {
   start = performance.now();
   handle.dispatchEvent(new KeyboardEvent('keydown', { key, keyCode: key === 'ArrowRight' ? 39 : 37, bubbles: true }));
 })"""
+
+
+FIGURES = """() => Object.fromEntries([...document.querySelectorAll('.js-plotly-plot')]
+  .filter(g => g.offsetParent !== null && g.layout?.title?.text && g.data?.length)
+  .map(g => [g.layout.title.text, g.data.map(t => [...Array.from(t.x ?? []), ...Array.from(t.y ?? [])].join())]))"""
+"""What returns the figures that are shown, by title, with the values of their lines."""
+_MOVED = f"""([before, titles]) => {{
+  const now = ({FIGURES})();
+  return titles.every(t => now[t] !== undefined && JSON.stringify(now[t]) !== JSON.stringify(before[t]));
+}}"""
+_FIT = """() => [document.documentElement.scrollWidth - innerWidth,
+  ...[...document.querySelectorAll('.js-plotly-plot')].filter(g => g.offsetParent !== null)
+    .map(g => g.querySelector('.main-svg').getBoundingClientRect().right - innerWidth)]"""
 
 
 def open_page(shown: Page, url: str) -> None:
@@ -79,3 +101,78 @@ def latencies(shown: Page, label: str, count: int) -> list[float]:
     """Return the times from a key on a slider to all redrawn figures in view [s]."""
     keys = ("ArrowRight", "ArrowLeft")
     return [float(shown.evaluate(_LATENCY, [label, keys[i // 4 % 2]])) / 1000 for i in range(count)]
+
+
+def open_at(shown: Page, explorer: Served, name: str, state: Any, titles: list[str]) -> None:
+    """Open a panel by its link and wait for its figures."""
+    shown.goto(f"{explorer.url}&{to_query(name, state)}", wait_until="commit", timeout=SLOWEST)
+    moved(shown, {}, titles)
+
+
+def moved(shown: Page, before: Any, titles: list[str]) -> None:
+    """Wait until figures show other data."""
+    shown.wait_for_function(_MOVED, arg=[before, titles], timeout=SLOWEST)
+
+
+def enter(shown: Page, label: str, text: str, number: int = 0) -> None:
+    """Type a value into an input of the open tab."""
+    fields = shown.locator(".btflow-field", has=shown.get_by_text(label, exact=True)).filter(visible=True)
+    entry = fields.nth(number).locator("input")
+    entry.fill(text)
+    entry.press("Enter")
+
+
+def wide(shown: Page) -> list[float]:
+    """Return by how many pixels the page and its figures are wider than the window."""
+    shown.wait_for_timeout(500)  # figures take their width a moment after they are drawn
+    found: list[float] = shown.evaluate(_FIT)
+    return [pixels for pixels in found if pixels > 1]
+
+
+class Redraws(NamedTuple):
+    """What redraws of all figures in view took.
+
+    A machine that runs other tests makes everything late, but hardly changes the processor time that a redraw takes,
+    and now and then lets one pass: what a redraw costs is told from both.
+    """
+
+    times: list[float]
+    """From a key on a slider to the redrawn figures [s]."""
+    processor: float
+    """Mean processor time of the browser and the server, visitors' processes included [s]."""
+    slowdown: float
+    """Seconds that pass in one second of processor time, beside whatever else runs."""
+
+    def check(self, most: float) -> None:
+        """Check that a redraw takes at most so long [s] on a machine that does nothing else."""
+        print(f"slider to redrawn figures: {1000 * statistics.median(self.times):.0f} ms, median of {len(self.times)};")
+        print(f"{1000 * self.processor:.0f} ms of processors; a machine {self.slowdown:.1f} times as slow as when idle")
+        assert self.processor < most
+        assert min(self.times) < most * self.slowdown
+
+
+def redraws(shown: Page, label: str, count: int) -> Redraws:
+    """Move a slider by keys and return what that took."""
+    before = _processor_times()
+    times = latencies(shown, label, count)
+    after = _processor_times()
+    spent = sum(seconds - before.get(process, 0.0) for process, seconds in after.items())
+    return Redraws(times, spent / count, _slowdown())
+
+
+def _processor_times() -> dict[int, float]:
+    """Return the processor time of each process that the tests have started [s]."""
+    found = {}
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it has just ended
+            times = process.cpu_times()
+            found[process.pid] = times.user + times.system
+    return found
+
+
+def _slowdown() -> float:
+    begun = time.perf_counter()
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+    return (time.perf_counter() - begun) / 0.2

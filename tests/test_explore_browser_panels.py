@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import LAPTOP, PHONE, chromium, needs_browser, page, screenshot
+from browser import LAPTOP, PHONE, needs_browser, page, screenshot
 from explorer_page import SLOWEST, drawn, open_page, series, slider
 from explorer_served import Served, served
 from playwright.sync_api import Browser
@@ -30,12 +30,6 @@ _EXPLORED = [
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(tmp_path_factory.mktemp("panels"), "--visitors", "8") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
         yield found
 
 

@@ -74,6 +74,7 @@ def test_what_is_allowed_is_accepted() -> None:
         (btflow.load("rao2010", leechers=400), "leechers", "at most 300 leechers"),
         (btflow.load("rao2010"), "file_size", "at most 15 MB for 300 leechers"),
         (btflow.load("flashcrowd"), "file_size", "at most 19 MB for 50 leechers"),
+        (btflow.load("flashcrowd", file_size="2 MB", buffer="1000000 packets"), "leechers", "0.85 GB: fewer leechers"),
     ],
 )
 def test_a_swarm_too_large_is_refused(model: btflow.Scenario, field: str, allowed: str) -> None:

@@ -19,6 +19,7 @@ from btflow.catalog import names
 from btflow.explore.link_panel import LinkPanel, series
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.state import checked, differences, from_query, to_query
+from btflow.explore.work import text_of
 
 MODELS = (ONE_LINK, *names("links"))
 
@@ -119,20 +120,59 @@ def test_the_command_line_takes_the_saved_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "reason"),
     [
-        ({"n1": "30", "n2": "1"}, "n1", "more than this page"),
+        ({"n1": "30", "n2": "1"}, "flows", "more than this page"),
         ({"rate": "1 Gbit/s"}, "duration", "at this rate"),
         ({"model": "geni", "call": "g711"}, "call", "does not go with geni"),
         ({"model": "latecomer", "n3": "1"}, "n3", "does not go with latecomer"),
-        ({"model": "latecomer", "duration": "30 s"}, "duration", "warm-up"),
-        ({"n1": "0", "n2": "0"}, "n1", ""),
+        ({"model": "latecomer", "duration": "30 s"}, "warmup", "nothing to measure"),
+        ({"model": "latecomer", "duration": "9 s"}, "start2", "before the end"),
+        ({"n1": "0", "n2": "0"}, "flows", "out of range"),
+        ({"rtt": "0 s", "buffer": "1 BDP"}, "buffer", "holds no packet"),
     ],
 )
-def test_what_does_not_go_together_is_an_error_of_an_input(changes: dict[str, str], field: str, reason: str) -> None:
+def test_what_does_not_go_together_is_an_error_of_an_input_if_of_one(
+    changes: dict[str, str], field: str, reason: str
+) -> None:
     state = replace(preset(changes.get("model", ONE_LINK)), **changes)
     with pytest.raises(btflow.InputError) as caught:
         scenario(state)
-    assert caught.value.field == field
-    assert reason in caught.value.reason
+    assert field in [problem.field for problem in caught.value.problems]
+    assert any(reason in problem.reason for problem in caught.value.problems)
+
+
+def test_every_problem_is_told_once_beside_its_input_or_beside_what_was_entered(panel: LinkPanel) -> None:
+    panel.set_state(preset("opnet2009"))
+    fields = panel._form.fields
+    fields["duration"]._control.value = "1 s"
+    told = {name: field._error.value for name, field in fields.items() if field._error.value}
+    assert set(told) == {"duration", "start1", "start2", "start3"}
+    assert "warmup" in told["duration"]
+    assert "flows.pair-4.start" in told["duration"]
+    assert all("not before the end" in told[name] and "<br>" not in told[name] for name in set(told) - {"duration"})
+    panel.set_state(LinkState())
+    fields["n2"]._control.value = "30"
+    assert "flows = 31" in fields["n2"]._error.value
+    panel.set_state(LinkState())
+    assert not any(field._error.value for field in fields.values())
+
+
+@pytest.mark.parametrize("error", [MemoryError(), btflow.SimulationError("gave up")])
+def test_a_simulation_that_fails_is_told_beside_the_input_and_the_page_goes_on(
+    panel: LinkPanel, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    panel.set_state(LinkState())
+    rtt, before = panel._form.fields["rtt"], panel.result
+    with monkeypatch.context() as patched:
+        patched.setattr("btflow.explore.link_panel.simulate_link", broken)
+        rtt._control.value = "80 ms"
+    assert text_of(error) in rtt._error.value
+    assert (panel.result, panel.state) == (before, LinkState())
+    rtt._control.value = "90 ms"
+    assert rtt._error.value == ""
+    assert panel.state == LinkState(rtt="90 ms")
 
 
 def test_a_refused_value_stays_in_its_field_and_the_figure_stays(panel: LinkPanel) -> None:

@@ -16,7 +16,7 @@ from btflow.explore.work import text_of
 
 pytestmark = pytest.mark.skipif(not POSSIBLE, reason="only Linux bounds data")
 
-LARGEST = ("the page", "link, most packets", "swarm, access links", "what if, links")
+LARGEST = ("the page", "link, most packets", "what if, access links", "what if, links")
 _BOUNDED = """
 from btflow.explore.memory import bound_memory
 bound_memory("300")

@@ -111,6 +111,13 @@ def test_a_port_that_is_taken_is_an_error(run: Run) -> None:
     assert f"--port = {port}: is taken by another program" in err
 
 
+@pytest.mark.parametrize("command", ["explore", "lab"])
+def test_an_address_of_another_machine_is_blamed_itself(run: Run, command: str) -> None:
+    code, _, err = run(command, "--no-browser", "--ip", "192.0.2.1")  # of RFC 5737: nobody's
+    assert code == 2
+    assert err.startswith("btflow: error: --ip = '192.0.2.1': is not an address of this machine")
+
+
 def test_ctrl_c_stops_within_two_seconds_with_one_line(server: Served) -> None:
     under_way = psutil.Process(server.process.pid).children(recursive=True)
     assert under_way
@@ -142,6 +149,8 @@ def test_however_it_ends_nothing_is_left(tmp_path: Path, way: signal.Signals) ->
         (("--port", "http"), "--port"),
         (("--ip", "here"), "--ip"),
         (("--visitors", "0"), "--visitors"),
+        (("--memory", "1000"), "--memory"),
+        (("--memory", "2 GB"), "--memory"),
     ],
 )
 def test_bad_options_are_refused_before_anything_starts(run: Run, given: tuple[str, ...], field: str) -> None:

@@ -211,6 +211,45 @@ def test_a_bad_value_is_refused_next_to_its_input(panel: WhatIfPanel) -> None:
     assert "out of range" in panel.form.fields["pairs"]._error.value
 
 
+@pytest.mark.parametrize(
+    ("of", "name", "text", "told", "says"),
+    [
+        ("link", "start2", "70 s", "start2", "is not before the end"),
+        ("link", "rate", "1 Gbit/s", "duration", "at this rate"),
+        ("link", "n1", "30", "n1", "flows = 31"),
+        ("swarm", "file_size", "50 MB", "file_size", "at most 32 MB for 30 leechers"),
+        ("swarm", "buffer", "1000000 packets", "leechers", "GB of memory"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_in_its_own_setting(
+    panel: WhatIfPanel, of: str, name: str, text: str, told: str, says: str
+) -> None:
+    panel.set_state(WhatIfState(of, "2"))
+    assert panel.canvas.wait()
+    state = panel.state
+    enter(panel.sides[1], name, text)
+    alerts = [{n for n, field in side.fields.items() if field._error.value} for side in panel.sides]
+    assert alerts == [set(), {told}]
+    assert says in panel.sides[1].fields[told]._error.value
+    assert panel.state == state
+
+
+@pytest.mark.parametrize("of", ["link", "swarm"])
+def test_both_settings_have_the_seed_of_the_first(panel: WhatIfPanel, of: str) -> None:
+    panel.set_state(WhatIfState(of, "2"))
+    assert panel.canvas.wait()
+    enter(panel.sides[0], "seed", "5")
+    assert [setting.seed for setting in settings(panel.state)] == ["5", "5"]
+    assert panel.command().count("--seed 5") == 2
+
+
+def test_pairs_are_saved_as_shown_though_the_inputs_are_of_another_kind(panel: WhatIfPanel) -> None:
+    panel.set_state(WhatIfState("link", "200"))
+    panel.canvas.cancel()
+    assert panel.canvas.wait()
+    assert "completion_mean" in panel.files()["pairs.csv"]
+
+
 def test_a_link_with_a_wrong_setting_is_refused() -> None:
     with pytest.raises(InputError, match="no input of this panel"):
         settings(WhatIfState(a="speed=3"))

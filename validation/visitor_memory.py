@@ -29,15 +29,17 @@ def requests() -> dict[str, Callable[[], Any]]:
     links = replace(LinkState(), n1="10", n2="10", n3="10", rate="10 Mbit/s", duration="600 s")
     slow = replace(LinkState(), n1="10", n2="10", n3="10", rate="1 Mbit/s", duration="600 s")
     capped = SwarmState(model="rao2010", leechers="300", file_size="15 MB")
-    linked = SwarmState(leechers="300", file_size="3200 kB")
+    linked = SwarmState(leechers="300", file_size="3200 kB", rtt="400 ms", uplink="2 Mbit/s")
     few = "model=rao2010&leechers=300&file_size=15+MB"
+    full = "leechers=300&file_size=3200+kB&rtt=400+ms&uplink=2+Mbit/s"  # the blocks and the memory of limits.py
     return {
         "the page": lambda: "done" if LinkPanel().result is not None else "nothing came",
         "link, most packets": lambda: _shown(LinkPanel(), replace(links, duration="500 s")),
         "link, longest": lambda: _shown(LinkPanel(), slow),
         "swarm, capped uploads": lambda: _shown(SwarmPanel(), capped),
         "swarm, access links": lambda: _shown(SwarmPanel(), linked),
-        "what if, swarms": lambda: _shown(WhatIfPanel(), WhatIfState("swarm", "1", few, few + "&rtt=400+ms")),
+        "what if, capped uploads": lambda: _shown(WhatIfPanel(), WhatIfState("swarm", "1", few, few + "&rtt=400+ms")),
+        "what if, access links": lambda: _shown(WhatIfPanel(), WhatIfState("swarm", "1", full, full + "&loss=1%25")),
         "what if, links": lambda: _shown(WhatIfPanel(), WhatIfState("link", "20", "duration=600+s", "duration=600+s")),
     }
 

@@ -34,7 +34,7 @@ def main(options: Options, *, browser: bool) -> None:
     """Serve the explorer until Ctrl-C or SIGTERM.
 
     Raises:
-        InputError: The port is not to be had.
+        InputError: The address or the port is not to be had.
     """
     from btflow.explore import server
 
@@ -94,11 +94,20 @@ def bound_port(options: Options, first: int = PORT) -> tuple[list[socket.socket]
         except OSError as error:
             if error.errno == errno.EADDRINUSE and options.port is None:
                 continue
-            taken = error.errno == errno.EADDRINUSE
-            reason = "is taken by another program" if taken else f"cannot be used: {error.strerror}"
-            allowed = "another port, or none for a free one"
-            raise InputError("--port", port, f"{reason} on {options.ip}", allowed) from None
+            raise _unbound(error, options.ip, port) from None
         if port != ports[0]:
             say(f"Port {ports[0]} is taken; this is port {port}.")
         return found, port
     raise InputError("--port", None, f"{first} to {ports[-1]} are all taken", "another one")
+
+
+def _unbound(error: OSError, ip: str, port: int) -> InputError:
+    """Return which option is to blame that an address cannot be listened on."""
+    if error.errno == errno.EADDRINUSE:
+        return InputError("--port", port, f"is taken by another program on {ip}", _ANOTHER)
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return InputError("--port", port, f"cannot be used on {ip}: {error.strerror}", _ANOTHER)
+    return InputError("--ip", ip, "is not an address of this machine", "127.0.0.1, 0.0.0.0 for all of its, or ::1")
+
+
+_ANOTHER = "another port, or none for a free one"

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 Text = str | None
+
+HERE = "127.0.0.1"
+
+
+def _port(first: int) -> Any:
+    """Return the option of the port to listen on."""
+    return typer.Option(metavar="NUMBER", help=f"Port to listen on.  [{first}, or the next free one]")
+
 
 Ip = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")]
 NoToken = Annotated[bool, typer.Option("--no-token", help="Let in everybody who reaches the address.")]
@@ -14,29 +22,26 @@ NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a bro
 
 
 def explore(
-    port: Annotated[
-        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8866, or the next free one]")
-    ] = None,
+    port: Annotated[Text, _port(8866)] = None,
     no_browser: NoBrowser = False,
-    ip: Ip = "127.0.0.1",
+    ip: Ip = HERE,
     no_token: NoToken = False,
     visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
+    memory: Annotated[str, typer.Option(metavar="MB", help="Most memory that one visitor's process takes.")] = "3600",
 ) -> None:
     """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
     from btflow.explore.options import options
 
-    given = options(ip, port, visitors, token=not no_token)
+    given = options(ip, port, visitors, memory, token=not no_token)
     from btflow.explore.command import main as run_explorer
 
     run_explorer(given, browser=not no_browser)
 
 
 def lab(
-    port: Annotated[
-        Text, typer.Option(metavar="NUMBER", help="Port to listen on.  [8888, or the next free one]")
-    ] = None,
+    port: Annotated[Text, _port(8888)] = None,
     no_browser: NoBrowser = False,
-    ip: Ip = "127.0.0.1",
+    ip: Ip = HERE,
     no_token: NoToken = False,
 ) -> None:
     """Open JupyterLab on the teaching notebooks; needs the extra notebook."""

@@ -14,9 +14,10 @@ from typing import Any, Generic, TypeVar
 
 import ipywidgets as widgets
 
-from btflow.errors import InputError
+from btflow.errors import InputError, SimulationError
 from btflow.explore.specs import Amount, Choice, Spec
 from btflow.explore.state import specs
+from btflow.explore.work import text_of
 
 State = TypeVar("State")
 
@@ -60,12 +61,10 @@ class Field:
         finally:
             self._quiet = False
 
-    def refuse(self, problem: InputError | None) -> None:
-        """Say what is wrong with the value, called by its label, or that nothing is."""
-        shown = ""
-        if problem is not None:
-            named = InputError(self._spec.label, problem.value, problem.reason, problem.allowed)
-            shown = f'<span role="alert">{html.escape(named.describe())}</span>'
+    def refuse(self, *problems: InputError) -> None:
+        """Say what is wrong, a line each: with the value, called by its label, or with what is no input; or nothing."""
+        lines = [html.escape(problem.describe()) for problem in problems]
+        shown = f'<span role="alert">{"<br>".join(lines)}</span>' if lines else ""
         if shown == self._error.value:
             return
         self._error.value, self._error.layout.display = shown, None if shown else "none"
@@ -118,7 +117,8 @@ class Form(Generic[State]):
 
         Args:
             state: What they show at first; it is not offered to `change`.
-            change: Takes a new state, or refuses it with an InputError whose field is one of the inputs.
+            change: Takes a new state, or refuses it with an InputError whose field is one of the inputs; what else
+                goes wrong in a simulation is told beside the input that was changed.
         """
         self.state = state
         self._change = change
@@ -155,9 +155,9 @@ class Form(Generic[State]):
         for name, spec in specs(self.state).items():
             try:
                 texts[name] = spec.check(name, self.fields[name].text)
-                self.fields[name].refuse(None)
+                self.fields[name].refuse()
             except InputError as error:
-                self.fields[name].refuse(error)
+                self._refuse(name, [error])
         return replace(self.state, **texts)  # type: ignore[type-var]
 
     def _offer(self, entered: str, state: State) -> None:
@@ -166,11 +166,20 @@ class Form(Generic[State]):
             self._change(state)
         except InputError as error:
             self.state = before
+            found: dict[str, list[InputError]] = {}
             for problem in error.problems:
-                if problem.field in self.fields:
-                    self.fields[problem.field].refuse(problem)
-                else:
-                    self.fields[entered].refuse(problem)
+                found.setdefault(problem.field if problem.field in self.fields else entered, []).append(problem)
+            for name, problems in found.items():
+                self._refuse(name, problems)
+        except (SimulationError, MemoryError) as error:  # of a panel that simulates at once
+            self.state = before
+            self._refuse(entered, [InputError(entered, self.fields[entered].text, text_of(error))])
+
+    def _refuse(self, name: str, problems: Iterable[InputError]) -> None:
+        """Say next to an input what is wrong with it, or with what it made wrong."""
+        labels = {name: spec.label for name, spec in specs(self.state).items()}
+        named = [InputError(labels.get(p.field, p.field), p.value, p.reason, p.allowed) for p in problems]
+        self.fields[name].refuse(*named)
 
 
 def _control(spec: Spec) -> Any:

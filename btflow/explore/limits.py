@@ -38,11 +38,13 @@ class SwarmLimits:
         peers: Seeds and leechers.
         blocks: Blocks that the leechers receive in all.
         linked: The same of a swarm whose peers have access links, which costs more.
+        memory: Memory that a swarm takes at its start [B]; what its run adds is at most as much again.
     """
 
     peers: int = 301
     blocks: int = 300_000
     linked: int = 60_000
+    memory: int = 850_000_000
 
 
 LINKS = LinkLimits()
@@ -97,6 +99,19 @@ def check_swarm(scenario: Scenario, limits: SwarmLimits = SWARMS) -> None:
         largest = most // max(leechers, 1) * scenario.swarm.block_size
         allowed = f"at most {_size(largest, scenario)} for {leechers} leechers"
         raise InputError("file_size", _size(size, scenario), WHY, allowed)
+    _check_memory(scenario, leechers, limits.memory)
+
+
+def _check_memory(scenario: Scenario, leechers: int, most: int) -> None:
+    """Refuse a swarm whose queues and windows have room for too much: buffers, rates and round trips have no bound."""
+    from btflow.program import compile_scenario  # the page begins with a link
+    from btflow.swarm import state_bytes
+
+    need = state_bytes(compile_scenario(scenario))
+    if need > most:
+        reason = f"takes {need / 1e9:.2g} GB of memory, which {WHY}"
+        allowed = f"{most / 1e9:.2g} GB: fewer leechers, a smaller buffer, a lower rate or a shorter round-trip time"
+        raise InputError("leechers", leechers, reason, allowed)
 
 
 def _size(size: int, scenario: Scenario) -> str:

@@ -130,7 +130,7 @@ def scenario(state: LinkState) -> LinkScenario:
         built = document(state.model).build(given)
         check_link(built)
     except InputError as error:
-        raise InputError.all_of([_of_the_input(problem, places) for problem in error.problems]) from None
+        raise InputError.all_of([_of_the_input(problem, state.model) for problem in error.problems]) from None
     return built
 
 
@@ -201,12 +201,12 @@ def _call(state: LinkState) -> dict[str, object]:
     return {f"flows.{name}.{field}": text for name in flows for field, text in (("codec", codec), ("count", count))}
 
 
-def _of_the_input(problem: InputError, places: Mapping[str, tuple[str, ...]]) -> InputError:
-    """Return a problem as that of the input which set the field."""
-    inputs = {field: name for name, fields in places.items() for field in fields} | {"flows": "n1"}
-    if problem.field == "warmup":
-        return InputError("duration", problem.value, f"is the warm-up: {problem.reason}", problem.allowed)
-    found = next((name for field, name in inputs.items() if problem.field in (field, f"{field}.base")), problem.field)
+def _of_the_input(problem: InputError, model: str) -> InputError:
+    """Return a problem as that of the input which sets the field, if there is one."""
+    inputs = {field: name for name, fields in _places(model).items() for field in fields}
+    for name, parameter in document(model).parameters.items():
+        inputs.update((name, inputs[field]) for field in parameter.sets if field in inputs)
+    found = inputs.get(problem.field.removesuffix(".base"), problem.field)
     return InputError(found, problem.value, problem.reason, problem.allowed)
 
 

@@ -15,8 +15,10 @@ from btflow.options import parse_whole_number
 LOCAL = ("127.0.0.1", "localhost", "::1")
 PORT = 8866
 MEGABYTES = 3600
-"""Bound on the data of one visitor's process [MB]: 1024 that LLVM reserves and does not use, and twice the rest that
-the largest requests of the page take, of which ``python -m validation.visitor_memory`` prints the peaks."""
+"""Bound on the data of one visitor's process [MB], 1024 of which LLVM reserves and does not use. The largest requests
+that pass take three quarters of it; ``python -m validation.visitor_memory`` prints their peaks."""
+LEAST_MEGABYTES = 1800
+"""The page with its smallest figures takes 1600, threads of the kernel included."""
 
 _NEEDED = ("voila", "ipywidgets", "anywidget", "jupyterlab")
 
@@ -40,7 +42,15 @@ class Options:
     memory: int = MEGABYTES
 
 
-def options(ip: str, port: str | None, visitors: str = "1", *, token: bool, command: str = "explore") -> Options:
+def options(
+    ip: str,
+    port: str | None,
+    visitors: str = "1",
+    memory: str = str(MEGABYTES),
+    *,
+    token: bool,
+    command: str = "explore",
+) -> Options:
     """Return the options of the command line of `btflow explore` or `btflow lab`.
 
     Raises:
@@ -53,6 +63,7 @@ def options(ip: str, port: str | None, visitors: str = "1", *, token: bool, comm
         port=None if port is None else parse_whole_number("--port", port, 1, 65535),
         token=(os.environ.get("BTFLOW_TOKEN") or secrets.token_urlsafe(24)) if token else "",
         visitors=parse_whole_number("--visitors", visitors, 1, 200),
+        memory=parse_whole_number("--memory", memory, LEAST_MEGABYTES, 1_000_000),
     )
 
 

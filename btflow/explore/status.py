@@ -61,7 +61,7 @@ class Status:
 
     def _cancelled(self) -> None:
         self._cancel()
-        self.say("Cancelled. The figures show the last run that was finished.")
+        self.say("Cancelled. The figures show what was finished before.")
 
 
 _ALERT = '<span role="alert">'

@@ -14,7 +14,7 @@ from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.link_state import LinkState
 from btflow.explore.live import beside
-from btflow.explore.pairs import Compared, Model, statistic
+from btflow.explore.pairs import COMPARED, Compared, Model
 from btflow.explore.panel import Preset
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import Setting, Settings, WhatIfState, command_of, scenario_of, settings, state_of
@@ -91,9 +91,10 @@ class WhatIfPanel:
         found = {f"{side}.toml": to_toml(scenario_of(one)) for side, one in zip("ab", both, strict=True)}
         if self.result is None:
             return found
-        values = self.result[statistic(self.scenario())].values
-        columns = {f"{statistic(self.scenario())} {side} [s]": row for side, row in zip("AB", values, strict=True)}
-        return found | {"pairs.csv": to_csv({"pair": range(1, values.shape[1] + 1)} | columns)}
+        name = next(name for name in COMPARED if name in self.result)  # of what is shown, cancelled runs left out
+        columns = {f"{name} {side} [s]": row for side, row in zip("AB", self.result[name].values, strict=True)}
+        pairs = range(1, self.result.sizes["replica"] + 1)
+        return found | {"pairs.csv": to_csv({"pair": pairs} | columns)}
 
     def command(self) -> str:
         """Return the command lines that run both settings."""

@@ -56,9 +56,10 @@ class Settings(NamedTuple):
 
 
 def settings(state: WhatIfState) -> Settings:
-    """Return both settings of a state; an InputError of ``a`` or ``b`` if one is wrong."""
+    """Return both settings of a state, with one seed; an InputError of ``a`` or ``b`` if one is wrong."""
     begin = BEGIN[state.of]
-    return Settings(_read("a", state.a, begin[0]), _read("b", state.b, begin[1]))
+    a = _read("a", state.a, begin[0])
+    return Settings(a, replace(_read("b", state.b, begin[1]), seed=a.seed))
 
 
 def state_of(of: str, found: Settings, pairs: str) -> WhatIfState:

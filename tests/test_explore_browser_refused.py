@@ -1,0 +1,84 @@
+"""What a page refuses, in a real browser: settings that contradict each other, and what needs too much memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from browser import LAPTOP, needs_browser, page, screenshot
+from explorer_page import FIGURES, SLOWEST, enter, moved, open_at, open_page, series
+from explorer_served import Served, served
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from btflow.explore.swarm_state import SwarmState
+from btflow.explore.whatif_state import WhatIfState
+
+pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
+
+TITLES = ["Completion time of the leechers"]
+
+
+def refused(shown: Page, label: str, number: int = 0) -> Locator:
+    """Return what is said right below an input of the open tab."""
+    fields = shown.locator(".btflow-field", has=shown.get_by_text(label, exact=True)).filter(visible=True)
+    return fields.nth(number).locator("[role=alert]")
+
+
+def test_a_swarm_whose_settings_contradict_is_refused_at_the_one_to_mend(explorer: Served, browser: Browser) -> None:
+    with page(browser, LAPTOP) as shown:
+        open_at(shown, explorer, "swarm", SwarmState(leechers="30", file_size="1 MB"), TITLES)
+        before = shown.evaluate(FIGURES)
+        enter(shown, "buffer", "1000000 packets")
+        expect(refused(shown, "leechers")).to_contain_text("GB of memory", timeout=SLOWEST)
+        enter(shown, "buffer", "3 packets")
+        expect(refused(shown, "leechers")).to_be_hidden(timeout=SLOWEST)
+        moved(shown, before, TITLES)
+        before = shown.evaluate(FIGURES)
+        enter(shown, "leechers", "300")
+        enter(shown, "file size", "50 MB")  # together too many blocks
+        expect(refused(shown, "file size")).to_contain_text("at most 3 MB for 300 leechers", timeout=SLOWEST)
+        enter(shown, "leechers", "5")
+        enter(shown, "file size", "1 MB")
+        expect(refused(shown, "file size")).to_be_hidden(timeout=SLOWEST)
+        moved(shown, before, TITLES)
+
+
+def test_a_what_if_is_refused_in_the_setting_that_contradicts_itself(explorer: Served, browser: Browser) -> None:
+    titles = ["Differences within pairs"]
+    with page(browser, LAPTOP) as shown:
+        open_at(shown, explorer, "whatif", WhatIfState("link", "1"), ["How long the queue is", *titles])
+        before = shown.evaluate(FIGURES)
+        enter(shown, "Buffer", "1 BDP", 1)
+        moved(shown, before, titles)
+        before = shown.evaluate(FIGURES)
+        enter(shown, "Base RTT", "0 s", 1)  # one of its bandwidth-delay products is nothing now
+        expect(refused(shown, "Buffer", 1)).to_contain_text("holds no packet", timeout=SLOWEST)
+        expect(refused(shown, "Buffer", 0)).to_be_hidden()
+        enter(shown, "Flows 2: start", "70 s", 0)
+        expect(refused(shown, "Flows 2: start", 0)).to_contain_text("not before the end", timeout=SLOWEST)
+        assert shown.evaluate(FIGURES) == before
+        screenshot(shown, "explorer-whatif-refused")
+        enter(shown, "Flows 2: start", "10 s", 0)
+        enter(shown, "Buffer", "30 packets", 1)
+        expect(refused(shown, "Buffer", 1)).to_be_hidden(timeout=SLOWEST)
+        expect(refused(shown, "Flows 2: start", 0)).to_be_hidden(timeout=SLOWEST)
+        moved(shown, before, titles)
+
+
+def test_what_needs_too_much_memory_is_told_and_the_page_goes_on(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path, "--memory", "1800", "--visitors", "2") as server, page(browser, LAPTOP) as shown:
+        open_page(shown, server.url)
+        assert series(shown)
+        shown.get_by_role("tab", name="One swarm").click()
+        moved(shown, {}, TITLES)
+        before = shown.evaluate(FIGURES)
+        enter(shown, "leechers", "300")
+        told = shown.locator(".btflow-status [role=alert]").filter(visible=True)
+        expect(told).to_have_text("this needs more memory than one page may take", timeout=SLOWEST)
+        assert shown.evaluate(FIGURES) == before
+        screenshot(shown, "explorer-memory")
+        enter(shown, "leechers", "6")
+        moved(shown, before, TITLES)
+        expect(told).to_be_hidden(timeout=SLOWEST)
+        assert shown.locator(".btflow-gone").count() == 0
+        assert "Traceback" not in server.log.read_text(encoding="utf-8")
