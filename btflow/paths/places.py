@@ -35,26 +35,49 @@ _ROBUST = 0.3
 _NEAR = 0.1
 """Of the median round-trip time: places nearer than this may as well coincide. With less, places are not unique."""
 
+_OF_PLACES, _OF_DETOURS = 0.005, 0.1
+"""What a step does of the rest of the work: there are some hundred steps to find the places, and about ten detours."""
+
 _STEADY = 4
 """Matrices drawn to find the share of violations that a detour makes."""
 
 
-def fit_structure(rtt: Floats, model: PathModel, regions: int = REGIONS) -> Structure:
+class _Shown:
+    """Shows after each step how much is done: a part of the rest, as nobody knows how many steps there will be."""
+
+    def __init__(self, progress: Callable[[float], object] | None) -> None:
+        self._progress, self._done = progress, 0.0
+
+    def step(self, part: float) -> None:
+        self._done += part * (1.0 - self._done)
+        if self._progress is not None:
+            self._progress(self._done)
+
+
+def fit_structure(
+    rtt: Floats, model: PathModel, regions: int = REGIONS, progress: Callable[[float], object] | None = None
+) -> Structure:
     """Return the structure with which a model's paths go together as those of a matrix do.
 
     Args:
         rtt: Round-trip times [s] (peers, peers), symmetric, above zero but for the diagonal.
         model: Has the tables; its own structure is not used.
         regions: Most regions.
+        progress: Is called with about the share of the fit that is done.
     """
-    structure = model.structure.model_copy(update={"regions": _regions(places(rtt), regions)})
+    shown = _Shown(progress)
+    placed = places(rtt, lambda: shown.step(_OF_PLACES))
+    structure = model.structure.model_copy(update={"regions": _regions(placed, regions)})
     wanted = triangle_violations(rtt)
 
     def excess(detour: float) -> float:
+        shown.step(_OF_DETOURS)
         tried = model.model_copy(update={"structure": structure.model_copy(update={"detour": detour})})
         return violations(tried, len(rtt)) - wanted
 
-    return structure.model_copy(update={"detour": round(_crossing(excess), 3)})
+    found = structure.model_copy(update={"detour": round(_crossing(excess), 3)})
+    shown.step(1.0)
+    return found
 
 
 def violations(model: PathModel, peers: int) -> float:
@@ -63,8 +86,10 @@ def violations(model: PathModel, peers: int) -> float:
     return float(np.mean([triangle_violations(rtt) for rtt in drawn]))
 
 
-def places(rtt: Floats) -> Floats:
+def places(rtt: Floats, step: Callable[[], None] | None = None) -> Floats:
     """Return places in the plane whose distances are near to the round-trip times [s] (peers, 2).
+
+    After each step that it takes ``step`` is called.
 
     It starts from classical scaling (Torgerson 1952) and minimises Huber's measure of ln(distance / rtt), as network
     coordinates do (Dabek et al., Vivaldi, SIGCOMM 2004). The distance is sqrt(x^2 + y^2 + near^2), which is smooth.
@@ -83,7 +108,12 @@ def places(rtt: Floats) -> Floats:
         return float(np.sum(clipped * (off - 0.5 * clipped))) / 2.0, slope
 
     found = minimize(
-        misfit, _scaled(rtt).T.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500, "ftol": 1e-10}
+        misfit,
+        _scaled(rtt).T.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 500, "ftol": 1e-10},
+        callback=lambda _: None if step is None else step(),
     )
     return _turned(found.x.reshape(2, peers).T)
 
