@@ -160,10 +160,10 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
     for name, title, scale in (("rtt_s", "rtt [ms]", 1e3), ("loss", "loss [%]", 1e2)):
         for kind, values in found[name].items():
             lines.append(f"{title} {kind}".ljust(28) + "".join(f"{scale * value:.4g}".rjust(9) for value in values))
-    longer = math.exp(math.log(2.0) * found["detour"]) - 1.0
+    varies = math.expm1(math.log(2.0) * found["detour"])
     lines += [
         "",
-        f"Peers are in {found['regions']} regions; half of the paths are {longer:.1%} longer than straight ones.",
+        f"Peers are in {found['regions']} regions; half of the paths are {varies:.1%} or more off others as far.",
     ]
     lines += [f"Note: {note}." for note in notes]
     path = found["model"]

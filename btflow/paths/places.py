@@ -19,7 +19,7 @@ from btflow.paths.triangles import triangle_violations
 
 Floats = NDArray[np.float64]
 
-REGIONS = 10
+REGIONS = 14
 """With fewer, a region's peers have too many near neighbours, and too many triangles are violated."""
 
 LOSS_OF_PEERS = 0.8
@@ -35,7 +35,7 @@ _ROBUST = 0.3
 _NEAR = 0.1
 """Of the median round-trip time: places nearer than this may as well coincide. With less, places are not unique."""
 
-_OF_PLACES, _OF_DETOURS = 0.005, 0.1
+_OF_PLACES, _OF_DETOURS = 0.003, 0.1
 """What a step does of the rest of the work: there are some hundred steps to find the places, and about ten detours."""
 
 _STEADY = 4
@@ -68,15 +68,23 @@ def fit_structure(
     shown = _Shown(progress)
     placed = places(rtt, lambda: shown.step(_OF_PLACES))
     structure = model.structure.model_copy(update={"regions": _regions(placed, regions)})
-    wanted = triangle_violations(rtt)
+    wanted = triangle_violations(stretched(rtt, model))
 
     def excess(detour: float) -> float:
         shown.step(_OF_DETOURS)
         tried = model.model_copy(update={"structure": structure.model_copy(update={"detour": detour})})
         return violations(tried, len(rtt)) - wanted
 
-    found = structure.model_copy(update={"detour": round(_crossing(excess), 3)})
+    found = structure.model_copy(update={"detour": round(_crossing(excess), 4)})
     shown.step(1.0)
+    return found
+
+
+def stretched(rtt: Floats, model: PathModel) -> Floats:
+    """Return a matrix with the times of a model's table, in the order of its own: violations change with the table."""
+    one, other = np.triu_indices(len(rtt), 1)
+    found = np.zeros_like(rtt)
+    found[one, other] = found[other, one] = model.rtt_at((rankdata(rtt[one, other]) - 0.5) / one.size)
     return found
 
 
@@ -158,7 +166,7 @@ def _crossing(excess: Callable[[float], float], low: float = 0.0, high: float = 
     """Return where a rising function crosses zero in a range, or the nearer end."""
     if excess(low) >= 0.0:
         return low
-    return high if excess(high) <= 0.0 else float(brentq(excess, low, high, xtol=1e-3))
+    return high if excess(high) <= 0.0 else float(brentq(excess, low, high, xtol=2e-4))
 
 
 def peer_share(rtt: Floats) -> float:
