@@ -117,7 +117,7 @@ def test_the_body_of_the_round_trip_times_is_planetlabs() -> None:
 def test_paths_have_in_common_what_those_of_planetlab_have() -> None:
     """490 nodes: 48.6% of the variance goes with the nodes; 17.0% of the triangles are violated; 42.7% of the pairs are
     10% above the best detour, 14.9% are 25%."""
-    drawn = [draw("iplane", 490, seed=seed).rtt.values for seed in range(3)]
+    drawn = [draw("iplane", 490, seed=seed).rtt.values for seed in range(2)]
     assert np.mean([peer_share(rtt) for rtt in drawn]) == pytest.approx(0.486, abs=0.05)
     assert np.mean([triangle_share(rtt) for rtt in drawn]) == pytest.approx(0.170, abs=0.05)
     assert np.mean([triangle_violations(rtt) for rtt in drawn]) == pytest.approx(0.427, abs=0.04)

@@ -14,7 +14,7 @@ from btflow.paths import files
 from btflow.paths.measured import Measured, Progress, read_csv
 from btflow.paths.model import MOST_LOST, PathModel
 from btflow.paths.pairs import Ends
-from btflow.paths.places import fit_structure
+from btflow.paths.places import REGIONS, fit_structure
 from btflow.paths.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -79,7 +79,7 @@ def too_lossy(losses: Floats) -> list[str]:
 
 def structure_of(matrix: Floats, model: PathModel, progress: Progress | None = None) -> Structure:
     """Return what paths have in common, from round-trip times between all of some peers [s]."""
-    return fit_structure(matrix, model, max(1, min(10, len(matrix) // 10)), progress)
+    return fit_structure(matrix, model, max(1, min(REGIONS, len(matrix) // 10)), progress)
 
 
 def between_all(measured: Measured) -> Floats | None:
