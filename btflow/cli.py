@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from btflow import __version__
+from btflow.bars import SHARE, bar
 from btflow.errors import InputError, SimulationError
 from btflow.explore.commandline import explore, lab
 from btflow.paths.command import calibrate
@@ -338,7 +339,7 @@ def export(
 
     path = table_path("FILE", file)
     sweep = open_store("STORE", store)
-    with _bar("{percentage:3.0f}% |{bar}| {elapsed}, {remaining} left", 1, shown=sys.stderr.isatty()) as progress:
+    with bar(SHARE, 1, shown=sys.stderr.isatty()) as progress:
         rows = write_table(sweep, path, per="peer" if peers else "swarm", progress=progress)
     typer.echo(f"{rows} rows in {file}")
 
@@ -389,17 +390,5 @@ def _progress(total: int, *, shown: bool) -> Iterator[Callable[[float], None] | 
     """Give a function to call with the number of replicas done so far, a share of the next included, if shown."""
     replicas = f"{total} replica{'s' * (total > 1)}"
     form = "{percentage:3.0f}% of " + replicas + " |{bar}| {elapsed}, {remaining} left"
-    with _bar(form, total, shown=shown) as update:
+    with bar(form, total, shown=shown) as update:
         yield update
-
-
-@contextmanager
-def _bar(form: str, total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
-    """Give a function to call with how much of the total is done, if shown."""
-    if not shown:
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, bar_format=form, leave=False, delay=0.5) as bar:
-        yield lambda done: bar.update(done - bar.n) and None

@@ -14,7 +14,7 @@ from btflow.kernels.state import Rules
 from btflow.link.access import MAX_RATE
 from btflow.links import Links, compile_links
 from btflow.network import Transport
-from btflow.paths.model import PathModel
+from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.scenario import Arrivals, PeerClass, Scenario
 
 SKB_TRUESIZE = 1960
@@ -37,8 +37,8 @@ An engine limit, not a client rule; all slots together are rounded up to a power
 MOST_ENDS = 2**31 - 1
 """Ends of connections that 32 bits can number."""
 
-MOST_APART = 5000
-"""Most peers of a swarm in which each pair has a path of its own: 25 million paths."""
+MOST_APART = MOST_PEERS
+"""Most peers of a swarm in which each pair has a path of its own."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from btflow.errors import ScenarioError, UnitError
 from btflow.fields import Shape
+from btflow.paths.model import PathModel
 from btflow.places import Place
 from btflow.references import names, reference, resolved
 from btflow.tomlfile import inline, read_inline, split_sources
@@ -99,6 +100,8 @@ def _leaves_out(shape: Shape) -> bool:
 def _read_composed(place: Place, given: object, name: str, byte_prefix: BytePrefix) -> Setting:
     """Return what a name, a path, a table or a list makes of a field that holds a table or a list."""
     value = given.strip() if isinstance(given, str) else given
+    if isinstance(value, PathModel):
+        value = value.content()
     if isinstance(value, str) and value[:1] in ("{", "["):
         value = read_inline(value, name)
     if place.shape.kind == "list":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +19,7 @@ from program import runner
 
 from btflow import InputError, Scenario, ScenarioError, describe, load, memory, simulate, sweep
 from btflow.listing import everything, parameters
+from btflow.paths import load as read_paths
 from btflow.program import MOST_APART, compile_scenario
 from btflow.simulation import run_swarm
 from btflow.swarm import PATH_BYTES, replica_paths, state_bytes
@@ -134,6 +136,35 @@ def test_a_model_is_named_by_the_parameter_or_by_the_field(tmp_path: Path) -> No
     assert describe(swarm(), "internet").words == ("iplane",)
     assert "iplane" in everything()
     assert "iplane, a .toml file, none" in parameters("rao2010")
+
+
+def test_a_path_model_itself_is_as_good_as_its_name_or_its_file(tmp_path: Path) -> None:
+    own = swarm(internet=constant("30 ms") | {"name": "mine"}).paths.internet
+    assert own is not None
+    own.save(tmp_path / "my.toml")
+    assert swarm(internet=read_paths("iplane")).digest() == swarm().digest()
+    made = swarm(internet=own)
+    assert made.paths.internet == own
+    assert made.digest() == swarm(internet=str(tmp_path / "my.toml")).digest()
+    assert load("rao2010").set(**made.parameters) == made  # as texts, as a store has them
+    assert pickle.loads(pickle.dumps(made)).set(upload_limit="20 kB/s") == made.set(upload_limit="20 kB/s")
+    assert load("rao2010", **SMALL, **{"paths.internet": own}).digest() == made.digest()
+    assert json.loads(simulate(made).attrs["parameters"])["internet"].startswith("{ name = ")
+    with pytest.raises(InputError, match="transport"):
+        load("rao2010", **SMALL, transport=own)
+
+
+def test_path_models_are_values_of_a_sweep_and_of_a_comparison() -> None:
+    fast, slow = (read_paths("iplane").model_copy(update={"name": name}) for name in ("fast", "slow"))
+    fast = fast.model_copy(update={"rtt": fast.rtt[:1], "loss": fast.loss[:1], "tail": 1.0})
+    vary: dict[Any, object] = {"internet": [fast, "none", slow]}
+    points = sweep(load("rao2010", **SMALL), vary, jobs=1, progress=False)
+    assert (points["status"] == 1).all()
+    for at, model in ((0, fast), (2, slow)):
+        text = str(points["internet"].values[at])
+        assert load("rao2010", **SMALL, internet=text) == load("rao2010", **SMALL, internet=model)
+    two = sweep(load("rao2010", **SMALL), vary, jobs=2, progress=False)
+    np.testing.assert_array_equal(two["completion_max"], points["completion_max"])
 
 
 def test_a_model_file_may_have_paths_of_its_own(tmp_path: Path) -> None:

@@ -6,6 +6,12 @@ import gzip
 import hashlib
 import itertools
 import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +21,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from program import Run, runner
+from sweep_stopped import LIMIT, stopped
 
 from btflow import InputError
-from btflow.paths import draw, fit, fit_iplane, load, pop_rtts, read_iplane, triangle_violations
-from btflow.paths.measured import read_csv
+from btflow.paths import command, draw, fit, fit_iplane, load, pop_rtts, read_csv, read_iplane, triangle_violations
+from btflow.paths.fit import MOST_FITTED, between_all
+from btflow.paths.measured import Measured
+from btflow.paths.pairs import Pairs
 from btflow.plots import path_quantiles
 
 
@@ -104,6 +113,87 @@ def test_paths_from_one_vantage_point_do_not(tmp_path: Path) -> None:
     assert fit(table(tmp_path, "src,dst,rtt_ms", body)).structure == load("iplane").structure
 
 
+NAMED = "src,dst,rtt_ms,loss"
+
+
+def star(*others: list[str]) -> list[list[str]]:
+    """Return rows from one peer to 20 others, and more."""
+    return [*(["me", f"p{i}", f"{20 + i}", "0.01"] for i in range(20)), *others]
+
+
+def test_a_pair_counts_once_whichever_is_first_and_a_peer_alone_not_at_all(tmp_path: Path) -> None:
+    """Three rows of one pair: 20, 50 and 80 ms, 1%, 4% and 10% lost."""
+    more = [["p0", "me", "80", "0.10"], ["me", "me", "1", "0.3"], ["me", "p0", "50", "0.04"]]
+    found = read_csv(table(tmp_path, NAMED, star(*more)))
+    assert found.rtt is not None
+    assert found.loss is not None
+    assert found.rtt.shape == found.loss.shape == (20,)
+    assert sorted(found.rtt) == pytest.approx([*np.arange(21, 40) / 1e3, 0.05])
+    assert sorted(found.loss) == pytest.approx([0.01] * 19 + [0.05])
+    assert found.notes == (
+        "1 rows are of a peer and itself: left out",
+        "22 rows are of 20 pairs of peers: each counts once, with its median round-trip time and its mean loss",
+    )
+    assert "20 pairs of peers in 23 rows of my.csv" in fit(found).source
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 99)), min_size=1, max_size=60))
+def test_rows_of_a_pair_are_put_together_as_by_hand(rows_of: list[tuple[int, int, int]]) -> None:
+    pairs = Pairs()
+    by_hand: dict[tuple[int, int], list[int]] = {}
+    for one, other, value in rows_of:
+        pairs.add(f"p{one}", f"p{other}")
+        if one != other:
+            by_hand.setdefault((min(one, other), max(one, other)), []).append(value)
+    found = pairs.together()
+    values = np.array([value for *_, value in rows_of], np.float64)
+    assert len(found.ends) == len(by_hand)
+    assert found.medians(values) == pytest.approx([np.median(by_hand[pair]) for pair in sorted(by_hand)])
+    assert found.means(values) == pytest.approx([np.mean(by_hand[pair]) for pair in sorted(by_hand)])
+
+
+def test_a_unit_that_is_given_wins_with_a_note(tmp_path: Path) -> None:
+    found = read_csv(table(tmp_path, body=[[f"{i / 100}", "0"] for i in range(10, 50)]), rtt_unit="s")
+    assert found.rtt == pytest.approx(np.arange(10, 50) / 100)
+    assert found.notes == ("the column rtt_ms is read in s, as rtt_unit says",)
+    near = read_csv(table(tmp_path, body=[[f"{i / 100}", "0"] for i in range(10, 50)]), rtt_unit="ms")
+    assert near.rtt == pytest.approx(np.arange(10, 50) / 1e5)
+    assert near.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "sign"), [("semicolon", ";"), ("tab", "\t"), (";", ";"), ("\t", "\t"), ("comma", ",")]
+)
+def test_other_separators_are_taken_when_they_are_named(tmp_path: Path, word: str, sign: str) -> None:
+    file = table(tmp_path)
+    file.write_text(file.read_text().replace(",", sign))
+    assert read_csv(file, separator=word).rtt == pytest.approx(read_csv(table(tmp_path, name="my2.csv")).rtt)
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_line_ends_of_other_systems_are_line_ends(tmp_path: Path, end: str) -> None:
+    file = table(tmp_path)
+    file.write_bytes(file.read_bytes().replace(b"\n", end.encode()))
+    assert read_csv(file).rtt == pytest.approx(read_csv(table(tmp_path, name="my2.csv")).rtt)
+    file.write_bytes(file.read_bytes().replace(b"13,", b"x,"))
+    with pytest.raises(InputError, match="line 5 has 'x'"):
+        read_csv(file)
+
+
+def test_of_a_thousand_peers_some_are_used_and_of_a_million_names_no_matrix_is_made(tmp_path: Path) -> None:
+    body = [["me", f"p{i}", f"{20 + i % 50}", "0"] for i in range(30_000)]
+    measured = read_csv(table(tmp_path, NAMED, body))
+    assert between_all(measured) is None
+    one, other = np.triu_indices(MOST_FITTED + 40, 1)
+    times = np.asarray(1e-3 * (1.0 + one + other), np.float64)
+    full = Measured("full", one.size, times, None, np.stack([one, other], axis=1))
+    matrix = between_all(full)
+    assert matrix is not None
+    assert matrix.shape == (MOST_FITTED, MOST_FITTED)
+    assert np.array_equal(matrix, matrix.T)
+    assert 1e3 * (matrix[0, 2:] - matrix[1, 2:]) == pytest.approx(1e3 * (matrix[0, 2] - matrix[1, 2]))  # of two numbers
+
+
 # What is wrong with a CSV file
 
 
@@ -130,10 +220,17 @@ WRONG = [
     ),
     (
         {"body": [[f"{0.1 + i / 1000}", "0"] for i in range(40)]},
-        r"no rtt above 0.139 ms; allowed: milliseconds; for seconds",
+        r"no rtt above 0.139 ms; allowed: milliseconds; rtt_unit=.s. if they are seconds",
     ),
     ({"header": "rtt,loss"}, r"rtt_unit: is needed: the column rtt does not say its unit; allowed: us, ms, s"),
     ({"header": "a,b"}, r"line 1 has the columns a, b: none is rtt or loss"),
+    ({"header": "rtt_ms;loss"}, r"line 1 has no comma between cells, but 1 times a semicolon; allowed.*semicolon"),
+    ({"header": "src\tdst\trtt_ms"}, r"line 1 has no comma between cells, but 2 times a tab; .*separator=.tab."),
+    ({"body": changed(9, '"12,5"', "0")}, r"line 9 has '12,5' for rtt; allowed: a number with a decimal point"),
+    ({"body": [["12", "1"]] * 30}, r"loss = 'my.csv': has no loss below 40%: TCP gets nothing through on any path"),
+    ({"header": NAMED, "body": star()[1:]}, r"has 19 rows"),
+    ({"header": NAMED, "body": [*star()[1:], *star()[1:]]}, r"has 19 pairs of peers; allowed: 20 or more"),
+    ({"header": NAMED, "body": [["me", "me", "3", "0"]] * 30}, r"has 0 pairs of peers"),
     ({"header": "rtt_ms,rtt_s"}, r"line 1 has more than one column rtt"),
     ({"header": "10,0"}, r"line 1 has the columns 10, 0"),
     ({"body": rows(19)}, r"has 19 rows; allowed: 20 rows or more"),
@@ -170,7 +267,9 @@ def test_files_that_are_not_whole_or_no_text_are_refused(tmp_path: Path, content
     ("arguments", "said"),
     [
         ({"rtt": "ping"}, "line 1 has no column ping among rtt_ms, loss"),
-        ({"rtt_unit": "s"}, "rtt_unit = 's': is not what the column rtt_ms says; allowed: ms"),
+        ({"rtt": "rtt_ms", "loss": "rtt_ms", "loss_unit": "%"}, "loss = 'rtt_ms': is the column of rtt already"),
+        ({"src": "rtt_ms", "dst": "loss"}, "src = 'rtt_ms': is the column of rtt already"),
+        ({"separator": "space"}, "separator = 'space': is unknown; allowed: comma, semicolon, tab"),
         ({"rtt_unit": "minutes"}, "rtt_unit = 'minutes': is unknown; allowed: us, ms, s"),
         ({"src": "rtt_ms"}, "src = 'rtt_ms': is given alone"),
         ({"src": "a", "dst": "b"}, "has no columns a and b"),
@@ -178,7 +277,7 @@ def test_files_that_are_not_whole_or_no_text_are_refused(tmp_path: Path, content
 )
 def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        fit(table(tmp_path), **arguments)
+        read_csv(table(tmp_path), **arguments)
 
 
 @settings(max_examples=60, deadline=None)
@@ -243,6 +342,9 @@ def test_a_checksum_is_checked_and_gzip_is_read(tmp_path: Path) -> None:
     assert read_iplane(packed, good.upper()).sizes["link"] == 24
     with pytest.raises(InputError, match="is not the SHA-256 of links"):
         read_iplane(packed, good[:-1] + ("0" if good[-1] != "0" else "1"))
+    for wrong in ("xyz", good[:-1], f"{good}0", 7):
+        with pytest.raises(InputError, match=r"checksum = .*is no SHA-256; allowed: 64 hexadecimal digits"):
+            read_iplane(packed, wrong)  # type: ignore[arg-type]
     packed.write_bytes(packed.read_bytes()[:-12])
     with pytest.raises(InputError, match=r"links\.gz.*is cut off after line"):
         read_iplane(packed)
@@ -322,6 +424,75 @@ def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Ru
     ]
 
 
+def test_the_command_says_what_of_losses_of_iplanes_links_it_takes_otherwise(tmp_path: Path, run: Run) -> None:
+    file, losses = links_file(tmp_path, ring(30)), tmp_path / "losses.txt"
+    lost = ["0.01"] * 25 + ["0.5", "1", "-1", "-1", "-1"]
+    losses.write_text("\n".join(f"{line[:-2]}{loss}" for line, loss in zip(ring(30), lost, strict=True)))
+    given = ("--iplane", str(file), "--iplane-loss", str(losses), "--out", str(tmp_path / "my.toml"))
+    code, said, _ = run("calibrate", *given, "--drop-unmeasured")
+    assert code == 0
+    assert "Note: 3 links without a measured loss are left out." in said
+    assert "Note: 2 losses above 39.6% count as that: TCP gets nothing through." in said
+    assert "losses of the 27 links in losses.txt" in said
+    losses.write_text("\n".join(f"{line[:-2]}1" for line in ring(30)))
+    code, _, errors = run("calibrate", *given)
+    assert (code, "has no loss below 40%" in errors) == (2, True)
+
+
+def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run) -> None:
+    file = table(tmp_path, body=[[f"{i / 100}", "0"] for i in range(10, 50)])
+    given = ("calibrate", str(file), "--out", str(tmp_path / "my.toml"))
+    code, _, errors = run(*given)
+    assert code == 2
+    assert "--rtt-unit s if they are seconds, --rtt-unit ms if they are so short" in errors
+    code, said, _ = run(*given, "--rtt-unit", "s")
+    assert code == 0
+    assert "Note: the column rtt_ms is read in s, as --rtt-unit says." in said
+    assert "btflow: error: --rtt-unit = 'h': is unknown" in run(*given, "--rtt-unit", "h")[2]
+    file.write_text(file.read_text().replace(",", ";"))
+    code, _, errors = run(*given)
+    assert errors.strip().endswith("cells with a comma between them, or --separator semicolon")
+    assert run(*given, "--rtt-unit", "s", "--separator", "semicolon")[0] == 0
+
+
+def test_the_command_shows_progress_on_a_terminal_only(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[float] = []
+
+    @contextmanager
+    def bar(_form: str, _total: int, *, shown: bool) -> Iterator[Any]:
+        yield told.append if shown else None
+
+    monkeypatch.setattr(command, "bar", bar)
+    measured = draw("iplane", 25, seed=2).rtt.values
+    body = [[f"p{i}", f"p{j}", f"{1e3 * measured[i, j]:.6f}"] for i, j in itertools.combinations(range(25), 2)]
+    given = ("calibrate", str(table(tmp_path, "src,dst,rtt_ms", body)), "--out", str(tmp_path / "my.toml"))
+    assert run(*given)[0] == 0
+    assert told == []
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert run(*given)[0] == 0
+    assert told == sorted(told)
+    assert len(told) > 10
+    assert 0.0 <= told[0] <= told[-1] == 1.0
+
+
+def test_a_stopped_command_ends_soon_and_leaves_nothing(tmp_path: Path) -> None:
+    names = [f"p{i}" for i in range(600)]
+    random = np.random.default_rng(1)
+    body = [[one, other, f"{random.uniform(20, 90):.3f}"] for one, other in itertools.combinations(names, 2)]
+    file = table(tmp_path, "src,dst,rtt_ms", body)
+    words = [sys.executable, "-m", "btflow", "calibrate", str(file), "--out", str(tmp_path / "my.toml")]
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        time.sleep(3)
+        took, errors = stopped(process, signal.SIGINT)
+    assert (process.returncode, errors) == (130, "btflow: interrupted\n")
+    assert took < LIMIT
+    assert [entry.name for entry in tmp_path.iterdir()] == ["my.csv"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -330,6 +501,7 @@ def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Ru
         (("{csv}", "--iplane", "{csv}", "--out", "{out}"), "is given beside --iplane"),
         (("--iplane", "{csv}", "--rtt-unit", "ms", "--out", "{out}"), "is not a CSV file"),
         (("{csv}", "--checksum", "00", "--out", "{out}"), "is not iPlane's"),
+        (("--iplane", "{csv}", "--checksum", "xyz", "--out", "{out}"), "--checksum = 'xyz': is no SHA-256"),
         (("{csv}", "--out", "{out}"), "line 21 has rtt = -5"),
     ],
 )
@@ -349,7 +521,7 @@ def test_the_command_refuses_and_leaves_nothing(
 
 def test_the_figure_has_the_model_the_rows_and_the_published_points(tmp_path: Path) -> None:
     measured = read_csv(table(tmp_path))
-    drawn = path_quantiles(fit(table(tmp_path)), measured.rtt, measured.loss)
+    drawn = path_quantiles(fit(measured), measured.rtt, measured.loss)
     assert isinstance(drawn, go.Figure)
     names = [trace.name for trace in drawn.data]
     assert names == ["measured", "fitted model", "published of iPlane (2010)"] * 2

@@ -95,7 +95,7 @@ def test_every_field_and_every_file_of_the_models_has_its_row(site: Path) -> Non
     for kind in (SWARMS, LINKS):
         for field in fields_below(kind.model) - {"name", "title", "source"}:
             assert f"<code>{field}</code>" in pages[kind.folder.rstrip("s")], field
-    for folder in ("clients", "congestion", "access", "transports", "sockets", "codecs"):
+    for folder in ("clients", "congestion", "access", "transports", "sockets", "codecs", "internet"):
         text = (site / "parameters" / f"{folder}.html").read_text(encoding="utf-8")
         for name in names(folder):
             assert f'id="{name.replace(".", "")}"' in text

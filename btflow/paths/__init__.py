@@ -13,28 +13,33 @@ if TYPE_CHECKING:
     from btflow.paths.fit import fit
     from btflow.paths.generate import draw
     from btflow.paths.links import fit_iplane, pop_rtts, read_iplane
+    from btflow.paths.measured import Measured, read_csv
     from btflow.paths.model import PathModel
     from btflow.paths.triangles import triangle_share, triangle_violations
 
 __all__ = [
+    "Measured",
     "PathModel",
     "draw",
     "fit",
     "fit_iplane",
     "load",
     "pop_rtts",
+    "read_csv",
     "read_iplane",
     "triangle_share",
     "triangle_violations",
 ]
 
 _FROM = {
+    "Measured": "btflow.paths.measured",
     "PathModel": "btflow.paths.model",
     "draw": "btflow.paths.generate",
     "fit": "btflow.paths.fit",
     "fit_iplane": "btflow.paths.links",
     "load": "btflow.paths.files",
     "pop_rtts": "btflow.paths.links",
+    "read_csv": "btflow.paths.measured",
     "read_iplane": "btflow.paths.links",
     "triangle_share": "btflow.paths.triangles",
     "triangle_violations": "btflow.paths.triangles",

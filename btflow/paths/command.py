@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from btflow.bars import SHARE, bar
 from btflow.errors import InputError
 from btflow.pictures import figure_path
 
@@ -19,7 +23,14 @@ if TYPE_CHECKING:
 
 Text = str | None
 
-_COLUMNS = "--rtt, --rtt-unit, --loss, --loss-unit, --src and --dst"
+Progress = Callable[[float], None] | None
+
+_COLUMNS = "--rtt, --rtt-unit, --loss, --loss-unit, --src, --dst and --separator"
+_OPTIONS = ("rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator", "checksum")
+"""Arguments of functions that are options here, of the same name."""
+
+_READING = 0.5
+"""Share of the work that is done when a CSV file is read."""
 
 
 def calibrate(
@@ -43,6 +54,9 @@ def calibrate(
     loss_unit: Annotated[Text, typer.Option(metavar="UNIT", help="fraction or %.  [as the column's name says]")] = None,
     src: Annotated[Text, typer.Option(metavar="COLUMN", help="Names one peer of a path.  [src]")] = None,
     dst: Annotated[Text, typer.Option(metavar="COLUMN", help="Names the other.  [dst]")] = None,
+    separator: Annotated[
+        Text, typer.Option(metavar="NAME", help="Between cells: comma, semicolon or tab.  [comma]")
+    ] = None,
     plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -54,6 +68,7 @@ def calibrate(
     if target is None:
         raise InputError("--out", None, "is not given", "a file ending in .toml")
     columns = {"rtt": rtt, "rtt_unit": rtt_unit, "loss": loss, "loss_unit": loss_unit, "src": src, "dst": dst}
+    columns |= {"separator": separator}
     if file is None and iplane is None:
         raise InputError("FILE.csv", None, "is not given", "a CSV file, or --iplane FILE")
     if file is not None and iplane is not None:
@@ -64,12 +79,13 @@ def calibrate(
         raise InputError(
             "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"
         )
-    if not as_json and sys.stderr.isatty():
-        typer.echo("Reading and fitting; a minute for a thousand peers.", err=True)
-    if iplane is not None:
-        measured, model, notes = _of_iplane(iplane, iplane_loss, checksum, drop_unmeasured)
-    else:
-        measured, model, notes = _of_csv(str(file), columns)
+    with _named_as_options(), bar(SHARE, 1, shown=not as_json and sys.stderr.isatty()) as progress:
+        if iplane is not None:
+            measured, model = _of_iplane(iplane, iplane_loss, checksum, drop_unmeasured, progress)
+        else:
+            given = {name: value for name, value in columns.items() if value is not None}
+            measured, model = _of_csv(str(file), given, progress)
+    notes = [_as_options(note) for note in measured.notes]
     model.save(target)
     if figure is not None:
         _draw(model, measured, figure)
@@ -77,36 +93,50 @@ def calibrate(
     typer.echo(output.to_json(found | {"notes": notes}) if as_json else as_text(found, notes))
 
 
-def _of_csv(file: str, columns: dict[str, str | None]) -> tuple[Measured, PathModel, list[str]]:
-    from btflow.paths.fit import WORST, fitted
+def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Measured, PathModel]:
+    from btflow.paths.fit import fit, too_lossy
     from btflow.paths.measured import read_csv
 
-    measured = read_csv(file, **columns)
-    model = fitted(measured)
-    lost = 0 if measured.loss is None else int((measured.loss > WORST).sum())
-    note = f"{lost} losses above {WORST:.1%} count as that: TCP gets nothing through"
-    return measured, model, [note] if lost else []
+    measured = read_csv(file, **columns, progress=_part(progress, 0.0, _READING))
+    model = fit(measured, progress=_part(progress, _READING, 1.0))
+    lossy = () if measured.loss is None else too_lossy(measured.loss)
+    return measured._replace(notes=(*measured.notes, *lossy)), model
 
 
 def _of_iplane(
-    file: str, losses: str | None, checksum: str | None, drop: bool
-) -> tuple[Measured, PathModel, list[str]]:
-    import numpy as np
-
+    file: str, losses: str | None, checksum: str | None, drop: bool, progress: Progress
+) -> tuple[Measured, PathModel]:
     from btflow.paths.links import of_pops, pop_rtts, read_iplane
-    from btflow.paths.measured import Measured
 
     unmeasured: Literal["refuse", "drop"] = "drop" if drop else "refuse"
     links = read_iplane(file, checksum, unmeasured=unmeasured)
     lossy = None if losses is None else read_iplane(losses, quantity="loss", unmeasured=unmeasured)
-    matrix = pop_rtts(links)
-    times = matrix[np.triu_indices(len(matrix), 1)]
-    below = float(np.mean(2.0 * links["latency"].values < 0.4))
-    notes = [f"{below:.1%} of the links have twice their latency below 400 ms (published: 98%)"]
-    if links.attrs["dropped"]:
-        notes.append(f"{links.attrs['dropped']} links without a measured latency are left out")
-    measured = Measured(file, times, None if lossy is None else lossy["loss"].values, ())
-    return measured, of_pops(matrix, links, lossy), notes
+    return of_pops(pop_rtts(links), links, lossy, progress)
+
+
+def _part(progress: Progress, begin: float, end: float) -> Progress:
+    """Return what shows the progress of a part of the work, from one share of it to another."""
+    return None if progress is None else lambda done: progress(begin + (end - begin) * done)
+
+
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Let errors name the options that the arguments of functions are here."""
+    try:
+        yield
+    except InputError as error:
+        field = _option(error.field) if error.field in _OPTIONS else error.field
+        raise InputError(field, error.value, _as_options(error.reason), _as_options(error.allowed)) from None
+
+
+def _as_options(text: str) -> str:
+    """Return a text with ``--rtt-unit s`` in place of ``rtt_unit="s"``."""
+    return re.sub(r'\b(separator=|rtt_unit=?|loss_unit=?)("[^"]*")?', lambda found: _option(found[0]), text)
+
+
+def _option(argument: str) -> str:
+    name, _, value = argument.replace('"', "").partition("=")
+    return f"--{name.replace('_', '-')} {value}".rstrip()
 
 
 def describe(model: PathModel, measured: Measured) -> dict[str, Any]:
@@ -130,10 +160,10 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
     for name, title, scale in (("rtt_s", "rtt [ms]", 1e3), ("loss", "loss [%]", 1e2)):
         for kind, values in found[name].items():
             lines.append(f"{title} {kind}".ljust(28) + "".join(f"{scale * value:.4g}".rjust(9) for value in values))
-    longer = math.exp(math.log(2.0) * found["detour"]) - 1.0
+    varies = math.expm1(math.log(2.0) * found["detour"])
     lines += [
         "",
-        f"Peers are in {found['regions']} regions; half of the paths are {longer:.1%} longer than straight ones.",
+        f"Peers are in {found['regions']} regions; half of the paths are {varies:.1%} or more off others as far.",
     ]
     lines += [f"Note: {note}." for note in notes]
     path = found["model"]

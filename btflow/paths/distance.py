@@ -17,8 +17,8 @@ Floats = NDArray[np.float64]
 POINTS = 4096
 """Of the grid of distances, even in the logarithm; linear in between (error of a share below 1e-5)."""
 
-_FURTHEST = 30.0
-"""Mean detours beyond which there is no path: a share of exp(-30)."""
+_FURTHEST = 20.0
+"""Mean deviations beyond which a detour does not lie: a share of exp(-20)."""
 
 
 def share_below(structure: Structure, distance: Floats) -> Floats:
@@ -29,17 +29,21 @@ def share_below(structure: Structure, distance: Floats) -> Floats:
 
 @lru_cache(maxsize=32)
 def _grid(regions: tuple[Region, ...], detour: float) -> tuple[Floats, Floats]:
-    """Return logarithms of distances and the shares below (points,)."""
-    at, straight = _straight(regions)
-    step = at[1] - at[0]
-    beyond = at[-1] + step * np.arange(1, int(np.ceil(_FURTHEST * detour / step)) + 1)
-    straight = np.concatenate([straight, np.ones_like(beyond)])
-    return np.concatenate([at, beyond]), _with_detours(straight, float(step), detour)
+    """Return logarithms of distances and the shares below (points,).
+
+    A detour's logarithm is a Laplace variable, the difference of two exponential ones.
+    """
+    at, straight = _straight(regions, _FURTHEST * detour)
+    step = float(at[1] - at[0])
+    longer = _with_detours(straight, step, detour)
+    return at, 1.0 - _with_detours(1.0 - longer[::-1], step, detour)[::-1]
 
 
 @lru_cache(maxsize=32)
-def _straight(regions: tuple[Region, ...]) -> tuple[Floats, Floats]:
+def _straight(regions: tuple[Region, ...], more: float) -> tuple[Floats, Floats]:
     """Return logarithms of distances, and the share of pairs whose places are at most so far apart (points,).
+
+    There is so much ``more`` at both ends than the distances need.
 
     The places of a peer of one region and one of another differ by a normal variable in the plane, so their distance
     has Rice's distribution: its square over the variance is noncentral chi-squared with two degrees of freedom.
@@ -47,7 +51,7 @@ def _straight(regions: tuple[Region, ...]) -> tuple[Floats, Floats]:
     spreads = np.array([region.spread for region in regions])
     places = np.array([(region.x, region.y) for region in regions])
     furthest = float(np.hypot(*np.ptp(places, axis=0)) + 15.0 * spreads.max())
-    at = np.linspace(np.log(1e-2 * spreads.min()), np.log(furthest), POINTS)
+    at = np.linspace(np.log(1e-2 * spreads.min()) - more, np.log(furthest) + more, POINTS)
     total, share = sum(region.share for region in regions), np.zeros(POINTS)
     for one, other in combinations_with_replacement(regions, 2):
         weight = one.share * other.share * (1.0 if one is other else 2.0) / total**2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from btflow.errors import InputError
 from btflow.options import output_file
 from btflow.output import replacing
 from btflow.paths.model import LossPoint, PathModel, RttPoint
-from btflow.paths.structure import Region
+from btflow.paths.structure import Region, Structure
 from btflow.references import find
 from btflow.tomlfile import inline, read_toml, split_sources
 from btflow.translate import translated
@@ -52,40 +53,47 @@ def save(model: PathModel, path: str | PathLike[str]) -> None:
         partial.write_text(text(model), encoding="utf-8", newline="\n")
 
 
-def text(model: PathModel, comment: str = "") -> str:
-    """Return a model as a TOML file; its numbers keep ten digits."""
-    structure = model.structure
-    head = {"name": model.name, "title": model.title, "source": model.source, "tail": model.tail}
-    tables = {
-        "rtt": [_point(point, f"{_number(1e3 * point.value)} ms") for point in model.rtt],
+def content(model: PathModel) -> dict[str, Any]:
+    """Return a model as its file has it; its numbers keep ten digits."""
+    structure = {name: getattr(model.structure, name) for name in Structure.model_fields}
+    return {
+        "name": model.name,
+        "title": model.title,
+        "source": model.source,
+        "tail": model.tail,
+        "rtt": [_point(point, _milliseconds(point.value)) for point in model.rtt],
         "loss": [_point(point, point.value) for point in model.loss],
+        "structure": structure | {"regions": [_region(region) for region in model.structure.regions]},
     }
-    shared = {name: getattr(structure, name) for name in ("detour", "loss", "loss_with_rtt")}
-    lines = [
-        *(f"# {line}" for line in comment.splitlines()),
-        *([""] if comment else []),
-        *(f"{name} = {inline(value)}" for name, value in head.items()),
-        *(line for name, points in tables.items() for line in ("", f"{name} = [", *points, "]")),
-        "",
-        "[structure]",
-        *(f"{name} = {inline(value)}" for name, value in shared.items()),
-        "regions = [",
-        *(_region(region) for region in structure.regions),
-        "]",
-    ]
-    return "\n".join(lines) + "\n"
 
 
-def _point(point: RttPoint | LossPoint, value: str | float) -> str:
-    content = {"share": point.share, "value": value} | ({"source": point.source} if point.source else {})
-    return f"  {inline(content)},"
+def text(model: PathModel, comment: str = "") -> str:
+    """Return a model as a TOML file."""
+    found = content(model)
+    structure = found.pop("structure")
+    lines = [*(f"# {line}" for line in comment.splitlines()), *([""] if comment else [])]
+    return "\n".join([*lines, *_table(found), "", "[structure]", *_table(structure)]) + "\n"
 
 
-def _region(region: Region) -> str:
-    places = {name: f"{_number(1e3 * getattr(region, name))} ms" for name in ("x", "y", "spread")}
-    return f"  {inline({'share': region.share} | places)},"
+def _table(fields: dict[str, Any]) -> Iterator[str]:
+    """Give the lines of a table: its numbers and texts, then its lists, a line for each entry."""
+    for name, value in fields.items():
+        if not isinstance(value, list):
+            yield f"{name} = {inline(value)}"
+    for name, entries in fields.items():
+        if isinstance(entries, list):
+            yield from ("", f"{name} = [", *(f"  {inline(entry)}," for entry in entries), "]")
 
 
-def _number(value: float) -> str:
-    """Return a number in as few digits as a measurement has."""
-    return f"{value:.10g}"
+def _point(point: RttPoint | LossPoint, value: str | float) -> dict[str, Any]:
+    return {"share": point.share, "value": value} | ({"source": point.source} if point.source else {})
+
+
+def _region(region: Region) -> dict[str, Any]:
+    places = {name: _milliseconds(getattr(region, name)) for name in ("x", "y", "spread")}
+    return {"share": region.share} | places
+
+
+def _milliseconds(time: float) -> str:
+    """Return a time as a file has it: in as few digits as a measurement has."""
+    return f"{1e3 * time:.10g} ms"

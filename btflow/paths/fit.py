@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.errors import InputError
 from btflow.paths import files
-from btflow.paths.measured import Measured, read_csv
+from btflow.paths.measured import Measured, Progress, read_csv
 from btflow.paths.model import MOST_LOST, PathModel
-from btflow.paths.places import fit_structure
+from btflow.paths.pairs import Ends
+from btflow.paths.places import REGIONS, fit_structure
 from btflow.paths.structure import Structure
 
 Floats = NDArray[np.float64]
@@ -20,8 +22,12 @@ Floats = NDArray[np.float64]
 FEWEST_PEERS = 20
 """Peers between all of which paths are measured, for what their paths have in common to be fitted."""
 
-MOST_FITTED = 1000
-"""Of more peers only so many, those with most paths, are used for it."""
+MOST_TRIED = 1000
+"""Of more peers only so many, those with most paths, are looked at for it."""
+
+MOST_FITTED = 300
+"""Of more peers between all of which there are paths, only so many, chosen at random, are used: their places take a
+time that grows with the square of their number."""
 
 WORST = 0.99 * MOST_LOST
 """Losses above count as this."""
@@ -32,92 +38,83 @@ BASE = "iplane"
 _GRID = (0.0, 0.001, 0.005, *(percent / 100 for percent in range(1, 100)), 0.995, 0.998, 0.999, 1.0)
 
 
-def fit(
-    csv_path: str | PathLike[str],
-    *,
-    rtt: str | None = None,
-    loss: str | None = None,
-    rtt_unit: str | None = None,
-    loss_unit: str | None = None,
-    src: str | None = None,
-    dst: str | None = None,
-) -> PathModel:
+def fit(measured: Measured | str | PathLike[str], *, progress: Progress | None = None) -> PathModel:
     """Return a path model with the quantiles of measured round-trip times and losses.
 
-    The file has a header and a row for each path measured. A quantity that it lacks is taken from ``iplane``. Names of
-    the two peers of each row, if they are there and complete between 20 peers or more, say what the paths of one peer
-    have in common; otherwise that is taken from ``iplane``, too.
+    A quantity that was not measured is taken from ``iplane``. If the two peers of each path are named, and the paths
+    between 20 peers or more are all there, they say what the paths of one peer have in common; otherwise that is taken
+    from ``iplane``, too.
 
     Args:
-        csv_path: The file, CSV in UTF-8, plain or packed by gzip; lines that begin with # are comments.
-        rtt: Column of round-trip times.  [the one named rtt, with or without a unit: rtt_ms, "rtt [s]"]
-        loss: Column of losses.  [the one named loss]
-        rtt_unit: "us", "ms" or "s".  [as the column's name says]
-        loss_unit: "fraction" or "%".  [as the column's name says, or fraction]
-        src: Column that names one peer.  [src, source, from or peer]
-        dst: Column that names the other peer.  [dst, destination, to or other]
+        measured: What ``read_csv`` returns, or a file for it whose header names columns and units as it expects them.
+        progress: Is called with the share of the fit that is done.
 
     Raises:
-        InputError: The file cannot be read, has no such column or too few rows, or a line of it has no number, a
-            negative one, or one that tells of another unit; the line is named.
+        InputError: As of ``read_csv``; or nothing gets through on any of the paths.
     """
-    measured = read_csv(csv_path, rtt=rtt, loss=loss, rtt_unit=rtt_unit, loss_unit=loss_unit, src=src, dst=dst)
-    return fitted(measured)
-
-
-def fitted(measured: Measured) -> PathModel:
-    """Return the model of measured paths; as ``fit``."""
+    found = measured if isinstance(measured, Measured) else read_csv(measured)
+    if found.loss is not None and np.min(found.loss) >= MOST_LOST:
+        reason = f"has no loss below {MOST_LOST:.0%}: TCP gets nothing through on any path"
+        raise InputError("loss", Path(found.name).name, reason, "losses of paths that data got through")
     base = files.load(BASE)
-    matrix = between_all(measured)
-    rows = max(len(values) for values in (measured.rtt, measured.loss) if values is not None)
-    name = Path(measured.name).name
+    matrix = between_all(found)
+    name = Path(found.name).name
     made = {
         "name": name.split(".")[0] or "measured",
         "title": f"Paths with the round-trip times and losses of {name}",
-        "source": f"{rows} rows of {name}; {_taken(measured, matrix)}",
-        "rtt": _points(measured.rtt, base, "rtt"),
-        "loss": _points(None if measured.loss is None else np.minimum(measured.loss, WORST), base, "loss"),
+        "source": f"{_counted(found)} of {name}; {_taken(found, matrix)}",
+        "rtt": _points(found.rtt, base, "rtt"),
+        "loss": _points(None if found.loss is None else np.minimum(found.loss, WORST), base, "loss"),
         "structure": base.structure,
     }
     model = files.parse(made)
-    return model if matrix is None else model.model_copy(update={"structure": structure_of(matrix, model)})
+    return model if matrix is None else model.model_copy(update={"structure": structure_of(matrix, model, progress)})
 
 
-def structure_of(matrix: Floats, model: PathModel) -> Structure:
+def too_lossy(losses: Floats) -> list[str]:
+    """Return a note if some losses are too much for TCP."""
+    lost = int((losses > WORST).sum())
+    return [f"{lost} losses above {WORST:.1%} count as that: TCP gets nothing through"] if lost else []
+
+
+def structure_of(matrix: Floats, model: PathModel, progress: Progress | None = None) -> Structure:
     """Return what paths have in common, from round-trip times between all of some peers [s]."""
-    return fit_structure(matrix, model, regions=max(1, min(10, len(matrix) // 10)))
+    return fit_structure(matrix, model, max(1, min(REGIONS, len(matrix) // 10)), progress)
 
 
 def between_all(measured: Measured) -> Floats | None:
-    """Return the median round-trip times [s] between peers that all have paths to each other; None if too few have."""
-    if measured.rtt is None or not measured.ends:
+    """Return the round-trip times [s] between peers that all have paths to each other; None if too few have."""
+    if measured.rtt is None or measured.ends is None:
         return None
-    names = sorted({name for ends in measured.ends for name in ends})
-    place = {name: i for i, name in enumerate(names)}
-    pairs = np.sort(np.array([[place[one], place[other]] for one, other in measured.ends]), axis=1)
-    medians = _medians(pairs[:, 0] * len(names) + pairs[:, 1], measured.rtt)
-    matrix = np.full((len(names), len(names)), np.nan)
-    one, other = np.divmod(medians[0], len(names))
-    matrix[one, other] = matrix[other, one] = medians[1]
+    peers = _most_paths(measured.ends)
+    place = np.full(int(measured.ends.max()) + 1, -1)
+    place[peers] = np.arange(len(peers))
+    ends = place[measured.ends]
+    there = (ends >= 0).all(axis=1)
+    one, other = ends[there].T
+    matrix = np.full((len(peers), len(peers)), np.nan)
+    matrix[one, other] = matrix[other, one] = measured.rtt[there]
     np.fill_diagonal(matrix, 0.0)
-    kept = _complete(np.isfinite(matrix))
+    kept = np.sort(_complete(np.isfinite(matrix))[:MOST_FITTED])
     return matrix[np.ix_(kept, kept)] if len(kept) >= FEWEST_PEERS else None
 
 
-def _medians(key: NDArray[np.int64], value: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Return the keys there are, and the median of the values of each."""
-    order = np.lexsort((value, key))
-    found, start, count = np.unique(key[order], return_index=True, return_counts=True)
-    low, high = value[order][start + (count - 1) // 2], value[order][start + count // 2]
-    return found, 0.5 * (low + high)
+def _most_paths(ends: Ends) -> NDArray[np.intp]:
+    """Return the peers with most paths, in a random order that is always the same where they have as many."""
+    paths = np.bincount(ends.ravel())
+    shuffled = np.random.default_rng(0).permutation(len(paths))
+    return shuffled[np.argsort(-paths[shuffled], kind="stable")][:MOST_TRIED]
 
 
 def _complete(there: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return peers all of whose paths to each other are there: those with most gaps are left out, one by one."""
-    kept = np.argsort(-there.sum(axis=1), kind="stable")[:MOST_FITTED]
-    while (gaps := (~there[np.ix_(kept, kept)]).sum(axis=1)).any():
-        kept = np.delete(kept, int(np.argmax(gaps)))
-    return np.sort(kept)
+    kept = np.arange(len(there))
+    gaps = (~there).sum(axis=1)
+    while gaps[kept].any():
+        out = kept[np.argmax(gaps[kept])]
+        kept = kept[kept != out]
+        gaps -= ~there[out]
+    return kept
 
 
 def _points(values: Floats | None, base: PathModel, quantity: str) -> list[dict[str, Any]]:
@@ -128,6 +125,12 @@ def _points(values: Floats | None, base: PathModel, quantity: str) -> list[dict[
     source = f"of {base.name}" if values is None else "measured"
     texts = [f"{1e3 * value:.6g} ms" for value in at] if quantity == "rtt" else [float(f"{value:.6g}") for value in at]
     return [{"share": share, "value": text, "source": source} for share, text in zip(grid, texts, strict=True)]
+
+
+def _counted(measured: Measured) -> str:
+    """Say how many rows there are, and of how many paths."""
+    paths = max(len(values) for values in (measured.rtt, measured.loss) if values is not None)
+    return f"{measured.rows} rows" if paths == measured.rows else f"{paths} pairs of peers in {measured.rows} rows"
 
 
 def _taken(measured: Measured, matrix: Floats | None) -> str:

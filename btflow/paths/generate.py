@@ -1,10 +1,10 @@
 """Draws the paths between peers from a path model: the quantiles of its tables, arranged by its structure.
 
-Peers have places in a plane (``Structure``). Two that lie a distance R apart have the path length D = R exp(detour E),
-with E exponential of the pair; the share of all pairs with a shorter path, F(D), is known (``btflow.paths.distance``),
-so F(D) is uniform and the round-trip time Q(F(D)) of any pair has exactly the table's distribution, for any number of
-peers. The loss of a pair is the quantile at Phi(b), where b is standard normal: made of the pair's round-trip time, of
-its two peers and of its own.
+Peers have places in a plane (``Structure``). Two a distance R apart have the path length D = R exp(A), with A a Laplace
+variable of the pair; the share of all pairs with a shorter path, F(D), is known (``btflow.paths.distance``), so F(D) is
+uniform and the round-trip time Q(F(D)) of any pair has exactly the table's distribution, for any number of peers. The
+loss of a pair is the quantile at Phi(b), where b is standard normal: made of the pair's round-trip time, of its two
+peers and of its own.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ from scipy.special import ndtr, ndtri
 from btflow.options import MAX_SEED, whole_number
 from btflow.paths.distance import share_below
 from btflow.paths.files import load
-from btflow.paths.model import PathModel
+from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.paths.structure import Structure
 
 Floats = NDArray[np.float64]
-
-MOST_PEERS = 10_000
-"""Their matrices take 1.6 GB."""
 
 _NEAREST = 2.0**-40
 """Shares are kept this far from 0 and 1, where the normal distribution has no finite value."""
@@ -85,8 +82,8 @@ def _closer(
     """Return for each pair the share of all pairs that have a shorter path, uniform in [0, 1] (pairs,)."""
     place = _places(structure, peers, random)
     between = place[one] - place[other]
-    detour = structure.detour * random.standard_exponential(one.size)
-    return share_below(structure, np.hypot(between[:, 0], between[:, 1]) * np.exp(detour))
+    detour = np.exp(random.laplace(0.0, structure.detour, one.size))
+    return share_below(structure, np.hypot(between[:, 0], between[:, 1]) * detour)
 
 
 def _places(structure: Structure, peers: int, random: np.random.Generator) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import zlib
 from os import PathLike
 from pathlib import Path
@@ -15,6 +16,9 @@ LARGEST = 2**31
 """Bytes of a file, unpacked."""
 
 _GZIP = b"\x1f\x8b"
+
+_END = r"\r\n|\n|\r"
+"""Of a line: of Windows, of Unix, and of old Macs."""
 
 
 def read_lines(field: str, path: str | PathLike[str], checksum: str | None = None) -> list[str]:
@@ -29,12 +33,14 @@ def read_lines(field: str, path: str | PathLike[str], checksum: str | None = Non
         InputError: There is no such file, it is empty, not whole or not text, or has another checksum.
     """
     name = path_name(field, path)
+    _check_digits(checksum)
     content = _unpacked(field, Path(name).name, _content(field, name, checksum))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise wrong(field, name, 1 + content[: error.start].count(b"\n"), "is not text in UTF-8") from None
-    for number, line in enumerate(lines := [line.rstrip("\r") for line in text.split("\n")], 1):
+        before = re.findall(_END.encode(), content[: error.start])
+        raise wrong(field, name, 1 + len(before), "is not text in UTF-8") from None
+    for number, line in enumerate(lines := re.split(_END, text), 1):
         if "\0" in line:
             raise wrong(field, name, number, "is not text: it has a zero byte")
     if not any(line.strip() for line in lines):
@@ -61,10 +67,17 @@ def number(field: str, name: str, line: int, what: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise wrong(field, name, line, f"has {shorten(text)} for {what}", "a number") from None
+        allowed = "a number with a decimal point" if "," in text else "a number"
+        raise wrong(field, name, line, f"has {shorten(text)} for {what}", allowed) from None
     if not math.isfinite(value) or "_" in text:
         raise wrong(field, name, line, f"has {shorten(text)} for {what}", "a finite number")
     return value
+
+
+def _check_digits(checksum: object) -> None:
+    if checksum is None or (isinstance(checksum, str) and re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", checksum)):
+        return
+    raise InputError("checksum", checksum, "is no SHA-256", "64 hexadecimal digits")
 
 
 def _content(field: str, name: str, checksum: str | None) -> bytes:

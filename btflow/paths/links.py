@@ -7,6 +7,7 @@ traceroutes in Shadow's topology agree with (read as round trips, 14% of their f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Literal
@@ -18,9 +19,9 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from btflow.errors import InputError, shorten
-from btflow.paths.fit import FEWEST_PEERS, fitted, structure_of
+from btflow.paths.fit import FEWEST_PEERS, fit, structure_of, too_lossy
 from btflow.paths.lines import number, path_name, read_lines, wrong
-from btflow.paths.measured import Measured
+from btflow.paths.measured import Measured, Progress
 from btflow.paths.model import PathModel
 
 Floats = NDArray[np.float64]
@@ -119,21 +120,35 @@ def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = 
         seed: As of ``pop_rtts``.
 
     Raises:
-        InputError: Fewer than 20 PoPs are connected.
+        InputError: Fewer than 20 PoPs are connected, or nothing gets through on any link.
     """
-    return of_pops(pop_rtts(links, pops, seed), links, losses)
+    return of_pops(pop_rtts(links, pops, seed), links, losses)[1]
 
 
-def of_pops(matrix: Floats, links: xr.Dataset, losses: xr.Dataset | None) -> PathModel:
-    """Return the model of round-trip times [s] between PoPs (pops, pops); as ``fit_iplane``."""
+def of_pops(
+    matrix: Floats, links: xr.Dataset, losses: xr.Dataset | None, progress: Progress | None = None
+) -> tuple[Measured, PathModel]:
+    """Return what was measured, of round-trip times [s] between PoPs (pops, pops), and its model; as ``fit_iplane``."""
+    file, count = links.attrs["file"], links.sizes["link"]
     if len(matrix) < FEWEST_PEERS:
-        reason = f"connects only {len(matrix)} PoPs"
-        raise InputError(FIELD, links.attrs["file"], reason, f"{FEWEST_PEERS} or more")
-    times = matrix[np.triu_indices(len(matrix), 1)]
-    found = fitted(Measured(links.attrs["file"], times, None if losses is None else losses["loss"].values, ()))
-    source = f"shortest paths between {len(matrix)} PoPs of {links.sizes['link']} links in {links.attrs['file']}"
-    model = found.model_copy(update={"source": source if losses is not None else f"{source}; loss of iplane"})
-    return model.model_copy(update={"structure": structure_of(matrix, model)})
+        raise InputError(FIELD, file, f"connects only {len(matrix)} PoPs", f"{FEWEST_PEERS} or more")
+    times, lost = matrix[np.triu_indices(len(matrix), 1)], None if losses is None else losses["loss"].values
+    measured = Measured(file, count, times, lost, None, tuple(_notes(links, losses)))
+    source = f"shortest paths between {len(matrix)} PoPs of {count} links in {file}"
+    source += "; loss of iplane" if losses is None else f"; losses of the {len(losses['loss'])} links in {losses.file}"
+    model = fit(measured).model_copy(update={"source": source})
+    return measured, model.model_copy(update={"structure": structure_of(matrix, model, progress)})
+
+
+def _notes(links: xr.Dataset, losses: xr.Dataset | None) -> Iterator[str]:
+    """Give what of the files counts as something else, or not at all."""
+    below = float(np.mean(2.0 * links["latency"].values < 0.4))
+    yield f"{below:.1%} of the links have twice their latency below 400 ms (published: 98%)"
+    for found, what in ((links, "latency"), (losses, "loss")):
+        if found is not None and found.attrs["dropped"]:
+            yield f"{found.attrs['dropped']} links without a measured {what} are left out"
+    if losses is not None:
+        yield from too_lossy(losses["loss"].values)
 
 
 def _cells(name: str, line: int, text: str) -> list[str]:

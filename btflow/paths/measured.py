@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import NamedTuple
 
@@ -12,49 +11,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.paths.lines import number, path_name, read_lines, wrong
-from btflow.paths.model import LONGEST
+from btflow.paths.columns import FIELD, Column, check_apart, columns_of, ends_of, said, value
+from btflow.paths.lines import path_name, read_lines, wrong
+from btflow.paths.pairs import Ends, Pairs
 
 Floats = NDArray[np.float64]
-FIELD = "csv"
+Progress = Callable[[float], object]
+"""Is told from time to time which share of the work is done."""
 
-RTT_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-LOSS_UNITS = {"fraction": 1.0, "%": 1e-2, "percent": 1e-2}
-ENDS = (("src", "dst"), ("source", "destination"), ("from", "to"), ("peer", "other"))
-"""Names of the columns with the two peers of a path."""
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+"""What is between the cells of a row, by its name."""
 
 FEWEST = 20
-"""Rows of which quantiles are taken."""
-
-LEAST = 1e-6
-"""Round-trip time [s] below which there is none."""
+"""Paths of which quantiles are taken."""
 
 SHORTEST = 1e-3
 """If all round-trip times are below this [s], they are thought to be in seconds where milliseconds are named."""
 
+_OFTEN = 10_000
+"""Rows between two calls of what shows the progress."""
+
 
 class Measured(NamedTuple):
-    """Measured paths, a value for each row of a file."""
+    """Measured paths, a value for each."""
 
     name: str
     """Of the file."""
+    rows: int
+    """Of the file: one for each path, or more if it names the peers."""
     rtt: Floats | None
     """Round-trip times [s]."""
     loss: Floats | None
     """Losses (fractions)."""
-    ends: tuple[tuple[str, str], ...]
-    """Names of the two peers; empty if the file does not name them."""
-
-
-class _Column(NamedTuple):
-    """A column of numbers."""
-
-    what: str
-    at: int
-    unit: str
-    scale: float
-    most: float
-    """In SI units."""
+    ends: Ends | None = None
+    """Numbers of the two peers (paths, 2), each pair once; None if the file does not name them."""
+    notes: tuple[str, ...] = ()
+    """What its user should know."""
 
 
 def read_csv(
@@ -66,115 +58,101 @@ def read_csv(
     loss_unit: str | None = None,
     src: str | None = None,
     dst: str | None = None,
+    separator: str = "comma",
+    progress: Progress | None = None,
 ) -> Measured:
-    """Return the paths in a CSV file; arguments and errors as of ``btflow.paths.fit``."""
-    lines = read_lines(FIELD, path)
+    """Return the paths in a CSV file, which has a header and a row for each measurement.
+
+    Where it names the two peers of each row, a pair counts once, whichever is first: with the median of its round-trip
+    times and the mean of its losses; rows from a peer to itself are left out.
+
+    Args:
+        path: The file, CSV in UTF-8, plain or packed by gzip; lines that begin with # are comments.
+        rtt: Column of round-trip times.  [the one named rtt, with or without a unit: rtt_ms, "rtt [s]"]
+        loss: Column of losses.  [the one named loss]
+        rtt_unit: "us", "ms" or "s".  [as the column's name says]
+        loss_unit: "fraction" or "%".  [as the column's name says, or fraction]
+        src: Column that names one peer.  [src, source, from or peer]
+        dst: Column that names the other peer.  [dst, destination, to or other]
+        separator: Between the cells of a row: "comma", "semicolon" or "tab".
+        progress: Is called with the share of the rows that is read.
+
+    Raises:
+        InputError: The file cannot be read, has no such column or too few rows, or a line of it has no number, a
+            negative one, or one that tells of another unit; the line is named.
+    """
+    separator = {sign: word for word, sign in SEPARATORS.items()}.get(separator, separator)
+    if separator not in SEPARATORS:
+        raise InputError("separator", separator, "is unknown", ", ".join(SEPARATORS))
     name = path_name(FIELD, path)
-    rows = _rows(name, lines)
+    lines = read_lines(FIELD, path)
+    rows = _rows(name, lines, SEPARATORS[separator])
     at, header = next(rows)
     header = [title.strip() for title in header]
-    columns = [
-        found
-        for found in (
-            _column(name, at, header, "rtt", rtt, rtt_unit, RTT_UNITS, LONGEST),
-            _column(name, at, header, "loss", loss, loss_unit, LOSS_UNITS, 1.0),
-        )
-        if found is not None
-    ]
-    if not columns:
-        shown = ", ".join(header)
-        raise wrong(FIELD, name, at, f"has the columns {shown}: none is rtt or loss", "a header with rtt_ms or loss")
-    ends = _ends(name, at, header, src, dst)
-    body = [(line, row) for line, row in rows]
-    for line, row in body:
+    _check_separator(name, at, header, separator)
+    columns = columns_of(name, at, header, (rtt, rtt_unit), (loss, loss_unit))
+    ends = ends_of(name, at, header, src, dst)
+    check_apart(header, columns, ends)
+    values: list[list[float]] = [[] for _ in columns]
+    pairs = Pairs()
+    for count, (line, row) in enumerate(rows):
         if len(row) != len(header):
             raise wrong(FIELD, name, line, f"has {len(row)} cells", f"{len(header)}, as in the header")
-    if len(body) < FEWEST:
-        raise InputError(FIELD, name, f"has {len(body)} rows", f"{FEWEST} rows or more, for quantiles")
-    values = {column.what: _values(name, column, body) for column in columns}
-    return Measured(name, values.get("rtt"), values.get("loss"), _named(name, ends, body))
+        for column, found in zip(columns, values, strict=True):
+            found.append(value(name, column, line, row[column.at]))
+        if ends is not None:
+            pairs.add(*(_peer(name, line, row[end]) for end in ends))
+        if progress is not None and count % _OFTEN == 0:
+            progress(line / len(lines))
+    return _measured(name, columns, [np.array(found) for found in values], None if ends is None else pairs)
 
 
-def _rows(name: str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+def _measured(name: str, columns: list[Column], values: list[Floats], pairs: Pairs | None) -> Measured:
+    """Return what was read, each pair of peers once."""
+    rows = len(values[0])
+    if rows < FEWEST:
+        raise InputError(FIELD, name, f"has {rows} rows", f"{FEWEST} rows or more, for quantiles")
+    for column, found in zip(columns, values, strict=True):
+        if column.what == "rtt" and column.unit == "ms" and not column.given and found.max() < SHORTEST:
+            allowed = 'milliseconds; rtt_unit="s" if they are seconds, rtt_unit="ms" if they are so short'
+            raise InputError(FIELD, name, f"has no rtt above {1e3 * found.max():g} ms", allowed)
+    by_name = {column.what: found for column, found in zip(columns, values, strict=True)}
+    rtt, loss = by_name.get("rtt"), by_name.get("loss")
+    notes = [note for column in columns for note in said(column)]
+    if pairs is None:
+        return Measured(name, rows, rtt, loss, None, tuple(notes))
+    together = pairs.together()
+    if len(together.ends) < FEWEST:
+        raise InputError(FIELD, name, f"has {len(together.ends)} pairs of peers", f"{FEWEST} or more, for quantiles")
+    rtt = None if rtt is None else together.medians(rtt)
+    loss = None if loss is None else together.means(loss)
+    return Measured(name, rows, rtt, loss, together.ends, (*notes, *together.notes))
+
+
+def _rows(name: str, lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
     """Give the rows with their line numbers, the header first; empty lines and comments are passed over."""
-    numbered = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
-    if not numbered:
-        raise InputError(FIELD, name, "has only comments", "a header and rows")
-    for n, line in numbered:
+    first = True
+    for n, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
         try:
-            yield n, next(csv.reader([line], strict=True))
+            yield n, next(csv.reader([line], delimiter=separator, strict=True))
         except csv.Error as error:
             raise wrong(FIELD, name, n, f"is no row of CSV: {error}") from None
+        first = False
+    if first:
+        raise InputError(FIELD, name, "has only comments", "a header and rows")
 
 
-def _column(
-    name: str,
-    line: int,
-    header: list[str],
-    what: str,
-    wanted: str | None,
-    unit: str | None,
-    units: dict[str, float],
-    most: float,
-) -> _Column | None:
-    """Return the column of a quantity, None if there is none and none is asked for."""
-    if unit is not None and unit not in units:
-        raise InputError(f"{what}_unit", unit, "is unknown", ", ".join(units))
-    pattern = re.compile(rf"{what}[\W_]*({'|'.join(units)})?\W*", re.IGNORECASE)
-    found = [i for i, title in enumerate(header) if (title == wanted if wanted else pattern.fullmatch(title))]
-    if not found and wanted is None:
-        return None
-    if len(found) != 1:
-        shown, times = ", ".join(header), "no" if not found else "more than one"
-        raise wrong(FIELD, name, line, f"has {times} column {wanted or what} among {shown}", "one such column")
-    title = header[found[0]]
-    last = re.split(r"[\W_]+", title.lower().rstrip(")] "))[-1] if "%" not in title else "%"
-    shown_unit = unit or (last if last in units else None) or ("fraction" if what == "loss" else None)
-    if shown_unit is None:
-        raise InputError(f"{what}_unit", None, f"is needed: the column {title} does not say its unit", ", ".join(units))
-    if unit and last in units and units[unit] != units[last]:
-        raise InputError(f"{what}_unit", unit, f"is not what the column {title} says", last)
-    return _Column(what, found[0], shown_unit, units[shown_unit], most)
+def _check_separator(name: str, line: int, header: list[str], separator: str) -> None:
+    """Refuse a header that is one cell with other separators in it."""
+    for other, sign in SEPARATORS.items():
+        if len(header) == 1 and sign in header[0]:
+            reason = f"has no {separator} between cells, but {header[0].count(sign)} times a {other}"
+            raise wrong(FIELD, name, line, reason, f'cells with a {separator} between them, or separator="{other}"')
 
 
-def _values(name: str, column: _Column, body: list[tuple[int, list[str]]]) -> Floats:
-    """Return the numbers of a column in SI units."""
-    values = np.empty(len(body))
-    for i, (line, row) in enumerate(body):
-        value = number(FIELD, name, line, column.what, row[column.at])
-        values[i] = value * column.scale
-        if value < 0.0 or (column.what == "rtt" and values[i] < LEAST):
-            allowed = "not negative" if value < 0.0 else "at least 1 us"
-            raise wrong(FIELD, name, line, f"has {column.what} = {value:g}", allowed)
-        if values[i] > column.most:
-            hint = f"another {column.what}_unit?" if column.what == "rtt" else 'another loss_unit, such as "%"?'
-            limit = f"{column.most / column.scale:g} {column.unit}"
-            raise wrong(FIELD, name, line, f"has {column.what} = {value:g} {column.unit}", f"at most {limit}; {hint}")
-    if column.what == "rtt" and column.unit == "ms" and values.max() < SHORTEST:
-        shown = f"has no rtt above {1e3 * values.max():g} ms"
-        raise InputError(FIELD, name, shown, 'milliseconds; for seconds, rtt_unit="s"')
-    return values
-
-
-def _ends(name: str, line: int, header: list[str], src: str | None, dst: str | None) -> tuple[int, int] | None:
-    """Return the columns with the two peers; None if there are none and none are asked for."""
-    if (src is None) != (dst is None):
-        raise InputError("src" if dst is None else "dst", src or dst, "is given alone", "src and dst")
-    known = ((src, dst),) if src is not None and dst is not None else ENDS
-    lower = header if src is not None else [title.lower() for title in header]
-    for one, other in known:
-        if one in lower and other in lower:
-            return lower.index(one), lower.index(other)
-    if src is not None:
-        raise wrong(FIELD, name, line, f"has no columns {src} and {dst}", ", ".join(header))
-    return None
-
-
-def _named(name: str, ends: tuple[int, int] | None, body: list[tuple[int, list[str]]]) -> tuple[tuple[str, str], ...]:
-    """Return the names of the two peers of each row."""
-    if ends is None:
-        return ()
-    for line, row in body:
-        if not row[ends[0]].strip() or not row[ends[1]].strip():
-            raise wrong(FIELD, name, line, "does not name both peers", "a name in each cell")
-    return tuple((row[ends[0]].strip(), row[ends[1]].strip()) for _, row in body)
+def _peer(name: str, line: int, text: str) -> str:
+    if not text.strip():
+        raise wrong(FIELD, name, line, "does not name both peers", "a name in each cell")
+    return text.strip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -17,10 +17,15 @@ from btflow.paths.structure import Share, Structure
 from btflow.quantity import FrozenModel, Quantity
 
 if TYPE_CHECKING:  # reading a scenario takes no arrays
+    from numpy.typing import ArrayLike
+
     from btflow.paths.table import Floats, Table
 
 LONGEST = 60.0
 """Longest round-trip time [s]."""
+
+MOST_PEERS = 5000
+"""Most peers between all of which paths are drawn: 25 million paths, which take 70 B each while they are drawn."""
 
 MOST_LOST = 0.4
 """Loss from which on TCP gets nothing through; the losses of a model are less."""
@@ -61,6 +66,19 @@ def _rising(points: tuple[RttPoint | LossPoint, ...]) -> tuple[RttPoint | LossPo
     return points
 
 
+def _shares(given: ArrayLike) -> Floats:
+    """Return shares as an array; an InputError if they are none."""
+    import numpy as np
+
+    try:
+        shares = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        shares = np.array(np.nan)
+    if not np.all((shares >= 0.0) & (shares <= 1.0)):
+        raise InputError("share", given, "is no share of the paths", "numbers from 0 to 1")
+    return shares
+
+
 class PathModel(FrozenModel):
     """Paths between peers as on the Internet; a file in ``models/internet``."""
 
@@ -89,19 +107,22 @@ class PathModel(FrozenModel):
                 raise TableError("tail", self.tail, reason, "such a share, or 1")
         return self
 
-    def rtt_at(self, share: Floats) -> Floats:
+    def rtt_at(self, share: ArrayLike) -> Floats:
         """Return the round-trip time [s] at or below which each share of the pairs lies.
 
         Between the table's points as ``tail`` says; beyond its ends the values at its ends.
 
         Args:
             share: Cumulative shares, 0 to 1, of any shape.
-        """
-        return self.table("rtt").quantile(share)
 
-    def loss_at(self, share: Floats) -> Floats:
+        Raises:
+            InputError: A share is no number from 0 to 1.
+        """
+        return self.table("rtt").quantile(_shares(share))
+
+    def loss_at(self, share: ArrayLike) -> Floats:
         """Return the loss (a fraction) at or below which each share of the pairs lies; as ``rtt_at``."""
-        return self.table("loss").quantile(share)
+        return self.table("loss").quantile(_shares(share))
 
     def table(self, quantity: Literal["rtt", "loss"]) -> Table:
         """Return the quantiles of round-trip times [s] or losses (a fraction) as a distribution."""
@@ -109,9 +130,17 @@ class PathModel(FrozenModel):
 
         from btflow.paths.table import Table
 
+        if quantity not in ("rtt", "loss"):
+            raise InputError("quantity", quantity, "is unknown", "rtt or loss")
         points = self.rtt if quantity == "rtt" else self.loss
         share, value = (np.array([getattr(point, name) for point in points]) for name in ("share", "value"))
         return Table(share, value, self.tail)
+
+    def content(self) -> dict[str, Any]:
+        """Return the model as its file has it, with units, numbers to ten digits."""
+        from btflow.paths.files import content
+
+        return content(self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model as a TOML file, that ``btflow.paths.load`` and ``paths.internet`` of a swarm take.

@@ -19,7 +19,7 @@ from btflow.paths.triangles import triangle_violations
 
 Floats = NDArray[np.float64]
 
-REGIONS = 10
+REGIONS = 14
 """With fewer, a region's peers have too many near neighbours, and too many triangles are violated."""
 
 LOSS_OF_PEERS = 0.8
@@ -35,26 +35,57 @@ _ROBUST = 0.3
 _NEAR = 0.1
 """Of the median round-trip time: places nearer than this may as well coincide. With less, places are not unique."""
 
+_OF_PLACES, _OF_DETOURS = 0.003, 0.1
+"""What a step does of the rest of the work: there are some hundred steps to find the places, and about ten detours."""
+
 _STEADY = 4
 """Matrices drawn to find the share of violations that a detour makes."""
 
 
-def fit_structure(rtt: Floats, model: PathModel, regions: int = REGIONS) -> Structure:
+class _Shown:
+    """Shows after each step how much is done: a part of the rest, as nobody knows how many steps there will be."""
+
+    def __init__(self, progress: Callable[[float], object] | None) -> None:
+        self._progress, self._done = progress, 0.0
+
+    def step(self, part: float) -> None:
+        self._done += part * (1.0 - self._done)
+        if self._progress is not None:
+            self._progress(self._done)
+
+
+def fit_structure(
+    rtt: Floats, model: PathModel, regions: int = REGIONS, progress: Callable[[float], object] | None = None
+) -> Structure:
     """Return the structure with which a model's paths go together as those of a matrix do.
 
     Args:
         rtt: Round-trip times [s] (peers, peers), symmetric, above zero but for the diagonal.
         model: Has the tables; its own structure is not used.
         regions: Most regions.
+        progress: Is called with about the share of the fit that is done.
     """
-    structure = model.structure.model_copy(update={"regions": _regions(places(rtt), regions)})
-    wanted = triangle_violations(rtt)
+    shown = _Shown(progress)
+    placed = places(rtt, lambda: shown.step(_OF_PLACES))
+    structure = model.structure.model_copy(update={"regions": _regions(placed, regions)})
+    wanted = triangle_violations(stretched(rtt, model))
 
     def excess(detour: float) -> float:
+        shown.step(_OF_DETOURS)
         tried = model.model_copy(update={"structure": structure.model_copy(update={"detour": detour})})
         return violations(tried, len(rtt)) - wanted
 
-    return structure.model_copy(update={"detour": round(_crossing(excess), 3)})
+    found = structure.model_copy(update={"detour": round(_crossing(excess), 4)})
+    shown.step(1.0)
+    return found
+
+
+def stretched(rtt: Floats, model: PathModel) -> Floats:
+    """Return a matrix with the times of a model's table, in the order of its own: violations change with the table."""
+    one, other = np.triu_indices(len(rtt), 1)
+    found = np.zeros_like(rtt)
+    found[one, other] = found[other, one] = model.rtt_at((rankdata(rtt[one, other]) - 0.5) / one.size)
+    return found
 
 
 def violations(model: PathModel, peers: int) -> float:
@@ -63,8 +94,10 @@ def violations(model: PathModel, peers: int) -> float:
     return float(np.mean([triangle_violations(rtt) for rtt in drawn]))
 
 
-def places(rtt: Floats) -> Floats:
+def places(rtt: Floats, step: Callable[[], None] | None = None) -> Floats:
     """Return places in the plane whose distances are near to the round-trip times [s] (peers, 2).
+
+    After each step that it takes ``step`` is called.
 
     It starts from classical scaling (Torgerson 1952) and minimises Huber's measure of ln(distance / rtt), as network
     coordinates do (Dabek et al., Vivaldi, SIGCOMM 2004). The distance is sqrt(x^2 + y^2 + near^2), which is smooth.
@@ -83,7 +116,12 @@ def places(rtt: Floats) -> Floats:
         return float(np.sum(clipped * (off - 0.5 * clipped))) / 2.0, slope
 
     found = minimize(
-        misfit, _scaled(rtt).T.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500, "ftol": 1e-10}
+        misfit,
+        _scaled(rtt).T.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 500, "ftol": 1e-10},
+        callback=lambda _: None if step is None else step(),
     )
     return _turned(found.x.reshape(2, peers).T)
 
@@ -128,7 +166,7 @@ def _crossing(excess: Callable[[float], float], low: float = 0.0, high: float = 
     """Return where a rising function crosses zero in a range, or the nearer end."""
     if excess(low) >= 0.0:
         return low
-    return high if excess(high) <= 0.0 else float(brentq(excess, low, high, xtol=1e-3))
+    return high if excess(high) <= 0.0 else float(brentq(excess, low, high, xtol=2e-4))
 
 
 def peer_share(rtt: Floats) -> float:

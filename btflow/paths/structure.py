@@ -1,4 +1,4 @@
-"""Which paths between peers are long and which lossy: peers lie in regions of a plane, and paths take detours."""
+"""Which paths between peers are long and which lossy: peers lie in regions of a plane, and routes are not straight."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Structure(FrozenModel):
     regions: Annotated[tuple[Region, ...], Field(min_length=1, max_length=50)]
     """Where the peers are."""
     detour: Share
-    """Mean of the logarithm of the factor by which a path is longer than the distance; exponentially distributed."""
+    """Mean deviation of the logarithm of the factor by which a path is longer or shorter than others as far."""
     loss: Share
     """Share of the variance of a pair's loss (as a standard normal variable) that its two peers have, half each."""
     loss_with_rtt: Annotated[float, Quantity("fraction", 0, 1)]

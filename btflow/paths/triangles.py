@@ -27,19 +27,23 @@ def triangle_violations(rtt: ArrayLike, excess: float = EXCESS) -> float:
     Raises:
         InputError: It is not such a matrix, or has fewer than three peers.
     """
-    direct = _matrix(rtt)
-    best = np.full_like(direct, np.inf)
-    for through in _through(direct):
-        np.minimum(best, through, out=best)
-    return float(np.mean((direct > (1.0 + excess) * best)[np.triu_indices(len(direct), 1)]))
+    return float(np.mean(_measured(_matrix(rtt))[0] > excess))
 
 
 def triangle_share(rtt: ArrayLike) -> float:
     """Return the share of triangles in which one side is longer than the two others together; as above."""
-    direct = _matrix(rtt)
-    peers = len(direct)
-    found = sum(int(np.count_nonzero(direct > through)) for through in _through(direct))
-    return found / 2 / (peers * (peers - 1) * (peers - 2) / 6)
+    return _measured(_matrix(rtt))[1]
+
+
+def _measured(direct: Floats) -> tuple[Floats, float]:
+    """Return the part by which each pair exceeds its best path through another peer, and the share of triangles."""
+    peers, violated = len(direct), 0
+    best = np.full_like(direct, np.inf)
+    for through in _through(direct):
+        np.minimum(best, through, out=best)
+        violated += int(np.count_nonzero(direct > through))
+    pairs = np.triu_indices(peers, 1)
+    return direct[pairs] / best[pairs] - 1.0, violated / 2 / (peers * (peers - 1) * (peers - 2) / 6)
 
 
 def _through(direct: Floats) -> Iterator[Floats]:
@@ -52,7 +56,10 @@ def _through(direct: Floats) -> Iterator[Floats]:
 
 
 def _matrix(rtt: ArrayLike) -> Floats:
-    direct = np.asarray(rtt, np.float64)
+    try:
+        direct = np.asarray(rtt, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("rtt", rtt, "is not a matrix of numbers", "times [s], (peers, peers)") from None
     if direct.ndim != 2 or direct.shape[0] != direct.shape[1] or len(direct) < 3:
         raise InputError("rtt", direct.shape, "is not a matrix between peers", "(peers, peers), of 3 peers or more")
     off = ~np.eye(len(direct), dtype=bool)

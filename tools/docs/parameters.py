@@ -20,6 +20,7 @@ from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Codec
 from btflow.link.kind import LINKS
 from btflow.network import Sockets, Transport
+from btflow.paths.model import PathModel
 from btflow.quantity import FrozenModel
 from btflow.references import names, read_table
 from btflow.tomlfile import inline, split_sources
@@ -65,6 +66,13 @@ SOCKETS = """# Sockets
 What a file of sockets has, and those that come with btflow, with the source of each number. Swarms on access links use
 them: [how much is written ahead](../swarms-on-links.md)."""
 
+INTERNET = """# Path models
+
+What the file of a path model has, and those that come with btflow, with the source of each number. Swarms whose peers
+have [paths of their own](../paths.md) use them; `btflow calibrate` writes them. A file begins with `name`, `title` and
+`source`, three texts; a point of `rtt` or `loss` may have a `source`, too. `share` rises from point to point, `value`
+does not fall."""
+
 CODECS = """# Speech codecs
 
 What a codec's file has, and those that come with btflow, with the source of each number. Calls of
@@ -76,6 +84,7 @@ PARTS: Mapping[str, tuple[str, type[FrozenModel]]] = {
     "access": (ACCESS, AccessLink),
     "transports": (TRANSPORTS, Transport),
     "sockets": (SOCKETS, Sockets),
+    "internet": (INTERNET, PathModel),
     "codecs": (CODECS, Codec),
 }
 """By folder of ``models/``: the head of its page, and what a file holds."""
@@ -220,22 +229,44 @@ def _parts_page(head: str, model: type[FrozenModel], folder: str) -> str:
     for path, inner in found.items():
         parts += [f"## Fields of `{path}`" if path else "## Fields", _fields(inner, found, SWARMS, path)]
     for name, (tree, sources) in read.items():
+        lists = dict(_lists(tree))
         rows = [(f"`{path}`", value, sources.get(path, "")) for path, value in _leaves(tree)]
         parts += [f"## {name}", table(("constant", "value", "source"), rows)]
+        parts += [part for path, entries in lists.items() for part in (f"`{path}` of {name}:", _entries(entries))]
     return "\n\n".join(parts)
+
+
+def _lists(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
+    """Give the dotted path of each list of tables, and the list."""
+    for key, value in tree.items():
+        here = f"{path}.{key}" if path else str(key)
+        if isinstance(value, dict):
+            yield from _lists(value, here)
+        elif _of_tables(value):
+            yield here, value
+
+
+def _of_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _entries(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a list of tables as one table."""
+    head = tuple(dict.fromkeys(key for entry in entries for key in entry))
+    return table(head, ([str(entry.get(key, "")) for key in head] for entry in entries))
 
 
 def _summary(name: str, tree: Mapping[str, Any], _sources: Mapping[str, str]) -> Row:
     return f"[{name}](#{slugify(name, '-')})", str(tree.get("title", "")), str(tree.get("source", ""))
 
 
-def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Give the dotted path and the value of all that is in a table but its description."""
-    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+def _leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Give the dotted path and the value of all that is in a table but its description and lists of tables."""
+    for key, value in tree.items():
         here = f"{path}.{key}" if path else str(key)
-        if isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], dict)):
+        if isinstance(value, dict):
             yield from _leaves(value, here)
-        elif here not in DESCRIPTIVE:
+        elif here not in DESCRIPTIVE and not _of_tables(value):
             yield here, value if isinstance(value, str) else inline(value)
 
 

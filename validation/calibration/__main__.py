@@ -63,7 +63,7 @@ def _rebuild(matrix: Floats, data: Path, models: Path) -> None:
     """Write the tables and the model."""
     from validation.calibration import build
 
-    typer.echo(f"PlanetLab: {len(matrix)} nodes. Fitting takes about a minute.")
+    typer.echo(f"PlanetLab: {len(matrix)} nodes. Fitting takes some minutes.")
     points = build.quantiles(matrix, data)
     changed = build.write(points, build.path_model(points, matrix), data, models)
     typer.echo(

@@ -1,0 +1,128 @@
+"""The columns of a table of measured paths: which they are, in which unit, and the numbers in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from btflow.errors import InputError
+from btflow.paths.lines import number, wrong
+from btflow.paths.model import LONGEST
+
+FIELD = "csv"
+RTT_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+LOSS_UNITS = {"fraction": 1.0, "%": 1e-2, "percent": 1e-2}
+ENDS = (("src", "dst"), ("source", "destination"), ("from", "to"), ("peer", "other"))
+"""Names of the columns with the two peers of a path."""
+
+LEAST = 1e-6
+"""Round-trip time [s] below which there is none."""
+
+
+class Column(NamedTuple):
+    """A column of numbers."""
+
+    what: str
+    at: int
+    title: str
+    unit: str
+    scale: float
+    most: float
+    """In SI units."""
+    given: bool
+    """Whether the unit was given, not read in the title."""
+
+
+def columns_of(
+    name: str, line: int, header: list[str], rtt: tuple[str | None, str | None], loss: tuple[str | None, str | None]
+) -> list[Column]:
+    """Return the columns of numbers; for each quantity the title and the unit that were given, if they were."""
+    found = (
+        _column(name, line, header, "rtt", *rtt, RTT_UNITS, LONGEST),
+        _column(name, line, header, "loss", *loss, LOSS_UNITS, 1.0),
+    )
+    columns = [column for column in found if column is not None]
+    if not columns:
+        shown = ", ".join(header)
+        raise wrong(FIELD, name, line, f"has the columns {shown}: none is rtt or loss", "a header with rtt_ms or loss")
+    return columns
+
+
+def _column(
+    name: str,
+    line: int,
+    header: list[str],
+    what: str,
+    wanted: str | None,
+    unit: str | None,
+    units: dict[str, float],
+    most: float,
+) -> Column | None:
+    """Return the column of a quantity, None if there is none and none is asked for."""
+    if unit is not None and unit not in units:
+        raise InputError(f"{what}_unit", unit, "is unknown", ", ".join(units))
+    pattern = re.compile(rf"{what}[\W_]*({'|'.join(units)})?\W*", re.IGNORECASE)
+    found = [i for i, title in enumerate(header) if (title == wanted if wanted else pattern.fullmatch(title))]
+    if not found and wanted is None:
+        return None
+    if len(found) != 1:
+        shown, times = ", ".join(header), "no" if not found else "more than one"
+        raise wrong(FIELD, name, line, f"has {times} column {wanted or what} among {shown}", "one such column")
+    title = header[found[0]]
+    shown_unit = unit or _named_unit(title, units) or ("fraction" if what == "loss" else None)
+    if shown_unit is None:
+        raise InputError(f"{what}_unit", None, f"is needed: the column {title} does not say its unit", ", ".join(units))
+    return Column(what, found[0], title, shown_unit, units[shown_unit], most, unit is not None)
+
+
+def _named_unit(title: str, units: dict[str, float]) -> str | None:
+    """Return the unit that a column's title ends in."""
+    last = re.split(r"[\W_]+", title.lower().rstrip(")] "))[-1] if "%" not in title else "%"
+    return last if last in units else None
+
+
+def value(name: str, column: Column, line: int, text: str) -> float:
+    """Return a number of a column in SI units."""
+    shown = number(FIELD, name, line, column.what, text)
+    value = shown * column.scale
+    if shown < 0.0 or (column.what == "rtt" and value < LEAST):
+        allowed = "not negative" if shown < 0.0 else "at least 1 us"
+        raise wrong(FIELD, name, line, f"has {column.what} = {shown:g}", allowed)
+    if value > column.most:
+        hint = "another rtt_unit?" if column.what == "rtt" else 'loss_unit="%" if it is in percent'
+        limit = f"{column.most / column.scale:g} {column.unit}"
+        reason = f"has {column.what} = {shown:g} {column.unit}"
+        raise wrong(FIELD, name, line, reason, f"at most {limit}; {hint}")
+    return value
+
+
+def ends_of(name: str, line: int, header: list[str], src: str | None, dst: str | None) -> tuple[int, int] | None:
+    """Return the columns with the two peers; None if there are none and none are asked for."""
+    if (src is None) != (dst is None):
+        raise InputError("src" if dst is None else "dst", src or dst, "is given alone", "src and dst")
+    known = ((src, dst),) if src is not None and dst is not None else ENDS
+    lower = header if src is not None else [title.lower() for title in header]
+    for one, other in known:
+        if one in lower and other in lower:
+            return lower.index(one), lower.index(other)
+    if src is not None:
+        raise wrong(FIELD, name, line, f"has no columns {src} and {dst}", ", ".join(header))
+    return None
+
+
+def check_apart(header: list[str], columns: list[Column], ends: tuple[int, int] | None) -> None:
+    """Refuse one column for two things."""
+    used: dict[int, str] = {}
+    for what, at in [*((column.what, column.at) for column in columns), *zip(("src", "dst"), ends or (), strict=False)]:
+        if at in used:
+            raise InputError(what, header[at], f"is the column of {used[at]} already", "a column for each")
+        used[at] = what
+
+
+def said(column: Column) -> Iterator[str]:
+    """Give a note if a column is read in another unit than its title says."""
+    units = RTT_UNITS if column.what == "rtt" else LOSS_UNITS
+    named = _named_unit(column.title, units)
+    if column.given and named is not None and units[named] != column.scale:
+        yield f"the column {column.title} is read in {column.unit}, as {column.what}_unit says"
