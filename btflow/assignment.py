@@ -242,7 +242,7 @@ class Assigner:
         found = superseded(self._kind, self._tree, settings)
         if not found:
             return
-        setters = {keys: name for name in self._sets.keys() & given for keys in self._sets[name]} | own
+        setters = {**{keys: name for name in self._sets.keys() & given for keys in self._sets[name]}, **own}
         problems = list(without_effect(found, self._tree, settings, setters, given))
         if problems:
             raise ScenarioError.all_of(problems)

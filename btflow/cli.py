@@ -36,7 +36,7 @@ def main() -> NoReturn:
     try:
         code = app(prog_name="btflow", standalone_mode=False)
     except _UsageError as error:
-        code = complain(str(error.format_message()))  # type: ignore[attr-defined]
+        code = complain(str(error.format_message()))  # type: ignore[attr-defined]  # that base has it
     except InputError as error:
         code = complain(*str(error).splitlines())
     except (typer.Abort, KeyboardInterrupt):

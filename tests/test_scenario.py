@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -393,7 +394,7 @@ def test_values_given_with_the_name_mend_defaults_that_do_not_go_together(tmp_pa
         ({"seed_upload_limit": "20 kB/s", "title": "mine"}, "compare = .*: changes nothing"),
     ],
 )
-def test_a_setting_is_not_compared_with_itself(values: dict[str, object], given: str) -> None:
+def test_a_setting_is_not_compared_with_itself(values: dict[str, Any], given: str) -> None:
     with pytest.raises(InputError, match=rf"^{given}.*both settings are the same.*; allowed: a value other than"):
         load("rao2010").compare(**values)
 

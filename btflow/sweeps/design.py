@@ -206,8 +206,9 @@ def design(
 
 def _as_word(spec: Spec, of: tuple[Variable, ...]) -> Spec:
     """Return a distribution's name as a value of a variable that takes it as a word: ``internet=iplane``."""
-    is_word = isinstance(spec, Drawn) and not spec.arguments and spec.name in of[0].words
-    return Listed((spec.name,)) if is_word else spec
+    if isinstance(spec, Drawn) and not spec.arguments and spec.name in of[0].words:
+        return Listed((spec.name,))
+    return spec
 
 
 def _listed(names: Names, spec: Spec) -> Listed | Zipped:
