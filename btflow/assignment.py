@@ -204,6 +204,8 @@ class Assigner:
     def _misplaced(self, paths: Mapping[str, _ByPath], given: Mapping[str, object]) -> Iterator[ScenarioError]:
         """Yield the paths into a table that is not there, or to a key that its table does not have."""
         set_to = {place.keys: by_path.setting for by_path in paths.values() for place in by_path.places}
+        files = [name for name in self._parameters.keys() & given if self._parameters[name].kind == "file"]
+        set_to |= dict(setting for name in files for setting in self._by_parameter(name, given[name]).settings)
         for name, by_path in paths.items():
             for place in by_path.places:
                 above = [set_to[place.keys[:n]] for n in range(1, len(place.keys)) if place.keys[:n] in set_to]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tracemalloc
 from collections.abc import Callable
@@ -169,6 +170,10 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "by name on links": (lambda: load("flashcrowd", internet="iplane"), r"internet = 'iplane': is refused by access l"),
     "too many": (lambda: compile_scenario(swarm(leechers=MOST_APART)), rf"leechers.*at most {MOST_APART} peers"),
+    "in a list": (
+        lambda: swarm(internet=constant() | {"rtt": [{"share": 1.0, "value": math.inf}]}),
+        r"^paths.internet.rtt.0.value = inf: is not a finite number; allowed: a time [^\n]*$",
+    ),
     "nameless": (lambda: swarm(internet={"base": "iplane", "name": " "}), r"paths.internet.name.*is an empty name"),
     "falling": (
         lambda: swarm(internet=constant() | {"loss": [{"share": 0.5, "value": 0.1}, {"share": 1.0, "value": 0}]}),
@@ -184,6 +189,26 @@ def test_what_does_not_go_together_is_said_before_any_work(case: str) -> None:
     make, said = WRONG[case]
     with pytest.raises(InputError, match=said):
         make()
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = file(tmp_path / "my.toml", tail=math.nan)
+    for name in ("internet", "paths.internet"):
+        with pytest.raises(
+            InputError, match=rf"^paths.internet.tail = nan: is not a finite number, in {path}; allowed"
+        ):
+            load("rao2010", **{name: path})
+    with pytest.raises(InputError, match=r"^paths.internet.tail = nan: is not a finite number; allowed"):
+        swarm(internet={"base": "iplane", "tail": math.nan})
+
+
+def test_a_field_of_the_model_that_a_parameter_names_can_be_set() -> None:
+    made = swarm(**{"paths.internet.structure.detour": 0.5})
+    assert made.paths.internet is not None
+    assert made.paths.internet.structure.detour == 0.5
+    assert load("rao2010").set(**made.parameters) == made
+    with pytest.raises(InputError, match=r"is in a table that is not there: set paths.internet too"):
+        made.set(internet="none")
 
 
 def test_what_was_set_is_shown_without_the_rtt_and_loss_that_are_never_used(

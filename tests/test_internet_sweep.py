@@ -66,7 +66,7 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
     "damaged": (
         "rao2010",
         ["--vary=internet=none,falls.toml"],
-        "internet = 'falls.toml': paths.internet.loss = '0 after",
+        "falls at share 1, in falls.toml; allowed: values",
     ),
     "no TOML": (
         "rao2010",
@@ -97,7 +97,7 @@ def test_other_damaged_files_are_found_before_any_work_too(run: Run) -> None:
     Path("tcp.toml").write_text('base = "linux-2.6.32"\nmss = "10 B"\n')
     code, _, error = run("rao2010", "--vary=transport=linux-2.6.32,tcp.toml")
     assert code == 2
-    assert error.startswith("btflow: error: transport = 'tcp.toml': transport.mss = '10 B': is out of range")
+    assert error.startswith("btflow: error: transport.mss = '10 B': is out of range, in tcp.toml; allowed: a size")
 
 
 def test_points_that_places_refuse_are_recorded_and_the_others_run(run: Run) -> None:

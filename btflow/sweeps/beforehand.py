@@ -46,20 +46,13 @@ def check_files(document: Document[Any], given: Mapping[str, object], design: De
             except InputError as error:
                 problems = [p for p in error.problems if _is_of(p.field, name, fields, document)]
                 if problems:
-                    raise ScenarioError.all_of(_named(p, name, text) for p in problems) from None
+                    raise ScenarioError.all_of(problems) from None
 
 
 def _is_of(problem: str, name: str, fields: set[str], document: Document[Any]) -> bool:
     """Return whether a field with a problem is in a file; of one that takes the place of others, or is it itself."""
     inside = any(problem.startswith(f"{field}.") for field in fields)
     return inside or (problem == name and bool(fields & document.kind.supersedes.keys()))
-
-
-def _named(problem: InputError, name: str, text: str) -> InputError:
-    """Return a problem within a file as that of its name."""
-    if problem.field == name:
-        return problem
-    return ScenarioError(name, text, problem.describe())
 
 
 def _superseding(document: Document[Any], design: Design) -> Iterator[dict[str, str]]:
