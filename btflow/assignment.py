@@ -159,7 +159,7 @@ class Assigner:
     def _read_file(self, parameter: Parameter, value: object) -> _ByParameter:
         """Return what a parameter sets whose value is the name of a file; its default is what is in the tree."""
         (keys,) = self._sets[parameter.name]
-        if value == parameter.default:
+        if isinstance(value, str) and value == parameter.default:
             text = str(value)
             content = NOTHING if text == "none" else present(self._tree, keys)
             setting = Setting(content, text, text, ("given", text))

@@ -21,6 +21,8 @@ from program import runner
 
 from btflow import InputError, ScenarioError, describe, load, memory, plots, simulate, sweep
 from btflow.listing import everything, parameters
+from btflow.paths import draw
+from btflow.paths import load as load_model
 from btflow.program import MOST_APART, compile_scenario
 from btflow.simulation import run_swarm
 from btflow.swarm import PATH_BYTES, replica_paths, state_bytes
@@ -111,6 +113,7 @@ def test_a_model_is_named_by_the_parameter_or_by_the_field(tmp_path: Path) -> No
     for made in (by_field, swarm(), swarm(internet=constant()), load("rao2010", **SMALL)):
         assert made.set(**made.parameters) == load("rao2010").set(**made.parameters) == made
     own = swarm(internet=file(tmp_path / "my.toml", name="mine"))
+    assert swarm(internet=tmp_path / "my.toml").parameters == own.parameters
     assert own.parameters["internet"] == str(tmp_path / "my.toml")
     with pytest.raises(InputError, match="as parameter internet does"):
         swarm(**{"paths.internet": "iplane"})
@@ -174,6 +177,17 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         lambda: swarm(internet=constant() | {"rtt": [{"share": 1.0, "value": math.inf}]}),
         r"^paths.internet.rtt.0.value = inf: is not a finite number; allowed: a time [^\n]*$",
     ),
+    "a number": (lambda: swarm(internet=3), r"^internet = 3: is neither a name nor a table; allowed: iplane, the path"),
+    "paths": (
+        lambda: swarm(internet=draw("iplane", 3)),
+        r"^internet = <xarray.Dataset>.*: is neither a name nor a table",
+    ),
+    "a model": (lambda: swarm(internet=load_model("iplane")), r"^internet = PathModel.*the path of a .toml file"),
+    "a long name": (
+        lambda: swarm(internet=300 * "x" + ".toml"),
+        r"^internet = 'xxx.*cannot be read: File name too long",
+    ),
+    "a folder": (lambda: swarm(internet="./"), r"^internet = './': . is a directory, not a model file"),
     "nameless": (lambda: swarm(internet={"base": "iplane", "name": " "}), r"paths.internet.name.*is an empty name"),
     "falling": (
         lambda: swarm(internet=constant() | {"loss": [{"share": 0.5, "value": 0.1}, {"share": 1.0, "value": 0}]}),
