@@ -12,6 +12,7 @@ from btflow.parameters import Parameter, resolve, unknown
 from btflow.places import Place, places
 from btflow.references import names
 from btflow.settings import Setting, read_setting
+from btflow.superseded import superseded, without_effect
 from btflow.translate import Knob
 from btflow.tree import NOTHING, Keys, Tree, present
 from btflow.units import BytePrefix, format_quantity
@@ -29,7 +30,7 @@ class Assignment:
     Attributes:
         settings: By the field's keys, outer tables before what is in them.
         shown: A text for each parameter and path, from which the same is set again. A parameter that was not given and
-            of whose fields one is set by its path is left out.
+            of whose fields one is set by its path, or none has an effect, is left out.
         own: The fields that were given by their paths, and the path as it was given.
     """
 
@@ -91,7 +92,8 @@ class Assigner:
         """Return what values by parameter name and by dotted path set, and the defaults of the other parameters.
 
         Raises:
-            InputError: A name is unknown, a value is wrong or a field is set twice; all of them at once.
+            InputError: A name is unknown, a value is wrong, a field is set twice or has no effect; all that is wrong of
+                one sort at once.
         """
         problems: list[InputError] = []
         paths = self._paths(given, problems)
@@ -106,6 +108,7 @@ class Assigner:
         for name, by_path in paths.items():
             settings |= dict.fromkeys((place.keys for place in by_path.places), by_path.setting)
             shown[name] = by_path.setting.text
+        self._leave_out(settings, shown, own, given)
         return Assignment(dict(sorted(settings.items(), key=lambda item: len(item[0]))), shown, own)
 
     def by_path(self, name: str, value: object) -> _ByPath:
@@ -116,17 +119,13 @@ class Assigner:
         """
         return self._once(("path", name), value, lambda: self._read_path(name, value))
 
-    def same(self, name: str, one: object, other: object) -> bool:
-        """Return whether two values of a parameter, both valid, set the same."""
-        first, second = self._by_parameter(name, one), self._by_parameter(name, other)
-        return [setting.key for _, setting in first.settings] == [setting.key for _, setting in second.settings]
-
     def places(self, name: str) -> tuple[Place, ...]:
         """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
         return self._once(("places", name), "", lambda: self._find_places(name))
 
     def _find_places(self, name: str) -> tuple[Place, ...]:
         fields = self._kind.model.model_fields
+        name = name if name in self._parameters else self._kind.aliases.get(name, name)
         if name in self._parameters and self._parameters[name].kind == "file":
             return places(self._kind, self._tree, self._parameters[name].sets[0])
         if "." not in name and name not in fields:
@@ -160,7 +159,7 @@ class Assigner:
     def _read_file(self, parameter: Parameter, value: object) -> _ByParameter:
         """Return what a parameter sets whose value is the name of a file; its default is what is in the tree."""
         (keys,) = self._sets[parameter.name]
-        if value == parameter.default:
+        if isinstance(value, str) and value == parameter.default:
             text = str(value)
             content = NOTHING if text == "none" else present(self._tree, keys)
             setting = Setting(content, text, text, ("given", text))
@@ -205,6 +204,8 @@ class Assigner:
     def _misplaced(self, paths: Mapping[str, _ByPath], given: Mapping[str, object]) -> Iterator[ScenarioError]:
         """Yield the paths into a table that is not there, or to a key that its table does not have."""
         set_to = {place.keys: by_path.setting for by_path in paths.values() for place in by_path.places}
+        files = [name for name in self._parameters.keys() & given if self._parameters[name].kind == "file"]
+        set_to |= dict(setting for name in files for setting in self._by_parameter(name, given[name]).settings)
         for name, by_path in paths.items():
             for place in by_path.places:
                 above = [set_to[place.keys[:n]] for n in range(1, len(place.keys)) if place.keys[:n] in set_to]
@@ -231,6 +232,25 @@ class Assigner:
                     if rival not in kept:
                         found[rival] = None
         return found
+
+    def _leave_out(
+        self, settings: dict[Keys, Setting], shown: dict[str, str], own: Mapping[Keys, str], given: Mapping[str, object]
+    ) -> None:
+        """Take the parameters that set fields without effect alone out of what is shown.
+
+        Raises:
+            ScenarioError: Such a parameter, or such a field, was given.
+        """
+        found = superseded(self._kind, self._tree, settings)
+        if not found:
+            return
+        setters = {**{keys: name for name in self._sets.keys() & given for keys in self._sets[name]}, **own}
+        problems = list(without_effect(found, self._tree, settings, setters, given))
+        if problems:
+            raise ScenarioError.all_of(problems)
+        for name, fields in self._sets.items():
+            if found.keys() >= set(fields):
+                shown.pop(name, None)
 
     def _of_parameters(
         self, values: Mapping[str, _ByParameter], given: Mapping[str, object], taken: Collection[Keys]

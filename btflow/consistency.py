@@ -118,8 +118,8 @@ def _links(scenario: Scenario) -> Iterator[ScenarioError]:
         yield ScenarioError(
             "paths.internet",
             scenario.paths.internet.name,
-            "is not supported together with access links, whose core has one delay for all pairs",
-            "paths.rtt and paths.loss, or a sweep with rtt=iplane and loss=iplane",
+            "is refused by access links: a link's pipe has one delay to all other peers, not one to each",
+            "rtt and loss of all pairs, delay_min and delay_max of peers, or a sweep with rtt=iplane and loss=iplane",
         )
     if scenario.paths.delay_min > scenario.paths.delay_max:
         yield ScenarioError(

@@ -16,7 +16,7 @@ from btflow.kinds import Model, ModelKind
 from btflow.parameters import Parameter
 from btflow.parts import Parts
 from btflow.translate import translated
-from btflow.tree import Keys, Tree, put
+from btflow.tree import Tree, put
 from btflow.units import BytePrefix
 
 
@@ -79,19 +79,10 @@ class Document(Generic[Model]):
             model = self.parts.make(assignment.settings)
         except ValueError:  # the whole says all that is wrong
             model = self.build_whole(assignment, given)
-        without_effect = list(self.kind.unused(model, assignment.own.keys(), self._changed(assignment, given)))
+        without_effect = list(self.kind.unused(model, assignment.own.keys()))
         if without_effect:
             raise ScenarioError.all_of(without_effect)
         return model.attach(assignment.shown, given, self)
-
-    def _changed(self, assignment: Assignment, given: Mapping[str, object]) -> dict[Keys, str]:
-        """Return the fields that a path, or a parameter whose value is not the file's, set, and which."""
-        changed = dict(assignment.own)
-        for name in self.parameters.keys() & given:
-            parameter = self.parameters[name]
-            if parameter.default is None or not self.assigner.same(name, given[name], parameter.default):
-                changed |= {tuple(path.split(".")): name for path in parameter.sets}
-        return changed
 
     def content(self, assignment: Assignment) -> Tree:
         """Return what the file would hold with these settings."""

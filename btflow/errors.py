@@ -10,7 +10,7 @@ _LONGEST_VALUE = 60
 
 def shorten(value: object) -> str:
     """Return a one-line representation of ``value`` of at most about 60 characters."""
-    text = repr(value)
+    text = repr(value).replace("\n", " ")
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Generic, TypeVar
 
@@ -20,7 +20,7 @@ def _as_it_is(model: Model) -> Model:
     return model
 
 
-def _none_unused(_model: ParametrisedModel, _own: Set[Keys], _changed: Mapping[Keys, str]) -> Iterable[ScenarioError]:
+def _none_unused(_model: ParametrisedModel, _own: Set[Keys]) -> Iterable[ScenarioError]:
     return ()
 
 
@@ -37,8 +37,9 @@ class ModelKind(Generic[Model]):
         finish: What is done to the validated model.
         parts: Tables that are validated by themselves, whatever else the model holds, by dotted path.
         rivals: Fields of which a model has one, by dotted path: to set one takes the file's other out.
-        unused: Finds what has no effect among the fields, by their keys, that were set by their paths, and among all
-            that were set to something else than the file has, with what set them.
+        supersedes: Fields that nothing reads where another one is there, by that one's dotted path.
+        aliases: Fields that can be set by a word besides, by the word: their dotted paths.
+        unused: Finds what has no effect among the fields, by their keys, that were set by their paths.
     """
 
     folder: str
@@ -49,7 +50,9 @@ class ModelKind(Generic[Model]):
     finish: Callable[[Model], Model] = _as_it_is
     parts: tuple[str, ...] = ()
     rivals: tuple[tuple[str, str], ...] = ()
-    unused: Callable[[Model, Set[Keys], Mapping[Keys, str]], Iterable[ScenarioError]] = _none_unused
+    supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    unused: Callable[[Model, Set[Keys]], Iterable[ScenarioError]] = _none_unused
 
     def folder_of(self, keys: Sequence[str]) -> str | None:
         """Return the folder of the files that the field with these keys names; None if it names none."""
@@ -105,5 +108,7 @@ SWARMS = ModelKind(
         *permutations(("classes.*.disposition", "classes.*.opens"), 2),
         *permutations(("classes.*.disposition", "classes.*.accepts"), 2),
     ),
+    supersedes={"paths.internet": ("paths.rtt", "paths.loss")},
+    aliases={"internet": "paths.internet"},
     unused=unused,
 )

@@ -72,7 +72,8 @@ def parameters(name: str) -> str:
     scenario = read.build({})
     rows = [("parameter", "kind", "unit", "default", "meaning")]
     for p in read.parameters.values():
-        default = scenario.parameters[p.name] if p.default_from is None else f"as {p.default_from}"
+        default = f"as {p.default_from}" if p.default_from else scenario.parameters.get(p.name)
+        default = default or describe(read, p.name).text(p.default)  # of one that has no effect by default
         rows.append((p.name, _FORMS[p.kind], p.unit or "-", default, _meaning(p, read.kind)))
     lines = [f"{scenario.name}: {scenario.title}", f"Source: {scenario.source}"]
     lines += [_PREFIX[read.byte_prefix], "", _columns(rows), "", _ALSO.format(name=name)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from btflow.errors import TableError
 from btflow.paths.model import PathModel
 from btflow.quantity import FrozenModel, Quantity
 
@@ -58,10 +59,10 @@ class PathMatrix(FrozenModel):
 class Paths(FrozenModel):
     """Round-trip time and loss between any two peers."""
 
-    rtt: Rtt
-    """Round-trip time between any two peers [s], where no matrix is used."""
-    loss: Loss
-    """Chance that a packet is lost on its way to a peer; data and ACKs alike."""
+    rtt: Rtt = 0.0
+    """Round-trip time between any two peers [s], where no matrix is used; needed where there is no ``internet``."""
+    loss: Loss = 0.0
+    """Chance that a packet is lost on its way to a peer, data and ACKs alike; needed where there is no ``internet``."""
     matrix: PathMatrix | None = None
     """Round-trip times between locations; used if the classes have locations, else None."""
     internet: PathModel | None = None
@@ -70,6 +71,13 @@ class Paths(FrozenModel):
     """Least one-way propagation delay of a peer's access link, in both directions [s]."""
     delay_max: Rtt = 0.0
     """Greatest one-way propagation delay of a peer's access link; each peer's is drawn uniformly between [s]."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        missing = [name for name in ("rtt", "loss") if name not in self.model_fields_set]
+        if missing and self.internet is None:
+            raise TableError.all_of(TableError(name, None, "is missing") for name in missing)
+        return self
 
 
 class Socket(FrozenModel):

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from pydantic import PrivateAttr
 
-from btflow.errors import ScenarioError
+from btflow.errors import InputError, ScenarioError
 from btflow.quantity import FrozenModel
 
 
@@ -53,6 +53,10 @@ class ParametrisedModel(FrozenModel):
         rebuilt: Self = self.document.build({**self._given, **values})
         return rebuilt
 
+    def digest(self) -> str:
+        """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
+        raise NotImplementedError
+
     def explore(self, *, seed: int = 0) -> Any:
         """Return live figures beside inputs for the parameters, for a notebook; see ``btflow.explore.explore``."""
         from btflow.explore import explore  # widgets, which only notebooks need
@@ -66,10 +70,18 @@ class ParametrisedModel(FrozenModel):
             pairs: How many pairs at first.
             seed: Seed of the random numbers.
             values: As in ``set``: ``compare(rtt="400 ms")``.
+
+        Raises:
+            InputError: As in ``set``, or the values change nothing that a result depends on.
         """
+        other = self.set(**values)
+        if other.digest() == self.digest():
+            given = ", ".join(f"{name}={value!r}" for name, value in values.items()) or None
+            reason = "changes nothing: both settings are the same, and so is every pair"
+            raise InputError("compare", given, reason, 'a value other than the present one, such as rtt="400 ms"')
         from btflow.explore import whatif
 
-        return whatif(self, self.set(**values), pairs=pairs, seed=seed)  # type: ignore[arg-type]
+        return whatif(self, other, pairs=pairs, seed=seed)  # type: ignore[arg-type]  # it says what it is of
 
     @property
     def document(self) -> Any:

@@ -66,7 +66,8 @@ def reference(value: Any, kind: str, folder: Path, field: str) -> Any:
     if isinstance(value, str):
         return read_table(value, kind, folder, field)
     if not isinstance(value, dict):
-        raise ScenarioError(field, value, "is neither a name nor a table", ", ".join(names(kind)))
+        allowed = f"{', '.join(names(kind))}, the path of a .toml file, or a table"
+        raise ScenarioError(field, value, "is neither a name nor a table", allowed)
     if "base" not in value:
         return value
     if not isinstance(value["base"], str):

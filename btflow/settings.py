@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Hashable
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,7 +101,8 @@ def _leaves_out(shape: Shape) -> bool:
 
 def _read_composed(place: Place, given: object, name: str, byte_prefix: BytePrefix) -> Setting:
     """Return what a name, a path, a table or a list makes of a field that holds a table or a list."""
-    value = given.strip() if isinstance(given, str) else given
+    value = os.fspath(given) if isinstance(given, PathLike) else given
+    value = value.strip() if isinstance(value, str) else value
     if isinstance(value, PathModel):
         value = value.content()
     if isinstance(value, str) and value[:1] in ("{", "["):

@@ -23,11 +23,13 @@ def read_toml(file: Path | Traversable) -> dict[str, Any]:
             error is reported with its line and column.
     """
     name = str(file)
-    if file.is_dir():
-        raise ScenarioError(name, None, "is a directory, not a model file")
     try:
+        if file.is_dir():
+            raise ScenarioError(name, None, "is a directory, not a model file")
         with file.open("rb") as stream:
             content = stream.read(_LARGEST_FILE + 1)
+    except ScenarioError:
+        raise
     except FileNotFoundError:
         raise ScenarioError(name, None, "no such file") from None
     except (OSError, ValueError) as error:

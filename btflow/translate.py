@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from btflow.errors import InputError, ScenarioError, TableError
 from btflow.fields import fields_below
 from btflow.quantity import FrozenModel
+from btflow.references import names_path
 
 
 class Knob(NamedTuple):
@@ -49,8 +50,10 @@ def translated(
         knobs: The parameter that sets a field, by the field's dotted path.
         prefix: Put before every path.
     """
-    problems = [p for details in error.errors() for p in _problems(details, model, names, prefix)]
-    named = [_turned(p, knobs[p.field]) if p.field in knobs else p for p in problems]
+    found = error.errors()
+    wrong = [d for d in found if d["type"] != "too_short" or not any(_is_inside(d, other) for other in found)]
+    problems = [p for details in wrong for p in _problems(details, model, names, prefix)]
+    named = [_turned(p, knobs[p.field]) if p.field in knobs else _of_file(p, knobs) for p in problems]
     return ScenarioError.all_of({str(p): p for p in named}.values())
 
 
@@ -66,6 +69,22 @@ def _turned(problem: InputError, knob: Knob) -> InputError:
     """Return a field's problem as that of the parameter that sets it, with the value as it was given."""
     value = problem.value if knob.given is None else knob.given
     return type(problem)(knob.name, value, problem.reason, problem.allowed)
+
+
+def _of_file(problem: InputError, knobs: Mapping[str, Knob]) -> InputError:
+    """Return a problem with a field that was read from a file as one that says which file it is."""
+    parts = problem.field.split(".")
+    above = (knobs.get(".".join(parts[:n])) for n in range(len(parts) - 1, 0, -1))
+    given = next((knob.given for knob in above if knob is not None), None)
+    if not isinstance(given, str) or given.strip().startswith("{") or not names_path(given):
+        return problem
+    return type(problem)(problem.field, problem.value, f"{problem.reason}, in {given.strip()}", problem.allowed)
+
+
+def _is_inside(one: ErrorDetails, other: ErrorDetails) -> bool:
+    """Return whether what is wrong with a list is what is wrong with one of its entries: pydantic leaves those out."""
+    place = one["loc"]
+    return len(other["loc"]) > len(place) and other["loc"][: len(place)] == place
 
 
 def _rename(problem: InputError, field: str) -> InputError:

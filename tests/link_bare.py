@@ -12,7 +12,7 @@ NONE = int(state.NONE)
 ARRIVAL, SERVICE = 0, 1
 
 
-class Record(np.record):  # type: ignore[misc]
+class Record(np.record):  # type: ignore[misc]  # to mypy it is Any
     """A record whose fields come before the attributes of NumPy's scalars (`size`, `base`, `round`), as in Numba."""
 
     def __getattribute__(self, name: str) -> Any:

@@ -80,7 +80,7 @@ class Link:
         while self.agenda and self.agenda[0][0] <= until:
             self.now, rank, _, what, args = heapq.heappop(self.agenda)
             if rank > 0:
-                who = what.__self__  # type: ignore[attr-defined]
+                who = what.__self__  # type: ignore[attr-defined]  # a bound method
                 if self.now - before[0] < 1e-9 and who is not before[1]:
                     self.tied = min(self.tied, before[0])
                 before = (self.now, who)

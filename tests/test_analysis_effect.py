@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,11 @@ def test_a_response_has_a_mean_for_each_pair(sweep: xr.Dataset) -> None:
 
 @given(st.randoms(use_true_random=False), st.booleans())
 @settings(max_examples=10)
-def test_the_order_of_replicas_changes_nothing(random: object, common: bool) -> None:
+def test_the_order_of_replicas_changes_nothing(random: Random, common: bool) -> None:
     sweep = made.grid(AXES, exact, replicas=4, noise=3.0, common=common)
     values = sweep["completion_mean"].values + np.random.default_rng(3).normal(size=sweep["completion_mean"].shape)
     values[0, 0, 0, 1] = values[2, 1, 0, 2] = np.nan
-    order = np.random.default_rng(random.getrandbits(32)).permutation(4)  # type: ignore[attr-defined]
+    order = np.random.default_rng(random.getrandbits(32)).permutation(4)
     mixed = values[..., order]
     if not common:  # then a replica has nothing to do with that of the same number at another point
         mixed = np.random.default_rng(1).permuted(values, axis=-1)
@@ -241,7 +242,7 @@ WRONG: list[tuple[Callable[[xr.Dataset], object], str]] = [
     (lambda ds: analysis.mean_effect(ds, "completion_mean", "rtt", resamples=10), "resamples = 10"),
     (lambda ds: analysis.mean_effect(ds, "completion_mean", "rtt", bins=1), "bins = 1"),
     (lambda ds: analysis.response(ds, "completion_mean", "rtt", "rtt"), "by = 'rtt'.*varies together"),
-    (lambda _: analysis.mean_effect(3, "completion_mean", "rtt"), "what btflow.sweep returns"),  # type: ignore[arg-type]
+    (lambda _: analysis.mean_effect(3, "completion_mean", "rtt"), "what btflow.sweep returns"),  # type: ignore[arg-type]  # on purpose
     (lambda _: analysis.mean_effect(xr.Dataset(), "completion_mean", "rtt"), "is not a sweep"),
     (lambda _: analysis.mean_effect(_failed(), "completion_mean", "rtt"), "has no value: of 48 swarms 48 failed"),
 ]

@@ -318,4 +318,4 @@ def test_parquet_without_pyarrow_says_what_to_install(
     with pytest.raises(InputError, match=r"needs pyarrow.*pip install '\.\[parquet\]'"):
         analysis.write_table(sweep, tmp_path / "t.parquet")
     with pytest.raises(InputError, match="per = 'row'"):
-        analysis.write_table(sweep, tmp_path / "t.csv", per="row")  # type: ignore[arg-type]
+        analysis.write_table(sweep, tmp_path / "t.csv", per="row")  # type: ignore[arg-type]  # wrong on purpose

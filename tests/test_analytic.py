@@ -241,7 +241,7 @@ BAD: list[tuple[str, Callable[[], object]]] = [
     ("leecher_download", lambda: analytic.kumar_ross_bound(1e6, 1e3, [1.0], 0.0)),
     ("number of leechers", lambda: analytic.kumar_ross_bound(1e6, 1e3, [])),
     ("leechers", lambda: analytic.mundinger_bound(1e6, 1e3, 0, 4)),
-    ("pieces", lambda: analytic.mundinger_bound(1e6, 1e3, 2, 1.5)),  # type: ignore[arg-type]
+    ("pieces", lambda: analytic.mundinger_bound(1e6, 1e3, 2, 1.5)),  # type: ignore[arg-type]  # wrong on purpose
     ("effectiveness", lambda: analytic.qiu_srikant(1e6, 1e3, 1e4, 1.0, 1.0, effectiveness=1.1)),
     ("abort_rate", lambda: analytic.qiu_srikant(1e6, 1e3, 1e4, 1.0, 1.0, abort_rate=math.inf)),
 ]

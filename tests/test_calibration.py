@@ -6,6 +6,7 @@ import csv
 import gzip
 import hashlib
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,9 @@ def test_the_model_of_a_made_up_world_has_its_regions_and_violations(made: Path)
         (lambda made: (made / "PlanetLab" / raw.SLICES[0]).unlink(), "has no PlanetLab data"),
     ],
 )  # fmt: skip
-def test_raw_files_that_are_not_the_right_ones_are_refused_and_nothing_is_written(made: Path, damage, said) -> None:  # type: ignore[no-untyped-def]
+def test_raw_files_that_are_not_the_right_ones_are_refused_and_nothing_is_written(
+    made: Path, damage: Callable[[Path], object], said: str
+) -> None:
     damage(made)
     before = sorted((file.name, file.read_bytes()) for file in (made / "data").iterdir())
     with pytest.raises(InputError, match=said):
@@ -114,7 +117,9 @@ def test_without_raw_data_the_shipped_tables_are_checked() -> None:
     assert done.output.count(" points") >= 3
 
 
-def test_a_changed_table_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_changed_table_is_noticed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(DATA, tmp_path / "data")
     table = tmp_path / "data" / "quantiles.csv"
     table.write_text(table.read_text().replace("0.998,1000", "0.998,900"))

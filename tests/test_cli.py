@@ -23,7 +23,7 @@ from btflow.errors import SimulationError
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs the command line in this process, without a real simulation."""
     module = types.ModuleType("btflow.simulation")
-    module.simulate = stub.simulate  # type: ignore[attr-defined]
+    module.simulate = stub.simulate  # type: ignore[attr-defined]  # a module made here
     monkeypatch.setitem(sys.modules, "btflow.simulation", module)
 
     return runner(monkeypatch, capsys)

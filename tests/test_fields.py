@@ -86,7 +86,9 @@ def test_paths_may_be_given_when_loading(flashcrowd: Scenario) -> None:
     values: Values = {"classes.*.client": "mainline-4.0", "rtt": "5 ms"}
     assert load("flashcrowd", **values) == flashcrowd.set(**values)
     link: Values = {"flows.iperf.cc": "bbr"}
-    assert load_link("geni", **link).flows[0].cc.law == "bbr"  # type: ignore[union-attr]
+    cc = load_link("geni", **link).flows[0].cc
+    assert cc is not None
+    assert cc.law == "bbr"
 
 
 def test_a_star_sets_a_field_of_every_entry(flashcrowd: Scenario, geni: LinkScenario) -> None:
@@ -227,7 +229,8 @@ REFUSED: list[tuple[Values, str, str]] = [
     ({"classes": {}}, "classes", "is a table of one class each; allowed: a field of one, or of all: classes.*"),
     ({"byte_prefix": "binary"}, "byte_prefix", "cannot be set"),
     ({"paths.rtt": 3}, "paths.rtt", "= 3: has no unit; allowed: a time from 0 s to 1 min"),
-    ({"paths.rtt": None}, "paths.rtt", "cannot be left out"),
+    ({"paths.rtt": None}, "paths.rtt", "is missing"),
+    ({"tracker.reply_peers": None}, "tracker.reply_peers", "cannot be left out"),
     ({"paths.loss": "50%"}, "paths.loss", "is out of range; allowed: a fraction from 0% to 40%"),
     ({"classes.*.upload_limit": "0 B/s"}, "classes.*.upload_limit", "from 1 B/s to 10 GB/s"),
     ({"classes.seed.role": "x"}, "classes.seed.role", "= 'x': is unknown; allowed: seed, leecher"),

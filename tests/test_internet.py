@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
+import re
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,39 +17,21 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from internet_made import RAO2010, SMALL, constant, file, swarm
 from program import runner
 
-from btflow import InputError, Scenario, ScenarioError, describe, load, memory, simulate, sweep
+from btflow import InputError, ScenarioError, describe, load, memory, plots, simulate, sweep
 from btflow.listing import everything, parameters
+from btflow.paths import draw
 from btflow.paths import load as read_paths
 from btflow.program import MOST_APART, compile_scenario
 from btflow.simulation import run_swarm
 from btflow.swarm import PATH_BYTES, replica_paths, state_bytes
-from btflow.tomlfile import inline
-
-SMALL: dict[str, object] = {"leechers": 9, "file_size": "1 MB"}
-RAO2010 = Path(__file__).parents[1] / "models" / "swarms" / "rao2010.toml"
-
-
-def constant(rtt: str = "80 ms", loss: float = 0.0) -> dict[str, Any]:
-    """Return a model in which all paths are alike."""
-    tables = {"rtt": [{"share": 1.0, "value": rtt}], "loss": [{"share": 1.0, "value": loss}]}
-    return {"base": "iplane", "tail": 1.0, **tables}
-
-
-def swarm(**values: object) -> Scenario:
-    return load("rao2010", **{**SMALL, "internet": "iplane", **values})
 
 
 def figures(result: xr.Dataset) -> xr.Dataset:
     """Return what two runs have alike if their swarms are: all but the paths' own variables and what they cost."""
     return result.drop_attrs(deep=False).drop_vars(["path_rtt", "path_loss"], errors="ignore")
-
-
-def file(path: Path, **changes: object) -> str:
-    """Write a path model that changes some of the shipped one, and return its path."""
-    path.write_text("\n".join(f"{name} = {inline(value)}" for name, value in {"base": "iplane", **changes}.items()))
-    return str(path)
 
 
 @pytest.mark.parametrize(("rtt", "loss"), [("80 ms", 0.0), ("1 s", 0.0), ("80 ms", 0.02)])
@@ -130,6 +114,7 @@ def test_a_model_is_named_by_the_parameter_or_by_the_field(tmp_path: Path) -> No
     for made in (by_field, swarm(), swarm(internet=constant()), load("rao2010", **SMALL)):
         assert made.set(**made.parameters) == load("rao2010").set(**made.parameters) == made
     own = swarm(internet=file(tmp_path / "my.toml", name="mine"))
+    assert swarm(internet=tmp_path / "my.toml").parameters == own.parameters
     assert own.parameters["internet"] == str(tmp_path / "my.toml")
     with pytest.raises(InputError, match="as parameter internet does"):
         swarm(**{"paths.internet": "iplane"})
@@ -200,11 +185,38 @@ def test_a_parameter_of_files_sets_one_field_that_names_a_file(case: str, tmp_pa
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "unknown": (lambda: swarm(internet="iplan"), r"internet = 'iplan'.*did you mean iplane"),
     "no file": (lambda: swarm(internet="nowhere.toml"), r"internet = 'nowhere.toml'.*no such file"),
-    "with a loss": (lambda: swarm(loss=0.05), r"loss = '5%': is never used: paths.internet = iplane.*or no loss"),
-    "with an RTT": (lambda: swarm(**{"paths.rtt": "1 s"}), r"paths.rtt = '1 s': is never used"),
+    "with a loss": (lambda: swarm(loss=0.05), r"^loss = 0.05: is never used: internet = iplane takes its place; .*one"),
+    "with no RTT": (lambda: swarm(rtt="0 ms"), r"^rtt = '0 ms': is never used: internet = iplane takes its place"),
+    "set in turn": (lambda: load("rao2010", rtt="0 s").set(internet="iplane"), r"^rtt = '0 s': is never used"),
+    "by fields": (
+        lambda: load("rao2010", **{"paths.internet": "iplane", "paths.rtt": "1 s"}),
+        r"^paths.rtt = '1 s': is never used: paths.internet = iplane takes its place",
+    ),
+    "in a table": (
+        lambda: load("rao2010", paths={"internet": "iplane", "rtt": "1 s"}),
+        r"^paths.rtt = '1 s': is never used: paths.internet = iplane takes its place",
+    ),
     "with ASes": (lambda: swarm(leecher_as="AS1", seed_as="AS1"), r"is a location, while the paths of each peer are"),
-    "on links": (lambda: load("flashcrowd", **{"paths.internet": "iplane"}), r"together with access links.*paths.rtt"),
+    "on links": (
+        lambda: load("flashcrowd", **{"paths.internet": "iplane"}),
+        r"one delay to all other peers.*; allowed: rtt",
+    ),
+    "by name on links": (lambda: load("flashcrowd", internet="iplane"), r"internet = 'iplane': is refused by access l"),
     "too many": (lambda: compile_scenario(swarm(leechers=MOST_APART)), rf"leechers.*at most {MOST_APART} peers"),
+    "in a list": (
+        lambda: swarm(internet=constant() | {"rtt": [{"share": 1.0, "value": math.inf}]}),
+        r"^paths.internet.rtt.0.value = inf: is not a finite number; allowed: a time [^\n]*$",
+    ),
+    "a number": (lambda: swarm(internet=3), r"^internet = 3: is neither a name nor a table; allowed: iplane, the path"),
+    "paths": (
+        lambda: swarm(internet=draw("iplane", 3)),
+        r"^internet = <xarray.Dataset>.*: is neither a name nor a table",
+    ),
+    "a long name": (
+        lambda: swarm(internet=300 * "x" + ".toml"),
+        r"^internet = 'xxx.*cannot be read: File name too long",
+    ),
+    "a folder": (lambda: swarm(internet="./"), r"^internet = './': . is a directory, not a model file"),
     "nameless": (lambda: swarm(internet={"base": "iplane", "name": " "}), r"paths.internet.name.*is an empty name"),
     "falling": (
         lambda: swarm(internet=constant() | {"loss": [{"share": 0.5, "value": 0.1}, {"share": 1.0, "value": 0}]}),
@@ -222,11 +234,90 @@ def test_what_does_not_go_together_is_said_before_any_work(case: str) -> None:
         make()
 
 
-def test_an_rtt_that_the_file_has_or_that_is_none_is_no_mistake() -> None:
-    assert swarm(rtt="0 ms", loss="0%") == swarm()
-    vary: dict[Any, object] = {("internet", "rtt"): [("none", "50 ms"), ("iplane", "0 ms")]}
-    points = sweep(load("rao2010", **SMALL), vary, replicas=1, jobs=1, progress=False)
-    assert (points["status"] == 1).all()
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = file(tmp_path / "my.toml", tail=math.nan)
+    for name in ("internet", "paths.internet"):
+        with pytest.raises(
+            InputError, match=rf"^paths.internet.tail = nan: is not a finite number, in {path}; allowed"
+        ):
+            load("rao2010", **{name: path})
+    with pytest.raises(InputError, match=r"^paths.internet.tail = nan: is not a finite number; allowed"):
+        swarm(internet={"base": "iplane", "tail": math.nan})
+
+
+def test_a_field_of_the_model_that_a_parameter_names_can_be_set() -> None:
+    made = swarm(**{"paths.internet.structure.detour": 0.5})
+    assert made.paths.internet is not None
+    assert made.paths.internet.structure.detour == 0.5
+    assert load("rao2010").set(**made.parameters) == made
+    with pytest.raises(InputError, match=r"is in a table that is not there: set paths.internet too"):
+        made.set(internet="none")
+
+
+def test_what_was_set_is_shown_without_the_rtt_and_loss_that_are_never_used(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {"rtt", "loss"} <= load("rao2010").parameters.keys()
+    assert not {"rtt", "loss"} & swarm().parameters.keys()
+    assert swarm().set(internet="none", rtt="1 s").parameters["rtt"] == "1 s"
+    found = simulate(swarm(), seed=1)
+    assert not {"rtt", "loss"} & json.loads(found.attrs["parameters"]).keys()
+    subtitle = plots.overview(found).layout.title.subtitle.text
+    fixed = [f"--set={name}={value}" for name, value in SMALL.items()]
+    printed = runner(monkeypatch, capsys)("run", "rao2010", *fixed, "--set=internet=iplane")[1]
+    for text in (subtitle, printed):
+        assert "internet = iplane" in text
+        assert "rtt =" not in text
+        assert "loss =" not in text
+
+
+def test_a_swarm_has_the_parameter_though_its_model_file_declares_none(tmp_path: Path) -> None:
+    text = RAO2010.read_text()
+    start, end = text.index("[parameters.internet]"), text.index("[parameters.tso]")
+    model = tmp_path / "swarm.toml"
+    model.write_text(text[:start] + text[end:])
+    made = load(model, **SMALL, internet="iplane")
+    assert made == swarm()
+    assert made.parameters["internet"] == "iplane"
+    assert load(model).set(**made.parameters) == made
+    with pytest.raises(InputError, match=r"sets paths.internet, as internet does"):
+        made.set(**{"paths.internet": "iplane"})
+
+
+def own_paths(tmp_path: Path, *lines: str) -> Path:
+    """Write a model without parameters whose paths are said by these lines, and return its path."""
+    text = RAO2010.read_text()
+    start, end = text.index("[paths]"), text.index("[arrivals]")
+    model = tmp_path / "swarm.toml"
+    body = text[:start] + "\n".join(["[paths]", *lines, "", text[end : text.index("[parameters.")]])
+    model.write_text(body.replace("[classes.seed]", '[classes.seed]\nupload_limit = "20 kB/s"'))
+    return model
+
+
+def test_a_file_has_drawn_paths_or_one_rtt_and_loss_for_all(tmp_path: Path) -> None:
+    drawn, alike = 'internet = "iplane"', ("rtt = '0 ms'", "loss = 0")
+    made = load(own_paths(tmp_path, drawn), **{"classes.leechers.count": 9, "swarm.file_size": "1 MB"})
+    assert made.digest() == swarm().digest()
+    with pytest.raises(InputError, match=r"^paths.rtt: is missing\npaths.loss: is missing$"):
+        made.set(internet="none")
+    assert made.set(**{"internet": "none", "paths.rtt": "1 s", "paths.loss": 0}).paths.rtt == 1.0
+    assert load(own_paths(tmp_path, *alike), internet="iplane").paths.internet is not None  # the file has a default
+    model = own_paths(tmp_path, drawn, *alike)
+    with pytest.raises(InputError, match=r"^paths.rtt = '0 ms': is never used: paths.internet = iplane.*\npaths.loss"):
+        load(model)
+    assert load(model, internet="none").paths.internet is None
+    with pytest.raises(InputError, match=r"^paths.rtt: is missing$"):
+        load(own_paths(tmp_path, "loss = 0"))
+
+
+def test_a_file_may_have_an_rtt_for_when_its_parameter_takes_the_drawn_paths_out(tmp_path: Path) -> None:
+    model = tmp_path / "swarm.toml"
+    model.write_text(RAO2010.read_text().replace("[paths]", '[paths]\ninternet = "iplane"'))
+    assert "rtt" not in load(model).parameters
+    assert load(model).set(internet="none", rtt="1 s").paths.rtt == 1.0
+    assert re.search(r"^rtt +time +s +0 s ", parameters(str(model)), re.MULTILINE)
+    with pytest.raises(InputError, match=r"^rtt = '1 s': is never used: paths.internet = iplane takes its place"):
+        load(model, rtt="1 s")
 
 
 def test_iplane_is_a_path_model_among_the_values_of_a_sweep(tmp_path: Path) -> None:
@@ -273,7 +364,7 @@ def test_the_program_says_what_is_wrong_in_a_line(
     run = runner(monkeypatch, capsys)
     code, _, said = run("run", "rao2010", "--set", "internet=iplane", "--set", "loss=5%")
     assert (code, said.count("\n")) == (2, 1)
-    assert said.startswith("btflow: error: loss = '5%': is never used")
+    assert said.startswith("btflow: error: loss = '5%': is never used: internet = iplane")
 
 
 def test_a_run_is_given_up_as_late_as_on_the_worst_of_its_paths() -> None:

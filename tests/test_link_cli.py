@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,8 +158,8 @@ def test_files_are_written(run: Run, tmp_path: Path) -> None:
 
 
 def test_simulate_link_takes_the_same_options() -> None:
-    options = {"rate": "2 Mbit/s", "flows": ["cubic", "ledbat@1s"], "duration": "5 s"}
-    one = simulate_link(**options, seed=4)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"rate": "2 Mbit/s", "flows": ["cubic", "ledbat@1s"], "duration": "5 s"}
+    one = simulate_link(**options, seed=4)
     other = simulate_link(scenario_from(**options), seed=4)
     xr.testing.assert_equal(one.drop_attrs(), other.drop_attrs())
 

@@ -265,7 +265,7 @@ def test_html_needs_no_network(result: xr.Dataset, tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[Callable[[], object], str, str]] = [
-    (lambda: plots.windows(3), "result", "what btflow.simulate_link returns"),  # type: ignore[arg-type]
+    (lambda: plots.windows(3), "result", "what btflow.simulate_link returns"),  # type: ignore[arg-type]  # on purpose
     (lambda: plots.rates(xr.Dataset()), "result", "what btflow.simulate_link returns"),
     (lambda: plots.queue(xr.Dataset()), "result", "what btflow.simulate_link returns"),
     (lambda: plots.link_overview(xr.Dataset()), "result", "what btflow.simulate_link returns"),

@@ -86,7 +86,7 @@ def test_runs_clean(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def read(path: Path) -> NotebookNode:
     """Return a notebook that is as its format wants it."""
-    notebook: NotebookNode = nbformat.read(path, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+    notebook: NotebookNode = nbformat.read(path, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]  # it has no types
     nbformat.validate(notebook)
     return notebook
 

@@ -76,7 +76,7 @@ def test_only_known_endings(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("path", ["figure.gif", "figure", 3])
 def test_what_is_saved_by_its_ending_has_one_that_is_known(path: object) -> None:
     with pytest.raises(InputError, match=r"path = .*\.html or \.png or \.svg or \.pdf"):
-        plots.save(drawn(), path)  # type: ignore[arg-type]
+        plots.save(drawn(), path)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_what_is_no_figure(tmp_path: Path) -> None:

@@ -202,13 +202,13 @@ def test_a_sweep_over_something_else() -> None:
 
 WRONG: list[tuple[Callable[[xr.Dataset], object], str, object, str]] = [
     (lambda _: plots.completion_cdf({}), "results", {}, "in a mapping by label"),
-    (lambda _: plots.why_slow(3), "results", 3, "in a mapping by label"),  # type: ignore[arg-type]
-    (lambda _: plots.send_gaps({"a": 3}), "results['a']", 3, "what btflow.simulate returns"),  # type: ignore[dict-item]
-    (lambda _: plots.overview(3), "result", 3, "what btflow.simulate returns"),  # type: ignore[arg-type]
+    (lambda _: plots.why_slow(3), "results", 3, "in a mapping by label"),  # type: ignore[arg-type]  # wrong on purpose
+    (lambda _: plots.send_gaps({"a": 3}), "results['a']", 3, "what btflow.simulate returns"),  # type: ignore[dict-item]  # wrong on purpose
+    (lambda _: plots.overview(3), "result", 3, "what btflow.simulate returns"),  # type: ignore[arg-type]  # wrong on purpose
     (lambda _: plots.rtt_sweep({}), "curves", {}, "at least one by label"),
-    (lambda r: plots.sweep_curves([r], spread="zz"), "spread", "zz", "peers, replicas"),  # type: ignore[arg-type]
+    (lambda r: plots.sweep_curves([r], spread="zz"), "spread", "zz", "peers, replicas"),  # type: ignore[arg-type]  # wrong on purpose
     (lambda r: plots.sweep_curves([r], lines="zzz"), "lines", "zzz", "upload_limit, seed_upload_limit, rtt"),
-    (lambda _: plots.sweep_curves([3]), "result", 3, "what btflow.simulate returns"),  # type: ignore[list-item]
+    (lambda _: plots.sweep_curves([3]), "result", 3, "what btflow.simulate returns"),  # type: ignore[list-item]  # wrong on purpose
 ]
 
 

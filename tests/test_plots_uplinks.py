@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import made
 import numpy as np
@@ -84,7 +85,7 @@ def test_a_swarm_without_links_is_refused(name: str) -> None:
         "result = 'rao2010': has no access links; allowed: a result of a swarm whose peers have access links"
     )
     with pytest.raises(InputError, match=r"results\['old'\] = 'rao2010'"):
-        LINKED[name]({"old": made.dataset()})  # type: ignore[arg-type]
+        LINKED[name]({"old": made.dataset()})  # type: ignore[arg-type]  # one function of two takes a mapping
 
 
 def test_downloads_of_the_warm_up_are_shaded_and_not_in_the_distribution(result: xr.Dataset) -> None:
@@ -113,9 +114,9 @@ def test_a_class_of_which_nothing_counts_has_no_line() -> None:
     ("axis", "variable", "scale"), [("packets", "queue_packets", 1), ("seconds", "queue_delay", 1000)]
 )
 def test_a_queue_is_longer_than_x_for_the_share_shown(
-    result: xr.Dataset, axis: str, variable: str, scale: float
+    result: xr.Dataset, axis: Literal["packets", "seconds"], variable: str, scale: float
 ) -> None:
-    drawn = plots.uplink_queue_ccdf(result, axis=axis)  # type: ignore[arg-type]
+    drawn = plots.uplink_queue_ccdf(result, axis=axis)
     assert list(named(drawn)) == ["tcp", "utp"]  # the seed's uplink is not looked at
     assert drawn.layout.yaxis.type == "log"
     values = result[variable].values
@@ -240,6 +241,6 @@ def test_the_bound_is_that_of_the_uplinks(swarms: list[xr.Dataset]) -> None:
 
 def test_wrong_arguments_are_named(result: xr.Dataset) -> None:
     with pytest.raises(InputError, match="packets, seconds"):
-        plots.uplink_queue_ccdf(result, axis="bytes")  # type: ignore[arg-type]
+        plots.uplink_queue_ccdf(result, axis="bytes")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(InputError, match="in a mapping by label"):
         plots.completion_by_rank({})

@@ -178,7 +178,7 @@ def test_results_do_not_need_plotly() -> None:
 
 def test_a_replica_is_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        made.replica().cpu = 0.0  # type: ignore[misc]
+        made.replica().cpu = 0.0  # type: ignore[misc]  # wrong on purpose
 
 
 def test_a_real_swarm_is_consistent(simulated: xr.Dataset) -> None:

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from btflow import InputError, Scenario, ScenarioError, UnitError, load, simulate
+from btflow import InputError, Scenario, ScenarioError, UnitError, load, load_link, simulate
 from btflow.catalog import parse
 
 RAO2010 = (files("btflow.models") / "swarms" / "rao2010.toml").read_text()
@@ -383,3 +384,21 @@ def test_values_given_with_the_name_mend_defaults_that_do_not_go_together(tmp_pa
     with pytest.raises(InputError, match="slow"):
         load(own)
     assert load(own, seed_as="AS1", leecher_as="AS3,AS5").leechers == 304
+
+
+@pytest.mark.parametrize(
+    ("values", "given"),
+    [
+        ({}, "compare: changes nothing"),
+        ({"rtt": "0 ms"}, "compare = \"rtt='0 ms'\": changes nothing"),
+        ({"seed_upload_limit": "20 kB/s", "title": "mine"}, "compare = .*: changes nothing"),
+    ],
+)
+def test_a_setting_is_not_compared_with_itself(values: dict[str, Any], given: str) -> None:
+    with pytest.raises(InputError, match=rf"^{given}.*both settings are the same.*; allowed: a value other than"):
+        load("rao2010").compare(**values)
+
+
+def test_a_link_experiment_is_not_compared_with_itself() -> None:
+    with pytest.raises(InputError, match=r"^compare = \"title='mine'\": changes nothing"):
+        load_link("geni").compare(title="mine")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import made
 import numpy as np
@@ -45,9 +46,9 @@ def test_a_chunk_takes_a_fifth_of_a_second() -> None:
         *(("replicas", value, "is not a whole number") for value in (1.0, None, "2")),
     ],
 )
-def test_wrong_arguments_are_named(field: str, value: object, reason: str) -> None:
+def test_wrong_arguments_are_named(field: str, value: Any, reason: str) -> None:
     with pytest.raises(InputError) as caught:
-        simulate(made.scenario(), **{field: value})  # type: ignore[arg-type]
+        simulate(made.scenario(), **{field: value})
     error = caught.value
     assert (error.field, error.value, error.reason) == (field, value, reason)
     limits = {"seed": "0 to 9223372036854775807", "replicas": "1 to 100000"}
@@ -55,9 +56,9 @@ def test_wrong_arguments_are_named(field: str, value: object, reason: str) -> No
 
 
 @pytest.mark.parametrize("value", ["rao2010", None, 3])
-def test_what_is_not_a_scenario_is_refused(value: object) -> None:
+def test_what_is_not_a_scenario_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match=r"^scenario.*: is not a scenario; allowed: such as btflow.load"):
-        simulate(value)  # type: ignore[arg-type]
+        simulate(value)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -26,14 +26,15 @@ from btflow.variables import describe
 RAO = document("rao2010")
 
 
-def made(vary: dict[str | tuple[str, ...], object], sample: str | None = None, seed: int = 0) -> Design:
+Vary = dict[str | tuple[str, ...], object]
+
+
+def made(vary: Vary, sample: str | None = None, seed: int = 0) -> Design:
     specs = spec.read(declaration(vary, {}, "vary").vary)
     return design(RAO, specs, None if sample is None else samples.parse(sample), seed, 1, yes=False)
 
 
-def values(
-    vary: dict[str | tuple[str, ...], object], sample: str | None = None, seed: int = 0
-) -> dict[str, list[object]]:
+def values(vary: Vary, sample: str | None = None, seed: int = 0) -> dict[str, list[object]]:
     return {c.name: c.values.tolist() for c in made(vary, sample, seed).coordinates()}
 
 
@@ -68,8 +69,8 @@ def test_the_texts_of_a_list_stay_as_they_were_given() -> None:
 
 def test_python_values_are_the_same_as_texts() -> None:
     texts = values({"rtt": "0 ms,400 ms", "leechers": "3,9", "loss": "5%", "tso": "true,false"})
-    objects = {"rtt": ["0 ms", "400 ms"], "leechers": np.array([3, 9]), "loss": 0.05, "tso": (True, False)}
-    assert values(objects) == texts  # type: ignore[arg-type]
+    objects: Vary = {"rtt": ["0 ms", "400 ms"], "leechers": np.array([3, 9]), "loss": 0.05, "tso": (True, False)}
+    assert values(objects) == texts
 
 
 @pytest.mark.parametrize("key", ["rtt,loss", ("rtt", "loss")])
@@ -193,9 +194,9 @@ def test_a_hundred_thousand_values_are_declared_soon() -> None:
 
 
 def test_a_billion_points_are_counted_without_being_made() -> None:
-    huge = {"rtt": "lin(0 ms, 1 s, 100000)", "loss": "lin(0%, 5%, 100000)"}
+    huge: Vary = {"rtt": "lin(0 ms, 1 s, 100000)", "loss": "lin(0%, 5%, 100000)"}
     with pytest.raises(InputError, match="10,000,000,000 swarms"):
-        made(huge)  # type: ignore[arg-type]
+        made(huge)
 
 
 def test_more_than_a_million_swarms_need_a_yes() -> None:

@@ -75,7 +75,7 @@ def test_an_interrupted_sweep_resumes_to_the_same_bits(
 
     monkeypatch.setattr(Store, "add", interrupted)
     seen = []
-    for left in (2, 5):  # noqa: B007
+    for left in (2, 5):  # noqa: B007  # `interrupted` counts it down
         with pytest.raises(KeyboardInterrupt):
             api.execute(made, path, how, resume=True)
         found = read(path)
@@ -255,7 +255,7 @@ def test_a_sweep_without_anything_to_vary() -> None:
     with pytest.raises(InputError, match="nothing is varied"):
         sweep(tiny())
     with pytest.raises(InputError, match="is not a scenario"):
-        sweep("rao2010", {"rtt": "0 ms"})  # type: ignore[arg-type]
+        sweep("rao2010", {"rtt": "0 ms"})  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_files_sweep_runs_by_itself(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_every_unit_is_handed_out_until_it_is_done(
     for length in pending:
         ranges.append(range(start, start + length))
         start += length + 1
-    backlog = Backlog(_NoPoints(), ranges, sum(pending))  # type: ignore[arg-type]
+    backlog = Backlog(_NoPoints(), ranges, sum(pending))  # type: ignore[arg-type]  # all of a store that it needs
     seen: list[int] = []
     for turn in range(10_000):
         task = backlog.next(workers)

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
-import made
-import numpy as np
 import pytest
+from validation_made import Swarms, as_published, slower
 
 from btflow import load
 from btflow.network import PathMatrix
-from validation import __main__ as command
-from validation import assumptions, claims, demo, figures, mechanism_figures, page, pipeline, reference, report, store
-from validation.cases import Case, Setting
-from validation.command import run_app
-from validation.experiments import IDLE_RTTS, LIMITS, Plan, at_once, fast_seed, placements, sweep
-from validation.measured import Measured
-from validation.runs import Task, run_all
+from validation import assumptions, claims, figures, mechanism_figures, page, reference
+from validation.cases import Case
+from validation.experiments import LIMITS, Plan
+from validation.runs import Task
 from validation.statistics import change, p_greater, quantile, share_above, spread
-from validation.store import Store
 from validation.verdict import Results
 
 TABLE_IV = """
@@ -45,63 +32,13 @@ TABLE_IV = """
 100 400 863.4 860.4 940.20
 100 1000 844.5 865.4 1619.87
 """
-TINY: dict[str, Setting] = {"leechers": 12, "file_size": "1 MB"}
-Swarms = dict[Case, Measured]
 
 
-def measured(time: float, idle: int = 0, **changes: object) -> Measured:
-    """Return three replicas around a completion time [s]."""
-    fields: dict[str, object] = {
-        "means": [0.997 * time, time, 1.003 * time],
-        "seed_idle": [idle, idle, idle + (idle > 0)],
-        "seed_unchokes": [280] * 3,
-        "leecher_idle": [0] * 3,
-        "seed_copies": [1.4] * 3,
-        "time": [0.0, time],
-        "held": [[0.0, 200.0]] * 3,
-        "pieces": 200,
-        "gaps": [(0.1, 5), (0.3, 95)],
-        "payloads": [(1380, 50.0), (1448, 50.0)],
-        "cpu": 0.1,
-    }
-    return Measured(**fields | changes)  # type: ignore[arg-type]
-
-
-def as_published() -> Swarms:
-    """Return figures that agree with the paper in every respect the claims are about."""
-    table = reference.table4()
-    swarms: Swarms = {}
-    gaps = {10: (0.2, 0.4), 20: (0.135, 0.2), 50: (0.027, 0.1), 100: (0.014, 0.05)}
-    for limit in LIMITS:
-        row = {rtt: table[Case(limit, rtt)] for rtt in (0, 400, 1000)}
-        for case in sweep([limit], sorted({*IDLE_RTTS, 300})):
-            idle = 60 if limit == 20 and 120 < case.rtt < 800 else 0
-            time = float(np.interp(case.rtt, list(row), list(row.values())))
-            swarms[case] = measured(time, idle, gaps=[(t, 50) for t in gaps[limit]])
-    for case, time in table.items():
-        large = 1.0 + case.rtt
-        swarms.setdefault(case, measured(time, payloads=[(1380, 1000.0), (2760, large)] if case.tso else [(1448, 1.0)]))
-    swarms |= {case: measured(3400.0) for case in fast_seed(IDLE_RTTS)}
-    for limit, time in ((20, 3800.0), (50, 1450.0)):
-        for case in placements(limit):
-            swarms[case] = measured(time, by_place={name: [time] * 3 for name in case.leechers_in})
-    return swarms | {start: measured(table[case]) for case, start in at_once().items()}
-
-
-def slower(case: Case, factor: float) -> Callable[[Swarms], None]:
-    """Return a change that scales the completion time of a case."""
-
-    def apply(swarms: Swarms) -> None:
-        swarms[case] = replace(swarms[case], means=[factor * time for time in swarms[case].means])
-
-    return apply
-
-
-def but(case: Case, **changes: object) -> Callable[[Swarms], None]:
+def but(case: Case, **changes: Any) -> Callable[[Swarms], None]:
     """Return a change of some figures of a case."""
 
     def apply(swarms: Swarms) -> None:
-        swarms[case] = replace(swarms[case], **changes)  # type: ignore[arg-type]
+        swarms[case] = replace(swarms[case], **changes)
 
     return apply
 
@@ -308,196 +245,3 @@ def test_figures_show_all_points(swarms: Swarms) -> None:
     assert sorted(zip(paper.x, paper.y, strict=True)) == sorted((c.rtt, time) for c, time in loss_free.items())
     assert sum(len(trace.y) for trace in drawn["table_errors"].data) == 36
     assert figures.completion_figures(Results({})) == mechanism_figures.mechanism_figures(Results({})) == {}
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[report.Report, Path]:
-    """Return the whole report of a swarm too small to mean anything, and its folder."""
-    out = tmp_path_factory.mktemp("report")
-    return pipeline.make(Plan(1, TINY), list(claims.CHECKS), out), out
-
-
-def test_a_report_end_to_end(tiny: tuple[report.Report, Path]) -> None:
-    found, out = tiny
-    content = json.loads((out / "report.json").read_text(encoding="utf-8"))
-    assert [claim["id"] for claim in content["claims"]] == list(claims.CHECKS)
-    assert len(content["table4"]) == 36
-    assert content["provenance"]["parameters_changed_from_the_paper"] == TINY
-    assert content["provenance"]["swarms"] == len(content["cases"]) == found.swarms
-    assert not found.reproduced  # 12 leechers and 1 MB are not the paper's swarm
-    text = (out / "report.html").read_text(encoding="utf-8")
-    assert not re.search(r"<(script|link|img)[^>]*\b(src|href)=.http", text)
-    assert "Not the paper's swarm" in text
-    for name in [*claims.CHECKS, *page.CAPTIONS]:
-        assert f'id="{name}"' in text
-
-
-def test_what_was_run_is_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    out = tmp_path / "report"
-    found = pipeline.make(Plan(1, TINY), ["R07"], out)
-    monkeypatch.setattr(pipeline, "run_all", lambda tasks, _: iter([pytest.fail("run again")] if tasks else []))
-    again = pipeline.make(Plan(1, TINY), ["R07"], out)
-    assert again.results.measured == found.results.measured
-    task = Task(Case(20), 1, TINY)
-    store = Store(out / pipeline.STORED)
-    assert store.find(task) == found.results[Case(20)]
-    assert store.find(replace(task, replicas=2)) is store.find(replace(task, swarm={})) is None
-    assert Store(out / pipeline.STORED, fresh=True).find(task) is None
-    (tmp_path / "bad.json").write_text("{")
-    assert Store(tmp_path / "bad.json").find(task) is None
-
-
-def test_results_do_not_depend_on_the_number_of_processes() -> None:
-    tasks = [Task(Case(limit, 400), 2, TINY) for limit in (50, 100)]
-    one, two = ({t.case: replace(m, cpu=0.0) for t, m in run_all(tasks, processes)} for processes in (1, 2))
-    assert one == two
-
-
-@pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (1.2, 1)])
-def test_exit_code_and_summary(
-    swarms: Swarms, factor: float, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    slower(Case(50, 600), factor)(swarms)
-    results = Results(swarms)
-    found = report.Report(claims.judged(results, claims.CHECKS), results, Plan(), "2030-01-02")
-    monkeypatch.setattr(pipeline, "make", lambda *_: found)
-    monkeypatch.setattr(report, "SUMMARY", tmp_path / "summary.md")
-    monkeypatch.setattr("sys.argv", ["validation", "--out", str(tmp_path)])
-    assert run_app(command.app, "validation") == code
-    text = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert text.count("| not reproduced |") == code
-    assert text.count("\n| R") == len(claims.CHECKS)
-
-
-@pytest.mark.parametrize(("arguments", "message"), [(["--only", "R99"], "R99"), (["--replicas", "0"], "replicas")])
-def test_wrong_options(
-    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["validation", *arguments])
-    assert run_app(command.app, "validation") == 2
-    assert message in capsys.readouterr().err
-
-
-def test_interrupting_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(*_: object) -> report.Report:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(pipeline, "make", interrupted)
-    monkeypatch.setattr("sys.argv", ["validation"])
-    assert run_app(command.app, "validation", "stopped") == 130
-    assert capsys.readouterr().err == "validation: stopped\n"
-
-
-def test_the_demo_prints_and_draws(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr(demo, "simulated", lambda _: made.dataset())
-    monkeypatch.setattr("sys.argv", ["demo", "--out", str(tmp_path / "demo.html")])
-    assert run_app(demo.app, "demo") == 0
-    printed = capsys.readouterr().out
-    assert all(f"{limit} kB/s" in printed for limit in LIMITS)
-    assert "7315" in printed
-    assert "Plotly.newPlot" in (tmp_path / "demo.html").read_text(encoding="utf-8")
-
-
-# What has been run is used again only if nothing it came from has changed.
-
-
-def copied_sources(folder: Path) -> list[Path]:
-    """Copy what a result may depend on, and return the files it is said to depend on."""
-    root = Path(store.__file__).parents[1]
-    for name in ("btflow", "models", "validation"):
-        if not (folder / name).exists():
-            shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "report"))
-    return store.sources(folder / "btflow", folder / "models", folder / "validation")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "btflow/client.py",
-        "btflow/scenario.py",
-        "btflow/kernels/tcp.py",
-        "btflow/a_new_module.py",
-        "models/clients/mainline-4.0.toml",
-        "models/paths/rao2010-as.toml",
-        "validation/measured.py",
-    ],
-)
-def test_an_edit_of_what_a_result_comes_from_makes_it_run_again(name: str, tmp_path: Path) -> None:
-    before = store.digest_of(copied_sources(tmp_path))
-    assert store.digest_of(copied_sources(tmp_path)) == before
-    with (tmp_path / name).open("a") as file:
-        file.write("\n# edited\n")
-    assert store.digest_of(copied_sources(tmp_path)) != before
-
-
-def test_everything_a_run_imports_is_in_the_digest() -> None:
-    """A swarm is run and measured in a process of its own, and the files of ours that it has read are looked up."""
-    script = (
-        "import sys; from validation.cases import Case; from validation.runs import Task, run; "
-        "run(Task(Case(100), 1, {'leechers': 2, 'file_size': '256 KiB'})); "
-        "print(*(m.__file__ for n, m in list(sys.modules.items()) if n.split('.')[0] in ('btflow', 'validation')))"
-    )
-    root = Path(store.__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
-    used = {Path(name) for name in done.stdout.split() if Path(name).stat().st_size > 0}
-    counted = set(store.sources(root / "btflow", root / "models", root / "validation"))
-    packages = {root / name / "__init__.py" for name in ("models", "validation")}  # docstrings
-    assert used - counted <= packages
-    assert {root / "btflow" / name for name in ("client.py", "scenario.py", "program.py", "results.py")} <= used
-
-
-# A validation that is stopped leaves nothing running.
-
-WORKERS = """
-import multiprocessing, os, sys, time
-from pathlib import Path
-from validation import runs
-from validation.cases import Case
-
-def run(task):
-    if multiprocessing.parent_process() is not None:
-        Path(sys.argv[1], str(os.getpid())).touch()
-        time.sleep(120)
-    return task, None
-
-runs.run = run
-if __name__ == "__main__":
-    list(runs.run_all([runs.Task(Case(limit), 1, {}) for limit in (10, 20)], 2))
-"""
-
-
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
-)
-def test_the_processes_end_with_the_one_that_started_them(number: int, code: int, tmp_path: Path) -> None:
-    script, pids = tmp_path / "workers.py", tmp_path / "pids"
-    script.write_text(WORKERS)
-    pids.mkdir()
-    root = str(Path(store.__file__).parents[1])
-    parent = subprocess.Popen(
-        [sys.executable, script, pids], env={**os.environ, "PYTHONPATH": root}, stderr=subprocess.DEVNULL
-    )
-    wait_for(lambda: len(list(pids.iterdir())) == 2)
-    parent.send_signal(number)
-    assert parent.wait(20) == code
-    wait_for(lambda: not any(running(int(path.name)) for path in pids.iterdir()))
-
-
-def wait_for(condition: Callable[[], bool], most: float = 20.0) -> None:
-    """Wait until something holds, at most `most` seconds."""
-    end = time.monotonic() + most
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def running(pid: int) -> bool:
-    """Return whether a process runs; one that has ended and that nobody has waited for does not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")

@@ -238,7 +238,7 @@ Replace = Callable[[Callable[[Experiment], Values]], None]
 def test_tolerances(ours: Replace, quantity: Quantity, theirs: float, inside: float, outside: float) -> None:
     cell = Frozen(bottleneck(), {quantity.column: (theirs, theirs)})
     for value, held in ((inside, True), (outside, False)):
-        ours(lambda _, value=value: {quantity.column: value})  # type: ignore[misc]
+        ours(lambda _, value=value: {quantity.column: value})  # type: ignore[misc]  # of a default in a lambda
         assert judge.compared(cell, quantity).held is held
 
 

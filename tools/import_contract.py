@@ -12,10 +12,10 @@ class OnlyContract(Contract):
     package = fields.StringField()
     allowed_modules = fields.ListField(subfield=fields.StringField())
 
-    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002  # it is called so
         """Return whether the contract is kept, with every import that breaks it."""
         package = str(self.package)
-        allowed = (package, *(str(name) for name in self.allowed_modules))  # type: ignore[attr-defined]
+        allowed = (package, *(str(name) for name in self.allowed_modules))  # type: ignore[attr-defined]  # a list in an instance
         broken = [
             f"{importer} -> {imported}"
             for importer in sorted({package} | graph.find_descendants(package))

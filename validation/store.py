@@ -27,7 +27,8 @@ from validation.runs import Task
 VERSION = 1
 """Form of the file."""
 
-_NOT_RUN = {"bench.py", "cli.py", "commandline.py", "jsonschema.py", "listing.py", "output.py", "report.py"}
+_COMMANDS = {"cli.py", "command.py", "commandline.py", "commands.py"}
+_NOT_RUN = _COMMANDS | {"bench.py", "jsonschema.py", "listing.py", "output.py", "report.py"}
 """Files of btflow/ that no result comes from: the command line and what it prints."""
 _OURS = ("cases.py", "measured.py", "runs.py")
 """Files of validation/ that set up a case or take its figures."""
@@ -37,7 +38,7 @@ def sources(btflow_folder: Path, models: Path, validation: Path) -> list[Path]:
     """Return the files that a result depends on: a new file of btflow/ counts unless it is known not to."""
     own = [
         path
-        for where in ("*.py", "link/*.py", "paths/*.py")
+        for where in ("*.py", "link/*.py", "paths/*.py", "units/*.py")
         for path in btflow_folder.glob(where)
         if path.name not in _NOT_RUN
     ]

@@ -133,8 +133,7 @@ def draws(points: Floats, scheme: Scheme, settings: Settings, stream: int = 0) -
         return _bootstrap(rows, _mean_of_means, settings, stream)
     complete = points.mean(axis=0) if np.isfinite(points).all() else None
 
-    # scipy gives the axis, which is always the last
-    def chosen(numbers: NDArray[Any], axis: int) -> Floats:  # noqa: ARG001
+    def chosen(numbers: NDArray[Any], axis: int) -> Floats:  # noqa: ARG001  # scipy gives it: the last
         index = numbers.astype(int)
         if complete is not None:
             return np.asarray(complete[index].mean(axis=-1))

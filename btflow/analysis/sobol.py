@@ -122,8 +122,7 @@ def _indices(blocks: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]
 def _ends(blocks: Floats, settings: Settings) -> tuple[Floats, Floats]:
     """Return the low and high ends of the indices' intervals, each (2, names): first order and total."""
 
-    # scipy gives the axis, which is always the last
-    def statistic_of(numbers: NDArray[np.int64], axis: int) -> Floats:  # noqa: ARG001
+    def statistic_of(numbers: NDArray[np.int64], axis: int) -> Floats:  # noqa: ARG001  # scipy gives it: the last
         chosen = np.atleast_2d(numbers).astype(int)
         return np.moveaxis(np.array(_indices(blocks, chosen)), 1, -1)
 

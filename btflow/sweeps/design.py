@@ -189,6 +189,7 @@ def design(
         InputError: A name is unknown, a value is wrong, a distribution has no sample, or there are too many swarms.
     """
     variables = {names: tuple(describe(document, name) for name in names) for names in specs}
+    specs = {names: _as_word(spec, variables[names]) for names, spec in specs.items()}
     if sample is None:
         lists = {names: _listed(names, spec) for names, spec in specs.items()}
         _confirm((spec.count for spec in lists.values()), replicas, yes)
@@ -201,6 +202,13 @@ def design(
     cube = sample.cube(len(makers), seed)
     drawn = [make(shares) for make, shares in zip(makers, cube.T, strict=True)]
     return Drawing(sample, tuple(column for columns in drawn for column in columns), size)
+
+
+def _as_word(spec: Spec, of: tuple[Variable, ...]) -> Spec:
+    """Return a distribution's name as a value of a variable that takes it as a word: ``internet=iplane``."""
+    if isinstance(spec, Drawn) and not spec.arguments and spec.name in of[0].words:
+        return Listed((spec.name,))
+    return spec
 
 
 def _listed(names: Names, spec: Spec) -> Listed | Zipped:

@@ -50,7 +50,7 @@ class Links:
         """Load or compile the kernels."""
         engine.run(build(program, 0), 0)
 
-    def figures(self, scenario: LinkScenario, program: LinkProgram) -> LinkStatistics:  # noqa: ARG002
+    def figures(self, scenario: LinkScenario, program: LinkProgram) -> LinkStatistics:  # noqa: ARG002  # as Kind says
         """Return what is found of each experiment."""
         return LinkStatistics(tuple(flow.name for flow in scenario.flows), queue_names(scenario))
 
@@ -68,6 +68,6 @@ class Links:
         """Return the state of a run at its end: that of ``simulate_link`` with the replica's seed."""
         return run_link(program, replica_seed(seed, replica), lambda _: watch())
 
-    def collect(self, program: LinkProgram, state: State, *, series: bool) -> State:  # noqa: ARG002
+    def collect(self, program: LinkProgram, state: State, *, series: bool) -> State:  # noqa: ARG002  # as Kind says
         """Return what is kept of a run until its figures are found: all of it."""
         return state

@@ -12,6 +12,7 @@ from typing import Any
 import btflow
 from btflow.document import Document
 from btflow.errors import InputError
+from btflow.sweeps import beforehand
 from btflow.sweeps.arguments import kept
 from btflow.sweeps.contents import Contents, contained, contents, digests
 from btflow.sweeps.design import Coordinate, Design
@@ -95,10 +96,11 @@ class Plan:
 
     def attributes(self) -> dict[str, str | int]:
         """Return the attributes of the dataset."""
-        scenario, written = self.job.scenario, self.design.written()
+        scenario, written, document = self.job.scenario, self.design.written(), self.job.scenario.document
         varied = {coordinate.name for coordinate in self.design.coordinates()}
-        follows = {p.name for p in scenario.document.parameters.values() if p.default_from in varied}
-        fixed = {name: text for name, text in scenario.parameters.items() if name not in varied | follows}
+        varied |= {p.name for p in document.parameters.values() if p.default_from in varied}
+        parameters = beforehand.shown(document, scenario.given, self.design)
+        fixed = {name: text for name, text in parameters.items() if name not in varied}
         return (
             self.identity()
             | {
@@ -148,7 +150,10 @@ def plan(
     """
     kind = kind_of(document.kind.model)
     keep = kept(keep, kind.keeps)
-    base, program = _first_scenario(document, kind, contained(document, fixed), design)
+    beforehand.check_superseded(document, fixed, design)
+    fixed = contained(document, fixed)
+    base, program = _first_scenario(document, kind, fixed, design)
+    beforehand.check_files(document, base.given, design)
     statistics = kind.figures(base, program)
     _check_names(design, statistics, kind)
     peers = most_peers(base, design) if "peers" in keep else 0

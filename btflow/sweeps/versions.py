@@ -30,7 +30,7 @@ def digest(package: Path, models: Traversable) -> str:
         package: The folder of btflow's code.
         models: The folder of its models, which in a checkout lies elsewhere.
     """
-    patterns = ("*.py", "kernels/**/*.py", "link/*.py", "paths/*.py", "analytic/checks.py", "sweeps/*.py")
+    patterns = ("*.py", "kernels/**/*.py", "link/*.py", "paths/*.py", "units/*.py", "analytic/checks.py", "sweeps/*.py")
     code = {file.relative_to(package).as_posix(): file for pattern in patterns for file in package.glob(pattern)}
     found = hashlib.sha256()
     for name, file in sorted([*code.items(), *_models(models, "models")]):

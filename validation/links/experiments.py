@@ -183,7 +183,7 @@ class Bottleneck(Experiment):
 
 def experiment(row: Mapping[str, str]) -> Experiment:
     """Return the experiment of a row of a frozen table."""
-    link = {
+    link: dict[str, Any] = {
         "rate": float(row["rate_bps"]),
         "rtt": float(row["rtt_ms"]),
         "buffer": int(row["buffer_packets"]),
@@ -191,9 +191,9 @@ def experiment(row: Mapping[str, str]) -> Experiment:
         "warmup": float(row["warmup_s"]),
     }
     if "cc" in row:
-        return Single(**link, cc=row["cc"], loss=float(row["loss"]))  # type: ignore[arg-type]
+        return Single(**link, cc=row["cc"], loss=float(row["loss"]))
     return Bottleneck(
-        **link,  # type: ignore[arg-type]
+        **link,
         flows=row["flows"],
         queue=row["queue"],
         probe=row["probe"],

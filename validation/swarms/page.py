@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 
@@ -65,5 +65,5 @@ def _why(report: Report) -> list[str]:
     return [f"<h2>Where a claim does not come out</h2><ul>{rows}</ul>"] if shown else []
 
 
-def _escaped(header: tuple[str, ...], rows: object) -> str:
-    return table(header, (tuple(map(escape, row)) for row in rows))  # type: ignore[attr-defined]
+def _escaped(header: tuple[str, ...], rows: Iterable[Iterable[str]]) -> str:
+    return table(header, (tuple(map(escape, row)) for row in rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise, product
 
 import numpy as np
@@ -180,11 +180,11 @@ def correlations(results: Results) -> Finding:
     published = reference.spearman()
     conditions, details, near = [], [], 0
     for (scenario, clients), pairs in sets().items():
-        named: Mapping[str, object] = HOMOGENEOUS if scenario == "homogeneous" else HALVES
+        named = HOMOGENEOUS if scenario == "homogeneous" else HALVES
         settings = [(named[name], part) for name, part in pairs]
         for t, b in product(QUANTILES, QUANTILES):
-            times = np.array([results[s].of(f"p{t}", part) for s, part in settings])  # type: ignore[index]
-            queues = np.array([results[s].of(f"delay_p{b}", part) for s, part in settings])  # type: ignore[index]
+            times = np.array([results[s].of(f"p{t}", part) for s, part in settings])
+            queues = np.array([results[s].of(f"delay_p{b}", part) for s, part in settings])
             found, theirs = correlation(times, queues), published[scenario, clients, t, b]
             held = found.mean * theirs > 0.0 and abs(found.mean - theirs) <= WITHIN
             near += held

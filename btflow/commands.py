@@ -1,0 +1,63 @@
+"""What the commands of the command line have in common: options, progress, files written, complaints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from btflow.bars import bar
+
+if TYPE_CHECKING:
+    import xarray
+
+Model = Annotated[str, typer.Argument(help="Name of a model (see `btflow list`) or path of a .toml file.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms", or any field.'),
+]
+Seed = Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")]
+Plot = Annotated[
+    list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure; a picture needs Chromium.")
+]
+Text = str | None
+
+
+def complain(*messages: str) -> int:
+    """Print errors and return the exit code of bad input."""
+    for message in messages:
+        typer.echo(f"btflow: error: {message}", err=True)
+    return 2
+
+
+def complain_of(error: OSError) -> int:
+    """Print what the system refused and return the exit code."""
+    complain(f"{error.filename or 'output'}: {error.strerror or error}")
+    return 1
+
+
+def write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:
+    """Write each file that is asked for, the others too if one fails."""
+    failed = 0
+    for writer, file in files:
+        if file is not None:
+            try:
+                writer(result, file)
+            except OSError as error:
+                failed = complain_of(error)
+    if failed:
+        raise typer.Exit(failed)
+
+
+@contextmanager
+def progress(total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
+    """Give a function to call with the number of replicas done so far, a share of the next included, if shown."""
+    replicas = f"{total} replica{'s' * (total > 1)}"
+    form = "{percentage:3.0f}% of " + replicas + " |{bar}| {elapsed}, {remaining} left"
+    with bar(form, total, shown=shown) as update:
+        yield update

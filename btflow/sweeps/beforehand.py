@@ -1,0 +1,72 @@
+"""What is looked at before a sweep begins because it would fail point by point, or be said of no point alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from btflow.document import Document
+from btflow.errors import InputError, ScenarioError
+from btflow.sweeps.design import Design
+
+
+def check_superseded(document: Document[Any], fixed: Mapping[str, object], design: Design) -> None:
+    """Raise an InputError for a name that is set or varied beside one that takes its place, at any point."""
+    for settings in _superseding(document, design):
+        document.assigner.assign({**fixed, **design.settings(0), **settings})
+
+
+def shown(document: Document[Any], given: Mapping[str, object], design: Design) -> dict[str, str]:
+    """Return the parameters that have an effect at one point at least, as texts; ``given`` makes one of them."""
+    found: dict[str, str] = {}
+    for settings in _superseding(document, design):
+        found |= document.assigner.assign({**given, **settings}).shown
+    return found
+
+
+def check_files(document: Document[Any], given: Mapping[str, object], design: Design) -> None:
+    """Raise an InputError for a varied file that is damaged, or that the model refuses for what it is.
+
+    Args:
+        document: The model.
+        given: What makes a scenario.
+        design: The points.
+    """
+    for coordinate in design.coordinates():
+        name = coordinate.name
+        if coordinate.values.dtype != object or document.has_values(name):
+            continue
+        places = document.assigner.places(name)
+        if places[0].folder is None:
+            continue
+        fields = {".".join(place.keys) for place in places}
+        for text in dict.fromkeys(coordinate.values.tolist()):
+            try:
+                document.build({**given, name: text})
+            except InputError as error:
+                problems = [p for p in error.problems if _is_of(p.field, name, fields, document)]
+                if problems:
+                    raise ScenarioError.all_of(problems) from None
+
+
+def _is_of(problem: str, name: str, fields: set[str], document: Document[Any]) -> bool:
+    """Return whether a field with a problem is in a file; of one that takes the place of others, or is it itself."""
+    inside = any(problem.startswith(f"{field}.") for field in fields)
+    return inside or (problem == name and bool(fields & document.kind.supersedes.keys()))
+
+
+def _superseding(document: Document[Any], design: Design) -> Iterator[dict[str, str]]:
+    """Give the values that the varied fields which take the place of others have together, each once."""
+    fields = {tuple(path.split(".")) for path in document.kind.supersedes}
+    names = [c.name for c in design.coordinates() if fields & set(_keys(document, c.name))]
+    seen: set[tuple[str, ...]] = set()
+    for settings in design.settings_of(names):
+        if (values := tuple(settings.values())) not in seen:
+            seen.add(values)
+            yield settings
+
+
+def _keys(document: Document[Any], name: str) -> Iterator[tuple[str, ...]]:
+    """Give the keys of the fields that a name sets, if it is not a parameter with values of its own."""
+    if not document.has_values(name):
+        yield from (place.keys for place in document.assigner.places(name))

@@ -1,0 +1,214 @@
+"""Texts with units to quantities in SI units; each refusal says what is wrong and what is allowed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cache, lru_cache
+from numbers import Integral, Real
+
+from btflow.errors import UnitError
+from btflow.units.formatting import format_quantity
+from btflow.units.kinds import (
+    BUFFER_LIMITS,
+    KINDS,
+    REAL,
+    Buffer,
+    BytePrefix,
+    Kind,
+    Value,
+    buffer_units,
+    is_unlimited,
+    units_of,
+)
+
+_LONGEST_TEXT = 200
+_MOST_KEPT = 4096
+_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?(\d+))?)\s*(.*)", re.ASCII | re.DOTALL)
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf(inity)?)\b", re.ASCII | re.IGNORECASE)
+_FLAGS = {"true": True, "on": True, "false": False, "off": False}
+
+
+def parse_quantity(
+    value: object,
+    kind: Kind,
+    *,
+    field: str = "value",
+    byte_prefix: BytePrefix = "decimal",
+    minimum: float | None = None,
+    maximum: float | None = None,
+    unlimited: bool = False,
+) -> Value:
+    """Return ``value`` in SI units: bytes, bytes/s, seconds, a fraction, a count, a flag, text or a ``Buffer``.
+
+    Sizes are rounded to whole bytes.
+
+    Args:
+        value: A text with a unit; counts and fractions may be bare numbers, flags bools.
+        kind: What the field holds.
+        field: Name used in the error.
+        byte_prefix: What ``kB``, ``MB``, ``GB`` and ``TB`` mean; see the module's docstring.
+        minimum: Smallest allowed value in SI units, default by kind.
+        maximum: Largest allowed value in SI units, default by kind.
+        unlimited: Whether the words ``unlimited`` and ``none`` are taken too; they are read as infinity.
+
+    Raises:
+        UnitError: The value has no unit, an unknown one, is not finite or is out of range.
+    """
+    if type(value) is not str:
+        return _parse(value, kind, field, byte_prefix, minimum, maximum, unlimited)
+    try:
+        return _parse_text(value, kind, "value", byte_prefix, minimum, maximum, unlimited)
+    except UnitError as error:
+        raise UnitError(field, value, error.reason, error.allowed) from None
+
+
+def _parse(
+    value: object,
+    kind: Kind,
+    field: str,
+    byte_prefix: BytePrefix,
+    minimum: float | None,
+    maximum: float | None,
+    unlimited: bool,
+) -> Value:
+    info = KINDS[kind]
+    low = info.minimum if minimum is None else minimum
+    high = info.maximum if maximum is None else maximum
+
+    def fail(reason: str) -> UnitError:
+        words = ', or "unlimited" or "none"' if unlimited else ""
+        return UnitError(field, value, reason, _allowed(kind, low, high, byte_prefix) + words)
+
+    if unlimited and is_unlimited(value):
+        return math.inf
+    if kind == "buffer":
+        return _parse_buffer(value, field, byte_prefix)
+    if kind in ("choice", "text", "file"):
+        if not isinstance(value, str) or not value.strip():
+            raise fail("is not a text")
+        return value.strip()
+    if kind == "names":
+        return _parse_names(value, fail("is not a list of names"))
+    if kind == "flag":
+        return _parse_flag(value, fail("is neither true nor false"))
+    exact = _to_fraction(value, kind, byte_prefix, fail)
+    if exact < 0:
+        raise fail("is negative")
+    if kind in ("count", "packets") and exact.denominator != 1:
+        raise fail("is not a whole number")
+    number = exact if kind in REAL else round(exact)
+    if not _as_written(low) <= number <= _as_written(high):
+        raise fail("is out of range")
+    return float(number) if kind in REAL else int(number)
+
+
+_parse_text = lru_cache(_MOST_KEPT)(_parse)
+"""The same for a text, kept: most texts of a model file are read again and again."""
+
+
+@cache
+def _as_written(bound: float) -> Fraction:
+    """Return a limit exactly as it is written: 0.1 is a tenth, not a binary number."""
+    return Fraction(str(bound))
+
+
+def _parse_buffer(value: object, field: str, byte_prefix: BytePrefix) -> Buffer:
+    """Return the room of a queue; its unit says what it is."""
+
+    def fail(reason: str) -> UnitError:
+        return UnitError(field, value, reason, f"a buffer such as {', '.join(KINDS['buffer'].examples)}")
+
+    if not isinstance(value, str):
+        raise fail("is not a text with a unit")
+    matched = _NUMBER.fullmatch(value.strip())
+    if matched is None or not matched[3]:
+        raise fail("does not start with a number" if matched is None else "has no unit")
+    for kind, (low, high) in BUFFER_LIMITS.items():
+        if matched[3] in buffer_units(kind, byte_prefix):
+            if kind == "bdp":
+                text = f"{value.strip().removesuffix('BDP')}"
+                number = parse_quantity(text, "fraction", field=field, minimum=low, maximum=high)
+            else:
+                number = parse_quantity(value, kind, field=field, byte_prefix=byte_prefix, minimum=low, maximum=high)
+            assert isinstance(number, int | float)
+            return Buffer(float(number), kind)
+    raise fail(f"has the unknown unit {matched[3][:20]!r}")
+
+
+def _to_fraction(value: object, kind: Kind, byte_prefix: BytePrefix, fail: Callable[[str], UnitError]) -> Fraction:
+    """Return a number, or a number with a unit, exactly and in SI units."""
+    if isinstance(value, bool) or not isinstance(value, str | Real):
+        raise fail("is not a number" if kind in ("count", "fraction") else "is not a text with a unit")
+    if isinstance(value, str):
+        text = value.strip()
+    else:
+        text = str(int(value)) if isinstance(value, Integral) else repr(float(value))
+    if len(text) > _LONGEST_TEXT:
+        raise fail("is too long")
+    if _NOT_FINITE.match(text):
+        raise fail("is not a finite number")
+    matched = _NUMBER.fullmatch(text)
+    if matched is None:
+        raise fail("does not start with a number")
+    if len(matched[2] or "") > 3:
+        raise fail("is out of range")
+    number, unit = Fraction(matched[1]), matched[3]
+    if not unit and kind in ("count", "fraction"):
+        return number
+    if not unit:
+        raise fail("has no unit")
+    units: Mapping[str, Fraction] = {} if kind == "count" else units_of(kind, byte_prefix)
+    if unit not in units:
+        raise fail(_unknown_unit(unit, units))
+    return number * units[unit]
+
+
+def _unknown_unit(unit: str, units: Mapping[str, Fraction]) -> str:
+    """Return why ``unit`` is refused, with the units it may have been meant to be."""
+    if not units:
+        return f"has a unit ({unit[:20]!r}) where none is used"
+    meant = unit.casefold().replace("bps", "b/s").replace("ib", "b")
+    close = [u for u in units if u.casefold().replace("ib", "b").replace("it", "") == meant]
+    hint = f" (case matters: did you mean {' or '.join(close)}?)" if close else ""
+    return f"has the unknown unit {unit[:20]!r}{hint}"
+
+
+def _parse_flag(value: object, error: UnitError) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in _FLAGS:
+        return _FLAGS[value.strip().lower()]
+    raise error
+
+
+def _parse_names(value: object, error: UnitError) -> tuple[str, ...]:
+    if isinstance(value, str):
+        text = value.strip()
+        value = [] if text == "none" else text.split(",")
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise error
+    names = tuple(name.strip() for name in value)
+    if not all(names):
+        raise error
+    return names
+
+
+def _allowed(kind: Kind, low: float, high: float, byte_prefix: BytePrefix) -> str:
+    """Return what a field of this kind accepts."""
+    info = KINDS[kind]
+    if kind in ("flag", "choice", "text", "names", "file"):
+        return info.noun
+    limits = [
+        format_quantity(bound if kind in REAL else int(bound), kind, byte_prefix=byte_prefix) for bound in (low, high)
+    ]
+    inside = [text for text in info.examples if low <= _example(text, kind, byte_prefix) <= high]
+    return f"{info.noun} from {limits[0]} to {limits[1]}" + (f", such as {' or '.join(inside[:2])}" if inside else "")
+
+
+def _example(text: str, kind: Kind, byte_prefix: BytePrefix) -> float:
+    value = parse_quantity(text.strip('"'), kind, byte_prefix=byte_prefix)
+    assert isinstance(value, int | float)
+    return value

@@ -1,0 +1,129 @@
+"""Sweeps over drawn paths: what cannot be is said before any work, and files are taken as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from internet_made import SMALL, constant, file, swarm
+from program import Run, runner
+
+from btflow import load, sweep
+
+FIXED = [f"--set={name}={value}" for name, value in SMALL.items()]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Return a function that runs a sweep of the command line in a folder of its own, which has a damaged model."""
+    monkeypatch.chdir(tmp_path)
+    file(tmp_path / "falls.toml", loss=[{"share": 0.5, "value": 0.1}, {"share": 1.0, "value": 0}])
+    (tmp_path / "broken.toml").write_text("x = [")
+    invoke = runner(monkeypatch, capsys)
+    return lambda model, *args: invoke("sweep", model, *FIXED, "--out=o.zarr", *args)
+
+
+def test_iplane_alone_is_one_value_of_internet(run: Run) -> None:
+    code, printed, _ = run("rao2010", "--vary=internet=iplane", "--vary=upload_limit=20kB/s,50kB/s")
+    assert (code, printed) == (0, "o.zarr: 2 of 2 swarms done, 0 failed\n")
+    vary: dict[Any, object] = {"internet": "iplane", "initial_window": "3,4"}
+    for sample in (None, "random:2"):
+        found = sweep(load("rao2010", **SMALL), vary, sample=sample, jobs=1, progress=False)
+        assert set(found["internet"].values.tolist()) == {"iplane"}
+    drawn = sweep(load("rao2010", **SMALL), {"rtt": "iplane"}, sample="random:2", jobs=1, progress=False)
+    assert drawn["rtt"].dtype == float  # of numbers it is the distribution
+
+
+REFUSED: dict[str, tuple[str, list[str], str]] = {
+    "a grid": ("rao2010", ["--vary=internet=none,iplane", "--vary=rtt=0ms,50ms"], "rtt = '0ms': is never used: inter"),
+    "at once": (
+        "rao2010",
+        ["--vary=internet,rtt=(none,50ms),(iplane,0ms)"],
+        "rtt = '0ms': is never used: internet = i",
+    ),
+    "set": (
+        "rao2010",
+        ["--vary=internet=none,iplane", "--set=loss=0%"],
+        "loss = '0%': is never used: internet = iplane",
+    ),
+    "varied": (
+        "rao2010",
+        ["--vary=rtt=0s,1s", "--set=internet=iplane"],
+        "rtt = '0s': is never used: internet = iplane",
+    ),
+    "drawn": (
+        "rao2010",
+        ["--vary=internet=none,iplane", "--vary=loss=lin(0%,5%)", "--sample=sobol:8"],
+        "is never used: internet = iplane takes its place",
+    ),
+    "by a field": (
+        "rao2010",
+        ["--vary=paths.internet=none,iplane", "--vary=loss=0%,1%"],
+        "is never used: paths.internet =",
+    ),
+    "damaged": (
+        "rao2010",
+        ["--vary=internet=none,falls.toml"],
+        "falls at share 1, in falls.toml; allowed: values",
+    ),
+    "no TOML": (
+        "rao2010",
+        ["--vary=internet=none,broken.toml"],
+        "internet = 'broken.toml': broken.toml is not valid TOML",
+    ),
+    "missing": (
+        "rao2010",
+        ["--vary=internet=none,nowhere.toml"],
+        "internet = 'nowhere.toml': nowhere.toml no such file",
+    ),
+    "a folder": ("rao2010", ["--vary=internet=none,./"], "internet = './':"),
+    "on links": ("flashcrowd", ["--vary=internet=none,iplane"], "internet = 'iplane': is refused by access links"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_no_point_can_be_is_said_before_any_work(case: str, run: Run) -> None:
+    model, args, said = REFUSED[case]
+    code, printed, error = run(model, *args)
+    assert (code, printed, error.count("\n")) == (2, "", 1)
+    assert error.startswith("btflow: error: ")
+    assert said in error
+    assert not Path("o.zarr").exists()
+
+
+def test_other_damaged_files_are_found_before_any_work_too(run: Run) -> None:
+    Path("tcp.toml").write_text('base = "linux-2.6.32"\nmss = "10 B"\n')
+    code, _, error = run("rao2010", "--vary=transport=linux-2.6.32,tcp.toml")
+    assert code == 2
+    assert error.startswith("btflow: error: transport.mss = '10 B': is out of range, in tcp.toml; allowed: a size")
+
+
+def test_points_that_places_refuse_are_recorded_and_the_others_run(run: Run) -> None:
+    varied = ("--vary=internet=none,iplane", "--vary=leecher_as,seed_as=(none,none),(AS1,AS1)")
+    code, printed, _ = run("rao2010", *varied)
+    assert code == 0
+    assert printed.startswith("o.zarr: 3 of 4 swarms done, 1 failed\n")
+    assert "is a location, while the paths of each peer are drawn" in printed
+
+
+def test_a_sweep_shows_the_rtt_if_a_point_has_one() -> None:
+    for values, there in ((["none", "iplane"], True), (["iplane", constant()], False)):
+        found = sweep(load("rao2010", **SMALL), {"internet": values}, jobs=1, progress=False)
+        assert ("rtt" in json.loads(found.attrs["parameters"])) is there
+    assert "rtt" not in json.loads(
+        sweep(swarm(), {"initial_window": [3, 4]}, jobs=1, progress=False).attrs["parameters"]
+    )
+
+
+def test_a_sweep_is_not_resumed_with_another_content_of_its_path_model(run: Run) -> None:
+    file(Path("my.toml"), **constant("20 ms"))
+    assert run("rao2010", "--vary=internet=none,my.toml")[0] == 0
+    assert run("rao2010", "--vary=internet=none,my.toml", "--resume")[0] == 0
+    file(Path("my.toml"), **constant("1 s"))
+    for args in (["--vary=internet=none,my.toml"], ["--vary=upload_limit=20kB/s,30kB/s", "--set=internet=my.toml"]):
+        code, printed, error = run("rao2010", *args, "--resume")
+        assert (code, printed, error.count("\n")) == (2, "", 1)
+    file(Path("my.toml"), **constant("20 ms"))
+    assert run("rao2010", "--vary=internet=none,my.toml", "--resume")[1] == "o.zarr: 2 of 2 swarms done, 0 failed\n"
