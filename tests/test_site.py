@@ -105,6 +105,14 @@ def test_every_field_and_every_file_of_the_models_has_its_row(site: Path) -> Non
             assert f"<code>{parameter}</code>" in text
 
 
+TALL, WIDE = (
+    f"[...document.querySelectorAll('.equation > div')].filter(e => e.scroll{side} > e.client{side})"
+    ".map(e => e.textContent)"
+    for side in ("Height", "Width")
+)
+"""Scripts that return the equations that have scroll bars."""
+
+
 @browser.needs_browser
 def test_the_site_is_read_from_disk_without_a_network(site: Path) -> None:
     """The search finds, equations have a size, and nothing is wider than a phone."""
@@ -122,7 +130,11 @@ def test_the_site_is_read_from_disk_without_a_network(site: Path) -> None:
                     browser.screenshot(page, f"docs-{stem.replace('/', '-')}-{name}")
                     width = page.evaluate("document.documentElement.scrollWidth")
                     assert width <= size[0], f"{stem} is {width} px wide"
-                page.goto((site / "tcp.html").as_uri())
+                for stem in ("laws", "paths", "tcp"):
+                    page.goto((site / f"{stem}.html").as_uri())
+                    assert page.locator(".equation > div").count() > 4
+                    assert page.evaluate(TALL) == []
+                    assert name == "phone" or page.evaluate(WIDE) == []
                 box = page.locator("math").first.bounding_box()
                 assert box is not None
                 assert box["height"] > 10
