@@ -25,6 +25,7 @@ MODULES = [
     "causes",
     "choker",
     "clock",
+    "closing",
     "download",
     "endgame",
     "ends",
@@ -80,7 +81,8 @@ def _import() -> dict[str, Any]:
 
 
 _found = _import()
-bits, choker, clock, download, engine = (_found[n] for n in ("bits", "choker", "clock", "download", "engine"))
+bits, choker, clock, closing = (_found[n] for n in ("bits", "choker", "clock", "closing"))
+download, engine = (_found[n] for n in ("download", "engine"))
 ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
 endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pipeline", "rate"))
 rng, rows, state, tcp, window = (_found[n] for n in ("rng", "rows", "state", "tcp", "window"))

@@ -280,7 +280,7 @@ def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
                     sends = (owner >> 1 == h) == (peer == 1)
                     if sends == (owner & 1 == way):  # data goes up at its sender's and down at the other's, ACKs back
                         assert lines.setdefault(line, queue) == queue
-        plain.peerset.release(s, h, 0.0)
+        plain.closing.release(s, h, 0.0)
         plain.peerset.forget_attempt(s, g)
         access.do_todo(x, 0.0)
     assert h == 1 << s.rules.slot_bits  # the same slot

@@ -247,8 +247,10 @@ def test_a_slider_writes_units_of_the_model() -> None:
 
 
 def test_drawn_paths_are_typed_and_errors_name_the_input_by_its_label() -> None:
-    shown = btflow.load("rao2010", leechers=5, file_size="1 MB", internet="iplane").explore()
+    shown = btflow.load("rao2010", leechers=5, file_size="1 MB").explore()
     by_name = {name: field for field, name in shown._names.items()}
+    enter(shown.form, by_name["internet"], "iplane")
+    assert shown.scenario.paths.internet is not None
     enter(shown.form, by_name["rtt"], "50 ms")
     assert "rtt = &#x27;50 ms&#x27;: is never used" in shown.form.fields[by_name["rtt"]]._error.value
     assert "p1_rtt" not in shown.form.fields[by_name["rtt"]]._error.value

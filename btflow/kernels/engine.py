@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from btflow.kernels import bits, choker, clock, download, limiter, messages, peerset, superseed, tcp
+from btflow.kernels import bits, choker, clock, closing, download, limiter, messages, peerset, superseed, tcp
 from btflow.kernels.byref import by_ref
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
@@ -127,7 +127,7 @@ def take(s, n, t):
     elif kind == TRACKER_CHECK:
         peerset.check_tracker(s, target, t)
     elif kind == LEAVE:
-        peerset.leave(s, target, t)
+        closing.leave(s, target, t)
     elif s.conn[target].generation == generation:
         hear(s, kind, target, arg, t)
 
@@ -164,7 +164,7 @@ def receive(s, kind, h, arg, t):
     elif kind == CANCEL:
         limiter.got_cancel(s, h, arg, t)
     elif kind == BITFIELD:
-        peerset.got_bitfield(s, h, arg, t)
+        closing.got_bitfield(s, h, arg, t)
     elif kind == OFFER:
         superseed.got_offer(s, h, arg, t)
     elif kind == HAVE_ONE:
@@ -177,7 +177,7 @@ def set_up_step(s, kind, h, t):
     if kind == SYN:
         peerset.got_syn(s, h, t)
     elif kind == REFUSED:
-        peerset.release(s, h, t)
+        closing.release(s, h, t)
     else:
         peerset.ready(s, h, t)
 
@@ -216,7 +216,7 @@ def deliver(s, h, seq, gap, units, t):
     post(s, arrival, PIECE, g, np.int64(seq), s.conn[g].generation)
     if free > t:
         raise_flag(s.up, h, BLOCKED)
-        peerset.leave_ring(s, h)
+        closing.leave_ring(s, h)
         if c.cause < CAUSES:
             set_cause(s, h, BY_LOSS if stall > 0.0 else BY_WINDOW, t)
         post(s, free, FLUSHED, h, NIL, c.generation)
@@ -250,7 +250,7 @@ def finished(s, p, t):
     s.clock[0].unfinished -= 1
     if s.rules.stay >= 0.0:
         post(s, t + stay(s, t - peer.start), LEAVE, p, NIL, ANY)
-    peerset.close_to_seeds(s, p, t)
+    closing.close_to_seeds(s, p, t)
 
 
 @kernel
@@ -279,7 +279,7 @@ def tell(s, h, count, t):
         elif in_endgame(s, q) and not seeding(s, q):
             download.got_have(s, g, piece, t)
     if s.told[h] == s.rules.pieces:
-        peerset.close_if_both_seeds(s, g, t)
+        closing.close_if_both_seeds(s, g, t)
 
 
 @kernel

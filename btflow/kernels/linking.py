@@ -40,7 +40,7 @@ class KernelLibrary(JITCodeLibrary):
         self._raise_if_finalized()
         self._finalized = True
 
-    def get_pointer_to_function(self, name):  # noqa: ARG002
+    def get_pointer_to_function(self, name):  # noqa: ARG002  # as llvmlite calls it
         """Return what Python would call."""
         return _NO_CALL
 

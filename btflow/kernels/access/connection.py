@@ -5,7 +5,7 @@ transports takes the second after SYN_TRIES of the first, or, if it tries both i
 been established meanwhile. Without a second one the attempt is given up.
 """
 
-from btflow.kernels import peerset
+from btflow.kernels import closing
 from btflow.kernels.access import flows, rings
 from btflow.kernels.access.state import (
     ACCEPTS_TCP,
@@ -154,7 +154,7 @@ def timer(x, i, t):
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
         try_over(x, h, second, t)
     elif f.tries >= last_try(x, h) and i == flows.control_flow(s, h):
-        peerset.give_up(s, h, t)
+        closing.give_up(s, h, t)
     else:
         f.tries += 1
         sender.rto_timer(n, i, f, t)

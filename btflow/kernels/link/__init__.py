@@ -3,4 +3,4 @@
 from btflow import cache
 
 with cache.kept_for(__file__):
-    from btflow.kernels.link import engine  # noqa: F401
+    from btflow.kernels.link import engine  # noqa: F401  # kept while it is imported
