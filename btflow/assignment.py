@@ -123,6 +123,27 @@ class Assigner:
         """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
         return self._once(("places", name), "", lambda: self._find_places(name))
 
+    def outdated(self, given: Mapping[str, object], values: Mapping[str, object]) -> set[str]:
+        """Return the names given before whose fields later values take the place of, as a round-trip time's by paths."""
+        taken = {
+            tuple(field.split("."))
+            for by, fields in self._kind.supersedes.items()
+            if any(tuple(by.split(".")) in self._fields(name) and _is_there(value) for name, value in values.items())
+            for field in fields
+        }
+        if not taken:
+            return set()
+        return {name for name in given.keys() - values.keys() if (found := self._fields(name)) and found <= taken}
+
+    def _fields(self, name: str) -> set[Keys]:
+        """Return the fields that a name sets; none if there is no such name."""
+        if name in self._parameters and self._parameters[name].kind != "file":
+            return set(self._sets[name])
+        try:
+            return {place.keys for place in self.places(name)}
+        except ScenarioError:
+            return set()
+
     def _find_places(self, name: str) -> tuple[Place, ...]:
         fields = self._kind.model.model_fields
         name = name if name in self._parameters else self._kind.aliases.get(name, name)
@@ -270,3 +291,8 @@ class Assigner:
 
 def _are_texts(value: object) -> bool:
     return isinstance(value, tuple) and all(isinstance(part, str) for part in value)
+
+
+def _is_there(value: object) -> bool:
+    """Return whether a value is more than what leaves an optional field out."""
+    return value is not None and not (isinstance(value, str) and value.strip() == _OUT.text)

@@ -44,13 +44,16 @@ class ParametrisedModel(FrozenModel):
                 ``**{"classes.*.client": "libtorrent-2"}``: a text with a unit (``rtt="400 ms"``), an int for a count, a
                 number for a fraction, a bool for a flag, the name or path of a file where the model's file may have
                 one (it is read once for a loaded model), None or ``none`` to leave an optional field out. The order
-                does not matter; a field within a table is set after the table.
+                does not matter; a field within a table is set after the table. What was set before is forgotten where
+                nothing reads it any more: an `rtt` once there is an `internet`.
 
         Raises:
             ScenarioError: A parameter or field is unknown, one field is set by two, or the values make no scenario.
             UnitError: A value has no unit, the wrong one, or is out of range.
         """
-        rebuilt: Self = self.document.build({**self._given, **values})
+        outdated = self.document.assigner.outdated(self._given, values)
+        given = {name: value for name, value in self._given.items() if name not in outdated}
+        rebuilt: Self = self.document.build(given | values)
         return rebuilt
 
     def digest(self) -> str:

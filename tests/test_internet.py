@@ -187,7 +187,6 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "no file": (lambda: swarm(internet="nowhere.toml"), r"internet = 'nowhere.toml'.*no such file"),
     "with a loss": (lambda: swarm(loss=0.05), r"^loss = 0.05: is never used: internet = iplane takes its place; .*one"),
     "with no RTT": (lambda: swarm(rtt="0 ms"), r"^rtt = '0 ms': is never used: internet = iplane takes its place"),
-    "set in turn": (lambda: load("rao2010", rtt="0 s").set(internet="iplane"), r"^rtt = '0 s': is never used"),
     "by fields": (
         lambda: load("rao2010", **{"paths.internet": "iplane", "paths.rtt": "1 s"}),
         r"^paths.rtt = '1 s': is never used: paths.internet = iplane takes its place",
@@ -232,6 +231,18 @@ def test_what_does_not_go_together_is_said_before_any_work(case: str) -> None:
     make, said = WRONG[case]
     with pytest.raises(InputError, match=said):
         make()
+
+
+def test_paths_that_are_set_later_take_the_place_of_what_was_set_before() -> None:
+    lossy = load("rao2010", rtt="100 ms", loss=0.01, **SMALL)
+    assert lossy.set(internet="iplane") == load("rao2010", internet="iplane", **SMALL)
+    assert lossy.set(internet="iplane").set(internet="none") == load("rao2010", **SMALL)
+    assert lossy.set(internet="none") == lossy
+    assert lossy.set(**{"paths.internet": "iplane"}).digest() == swarm().digest()
+    assert lossy.set(initial_window=4).paths == lossy.paths
+    for name in ("rtt", "loss"):
+        with pytest.raises(InputError, match=rf"^{name} = .*is never used"):
+            swarm().set(**{name: lossy.parameters[name]})  # whoever draws paths says none first
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
