@@ -19,6 +19,8 @@ from btflow.explore.panel import Preset
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import Setting, Settings, WhatIfState, command_of, scenario_of, settings, state_of
 
+_SIDE_BY_SIDE = {"grid_template_columns": "repeat(auto-fit, minmax(230px, 1fr))", "grid_gap": "0 14px"}
+
 _CAPPED = SwarmState(model="rao2010", leechers="30")
 _FAR = replace(_CAPPED, rtt="400 ms")
 
@@ -56,7 +58,7 @@ class WhatIfPanel:
     def __init__(self, state: WhatIfState = PRESETS[0].state) -> None:
         self._listeners: list[Callable[[], None]] = []
         self.canvas = comparison.canvas(self._tell)
-        self._columns = widgets.GridBox(layout={"grid_template_columns": "repeat(auto-fit, minmax(230px, 1fr))"})
+        self._columns = widgets.GridBox(layout=_SIDE_BY_SIDE)
         self._shown: tuple[str, Settings] | None = None
         self.sides: tuple[Form[Any], ...] = ()
         self.form = Form(state, self._change)

@@ -31,7 +31,9 @@ function render({ model, el }) {
       width = el.clientWidth;
       const { data, layout } = read(model.get("drawn"));
       if (!layout) break; // it is made, but nothing of it came yet
-      const height = low.matches ? Math.min(layout.height, Math.round(0.45 * innerHeight)) : layout.height;
+      const named = data.filter((trace) => trace.name && trace.showlegend !== false).length;
+      const room = Math.round(0.45 * innerHeight) + 20 * Math.max(0, named - 4); // a long legend takes none of the plot
+      const height = low.matches ? Math.min(layout.height, room) : layout.height;
       const fitted = { uirevision: "kept", ...layout, width, height, autosize: false }; // a new figure leaves a zoom as it is
       try {
         await plotly.react(plot, data, fitted, model.get("_config"));
