@@ -124,7 +124,7 @@ class Assigner:
         return self._once(("places", name), "", lambda: self._find_places(name))
 
     def outdated(self, given: Mapping[str, object], values: Mapping[str, object]) -> set[str]:
-        """Return the names given before whose fields later values take the place of, as a round-trip time's by paths."""
+        """Return what was given before and loses its effect by later values, as a round-trip time does by paths."""
         taken = {
             tuple(field.split("."))
             for by, fields in self._kind.supersedes.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import time
 import uuid
 from collections.abc import Iterator
@@ -178,6 +179,19 @@ def test_half_a_request_holds_nobody_up(visitor: Visitor) -> None:
     finally:
         for half in halves:
             half.close()
+
+
+def test_a_page_that_vanishes_while_it_is_answered_ends_nothing(visitor: Visitor) -> None:
+    """The last test of this module looks whether the server wrote of a closed socket."""
+    for _ in range(20):
+        connection = visitor.socket()
+        channel = uuid.uuid4().hex
+        connection.send_binary(message("comm_open", {"comm_id": channel, "target_name": CONTROL, "data": {}}))
+        connection.send_binary(message("comm_msg", {"comm_id": channel, "data": {"method": "request_states"}}))
+        connection.recv_data()
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # no farewell
+        connection.sock.close()
+    still_served(visitor)
 
 
 def test_more_visitors_at_once_than_allowed(server: Served, visitor: Visitor) -> None:

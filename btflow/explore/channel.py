@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jupyter_server.services.kernels.connection.base import deserialize_msg_from_ws_v1
+from tornado.websocket import WebSocketClosedError
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
 _parts: Callable[[bytes], tuple[str, list[bytes]]] = deserialize_msg_from_ws_v1
@@ -81,7 +82,10 @@ class Channel(VoilaKernelWebsocketHandler):  # type: ignore[misc]
 
     def write_message(self, message: Any, binary: bool = False) -> Any:
         """Send a message to the page, if it is still there."""
-        sent = super().write_message(message, binary)
+        try:
+            sent = super().write_message(message, binary)
+        except WebSocketClosedError:  # it left before it was told
+            return None
         if sent is not None:
             sent.add_done_callback(lambda done: done.cancelled() or done.exception())
         return sent
