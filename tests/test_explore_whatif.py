@@ -95,6 +95,8 @@ def test_settings_are_named_by_what_differs() -> None:
     scenario = btflow.load("rao2010", **SMALL)
     assert labels_of(Compared(scenario, scenario.set(rtt="400 ms"))) == ("A (rtt 0 s)", "B (rtt 400 ms)")
     assert labels_of(Compared(scenario, scenario)) == ("A", "B")
+    drawn = scenario.set(internet="iplane")  # nothing reads its round-trip time and loss
+    assert labels_of(Compared(scenario, drawn)) == ("A (rtt 0 s, loss 0%, internet none)", "B (internet iplane)")
     assert labels_of(Compared(scenario, btflow.load("flashcrowd"))) == ("A", "B")
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from btflow.explore.figure import Figure
-from btflow.plots.link import RATE_POINTS, envelope, means
+from btflow.plots.link import envelope, means, rate_points
 from btflow.plots.style import COLOURS, GREY, TEMPLATE, line
 
 MOST_GROUPS = len(COLOURS) - 1
@@ -64,14 +64,14 @@ def draw(widget: Figure, result: xr.Dataset) -> None:
     bottleneck = str(result.attrs["bottleneck"])
     capacity = float(result.attrs[f"rate_{bottleneck}"])
     unit, scale = ("Mbit/s", 8e-6) if capacity * 8 >= 2e6 else ("kbit/s", 8e-3)
-    time = result["time"].values
+    time, points = result["time"].values, rate_points(result)
     found = list(groups(result).items())[:MOST_GROUPS]
     windows: list[dict[str, Any]] = [{"visible": False} for _ in range(MOST_GROUPS)]
     rates: list[dict[str, Any]] = [{"visible": False} for _ in range(MOST_GROUPS)]
     for index, (name, columns) in enumerate(found):
         shown = {"name": name, "visible": True}
         windows[index] = shown | _xy(_windows(time, result["window"].values[:, columns]))
-        rates[index] = shown | _xy(_rates(time, scale * result["rate"].values[:, columns]))
+        rates[index] = shown | _xy(_rates(time, scale * result["rate"].values[:, columns], points))
     lengths = result["queue_length"].values[:, list(result["queue"].values).index(bottleneck)]
     queue = {"name": f"queue {bottleneck}"} | _xy(envelope(time, lengths, MOST_POINTS))
     limit = {"x": [0.0, float(time[-1])], "y": [scale * capacity] * 2}
@@ -106,8 +106,8 @@ def _windows(time: Floats, windows: Floats) -> tuple[Floats, Floats]:
     return _joined([envelope(time, column, most) for column in windows.T])
 
 
-def _rates(time: Floats, rates: Floats) -> tuple[Floats, Floats]:
-    return _joined([means(time, column, RATE_POINTS) for column in rates.T])
+def _rates(time: Floats, rates: Floats, points: int) -> tuple[Floats, Floats]:
+    return _joined([means(time, column, points) for column in rates.T])
 
 
 def _joined(lines: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:

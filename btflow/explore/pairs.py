@@ -169,11 +169,13 @@ def differences(a: list[float], b: list[float], found: xr.Dataset, name: str) ->
 
 def labels_of(asked: Compared) -> tuple[str, str]:
     """Return a short name of each setting: A and B, with what differs if that is short."""
-    a, b = (_parameters(model) for model in (asked.a, asked.b))
+    models = asked.a, asked.b
+    a, b = (_parameters(model) for model in models)
     names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
     found = []
-    for side, given in zip(SIDES, (a, b), strict=True):
-        text = ", ".join(f"{name} {given.get(name, 'as in the model')}" for name in names)
+    for side, given, model in zip(SIDES, (a, b), models, strict=True):
+        without = model.document.parameters.keys() - given.keys()  # nothing reads them: an RTT beside drawn paths
+        text = ", ".join(f"{name} {given.get(name, 'as in the model')}" for name in names if name not in without)
         found.append(f"{side} ({text})" if 0 < len(text) <= 40 else side)
     return found[0], found[1]
 

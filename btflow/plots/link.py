@@ -58,7 +58,7 @@ def rates(result: xr.Dataset) -> go.Figure:
     Means over at most RATE_POINTS equal times are drawn, each of RATE_ROUNDS round trips or more.
     """
     _check(result)
-    points = _rate_points(result)
+    points = rate_points(result)
     capacity = result.attrs.get(f"rate_{_bottleneck(result)}")
     highest = max(float(np.nanmax(result["rate"].values, initial=0.0)), float(capacity or 0.0))
     unit, scale = ("Mbit/s", 8e-6) if highest * 8 >= 2e6 else ("kbit/s", 8e-3)
@@ -230,8 +230,8 @@ def envelope(
     return time[keep], values[keep]
 
 
-def _rate_points(result: xr.Dataset) -> int:
-    """Return over how many times rates are averaged; those of a short run may be shorter than they should be."""
+def rate_points(result: xr.Dataset) -> int:
+    """Return over how many equal times rates are averaged; those of a short run may be shorter than they should be."""
     longest = float(np.nanmax(result["rtt_mean"].values, initial=0.0)) if "rtt_mean" in result else 0.0
     duration = float(result["time"][-1] - result["time"][0])
     return int(np.clip(duration / max(RATE_ROUNDS * longest, 1e-9), 20, RATE_POINTS))
