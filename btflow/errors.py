@@ -14,6 +14,11 @@ def shorten(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
+def brief(text: str) -> str:
+    """Return a setting as people read it: a table that was given inline is cut short."""
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
 class InputError(ValueError):
     """A value given by the user that cannot be used.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btflow.errors import brief
 from btflow.uplinks import quantile
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def as_text(result: xarray.Dataset) -> str:
     rows = {name: row for name, row in rows.items() if row is not None}
     if len(rows) == 2:
         rows.popitem()
-    settings = ", ".join(f"{name} = {value}" for name, value in found["parameters"].items())
+    settings = ", ".join(f"{name} = {brief(value)}" for name, value in found["parameters"].items())
     lines = [
         f"{found['model']}, {_times(found['replicas'], 'replica')}, seed {found['seed']}",
         settings,

@@ -25,6 +25,7 @@ from btflow.listing import everything, parameters
 from btflow.paths import draw
 from btflow.paths import load as read_paths
 from btflow.program import MOST_APART, compile_scenario
+from btflow.report import as_text
 from btflow.simulation import run_swarm
 from btflow.swarm import PATH_BYTES, replica_paths, state_bytes
 
@@ -150,6 +151,16 @@ def test_path_models_are_values_of_a_sweep_and_of_a_comparison() -> None:
         assert load("rao2010", **SMALL, internet=text) == load("rao2010", **SMALL, internet=model)
     two = sweep(load("rao2010", **SMALL), vary, jobs=2, progress=False)
     np.testing.assert_array_equal(two["completion_max"], points["completion_max"])
+    alone = sweep(load("rao2010", **SMALL), {"internet": slow}, jobs=1, progress=False)
+    listed = sweep(load("rao2010", **SMALL), {"internet": [slow]}, jobs=1, progress=False)
+    assert alone.equals(listed.assign_attrs(alone.attrs).assign(cpu_s=alone["cpu_s"]))
+
+
+def test_a_model_that_was_given_itself_does_not_fill_the_report() -> None:
+    result = simulate(swarm(internet=read_paths("iplane").model_copy(update={"name": "mine"})))
+    assert max(map(len, as_text(result).splitlines())) < 350
+    assert len(str(plots.overview(result).layout.title.text)) < 500
+    assert len(result.attrs["parameters"]) > 1000  # it is all there
 
 
 def test_a_model_file_may_have_paths_of_its_own(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import xarray as xr
 from plotly.subplots import make_subplots
 
+from btflow.errors import brief
 from btflow.plots.mechanism import send_gaps, why_slow
 from btflow.plots.progress import completion_cdf, pieces_over_time
 from btflow.plots.style import TEMPLATE, linked, one_result
@@ -98,7 +99,7 @@ def _title(result: xr.Dataset) -> str:
 
 def _settings(result: xr.Dataset) -> str:
     """Return the parameters, replicas and seed as lines of a readable length."""
-    settings = [f"{name} = {value}" for name, value in json.loads(result.attrs["parameters"]).items()]
+    settings = [f"{name} = {brief(value)}" for name, value in json.loads(result.attrs["parameters"]).items()]
     settings += [
         f"{result.sizes['replica']} replica{'s' * (result.sizes['replica'] > 1)}",
         f"seed {result.attrs['seed']}",

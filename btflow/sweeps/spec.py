@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from btflow.errors import InputError
+from btflow.paths.model import PathModel
 
 LONGEST_LIST = 1_000_000
 """Most values of one parameter."""
@@ -129,7 +130,7 @@ def _spec(given: object, name: str) -> Spec:
     if getattr(given, "ndim", 1) != 1:
         shape = getattr(given, "shape", None)
         raise InputError(name, f"of shape {shape}", "is no list of values", "one dimension")
-    if isinstance(given, Iterable) and not isinstance(given, Mapping | bytes):
+    if isinstance(given, Iterable) and not isinstance(given, Mapping | bytes | PathModel):
         return _some(Listed(tuple(_plain(value) for value in given)), given, name)
     return Listed((given,))
 
