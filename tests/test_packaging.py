@@ -6,10 +6,11 @@ import configparser
 import importlib
 import re
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import btflow
 from btflow.extras import extra
@@ -47,6 +48,24 @@ def test_every_dependency_is_pinned() -> None:
     wanted = sum(PROJECT["optional-dependencies"].values(), PROJECT["dependencies"])
     names = {re.split(r"[\[<>=]", requirement)[0] for requirement in wanted} - {PROJECT["name"]}
     assert names <= pinned
+
+
+def test_every_pin_can_be_installed_on_the_oldest_python() -> None:
+    """Releases that need a later 3.11 than a distribution has, such as 3.11.2, once stopped every install there."""
+    assert PROJECT["requires-python"] == ">=3.11"
+    lines = (ROOT / "requirements" / "constraints.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    here = {name: found for name in pins for found in _installed(name) if found.version == pins[name]}
+    assert {"numpy", "voila"} <= here.keys()
+    needs = {name: str(found.metadata.json.get("requires_python", "")) for name, found in here.items()}
+    assert {name: need for name, need in needs.items() if not SpecifierSet(need).contains("3.11.0")} == {}
+
+
+def _installed(name: str) -> list[Distribution]:
+    try:
+        return [distribution(name)]
+    except PackageNotFoundError:  # another system's
+        return []
 
 
 def test_hints_name_extras_that_there_are() -> None:
