@@ -189,6 +189,7 @@ def test_a_page_that_vanishes_while_it_is_answered_ends_nothing(visitor: Visitor
         connection.send_binary(message("comm_open", {"comm_id": channel, "target_name": CONTROL, "data": {}}))
         connection.send_binary(message("comm_msg", {"comm_id": channel, "data": {"method": "request_states"}}))
         connection.recv_data()
+        assert connection.sock is not None
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # no farewell
         connection.sock.close()
     still_served(visitor)
