@@ -212,9 +212,10 @@ def test_a_process_that_dies_is_told_of_and_its_place_is_free(server: Served) ->
 
 def test_a_nursery_that_dies_is_started_again(server: Served) -> None:
     for child in psutil.Process(server.process.pid).children():
-        if "forked.py" in str(child.cmdline()):
+        command = child.cmdline()
+        if "forked.py" in str(command):
             child.kill()
-        if "btflow.explore.nursery" in child.cmdline():
+        if "btflow.explore.nursery" in command:
             os.kill(child.pid, signal.SIGKILL)
     _until(lambda: "it is started again" in server.log.read_text(encoding="utf-8"))
     _until(lambda: get(server.url)[0] == 200)
