@@ -46,7 +46,7 @@ GONE = 60
 """A kernel whose page is gone ends after so long [s]."""
 LOOK = 1
 """Time between two looks whether the processes live [s]."""
-PATIENT = 600
+_KERNEL_WAIT = 600
 """How long a page waits for its kernel, and for what that shows [s]: on a busy machine Voila's 4 s are too few for the
 widgets, and a page without them would be sent."""
 _PATIENCE = {"idle_connection_timeout": 30.0, "body_timeout": 10.0, "max_body_size": 2**16, "max_header_size": 2**14}
@@ -282,7 +282,7 @@ def _config(options: Options, folder: str) -> Config:
             "show_tracebacks": False,
             "extension_allowlist": _EXTENSIONS,
         },
-        VoilaExecutor={"iopub_timeout": PATIENT, "startup_timeout": PATIENT},
+        VoilaExecutor={"iopub_timeout": _KERNEL_WAIT, "startup_timeout": _KERNEL_WAIT},
         MappingKernelManager=kernels,
         AsyncMappingKernelManager=kernels,
         KernelManager={
