@@ -128,12 +128,21 @@ class Assigner:
         taken = {
             tuple(field.split("."))
             for by, fields in self._kind.supersedes.items()
-            if any(tuple(by.split(".")) in self._fields(name) and _is_there(value) for name, value in values.items())
+            if any(self._gives(name, value, tuple(by.split("."))) for name, value in values.items())
             for field in fields
         }
         if not taken:
             return set()
         return {name for name in given.keys() - values.keys() if (found := self._fields(name)) and found <= taken}
+
+    def _gives(self, name: str, value: object, field: Keys) -> bool:
+        """Return whether a value that is given to a name has something for a field, perhaps in a table around it."""
+        for keys in self._fields(name):
+            if keys == field:
+                return _is_there(value)
+            if field[: len(keys)] == keys and isinstance(value, dict):
+                return _is_there(present(value, field[len(keys) :]))
+        return False
 
     def _fields(self, name: str) -> set[Keys]:
         """Return the fields that a name sets; none if there is no such name."""

@@ -150,7 +150,7 @@ def test_saved_files_give_the_same_result(visitor: Page, tmp_path: Path) -> None
 
 def test_a_slider_is_redrawn_in_time(visitor: Page) -> None:
     open_page(visitor, visitor.url)  # as after a reload: the state comes from the link
-    redraws(visitor, "Base RTT", 12).check(0.5)
+    redraws(visitor, "Base RTT", 12).check(0.2)
 
 
 def test_a_link_opens_its_state_on_a_phone(explorer: Served, browser: Browser) -> None:

@@ -37,10 +37,17 @@ def _compiling(explorer: psutil.Process) -> list[psutil.Process]:
     end = time.monotonic() + 90
     while time.monotonic() < end:
         found: list[psutil.Process] = explorer.children(recursive=True)
-        if any("btflow.explore.warm" in process.cmdline() for process in found):
+        if any("btflow.explore.warm" in _command(process) for process in found):
             return found
         time.sleep(0.1)
     raise AssertionError("no second process compiles")
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:  # it has just ended
+        return []
 
 
 def test_a_page_waits_for_widgets_that_come_late(tmp_path: Path) -> None:

@@ -250,6 +250,7 @@ def test_paths_that_are_set_later_take_the_place_of_what_was_set_before() -> Non
     assert lossy.set(internet="iplane").set(internet="none") == load("rao2010", **SMALL)
     assert lossy.set(internet="none") == lossy
     assert lossy.set(**{"paths.internet": "iplane"}).digest() == swarm().digest()
+    assert lossy.set(paths={"internet": "iplane"}).digest() == swarm().digest()
     assert lossy.set(initial_window=4).paths == lossy.paths
     for name in ("rtt", "loss"):
         with pytest.raises(InputError, match=rf"^{name} = .*is never used"):

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -20,6 +21,9 @@ from urllib.request import urlopen
 import pytest
 from browser import chromium, needs_browser, page, screenshot
 from playwright.sync_api import Page
+
+from btflow.explore.lab import arguments
+from btflow.explore.options import Options
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 FIRST = min(NOTEBOOKS.glob("*.ipynb"))
@@ -44,15 +48,16 @@ def free_port() -> int:
 
 @contextmanager
 def lab(folder: Path) -> Iterator[str]:
-    """Run JupyterLab in a folder with settings of its own; its address, without the token."""
-    own = {f"JUPYTER_{name}_DIR": str(folder.parent / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+    """Run JupyterLab as `btflow lab` does, in a folder and with settings of its own; its address, without the token."""
+    own = {f"JUPYTER_{name}_DIR": str(folder.parent / name.lower()) for name in ("CONFIG", "DATA")}
     own |= {"JUPYTERLAB_SETTINGS_DIR": str(folder.parent / "lab"), "IPYTHONDIR": str(folder.parent / "ipython")}
     port = free_port()
-    options = [f"--port={port}", "--no-browser", "--allow-root", f"--IdentityProvider.token={TOKEN}"]
+    options = arguments(Options("127.0.0.1", port, TOKEN, visitors=1), port, folder, browser=False)
     prefer(folder.parent / "lab")
-    with (folder.parent / "lab.log").open("wb") as log:
+    with (folder.parent / "lab.log").open("wb") as log, tempfile.TemporaryDirectory() as runtime:
+        own["JUPYTER_RUNTIME_DIR"] = runtime  # short enough for sockets
         server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options, "--ServerApp.port_retries=0"],
+            [sys.executable, "-m", "jupyterlab", *options],
             cwd=folder, env=os.environ | own, stdout=log, stderr=log,
         )  # fmt: skip
         try:

@@ -107,7 +107,8 @@ def _unbound(error: OSError, ip: str, port: int) -> InputError:
         return InputError("--port", port, f"is taken by another program on {ip}", _ANOTHER)
     if error.errno in (errno.EACCES, errno.EPERM):
         return InputError("--port", port, f"cannot be used on {ip}: {error.strerror}", _ANOTHER)
-    return InputError("--ip", ip, "is not an address of this machine", "127.0.0.1, 0.0.0.0 for all of its, or ::1")
+    reason = "is not an address of this machine" if error.errno == errno.EADDRNOTAVAIL else f"fails: {error.strerror}"
+    return InputError("--ip", ip, reason, "127.0.0.1, 0.0.0.0 for all of its, or ::1")
 
 
 _ANOTHER = "another port, or none for a free one"

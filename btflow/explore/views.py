@@ -40,11 +40,12 @@ class Asked(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What is to be seen of a request: a result, its figures by name, and what they say, as HTML."""
+    """What is to be seen of a request: a result, its figures by name, what they say, as HTML, and what it is of."""
 
     result: xr.Dataset
     figures: Mapping[str, go.Figure]
     words: str = ""
+    models: tuple[Scenario | LinkScenario, ...] = ()
 
 
 def see(asked: Asked, look: Look) -> Iterator[Seen]:

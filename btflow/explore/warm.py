@@ -57,8 +57,9 @@ def _is_all_new() -> bool:
 
 def _start_other() -> subprocess.Popen[bytes]:
     """Start a process that compiles the others, silently: what it would say is said here, too."""
+    nowhere = subprocess.DEVNULL  # on this one's output the server waits for a word
     return subprocess.Popen(
-        [sys.executable, "-m", "btflow.explore.warm"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "btflow.explore.warm"], stdin=nowhere, stdout=nowhere, stderr=nowhere
     )
 
 

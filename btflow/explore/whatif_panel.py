@@ -88,12 +88,12 @@ class WhatIfPanel:
         return scenario_of(settings(self.state).a)
 
     def files(self) -> Mapping[str, str]:
-        """Return what can be saved, by file name: both settings as TOML, the pairs as CSV once there are any."""
-        both = settings(self.state)
-        found = {f"{side}.toml": to_toml(scenario_of(one)) for side, one in zip("ab", both, strict=True)}
-        if self.result is None:
-            return found
-        name = next(name for name in COMPARED if name in self.result)  # of what is shown, cancelled runs left out
+        """Return what can be saved, by file name: both settings as TOML, their pairs as CSV once there are any."""
+        models = tuple(scenario_of(setting) for setting in settings(self.state))
+        found = {f"{side}.toml": to_toml(model) for side, model in zip("ab", models, strict=True)}
+        if self.result is None or self.canvas.seen is None or self.canvas.seen.models != models:
+            return found  # what is shown is of other settings, as after a run that was cancelled
+        name = next(name for name in COMPARED if name in self.result)
         columns = {f"{name} {side} [s]": row for side, row in zip("AB", self.result[name].values, strict=True)}
         pairs = range(1, self.result.sizes["replica"] + 1)
         return found | {"pairs.csv": to_csv({"pair": pairs} | columns)}

@@ -24,6 +24,9 @@ RATE_POINTS = 150
 RATE_ROUNDS = 3
 """Least length of such a time [round trips]: a window leaves in bursts, and in shorter ones the rate is theirs."""
 
+LEAST_RATE_POINTS = 20
+"""A line over time has at least so many."""
+
 LEAST_SHARE = 1e-4
 """Lowest share of the time that a figure of the queue's distribution shows."""
 
@@ -55,7 +58,8 @@ def windows(result: xr.Dataset) -> go.Figure:
 def rates(result: xr.Dataset) -> go.Figure:
     """Return the rate of each flow against time [s], and the bottleneck's capacity, in kbit/s or Mbit/s.
 
-    Means over at most RATE_POINTS equal times are drawn, each of RATE_ROUNDS round trips or more.
+    Means over at most RATE_POINTS equal times are drawn, each of RATE_ROUNDS mean round trips of the
+    slowest flow or more where that leaves LEAST_RATE_POINTS of them.
     """
     _check(result)
     points = rate_points(result)
@@ -231,10 +235,10 @@ def envelope(
 
 
 def rate_points(result: xr.Dataset) -> int:
-    """Return over how many equal times rates are averaged; those of a short run may be shorter than they should be."""
+    """Return over how many equal times rates are averaged; those of a short run are shorter than they should be."""
     longest = float(np.nanmax(result["rtt_mean"].values, initial=0.0)) if "rtt_mean" in result else 0.0
     duration = float(result["time"][-1] - result["time"][0])
-    return int(np.clip(duration / max(RATE_ROUNDS * longest, 1e-9), 20, RATE_POINTS))
+    return int(np.clip(duration / max(RATE_ROUNDS * longest, 1e-9), LEAST_RATE_POINTS, RATE_POINTS))
 
 
 def means(
