@@ -254,6 +254,8 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, given_file: dict[st
         (b"\n\n", "is empty"),
         (b"# none\n", "only comments"),
         (b"rtt_ms\n12\n\xff\xfe\n", "line 3 is not text in UTF-8"),
+        (b"\xef\xbb\xbfrtt_ms\n12\n\xff\xfe\n", "line 3 is not text in UTF-8"),  # a mark of UTF-8 before the header
+        (b"\xef\xbb\xbfrtt_ms\n1\n\xff", "line 3 is not text in UTF-8"),
         (b"rtt_ms\n12\n1\x002\n", "line 3 is not text: it has a zero byte"),
         (
             gzip.compress(b"rtt_ms\n" + b"".join(b"%d\n" % i for i in range(10, 9999)), mtime=0)[:-9],
