@@ -86,6 +86,22 @@ def test_columns_and_units_are_found_in_the_header_or_given(
     assert found.loss == pytest.approx((np.arange(40) % 5) / 100)
 
 
+@pytest.mark.parametrize(
+    ("header", "given_columns", "read"),
+    [
+        ("rtt_ms,loss_pct", {"loss": "loss_pct", "loss_unit": "%"}, ["rtt", "loss"]),
+        ("loss_rtt,loss", {"rtt": "loss_rtt", "rtt_unit": "ms"}, ["rtt", "loss"]),
+        ("rtt_ms,rtt_deviation", {}, ["rtt"]),
+        ("starttime,loss", {}, ["loss"]),
+    ],
+)
+def test_columns_beside_those_that_are_found_or_given_are_passed_over(
+    tmp_path: Path, header: str, given_columns: dict[str, Any], read: list[str]
+) -> None:
+    found = read_csv(table(tmp_path, header), **given_columns)
+    assert [what for what in ("rtt", "loss") if getattr(found, what) is not None] == read
+
+
 def test_losses_in_percent_comments_empty_lines_and_gzip_are_read(tmp_path: Path) -> None:
     text = "# pings of one night\n\nloss_%;x\n".replace(";", ",") + "".join(f"{i % 5},a\n\n" for i in range(30))
     (tmp_path / "my.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
@@ -236,6 +252,13 @@ WRONG = [
     ({"header": NAMED, "body": [["me", "me", "3", "0"]] * 30}, r"has 0 pairs of peers"),
     ({"header": "rtt_ms,rtt_s"}, r"line 1 has more than one column rtt"),
     ({"header": "10,0"}, r"line 1 has the columns 10, 0"),
+    (
+        {"header": "rtt_ms,loss_pct"},
+        r'line 1 has no column loss, but loss_pct; allowed: .* loss="loss_pct", loss_unit="%"; or none',
+    ),
+    ({"header": "rtt_ms,Packet Loss"}, r'loss="Packet Loss", loss_unit="fraction" or loss_unit="%"; or none'),
+    ({"header": "rtt_avg_ms,loss"}, r'line 1 has no column rtt, but rtt_avg_ms; allowed: .* rtt="rtt_avg_ms"; or none'),
+    ({"header": "min-rtt,maxRTT"}, r'no column rtt, but min-rtt, maxRTT; .* rtt="min-rtt", rtt_unit="us" or '),
     ({"body": rows(19)}, r"has 19 rows; allowed: 20 rows or more"),
     ({"header": "src,dst,rtt_ms", "body": [["a", "", "3"]] * 20}, r"line 2 does not name both peers"),
 ]
@@ -457,7 +480,11 @@ def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run)
     assert code == 0
     assert "Note: the column rtt_ms is read in s, as --rtt-unit says." in said
     assert "btflow: error: --rtt-unit = 'h': is unknown" in run(*given, "--rtt-unit", "h")[2]
-    file.write_text(file.read_text().replace(",", ";"))
+    file.write_text(file.read_text().replace("loss", "packet loss"))
+    code, _, errors = run(*given, "--rtt-unit", "s")
+    assert "as by --loss 'packet loss' --loss-unit fraction or --loss-unit %; or none" in errors
+    assert run(*given, "--rtt-unit", "s", "--loss", "packet loss")[0] == 0
+    file.write_text(file.read_text().replace("packet loss", "loss").replace(",", ";"))
     code, _, errors = run(*given)
     assert errors.strip().endswith("cells with a comma between them, or --separator semicolon")
     assert run(*given, "--rtt-unit", "s", "--separator", "semicolon")[0] == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -130,13 +131,14 @@ def _named_as_options() -> Iterator[None]:
 
 
 def _as_options(text: str) -> str:
-    """Return a text with ``--rtt-unit s`` in place of ``rtt_unit="s"``."""
-    return re.sub(r'\b(separator=|rtt_unit=?|loss_unit=?)("[^"]*")?', lambda found: _option(found[0]), text)
+    """Return a text with ``--loss lost --loss-unit %`` in place of ``loss="lost", loss_unit="%"``."""
+    apart = re.sub(r'", (?=\w+=")', '" ', text)
+    return re.sub(r'\b((?:separator|rtt|loss)=|(?:rtt|loss)_unit=?)("[^"]*")?', lambda found: _option(found[0]), apart)
 
 
 def _option(argument: str) -> str:
     name, _, value = argument.replace('"', "").partition("=")
-    return f"--{name.replace('_', '-')} {value}".rstrip()
+    return f"--{name.replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
 
 def describe(model: PathModel, measured: Measured) -> dict[str, Any]:
