@@ -92,9 +92,8 @@ def _check_none_meant(name: str, line: int, titles: list[str], what: str) -> Non
     if not meant:
         return
     title, units = meant[0], RTT_UNITS if what == "rtt" else LOSS_UNITS
-    likely = (
-        ["%"] if re.search("%|pct|percent", title, re.IGNORECASE) else [unit for unit in units if unit != "percent"]
-    )
+    percent = re.search("%|pct|percent", title, re.IGNORECASE)
+    likely = ["%"] if percent else [unit for unit in units if unit != "percent"]
     unit = "" if _named_unit(title, units) else ", " + " or ".join(f'{what}_unit="{unit}"' for unit in likely)
     allowed = f'the column named, as by {what}="{title}"{unit}; or none with {what} in its name'
     raise wrong(FIELD, name, line, f"has no column {what}, but {', '.join(meant)}", allowed)
