@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from hypothesis import strategies as st
 from program import Run, runner
 from sweep_stopped import LIMIT
 
+import btflow
 from btflow import InputError
 from btflow.paths import command, draw, fit, fit_iplane, load, pop_rtts, read_csv, read_iplane, triangle_violations
 from btflow.paths.fit import MOST_FITTED, between_all
@@ -434,12 +436,31 @@ def test_the_command_writes_a_model_that_a_swarm_takes(tmp_path: Path, run: Run)
     code, said, errors = run("calibrate", str(file), "--out", str(out), "--plot", str(figure))
     assert code == 0, errors
     assert "40 rows of my.csv" in said
-    assert f"--set internet={out}" in said
+    assert f"--set internet={out}\n" in said
+    assert "half of the paths are 2.5% or more off others as far." in said
     assert load(out).rtt_at(np.array([0.5])) == pytest.approx([29.5e-3])
     assert "round-trip time [ms]" in figure.read_text()
     small = ("--set", "leechers=4", "--set", "file_size=1 MB", "--json")
     code, _, errors = run("run", "rao2010", "--set", f"internet={out}", *small)
     assert code == 0, errors
+
+
+def test_what_it_prints_to_use_the_model_can_be_pasted(tmp_path: Path, run: Run) -> None:
+    (folder := tmp_path / "a b's").mkdir()
+    code, said, errors = run("calibrate", str(table(tmp_path)), "--out", str(folder / "my.toml"))
+    assert code == 0, errors
+    shell, python = (line.strip() for line in said.splitlines()[-2:])
+    program, *words = shlex.split(shell)
+    assert (program, words[-1]) == ("btflow", f"internet={folder / 'my.toml'}")
+    code, _, errors = run(*words, "--set", "leechers=4", "--set", "file_size=1 MB", "--json")
+    assert code == 0, errors
+    assert eval(python, {"btflow": btflow}).paths.internet == load(folder / "my.toml")
+
+
+@pytest.mark.parametrize(("detour", "said"), [(0.0, "3 regions."), (1.0, "3 regions; half of the paths are 100.0% or")])
+def test_detours_are_told_if_there_are_some(detour: float, said: str) -> None:
+    found = {"model": "my.toml", "source": "x", "shares": [], "rtt_s": {}, "loss": {}, "regions": 3, "detour": detour}
+    assert f"\nPeers are in {said}" in command.as_text(found, [])
 
 
 def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Run) -> None:

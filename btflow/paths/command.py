@@ -162,14 +162,12 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
     for name, title, scale in (("rtt_s", "rtt [ms]", 1e3), ("loss", "loss [%]", 1e2)):
         for kind, values in found[name].items():
             lines.append(f"{title} {kind}".ljust(28) + "".join(f"{scale * value:.4g}".rjust(9) for value in values))
-    varies = math.expm1(math.log(2.0) * found["detour"])
-    lines += [
-        "",
-        f"Peers are in {found['regions']} regions; half of the paths are {varies:.1%} or more off others as far.",
-    ]
+    varies = f"{math.expm1(math.log(2.0) * found['detour']):.1%}"
+    off = "" if varies == "0.0%" else f"; half of the paths are {varies} or more off others as far"
+    lines += ["", f"Peers are in {found['regions']} regions{off}."]
     lines += [f"Note: {note}." for note in notes]
     path = found["model"]
-    use = f'  btflow run rao2010 --set internet={path}\n  btflow.load("rao2010").set(internet="{path}")'
+    use = f'  btflow run rao2010 --set internet={shlex.quote(path)}\n  btflow.load("rao2010").set(internet={path!r})'
     return "\n".join([*lines, "", "Use it in a swarm:", use])
 
 
