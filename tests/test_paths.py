@@ -17,7 +17,7 @@ from btflow.paths import PathModel, draw, load, triangle_share, triangle_violati
 from btflow.paths.distance import share_below
 from btflow.paths.files import parse, text
 from btflow.paths.generate import _places, sample
-from btflow.paths.places import fit_structure, peer_share, places
+from btflow.paths.places import fit_structure, peer_share, places, stretched
 from btflow.paths.structure import Structure
 from btflow.paths.table import Table
 
@@ -114,14 +114,17 @@ def test_the_body_of_the_round_trip_times_is_planetlabs() -> None:
         assert 1e3 * np.percentile(drawn, percent) == pytest.approx(value, rel=0.1)
 
 
-def test_paths_have_in_common_what_those_of_planetlab_have() -> None:
-    """490 nodes: 48.6% of the variance goes with the nodes; 17.0% of the triangles are violated; 42.7% of the pairs are
-    10% above the best detour, 14.9% are 25%."""
-    drawn = [draw("iplane", 490, seed=seed).rtt.values for seed in range(2)]
-    assert np.mean([peer_share(rtt) for rtt in drawn]) == pytest.approx(0.486, abs=0.05)
-    assert np.mean([triangle_share(rtt) for rtt in drawn]) == pytest.approx(0.170, abs=0.05)
-    assert np.mean([triangle_violations(rtt) for rtt in drawn]) == pytest.approx(0.427, abs=0.04)
-    assert np.mean([triangle_violations(rtt, 0.5) for rtt in drawn]) == pytest.approx(0.043, abs=0.03)
+def test_paths_have_in_common_what_those_of_planetlab_have_but_for_their_worst_detours() -> None:
+    """Means over 24 draws of 490 peers, to three standard errors of four draws; and what PlanetLab's 490 nodes have.
+
+    Detours are fitted to the pairs more than 10% above their best path through another peer, 43.6% of the matrix with
+    the table's times; 25% above are fewer than PlanetLab's: see data/iplane/README.md.
+    """
+    drawn = [draw("iplane", 490, seed=seed).rtt.values for seed in range(4, 8)]
+    assert np.mean([peer_share(rtt) for rtt in drawn]) == pytest.approx(0.483, abs=0.017)  # 48.6%
+    assert np.mean([triangle_share(rtt) for rtt in drawn]) == pytest.approx(0.186, abs=0.015)  # 17.0%
+    assert np.mean([triangle_violations(rtt) for rtt in drawn]) == pytest.approx(0.448, abs=0.021)  # 42.7%
+    assert np.mean([triangle_violations(rtt, 0.25) for rtt in drawn]) == pytest.approx(0.092, abs=0.010)  # 14.9%
 
 
 def test_losses_go_with_their_peers_and_little_with_round_trip_times() -> None:
@@ -253,16 +256,19 @@ def test_places_are_found_again_up_to_turning() -> None:
     assert again[far] == pytest.approx(distance[far], rel=0.1)
 
 
-def test_a_fitted_structure_draws_the_violations_of_what_it_was_fitted_to() -> None:
+def test_a_fitted_structure_has_the_detours_and_draws_the_violations_of_what_it_was_fitted_to() -> None:
+    """To three standard errors: detours fitted to 30 matrices of 160 peers have mean 0.1003 and deviation 0.0059."""
     wanted = with_structure(IPLANE.structure.model_copy(update={"detour": 0.1}))
-    rtt = draw(wanted, 80, seed=3).rtt.values
+    rtt = draw(wanted, 160, seed=3).rtt.values
     shown: list[float] = []
     found = fit_structure(rtt, IPLANE, progress=shown.append)
     assert shown == sorted(shown)
     assert shown[-1] == 1.0
-    drawn = [draw(with_structure(found), 80, seed=s).rtt.values for s in range(8)]
-    assert np.mean([triangle_violations(one) for one in drawn]) == pytest.approx(triangle_violations(rtt), abs=0.07)
-    assert np.mean([triangle_share(one) for one in drawn]) == pytest.approx(triangle_share(rtt), abs=0.07)
+    assert found.detour == pytest.approx(0.1, abs=0.018)
+    drawn = [draw(with_structure(found), 160, seed=s).rtt.values for s in range(4, 12)]
+    fitted_to = stretched(rtt, IPLANE)  # the times of the table, in the order of the matrix
+    for measure in (triangle_violations, triangle_share):
+        assert np.mean([measure(one) for one in drawn]) == pytest.approx(measure(fitted_to), abs=0.028)
 
 
 @given(st.integers(0, 2**32))

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from hypothesis import strategies as st
 from program import Run, runner
 from sweep_stopped import LIMIT
 
+import btflow
 from btflow import InputError
 from btflow.paths import command, draw, fit, fit_iplane, load, pop_rtts, read_csv, read_iplane, triangle_violations
 from btflow.paths.fit import MOST_FITTED, between_all
@@ -84,6 +86,22 @@ def test_columns_and_units_are_found_in_the_header_or_given(
     found = read_csv(table(tmp_path, header), **given_units)
     assert found.rtt == pytest.approx(1e-3 * (10.0 + np.arange(40)))
     assert found.loss == pytest.approx((np.arange(40) % 5) / 100)
+
+
+@pytest.mark.parametrize(
+    ("header", "given_columns", "read"),
+    [
+        ("rtt_ms,loss_pct", {"loss": "loss_pct", "loss_unit": "%"}, ["rtt", "loss"]),
+        ("loss_rtt,loss", {"rtt": "loss_rtt", "rtt_unit": "ms"}, ["rtt", "loss"]),
+        ("rtt_ms,rtt_deviation", {}, ["rtt"]),
+        ("starttime,loss", {}, ["loss"]),
+    ],
+)
+def test_columns_beside_those_that_are_found_or_given_are_passed_over(
+    tmp_path: Path, header: str, given_columns: dict[str, Any], read: list[str]
+) -> None:
+    found = read_csv(table(tmp_path, header), **given_columns)
+    assert [what for what in ("rtt", "loss") if getattr(found, what) is not None] == read
 
 
 def test_losses_in_percent_comments_empty_lines_and_gzip_are_read(tmp_path: Path) -> None:
@@ -230,12 +248,19 @@ WRONG = [
     ({"header": "rtt_ms;loss"}, r"line 1 has no comma between cells, but 1 times a semicolon; allowed.*semicolon"),
     ({"header": "src\tdst\trtt_ms"}, r"line 1 has no comma between cells, but 2 times a tab; .*separator=.tab."),
     ({"body": changed(9, '"12,5"', "0")}, r"line 9 has '12,5' for rtt; allowed: a number with a decimal point"),
-    ({"body": [["12", "1"]] * 30}, r"loss = 'my.csv': has no loss below 40%: TCP gets nothing through on any path"),
+    ({"body": [["12", "1"]] * 30}, r"csv = 'my.csv': has no loss below 40%: TCP gets nothing through on any path"),
     ({"header": NAMED, "body": star()[1:]}, r"has 19 rows"),
     ({"header": NAMED, "body": [*star()[1:], *star()[1:]]}, r"has 19 pairs of peers; allowed: 20 or more"),
     ({"header": NAMED, "body": [["me", "me", "3", "0"]] * 30}, r"has 0 pairs of peers"),
     ({"header": "rtt_ms,rtt_s"}, r"line 1 has more than one column rtt"),
     ({"header": "10,0"}, r"line 1 has the columns 10, 0"),
+    (
+        {"header": "rtt_ms,loss_pct"},
+        r'line 1 has no column loss, but loss_pct; allowed: .* loss="loss_pct", loss_unit="%"; or none',
+    ),
+    ({"header": "rtt_ms,Packet Loss"}, r'loss="Packet Loss", loss_unit="fraction" or loss_unit="%"; or none'),
+    ({"header": "rtt_avg_ms,loss"}, r'line 1 has no column rtt, but rtt_avg_ms; allowed: .* rtt="rtt_avg_ms"; or none'),
+    ({"header": "min-rtt,maxRTT"}, r'no column rtt, but min-rtt, maxRTT; .* rtt="min-rtt", rtt_unit="us" or '),
     ({"body": rows(19)}, r"has 19 rows; allowed: 20 rows or more"),
     ({"header": "src,dst,rtt_ms", "body": [["a", "", "3"]] * 20}, r"line 2 does not name both peers"),
 ]
@@ -254,6 +279,8 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, given_file: dict[st
         (b"\n\n", "is empty"),
         (b"# none\n", "only comments"),
         (b"rtt_ms\n12\n\xff\xfe\n", "line 3 is not text in UTF-8"),
+        (b"\xef\xbb\xbfrtt_ms\n12\n\xff\xfe\n", "line 3 is not text in UTF-8"),  # a mark of UTF-8 before the header
+        (b"\xef\xbb\xbfrtt_ms\n1\n\xff", "line 3 is not text in UTF-8"),
         (b"rtt_ms\n12\n1\x002\n", "line 3 is not text: it has a zero byte"),
         (
             gzip.compress(b"rtt_ms\n" + b"".join(b"%d\n" % i for i in range(10, 9999)), mtime=0)[:-9],
@@ -409,12 +436,31 @@ def test_the_command_writes_a_model_that_a_swarm_takes(tmp_path: Path, run: Run)
     code, said, errors = run("calibrate", str(file), "--out", str(out), "--plot", str(figure))
     assert code == 0, errors
     assert "40 rows of my.csv" in said
-    assert f"--set internet={out}" in said
+    assert f"--set internet={out}\n" in said
+    assert "half of the paths are 2.5% or more off others as far." in said
     assert load(out).rtt_at(np.array([0.5])) == pytest.approx([29.5e-3])
     assert "round-trip time [ms]" in figure.read_text()
     small = ("--set", "leechers=4", "--set", "file_size=1 MB", "--json")
     code, _, errors = run("run", "rao2010", "--set", f"internet={out}", *small)
     assert code == 0, errors
+
+
+def test_what_it_prints_to_use_the_model_can_be_pasted(tmp_path: Path, run: Run) -> None:
+    (folder := tmp_path / "a b's").mkdir()
+    code, said, errors = run("calibrate", str(table(tmp_path)), "--out", str(folder / "my.toml"))
+    assert code == 0, errors
+    shell, python = (line.strip() for line in said.splitlines()[-2:])
+    program, *words = shlex.split(shell)
+    assert (program, words[-1]) == ("btflow", f"internet={folder / 'my.toml'}")
+    code, _, errors = run(*words, "--set", "leechers=4", "--set", "file_size=1 MB", "--json")
+    assert code == 0, errors
+    assert eval(python, {"btflow": btflow}).paths.internet == load(folder / "my.toml")
+
+
+@pytest.mark.parametrize(("detour", "said"), [(0.0, "3 regions."), (1.0, "3 regions; half of the paths are 100.0% or")])
+def test_detours_are_told_if_there_are_some(detour: float, said: str) -> None:
+    found = {"model": "my.toml", "source": "x", "shares": [], "rtt_s": {}, "loss": {}, "regions": 3, "detour": detour}
+    assert f"\nPeers are in {said}" in command.as_text(found, [])
 
 
 def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Run) -> None:
@@ -442,7 +488,9 @@ def test_the_command_says_what_of_losses_of_iplanes_links_it_takes_otherwise(tmp
     assert "losses of the 27 links in losses.txt" in said
     losses.write_text("\n".join(f"{line[:-2]}1" for line in ring(30)))
     code, _, errors = run("calibrate", *given)
-    assert (code, "has no loss below 40%" in errors) == (2, True)
+    assert code == 2
+    assert errors.startswith("btflow: error: iplane = 'losses.txt': has no loss below 40%")
+    assert errors.rstrip().endswith("allowed: losses of paths that data got through")
 
 
 def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run) -> None:
@@ -455,7 +503,16 @@ def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run)
     assert code == 0
     assert "Note: the column rtt_ms is read in s, as --rtt-unit says." in said
     assert "btflow: error: --rtt-unit = 'h': is unknown" in run(*given, "--rtt-unit", "h")[2]
-    file.write_text(file.read_text().replace(",", ";"))
+    file.write_text(file.read_text().replace("loss", "packet loss"))
+    code, _, errors = run(*given, "--rtt-unit", "s")
+    assert "as by --loss 'packet loss' --loss-unit fraction or --loss-unit %; or none" in errors
+    assert run(*given, "--rtt-unit", "s", "--loss", "packet loss")[0] == 0
+    (halves := tmp_path / "my pings.csv").write_text("rtt_ms,loss\n" + "20,0.5\n" * 30)
+    code, _, errors = run("calibrate", str(halves), *given[2:])
+    assert errors.startswith("btflow: error: csv = 'my pings.csv': has no loss below 40%")
+    assert errors.rstrip().endswith("through; --loss-unit % if they are in percent")
+    assert run("calibrate", str(halves), *given[2:], "--loss-unit", "%")[0] == 0
+    file.write_text(file.read_text().replace("packet loss", "loss").replace(",", ";"))
     code, _, errors = run(*given)
     assert errors.strip().endswith("cells with a comma between them, or --separator semicolon")
     assert run(*given, "--rtt-unit", "s", "--separator", "semicolon")[0] == 0

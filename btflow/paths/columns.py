@@ -16,6 +16,12 @@ LOSS_UNITS = {"fraction": 1.0, "%": 1e-2, "percent": 1e-2}
 ENDS = (("src", "dst"), ("source", "destination"), ("from", "to"), ("peer", "other"))
 """Names of the columns with the two peers of a path."""
 
+_MENTIONED = {
+    "rtt": re.compile("(?<!sta)(?<!po)rtt", re.IGNORECASE),  # not in starttime and porttype
+    "loss": re.compile("loss", re.IGNORECASE),
+}
+"""Where a title has this, its column may be the one that was meant."""
+
 LEAST = 1e-6
 """Round-trip time [s] below which there is none."""
 
@@ -38,11 +44,15 @@ def columns_of(
     name: str, line: int, header: list[str], rtt: tuple[str | None, str | None], loss: tuple[str | None, str | None]
 ) -> list[Column]:
     """Return the columns of numbers; for each quantity the title and the unit that were given, if they were."""
+    given = (rtt[0], loss[0])
     found = (
         _column(name, line, header, "rtt", *rtt, RTT_UNITS, LONGEST),
         _column(name, line, header, "loss", *loss, LOSS_UNITS, 1.0),
     )
     columns = [column for column in found if column is not None]
+    for what in ("rtt", "loss"):
+        if what not in [column.what for column in columns]:
+            _check_none_meant(name, line, [title for title in header if title not in given], what)
     if not columns:
         shown = ", ".join(header)
         raise wrong(FIELD, name, line, f"has the columns {shown}: none is rtt or loss", "a header with rtt_ms or loss")
@@ -74,6 +84,19 @@ def _column(
     if shown_unit is None:
         raise InputError(f"{what}_unit", None, f"is needed: the column {title} does not say its unit", ", ".join(units))
     return Column(what, found[0], title, shown_unit, units[shown_unit], most, unit is not None)
+
+
+def _check_none_meant(name: str, line: int, titles: list[str], what: str) -> None:
+    """Refuse titles that mention a quantity of which there is no column: it would be taken from elsewhere unnoticed."""
+    meant = [title for title in titles if _MENTIONED[what].search(title)]
+    if not meant:
+        return
+    title, units = meant[0], RTT_UNITS if what == "rtt" else LOSS_UNITS
+    percent = re.search("%|pct|percent", title, re.IGNORECASE)
+    likely = ["%"] if percent else [unit for unit in units if unit != "percent"]
+    unit = "" if _named_unit(title, units) else ", " + " or ".join(f'{what}_unit="{unit}"' for unit in likely)
+    allowed = f'the column named, as by {what}="{title}"{unit}; or none with {what} in its name'
+    raise wrong(FIELD, name, line, f"has no column {what}, but {', '.join(meant)}", allowed)
 
 
 def _named_unit(title: str, units: dict[str, float]) -> str | None:

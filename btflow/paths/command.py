@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -130,13 +131,14 @@ def _named_as_options() -> Iterator[None]:
 
 
 def _as_options(text: str) -> str:
-    """Return a text with ``--rtt-unit s`` in place of ``rtt_unit="s"``."""
-    return re.sub(r'\b(separator=|rtt_unit=?|loss_unit=?)("[^"]*")?', lambda found: _option(found[0]), text)
+    """Return a text with ``--loss lost --loss-unit %`` in place of ``loss="lost", loss_unit="%"``."""
+    apart = re.sub(r'", (?=\w+=")', '" ', text)
+    return re.sub(r'\b((?:separator|rtt|loss)=|(?:rtt|loss)_unit=?)("[^"]*")?', lambda found: _option(found[0]), apart)
 
 
 def _option(argument: str) -> str:
     name, _, value = argument.replace('"', "").partition("=")
-    return f"--{name.replace('_', '-')} {value}".rstrip()
+    return f"--{name.replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
 
 def describe(model: PathModel, measured: Measured) -> dict[str, Any]:
@@ -160,14 +162,12 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
     for name, title, scale in (("rtt_s", "rtt [ms]", 1e3), ("loss", "loss [%]", 1e2)):
         for kind, values in found[name].items():
             lines.append(f"{title} {kind}".ljust(28) + "".join(f"{scale * value:.4g}".rjust(9) for value in values))
-    varies = math.expm1(math.log(2.0) * found["detour"])
-    lines += [
-        "",
-        f"Peers are in {found['regions']} regions; half of the paths are {varies:.1%} or more off others as far.",
-    ]
+    varies = f"{math.expm1(math.log(2.0) * found['detour']):.1%}"
+    off = "" if varies == "0.0%" else f"; half of the paths are {varies} or more off others as far"
+    lines += ["", f"Peers are in {found['regions']} regions{off}."]
     lines += [f"Note: {note}." for note in notes]
     path = found["model"]
-    use = f'  btflow run rao2010 --set internet={path}\n  btflow.load("rao2010").set(internet="{path}")'
+    use = f'  btflow run rao2010 --set internet={shlex.quote(path)}\n  btflow.load("rao2010").set(internet={path!r})'
     return "\n".join([*lines, "", "Use it in a swarm:", use])
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from btflow.errors import InputError
 from btflow.paths import files
+from btflow.paths.columns import FIELD
 from btflow.paths.measured import Measured, Progress, read_csv
 from btflow.paths.model import MOST_LOST, PathModel
 from btflow.paths.pairs import Ends
@@ -53,9 +54,7 @@ def fit(measured: Measured | str | PathLike[str], *, progress: Progress | None =
         InputError: As of ``read_csv``; or nothing gets through on any of the paths.
     """
     found = measured if isinstance(measured, Measured) else read_csv(measured)
-    if found.loss is not None and np.min(found.loss) >= MOST_LOST:
-        reason = f"has no loss below {MOST_LOST:.0%}: TCP gets nothing through on any path"
-        raise InputError("loss", Path(found.name).name, reason, "losses of paths that data got through")
+    check_through(FIELD, found.name, found.loss, '; loss_unit="%" if they are in percent')
     base = files.load(BASE)
     matrix = between_all(found)
     name = Path(found.name).name
@@ -69,6 +68,13 @@ def fit(measured: Measured | str | PathLike[str], *, progress: Progress | None =
     }
     model = files.parse(made)
     return model if matrix is None else model.model_copy(update={"structure": structure_of(matrix, model, progress)})
+
+
+def check_through(field: str, name: str, losses: Floats | None, hint: str = "") -> None:
+    """Refuse losses of a file with which nothing gets through on any path."""
+    if losses is not None and np.min(losses) >= MOST_LOST:
+        reason = f"has no loss below {MOST_LOST:.0%}: TCP gets nothing through on any path"
+        raise InputError(field, Path(name).name, reason, f"losses of paths that data got through{hint}")
 
 
 def too_lossy(losses: Floats) -> list[str]:

@@ -38,7 +38,7 @@ def read_lines(field: str, path: str | PathLike[str], checksum: str | None = Non
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = re.findall(_END.encode(), content[: error.start])
+        before = re.findall(_END.encode(), error.object[: error.start])  # less a byte order mark
         raise wrong(field, name, 1 + len(before), "is not text in UTF-8") from None
     for number, line in enumerate(lines := re.split(_END, text), 1):
         if "\0" in line:

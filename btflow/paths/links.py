@@ -19,7 +19,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from btflow.errors import InputError, shorten
-from btflow.paths.fit import FEWEST_PEERS, fit, structure_of, too_lossy
+from btflow.paths.fit import FEWEST_PEERS, check_through, fit, structure_of, too_lossy
 from btflow.paths.lines import number, path_name, read_lines, wrong
 from btflow.paths.measured import Measured, Progress
 from btflow.paths.model import PathModel
@@ -134,6 +134,8 @@ def of_pops(
         raise InputError(FIELD, file, f"connects only {len(matrix)} PoPs", f"{FEWEST_PEERS} or more")
     times, lost = matrix[np.triu_indices(len(matrix), 1)], None if losses is None else losses["loss"].values
     measured = Measured(file, count, times, lost, None, tuple(_notes(links, losses)))
+    if losses is not None:
+        check_through(FIELD, losses.attrs["file"], losses["loss"].values)
     source = f"shortest paths between {len(matrix)} PoPs of {count} links in {file}"
     source += "; loss of iplane" if losses is None else f"; losses of the {len(losses['loss'])} links in {losses.file}"
     model = fit(measured).model_copy(update={"source": source})

@@ -78,8 +78,8 @@ def read_csv(
         progress: Is called with the share of the rows that is read.
 
     Raises:
-        InputError: The file cannot be read, has no such column or too few rows, or a line of it has no number, a
-            negative one, or one that tells of another unit; the line is named.
+        InputError: The file cannot be read, has no such column or only one that may be meant (loss_pct) or too few
+            rows, or a line of it has no number, a negative one, or one that tells of another unit; the line is named.
     """
     separator = {sign: word for word, sign in SEPARATORS.items()}.get(separator, separator)
     if separator not in SEPARATORS:
