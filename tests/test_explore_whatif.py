@@ -247,11 +247,13 @@ def test_both_settings_have_the_seed_of_the_first(panel: WhatIfPanel, of: str) -
 
 def test_pairs_of_other_settings_are_not_saved_beside_these(panel: WhatIfPanel) -> None:
     assert panel.files().keys() == {"a.toml", "b.toml", "pairs.csv"}
+    assert panel.about() == "The same numbers"
     panel.set_state(WhatIfState("link", "200"))
     panel.canvas.cancel()
     assert panel.canvas.wait()
     assert panel.result is not None
     assert panel.files().keys() == {"a.toml", "b.toml"}
+    assert "do not show" in panel.about()
 
 
 def test_a_link_with_a_wrong_setting_is_refused() -> None:

@@ -86,3 +86,10 @@ def test_public_names_are_found_lazily(name: str) -> None:
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(AttributeError, match="nosuch"):
         _ = btflow.nosuch
+
+
+@pytest.mark.xdist_group("alone")
+def test_groups_of_tests_stay_together(request: pytest.FixtureRequest) -> None:
+    """Some releases of pytest and pytest-xdist ignore groups silently; tests of one page then run in two processes."""
+    if hasattr(request.config, "workerinput"):
+        assert request.node.nodeid.endswith("@alone")

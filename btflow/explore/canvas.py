@@ -59,6 +59,11 @@ class Canvas(Generic[Request]):
         """End what runs."""
         self._work.cancel()
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is asked for that is not shown yet."""
+        return self._work.busy
+
     def wait(self, timeout: float = 60.0) -> bool:
         """Wait until all is shown; return whether that is so within a time [s]."""
         return self._work.wait(timeout)

@@ -49,4 +49,4 @@ class Frame:
         note = shown.note if shown else ""
         whole = f" All of it: <code>{html.escape(shown.command)}</code>" if shown and note else ""
         self._note.value = f"<p>{html.escape(note)}{whole}</p>" if note else ""
-        self._command.value = f"<p>The same numbers: <code>{html.escape(self.panel.command())}</code></p>"
+        self._command.value = f"<p>{self.panel.about()}: <code>{html.escape(self.panel.command())}</code></p>"

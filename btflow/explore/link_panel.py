@@ -18,7 +18,7 @@ from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.link_state import ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.live import framed
-from btflow.explore.panel import Preset
+from btflow.explore.panel import SHOWN, Preset
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
 
@@ -71,7 +71,12 @@ class LinkPanel:
     def files(self) -> Mapping[str, str]:
         """Return the experiment as TOML and its time series as CSV."""
         tables = {} if self.result is None else {"btflow-link.csv": to_csv(series(self.result))}
-        return {"btflow-link.toml": to_toml(self.scenario())} | tables
+        note = f"# The seed of the random numbers was {self.state.seed}.\n"
+        return {"btflow-link.toml": note + to_toml(self.scenario())} | tables
+
+    def about(self) -> str:
+        """Return what the command line gives."""
+        return SHOWN  # a link is simulated at once, or refused
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Have something called after each new state."""

@@ -113,7 +113,7 @@ def _seen(asked: Compared, sides: tuple[_Side, _Side], labels: tuple[str, str]) 
     results = {label: side.result(asked.seed) for label, side in zip(labels, sides, strict=True)}
     both = plots.queue_ccdf(results) if isinstance(asked.a, LinkScenario) else plots.completion_cdf(results)
     drawn = {"both": both, "pairs": differences(sides[0].values, sides[1].values, found, name)}
-    return Seen(found, drawn, words(found, labels, name), (asked.a, asked.b))
+    return Seen(found, drawn, words(found, labels, name), asked._replace(pairs=len(sides[1].values)))
 
 
 def difference(name: str, a: list[float], b: list[float]) -> xr.Dataset:

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import ipywidgets as widgets
 import xarray as xr
 
+SHOWN = "The same numbers"
+NOT_SHOWN = "The numbers of these inputs, which the figures do not show"
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -56,6 +59,9 @@ class Panel(Protocol):
 
     def command(self) -> str:
         """Return the command line that gives the same result."""
+
+    def about(self) -> str:
+        """Return what the command line gives: SHOWN, or another text where the figures are of other inputs."""
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Have something called after each new state; and when work in the background ends."""

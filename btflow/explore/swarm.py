@@ -12,7 +12,7 @@ from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.limits import check_swarm
 from btflow.explore.live import beside
-from btflow.explore.panel import Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Preset
 from btflow.explore.swarm_state import SwarmState, command_of, inputs, scenario_of
 from btflow.explore.views import LINKED, Asked, see
 from btflow.scenario import Scenario
@@ -86,9 +86,19 @@ class SwarmPanel:
         return scenario_of(self.state)
 
     def files(self) -> Mapping[str, str]:
-        """Return what can be saved, by file name: the swarm as TOML; peers and pieces as CSV once there is a result."""
-        found = {f"{self.state.model}.toml": to_toml(self.scenario())}
-        return found if self.result is None else found | tables(self.result)
+        """Return what can be saved, by file name: the swarm as TOML; its peers and pieces as CSV once there are any."""
+        note = f"# The seed of the random numbers was {self.state.seed}.\n"
+        found = {f"{self.state.model}.toml": note + to_toml(self.scenario())}
+        return found | tables(self.result) if self.result is not None and self._is_shown() else found
+
+    def about(self) -> str:
+        """Return what the command line gives."""
+        return SHOWN if self.canvas.busy or self._is_shown() else NOT_SHOWN
+
+    def _is_shown(self) -> bool:
+        """Return whether the figures are of the inputs, not of earlier ones as after a run that was cancelled."""
+        asked = Asked(scenario_of(self.state), int(self.state.seed))
+        return self.canvas.seen is not None and self.canvas.seen.asked == asked
 
     def command(self) -> str:
         """Return the command line that gives the same result."""

@@ -40,12 +40,12 @@ class Asked(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What is to be seen of a request: a result, its figures by name, what they say, as HTML, and what it is of."""
+    """What is to be seen of a request: a result, its figures by name, what they say, as HTML, and the request."""
 
     result: xr.Dataset
     figures: Mapping[str, go.Figure]
     words: str = ""
-    models: tuple[Scenario | LinkScenario, ...] = ()
+    asked: tuple[object, ...] = ()
 
 
 def see(asked: Asked, look: Look) -> Iterator[Seen]:
@@ -55,7 +55,7 @@ def see(asked: Asked, look: Look) -> Iterator[Seen]:
         result = simulate_link(asked.scenario, seed=asked.seed, progress=look)
     else:
         result = simulate(asked.scenario, seed=asked.seed, progress=look)
-    yield Seen(result, {name: view(result) for name, view in views(result).items()})
+    yield Seen(result, {name: view(result) for name, view in views(result).items()}, asked=asked)
 
 
 def views(result: xr.Dataset) -> Mapping[str, View]:

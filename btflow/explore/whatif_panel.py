@@ -15,7 +15,7 @@ from btflow.explore.fields import Form
 from btflow.explore.link_state import LinkState
 from btflow.explore.live import beside
 from btflow.explore.pairs import COMPARED, Compared, Model
-from btflow.explore.panel import Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Preset
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import Setting, Settings, WhatIfState, command_of, scenario_of, settings, state_of
 
@@ -33,6 +33,11 @@ def _preset(name: str, title: str, of: str, a: Setting, b: Setting) -> Preset:
 def command(state: WhatIfState) -> str:
     """Return the command lines that run both settings."""
     return " && ".join(command_of(setting, state.pairs) for setting in settings(state))
+
+
+def _compared(state: WhatIfState) -> Compared:
+    both = settings(state)
+    return Compared(scenario_of(both.a), scenario_of(both.b), int(both.a.seed), int(state.pairs))
 
 
 PRESETS = (
@@ -89,9 +94,10 @@ class WhatIfPanel:
 
     def files(self) -> Mapping[str, str]:
         """Return what can be saved, by file name: both settings as TOML, their pairs as CSV once there are any."""
-        models = tuple(scenario_of(setting) for setting in settings(self.state))
-        found = {f"{side}.toml": to_toml(model) for side, model in zip("ab", models, strict=True)}
-        if self.result is None or self.canvas.seen is None or self.canvas.seen.models != models:
+        asked, shown = _compared(self.state), self.canvas.seen
+        note = f"# The seed of the random numbers was {asked.seed}, of {asked.pairs} pairs.\n"
+        found = {f"{side}.toml": note + to_toml(model) for side, model in zip("ab", (asked.a, asked.b), strict=True)}
+        if self.result is None or shown is None or shown.asked[:3] != asked[:3]:
             return found  # what is shown is of other settings, as after a run that was cancelled
         name = next(name for name in COMPARED if name in self.result)
         columns = {f"{name} {side} [s]": row for side, row in zip("AB", self.result[name].values, strict=True)}
@@ -101,6 +107,13 @@ class WhatIfPanel:
     def command(self) -> str:
         """Return the command lines that run both settings."""
         return command(self.state)
+
+    def about(self) -> str:
+        """Return what the command lines give."""
+        seen = self.canvas.seen
+        if not self.canvas.busy and (seen is None or seen.asked != _compared(self.state)):
+            return NOT_SHOWN
+        return SHOWN if self.state.of == "swarm" else "The numbers of the first pair"
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Have something called after each new state, and when work in the background ends."""
@@ -113,10 +126,9 @@ class WhatIfPanel:
             if state == replace(state_of(of, both, state.pairs), of=state.of) != WhatIfState(state.of, state.pairs):
                 self.form.show(WhatIfState(state.of, state.pairs))
                 return
-        both = settings(state)
-        models = [scenario_of(setting) for setting in both]
-        self._show(state.of, both)
-        self.canvas.ask(Compared(models[0], models[1], int(both.a.seed), int(state.pairs)))
+        asked = _compared(state)
+        self._show(state.of, settings(state))
+        self.canvas.ask(asked)
         self._tell()
 
     def _show(self, of: str, both: Settings) -> None:

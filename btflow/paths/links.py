@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from btflow.errors import InputError, shorten
 from btflow.paths.fit import FEWEST_PEERS, check_through, fit, structure_of, too_lossy
 from btflow.paths.lines import number, path_name, read_lines, wrong
-from btflow.paths.measured import Measured, Progress
+from btflow.paths.measured import FEWEST, Measured, Progress
 from btflow.paths.model import PathModel
 
 Floats = NDArray[np.float64]
@@ -132,6 +132,10 @@ def of_pops(
     file, count = links.attrs["file"], links.sizes["link"]
     if len(matrix) < FEWEST_PEERS:
         raise InputError(FIELD, file, f"connects only {len(matrix)} PoPs", f"{FEWEST_PEERS} or more")
+    if losses is not None and losses.sizes["link"] < FEWEST:
+        raise InputError(
+            FIELD, losses.attrs["file"], f"has {losses.sizes['link']} losses", f"{FEWEST} or more, for quantiles"
+        )
     times, lost = matrix[np.triu_indices(len(matrix), 1)], None if losses is None else losses["loss"].values
     measured = Measured(file, count, times, lost, None, tuple(_notes(links, losses)))
     if losses is not None:
