@@ -95,6 +95,7 @@ def test_only_changes_of_widgets_and_their_common_channel_pass() -> None:
         *(b"", b"x", "text", b"\xff" * 8, b"\xff" * 4000, (6).to_bytes(8, "little"), (63).to_bytes(8, "little") * 64),
         *(message("comm_msg", 1)[:-20], message("comm_msg", {})[:56] + b"[" * 100_000),
     ],
+    ids=range(9),  # a message has a number of its own in every process
 )
 def test_what_is_no_message_is_told_apart_at_once(data: object) -> None:
     with pytest.raises(ValueError, match="not a message"):
