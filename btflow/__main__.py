@@ -14,7 +14,9 @@ def main() -> NoReturn:
     """Run the command line."""
     signal.signal(signal.SIGTERM, terminate)
     sys.unraisablehook = hear_again
-    warnings.filterwarnings("ignore", module=r"zarr\.")  # of a store that a signal left half made, by threads of zarr's
+    # What a signal left of a half-made store warns of itself: from threads of zarr's, and at exit from no module.
+    warnings.filterwarnings("ignore", module=r"zarr\.")
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     try:
         from btflow import cli
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -64,6 +66,29 @@ def test_ctrl_c_while_processes_start(delay: float, tmp_path: Path) -> None:
     assert (process.returncode, last) == (130, f"btflow: interrupted: {kept(path)}")
     assert err.count("interrupted") == 1
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("call", [1, 20, 60])
+def test_ctrl_c_between_two_steps_of_zarr(call: int, tmp_path: Path) -> None:
+    """What zarr was about to run is left, unawaited, which Python would warn of when all modules are gone."""
+    path = tmp_path / "a.zarr"
+    program = f"""
+import asyncio, itertools, sys
+from btflow.__main__ import main
+calls, submit = itertools.count(1), asyncio.run_coroutine_threadsafe
+def interrupted(coroutine, loop):
+    if next(calls) == {call}:
+        raise KeyboardInterrupt
+    return submit(coroutine, loop)
+asyncio.run_coroutine_threadsafe = interrupted
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *sweep_args(path)], capture_output=True, text=True, timeout=120
+    )
+    made = path.exists()
+    assert made == (call == 60)
+    assert (ended.returncode, ended.stderr) == (130, f"btflow: interrupted{': ' + kept(path) if made else chr(10)}")
 
 
 @pytest.mark.parametrize("number", CODES)
