@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,9 +25,11 @@ def check_drawable(field: str, path: Path | None) -> None:
         )
     from choreographer.browsers.chromium import Chromium  # Kaleido's own search
 
-    if Chromium.find_browser(skip_local=False) is None:
+    found = Chromium.find_browser(skip_local=False)
+    if found is None or shutil.which(found) is None:  # what BROWSER_PATH says is not looked at
+        there = "there is none" if found is None else f"BROWSER_PATH, {found}, is no program"
         allowed = "an installed Chromium or Chrome, or its path in BROWSER_PATH; or a .html file"
-        raise InputError(field, str(path), "needs a Chromium to be drawn with, and there is none", allowed)
+        raise InputError(field, str(path), f"needs a Chromium to be drawn with, and {there}", allowed)
 
 
 def figure_path(option: str, given: Sequence[str] | None) -> Path | None:

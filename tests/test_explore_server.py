@@ -177,5 +177,6 @@ def test_addresses_can_be_opened() -> None:
         return address(Options(ip, None, token, 1), 8866)
 
     assert shown("127.0.0.1", "abc") == "http://127.0.0.1:8866/?token=abc"
+    assert shown("127.0.0.1", "a b&c") == "http://127.0.0.1:8866/?token=a%20b%26c"
     assert shown("0.0.0.0") == "http://localhost:8866/"
     assert shown("::1") == "http://[::1]:8866/"

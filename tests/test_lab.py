@@ -14,6 +14,7 @@ from explorer_served import served
 
 import btflow
 from btflow.explore import lab
+from btflow.explore.options import Options
 
 pytestmark = pytest.mark.xdist_group("explorer")
 
@@ -55,6 +56,16 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "btflow-notebooks").write_text("a file", encoding="utf-8")
     with pytest.raises(btflow.InputError, match="cannot be written"):
         lab.notebooks(tmp_path)
+
+
+def test_without_a_folder_for_jupyters_files_no_address_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "file" / "runtime"))
+    with pytest.raises(btflow.InputError, match=r"JUPYTER_RUNTIME_DIR = '.*: cannot be made: .*; allowed: "):
+        lab.main(Options("127.0.0.1", None, "token", 1), browser=False)
+    assert capsys.readouterr().out == ""
 
 
 def test_kernels_have_sockets_where_the_path_is_short(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,13 @@ def test_without_chromium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert not list(tmp_path.iterdir())
 
 
+def test_a_browser_path_without_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "chromium"))
+    with pytest.raises(InputError, match=r"path = .*BROWSER_PATH, .*chromium, is no program; allowed: "):
+        plots.save_image(drawn(), tmp_path / "figure.png")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_browser_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> bytes:
         raise RuntimeError("the browser is gone")

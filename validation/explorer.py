@@ -9,13 +9,18 @@ It needs the extra dev and a Chromium, and takes a minute or two. Run it on a ma
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from btflow.options import output_file
+from validation.chromium import chromium as installed
+from validation.command import run_app
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,11 +38,19 @@ _FIGURES = """() => [...document.querySelectorAll('.js-plotly-plot')]
   .filter(g => g.offsetParent && g.layout?.title?.text && g.data?.length).length > 2"""
 
 
-def main() -> None:
-    """Print the medians, or take the picture."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--image", type=Path, metavar="FILE.png", help="take a picture instead")
-    image: Path | None = options.parse_args().image
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def measure(
+    image: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Take a picture of the link panel instead.")
+    ] = None,
+) -> None:
+    """Measure in a real browser how long a slider takes to redrawn figures, a minute or two."""
+    if image is not None:
+        output_file("--image", image, ".png")
+    installed()
     sys.path.insert(0, str(TESTS))
     from browser import chromium, page
     from explorer_page import latencies, open_page
@@ -65,7 +78,6 @@ def take(shown: Page, image: Path) -> None:
     """Take a picture of what is in view."""
     shown.mouse.move(0, 0)
     shown.wait_for_timeout(1000)
-    image.parent.mkdir(parents=True, exist_ok=True)
     shown.screenshot(path=image)
     print(f"figure: {image}")
 
@@ -80,4 +92,4 @@ def report(name: str, times: list[float]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_app(app, "validation.explorer"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import typer
 from playwright.sync_api import sync_playwright
+
+from validation.chromium import chromium as installed
+from validation.command import run_app
 
 ROOT = Path(__file__).parent.parent
 PINS = ROOT / "requirements" / "constraints.txt"
@@ -25,12 +28,13 @@ DRAWN = ".js-plotly-plot .scatterlayer .trace path"
 """A line of a figure on the page."""
 
 
-def main() -> int:
-    """Print the seconds that each step takes, and their sum."""
-    chromium = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
-    if chromium is None:
-        print("first_figure: error: needs Chromium or Chrome", file=sys.stderr)
-        return 2
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def measure() -> None:
+    """Print how long pip install, the explorer's start and its first figure take on a machine without any of it."""
+    chromium = installed()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         took = {"pip install": _timed(lambda: _install(folder))}
@@ -40,7 +44,6 @@ def main() -> int:
     for step, seconds in took.items():
         print(f"{step:<34} {seconds:6.1f} s")
     print(f"{'in all':<34} {sum(took.values()):6.1f} s, of which {compiled:.1f} s compiling kernels")
-    return 0
 
 
 def _timed(step: Callable[[], None]) -> float:
@@ -99,4 +102,4 @@ def _open(url: str, chromium: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_app(app, "validation.first_figure"))

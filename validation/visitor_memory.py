@@ -12,7 +12,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+
+from btflow.errors import InputError
+from validation.command import run_app
 
 _STATUS = Path("/proc/self/status")
 
@@ -96,20 +101,31 @@ def _megabytes(what: str) -> int:
     return int(line.split()[1]) // 1024
 
 
-def main(names: list[str]) -> int:
-    """Print the peaks of each request."""
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def main(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="REQUEST", help="What is asked for; all by default.")
+    ] = None,
+) -> None:
+    """Print the peaks of a visitor's data and memory for each of the largest requests that pass."""
+    known = requests()
+    for name in names or ():
+        if name not in known:
+            raise InputError("REQUEST", name, "is unknown", "; ".join(known))
     from btflow.explore.command import ONE_THREAD
     from btflow.explore.warm import warm
 
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):  # they count at the start only
-        os.execve(sys.executable, [sys.executable, "-m", __spec__.name, *names], os.environ | ONE_THREAD)
+        os.execve(sys.executable, [sys.executable, "-m", __spec__.name, *(names or ())], os.environ | ONE_THREAD)
     warm()
     print(f"{'request':<24} {'data [MB]':>10} {'resident [MB]':>14}")
-    for name in names or requests():
+    for name in names or known:
         data, resident, said = measure(name)
         print(f"{name:<24} {data:>10} {resident:>14}  {said}", flush=True)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_app(app, "validation.visitor_memory"))

@@ -13,6 +13,7 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import typer
 
@@ -73,10 +74,10 @@ def _births(folder: str) -> Iterator[Births]:
         births.stop()
 
 
-def address(options: Options, port: int) -> str:
+def address(options: Options, port: int, path: str = "/") -> str:
     """Return the page's address, token included."""
     host = "localhost" if options.ip in ("0.0.0.0", "::") else f"[{options.ip}]" if ":" in options.ip else options.ip
-    return f"http://{host}:{port}/" + (f"?token={options.token}" if options.token else "")
+    return f"http://{host}:{port}{path}" + (f"?token={quote(options.token, safe='')}" if options.token else "")
 
 
 def bound_port(options: Options, first: int = PORT) -> tuple[list[socket.socket], int]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import typer
 
 from btflow.errors import InputError
-from btflow.explore.command import bound_port
+from btflow.explore.command import address, bound_port
 from btflow.explore.options import LOCAL, Options
 
 PORT = 8888
@@ -27,21 +27,21 @@ def main(options: Options, *, browser: bool) -> None:
     """Run JupyterLab until Ctrl-C.
 
     Raises:
-        InputError: The port is not to be had, or the notebooks cannot be copied.
+        InputError: The port is not to be had, the notebooks cannot be copied, or no folder for Jupyter's files be made.
     """
     import voila  # noqa: F401 - the server loads it, and from then on warnings of traitlets are shown
     from jupyterlab.labapp import LabApp
 
+    check_runtime()
     folder = notebooks(Path.cwd())
     sockets, port = bound_port(options, PORT)
     for each in sockets:
         each.close()
     if options.ip not in LOCAL or not options.token:
         typer.echo("Warning: whoever opens this page can run programs as you.", err=True)
-    host = f"[{options.ip}]" if ":" in options.ip else options.ip
-    query = f"?token={options.token}" if options.token else ""
-    address = f"http://{host}:{port}{first_page(folder)}{query}"
-    typer.echo(f"The notebooks are in {folder}\nJupyterLab is at\n\n    {address}\n\nCtrl-C stops it.")
+    page = address(options, port, first_page(folder))
+    typer.echo(f"The notebooks are in {folder}\nJupyterLab is at\n\n    {page}\n\nCtrl-C stops it.")
+    sys.stdout.flush()  # it may be a pipe, and JupyterLab says no more
     # About how extensions of the server are written: notebook_shim reads its every attribute, those deprecated, too.
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="traitlets")
     LabApp.launch_instance(argv=arguments(options, port, folder, browser=browser))
@@ -77,6 +77,20 @@ def transport() -> str:
     from jupyter_core.paths import jupyter_runtime_dir
 
     return "tcp" if sys.platform == "win32" or len(jupyter_runtime_dir()) > LONGEST_FOLDER else "ipc"
+
+
+def check_runtime() -> None:
+    """Raise an InputError if Jupyter cannot write what it must while it runs."""
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    folder = jupyter_runtime_dir()
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        reason = "" if os.access(folder, os.W_OK) else "cannot be written"
+    except OSError as error:
+        reason = f"cannot be made: {error.strerror}"
+    if reason:
+        raise InputError("JUPYTER_RUNTIME_DIR", folder, reason, "a folder that can be written, for Jupyter's own files")
 
 
 def notebooks(here: Path) -> Path:

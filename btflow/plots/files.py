@@ -63,7 +63,8 @@ def save_image(drawn: go.Figure, path: str | Path) -> None:
     try:
         content = drawn.to_image(format=file.suffix[1:], scale=DOTS)
     except Exception as error:  # whatever a browser may fail with
-        raise OSError(None, f"could not be drawn: {error}", str(file)) from error
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise OSError(None, f"could not be drawn: {reason.strip()}", str(file)) from error
     with replacing(file) as partial:
         partial.write_bytes(content)
 

@@ -24,9 +24,15 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 @app.command()
 def calibrate(
-    folder: Annotated[Path | None, typer.Argument(metavar="RAW", help="Folder with the measured files.")] = None,
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the tables.")] = ROOT / "data" / "iplane",
-    models: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the models.")] = ROOT / "models",
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="RAW", exists=True, file_okay=False, help="Folder with the measured files.")
+    ] = None,
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", exists=True, file_okay=False, help="Folder of the tables.")
+    ] = ROOT / "data" / "iplane",
+    models: Annotated[
+        Path, typer.Option(metavar="DIR", exists=True, file_okay=False, help="Folder of the models.")
+    ] = ROOT / "models",
 ) -> None:
     """Rebuild the quantile tables and the path model; exit 1 if they are off what is published."""
     from btflow.paths import load

@@ -25,9 +25,7 @@ def validate(
     swarms: Annotated[int, typer.Option(min=3, max=1000, help="Swarms of each limit with and without loss.")] = SWARMS,
     near: Annotated[int, typer.Option(min=2, max=1000, help="Swarms of each limit at RTT 0.")] = NEAR,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
-    image: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw the swarms there; needs Kaleido.")
-    ] = None,
+    image: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw the swarms there; needs Kaleido.")] = None,
     processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
 ) -> None:
@@ -35,9 +33,15 @@ def validate(
 
     Writes internet.html; with the default numbers or more also validation/internet.md. Takes 8 minutes of CPU time.
     """
+    from btflow.options import output_file
+    from btflow.pictures import check_drawable
+
+    picture = None if image is None else output_file("--image", image, ".png")
+    check_drawable("--image", picture)
+
     from tqdm import tqdm
 
-    from btflow.output import replacing
+    from btflow.plots import save_image
     from validation.internet import figures, report
     from validation.internet.measured import Store, measured
     from validation.internet.shares import Results
@@ -55,9 +59,8 @@ def validate(
     report.write_page(made, drawn, out / "internet.html")
     if swarms >= SWARMS and near >= NEAR:
         report.write_summary(made, report.SUMMARY)
-    if image is not None:
-        with replacing(image) as partial:
-            drawn["internet-swarms"][0].write_image(partial, format="png", scale=1.5)
+    if picture is not None:
+        save_image(drawn["internet-swarms"][0], picture)
     for line in report.answer(made):
         typer.echo(line)
     typer.echo(f"report: {out / 'internet.html'}")
