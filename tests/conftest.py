@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from explorer_served import Served, served
 from hypothesis import settings
+from lesson_time import LessonTime
 
 from btflow import load, simulate, simulate_link
 from btflow.scenario import Scenario
@@ -44,6 +45,12 @@ def browser() -> Iterator[Browser]:
 
     with chromium() as found:
         yield found
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add up what the notebooks take, where the reports of all workers come together."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(LessonTime())
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import configparser
 import importlib
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+import zipfile
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
 
@@ -40,6 +44,28 @@ def test_every_model_file_matches_the_pattern_of_the_wheels_data() -> None:
     found = sorted(path.relative_to(ROOT / "models") for path in (ROOT / "models").rglob("*.toml"))
     assert found
     assert {len(path.parts) for path in found} == {2}  # models/KIND/NAME.toml, as in setup.cfg
+
+
+def test_the_wheel_holds_all_that_the_program_needs(tmp_path: Path) -> None:
+    sources = tmp_path / "sources"
+    for name in ("btflow", "models", "data", "notebooks"):
+        ignored = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+        shutil.copytree(ROOT / name, sources / name, ignore=ignored)
+    for name in ("pyproject.toml", "setup.cfg", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, sources)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", str(tmp_path), str(sources)], check=True)
+    with zipfile.ZipFile(next(tmp_path.glob("btflow-*.whl"))) as wheel:
+        found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    code = {path.relative_to(sources).as_posix() for path in (sources / "btflow").rglob("*") if path.is_file()}
+    beside = {
+        f"btflow/{path.relative_to(sources).as_posix()}"
+        for name in ("models", "data", "notebooks")
+        for path in (sources / name).rglob("*")
+        if path.is_file()
+    }
+    assert found == code | beside
+    assert {"btflow/notebooks/01_first_swarm.ipynb", "btflow/explore/page/page.js", "btflow/py.typed"} <= found
 
 
 def test_every_dependency_is_pinned() -> None:

@@ -79,7 +79,7 @@ def test_equations_are_mathml(site: Path) -> None:
         assert not re.search(r"<mtext>[^<]*\\", text), f"TeX is left in {page.name}"
 
 
-@pytest.mark.parametrize("module", ["", ".analysis", ".analytic", ".plots"])
+@pytest.mark.parametrize("module", ["", ".analysis", ".analytic", ".explore", ".paths", ".plots"])
 def test_every_public_name_is_in_the_api(site: Path, module: str) -> None:
     text = (site / "api" / f"{(module or '.btflow')[1:]}.html").read_text(encoding="utf-8")
     found = import_module(f"btflow{module}")
