@@ -159,7 +159,8 @@ def sweep(
     Args:
         scenario: The scenario whose parameters are varied, of ``btflow.load`` or ``btflow.load_link``.
         vary: By name: a list of values, or a text such as ``"0ms,400ms"`` or ``"lin(10 kB/s, 100 kB/s, 10)"``. By
-            several names, ``("rtt", "loss")``: a list of groups of values that go together. With a sample also
+            several names, ``("rtt", "loss")``: a list of groups of values that go together; None in a group leaves out
+            what another of its values takes the place of, such as ``rtt`` beside an ``internet``. With a sample also
             distributions such as ``"uniform(0 ms, 1 s)"``. What the model file's ``[sweep]`` says holds for all names
             that are not here.
         sample: Kind and size of a sample in place of a grid: ``"sobol:4096"``, ``"lhs:100"``, ``"random:100"`` or
