@@ -29,6 +29,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return lambda model, *args: invoke("sweep", model, *FIXED, "--out=o.zarr", *args)
 
 
+def test_one_swarm_is_said_in_the_singular(run: Run) -> None:
+    assert run("rao2010", "--vary=internet=iplane")[1] == "o.zarr: 1 of 1 swarm done, 0 failed\n"
+
+
 def test_iplane_alone_is_one_value_of_internet(run: Run) -> None:
     code, printed, _ = run("rao2010", "--vary=internet=iplane", "--vary=upload_limit=20kB/s,50kB/s")
     assert (code, printed) == (0, "o.zarr: 2 of 2 swarms done, 0 failed\n")

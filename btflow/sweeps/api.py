@@ -22,6 +22,7 @@ from btflow.sweeps.located import located
 from btflow.sweeps.running import Running
 from btflow.sweeps.signals import terminable
 from btflow.sweeps.table import Declaration, declaration, from_file
+from btflow.words import counted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -109,8 +110,8 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
             print(f"btflow: {path} is not there: the sweep begins anew", file=sys.stderr)
         store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
         if store.lost.file is not None:
-            number, file = store.lost.swarms, store.lost.file
-            print(f"btflow: {file} was missing or damaged: {number:,} {declared.job.noun} run again", file=sys.stderr)
+            lost, file = counted(store.lost.swarms, declared.job.noun.removesuffix("s")), store.lost.file
+            print(f"btflow: {file} was missing or damaged: {lost} run again", file=sys.stderr)
         if how.retry_failed:
             store.forget_failures()
         done, failed = store.counts()
