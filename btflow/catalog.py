@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,13 +74,15 @@ def any_document(name_or_path: str | Path) -> Document[Any]:
         return document(name)
     if name in names("links"):
         return link_document(name)
+    _check_not_of_paths(name)
     try:
-        return link_document(name) if "flows" in tables(name) else document(name)
+        found = tables(name)
     except InputError as error:
         if error.field == "model":
             known = (*names(), *names("links"))
             raise unknown(name, known, "name of a model nor the path of a .toml file", "model") from None
         raise
+    return link_document(name) if "flows" in found else document(name)
 
 
 def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
@@ -90,11 +94,23 @@ def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
 
 def read(name_or_path: str | Path, kind: ModelKind[Model]) -> Document[Model]:
     """Return the content of a model of one kind; as ``document``."""
+    _check_not_of_paths(str(name_or_path))
     what, other, use = _OTHER[kind.folder]
     if str(name_or_path) in names(other):
         raise InputError("model", str(name_or_path), f"is {what}, which {use} take", ", ".join(names(kind.folder)))
     file, folder = find(str(name_or_path), kind.folder, Path(), "model")
-    return parse_as(kind, read_toml(file), folder)
+    tree = read_toml(file)
+    _check_not_of_paths(str(name_or_path), tree)
+    return parse_as(kind, tree, folder)
+
+
+def _check_not_of_paths(name: str, tree: Mapping[str, Any] | None = None) -> None:
+    """Refuse a path model, by its name or by what is in its file, in place of a swarm or a link experiment."""
+    known = names("internet")
+    there = tree is not None and ({"structure", "rtt"} <= tree.keys() or tree.get("base") in known)
+    if there or name in known:
+        use = f'btflow run rao2010 --set internet={shlex.quote(name)}, or btflow.load("rao2010", internet={name!r})'
+        raise InputError("model", name, "is a path model, from which a swarm's paths are drawn", f"in a swarm: {use}")
 
 
 def title_of(name: str, kind: str) -> str:

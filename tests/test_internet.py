@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import re
+import shlex
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from internet_made import RAO2010, SMALL, constant, file, swarm
 from program import runner
 
+import btflow
 from btflow import InputError, ScenarioError, describe, load, memory, plots, simulate, sweep
 from btflow.listing import everything, parameters
 from btflow.paths import draw
@@ -431,3 +433,23 @@ def test_a_sweep_takes_the_content_of_path_models(tmp_path: Path) -> None:
     before, after = (json.loads(of.attrs["contents"]) for of in (found, changed))
     assert before.keys() == after.keys() == {f"internet = {path}" for path in made.values()}
     assert [name for name in before if before[name] != after[name]] == [f"internet = {made['b']}"]
+
+
+@pytest.mark.parametrize("command", ["run", "link", "sweep", "list"])
+def test_a_path_model_in_place_of_a_swarm_is_told_what_it_is_for(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = runner(monkeypatch, capsys)
+    monkeypatch.chdir(tmp_path)
+    read_paths("iplane").save("whole.toml")
+    file(tmp_path / "my paths.toml", **constant())
+    for name in ("iplane", "whole.toml", "my paths.toml"):
+        more = ["--vary=rtt=1s,2s", "--out=x.zarr"] if command == "sweep" else []
+        code, printed, error = run(command, name, *more)
+        assert (code, printed, error.count("\n")) == (2, "", 1)
+        assert (
+            f"model = '{name}': is a path model, from which a swarm's paths are drawn; allowed: in a swarm: " in error
+        )
+        shell, python = error.partition("in a swarm: ")[2].split(", or ")
+        assert eval(python, {"btflow": btflow}).paths.internet == read_paths(name)
+        assert run(*shlex.split(shell)[1:], "--set=leechers=4", "--set=file_size=1 MB", "--json")[0] == 0

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import xarray as xr
 from internet_made import SMALL, constant, file, swarm
 from program import Run, runner
 
-from btflow import load, sweep
+from btflow import analysis, load, simulate, sweep
+from btflow.analysis.labels import value_text
 
 FIXED = [f"--set={name}={value}" for name, value in SMALL.items()]
 
@@ -20,9 +23,14 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Return a function that runs a sweep of the command line in a folder of its own, which has a damaged model."""
     monkeypatch.chdir(tmp_path)
     file(tmp_path / "falls.toml", loss=[{"share": 0.5, "value": 0.1}, {"share": 1.0, "value": 0}])
+    file(tmp_path / "my.toml")
     (tmp_path / "broken.toml").write_text("x = [")
     invoke = runner(monkeypatch, capsys)
     return lambda model, *args: invoke("sweep", model, *FIXED, "--out=o.zarr", *args)
+
+
+def test_one_swarm_is_said_in_the_singular(run: Run) -> None:
+    assert run("rao2010", "--vary=internet=iplane")[1] == "o.zarr: 1 of 1 swarm done, 0 failed\n"
 
 
 def test_iplane_alone_is_one_value_of_internet(run: Run) -> None:
@@ -45,7 +53,7 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
     ),
     "set": (
         "rao2010",
-        ["--vary=internet=none,iplane", "--set=loss=0%"],
+        ["--vary=internet=iplane,my.toml", "--set=loss=0%"],
         "loss = '0%': is never used: internet = iplane",
     ),
     "varied": (
@@ -62,6 +70,18 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
         "rao2010",
         ["--vary=paths.internet=none,iplane", "--vary=loss=0%,1%"],
         "is never used: paths.internet =",
+    ),
+    "left out in vain": (
+        "rao2010",
+        ["--vary=rtt,internet=(1s,none),(none,none)"],
+        "rtt = 'none': does not start with a number",
+    ),
+    "left out alone": ("rao2010", ["--vary=rtt=1s,none"], "rtt = 'none': does not start with a number"),
+    "twice": ("rao2010", ["--vary=rtt,internet=(none,iplane),(none,iplane)"], "'none, iplane': is there twice"),
+    "damaged beside an RTT": (
+        "rao2010",
+        ["--vary=internet=none,falls.toml", "--set=rtt=1s"],
+        "falls at share 1, in falls.toml; allowed: values",
     ),
     "damaged": (
         "rao2010",
@@ -127,3 +147,55 @@ def test_a_sweep_is_not_resumed_with_another_content_of_its_path_model(run: Run)
         assert (code, printed, error.count("\n")) == (2, "", 1)
     file(Path("my.toml"), **constant("20 ms"))
     assert run("rao2010", "--vary=internet=none,my.toml", "--resume")[1] == "o.zarr: 2 of 2 swarms done, 0 failed\n"
+
+
+ONE_OR_DRAWN = ("--set=rtt=400ms", "--set=loss=1%", "--vary=internet=none,iplane")
+
+
+@pytest.mark.parametrize("sample", ["grid", "random:6"])
+def test_what_is_set_for_all_points_holds_for_those_without_drawn_paths(sample: str, run: Run) -> None:
+    code, printed, _ = run("rao2010", *ONE_OR_DRAWN, f"--sample={sample}")
+    assert (code, "0 failed" in printed) == (0, True)
+    found = xr.open_zarr("o.zarr", chunks=None)
+    assert json.loads(found.attrs["parameters"])["rtt"] == "400 ms"
+    alone: dict[str, dict[str, Any]] = {"none": {"rtt": "400 ms", "loss": 0.01}, "iplane": {"internet": "iplane"}}
+    for place, name in enumerate(found["internet"].values.tolist()):
+        check_point(found, place, alone[name])
+    given = load("rao2010", **SMALL, rtt="400 ms", loss=0.01)
+    again = sweep(given, {"internet": "none,iplane"}, sample=sample, progress=False)
+    assert again["completion_mean"].values.tolist() == found["completion_mean"].values.tolist()
+
+
+@pytest.mark.parametrize("sample", ["grid", "random:8"])
+def test_a_group_leaves_out_what_its_paths_take_the_place_of(sample: str, run: Run) -> None:
+    varied = "--vary=rtt,internet=(400ms,none),(none,iplane),(0ms,none)"
+    code, printed, _ = run("rao2010", varied, f"--sample={sample}")
+    assert (code, "0 failed" in printed) == (0, True)
+    assert run("rao2010", varied, f"--sample={sample}", "--resume")[0] == 0
+    found = xr.open_zarr("o.zarr", chunks=None)
+    said = json.loads(found.attrs["varied"])["rtt+internet"]
+    assert "(none, iplane)" in said or ["none", "iplane"] in said
+    for place, (rtt, internet) in enumerate(zip(found["rtt"].values, found["internet"].values, strict=True)):
+        assert np.isnan(rtt) == (internet == "iplane")
+        check_point(found, place, {"internet": "iplane"} if internet == "iplane" else {"rtt": f"{rtt} s"})
+    rows = [(None, "iplane"), ("400 ms", "none"), ("0 ms", "none")]  # in Python, in another order
+    again = sweep(load("rao2010", **SMALL, loss=0.01), {("rtt", "internet"): rows}, progress=False)
+    check_point(again, 0, {"internet": "iplane"})
+    check_point(again, 1, {"rtt": "400 ms", "loss": 0.01})
+
+
+def test_points_that_leave_a_number_out_are_cells_of_their_own() -> None:
+    rows = [(None, "iplane"), ("400 ms", "none"), (None, constant()), ("0 ms", "none")]
+    found = sweep(load("rao2010", **SMALL), {("rtt", "internet"): rows}, progress=False)
+    by_rtt = analysis.mean_effect(found, "completion_mean", "rtt")
+    np.testing.assert_array_equal(by_rtt["rtt"], [0.0, 0.4, np.nan])
+    assert by_rtt["points"].values.tolist() == [1, 1, 2]
+    assert float(by_rtt["mean"][2]) == pytest.approx(float(found["completion_mean"][[0, 2]].mean()))
+    assert value_text(float("nan"), "s") == "none"
+
+
+def check_point(found: xr.Dataset, place: int, settings: dict[str, Any]) -> None:
+    """See that a point of a sweep is the swarm of the same settings alone."""
+    point = found.isel({found["internet"].dims[0]: place, "replica": 0})
+    alone = simulate(load("rao2010", **SMALL, **settings), seed=int(point["seed"]))
+    assert float(point["completion_max"]) == float(alone["completion_time"].max())

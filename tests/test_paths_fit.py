@@ -152,8 +152,8 @@ def test_a_pair_counts_once_whichever_is_first_and_a_peer_alone_not_at_all(tmp_p
     assert sorted(found.rtt) == pytest.approx([*np.arange(21, 40) / 1e3, 0.05])
     assert sorted(found.loss) == pytest.approx([0.01] * 19 + [0.05])
     assert found.notes == (
-        "1 rows are of a peer and itself: left out",
-        "22 rows are of 20 pairs of peers: each counts once, with its median round-trip time and its mean loss",
+        "1 row of a peer and itself: left out",
+        "22 rows of 20 pairs of peers: each counts once, with its median round-trip time and its mean loss",
     )
     assert "20 pairs of peers in 23 rows of my.csv" in fit(found).source
 
@@ -170,6 +170,7 @@ def test_rows_of_a_pair_are_put_together_as_by_hand(rows_of: list[tuple[int, int
     values = np.array([value for *_, value in rows_of], np.float64)
     assert len(found.ends) == len(by_hand)
     assert found.medians(values) == pytest.approx([np.median(by_hand[pair]) for pair in sorted(by_hand)])
+    assert found.unequal(values) == sum(len(set(of_pair)) > 1 for of_pair in by_hand.values())
     assert found.means(values) == pytest.approx([np.mean(by_hand[pair]) for pair in sorted(by_hand)])
 
 
@@ -199,6 +200,23 @@ def test_line_ends_of_other_systems_are_line_ends(tmp_path: Path, end: str) -> N
     file.write_bytes(file.read_bytes().replace(b"13,", b"x,"))
     with pytest.raises(InputError, match="line 5 has 'x'"):
         read_csv(file)
+
+
+CUT = "line 41, the last, has no newline at its end: the file may be cut off in it"
+
+
+@pytest.mark.parametrize(("cut", "notes"), [(0, ()), (1, (CUT,)), (2, (CUT,)), (5, (CUT,))])
+def test_a_file_that_may_be_cut_off_in_its_last_number_is_read_with_a_note(
+    tmp_path: Path, run: Run, cut: int, notes: tuple[str, ...]
+) -> None:
+    file, out = table(tmp_path, "loss,rtt_ms", [["0", f"{i + 0.375}"] for i in range(10, 50)]), tmp_path / "my.toml"
+    file.write_bytes(file.read_bytes()[: -cut or None])
+    found = read_csv(file)
+    assert found.notes == notes
+    assert found.rtt is not None
+    assert 1e3 * found.rtt[-1] == pytest.approx(float("49.375"[: 7 - max(cut, 1)]))
+    code, said, _ = run("calibrate", str(file), "--out", str(out))
+    assert (code, CUT in said) == (0, cut > 0)
 
 
 def test_of_a_thousand_peers_some_are_used_and_of_a_million_names_no_matrix_is_made(tmp_path: Path) -> None:
@@ -233,7 +251,7 @@ WRONG = [
     ({"body": changed(9, "1_0", "0")}, r"line 9 has '1_0' for rtt"),
     ({"body": changed(10, "12", "3")}, r"line 10 has loss = 3 fraction; allowed: at most 1 fraction.*%"),
     ({"body": changed(11, "12", "-0.1")}, r"line 11 has loss = -0.1"),
-    ({"body": changed(12, "12")}, r"line 12 has 1 cells; allowed: 2"),
+    ({"body": changed(12, "12")}, r"line 12 has 1 cell; allowed: 2"),
     ({"body": changed(13, '"12', "0")}, r"line 13 is no row of CSV"),
     (
         {"header": "rtt_s,loss", "body": changed(2, "120", "0")},
@@ -245,7 +263,7 @@ WRONG = [
     ),
     ({"header": "rtt,loss"}, r"rtt_unit: is needed: the column rtt does not say its unit; allowed: us, ms, s"),
     ({"header": "a,b"}, r"line 1 has the columns a, b: none is rtt or loss"),
-    ({"header": "rtt_ms;loss"}, r"line 1 has no comma between cells, but 1 times a semicolon; allowed.*semicolon"),
+    ({"header": "rtt_ms;loss"}, r"line 1 has no comma between cells, but 1 time a semicolon; allowed.*semicolon"),
     ({"header": "src\tdst\trtt_ms"}, r"line 1 has no comma between cells, but 2 times a tab; .*separator=.tab."),
     ({"body": changed(9, '"12,5"', "0")}, r"line 9 has '12,5' for rtt; allowed: a number with a decimal point"),
     ({"body": [["12", "1"]] * 30}, r"csv = 'my.csv': has no loss below 40%: TCP gets nothing through on any path"),
@@ -356,6 +374,19 @@ def test_links_are_read_and_shortest_paths_found(tmp_path: Path) -> None:
     assert np.array_equal(few, few.T)
 
 
+def test_unequal_links_of_one_pair_are_told_with_what_becomes_of_them(tmp_path: Path, run: Run) -> None:
+    """Of 0 and 1 the same way, of 2 and 1 both ways; of 3 and 4 twice the same, and of 5 with itself."""
+    more = ["0 100 1 101 30", "2 102 1 101 12", "3 103 4 104 10", "5 105 5 105 3"]
+    file, losses = links_file(tmp_path, [*ring(30), *more]), tmp_path / "losses.txt"
+    losses.write_text("".join(f"{line[:-2]}0.01\n" for line in ring(30)) + "4 104 3 103 0.02\n")
+    out = ("--out", str(tmp_path / "my.toml"), "--json")
+    unequal = "links of unequal latencies between 2 of 30 pairs of PoPs, the same way or both: each pair counts with"
+    lossy = "links of unequal losses between 1 of 30 pairs of PoPs, the same way or both: each link counts"
+    notes = json.loads(run("calibrate", "--iplane", str(file), "--iplane-loss", str(losses), *out)[1])["notes"]
+    assert notes[1:] == ["1 link of a PoP and itself: left out", f"{unequal} their mean", lossy]
+    assert pop_rtts(read_iplane(file))[0, 1] == pytest.approx(2 * 20e-3)  # the mean of 10 and 30, there and back
+
+
 def test_a_model_of_links_has_the_quantiles_of_their_paths(tmp_path: Path) -> None:
     links = read_iplane(links_file(tmp_path, ring(40)))
     model = fit_iplane(links)
@@ -401,6 +432,16 @@ def test_damaged_links_are_refused_with_their_line(tmp_path: Path, line: str, sa
     lines[3] = line
     with pytest.raises(InputError, match=said):
         read_iplane(links_file(tmp_path, lines))
+
+
+def test_links_that_may_be_cut_off_in_their_last_number_are_refused_but_with_their_checksum(tmp_path: Path) -> None:
+    file = links_file(tmp_path, ring(24, latency=123))
+    whole = file.read_bytes()
+    for left in (whole[:-1], whole[:-2]):
+        file.write_bytes(left)
+        with pytest.raises(InputError, match=r"line 24 has no newline at its end: the file may be cut off in it; "):
+            read_iplane(file)
+    assert read_iplane(file, hashlib.sha256(whole[:-2]).hexdigest()).sizes["link"] == 24
 
 
 def test_other_damage_to_links_is_refused(tmp_path: Path) -> None:
@@ -472,21 +513,21 @@ def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Ru
     assert found["rtt_s"]["model"][2] == pytest.approx(0.16, rel=0.05)
     assert found["notes"] == [
         "100.0% of the links have twice their latency below 400 ms (published: 98%)",
-        "1 links without a measured latency are left out",
+        "1 link without a measured latency: left out",
     ]
 
 
 def test_the_command_says_what_of_losses_of_iplanes_links_it_takes_otherwise(tmp_path: Path, run: Run) -> None:
     file, losses = links_file(tmp_path, ring(30)), tmp_path / "losses.txt"
     lost = ["0.01"] * 25 + ["0.5", "1", "-1", "-1", "-1"]
-    losses.write_text("\n".join(f"{line[:-2]}{loss}" for line, loss in zip(ring(30), lost, strict=True)))
+    losses.write_text("".join(f"{line[:-2]}{loss}\n" for line, loss in zip(ring(30), lost, strict=True)))
     given = ("--iplane", str(file), "--iplane-loss", str(losses), "--out", str(tmp_path / "my.toml"))
     code, said, _ = run("calibrate", *given, "--drop-unmeasured")
     assert code == 0
-    assert "Note: 3 links without a measured loss are left out." in said
-    assert "Note: 2 losses above 39.6% count as that: TCP gets nothing through." in said
+    assert "Note: 3 links without a measured loss: left out." in said
+    assert "Note: 2 losses above 39.6% taken as that: TCP gets nothing through." in said
     assert "losses of the 27 links in losses.txt" in said
-    losses.write_text("\n".join(f"{line[:-2]}1" for line in ring(30)))
+    losses.write_text("".join(f"{line[:-2]}1\n" for line in ring(30)))
     code, _, errors = run("calibrate", *given)
     assert code == 2
     assert errors.startswith("btflow: error: iplane = 'losses.txt': has no loss below 40%")

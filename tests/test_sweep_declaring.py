@@ -137,7 +137,7 @@ def test_bad_lists(vary: dict[str | tuple[str, ...], object], text: str) -> None
     ("vary", "sample", "text"),
     [
         ({"rtt": "uniform(1 s, 0 s)"}, "random:4", "ends below its start"),
-        ({"rtt": "uniform(1 s)"}, "random:4", "has 1 arguments, not 2"),
+        ({"rtt": "uniform(1 s)"}, "random:4", "has 1 argument, not 2"),
         ({"rtt": "loguniform(0 s, 1 s)"}, "random:4", "starts at zero"),
         ({"rtt": "lognormal(0 s, 1)"}, "random:4", "no median above zero"),
         ({"rtt": "lognormal(1 s, x)"}, "random:4", "sigma x"),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 import string
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from program import runner
 
-from btflow.units import KINDS, BytePrefix, Kind, UnitError, format_quantity, parse_quantity
+from btflow import load, sweep
+from btflow.units import KINDS, Buffer, BytePrefix, Kind, UnitError, format_quantity, parse_quantity
 
-MEANINGS = [
+MEANINGS: list[tuple[object, Kind, object]] = [
     ("20 kB/s", "rate", 20_000.0),
     ("20kB/s", "rate", 20_000.0),
     ("20 KiB/s", "rate", 20_480.0),
@@ -53,6 +58,36 @@ def test_meaning(text: object, kind: Kind, value: object) -> None:
     parsed = parse_quantity(text, kind)
     assert parsed == value
     assert type(parsed) is type(value)
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", " \u00a0"])
+def test_a_space_that_breaks_no_line_is_a_space(space: str) -> None:
+    for text, kind, value in MEANINGS:
+        if isinstance(text, str) and kind in ("rate", "size", "time", "fraction", "packets"):
+            number = text.strip().rstrip(string.ascii_letters + "µ/% ")
+            assert parse_quantity(f"{number}{space}{text.strip().removeprefix(number).strip()}{space}", kind) == value
+    assert parse_quantity(f"1.5{space}BDP", "buffer") == Buffer(1.5, "bdp")
+    assert parse_quantity(f"100{space}kB", "buffer") == Buffer(100_000.0, "size")
+    with pytest.raises(UnitError, match="unknown unit"):
+        parse_quantity(f"1{space}000 ms", "time")
+
+
+def test_such_a_space_is_taken_on_the_command_line_in_files_and_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = {"leechers": 2, "file_size": "1\u00a0MB", "rtt": "50\u202fms"}
+    plain = load("rao2010", leechers=2, file_size="1 MB", rtt="50 ms")
+    assert load("rao2010", **small) == plain
+    file = tmp_path / "my.toml"
+    text = files("btflow.models").joinpath("swarms/rao2010.toml").read_text(encoding="utf-8")
+    file.write_text(text.replace('rtt = { value = "0 ms"', 'rtt = { value = "50\u00a0ms"', 1), encoding="utf-8")
+    assert load(file, leechers=2, file_size="1 MB").paths == plain.paths
+    points = sweep(load("rao2010", **small), {"rtt": "lin(10\u00a0ms, 20\u202fms, 2)"}, progress=False)
+    assert points["rtt"].values.tolist() == [0.01, 0.02]
+    args = [f"--set={name}={value}" for name, value in small.items()]
+    code, printed, _ = runner(monkeypatch, capsys)("run", "rao2010", *args, "--json")
+    assert code == 0
+    assert json.loads(printed)["parameters"]["rtt"] == "50 ms"
 
 
 @pytest.mark.parametrize(

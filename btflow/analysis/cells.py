@@ -142,10 +142,11 @@ def _check_apart(parameters: Sequence[Varied], fields: Sequence[str], ds: xr.Dat
 def _axis(parameter: Varied, bins: int | None) -> Axis:
     """Return the cells along one name: one for each value, or bins if there are more values than `bins`."""
     values = parameter.values
-    distinct = np.array(list(dict.fromkeys(values.tolist())), dtype=values.dtype)
-    if bins is None or len(distinct) <= bins or not parameter.numeric:
-        order = np.sort(distinct) if parameter.numeric else distinct
-        return Axis(parameter.name, order, tuple(values == value for value in order), parameter)
+    order = np.unique(values) if parameter.numeric else np.array(list(dict.fromkeys(values.tolist())), values.dtype)
+    if bins is None or len(order) <= bins or not parameter.numeric:
+        left_out = order != order  # NaN: where a number is left out
+        cells = (values != values if out else values == value for value, out in zip(order, left_out, strict=True))
+        return Axis(parameter.name, order, tuple(cells), parameter)
     ranks = np.searchsorted(np.sort(values), values, side="left")
     which = ranks * bins // len(values)
     members = tuple(which == number for number in np.unique(which))

@@ -50,8 +50,8 @@ def value_text(value: Any, units: str = "", *, share: bool = False, binary: bool
         return "on" if value else "off"
     if not isinstance(value, int | float | np.number):
         return str(value)
-    if math.isinf(value):
-        return "unlimited"
+    if not math.isfinite(value):
+        return "unlimited" if math.isinf(value) else "none"
     divisor, unit = scale_of([float(value)], units, share=share, binary=binary)
     number = rounded(float(value) / divisor)
     return f"{number}%" if unit == "%" else f"{number} {unit}".rstrip()

@@ -15,6 +15,7 @@ import typer
 from btflow.bars import SHARE, bar
 from btflow.errors import InputError
 from btflow.pictures import figure_path
+from btflow.words import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,7 +165,7 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
             lines.append(f"{title} {kind}".ljust(28) + "".join(f"{scale * value:.4g}".rjust(9) for value in values))
     varies = f"{math.expm1(math.log(2.0) * found['detour']):.1%}"
     off = "" if varies == "0.0%" else f"; half of the paths are {varies} or more off others as far"
-    lines += ["", f"Peers are in {found['regions']} regions{off}."]
+    lines += ["", f"Peers are in {counted(found['regions'], 'region')}{off}."]
     lines += [f"Note: {note}." for note in notes]
     path = found["model"]
     use = f'  btflow run rao2010 --set internet={shlex.quote(path)}\n  btflow.load("rao2010").set(internet={path!r})'

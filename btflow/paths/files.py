@@ -15,8 +15,8 @@ from btflow.options import output_file
 from btflow.output import replacing
 from btflow.paths.model import LossPoint, PathModel, RttPoint
 from btflow.paths.structure import Region, Structure
-from btflow.references import find
-from btflow.tomlfile import inline, read_toml, split_sources
+from btflow.references import read_table
+from btflow.tomlfile import inline, split_sources
 from btflow.translate import translated
 
 FOLDER = "internet"
@@ -27,15 +27,15 @@ def load(model: str | PathLike[str]) -> PathModel:
     """Return a path model.
 
     Args:
-        model: The name of one that comes with btflow, such as ``iplane``, or the path of a ``.toml`` file.
+        model: The name of one that comes with btflow, such as ``iplane``, or the path of a ``.toml`` file,
+            which may start from another one: ``base = "iplane"``.
 
     Raises:
         InputError: There is no such model, or its file is not one.
     """
     if not isinstance(model, str | PathLike) or isinstance(os.fspath(model), bytes):
         raise InputError("model", model, "is no path model", 'one, the name of one such as "iplane", or a .toml file')
-    file, _ = find(str(model), FOLDER, Path(), "model")
-    return parse(split_sources(read_toml(file))[0])
+    return parse(split_sources(read_table(str(model), FOLDER, Path(), "model"))[0])
 
 
 def parse(content: Any) -> PathModel:

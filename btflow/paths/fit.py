@@ -17,6 +17,7 @@ from btflow.paths.model import MOST_LOST, PathModel
 from btflow.paths.pairs import Ends
 from btflow.paths.places import REGIONS, fit_structure
 from btflow.paths.structure import Structure
+from btflow.words import counted
 
 Floats = NDArray[np.float64]
 
@@ -79,8 +80,8 @@ def check_through(field: str, name: str, losses: Floats | None, hint: str = "") 
 
 def too_lossy(losses: Floats) -> list[str]:
     """Return a note if some losses are too much for TCP."""
-    lost = int((losses > WORST).sum())
-    return [f"{lost} losses above {WORST:.1%} count as that: TCP gets nothing through"] if lost else []
+    lost = counted(int((losses > WORST).sum()), "loss", "losses")
+    return [f"{lost} above {WORST:.1%} taken as that: TCP gets nothing through"] if losses.max() > WORST else []
 
 
 def structure_of(matrix: Floats, model: PathModel, progress: Progress | None = None) -> Structure:

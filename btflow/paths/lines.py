@@ -48,6 +48,11 @@ def read_lines(field: str, path: str | PathLike[str], checksum: str | None = Non
     return lines
 
 
+def unended(lines: list[str]) -> int | None:
+    """Return the number of the last line if no newline ends it: a file that was cut off may end so; else None."""
+    return len(lines) if lines[-1].strip() else None
+
+
 def path_name(field: str, path: object) -> str:
     """Return a path as text; an InputError if it is none."""
     if not isinstance(path, str | PathLike) or isinstance(os.fspath(path), bytes):

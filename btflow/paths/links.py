@@ -20,9 +20,11 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from btflow.errors import InputError, shorten
 from btflow.paths.fit import FEWEST_PEERS, check_through, fit, structure_of, too_lossy
-from btflow.paths.lines import number, path_name, read_lines, wrong
+from btflow.paths.lines import number, path_name, read_lines, unended, wrong
 from btflow.paths.measured import FEWEST, Measured, Progress
 from btflow.paths.model import PathModel
+from btflow.paths.pairs import Pairs, Together
+from btflow.words import counted
 
 Floats = NDArray[np.float64]
 FIELD = "iplane"
@@ -59,7 +61,8 @@ def read_iplane(
         its attributes the file and the number of links that were left out.
 
     Raises:
-        InputError: The file is missing, damaged or not of that form; the line is named.
+        InputError: The file is missing, damaged or not of that form, or may be cut off, as no newline ends its last
+            line and no checksum is given; the line is named.
     """
     _one_of("quantity", quantity, ("latency", "loss"))
     _one_of("unmeasured", unmeasured, ("refuse", "drop"))
@@ -67,7 +70,8 @@ def read_iplane(
     ends: list[list[str]] = []
     values: list[float] = []
     dropped = 0
-    for line, text in enumerate(read_lines(FIELD, path, checksum), 1):
+    lines = read_lines(FIELD, path, checksum)
+    for line, text in enumerate(lines, 1):
         if not text.strip():
             continue
         *link, last = _cells(name, line, text)
@@ -80,6 +84,10 @@ def read_iplane(
         else:
             ends.append(link)
             values.append(value)
+    at = unended(lines)
+    if at is not None and checksum is None:
+        allowed = "the whole file; one that is whole with a newline at its end, or with its checksum"
+        raise wrong(FIELD, name, at, "has no newline at its end: the file may be cut off in it", allowed)
     if not values:
         raise InputError(FIELD, name, "has no measured link", FORM)
     return _dataset(name, ends, np.array(values), quantity, dropped)
@@ -95,19 +103,23 @@ def pop_rtts(links: xr.Dataset, pops: int = POPS, seed: int = 0) -> Floats:
         pops: So many, at random out of the largest part that is connected; all if there are fewer.
         seed: Of the choice.
     """
-    names, place = np.unique(np.concatenate([links["pop_a"].values, links["pop_b"].values]), return_inverse=True)
-    one, other = np.sort(place.reshape(2, -1), axis=0)
-    key, which, count = np.unique(one * len(names) + other, return_inverse=True, return_counts=True)
-    mean = np.maximum(np.bincount(which, links["latency"].values) / count, LEAST)
-    apart = np.divmod(key, len(names))
-    between = apart[0] != apart[1]
-    shape = (len(names), len(names))
-    graph = coo_matrix((mean[between], (apart[0][between], apart[1][between])), shape).tocsr()
+    together = _together(links)
+    mean = np.maximum(together.means(links["latency"].values), LEAST)
+    size = 1 + int(together.ends.max(initial=0))
+    graph = coo_matrix((mean, together.ends.T), (size, size)).tocsr()
     _, part = connected_components(graph, directed=False)
     largest = np.flatnonzero(part == np.bincount(part).argmax())
     chosen = np.sort(np.random.default_rng(seed).permutation(largest)[:pops])
     times = 2.0 * np.asarray(dijkstra(graph, directed=False, indices=chosen)[:, chosen])
     return 0.5 * (times + times.T)
+
+
+def _together(links: xr.Dataset) -> Together:
+    """Return which links are between the same two PoPs, whichever is first."""
+    pairs = Pairs()
+    for one, other in zip(links["pop_a"].values.tolist(), links["pop_b"].values.tolist(), strict=True):
+        pairs.add(one, other)
+    return pairs.together()
 
 
 def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = POPS, seed: int = 0) -> PathModel:
@@ -131,11 +143,10 @@ def of_pops(
     """Return what was measured, of round-trip times [s] between PoPs (pops, pops), and its model; as ``fit_iplane``."""
     file, count = links.attrs["file"], links.sizes["link"]
     if len(matrix) < FEWEST_PEERS:
-        raise InputError(FIELD, file, f"connects only {len(matrix)} PoPs", f"{FEWEST_PEERS} or more")
+        raise InputError(FIELD, file, f"connects only {counted(len(matrix), 'PoP')}", f"{FEWEST_PEERS} or more")
     if losses is not None and losses.sizes["link"] < FEWEST:
-        raise InputError(
-            FIELD, losses.attrs["file"], f"has {losses.sizes['link']} losses", f"{FEWEST} or more, for quantiles"
-        )
+        found = counted(losses.sizes["link"], "loss", "losses")
+        raise InputError(FIELD, losses.attrs["file"], f"has {found}", f"{FEWEST} or more, for quantiles")
     times, lost = matrix[np.triu_indices(len(matrix), 1)], None if losses is None else losses["loss"].values
     measured = Measured(file, count, times, lost, None, tuple(_notes(links, losses)))
     if losses is not None:
@@ -150,10 +161,20 @@ def _notes(links: xr.Dataset, losses: xr.Dataset | None) -> Iterator[str]:
     """Give what of the files counts as something else, or not at all."""
     below = float(np.mean(2.0 * links["latency"].values < 0.4))
     yield f"{below:.1%} of the links have twice their latency below 400 ms (published: 98%)"
+    together = _together(links)
+    if together.alone:
+        yield f"{counted(together.alone, 'link')} of a PoP and itself: left out"
+    if unequal := together.unequal(links["latency"].values):
+        of = f"{unequal:,} of {counted(len(together.ends), 'pair of PoPs')}"
+        yield f"links of unequal latencies between {of}, the same way or both: each pair counts with their mean"
     for found, what in ((links, "latency"), (losses, "loss")):
         if found is not None and found.attrs["dropped"]:
-            yield f"{found.attrs['dropped']} links without a measured {what} are left out"
+            yield f"{counted(found.attrs['dropped'], 'link')} without a measured {what}: left out"
     if losses is not None:
+        together = _together(losses)
+        if unequal := together.unequal(losses["loss"].values):
+            of = f"{unequal:,} of {counted(len(together.ends), 'pair of PoPs')}"
+            yield f"links of unequal losses between {of}, the same way or both: each link counts"
         yield from too_lossy(losses["loss"].values)
 
 
@@ -161,7 +182,7 @@ def _cells(name: str, line: int, text: str) -> list[str]:
     """Return the five cells of a line."""
     cells = text.split()
     if len(cells) != 5:
-        raise wrong(FIELD, name, line, f"has {len(cells)} cells: {shorten(text)}", FORM)
+        raise wrong(FIELD, name, line, f"has {counted(len(cells), 'cell')}: {shorten(text)}", FORM)
     if not (cells[0].isdigit() and cells[2].isdigit()):
         raise wrong(FIELD, name, line, f"has no numbers of clusters: {shorten(text)}", FORM)
     return cells

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from btflow.errors import InputError
 from btflow.paths.columns import FIELD, Column, check_apart, columns_of, ends_of, said, value
-from btflow.paths.lines import path_name, read_lines, wrong
+from btflow.paths.lines import path_name, read_lines, unended, wrong
 from btflow.paths.pairs import Ends, Pairs
+from btflow.words import counted
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float], object]
@@ -97,21 +98,24 @@ def read_csv(
     pairs = Pairs()
     for count, (line, row) in enumerate(rows):
         if len(row) != len(header):
-            raise wrong(FIELD, name, line, f"has {len(row)} cells", f"{len(header)}, as in the header")
+            raise wrong(FIELD, name, line, f"has {counted(len(row), 'cell')}", f"{len(header)}, as in the header")
         for column, found in zip(columns, values, strict=True):
             found.append(value(name, column, line, row[column.at]))
         if ends is not None:
             pairs.add(*(_peer(name, line, row[end]) for end in ends))
         if progress is not None and count % _OFTEN == 0:
             progress(line / len(lines))
-    return _measured(name, columns, [np.array(found) for found in values], None if ends is None else pairs)
+    measured = _measured(name, columns, [np.array(found) for found in values], None if ends is None else pairs)
+    last = unended(lines)
+    cut = () if last is None else (f"line {last}, the last, has no newline at its end: the file may be cut off in it",)
+    return measured._replace(notes=(*measured.notes, *cut))
 
 
 def _measured(name: str, columns: list[Column], values: list[Floats], pairs: Pairs | None) -> Measured:
     """Return what was read, each pair of peers once."""
     rows = len(values[0])
     if rows < FEWEST:
-        raise InputError(FIELD, name, f"has {rows} rows", f"{FEWEST} rows or more, for quantiles")
+        raise InputError(FIELD, name, f"has {counted(rows, 'row')}", f"{FEWEST} rows or more, for quantiles")
     for column, found in zip(columns, values, strict=True):
         if column.what == "rtt" and column.unit == "ms" and not column.given and found.max() < SHORTEST:
             allowed = 'milliseconds; rtt_unit="s" if they are seconds, rtt_unit="ms" if they are so short'
@@ -123,7 +127,8 @@ def _measured(name: str, columns: list[Column], values: list[Floats], pairs: Pai
         return Measured(name, rows, rtt, loss, None, tuple(notes))
     together = pairs.together()
     if len(together.ends) < FEWEST:
-        raise InputError(FIELD, name, f"has {len(together.ends)} pairs of peers", f"{FEWEST} or more, for quantiles")
+        pairs_of = counted(len(together.ends), "pair of peers")
+        raise InputError(FIELD, name, f"has {pairs_of}", f"{FEWEST} or more, for quantiles")
     rtt = None if rtt is None else together.medians(rtt)
     loss = None if loss is None else together.means(loss)
     return Measured(name, rows, rtt, loss, together.ends, (*notes, *together.notes))
@@ -148,7 +153,7 @@ def _check_separator(name: str, line: int, header: list[str], separator: str) ->
     """Refuse a header that is one cell with other separators in it."""
     for other, sign in SEPARATORS.items():
         if len(header) == 1 and sign in header[0]:
-            reason = f"has no {separator} between cells, but {header[0].count(sign)} times a {other}"
+            reason = f"has no {separator} between cells, but {counted(header[0].count(sign), 'time')} a {other}"
             raise wrong(FIELD, name, line, reason, f'cells with a {separator} between them, or separator="{other}"')
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.words import counted
+
 Floats = NDArray[np.float64]
 Ends = NDArray[np.int64]
 
@@ -63,10 +65,23 @@ class Together:
         total = np.bincount(self.pair, values[self.apart], minlength=size)
         return np.asarray(total / np.bincount(self.pair, minlength=size), np.float64)
 
+    def unequal(self, values: Floats) -> int:
+        """Return the number of pairs whose rows have not all the same value."""
+        low, high = np.full((2, len(self.ends)), np.nan)
+        np.fmin.at(low, self.pair, values[self.apart])
+        np.fmax.at(high, self.pair, values[self.apart])
+        return int(np.sum(low < high))
+
+    @property
+    def alone(self) -> int:
+        """Number of rows of one peer."""
+        return int(np.sum(~self.apart))
+
     @property
     def notes(self) -> list[str]:
         """What was done with rows that are no pair of their own, in words."""
-        alone, rows, pairs = int(np.sum(~self.apart)), len(self.pair), len(self.ends)
-        notes = [f"{alone} rows are of a peer and itself: left out"] if alone else []
+        rows, pairs = len(self.pair), len(self.ends)
+        notes = [f"{counted(self.alone, 'row')} of a peer and itself: left out"] if self.alone else []
         once = "each counts once, with its median round-trip time and its mean loss"
-        return [*notes, f"{rows} rows are of {pairs} pairs of peers: {once}"] if rows > pairs else notes
+        said = f"{counted(rows, 'row')} of {counted(pairs, 'pair of peers')}: {once}"
+        return [*notes, said] if rows > pairs else notes

@@ -22,6 +22,7 @@ from btflow.sweeps.located import located
 from btflow.sweeps.running import Running
 from btflow.sweeps.signals import terminable
 from btflow.sweeps.table import Declaration, declaration, from_file
+from btflow.words import counted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -109,8 +110,8 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
             print(f"btflow: {path} is not there: the sweep begins anew", file=sys.stderr)
         store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
         if store.lost.file is not None:
-            number, file = store.lost.swarms, store.lost.file
-            print(f"btflow: {file} was missing or damaged: {number:,} {declared.job.noun} run again", file=sys.stderr)
+            lost, file = counted(store.lost.swarms, declared.job.noun.removesuffix("s")), store.lost.file
+            print(f"btflow: {file} was missing or damaged: {lost} run again", file=sys.stderr)
         if how.retry_failed:
             store.forget_failures()
         done, failed = store.counts()
@@ -159,7 +160,8 @@ def sweep(
     Args:
         scenario: The scenario whose parameters are varied, of ``btflow.load`` or ``btflow.load_link``.
         vary: By name: a list of values, or a text such as ``"0ms,400ms"`` or ``"lin(10 kB/s, 100 kB/s, 10)"``. By
-            several names, ``("rtt", "loss")``: a list of groups of values that go together. With a sample also
+            several names, ``("rtt", "loss")``: a list of groups of values that go together; None in a group leaves out
+            what another of its values takes the place of, such as ``rtt`` beside an ``internet``. With a sample also
             distributions such as ``"uniform(0 ms, 1 s)"``. What the model file's ``[sweep]`` says holds for all names
             that are not here.
         sample: Kind and size of a sample in place of a grid: ``"sobol:4096"``, ``"lhs:100"``, ``"random:100"`` or

@@ -14,10 +14,12 @@ from btflow.errors import InputError
 from btflow.sweeps.spec import Listed, Spaced, Zipped
 from btflow.sweeps.variables import (
     SI,
+    Text,
     is_counted,
     is_number,
     is_whole,
     plain_text_of_si,
+    shown,
     si_of,
     text_of,
     text_of_si,
@@ -34,12 +36,12 @@ class Axis:
 
     Attributes:
         variables: What varies; several vary together.
-        texts: The values as ``set`` takes them, a row for each place along the dimension.
+        texts: The values as ``set`` takes them, a row for each place along the dimension; None for one that is not set.
         values: The same in SI units.
     """
 
     variables: tuple[Variable, ...]
-    texts: tuple[tuple[str, ...], ...]
+    texts: tuple[tuple[Text, ...], ...]
     values: tuple[tuple[SI, ...], ...]
 
     @property
@@ -49,7 +51,8 @@ class Axis:
 
     def settings(self, index: int) -> dict[str, str]:
         """Return what to set at one place."""
-        return {v.name: text for v, text in zip(self.variables, self.texts[index], strict=True)}
+        row = zip(self.variables, self.texts[index], strict=True)
+        return {v.name: text for v, text in row if text is not None}
 
 
 def axis(variables: tuple[Variable, ...], spec: Listed | Zipped) -> Axis:
@@ -68,14 +71,14 @@ def axis(variables: tuple[Variable, ...], spec: Listed | Zipped) -> Axis:
     counts = Counter(values)
     if len(counts) < len(values):
         twice = next(i for i, row in enumerate(values) if counts[row] > 1)
-        raise InputError(made.name, ", ".join(texts[twice]), "is there twice", "each value once")
+        raise InputError(made.name, ", ".join(map(shown, texts[twice])), "is there twice", "each value once")
     return made
 
 
 class Column(NamedTuple):
     """Values of a parameter: as texts and in SI units."""
 
-    texts: Sequence[str]
+    texts: Sequence[Text]
     values: Sequence[SI]
 
 
@@ -83,7 +86,7 @@ def _listed(variable: Variable, listed: Listed) -> Column:
     """Return the values of a list, those evenly spaced made."""
     alone = _column(variable, [item for item in listed.items if not isinstance(item, Spaced)])
     others = zip(alone.texts, alone.values, strict=True)
-    texts: list[str] = []
+    texts: list[Text] = []
     values: list[SI] = []
     for item in listed.items:
         if isinstance(item, Spaced):
@@ -112,20 +115,20 @@ def _spaced(variable: Variable, spaced: Spaced) -> Column:
     Raises:
         InputError: The parameter is no number, or a logarithmic scale starts at zero.
     """
-    shown = f"{spaced.scale}({spaced.low}, {spaced.high}, {spaced.count})"
+    said = f"{spaced.scale}({spaced.low}, {spaced.high}, {spaced.count})"
     if not is_number(variable):
-        raise InputError(variable.name, shown, "is a range of numbers, which this is not", "a list of values")
+        raise InputError(variable.name, said, "is a range of numbers, which this is not", "a list of values")
     ends = [si_of(variable, end) for end in (spaced.low, spaced.high)]
     low, high = (float(cast(float, end)) for end in ends)
     if not np.isfinite([low, high]).all():
-        raise InputError(variable.name, shown, "has no end", "finite values")
+        raise InputError(variable.name, said, "has no end", "finite values")
     if spaced.scale == "log" and min(low, high) <= 0:
-        raise InputError(variable.name, shown, "starts at zero", "values above zero on a logarithmic scale")
+        raise InputError(variable.name, said, "starts at zero", "values above zero on a logarithmic scale")
     inner = _linear(low, high, spaced.count) if spaced.scale == "lin" else _logarithmic(low, high, spaced.count)
     numbers = [float(round(value)) for value in inner] if is_whole(variable) else inner
     values: list[SI] = [int(value) for value in numbers] if is_counted(variable) else list(numbers)
     text = text_of_si if spaced.count <= LONG else plain_text_of_si
-    texts = [text(variable, value) for value in numbers]
+    texts: list[Text] = [text(variable, value) for value in numbers]
     texts[-1], texts[0] = text_of(variable, spaced.high), text_of(variable, spaced.low)
     values[-1], values[0] = ends[1], ends[0]
     return Column(texts, values)

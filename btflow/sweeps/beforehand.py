@@ -11,16 +11,26 @@ from btflow.sweeps.design import Design
 
 
 def check_superseded(document: Document[Any], fixed: Mapping[str, object], design: Design) -> None:
-    """Raise an InputError for a name that is set or varied beside one that takes its place, at any point."""
-    for settings in _superseding(document, design):
-        document.assigner.assign({**fixed, **design.settings(0), **settings})
+    """Raise an InputError for a name that is varied beside one that takes its place, or set and used at no point."""
+    together = list(_superseding(document, design))
+    with_them = {name for settings in together for name in settings}
+    others = {name: text for name, text in design.settings(0).items() if name not in with_them}
+    used = [settings for settings in together if not document.assigner.outdated(fixed, settings)]
+    for settings in together:
+        document.assigner.assign({**(over(document, fixed, settings) if used else {**fixed, **settings}), **others})
+
+
+def over(document: Document[Any], given: Mapping[str, object], settings: Mapping[str, str]) -> dict[str, object]:
+    """Return values with those of a point on top, less what these take the place of; as ``Scenario.set`` does."""
+    outdated = document.assigner.outdated(given, settings)
+    return {name: value for name, value in given.items() if name not in outdated} | dict(settings)
 
 
 def shown(document: Document[Any], given: Mapping[str, object], design: Design) -> dict[str, str]:
     """Return the parameters that have an effect at one point at least, as texts; ``given`` makes one of them."""
     found: dict[str, str] = {}
     for settings in _superseding(document, design):
-        found |= document.assigner.assign({**given, **settings}).shown
+        found |= document.assigner.assign(over(document, given, settings)).shown
     return found
 
 
@@ -42,7 +52,7 @@ def check_files(document: Document[Any], given: Mapping[str, object], design: De
         fields = {".".join(place.keys) for place in places}
         for text in dict.fromkeys(coordinate.values.tolist()):
             try:
-                document.build({**given, name: text})
+                document.build(over(document, given, {name: text}))
             except InputError as error:
                 problems = [p for p in error.problems if _is_of(p.field, name, fields, document)]
                 if problems:
@@ -59,9 +69,9 @@ def _superseding(document: Document[Any], design: Design) -> Iterator[dict[str, 
     """Give the values that the varied fields which take the place of others have together, each once."""
     fields = {tuple(path.split(".")) for path in document.kind.supersedes}
     names = [c.name for c in design.coordinates() if fields & set(_keys(document, c.name))]
-    seen: set[tuple[str, ...]] = set()
+    seen: set[tuple[tuple[str, str], ...]] = set()
     for settings in design.settings_of(names):
-        if (values := tuple(settings.values())) not in seen:
+        if (values := tuple(settings.items())) not in seen:
             seen.add(values)
             yield settings
 

@@ -16,6 +16,7 @@ from btflow.sweeps.running import Running
 from btflow.sweeps.signals import leave, terminable
 from btflow.sweeps.table import declaration
 from btflow.termination import INTERRUPTED, TERMINATED
+from btflow.words import counted
 
 _OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"}
 
@@ -100,7 +101,8 @@ def _say(line: str) -> None:
 def as_text(found: dict[str, Any]) -> str:
     """Return what is said of a sweep as a few lines for people."""
     noun = "experiments" if "experiments" in found else "swarms"
-    lines = [f"{found['out']}: {found['done']:,} of {found[noun]:,} {noun} done, {found['failed']:,} failed"]
+    of = counted(found[noun], noun.removesuffix("s"))
+    lines = [f"{found['out']}: {found['done']:,} of {of} done, {found['failed']:,} failed"]
     for reason, number in found["reasons"].items():
         lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")
     return "\n".join(lines)

@@ -14,9 +14,10 @@ from btflow.document import Document
 from btflow.errors import InputError
 from btflow.sweeps.axes import Axis, axis
 from btflow.sweeps.distributions import Floats, choice_index, draw, inverse, written
+from btflow.sweeps.left_out import left_out
 from btflow.sweeps.samples import Sample
 from btflow.sweeps.spec import Drawn, Listed, Names, Spec, Zipped
-from btflow.sweeps.variables import SI, is_counted, text_of_si, units_of
+from btflow.sweeps.variables import SI, Text, is_counted, shown, text_of_si, units_of
 from btflow.variables import Variable, describe
 
 MOST = 1_000_000
@@ -49,7 +50,7 @@ class Design(Protocol):
         """Return the texts that make a point of the model, by name."""
 
     def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
-        """Give the values that some parameters have together, once at least; of none, nothing."""
+        """Give the values that some parameters, and those that vary with them, have together, once at least."""
 
     def coordinates(self) -> list[Coordinate]:
         """Return the value of each parameter along its dimension."""
@@ -100,7 +101,8 @@ class Grid:
 
     def written(self) -> dict[str, Any]:
         """Return the values of each axis as they were given."""
-        return {a.name: [list(row) if len(row) > 1 else row[0] for row in a.texts] for a in self.axes}
+        rows = {a.name: [[shown(text) for text in row] for row in a.texts] for a in self.axes}
+        return {name: [row if len(row) > 1 else row[0] for row in of] for name, of in rows.items()}
 
 
 @dataclass(frozen=True)
@@ -113,15 +115,15 @@ class Column:
     written: str
     values: NDArray[np.float64] | None
     """Value at each point, SI units; None for one of a list."""
-    texts: tuple[str, ...] = ()
-    """The list."""
+    texts: tuple[Text, ...] = ()
+    """The list; None for what is not set."""
     listed: tuple[SI, ...] = ()
     """The list in SI units."""
     index: NDArray[np.int64] | None = None
     """Which of them each point has."""
 
-    def text(self, point: int) -> str:
-        """Return the value at a point as ``set`` takes it, exactly."""
+    def text(self, point: int) -> Text:
+        """Return the value at a point as ``set`` takes it, exactly; None if it is not set there."""
         if self.values is None:
             assert self.index is not None
             return self.texts[int(self.index[point])]
@@ -156,11 +158,13 @@ class Drawing:
 
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point."""
-        return {c.variable.name: c.text(point) for c in self.columns}
+        texts = ((c.variable.name, c.text(point)) for c in self.columns)
+        return {name: text for name, text in texts if text is not None}
 
     def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
-        """Give the values that some parameters have together."""
-        kept = Drawing(self.sample, tuple(c for c in self.columns if c.variable.name in names), self.size)
+        """Give the values that some parameters, and those that vary with them, have together."""
+        axes = {c.axis for c in self.columns if c.variable.name in names}
+        kept = Drawing(self.sample, tuple(c for c in self.columns if c.axis in axes), self.size)
         return (kept.settings(point) for point in range(self.size if kept.columns else 1))
 
     def coordinates(self) -> list[Coordinate]:
@@ -189,7 +193,7 @@ def design(
         InputError: A name is unknown, a value is wrong, a distribution has no sample, or there are too many swarms.
     """
     variables = {names: tuple(describe(document, name) for name in names) for names in specs}
-    specs = {names: _as_word(spec, variables[names]) for names, spec in specs.items()}
+    specs = {names: _read(document, names, spec, variables[names]) for names, spec in specs.items()}
     if sample is None:
         lists = {names: _listed(names, spec) for names, spec in specs.items()}
         _confirm((spec.count for spec in lists.values()), replicas, yes)
@@ -204,8 +208,10 @@ def design(
     return Drawing(sample, tuple(column for columns in drawn for column in columns), size)
 
 
-def _as_word(spec: Spec, of: tuple[Variable, ...]) -> Spec:
-    """Return a distribution's name as a value of a variable that takes it as a word: ``internet=iplane``."""
+def _read(document: Document[Any], names: Names, spec: Spec, of: tuple[Variable, ...]) -> Spec:
+    """Return a distribution's name as a value of a variable that takes it as a word, and what a group leaves out."""
+    if isinstance(spec, Zipped):
+        return left_out(document, names, spec)
     if isinstance(spec, Drawn) and not spec.arguments and spec.name in of[0].words:
         return Listed((spec.name,))
     return spec
@@ -218,8 +224,8 @@ def _listed(names: Names, spec: Spec) -> Listed | Zipped:
             ends = f"{spec.scale}({', '.join(map(str, spec.arguments))}"
             reason = "has no number of values: without one it is a distribution, and there is no sample"
             raise InputError(name, f"{ends})", reason, f"{ends}, NUMBER), or {sample}")
-        shown = written(spec) if isinstance(spec, Drawn) else f"choice({', '.join(map(str, spec.items))})"
-        raise InputError(name, shown, "is a distribution, and there is no sample", f"a list of values, or {sample}")
+        said = written(spec) if isinstance(spec, Drawn) else f"choice({', '.join(map(str, spec.items))})"
+        raise InputError(name, said, "is a distribution, and there is no sample", f"a list of values, or {sample}")
     return spec
 
 
@@ -240,13 +246,14 @@ def _maker(of: tuple[Variable, ...], spec: Spec) -> Callable[[Floats], list[Colu
         inverted = inverse(spec, one)
         return lambda shares: [Column(one, one.name, written(spec), draw(inverted, spec, one, shares))]
     choices = axis(of, spec)
-    rows = (row[0] if len(of) == 1 else f"({', '.join(row)})" for row in choices.texts)
-    shown = f"choice({', '.join(rows)})"
+    texts = ([shown(text) for text in row] for row in choices.texts)
+    rows = (row[0] if len(of) == 1 else f"({', '.join(row)})" for row in texts)
+    said = f"choice({', '.join(rows)})"
     lists = list(zip(of, zip(*choices.texts, strict=True), zip(*choices.values, strict=True), strict=True))
 
     def make(shares: Floats) -> list[Column]:
         index = choice_index(len(choices.values), shares)
-        return [Column(one, choices.name, shown, None, texts, values, index) for one, texts, values in lists]
+        return [Column(one, choices.name, said, None, texts, values, index) for one, texts, values in lists]
 
     return make
 

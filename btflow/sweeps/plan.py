@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import gcd, prod
 from typing import Any
 
@@ -167,14 +168,18 @@ def _first_scenario(
 ) -> tuple[Any, Any]:
     """Return the first of some points that makes a scenario, and its program; the first point's error if none does.
 
+    It is one at which all that is set for all points has an effect, so that no point lacks it.
+
     What lies between one and the next has no divisor in common with their number, so that no dimension's value is the
     same at all of them.
     """
     points, first = prod(design.shape), None
     step = next(s for s in range(int(GOLDEN * points), 2 * points + 2) if s > 0 and gcd(s, points) == 1)
-    for point in (i * step % points for i in range(min(points, TRIED))):
+    spread = (design.settings(i * step % points) for i in range(points))
+    all_used = (settings for settings in spread if not document.assigner.outdated(fixed, settings))
+    for settings in islice(all_used, TRIED):
         try:
-            base = document.build({**fixed, **design.settings(point)})
+            base = document.build({**fixed, **settings})
             return base, kind.compile(base)
         except InputError as error:
             first = first or error

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from btflow.sweeps.parts import Part
+from btflow.words import counted
 
 PERIOD = 10.0
 """Time between two lines where there is no terminal [s]."""
@@ -60,7 +61,8 @@ class Lines(Progress):
 
     def _print(self, end: str) -> None:
         failed = f", {self.failed:,} failed" if self.failed else ""
-        text = f"btflow: {self.done:,} of {self.total:,} {self.noun}{failed}, {self.rate:.3g} {self.noun}/s{end}"
+        of = counted(self.total, self.noun.removesuffix("s"))
+        text = f"btflow: {self.done:,} of {of}{failed}, {self.rate:.3g} {self.noun}/s{end}"
         print(text, file=sys.stderr, flush=True)
 
 
@@ -71,7 +73,7 @@ class Bar(Progress):
         from tqdm import tqdm
 
         form = "{percentage:3.0f}% of {total_fmt}{unit} |{bar}| {elapsed}, {remaining} left, {rate_fmt}{postfix}"
-        unit = f" {self.noun}"
+        unit = f" {self.noun}" if self.total != 1 else f" {self.noun.removesuffix('s')}"
         self.bar = tqdm(
             total=self.total, initial=self.done, bar_format=form, unit=unit, dynamic_ncols=True, smoothing=0.1
         )

@@ -12,6 +12,7 @@ from btflow.sweeps.identity import check_same
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.sound import Sound, sound
 from btflow.sweeps.status import FAILED
+from btflow.words import counted
 
 
 def writable(path: Path) -> bool:
@@ -37,7 +38,8 @@ def counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int, int]:
         raise unwritable(path, f"it is not complete, or damaged, so that {plan.job.noun} are to be run")
     failed = sum(int((np.asarray(found.status.read(cell)) == FAILED).sum()) for cell in found.cells())
     if failed and retry_failed:
-        raise unwritable(path, f"{failed:,} {plan.job.noun} that failed are to be run again")
+        lost, are = counted(failed, plan.job.noun.removesuffix("s")), "is" if failed == 1 else "are"
+        raise unwritable(path, f"{lost} that failed {are} to be run again")
     return plan.units - failed, failed
 
 

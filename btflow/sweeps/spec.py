@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from btflow.errors import InputError
 from btflow.paths.model import PathModel
+from btflow.words import counted
 
 LONGEST_LIST = 1_000_000
 """Most values of one parameter."""
@@ -148,7 +149,8 @@ def _parsed(text: str, name: str) -> Spec:
             return Drawn(SPACED[kind], arguments, kind)
         if kind in DISTRIBUTIONS:
             if len(arguments) != DISTRIBUTIONS[kind]:
-                raise InputError(name, text, f"has {len(arguments)} arguments, not {DISTRIBUTIONS[kind]}", FORMS)
+                reason = f"has {counted(len(arguments), 'argument')}, not {DISTRIBUTIONS[kind]}"
+                raise InputError(name, text, reason, FORMS)
             return Drawn(kind, arguments)
         if kind == "choice":
             return _some(Listed(arguments, drawn=True), text, name)
@@ -181,7 +183,7 @@ def _item(item: str, name: str) -> object:
         known = kind in DISTRIBUTIONS or kind == "choice"
         raise InputError(name, item, "cannot be one of several" if known else f"has the unknown {kind}()", FORMS)
     if len(arguments) != 3:
-        raise InputError(name, item, f"has {len(arguments)} arguments", f"{kind}(first, last, number)")
+        raise InputError(name, item, f"has {counted(len(arguments), 'argument')}", f"{kind}(first, last, number)")
     number = arguments[2]
     if not re.fullmatch(r"[0-9]{1,12}", number) or not 1 <= int(number) <= LONGEST_LIST:
         raise InputError(name, item, f"has {number} values", f"a whole number from 1 to {LONGEST_LIST:,}")

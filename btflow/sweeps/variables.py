@@ -12,6 +12,12 @@ NUMBERS: tuple[Kind, ...] = ("size", "rate", "time", "fraction", "count", "packe
 
 SI = float | int | bool | str
 
+Text = str | None
+"""Of a value, as ``set`` takes it; None for one that is not set."""
+
+LEFT_OUT = object()
+"""In place of a value that is not set."""
+
 
 def is_number(variable: Variable) -> bool:
     """Return whether its values lie on a scale."""
@@ -28,8 +34,10 @@ def is_whole(variable: Variable) -> bool:
     return variable.kind in ("count", "packets", "size")
 
 
-def text_of(variable: Variable, given: object) -> str:
+def text_of(variable: Variable, given: object) -> Text:
     """Return the text of a value; one that was given as a text stays as it is."""
+    if given is LEFT_OUT:
+        return None
     return given.strip() if isinstance(given, str) else variable.text(given)
 
 
@@ -39,10 +47,17 @@ def si_of(variable: Variable, given: object) -> SI:
     Raises:
         InputError: It is not a value of the variable.
     """
+    if given is LEFT_OUT:
+        return math.nan if is_number(variable) else "none"
     value = variable.value(given)
     if not is_number(variable) or isinstance(value, bool | str):
         return value
     return int(value) if is_counted(variable) and math.isfinite(value) else float(value)
+
+
+def shown(text: Text) -> str:
+    """Return a text for people."""
+    return "none" if text is None else text
 
 
 def text_of_si(variable: Variable, value: float) -> str:

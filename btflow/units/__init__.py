@@ -5,7 +5,8 @@ always powers of 1024. ``kB``, ``MB``, ``GB``, ``TB`` are powers of 1000, unless
 ``byte_prefix = "binary"`` because the client it describes multiplies by 1024: in that model, and in
 its parameters, 1 kB = 1024 B and 1 MB = 2**20 B.
 
-A bare number is an error for sizes, rates, times and packet queues. Case matters.
+A bare number is an error for sizes, rates, times and packet queues. Case matters. Spaces between number and unit, of
+whatever width, do not.
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ from btflow.units.kinds import (
 
 _LONGEST_TEXT = 200
 _MOST_KEPT = 4096
-_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?(\d+))?)\s*(.*)", re.ASCII | re.DOTALL)
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?([0-9]+))?)\s*(.*)", re.DOTALL)
+"""Between number and unit may be any space: texts from web pages have one there that breaks no line."""
+
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf(inity)?)\b", re.ASCII | re.IGNORECASE)
 _FLAGS = {"true": True, "on": True, "false": False, "off": False}
 
