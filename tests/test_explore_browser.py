@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from browser import LAPTOP, PHONE, needs_browser, page, screenshot
-from explorer_page import SLOWEST, controls, drag, drawn, open_page, redraws, series, slider, text_of
+from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
+from explorer_page import controls, drag, drawn, open_page, redraws, series, slider, text_of
 from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 

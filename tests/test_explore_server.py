@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from busy import soon
 from explorer_served import Served, served
 from program import Run, runner
 
@@ -121,8 +122,8 @@ def test_an_address_of_another_machine_is_blamed_itself(run: Run, command: str) 
 def test_ctrl_c_stops_within_two_seconds_with_one_line(server: Served) -> None:
     under_way = psutil.Process(server.process.pid).children(recursive=True)
     assert under_way
-    assert server.interrupt() < 2.5
-    assert psutil.wait_procs(under_way, timeout=5)[1] == []
+    assert soon(server.interrupt(), 2.0)
+    assert psutil.wait_procs(under_way, timeout=30)[1] == []
     assert server.process.returncode == 0
     text = server.log.read_text(encoding="utf-8")
     assert text.endswith("The explorer has stopped.\n")
@@ -139,7 +140,7 @@ def test_however_it_ends_nothing_is_left(tmp_path: Path, way: signal.Signals) ->
         assert len(under_way) >= 3  # what forks, a visitor's process, and what stands for it
         server.process.send_signal(way)
         server.process.wait(20)
-        assert psutil.wait_procs(under_way, timeout=10)[1] == []
+        assert psutil.wait_procs(under_way, timeout=30)[1] == []
 
 
 @pytest.mark.parametrize(
