@@ -11,7 +11,7 @@ from validation_links_made import QUEUE_CELL, Replace, bottleneck, cells, replac
 from validation import reference
 from validation.command import run_app
 from validation.links import __main__ as command
-from validation.links import figures, frozen, page, report
+from validation.links import figures, frozen, page, queue_figures, report
 from validation.links.frozen import Frozen
 from validation.links.report import Entry, Report
 from validation.verdict import Condition, Finding, Verdict
@@ -28,7 +28,7 @@ def test_every_claim_is_judged() -> None:
 
 
 def made_report(ours: Replace, monkeypatch: pytest.MonkeyPatch) -> Report:
-    values = QUEUE_CELL | {f"queue_p{percent}_packets": 30.0 for percent in figures.PERCENTS}
+    values = QUEUE_CELL | {f"queue_p{percent}_packets": 30.0 for percent in queue_figures.PERCENTS}
     ours(lambda run: values | {"queue_mean_packets": 60.0 if run.buffer == 10 else 40.0})
     there = {"alone": tuple(cells(2, values, flows="cubic:1"))}
     monkeypatch.setattr(frozen, "cells", lambda table: there.get(table, ()))

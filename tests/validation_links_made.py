@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from validation.links import figures, judge
+from validation.links import drawing, judge
 from validation.links.experiments import Bottleneck, Experiment, experiment
 from validation.links.frozen import Frozen
 from validation.verdict import Finding
@@ -67,7 +67,7 @@ def replacer(monkeypatch: pytest.MonkeyPatch) -> Replace:
             return {name: (value,) * runs for name, value in made(run).items()}
 
         monkeypatch.setattr(judge, "measure", measure)
-        monkeypatch.setattr(figures, "measure", measure)
+        monkeypatch.setattr(drawing, "measure", measure)
 
     return replace
 
