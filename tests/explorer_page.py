@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import psutil
-from browser import SLOWEST
+from browser import SLOWEST as SLOWEST
 from busy import slowdown
 from explorer_served import Served
 from playwright.sync_api import Locator, Page

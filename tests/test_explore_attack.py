@@ -130,7 +130,9 @@ def test_absurd_values_of_inputs_end_nothing(visitor: Visitor) -> None:
     still_served(visitor)
 
 
-@pytest.mark.parametrize("data", [b"\xff" * 8, b"nothing", b"\x00" * (LONGEST + 1)])
+@pytest.mark.parametrize(
+    "data", [b"\xff" * 8, b"nothing", b"\x00" * (LONGEST + 1)], ids=["no text", "text", "too long"]
+)
 def test_what_is_no_message_ends_the_connection_only(visitor: Visitor, data: bytes) -> None:
     connection = visitor.socket()
     connection.send_binary(data)
