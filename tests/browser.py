@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from busy import PATIENCE
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = next(
@@ -23,7 +24,7 @@ SCREENSHOTS = Path(os.environ.get("BTFLOW_SCREENSHOTS", "build/screenshots"))
 
 needs_browser = pytest.mark.skipif(not CHROMIUM and not REQUIRED, reason="there is no Chromium on this machine")
 
-SLOWEST = 180_000
+SLOWEST = 1000 * PATIENCE
 """Milliseconds to wait for anything, ten pages that open at once among it: a machine that runs other tests is slow."""
 
 expect.set_options(timeout=SLOWEST)

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 import websocket
+from busy import PATIENCE
 from explorer_served import Served, served
 from explorer_socket import Visitor, answers, get, message, visit
 
@@ -126,7 +127,7 @@ def test_absurd_values_of_inputs_end_nothing(visitor: Visitor) -> None:
         for data in [*wrong, *({"method": "update", "state": change} for change in changes)]:
             connection.send_binary(message("comm_msg", {"comm_id": name, "data": data}))
     connection.send_binary(message("kernel_info_request", {}))
-    assert answers(connection, "kernel_info_reply", 60)
+    assert answers(connection, "kernel_info_reply")
     still_served(visitor)
 
 
@@ -201,7 +202,7 @@ def test_a_page_that_vanishes_while_it_is_answered_ends_nothing(visitor: Visitor
 def test_more_visitors_at_once_than_allowed(server: Served, visitor: Visitor) -> None:
     assert visitor.alive()
     with ThreadPoolExecutor(10) as pool:
-        statuses = [status for status, _, _ in pool.map(lambda _: get(server.url, 120.0), range(10))]
+        statuses = [status for status, _, _ in pool.map(lambda _: get(server.url), range(10))]
     assert sorted(statuses) == [200] * (VISITORS - 1) + [503] * (11 - VISITORS)
 
 
@@ -231,7 +232,7 @@ def test_nothing_of_all_that_filled_the_terminal(server: Served) -> None:
     assert len(text.splitlines()) < 25, text
 
 
-def _until(done: object, seconds: float = 120.0) -> None:
+def _until(done: object, seconds: float = PATIENCE) -> None:
     assert callable(done)
     end = time.monotonic() + seconds
     while not done():
