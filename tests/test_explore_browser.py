@@ -179,6 +179,7 @@ def test_ten_visitors_drag_at_once(explorer: Served, browser: Browser) -> None:
         for one in visitors:
             one.goto(explorer.url, wait_until="commit", timeout=SLOWEST)
         for one in visitors:
+            one.bring_to_front()  # one in the background may get no frames, and figures are drawn with them
             drawn(one, [])
         before = [series(one) for one in visitors]
         handles = [slider(one, "Base RTT") for one in visitors]
@@ -187,6 +188,7 @@ def test_ten_visitors_drag_at_once(explorer: Served, browser: Browser) -> None:
             for one, handle in zip(visitors, handles, strict=True):
                 drag(one, handle, 10 + step)
         for one, old in zip(visitors, before, strict=True):
+            one.bring_to_front()
             drawn(one, old)
         print(f"{VISITORS} visitors, 4 moves each: {time.monotonic() - start:.1f} s")
     finally:
