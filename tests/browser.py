@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from busy import PATIENCE
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
@@ -22,6 +23,11 @@ SCREENSHOTS = Path(os.environ.get("BTFLOW_SCREENSHOTS", "build/screenshots"))
 """Where the pictures that the tests take are kept, to be looked at."""
 
 needs_browser = pytest.mark.skipif(not CHROMIUM and not REQUIRED, reason="there is no Chromium on this machine")
+
+SLOWEST = 1000 * PATIENCE
+"""Milliseconds to wait for anything, ten pages that open at once among it: a machine that runs other tests is slow."""
+
+expect.set_options(timeout=SLOWEST)
 
 LAPTOP = (1366, 768)
 PHONE = (390, 844)
@@ -53,6 +59,7 @@ def chromium() -> Iterator[Browser]:
 def page(browser: Browser, size: tuple[int, int] = LAPTOP) -> Iterator[Page]:
     """Open a page of a size [px] with a profile of its own."""
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    context.set_default_timeout(SLOWEST)
     try:
         yield context.new_page()
     finally:

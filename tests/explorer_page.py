@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import statistics
-import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import psutil
+from browser import SLOWEST as SLOWEST
+from busy import slowdown
 from explorer_served import Served
 from playwright.sync_api import Locator, Page
 
 from btflow.explore.state import to_query
-
-SLOWEST = 180_000
-"""Milliseconds to wait for anything, ten pages that open at once among it: a machine that runs other tests is slow."""
 
 _SERIES = """() => {
   const shown = document.querySelector('.js-plotly-plot');
@@ -30,7 +28,7 @@ _LATENCY = """([name, key]) => new Promise((found, failed) => {
   const inView = selector => [...document.querySelectorAll(selector)].filter(e => e.offsetParent !== null);
   const field = inView('.btflow-field').find(f => f.querySelector('label')?.textContent === name);
   const handle = field.querySelector('.noUi-handle');
-  setTimeout(() => failed(new Error('not all figures were drawn')), 30000);
+  setTimeout(() => failed(new Error('not all figures were drawn')), 120000);
   let start;
   Promise.all(inView('.js-plotly-plot').map(g => new Promise(drawn => g.once('plotly_afterplot', drawn))))
     .then(() => requestAnimationFrame(() => found(performance.now() - start)));
@@ -153,11 +151,11 @@ class Redraws(NamedTuple):
 
 def redraws(shown: Page, label: str, count: int) -> Redraws:
     """Move a slider by keys and return what that took."""
-    slow, before = _slowdown(), _processor_times()
+    slow, before = slowdown(), _processor_times()
     times = latencies(shown, label, count)
     after = _processor_times()
     spent = sum(seconds - before.get(process, 0.0) for process, seconds in after.items())
-    return Redraws(times, spent / count, max(slow, _slowdown()))
+    return Redraws(times, spent / count, max(slow, slowdown()))
 
 
 def _processor_times() -> dict[int, float]:
@@ -168,11 +166,3 @@ def _processor_times() -> dict[int, float]:
             times = process.cpu_times()
             found[process.pid] = times.user + times.system
     return found
-
-
-def _slowdown() -> float:
-    begun = time.perf_counter()
-    end = time.process_time() + 0.2
-    while time.process_time() < end:
-        pass
-    return (time.perf_counter() - begun) / 0.2

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-LONGEST_START = 120.0
-"""Seconds; on a machine that compiles the kernels first."""
+from busy import PATIENCE
 
 
 @dataclass
@@ -43,7 +42,8 @@ def served(folder: Path, *options: str, command: str = "explore") -> Iterator[Se
     log = folder / "log.txt"
     with log.open("wb") as out:
         run = [sys.executable, "-m", "btflow", command, "--no-browser", *options]
-        environment = os.environ | {"JUPYTER_DATA_DIR": str(folder / "jupyter")}
+        own = {"JUPYTER_DATA_DIR": "jupyter", "JUPYTER_CONFIG_DIR": "config", "IPYTHONDIR": "ipython"}
+        environment = os.environ | {name: str(folder / place) for name, place in own.items()}
         process = subprocess.Popen(run, stdout=out, stderr=subprocess.STDOUT, cwd=folder, env=environment)
     try:
         yield _wait(process, log)
@@ -57,7 +57,7 @@ def served(folder: Path, *options: str, command: str = "explore") -> Iterator[Se
 
 
 def _wait(process: subprocess.Popen[bytes], log: Path) -> Served:
-    end = time.monotonic() + LONGEST_START
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         found = re.search(r"http://\S+\n[^$]*Ctrl-C", log.read_text(encoding="utf-8"))
         if found:

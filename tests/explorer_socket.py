@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import websocket
+from busy import PATIENCE
 
 PROTOCOL = "v1.kernel.websocket.jupyter.org"
 
 
-def get(url: str, timeout: float = 60.0, **headers: str) -> tuple[int, str, Mapping[str, str]]:
+def get(url: str, timeout: float = PATIENCE, **headers: str) -> tuple[int, str, Mapping[str, str]]:
     """Return the status, the body and the headers of an answer."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as answer:
@@ -37,7 +38,7 @@ class Visitor:
     def socket(self, kernel: str = "", **options: Any) -> websocket.WebSocket:
         """Open the socket of this visitor's process, or of another one."""
         url = f"{self.bare.replace('http', 'ws')}api/kernels/{kernel or self.kernel}/channels"
-        given: dict[str, Any] = {"subprotocols": [PROTOCOL], "cookie": self.cookie, "timeout": 30} | options
+        given: dict[str, Any] = {"subprotocols": [PROTOCOL], "cookie": self.cookie, "timeout": PATIENCE} | options
         return websocket.create_connection(url, **given)
 
     def alive(self) -> bool:
@@ -80,7 +81,7 @@ def read(data: bytes) -> tuple[str, dict[str, Any]]:
     return json.loads(data[offsets[1] : offsets[2]])["msg_type"], json.loads(data[offsets[4] : offsets[5]])
 
 
-def answers(socket: websocket.WebSocket, until: str, seconds: float = 30.0) -> list[tuple[str, dict[str, Any]]]:
+def answers(socket: websocket.WebSocket, until: str, seconds: float = PATIENCE) -> list[tuple[str, dict[str, Any]]]:
     """Return what comes until a message of a kind does."""
     found: list[tuple[str, dict[str, Any]]] = []
     end = time.monotonic() + seconds

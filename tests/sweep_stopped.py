@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from busy import soon
 
 from btflow.sweeps.journal import FOLDER
 
@@ -20,13 +23,25 @@ LONG = ("--set", "leechers=300", "--set", "file_size=20 MB", "--replicas", "200"
 """Swarms of about a second each, so that a signal comes in the midst of some."""
 
 
+_PROGRESS = re.compile(r"^btflow: [\d,]+ of [\d,]+ swarms, .*swarms/s.*\n", re.MULTILINE)
+
+
+def besides_progress(err: str) -> str:
+    """Return what a sweep printed but for how far it was, which it tells every ten seconds: on a busy machine only."""
+    return _PROGRESS.sub("", err)
+
+
 def stopped(process: subprocess.Popen[str], number: signal.Signals) -> tuple[float, str]:
-    """Send a signal to a process and its children, as a terminal does, and return how long they took to end."""
+    """Send a signal to a process and its children, as a terminal does.
+
+    Returns:
+        How long they took to end [s], and what was printed besides progress.
+    """
     try:
         begun = time.monotonic()
         os.killpg(process.pid, number)
         _, err = process.communicate(timeout=30)
-        return time.monotonic() - begun, err
+        return time.monotonic() - begun, besides_progress(err)
     finally:
         process.kill()
 
@@ -42,10 +57,7 @@ def wait_for_a_part(process: subprocess.Popen[str], path: Path) -> None:
 
 def in_time(measured: Callable[[Path], float], folder: Path) -> None:
     """Assert that something ends in time; what was slow on a busy machine is measured once more, from its start."""
-    took = measured(folder / "a.zarr")
-    if took >= LIMIT:
-        took = measured(folder / "b.zarr")
-    assert took < LIMIT
+    assert soon(measured(folder / "a.zarr"), LIMIT) or soon(measured(folder / "b.zarr"), LIMIT)
 
 
 def kept(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Single rules of swarms on access links: rings, transports, sockets, small segments, leaving, super-seeding."""
+"""Single rules of swarms on access links: rings, transports, sockets, small segments, queues."""
 
 from __future__ import annotations
 
@@ -9,33 +9,19 @@ import access_made as made
 import numpy as np
 import plain
 import pytest
+from access_idle import access, connected, idle
 
-from btflow.kernels.access.state import SMALLEST_RING, TCP, TCP_ACKS, TCP_DATA, TOP, UTP, Access
+from btflow.kernels.access.state import SMALLEST_RING, TCP, TCP_ACKS, TCP_DATA, TOP, UTP
 from btflow.kernels.engine import FINISHED
 from btflow.kernels.link import state as k
-from btflow.kernels.state import BLOCKED, FREE, LEFT, OPEN, SEEDING, Swarm
+from btflow.kernels.state import BLOCKED, FREE, OPEN
 from btflow.program import Program
 
-access = plain.simulate.access_engine
 connection, flows, stream = access.connection, access.flows, access.stream
 fqcodel, sender = plain.link_module("fqcodel"), access.sender
 rings = stream.rings
 
 NOWHERE = {"base": "mainline-4.0", "max_allow_in": 16, "rerequest_interval": "30 s", "check_interval": "20 s"}
-
-
-def idle(**options: Any) -> tuple[Any, Any]:
-    """Return a swarm of a seed and three leechers before its first event, for plain kernels."""
-    s, x = plain.simulate.start(made.program(made.leechers(3), **options), 1, 0)
-    assert x is not None
-    return s, x
-
-
-def connected(s: Any, x: Any, p: int, q: int) -> int:
-    """Let `p` open a connection to `q`; its end."""
-    plain.peerset.connect(s, p, q, 0.0)
-    access.do_todo(x, 0.0)
-    return next(int(h) for h in made.ends_of(s, p) if s.conn.state[h] != FREE and s.mate[h] >> s.rules.slot_bits == q)
 
 
 # ---- rings
@@ -299,127 +285,3 @@ def test_a_queue_that_counts_bytes_takes_no_more_small_packets_than_it_has_place
     )
     for _, x, _ in made.steps(program, 100, 1816):
         checks.check_queues(x)
-
-
-# ---- comings and goings
-
-
-LEAVING = {
-    "arrivals": {"kind": "poisson", "interval": "3 s"},
-    "departures": {"stay": "leave", "replace": True, "discard": 0, "completions": 8},
-}
-
-
-def test_who_leaves_is_forgotten_and_replaced_by_one_of_its_class() -> None:
-    """Neighbours no longer count its pieces, the tracker no longer tells of it, and a new leecher starts at once."""
-    program = made.program(made.leechers(3), made.leechers(2), swarm={"file_size": "300 kB"}, **LEAVING)
-    before: dict[str, Any] = {}
-    leavers = []
-    for s, x, _ in made.steps(program, 1, 2):
-        for p in np.flatnonzero(s.mode & LEFT):
-            if p not in leavers:
-                leavers.append(int(p))
-                checks.check(s, x)
-                neighbours_forget(s, int(p), before)
-        before = {"copies": s.copies.copy(), "state": s.conn.state.copy(), "told": s.told.copy(), "mate": s.mate.copy()}
-    assert len(leavers) >= 7
-    for number in (1, 2):
-        gone = [float(s.peer.done[p]) for p in leavers if s.peer.klass[p] == number]
-        born = np.flatnonzero((program.waits == 1) & (s.peer.klass == number))
-        starts = [float(s.peer.start[p]) for p in born[: len(gone)]]
-        assert starts == gone
-        assert (s.peer.start[born[len(gone) :]] == plain.state.FOREVER).all()
-    assert {int(s.peer.klass[p]) for p in leavers} == {1, 2}
-
-
-def neighbours_forget(s: Swarm, p: int, before: dict[str, Any]) -> None:
-    """Check that each leecher `p` was connected to counts a copy less of each piece that `p` had told it of."""
-    for h in made.ends_of(s, p):
-        q = before["mate"][h] >> s.rules.slot_bits
-        if before["state"][h] == OPEN and s.mode[q] & (SEEDING | LEFT) == 0:
-            told = s.have_log[p, : before["told"][h]]
-            assert (before["copies"][told, q] - s.copies[told, q] == 1).all()
-    assert p not in s.registered[1 : 1 + s.registered[0]]
-
-
-def test_stays_are_exponential_in_the_time_of_the_download() -> None:
-    """The time from completion to leaving is on average the given part of one's own download time."""
-    program = made.program(
-        made.leechers(12),
-        swarm={"file_size": "128 KiB"},
-        departures={"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 120},
-    )
-    left: dict[int, float] = {}
-    for s, _, _ in made.steps(program, 25, 4):
-        for p in np.flatnonzero(s.mode & LEFT):
-            left.setdefault(int(p), float(s.clock[0].now))
-    parts = np.array([(t - s.peer.done[p]) / (s.peer.done[p] - s.peer.start[p]) for p, t in left.items()])
-    assert len(parts) > 90
-    assert parts.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(len(parts)))
-    assert np.median(parts) == pytest.approx(0.5 * np.log(2), abs=0.1)
-
-
-# ---- super-seeding
-
-
-def super_seeded(leechers: int, seeding: bool = True, **options: Any) -> Any:
-    """Return a swarm whose seed shows its pieces one by one."""
-    client = {**made.CLIENT, "super_seeding": seeding, "endgame": False}
-    return made.program(made.leechers(leechers), common={"client": client}, **options)
-
-
-def offered(s: Swarm, h: int) -> list[int]:
-    """Return the pieces that the super-seed has told the other side of end `h` of."""
-    return np.flatnonzero(checks.unpacked(s.offered[h], 64).ravel()[: s.rules.pieces]).tolist()
-
-
-def test_a_super_seed_shows_each_peer_another_piece() -> None:
-    """Until somebody passes a piece on, each peer knows of one, the one shown least; the seed sends no other."""
-    program = super_seeded(5, swarm={"file_size": "1 MiB", "piece_size": "64 KiB"})
-    first: dict[int, list[int]] = {}
-    for s, _, last in made.steps(program, 7, 3):
-        outcome = last
-        for h in made.ends_of(s, 0):
-            if s.conn.state[h] == OPEN and s.conn.state[s.mate[h]] == OPEN:
-                pieces = offered(s, h)
-                if pieces:
-                    first.setdefault(h, pieces)
-                assert {b // s.rules.blocks for b in checks.outstanding(s, int(s.mate[h]))} <= set(pieces)
-    assert outcome == FINISHED
-    assert sorted(first.values()) == [[piece] for piece in range(5)]
-    assert s.offers.sum() >= s.rules.pieces
-
-
-def test_a_super_seed_shows_the_next_piece_when_the_last_was_passed_on() -> None:
-    """With more peers than upload slots, who was shown a piece gets the next when another one reports it."""
-    s, x = idle(common={"client": {**made.CLIENT, "super_seeding": True, "unlimited_slots": 1}})
-    ends = []
-    for p in (1, 2, 3):
-        h = connected(s, x, p, 0)
-        for e in (int(s.mate[h]), h):
-            plain.peerset.ready(s, e, 0.0)
-        ends.append(int(s.mate[h]))
-    assert [int(s.conn.offer[e]) for e in ends] == [0, 1, 2]
-    for piece in (0, 1, 2):
-        s.has[1 + piece, 0] |= np.uint64(1 << piece)  # each has what it was shown
-        s.have_log[1 + piece, 0] = piece
-        s.have_at[1 + piece, piece] = 0
-    superseed = access.engine.superseed
-    s.told[s.mate[ends[0]]] = 1
-    superseed.watch(s, int(s.mate[ends[0]]), ends[0], 0, 1.0)
-    assert [int(s.conn.offer[e]) for e in ends] == [0, 1, 2]  # it has its piece, and nobody got it from there yet
-    s.has[2, 0] |= np.uint64(1)
-    s.have_log[2, 1] = 0
-    superseed.watch(s, int(s.mate[ends[1]]), ends[1], 0, 2.0)
-    assert [int(s.conn.offer[e]) for e in ends] == [3, 1, 2]
-    assert s.offers[:4].tolist() == [1, 1, 1, 1]
-
-
-def test_a_super_seed_sends_less_than_an_ordinary_one() -> None:
-    """What BEP 16 promises: the first full copy is out before anything is sent twice, so the seed sends less in all."""
-    sent = {}
-    for seeding in (True, False):
-        program = super_seeded(8, seeding, swarm={"file_size": "2 MB"}, seed={"upload_limit": "100 kB/s"})
-        runs: list[tuple[Swarm, Access]] = [made.run(program, 5, replica) for replica in range(4)]
-        sent[seeding] = np.mean([s.peer.bytes_up[0] for s, _ in runs]) / 2e6
-    assert 1.0 <= sent[True] < sent[False]

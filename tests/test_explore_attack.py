@@ -10,12 +10,14 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 import websocket
+from busy import PATIENCE
 from explorer_served import Served, served
 from explorer_socket import Visitor, answers, get, message, visit
 
@@ -40,10 +42,9 @@ def visitor(server: Served) -> Visitor:
 
 def still_served(visitor: Visitor) -> None:
     """Check that the server and the visitor's process answer."""
-    connection = visitor.socket()
-    connection.send_binary(message("kernel_info_request", {}))
-    assert answers(connection, "kernel_info_reply")
-    connection.close()
+    with closing(visitor.socket()) as connection:
+        connection.send_binary(message("kernel_info_request", {}))
+        assert answers(connection, "kernel_info_reply")
     assert visitor.alive()
 
 
@@ -105,36 +106,38 @@ def test_what_is_no_message_is_told_apart_at_once(data: object) -> None:
 def test_no_code_of_a_visitor_runs(visitor: Visitor, tmp_path: Path) -> None:
     target = tmp_path / "written"
     code = {"code": f"open({str(target)!r}, 'w')", "silent": False, "store_history": False, "user_expressions": {}}
-    connection = visitor.socket()
-    for channel in ("shell", "control", "stdin", "iopub"):
-        connection.send_binary(message("execute_request", code | {"allow_stdin": False}, channel))
-    connection.send_binary(message("kernel_info_request", {}))
-    kinds = {kind for kind, _ in answers(connection, "kernel_info_reply")}
+    with closing(visitor.socket()) as connection:
+        for channel in ("shell", "control", "stdin", "iopub"):
+            connection.send_binary(message("execute_request", code | {"allow_stdin": False}, channel))
+        connection.send_binary(message("kernel_info_request", {}))
+        kinds = {kind for kind, _ in answers(connection, "kernel_info_reply")}
     assert kinds <= {"status", "kernel_info_reply"}
     assert not target.exists()
 
 
 def test_absurd_values_of_inputs_end_nothing(visitor: Visitor) -> None:
-    connection = visitor.socket()
-    found = states(connection)
-    assert len(found) > 50
     absurd: list[Any] = [float("nan"), 1e308, -1, None, [], {"a": [[]]}, True, "\x00\ud800", "9" * 5000, "1e9999 s"]
     absurd.append("x" * 200_000)
     changes = [dict.fromkeys(("value", "index", "children", "max", "_esm"), value) for value in absurd]
     wrong = [{"method": "update", "state": []}, {"method": "custom"}, {"method": "custom", "content": {"save": {}}}]
-    for name in [*list(found)[::9], "unknown"]:
-        for data in [*wrong, *({"method": "update", "state": change} for change in changes)]:
-            connection.send_binary(message("comm_msg", {"comm_id": name, "data": data}))
-    connection.send_binary(message("kernel_info_request", {}))
-    assert answers(connection, "kernel_info_reply", 60)
+    with closing(visitor.socket()) as connection:
+        found = states(connection)
+        assert len(found) > 50
+        for name in [*list(found)[::9], "unknown"]:
+            for data in [*wrong, *({"method": "update", "state": change} for change in changes)]:
+                connection.send_binary(message("comm_msg", {"comm_id": name, "data": data}))
+        connection.send_binary(message("kernel_info_request", {}))
+        assert answers(connection, "kernel_info_reply")
     still_served(visitor)
 
 
-@pytest.mark.parametrize("data", [b"\xff" * 8, b"nothing", b"\x00" * (LONGEST + 1)])
+@pytest.mark.parametrize(
+    "data", [b"\xff" * 8, b"nothing", b"\x00" * (LONGEST + 1)], ids=["no text", "text", "too long"]
+)
 def test_what_is_no_message_ends_the_connection_only(visitor: Visitor, data: bytes) -> None:
-    connection = visitor.socket()
-    connection.send_binary(data)
-    assert ended(connection)
+    with closing(visitor.socket()) as connection:
+        connection.send_binary(data)
+        assert ended(connection)
     still_served(visitor)
 
 
@@ -199,7 +202,7 @@ def test_a_page_that_vanishes_while_it_is_answered_ends_nothing(visitor: Visitor
 def test_more_visitors_at_once_than_allowed(server: Served, visitor: Visitor) -> None:
     assert visitor.alive()
     with ThreadPoolExecutor(10) as pool:
-        statuses = [status for status, _, _ in pool.map(lambda _: get(server.url, 120.0), range(10))]
+        statuses = [status for status, _, _ in pool.map(lambda _: get(server.url), range(10))]
     assert sorted(statuses) == [200] * (VISITORS - 1) + [503] * (11 - VISITORS)
 
 
@@ -229,7 +232,7 @@ def test_nothing_of_all_that_filled_the_terminal(server: Served) -> None:
     assert len(text.splitlines()) < 25, text
 
 
-def _until(done: object, seconds: float = 120.0) -> None:
+def _until(done: object, seconds: float = PATIENCE) -> None:
     assert callable(done)
     end = time.monotonic() + seconds
     while not done():

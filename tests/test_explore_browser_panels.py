@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import LAPTOP, PHONE, needs_browser, page, screenshot
-from explorer_page import SLOWEST, drawn, open_page, series, slider
+from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
+from explorer_page import drawn, open_page, series, slider
 from explorer_served import Served, served
 from playwright.sync_api import Browser
 from test_lab_browser import TOKEN, lab, run_all

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browser import LAPTOP, needs_browser, page, screenshot
-from explorer_page import FIGURES, SLOWEST, enter, moved, open_at, open_page, series
+from browser import LAPTOP, SLOWEST, needs_browser, page, screenshot
+from explorer_page import FIGURES, enter, moved, open_at, open_page, series
 from explorer_served import Served, served
 from playwright.sync_api import Browser, Locator, Page, expect
 

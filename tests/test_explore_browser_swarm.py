@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import LAPTOP, PHONE, needs_browser, page, screenshot
-from explorer_page import FIGURES, SLOWEST, enter, moved, open_at, redraws, wide
+from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
+from busy import soon
+from explorer_page import FIGURES, enter, moved, open_at, redraws, wide
 from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 
@@ -71,7 +72,7 @@ def test_a_large_swarm_shows_progress_and_is_cancelled(swarm: Page) -> None:
     begun = time.monotonic()
     cancel.click()
     expect(cancel).to_be_hidden(timeout=SLOWEST)
-    assert time.monotonic() - begun < 3.0, "a second, on a machine that does nothing else"
+    assert soon(time.monotonic() - begun, 2.0), "a second, and the page to see it"
     expect(swarm.get_by_text("Cancelled.")).to_be_visible(timeout=SLOWEST)
     assert swarm.evaluate(FIGURES).keys() == before.keys()
     enter(swarm, "leechers", "9")

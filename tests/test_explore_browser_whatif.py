@@ -6,8 +6,9 @@ import re
 import time
 
 import pytest
-from browser import LAPTOP, needs_browser, page, screenshot
-from explorer_page import FIGURES, SLOWEST, enter, moved, open_at, wide
+from browser import LAPTOP, SLOWEST, needs_browser, page, screenshot
+from busy import soon
+from explorer_page import FIGURES, enter, moved, open_at, wide
 from explorer_served import Served
 from playwright.sync_api import Browser, expect
 
@@ -47,7 +48,7 @@ def test_a_long_comparison_is_cancelled_and_another_one_runs(explorer: Served, b
         begun = time.monotonic()
         cancel.click()
         expect(cancel).to_be_hidden(timeout=SLOWEST)
-        assert time.monotonic() - begun < 3.0, "a second, on a machine that does nothing else"
+        assert soon(time.monotonic() - begun, 2.0), "a second, and the page to see it"
         said = shown.get_by_text("Cancelled.")
         expect(said).to_be_visible(timeout=SLOWEST)
         kept = shown.locator(".btflow-words").inner_text()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from busy import soon
 
 import btflow
 from btflow.errors import InputError
@@ -136,7 +137,7 @@ def test_a_large_swarm_shows_progress_and_is_cancelled(panel: SwarmPanel) -> Non
     begun = time.monotonic()
     panel.canvas.status._button.click()
     assert panel.canvas.wait(5)
-    assert time.monotonic() - begun < 1.0
+    assert soon(time.monotonic() - begun, 1.0)
     assert "Cancelled" in panel.canvas.status.text
     assert panel.canvas.status.share is None
     np.testing.assert_array_equal(before, first_trace(panel, "completion"))

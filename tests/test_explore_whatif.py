@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from busy import soon
 
 import btflow
 from btflow.analysis import paired_difference
@@ -130,7 +131,7 @@ def test_a_what_if_is_cancelled_and_keeps_the_pairs_it_has() -> None:
     begun = time.monotonic()
     shown.canvas.cancel()
     assert shown.canvas.wait(5)
-    assert time.monotonic() - begun < 1.0
+    assert soon(time.monotonic() - begun, 1.0)
     assert shown.canvas.seen is not None
     assert 1 <= int(shown.canvas.seen.result["pairs"]) < 1000
 

@@ -7,6 +7,8 @@ import socket
 import threading
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -206,9 +208,9 @@ def test_what_failed_can_be_run_again(run: Run, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_grid_of_a_billion_points_is_refused_at_once(run: Run) -> None:
     axes = ("rtt=lin(0ms,1s,1000)", "loss=lin(0%,5%,1000)", "upload_limit=lin(10kB/s,100kB/s,1000)")
-    begun = time.perf_counter()
+    begun = time.thread_time()  # other programs must not matter
     code, _, err = run(*sweep_args(Path("a.zarr"), vary=axes))
-    assert time.perf_counter() - begun < 1.0
+    assert time.thread_time() - begun < 1.0
     assert code == 2
     assert "1,000,000,000 swarms': is more than 1,000,000; allowed: --yes" in err
 
@@ -240,19 +242,27 @@ def test_a_scheduler_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch
     assert "--dask = 'no address': cannot be reached" in err
 
 
-def serving(answer: bytes) -> str:
+@contextmanager
+def serving(answer: bytes) -> Iterator[str]:
     """Return the address of a server that is no scheduler: it answers with some bytes, or never."""
-    server = socket.create_server(("127.0.0.1", 0))
+    left = threading.Event()
 
     def serve() -> None:
         other, _ = server.accept()
-        other.recv(1)
-        other.sendall(answer)
-        other.recv(10**6)
-        time.sleep(10.0)
+        with other, suppress(OSError):  # it may be left in the midst
+            other.recv(1)
+            other.sendall(answer)
+            other.recv(10**6)
+            left.wait()
 
-    threading.Thread(target=serve, daemon=True).start()
-    return "tcp://{}:{}".format(*server.getsockname())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield "tcp://{}:{}".format(*server.getsockname())
+        finally:
+            left.set()
+            thread.join()
 
 
 @pytest.mark.parametrize(
@@ -267,7 +277,8 @@ def serving(answer: bytes) -> str:
 def test_an_address_that_is_no_schedulers(run: Run, monkeypatch: pytest.MonkeyPatch, answer: bytes, text: str) -> None:
     monkeypatch.setattr(scheduler, "CONNECT", 0.5)
     begun = time.perf_counter()
-    code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", serving(answer)))
+    with serving(answer) as address:
+        code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", address))
     assert time.perf_counter() - begun < 10.0
     assert code == 2
     assert err.startswith("btflow: error: --dask = 'tcp://127.0.0.1:")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
 import pytest
-from dask_made import worker
+from dask_made import local, worker
 from sweep_made import UNITS, bits, planned, read, small_tasks
 
 import btflow
@@ -25,9 +27,8 @@ from btflow.sweeps.running import Running
 from btflow.sweeps.scheduler import connect
 from btflow.sweeps.store import Store
 from btflow.sweeps.versions import digest, versions
-from btflow.sweeps.workers import check_workers
+from btflow.sweeps.workers import Workers, check_workers
 
-distributed = pytest.importorskip("distributed")
 CommClosedError: type[OSError] = pytest.importorskip("distributed.comm").CommClosedError
 
 
@@ -113,10 +114,7 @@ def test_what_is_submitted_to_a_scheduler_that_is_gone(scheduler: Any) -> None:
 @pytest.fixture
 def scheduler() -> Iterator[Any]:
     """Return a client of a scheduler without workers."""
-    with (
-        distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=None) as made,
-        distributed.Client(made, set_as_default=False) as client,
-    ):
+    with local(0, processes=False, protocol="tcp") as client:
         yield client
 
 
@@ -129,11 +127,21 @@ def executed(client: Any) -> dict[str, int]:
 def test_workers_that_join_later_take_part_unless_their_versions_differ(
     scheduler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The sweep begins without workers; three join, one of them of other versions; then the first one goes away."""
+    """Once the sweep waits for workers three join, one of them of other versions; then the first one goes away."""
     small_tasks(monkeypatch)
     monkeypatch.setattr(workers, "PERIOD", 0.0)
     (tmp_path / "skewed.py").write_text("import btflow; btflow.__version__ = '9.9'")
     path, made, keep, kept = tmp_path / "a.zarr", planned(), Store.add, 0
+    options = {"first": (), "second": (), "skewed": ("--preload", str(tmp_path / "skewed.py"))}
+    there: dict[str, subprocess.Popen[bytes]] = {}
+    look = Workers.look
+
+    def join(self: Workers) -> None:
+        look(self)
+        if not there:
+            assert not self.threads
+            for name, more in options.items():
+                there[name] = joined.enter_context(worker(scheduler.scheduler.address, "--name", name, *more))
 
     def add(self: Store, part: Part) -> None:
         nonlocal kept
@@ -142,14 +150,11 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
         if kept == 2:
             scheduler.wait_for_workers(3, timeout=60)
         if kept == 6:
-            first.kill()
+            there["first"].kill()
 
+    monkeypatch.setattr(Workers, "look", join)
     monkeypatch.setattr(Store, "add", add)
-    with (
-        worker(scheduler.scheduler.address, "--name", "first") as first,
-        worker(scheduler.scheduler.address, "--name", "second"),
-        worker(scheduler.scheduler.address, "--name", "skewed", "--preload", str(tmp_path / "skewed.py")),
-    ):
+    with ExitStack() as joined:
         assert api.execute(made, path, Running(client=scheduler)) == (UNITS, 0)
         ran = executed(scheduler)
     err = capfd.readouterr().err

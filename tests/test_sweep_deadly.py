@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from dask_made import local
 from sweep_made import UNITS, planned, read, tiny
 
 from btflow.replica import Floats, Replica
@@ -86,16 +87,12 @@ def test_a_deadly_swarm_takes_no_more_workers_down_than_are_forgiven(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The only worker is started anew by its nanny, at another address each time; one is forgiven, to save time."""
-    distributed = pytest.importorskip("distributed")
     monkeypatch.setattr("btflow.sweeps.cluster.FORGIVEN", 1)
     made, deaths, path = planned(tiny(), vary={"rtt": "0ms"}, replicas=1), tmp_path / "deaths", tmp_path / "a.zarr"
     statistics = made.job.statistics
     deadly = Deadly(statistics.classes, statistics.linked, deaths)
     made = replace(made, job=replace(made.job, statistics=deadly))
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+    with local(1) as client:
         assert api.execute(made, path, Running(client=client)) == (0, 1)
     assert deaths.read_text() == ".."
     assert "went away" in str(read(path).failure.values.ravel()[0])

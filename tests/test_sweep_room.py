@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from dask_made import worker
+from dask_made import local, worker
 from sweep_made import planned, read
 
 from btflow import memory
@@ -53,8 +53,7 @@ def test_as_many_swarms_run_at_once_as_fit_into_what_a_worker_may_take(
 
 def test_a_swarm_that_does_not_fit_into_a_worker_fails_there(tmp_path: Path) -> None:
     with (
-        distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=None) as made,
-        distributed.Client(made, set_as_default=False) as client,
+        local(0, processes=False, protocol="tcp") as client,
         worker(client.scheduler.address, "--memory-limit", "900 MB", threads=3),
     ):
         client.wait_for_workers(1)

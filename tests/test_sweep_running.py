@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from dask_made import local
 from hypothesis import given
 from hypothesis import strategies as st
 from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
@@ -41,11 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Return a client of a Dask cluster of two processes."""
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
-        distributed.Client(made) as client,
-    ):
+    with local(2) as client:
         yield client
 
 

@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from dask_made import started, worker
 from sweep_made import bits, planned, read, run, start, tiny
-from sweep_stopped import LONG, in_time, kept, stopped, wait_for_a_part
+from sweep_stopped import LONG, besides_progress, in_time, kept, stopped, wait_for_a_part
 
 from btflow.sweeps import api
 from btflow.sweeps.running import Running
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Return a scheduler with a worker, and its address."""
+    """Return a scheduler with a worker that has joined it, and its address."""
     file = folder / "scheduler.json"
     with started("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)) as scheduler:
         deadline = time.monotonic() + 60
@@ -34,6 +34,8 @@ def cluster(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
             time.sleep(0.05)
         address = json.loads(file.read_text())["address"]
         with worker(address):
+            with distributed.Client(address, set_as_default=False) as client:
+                client.wait_for_workers(1, timeout=60)
             yield scheduler, address
     file.unlink()
 
@@ -50,10 +52,7 @@ def test_ctrl_c_ends_a_sweep_on_a_cluster_within_two_seconds(answers: bool, tmp_
                 os.kill(scheduler.pid, signal.SIGSTOP)
                 time.sleep(2.5)
             took, err = stopped(process, signal.SIGINT)
-        last = err.splitlines(keepends=True)[-1]  # on a busy machine it may have told of progress before
-        assert (process.returncode, last) == (130, f"btflow: interrupted: {kept(path)}")
-        assert err.count("interrupted") == 1
-        assert "Traceback" not in err
+        assert (process.returncode, err) == (130, f"btflow: interrupted: {kept(path)}")
         assert 1 <= int((read(path).status == 1).sum()) < 400
         return took
 
@@ -70,10 +69,8 @@ def test_the_scheduler_goes_away_and_the_sweep_goes_on_here(tmp_path: Path) -> N
         wait_for_a_part(process, path)
         scheduler.kill()
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (
-        1,
-        f"btflow: {kept(path)}btflow: error: the scheduler at {address} is gone\n",
-    )
+    said = f"btflow: {kept(path)}btflow: error: the scheduler at {address} is gone\n"
+    assert (process.returncode, besides_progress(err)) == (1, said)
     done = int((read(path).status == 1).sum())
     assert 1 <= done < 20
     assert run(*args, "--resume").returncode == 0

@@ -352,3 +352,21 @@ def test_a_sweep_without_end_starts_and_stops_at_once(names: tuple[str, ...], tm
     far = part(made, range(made.units - 1, made.units))
     assert far.status.tolist() == [DONE]
     assert time.process_time() - begun < 5.0
+
+
+@pytest.mark.filterwarnings("ignore:Object at .lock")
+def test_a_store_gives_nobody_a_reason_to_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning could not be ignored for certain: another thread, as of a what-if, may undo it in the meantime."""
+
+    def warn(*said: object, **_: object) -> None:
+        raise AssertionError(said)
+
+    path, made = tmp_path / "a.zarr", plan()
+    with monkeypatch.context() as patch:
+        patch.setattr("warnings.warn", warn)
+        assert api.execute(made, path, Running(jobs=2)) == (made.units, 0)
+        assert api.open_dataset(path).sizes["rtt"] == 3
+    metadata = (path / "zarr.json").read_text()
+    with pytest.warns(UserWarning, match="Consolidated metadata"):
+        zarr.consolidate_metadata(path)
+    assert json.loads((path / "zarr.json").read_text()) == json.loads(metadata)

@@ -103,7 +103,7 @@ from validation.cases import Case
 def run(task):
     if multiprocessing.parent_process() is not None:
         Path(sys.argv[1], str(os.getpid())).touch()
-        time.sleep(120)
+        time.sleep(600)
     return task, None
 
 runs.run = run
@@ -125,11 +125,11 @@ def test_the_processes_end_with_the_one_that_started_them(number: int, code: int
     )
     wait_for(lambda: len(list(pids.iterdir())) == 2)
     parent.send_signal(number)
-    assert parent.wait(20) == code
+    assert parent.wait(60) == code
     wait_for(lambda: not any(running(int(path.name)) for path in pids.iterdir()))
 
 
-def wait_for(condition: Callable[[], bool], most: float = 20.0) -> None:
+def wait_for(condition: Callable[[], bool], most: float = 60.0) -> None:
     """Wait until something holds, at most `most` seconds."""
     end = time.monotonic() + most
     while not condition():

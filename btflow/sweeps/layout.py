@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,9 +132,20 @@ def create(plan: Plan, cells: Cells, folder: Path) -> None:
     )
     for coordinate in coordinates(plan):
         _write(group, coordinate)
-    with warnings.catch_warnings():  # that this is no part of zarr's third format yet; without it opening is slow
-        warnings.simplefilter("ignore")
-        zarr.consolidate_metadata(folder)
+    _consolidate(folder)
+
+
+def _consolidate(folder: Path) -> None:
+    """Write the metadata of all arrays into the store's own, without which opening is slow.
+
+    As ``zarr.consolidate_metadata`` does, which warns that this is no part of the third format yet, and of the lock;
+    and a warning cannot be ignored here alone while other threads, as of a what-if in a notebook, ignore theirs.
+    """
+    root, arrays = folder / "zarr.json", sorted(folder.glob("*/zarr.json"))
+    found = {"kind": "inline", "must_understand": False}
+    metadata = {array.parent.name: json.loads(array.read_bytes()) for array in arrays}
+    whole = json.loads(root.read_bytes()) | {"consolidated_metadata": found | {"metadata": metadata}}
+    root.write_text(json.dumps(whole, indent=2), encoding="utf-8")
 
 
 def opened(group: zarr.Group, name: str) -> zarr.Array[Any]:
