@@ -42,6 +42,8 @@ class LinkPanel:
         self._cursor = widgets.IntSlider(
             value=0, max=STEPS, description="Time", readout=False, tooltip="Where the cursor is"
         )
+        self._time = widgets.Label()
+        self._time.add_class("btflow-time")
         self._play = widgets.Play(min=0, max=STEPS, step=1, interval=150, description="Play", show_repeat=False)
         widgets.jslink((self._play, "value"), (self._cursor, "value"))
         self._cursor.observe(lambda _: self._show_moment(), "value")
@@ -86,7 +88,7 @@ class LinkPanel:
         boxes = [self._form.box(part) for part in (_LINK, _FLOWS, _RUN)]
         inputs = widgets.VBox([*boxes])
         inputs.add_class("btflow-inputs")
-        player = widgets.HBox([self._play, self._cursor])
+        player = widgets.HBox([self._play, self._cursor, self._time])
         player.add_class("btflow-player")
         views = widgets.VBox([framed(self.figure), player, self._moment, self._numbers])
         views.add_class("btflow-views")
@@ -115,6 +117,7 @@ class LinkPanel:
         moved = self._cursor.value > 0
         index = round(self._cursor.value / STEPS * (self.result.sizes["time"] - 1))
         link_figure.mark(self.figure, float(self.result["time"][index]) if moved else None)
+        self._time.value = f"{float(self.result['time'][index]):.2f} s"
         self._moment.value = link_text.moment(self.result, index) if moved else ""
 
 

@@ -137,6 +137,8 @@ class WhatIfPanel:
             self.sides = tuple(Form(setting, self._entered(side)) for side, setting in enumerate(both))
             titles = [widgets.HTML(f"<b>Setting {side}</b>") for side in "AB"]
             boxes = [widgets.VBox([t, form.box()]) for t, form in zip(titles, self.sides, strict=True)]
+            for box in boxes:
+                box.add_class("btflow-side")
             self._columns.children = boxes
             self._shown = of, both
         for number, (form, setting) in enumerate(zip(self.sides, both, strict=True)):

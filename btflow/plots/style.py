@@ -63,6 +63,9 @@ TEMPLATE = go.layout.Template(
     }
 )
 
+CONFIG = {"displaylogo": False, "showSendToCloud": False}
+"""Settings of Plotly for every page: it offers to send a figure's data to a service of its maker, and a link there."""
+
 Results = xr.Dataset | Mapping[str, xr.Dataset]
 """One result, or several with a label each."""
 
