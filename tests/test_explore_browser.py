@@ -127,7 +127,7 @@ def test_a_preset_is_shown_as_it_is_published(visitor: Page) -> None:
 
 def test_playing_moves_a_cursor_through_windows_and_queue(visitor: Page) -> None:
     visitor.locator(".jupyter-widget-play button, .widget-play button").first.click()
-    moment = visitor.locator("caption", has_text="packets wait")
+    moment = visitor.locator("caption")
     moment.wait_for(timeout=SLOWEST)
     first = moment.inner_text()
     visitor.wait_for_function("first => !document.body.innerText.includes(first)", arg=first, timeout=SLOWEST)
