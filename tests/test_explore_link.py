@@ -22,6 +22,7 @@ from btflow.explore.link_panel import LinkPanel, series
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.state import checked, differences, from_query, to_query
 from btflow.explore.work import text_of
+from btflow.units import Buffer, parse_quantity
 
 MODELS = (ONE_LINK, *names("links"))
 
@@ -219,6 +220,33 @@ def test_moving_a_slider_changes_text_and_data(panel: LinkPanel) -> None:
     slider.value = 20
     assert panel.state.buffer == "20 packets"
     assert np.nanmax(panel.figure.data[0].y) < np.nanmax(before)
+
+
+@pytest.mark.parametrize(
+    ("text", "share", "left", "right"),
+    [
+        ("100 packets", 99 / 499, "1 packet", "500 packets"),
+        ("500 ms", 0.246, "10 ms", "2 s"),
+        ("1.5 BDP", 1.4 / 9.9, "0.1 BDP", "10 BDP"),
+        ("30 kB", 28.5 / 598.5, "1500 B", "600 kB"),
+    ],
+)
+def test_the_slider_of_a_buffer_is_where_its_text_is(
+    panel: LinkPanel, text: str, share: float, left: str, right: str
+) -> None:
+    panel.set_state(LinkState())
+    field = panel._form.fields["buffer"]
+    field._control.value = text
+    slider = field._slider
+    assert slider is not None
+    assert (slider.value - slider.min) / (slider.max - slider.min) == pytest.approx(share, abs=0.003)
+    assert panel.state.buffer == text
+    for value, end in ((slider.max, right), (slider.min, left)):
+        slider.value = value
+        assert parse_quantity(field.text, "buffer") == parse_quantity(end, "buffer"), "whether it holds a packet or not"
+    field._control.value = "80 packets"
+    slider.value = 81
+    assert parse_quantity(panel.state.buffer, "buffer") == Buffer(81, "packets")
 
 
 def test_the_cursor_tells_window_and_queue(panel: LinkPanel) -> None:

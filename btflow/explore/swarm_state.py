@@ -35,9 +35,9 @@ class Cap(Amount):
         """Return where the slider stands, at its end if there is no limit."""
         return super().slid(self.high if is_unlimited(text) else text)
 
-    def written(self, number: float) -> str:
+    def written(self, number: float, shown: str = "") -> str:
         """Return the text for a place of the slider."""
-        return UNLIMITED if number >= 0.999 * float(super().slid(self.high) or 0.0) else super().written(number)
+        return UNLIMITED if number >= 0.999 * float(super().slid(self.high) or 0.0) else super().written(number, shown)
 
     def number(self, text: str, name: str = "value") -> float | Buffer:
         """Return the rate [B/s]; InputError if it is none."""
