@@ -168,7 +168,7 @@ def test_presets_are_swarms_that_the_page_computes_and_links_bring_them_back(pre
 
     check_swarm(scenario_of(preset.state))
     assert from_query(to_query("swarm", preset.state), {"swarm": SwarmState}).state == preset.state
-    assert preset.command.startswith(f"btflow run {preset.state.model}")
+    assert preset.commands[""].startswith(f"btflow run {preset.state.model}")
 
 
 @pytest.mark.parametrize("model", INPUTS)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import btflow
 from btflow.analysis import paired_difference
 from btflow.errors import InputError
 from btflow.explore import whatif
+from btflow.explore.frame import Frame
 from btflow.explore.pairs import Compared, compare, difference, labels_of, words
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
@@ -242,7 +246,26 @@ def test_both_settings_have_the_seed_of_the_first(panel: WhatIfPanel, of: str) -
     assert panel.canvas.wait()
     enter(panel.sides[0], "seed", "5")
     assert [setting.seed for setting in settings(panel.state)] == ["5", "5"]
-    assert panel.command().count("--seed 5") == 2
+    assert [text.count("--seed 5") for text in panel.commands().values()] == [1, 1]
+
+
+@pytest.mark.parametrize("of", ["link", "swarm"])
+def test_the_commands_of_both_settings_are_told_each_with_its_side(panel: WhatIfPanel, of: str) -> None:
+    few = {"link": ("buffer=20+packets", "buffer=30+packets"), "swarm": ("leechers=5", "leechers=6")}[of]
+    frame = Frame(panel)
+    frame.panel.set_state(WhatIfState(of, "2", *few))
+    assert panel.canvas.wait()
+    told = re.findall(r"([AB]): <code>(.*?)</code>", frame._command.value)
+    assert [side for side, _ in told] == ["A", "B"]
+    for (_, text), setting in zip(told, settings(panel.state), strict=True):
+        words = shlex.split(html.unescape(text))
+        if of == "swarm":
+            given = dict(word.split("=", 1) for word in words if "=" in word)
+            assert btflow.load(words[2], **given).digest() == scenario_of(setting).digest()
+            assert words[-2:] == ["--replicas", "2"]
+        else:
+            assert setting.buffer in words
+    assert ("first pair" in frame._command.value) == (of == "link")
 
 
 def test_pairs_of_other_settings_are_not_saved_beside_these(panel: WhatIfPanel) -> None:
@@ -268,7 +291,7 @@ def test_a_link_with_a_wrong_setting_is_refused() -> None:
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 def test_presets_are_brought_back_by_links_and_say_how_they_are_run(preset: Any) -> None:
     assert from_query(to_query("whatif", preset.state), {"whatif": WhatIfState}).state == preset.state
-    assert preset.command.count("btflow ") == 2
+    assert [text.count("btflow ") for text in preset.commands.values()] == [1, 1]
     assert all(scenario_of(setting) for setting in settings(preset.state))
 
 

@@ -6,7 +6,7 @@ import html
 
 import ipywidgets as widgets
 
-from btflow.explore.panel import Panel
+from btflow.explore.panel import Commands, Panel
 
 _OWN = "your own"
 """Of a state that is no preset's."""
@@ -47,6 +47,12 @@ class Frame:
         finally:
             self._quiet = False
         note = shown.note if shown else ""
-        whole = f" All of it: <code>{html.escape(shown.command)}</code>" if shown and note else ""
+        whole = f" {_told('All of it', shown.commands)}" if shown and note else ""
         self._note.value = f"<p>{html.escape(note)}{whole}</p>" if note else ""
-        self._command.value = f"<p>{self.panel.about()}: <code>{html.escape(self.panel.command())}</code></p>"
+        self._command.value = f"<p>{_told(self.panel.about(), self.panel.commands())}</p>"
+
+
+def _told(about: str, commands: Commands) -> str:
+    """Return command lines as HTML: one on the line of what it is, several below it, each with its side."""
+    lines = [f"{side}: " * bool(side) + f"<code>{html.escape(text)}</code>" for side, text in commands.items()]
+    return f"{about}: {lines[0]}" if len(lines) == 1 else "<br>".join([f"{about}:", *lines])

@@ -18,7 +18,7 @@ from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.link_state import ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.live import framed
-from btflow.explore.panel import SHOWN, Preset
+from btflow.explore.panel import SHOWN, Commands, Preset
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
 
@@ -66,9 +66,9 @@ class LinkPanel:
         """Return the experiment of the state."""
         return scenario(self.state)
 
-    def command(self) -> str:
+    def commands(self) -> Commands:
         """Return the command line that gives the same result."""
-        return command(self.state)
+        return {"": command(self.state)}
 
     def files(self) -> Mapping[str, str]:
         """Return the experiment as TOML and its time series as CSV."""
@@ -123,8 +123,12 @@ class LinkPanel:
 
 def presets() -> tuple[Preset, ...]:
     """Return every link experiment that comes with btflow; none is larger than the page computes."""
-    found = [Preset(name, title_of(name, "links"), preset(name), "", f"btflow link {name}") for name in names("links")]
-    one = Preset(ONE_LINK, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState(), "", command(LinkState()))
+    found = [
+        Preset(name, title_of(name, "links"), preset(name), "", {"": f"btflow link {name}"}) for name in names("links")
+    ]
+    one = Preset(
+        ONE_LINK, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState(), "", {"": command(LinkState())}
+    )
     return (one, *found)
 
 

@@ -12,7 +12,7 @@ from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.limits import check_swarm
 from btflow.explore.live import beside
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
 from btflow.explore.swarm_state import SwarmState, command_of, inputs, scenario_of
 from btflow.explore.views import LINKED, Asked, see
 from btflow.scenario import Scenario
@@ -21,7 +21,7 @@ _LESS = "Smaller than the experiment, so that it is drawn at once: {}. The comma
 
 
 def _preset(state: SwarmState, title: str, whole: str, command: str) -> Preset:
-    return Preset(state.model, title, state, _LESS.format(whole) if whole else "", command)
+    return Preset(state.model, title, state, _LESS.format(whole) if whole else "", {"": command})
 
 
 PRESETS = (
@@ -100,9 +100,9 @@ class SwarmPanel:
         asked = Asked(scenario_of(self.state), int(self.state.seed))
         return self.canvas.seen is not None and self.canvas.seen.asked == asked
 
-    def command(self) -> str:
+    def commands(self) -> Commands:
         """Return the command line that gives the same result."""
-        return command_of(self.state)
+        return {"": command_of(self.state)}
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Have something called after each new state, and when work in the background ends."""

@@ -15,11 +15,13 @@ from btflow.explore.fields import Form
 from btflow.explore.link_state import LinkState
 from btflow.explore.live import beside
 from btflow.explore.pairs import COMPARED, Compared, Model
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import Setting, Settings, WhatIfState, command_of, scenario_of, settings, state_of
 
 _SIDE_BY_SIDE = {"grid_template_columns": "repeat(auto-fit, minmax(230px, 1fr))", "grid_gap": "0 14px"}
+
+_FIRST_PAIR = "The numbers of the first pair (each further one has the next --seed)"
 
 _CAPPED = SwarmState(model="rao2010", leechers="30")
 _FAR = replace(_CAPPED, rtt="400 ms")
@@ -27,12 +29,12 @@ _FAR = replace(_CAPPED, rtt="400 ms")
 
 def _preset(name: str, title: str, of: str, a: Setting, b: Setting) -> Preset:
     state = state_of(of, Settings(a, b), WhatIfState.pairs)
-    return Preset(name, title, state, "", command(state))
+    return Preset(name, title, state, "", commands(state))
 
 
-def command(state: WhatIfState) -> str:
+def commands(state: WhatIfState) -> Commands:
     """Return the command lines that run both settings."""
-    return " && ".join(command_of(setting, state.pairs) for setting in settings(state))
+    return {side: command_of(setting, state.pairs) for side, setting in zip("AB", settings(state), strict=True)}
 
 
 def _compared(state: WhatIfState) -> Compared:
@@ -104,16 +106,16 @@ class WhatIfPanel:
         pairs = range(1, self.result.sizes["replica"] + 1)
         return found | {"pairs.csv": to_csv({"pair": pairs} | columns)}
 
-    def command(self) -> str:
+    def commands(self) -> Commands:
         """Return the command lines that run both settings."""
-        return command(self.state)
+        return commands(self.state)
 
     def about(self) -> str:
         """Return what the command lines give."""
         seen = self.canvas.seen
         if not self.canvas.busy and (seen is None or seen.asked != _compared(self.state)):
             return NOT_SHOWN
-        return SHOWN if self.state.of == "swarm" else "The numbers of the first pair"
+        return SHOWN if self.state.of == "swarm" else _FIRST_PAIR
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Have something called after each new state, and when work in the background ends."""
