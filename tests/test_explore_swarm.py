@@ -18,8 +18,7 @@ from btflow.explore.fields import Form
 from btflow.explore.live import Gallery, live, redraw
 from btflow.explore.parameters import spec_of
 from btflow.explore.specs import Choice
-from btflow.explore.state import from_query, to_query
-from btflow.explore.swarm import PRESETS, SwarmPanel
+from btflow.explore.swarm import SwarmPanel
 from btflow.explore.swarm_state import INPUTS, SwarmState, command_of, inputs, scenario_of
 from btflow.plots import completion_cdf, why_slow
 
@@ -89,7 +88,8 @@ def test_a_swarm_without_access_links_has_no_queues_and_other_inputs(panel: Swar
     assert panel.canvas.wait()
     assert panel.canvas.gallery.shown == ["completion", "pieces", "causes"]
     shown = {name for name, field in panel.form.fields.items() if field.widget.layout.display is None}
-    assert shown == set(inputs(panel.state)) == {"model", "leechers", "file_size", "cap", "rtt", "loss", "stay", "seed"}
+    wanted = {"model", "leechers", "file_size", "cap", "seed_cap", "paths", "rtt", "loss", "tso", "stay", "seed"}
+    assert shown == set(inputs(panel.state)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -160,15 +160,6 @@ def test_an_error_is_shown_beside_and_goes_with_the_next_run(
     enter(panel.form, "seed", "4")
     assert panel.canvas.wait()
     assert panel.canvas.status.text == ""
-
-
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
-def test_presets_are_swarms_that_the_page_computes_and_links_bring_them_back(preset: Any) -> None:
-    from btflow.explore.limits import check_swarm
-
-    check_swarm(scenario_of(preset.state))
-    assert from_query(to_query("swarm", preset.state), {"swarm": SwarmState}).state == preset.state
-    assert preset.commands[""].startswith(f"btflow run {preset.state.model}")
 
 
 @pytest.mark.parametrize("model", INPUTS)

@@ -22,7 +22,7 @@ from btflow.explore.pairs import Compared, compare, difference, labels_of, words
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.views import Seen
-from btflow.explore.whatif_panel import PRESETS, WhatIfPanel
+from btflow.explore.whatif_panel import WhatIfPanel
 from btflow.explore.whatif_state import Settings, WhatIfState, scenario_of, settings, state_of
 
 SMALL = {"leechers": 9, "file_size": "1 MB"}
@@ -286,13 +286,6 @@ def test_a_link_with_a_wrong_setting_is_refused() -> None:
         settings(WhatIfState(b="rtt=3+kg"))
     opened = from_query("v=1&panel=whatif&a=nonsense", {"whatif": WhatIfState})
     assert "names no values" in opened.problems[0]
-
-
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
-def test_presets_are_brought_back_by_links_and_say_how_they_are_run(preset: Any) -> None:
-    assert from_query(to_query("whatif", preset.state), {"whatif": WhatIfState}).state == preset.state
-    assert [text.count("btflow ") for text in preset.commands.values()] == [1, 1]
-    assert all(scenario_of(setting) for setting in settings(preset.state))
 
 
 def test_files_are_both_settings_and_the_pairs(panel: WhatIfPanel, tmp_path: Path) -> None:

@@ -22,9 +22,8 @@ class Frame:
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
-        self._presets = {preset.name: preset for preset in panel.presets}
-        options = [(_OWN, _OWN), *((f"{preset.name}: {preset.title}", preset.name) for preset in panel.presets)]
-        self._menu = widgets.Dropdown(options=options, description="Preset", layout={"width": "100%"})
+        self._presets = {preset.label: preset for preset in panel.presets}
+        self._menu = widgets.Dropdown(options=[_OWN, *self._presets], description="Preset", layout={"width": "100%"})
         self._menu.add_class("btflow-presets")
         self._note, self._command = widgets.HTML(), widgets.HTML()
         self._command.add_class("btflow-command")
@@ -43,7 +42,7 @@ class Frame:
         shown = next((preset for preset in self._presets.values() if preset.state == self.panel.state), None)
         self._quiet = True
         try:
-            self._menu.value = shown.name if shown else _OWN
+            self._menu.value = shown.label if shown else _OWN
         finally:
             self._quiet = False
         note = shown.note if shown else ""

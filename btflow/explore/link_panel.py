@@ -12,13 +12,13 @@ import ipywidgets as widgets
 import numpy as np
 import xarray as xr
 
-from btflow.catalog import names, title_of
 from btflow.explore import link_figure, link_text
 from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
-from btflow.explore.link_state import ONE_LINK, LinkState, command, preset, scenario
+from btflow.explore.link_presets import presets
+from btflow.explore.link_state import LinkState, command, preset, scenario
 from btflow.explore.live import framed
-from btflow.explore.panel import SHOWN, Commands, Preset
+from btflow.explore.panel import SHOWN, Commands
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
 
@@ -119,17 +119,6 @@ class LinkPanel:
         link_figure.mark(self.figure, float(self.result["time"][index]) if moved else None)
         self._time.value = f"{float(self.result['time'][index]):.2f} s"
         self._moment.value = link_text.moment(self.result, index) if moved else ""
-
-
-def presets() -> tuple[Preset, ...]:
-    """Return every link experiment that comes with btflow; none is larger than the page computes."""
-    found = [
-        Preset(name, title_of(name, "links"), preset(name), "", {"": f"btflow link {name}"}) for name in names("links")
-    ]
-    one = Preset(
-        ONE_LINK, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState(), "", {"": command(LinkState())}
-    )
-    return (one, *found)
 
 
 def series(result: xr.Dataset) -> dict[str, np.ndarray]:

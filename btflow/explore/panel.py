@@ -21,8 +21,8 @@ class Preset:
     """A published or teaching experiment, as one state of a panel.
 
     Attributes:
-        name: Name of the model.
-        title: One line for people.
+        name: The paper with its year, or the name of the model.
+        title: One line for people; name and title together are of one preset only.
         state: What the panel shows.
         note: What differs from the experiment because of the page's limits; empty if nothing does.
         commands: The command lines that run the whole of it.
@@ -33,6 +33,11 @@ class Preset:
     state: Any
     note: str
     commands: Commands
+
+    @property
+    def label(self) -> str:
+        """What a menu has for it."""
+        return f"{self.name}: {self.title}"
 
 
 class Panel(Protocol):

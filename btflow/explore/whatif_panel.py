@@ -12,42 +12,21 @@ import xarray as xr
 from btflow.explore import comparison, swarm_state
 from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
-from btflow.explore.link_state import LinkState
 from btflow.explore.live import beside
 from btflow.explore.pairs import COMPARED, Compared, Model
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
 from btflow.explore.swarm_state import SwarmState
-from btflow.explore.whatif_state import Setting, Settings, WhatIfState, command_of, scenario_of, settings, state_of
+from btflow.explore.whatif_presets import PRESETS, commands
+from btflow.explore.whatif_state import Setting, Settings, WhatIfState, scenario_of, settings, state_of
 
 _SIDE_BY_SIDE = {"grid_template_columns": "repeat(auto-fit, minmax(230px, 1fr))", "grid_gap": "0 14px"}
 
 _FIRST_PAIR = "The numbers of the first pair (each further one has the next --seed)"
 
-_CAPPED = SwarmState(model="rao2010", leechers="30")
-_FAR = replace(_CAPPED, rtt="400 ms")
-
-
-def _preset(name: str, title: str, of: str, a: Setting, b: Setting) -> Preset:
-    state = state_of(of, Settings(a, b), WhatIfState.pairs)
-    return Preset(name, title, state, "", commands(state))
-
-
-def commands(state: WhatIfState) -> Commands:
-    """Return the command lines that run both settings."""
-    return {side: command_of(setting, state.pairs) for side, setting in zip("AB", settings(state), strict=True)}
-
 
 def _compared(state: WhatIfState) -> Compared:
     both = settings(state)
     return Compared(scenario_of(both.a), scenario_of(both.b), int(both.a.seed), int(state.pairs))
-
-
-PRESETS = (
-    _preset("uTP or TCP", "all peers of a flash crowd with one of them", "swarm", *settings(WhatIfState())),
-    _preset("Round trips", "0 or 400 ms between capped peers", "swarm", replace(_CAPPED, rtt="0 ms"), _FAR),
-    _preset("Long queues", "drop-tail or CoDel at the bottleneck", "link", *settings(WhatIfState("link"))),
-    _preset("Polite uploads", "a LEDBAT or a CUBIC upload", "link", LinkState(n1="0"), LinkState(n2="0")),
-)  # fmt: skip
 
 
 class WhatIfPanel:
@@ -108,7 +87,7 @@ class WhatIfPanel:
 
     def commands(self) -> Commands:
         """Return the command lines that run both settings."""
-        return commands(self.state)
+        return commands(settings(self.state), self.state.pairs)
 
     def about(self) -> str:
         """Return what the command lines give."""
