@@ -11,6 +11,7 @@ import typer
 from btflow import __version__
 from btflow.bars import SHARE, bar
 from btflow.commands import Json, Model, Out, Plot, Seed, Settings, complain, complain_of, progress, write
+from btflow.counts import counted
 from btflow.errors import InputError, SimulationError
 from btflow.explore.commandline import explore, lab
 from btflow.link.command import link
@@ -132,7 +133,7 @@ def export(
     opened = open_store("STORE", store)
     with bar(SHARE, 1, shown=sys.stderr.isatty()) as update:
         rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)
-    typer.echo(f"{rows} rows in {file}")
+    typer.echo(f"{counted(rows, 'row')} in {file}")
 
 
 @app.command()

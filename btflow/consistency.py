@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import combinations, combinations_with_replacement, pairwise, product
 
+from btflow.counts import counted
 from btflow.errors import ScenarioError
 from btflow.quantity import FrozenModel, quantity_of
 from btflow.scenario import MAX_LEECHERS, MAX_SEEDS, PeerClass, Scenario
@@ -219,9 +220,9 @@ def _starts(scenario: Scenario) -> Iterator[ScenarioError]:
     if arrivals.kind == "trace" and arrivals.times and len(arrivals.times) != scenario.leechers:
         yield ScenarioError(
             "arrivals.times",
-            f"{len(arrivals.times)} times",
+            counted(len(arrivals.times), "time"),
             "is not one for each leecher",
-            f"{scenario.leechers} times",
+            counted(scenario.leechers, "time"),
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from btflow.counts import counted
 from btflow.explore.link_figure import groups, rates_at
 
 _OF_QUEUE = ("capacity", "utilisation", "queue_mean_packets", "queue_mean_delay", "queue_quantile", "drops")
@@ -31,7 +32,7 @@ def numbers(result: xr.Dataset) -> str:
     said = (
         f"{bottleneck}: {float(queue['utilisation']):.0%} used, mean queue "
         f"{float(queue['queue_mean_packets']):.1f} packets = {_ms(float(queue['queue_mean_delay']))}, "
-        f"95% of the time at most {p95:.0f} packets, {int(queue['drops'])} dropped."
+        f"95% of the time at most {counted(round(p95), 'packet')}, {int(queue['drops'])} dropped."
     )
     warmup = f" Counted from {float(result.attrs['warmup']):g} s on."
     return table + "".join(f"<p>{html.escape(line)}</p>" for line in (said + warmup, *_calls(result)))
@@ -49,7 +50,7 @@ def moment(result: xr.Dataset, index: int) -> str:
         )
     ]
     length = int(queue["queue_length"])
-    waiting = "1 packet waits" if length == 1 else f"{length} packets wait"
+    waiting = f"{counted(length, 'packet')} {'waits' if length == 1 else 'wait'}"
     caption = f"At {float(now['time']):.2f} s: {waiting}, {_ms(float(queue['queue_delay']))}"
     return _table(("flow", "window", "rate", "smoothed RTT"), rows, caption)
 

@@ -15,6 +15,7 @@ import xarray as xr
 from btflow import plots
 from btflow.analysis import paired_difference
 from btflow.analysis.effect import ratio
+from btflow.counts import counted
 from btflow.explore.views import Seen
 from btflow.explore.work import Look
 from btflow.link.results import to_dataset as link_dataset
@@ -132,7 +133,7 @@ def words(found: xr.Dataset, labels: tuple[str, str], name: str) -> str:
     change, low, high = (float(found[f"mean_ratio{end}"]) - 1.0 for end in ("", "_low", "_high"))
     pairs = int(found["pairs"])
     said = f"{labels[1]} {verb} {percent(abs(change))} {more if change >= 0 else less} than {labels[0]}"
-    count = f"{pairs} pair{'s' * (pairs > 1)}"
+    count = counted(pairs, "pair")
     if not np.isfinite([change, low, high]).all():
         return f"{said}; {count}, no interval yet." if np.isfinite(change) else f"There is nothing to compare; {count}."
     if low <= 0.0 <= high:

@@ -9,6 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 import xarray as xr
 
+from btflow.counts import counted
 from btflow.explore import comparison, swarm_state
 from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
@@ -76,7 +77,7 @@ class WhatIfPanel:
     def files(self) -> Mapping[str, str]:
         """Return what can be saved, by file name: both settings as TOML, their pairs as CSV once there are any."""
         asked, shown = _compared(self.state), self.canvas.seen
-        note = f"# The seed of the random numbers was {asked.seed}, of {asked.pairs} pairs.\n"
+        note = f"# The seed of the random numbers was {asked.seed}, of {counted(asked.pairs, 'pair')}.\n"
         found = {f"{side}.toml": note + to_toml(model) for side, model in zip("ab", (asked.a, asked.b), strict=True)}
         if self.result is None or shown is None or shown.asked[:3] != asked[:3]:
             return found  # what is shown is of other settings, as after a run that was cancelled

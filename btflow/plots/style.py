@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 import xarray as xr
 from numpy.typing import NDArray
 
+from btflow.counts import counted
 from btflow.errors import InputError
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -154,6 +155,6 @@ def describe(results: Results) -> str:
     replicas = int(results.sizes["replica"])
     known = {"model": results.attrs.get("model"), "seed": results.attrs.get("seed")}
     parts = [f"{name} {value}" for name, value in known.items() if value is not None]
-    parts.append(f"{replicas} replica{'' if replicas == 1 else 's'}")
+    parts.append(counted(replicas, "replica"))
     discard = int(results.attrs.get("discard", 0))
     return ", ".join([*parts, *([f"the first {discard} completions do not count"] if discard else [])])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from btflow.counts import counted
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line
 from validation import reference
 from validation.links import checks, coexistence
@@ -344,7 +345,7 @@ def geni_buffers(runs: int) -> go.Figure:
     stated = float(coexistence.stated_buffer().split()[0])
     for index, (transport, seeds) in enumerate(coexistence.SETTINGS):
         found = [coexistence.Interval(coexistence.iperf(transport, seeds, n, runs)) for n in coexistence.BUFFERS]
-        name = f"{seeds} seeds by {'uTP' if transport == 'utp' else 'TCP'}" if seeds else "alone"
+        name = f"{counted(seeds, 'seed')} by {'uTP' if transport == 'utp' else 'TCP'}" if seeds else "alone"
         plot.add_scatter(
             x=coexistence.BUFFERS,
             y=[f.of.mean for f in found],
