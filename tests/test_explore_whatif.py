@@ -73,9 +73,15 @@ def test_pairs_are_those_of_simulate_and_come_one_by_one(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("a", "b", "text"),
     [
-        ([100, 101, 99, 100], [112, 113, 111, 112], "b takes 12 % longer than a, 95 % interval 12 to 12 %, 4 pairs."),
+        (
+            [100, 101, 99, 100],
+            [112, 113, 111, 112],
+            "b takes 12 % longer than a, 95 % interval 11.8 to 12.2 %, 4 pairs.",
+        ),
         ([100, 90, 110, 95], [50, 44, 56, 47], "b takes 50 % less time than a, 95 % interval"),
         ([100, 90, 110, 95], [101, 88, 109, 99], "It may be chance: b takes 0.5 % longer than a, 95 % interval"),
+        ([100, 90, 110], [100, 90, 110], "a and b have the same mean completion time in each of 3 pairs."),
+        ([100.0, 90.0], [100.0, 90.5], "It may be chance: b takes 0.3 % longer than a, 95 % interval"),
         ([100.0], [150.0], "b takes 50 % longer than a; 1 pair, no interval yet."),
     ],
 )
@@ -102,6 +108,9 @@ def test_settings_are_named_by_what_differs() -> None:
     drawn = scenario.set(internet="iplane")  # nothing reads its round-trip time and loss
     assert labels_of(Compared(scenario, drawn)) == ("A (rtt 0 s, loss 0%, internet none)", "B (internet iplane)")
     assert labels_of(Compared(scenario, btflow.load("flashcrowd"))) == ("A", "B")
+    geni = btflow.load_link("geni")
+    field = geni.set(**{"flows.seed-a.cc": "utp-2013", "flows.seed-b.cc": "utp-2013"})
+    assert labels_of(Compared(geni, field)) == ("A (transport tcp)", "B (cc utp-2013)")
 
 
 def test_a_what_if_is_two_lines_and_grows() -> None:
