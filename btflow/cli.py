@@ -18,6 +18,7 @@ from btflow.paths.command import calibrate
 from btflow.pictures import figure_path
 from btflow.sweeps.command import sweep
 from btflow.termination import INTERRUPTED, stopped
+from btflow.words import counted
 
 app = typer.Typer(
     name="btflow",
@@ -132,7 +133,7 @@ def export(
     opened = open_store("STORE", store)
     with bar(SHARE, 1, shown=sys.stderr.isatty()) as update:
         rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)
-    typer.echo(f"{rows} rows in {file}")
+    typer.echo(f"{counted(rows, 'row')} in {file}")
 
 
 @app.command()

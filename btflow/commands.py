@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btflow.bars import bar
+from btflow.words import counted
 
 if TYPE_CHECKING:
     import xarray
@@ -57,7 +58,7 @@ def write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset
 @contextmanager
 def progress(total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
     """Give a function to call with the number of replicas done so far, a share of the next included, if shown."""
-    replicas = f"{total} replica{'s' * (total > 1)}"
+    replicas = counted(total, "replica")
     form = "{percentage:3.0f}% of " + replicas + " |{bar}| {elapsed}, {remaining} left"
     with bar(form, total, shown=shown) as update:
         yield update

@@ -11,6 +11,7 @@ from btflow.errors import ScenarioError
 from btflow.quantity import FrozenModel, quantity_of
 from btflow.scenario import MAX_LEECHERS, MAX_SEEDS, PeerClass, Scenario
 from btflow.units import format_quantity
+from btflow.words import counted
 
 CLIENT_ORDER = (("pipeline_floor", "pipeline_cap"), ("min_peers_incoming", "min_peers"))
 TRANSPORT_ORDER = (
@@ -219,9 +220,9 @@ def _starts(scenario: Scenario) -> Iterator[ScenarioError]:
     if arrivals.kind == "trace" and arrivals.times and len(arrivals.times) != scenario.leechers:
         yield ScenarioError(
             "arrivals.times",
-            f"{len(arrivals.times)} times",
+            counted(len(arrivals.times), "time"),
             "is not one for each leecher",
-            f"{scenario.leechers} times",
+            counted(scenario.leechers, "time"),
         )
 
 

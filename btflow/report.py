@@ -10,6 +10,7 @@ import numpy as np
 
 from btflow.errors import brief
 from btflow.uplinks import quantile
+from btflow.words import counted
 
 if TYPE_CHECKING:
     import xarray
@@ -91,7 +92,7 @@ def as_text(result: xarray.Dataset) -> str:
         rows.popitem()
     settings = ", ".join(f"{name} = {brief(value)}" for name, value in found["parameters"].items())
     lines = [
-        f"{found['model']}, {_times(found['replicas'], 'replica')}, seed {found['seed']}",
+        f"{found['model']}, {counted(found['replicas'], 'replica')}, seed {found['seed']}",
         settings,
         "",
         *_table(rows),
@@ -189,7 +190,3 @@ def _shown(value: Any, digits: int) -> str:
 
 def _percent(share: Any) -> str:
     return "-" if math.isnan(share) else f"{_shown(100 * share, 1)}%"
-
-
-def _times(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -16,10 +17,12 @@ from hypothesis import strategies as st
 
 import btflow
 from btflow.catalog import names
+from btflow.explore.link_figure import MOST_GROUPS
 from btflow.explore.link_panel import LinkPanel, series
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.state import checked, differences, from_query, to_query
 from btflow.explore.work import text_of
+from btflow.units import Buffer, parse_quantity
 
 MODELS = (ONE_LINK, *names("links"))
 
@@ -219,6 +222,33 @@ def test_moving_a_slider_changes_text_and_data(panel: LinkPanel) -> None:
     assert np.nanmax(panel.figure.data[0].y) < np.nanmax(before)
 
 
+@pytest.mark.parametrize(
+    ("text", "share", "left", "right"),
+    [
+        ("100 packets", 99 / 499, "1 packet", "500 packets"),
+        ("500 ms", 0.246, "10 ms", "2 s"),
+        ("1.5 BDP", 1.4 / 9.9, "0.1 BDP", "10 BDP"),
+        ("30 kB", 28.5 / 598.5, "1500 B", "600 kB"),
+    ],
+)
+def test_the_slider_of_a_buffer_is_where_its_text_is(
+    panel: LinkPanel, text: str, share: float, left: str, right: str
+) -> None:
+    panel.set_state(LinkState())
+    field = panel._form.fields["buffer"]
+    field._control.value = text
+    slider = field._slider
+    assert slider is not None
+    assert (slider.value - slider.min) / (slider.max - slider.min) == pytest.approx(share, abs=0.003)
+    assert panel.state.buffer == text
+    for value, end in ((slider.max, right), (slider.min, left)):
+        slider.value = value
+        assert parse_quantity(field.text, "buffer") == parse_quantity(end, "buffer"), "whether it holds a packet or not"
+    field._control.value = "80 packets"
+    slider.value = 81
+    assert parse_quantity(panel.state.buffer, "buffer") == Buffer(81, "packets")
+
+
 def test_the_cursor_tells_window_and_queue(panel: LinkPanel) -> None:
     panel.set_state(LinkState())
     panel._cursor.value = 200
@@ -231,6 +261,26 @@ def test_the_cursor_tells_window_and_queue(panel: LinkPanel) -> None:
     panel._cursor.value = 0
     assert not panel.figure.layout.shapes[0].visible
     assert panel._moment.value == ""
+
+
+def test_the_table_of_the_moment_has_the_rates_that_the_lines_have(panel: LinkPanel) -> None:
+    panel.set_state(LinkState(n1="2"))
+    panel._cursor.value = 200
+    assert panel.result is not None
+    time = float(panel.result["time"][1000])
+    rows = re.findall(r"<td>([^<]*)</td><td>[^<]*</td><td>([^<]*) kbit/s</td>", panel._moment.value)
+    assert [name for name, _ in rows] == ["first-1", "first-2", "second"]
+    lines = [trace for trace in panel.figure.data[MOST_GROUPS : 2 * MOST_GROUPS] if trace.visible]
+    x, y = (np.concatenate([line[axis] for line in lines]) for axis in "xy")
+    for (_, rate), part in zip(rows, np.split(np.arange(len(x)), np.flatnonzero(np.isnan(x)))[:3], strict=True):
+        found = part[~np.isnan(x[part])]
+        after = int(np.searchsorted(x[found], time))
+        (x0, x1), (y0, y1) = x[found][after - 1 : after + 1], y[found][after - 1 : after + 1]
+        assert float(rate) == pytest.approx(y0 + (y1 - y0) * (time - x0) / (x1 - x0), abs=0.51)
+    sample = 8e-3 * panel.result["rate"][1000].values
+    assert not np.allclose([float(rate) for _, rate in rows], sample, rtol=0.01), "not the rate of one sample"
+    panel._cursor.value = 1
+    assert panel._moment.value.count("<td>-</td>") >= 3, "no line begins so early"
 
 
 def test_a_browser_that_rounds_a_slider_changes_nothing(panel: LinkPanel) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from btflow.errors import InputError
 from btflow.explore.specs import Amount, Choice, Line, value
 from btflow.explore.state import checked, differences, from_query, specs, to_query
+from btflow.units import parse_quantity
 
 
 def _no_digits(text: str) -> None:
@@ -101,9 +102,20 @@ def test_the_slider_of_an_amount_stands_where_the_text_says(state: Made) -> None
     assert spec.slid(spec.written(slid)) == pytest.approx(slid, rel=0.005)
 
 
-def test_a_buffer_in_other_units_leaves_the_slider() -> None:
+@pytest.mark.parametrize(
+    ("shown", "amount", "text"),
+    [
+        ("7 packets", 20.0, "20 packets"),
+        ("200 ms", 0.35, "350 ms"),
+        ("1 BDP", 2.5, "2.5 BDP"),
+        ("3 kB", 4500.0, "4500 B"),
+    ],
+)
+def test_the_slider_of_a_buffer_moves_over_what_its_text_is_in(shown: str, amount: float, text: str) -> None:
     spec = specs(Made)["buffer"]
     assert isinstance(spec, Amount)
-    assert spec.slid("200 ms") is None
-    assert spec.slid("20 packets") == 20
-    assert replace(Made(), buffer=spec.check("buffer", " 200 ms ")).buffer == "200 ms"
+    low, high, _ = spec.span(shown)
+    assert low < amount < high
+    written = spec.written(amount, shown)
+    assert parse_quantity(written, "buffer") == parse_quantity(text, "buffer")
+    assert spec.slid(written) == amount

@@ -19,8 +19,7 @@ from btflow.explore.fields import Form
 from btflow.explore.live import Gallery, live, redraw
 from btflow.explore.parameters import spec_of
 from btflow.explore.specs import Choice
-from btflow.explore.state import from_query, to_query
-from btflow.explore.swarm import PRESETS, SwarmPanel
+from btflow.explore.swarm import SwarmPanel
 from btflow.explore.swarm_state import INPUTS, SwarmState, command_of, inputs, scenario_of
 from btflow.plots import completion_cdf, why_slow
 
@@ -90,7 +89,8 @@ def test_a_swarm_without_access_links_has_no_queues_and_other_inputs(panel: Swar
     assert panel.canvas.wait()
     assert panel.canvas.gallery.shown == ["completion", "pieces", "causes"]
     shown = {name for name, field in panel.form.fields.items() if field.widget.layout.display is None}
-    assert shown == set(inputs(panel.state)) == {"model", "leechers", "file_size", "cap", "rtt", "loss", "stay", "seed"}
+    wanted = {"model", "leechers", "file_size", "cap", "seed_cap", "paths", "rtt", "loss", "tso", "stay", "seed"}
+    assert shown == set(inputs(panel.state)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -161,15 +161,6 @@ def test_an_error_is_shown_beside_and_goes_with_the_next_run(
     enter(panel.form, "seed", "4")
     assert panel.canvas.wait()
     assert panel.canvas.status.text == ""
-
-
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
-def test_presets_are_swarms_that_the_page_computes_and_links_bring_them_back(preset: Any) -> None:
-    from btflow.explore.limits import check_swarm
-
-    check_swarm(scenario_of(preset.state))
-    assert from_query(to_query("swarm", preset.state), {"swarm": SwarmState}).state == preset.state
-    assert preset.command.startswith(f"btflow run {preset.state.model}")
 
 
 @pytest.mark.parametrize("model", INPUTS)
@@ -249,17 +240,23 @@ def test_a_slider_writes_units_of_the_model() -> None:
     assert shown.scenario.classes[0].upload_limit == 51200.0, "the seed's limit follows"
 
 
-def test_drawn_paths_are_typed_and_errors_name_the_input_by_its_label() -> None:
-    shown = btflow.load("rao2010", leechers=5, file_size="1 MB").explore()
+@pytest.mark.parametrize("before", [{}, {"rtt": "70 ms", "loss": "1%"}])
+def test_drawn_paths_take_the_place_of_a_round_trip_time_as_in_set(before: dict[str, str]) -> None:
+    first = btflow.load("rao2010", leechers=5, file_size="1 MB", **before)
+    shown = first.explore()
+    fields = {name: shown.form.fields[field] for field, name in shown._names.items()}
     by_name = {name: field for field, name in shown._names.items()}
-    enter(shown.form, by_name["internet"], "iplane")
-    assert shown.scenario.paths.internet is not None
     enter(shown.form, by_name["rtt"], "50 ms")
-    assert "rtt = &#x27;50 ms&#x27;: is never used" in shown.form.fields[by_name["rtt"]]._error.value
-    assert "p1_rtt" not in shown.form.fields[by_name["rtt"]]._error.value
+    enter(shown.form, by_name["internet"], "iplane")
+    assert {field._error.value for field in fields.values()} == {""}
+    assert shown.scenario == first.set(rtt="50 ms").set(internet="iplane")
+    hidden = {name for name, field in fields.items() if field.widget.layout.display == "none"}
+    assert hidden == {"rtt", "loss"}
     enter(shown.form, by_name["internet"], "none")
-    assert shown.scenario.paths.internet is None
-    assert shown.scenario.paths.rtt == pytest.approx(0.05)
+    assert {field.widget.layout.display for field in fields.values()} == {None}
+    assert shown.scenario.digest() == first.set(rtt="50 ms").digest()
+    enter(shown.form, by_name["leechers"], "0")
+    assert "leechers = &#x27;0&#x27;" in fields["leechers"]._error.value, "an error names an input by its label"
     assert shown.canvas.wait()
 
 

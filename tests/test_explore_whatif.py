@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -15,11 +18,12 @@ import btflow
 from btflow.analysis import paired_difference
 from btflow.errors import InputError
 from btflow.explore import whatif
+from btflow.explore.frame import Frame
 from btflow.explore.pairs import Compared, compare, difference, labels_of, words
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.views import Seen
-from btflow.explore.whatif_panel import PRESETS, WhatIfPanel
+from btflow.explore.whatif_panel import WhatIfPanel
 from btflow.explore.whatif_state import Settings, WhatIfState, scenario_of, settings, state_of
 
 SMALL = {"leechers": 9, "file_size": "1 MB"}
@@ -70,9 +74,15 @@ def test_pairs_are_those_of_simulate_and_come_one_by_one(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("a", "b", "text"),
     [
-        ([100, 101, 99, 100], [112, 113, 111, 112], "b takes 12 % longer than a, 95 % interval 12 to 12 %, 4 pairs."),
+        (
+            [100, 101, 99, 100],
+            [112, 113, 111, 112],
+            "b takes 12 % longer than a, 95 % interval 11.8 to 12.2 %, 4",
+        ),
         ([100, 90, 110, 95], [50, 44, 56, 47], "b takes 50 % less time than a, 95 % interval"),
         ([100, 90, 110, 95], [101, 88, 109, 99], "It may be chance: b takes 0.5 % longer than a, 95 % interval"),
+        ([100, 90, 110], [100, 90, 110], "a and b have the same mean completion time in each of 3 pairs."),
+        ([100.0, 90.0], [100.0, 90.5], "It may be chance: b takes 0.3 % longer than a, 95 % interval"),
         ([100.0], [150.0], "b takes 50 % longer than a; 1 pair, no interval yet."),
     ],
 )
@@ -99,6 +109,9 @@ def test_settings_are_named_by_what_differs() -> None:
     drawn = scenario.set(internet="iplane")  # nothing reads its round-trip time and loss
     assert labels_of(Compared(scenario, drawn)) == ("A (rtt 0 s, loss 0%, internet none)", "B (internet iplane)")
     assert labels_of(Compared(scenario, btflow.load("flashcrowd"))) == ("A", "B")
+    geni = btflow.load_link("geni")
+    field = geni.set(**{"flows.seed-a.cc": "utp-2013", "flows.seed-b.cc": "utp-2013"})
+    assert labels_of(Compared(geni, field)) == ("A (transport tcp)", "B (cc utp-2013)")
 
 
 def test_a_what_if_is_two_lines_and_grows() -> None:
@@ -243,7 +256,26 @@ def test_both_settings_have_the_seed_of_the_first(panel: WhatIfPanel, of: str) -
     assert panel.canvas.wait()
     enter(panel.sides[0], "seed", "5")
     assert [setting.seed for setting in settings(panel.state)] == ["5", "5"]
-    assert panel.command().count("--seed 5") == 2
+    assert [text.count("--seed 5") for text in panel.commands().values()] == [1, 1]
+
+
+@pytest.mark.parametrize("of", ["link", "swarm"])
+def test_the_commands_of_both_settings_are_told_each_with_its_side(panel: WhatIfPanel, of: str) -> None:
+    few = {"link": ("buffer=20+packets", "buffer=30+packets"), "swarm": ("leechers=5", "leechers=6")}[of]
+    frame = Frame(panel)
+    frame.panel.set_state(WhatIfState(of, "2", *few))
+    assert panel.canvas.wait()
+    told = re.findall(r"([AB]): <code>(.*?)</code>", frame._command.value)
+    assert [side for side, _ in told] == ["A", "B"]
+    for (_, text), setting in zip(told, settings(panel.state), strict=True):
+        words = shlex.split(html.unescape(text))
+        if of == "swarm":
+            given = dict(word.split("=", 1) for word in words if "=" in word)
+            assert btflow.load(words[2], **given).digest() == scenario_of(setting).digest()
+            assert words[-2:] == ["--replicas", "2"]
+        else:
+            assert setting.buffer in words
+    assert ("first pair" in frame._command.value) == (of == "link")
 
 
 def test_pairs_of_other_settings_are_not_saved_beside_these(panel: WhatIfPanel) -> None:
@@ -264,13 +296,6 @@ def test_a_link_with_a_wrong_setting_is_refused() -> None:
         settings(WhatIfState(b="rtt=3+kg"))
     opened = from_query("v=1&panel=whatif&a=nonsense", {"whatif": WhatIfState})
     assert "names no values" in opened.problems[0]
-
-
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
-def test_presets_are_brought_back_by_links_and_say_how_they_are_run(preset: Any) -> None:
-    assert from_query(to_query("whatif", preset.state), {"whatif": WhatIfState}).state == preset.state
-    assert preset.command.count("btflow ") == 2
-    assert all(scenario_of(setting) for setting in settings(preset.state))
 
 
 def test_files_are_both_settings_and_the_pairs(panel: WhatIfPanel, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from btflow.words import counted
+
 Floats = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
@@ -83,7 +85,7 @@ def spread(values: Sequence[float]) -> Spread:
 def replicas_text(found: Iterable[Spread]) -> str:
     """Return how many replicas some figures are made of, as a short text."""
     numbers = sorted({s.replicas for s in found})
-    return f"{numbers[0]} replicas" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]} replicas"
+    return counted(numbers[0], "replica") if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]} replicas"
 
 
 def change(values: Sequence[float], base: Sequence[float]) -> Change:

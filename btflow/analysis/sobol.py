@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from btflow.analysis.design import SAMPLE, Floats, checked, counts, factors, is_sample, source, statistic, varied
 from btflow.analysis.resample import Intervals, Settings, point_means
 from btflow.errors import InputError
+from btflow.words import counted
 
 _BATCH = 2_000_000
 """Most values taken at a time."""
@@ -46,9 +47,8 @@ def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals])
     means = point_means(values.values)
     lost = int((~np.isfinite(means)).sum())
     if lost:
-        reason = (
-            f"is missing at {lost} of {len(means)} samples ({counts(ds, values).text()}); the indices need all of them"
-        )
+        reason = f"is missing at {lost} of {counted(len(means), 'sample')} ({counts(ds, values).text()})"
+        reason += "; the indices need all of them"
         raise InputError(
             "variable", variable, reason, "resume the sweep, or vary in ranges where every swarm completes"
         )
@@ -86,7 +86,7 @@ def _saltelli(ds: xr.Dataset) -> xr.Dataset:
         raise InputError("ds", design, "is not a design that Sobol indices can be had from", allowed)
     n, rest = divmod(ds.sizes[SAMPLE], len(factors(ds)) + 2)
     if rest or n < 2 or n & (n - 1):
-        raise InputError("ds", f"{ds.sizes[SAMPLE]} samples", "is not a whole Saltelli design", allowed)
+        raise InputError("ds", counted(ds.sizes[SAMPLE], "sample"), "is not a whole Saltelli design", allowed)
     _check_order(ds, n, allowed)
     return ds
 
@@ -107,7 +107,7 @@ def _check_order(ds: xr.Dataset, n: int, allowed: str) -> None:
                 reason = (
                     f"is not in the order A, B, AB_0, ...: {name} of sample {at} is not that of {'AB'[number == own]}"
                 )
-                raise InputError("ds", f"{len(parameter.values)} samples", f"{reason} at its place", allowed)
+                raise InputError("ds", counted(len(parameter.values), "sample"), f"{reason} at its place", allowed)
 
 
 def _indices(blocks: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:

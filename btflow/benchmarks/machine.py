@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from btflow.words import counted
+
 
 def machine() -> list[str]:
     """Return versions, processor, cores, memory and how busy the machine is, in two lines."""
@@ -19,7 +21,7 @@ def machine() -> list[str]:
     versions = (
         f"btflow {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}"
     )
-    hardware = f"{processor()}, {cores()} cores, {memory() / 2**30:.0f} GiB of memory"
+    hardware = f"{processor()}, {counted(cores(), 'core')}, {memory() / 2**30:.0f} GiB of memory"
     return [versions, f"{hardware}; {load()} processes wanted to run in the quarter of an hour before"]
 
 

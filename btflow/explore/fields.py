@@ -15,14 +15,11 @@ from typing import Any, Generic, TypeVar
 import ipywidgets as widgets
 
 from btflow.errors import InputError, SimulationError
-from btflow.explore.specs import Amount, Choice, Spec
+from btflow.explore.specs import STEPS, Amount, Choice, Spec
 from btflow.explore.state import specs
 from btflow.explore.work import text_of
 
 State = TypeVar("State")
-
-LOG_STEPS = 200
-"""Steps of a slider over ratios."""
 
 
 class Field:
@@ -37,7 +34,7 @@ class Field:
         self._quiet = False
         self._control = _control(spec)
         self._slider = _slider(spec) if isinstance(spec, Amount) else None
-        self._shown = 0.0
+        self._shown, self._read = 0.0, spec.default
         self._error = widgets.HTML(layout={"display": "none"})
         self._error.add_class("btflow-error")
         self._control.observe(self._typed, "value")
@@ -80,7 +77,7 @@ class Field:
         if not self._quiet and not self._same_place(change["new"]):
             self._quiet = True
             try:
-                self._control.value = self._spec.written(change["new"])
+                self._control.value = self._spec.written(change["new"], self._read)
             finally:
                 self._quiet = False
             self._entered()
@@ -94,6 +91,8 @@ class Field:
         except InputError:
             return
         if number is not None:
+            self._read = text
+            _set_span(self._slider, self._spec.span(text))
             self._slider.value = _place(self._slider, number)
             self._shown = self._slider.value
 
@@ -192,15 +191,25 @@ def _control(spec: Spec) -> Any:
 
 
 def _slider(spec: Amount) -> Any:
-    low, high = (float(spec.slid(end) or 0.0) for end in (spec.low, spec.high))
+    low, high, step = spec.span(spec.default)
     common = {"readout": False, "continuous_update": True}
-    if spec.kind in ("count", "buffer"):
-        return widgets.IntSlider(value=round(low), min=round(low), max=round(high), **common)
     if spec.log:
         ends = log10(low), log10(high)
-        step = (ends[1] - ends[0]) / LOG_STEPS
+        step = (ends[1] - ends[0]) / STEPS
         return widgets.FloatLogSlider(value=low, min=ends[0], max=ends[1], step=step, **common)
-    return widgets.FloatSlider(value=low, min=low, max=high, step=(high - low) / LOG_STEPS, **common)
+    kind = widgets.IntSlider if spec.kind == "count" else widgets.FloatSlider
+    return kind(value=low, min=low, max=high, step=step, **common)
+
+
+def _set_span(slider: Any, span: tuple[float, float, float]) -> None:
+    """Change the ends of a buffer's slider if its text is in another unit."""
+    low, high, step = span
+    if isinstance(slider, widgets.FloatLogSlider) or (slider.min, slider.max) == (low, high):
+        return
+    with slider.hold_sync():
+        slider.min = min(low, slider.min)  # never above the other end
+        slider.max, slider.step = high, step
+        slider.min = low
 
 
 def _step(slider: Any, number: float) -> float:

@@ -20,7 +20,11 @@ import traitlets
 from plotly.offline import get_plotlyjs
 from plotly.serializers import custom_serializers
 
-CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+from btflow.plots.style import CONFIG
+
+BUTTONS = ["toImage", "zoom2d", "pan2d", "resetScale2d"]
+"""What Plotly offers when a pointer is on a figure: few, so that they leave the title free."""
+_CONFIG = CONFIG | {"displayModeBar": "hover", "modeBarButtons": [BUTTONS]}
 
 _READY = "const ready = (globalThis.btflowPlotly ??= Promise.withResolvers());"
 
@@ -61,7 +65,7 @@ class Figure(go.FigureWidget):  # type: ignore[misc]  # Plotly has no types
         library()
         self._number = 0
         super().__init__(*args, **settings)
-        self._config = CONFIG
+        self._config = _CONFIG
         self._send_all()
 
     def _send_all(self, *_args: Any, **_settings: Any) -> None:

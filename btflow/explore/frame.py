@@ -6,7 +6,7 @@ import html
 
 import ipywidgets as widgets
 
-from btflow.explore.panel import Panel
+from btflow.explore.panel import Commands, Panel
 
 _OWN = "your own"
 """Of a state that is no preset's."""
@@ -22,9 +22,8 @@ class Frame:
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
-        self._presets = {preset.name: preset for preset in panel.presets}
-        options = [(_OWN, _OWN), *((f"{preset.name}: {preset.title}", preset.name) for preset in panel.presets)]
-        self._menu = widgets.Dropdown(options=options, description="Preset", layout={"width": "100%"})
+        self._presets = {preset.label: preset for preset in panel.presets}
+        self._menu = widgets.Dropdown(options=[_OWN, *self._presets], description="Preset", layout={"width": "100%"})
         self._menu.add_class("btflow-presets")
         self._note, self._command = widgets.HTML(), widgets.HTML()
         self._command.add_class("btflow-command")
@@ -43,10 +42,16 @@ class Frame:
         shown = next((preset for preset in self._presets.values() if preset.state == self.panel.state), None)
         self._quiet = True
         try:
-            self._menu.value = shown.name if shown else _OWN
+            self._menu.value = shown.label if shown else _OWN
         finally:
             self._quiet = False
         note = shown.note if shown else ""
-        whole = f" All of it: <code>{html.escape(shown.command)}</code>" if shown and note else ""
+        whole = f" {_told('All of it', shown.commands)}" if shown and note else ""
         self._note.value = f"<p>{html.escape(note)}{whole}</p>" if note else ""
-        self._command.value = f"<p>{self.panel.about()}: <code>{html.escape(self.panel.command())}</code></p>"
+        self._command.value = f"<p>{_told(self.panel.about(), self.panel.commands())}</p>"
+
+
+def _told(about: str, commands: Commands) -> str:
+    """Return command lines as HTML: one on the line of what it is, several below it, each with its side."""
+    lines = [f"{side}: " * bool(side) + f"<code>{html.escape(text)}</code>" for side, text in commands.items()]
+    return f"{about}: {lines[0]}" if len(lines) == 1 else "<br>".join([f"{about}:", *lines])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
 from btflow.units import format_quantity
+from btflow.words import counted
 
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
@@ -91,13 +92,13 @@ def check_swarm(scenario: Scenario, limits: SwarmLimits = SWARMS) -> None:
     leechers = sum(c.number for c in scenario.classes if c.role == "leecher")
     peers = sum(c.number for c in scenario.classes)
     if peers > limits.peers:
-        raise InputError("leechers", leechers, WHY, f"at most {limits.peers - peers + leechers} leechers")
+        raise InputError("leechers", leechers, WHY, f"at most {counted(limits.peers - peers + leechers, 'leecher')}")
     size = scenario.swarm.file_size
     most = limits.linked if any(c.access for c in scenario.classes) else limits.blocks
     blocks = max(leechers, 1) * -(-size // scenario.swarm.block_size)
     if blocks > most:
         largest = most // max(leechers, 1) * scenario.swarm.block_size
-        allowed = f"at most {_size(largest, scenario)} for {leechers} leechers"
+        allowed = f"at most {_size(largest, scenario)} for {counted(leechers, 'leecher')}"
         raise InputError("file_size", _size(size, scenario), WHY, allowed)
     _check_memory(scenario, leechers, limits.memory)
 

@@ -24,7 +24,7 @@ MOST_POINTS = 1200
 LEAST_POINTS = 150
 HEIGHT = 720
 _WIDTH = 1.6
-_TITLES = ("window [segments]", "rate [kbit/s]", "queue [packets]")
+_TITLES = ("window<br>[segments]", "rate<br>[kbit/s]", "queue<br>[packets]")
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def draw(widget: Figure, result: xr.Dataset) -> None:
     lengths = result["queue_length"].values[:, list(result["queue"].values).index(bottleneck)]
     queue = {"name": f"queue {bottleneck}"} | _xy(envelope(time, lengths, MOST_POINTS))
     limit = {"x": [0.0, float(time[-1])], "y": [scale * capacity] * 2}
-    axes = {"yaxis2": {"title": {"text": f"rate [{unit}]"}}, "xaxis3": {"range": [0.0, float(time[-1])]}}
+    axes = {"yaxis2": {"title": {"text": f"rate<br>[{unit}]"}}, "xaxis3": {"range": [0.0, float(time[-1])]}}
     widget.put([*windows, *rates, queue, limit], axes)
 
 
@@ -83,6 +83,13 @@ def mark(widget: go.FigureWidget, time: float | None) -> None:
     """Show the cursor at a time [s], or none."""
     cursor: dict[str, Any] = {"visible": time is not None} | ({} if time is None else {"x0": time, "x1": time})
     widget.layout.shapes[0].update(cursor)
+
+
+def rates_at(result: xr.Dataset, time: float) -> Floats:
+    """Return the rate of each flow that its line has at a time [B/s]; NaN where the line is not."""
+    times, points = result["time"].values, rate_points(result)
+    lines = (means(times, column, points) for column in result["rate"].values.T)
+    return np.array([np.interp(time, x, y, left=np.nan, right=np.nan) for x, y in lines])
 
 
 def groups(result: xr.Dataset) -> dict[str, list[int]]:

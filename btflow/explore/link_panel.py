@@ -12,13 +12,13 @@ import ipywidgets as widgets
 import numpy as np
 import xarray as xr
 
-from btflow.catalog import names, title_of
 from btflow.explore import link_figure, link_text
 from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
-from btflow.explore.link_state import ONE_LINK, LinkState, command, preset, scenario
+from btflow.explore.link_presets import presets
+from btflow.explore.link_state import LinkState, command, preset, scenario
 from btflow.explore.live import framed
-from btflow.explore.panel import SHOWN, Preset
+from btflow.explore.panel import SHOWN, Commands
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
 
@@ -42,6 +42,8 @@ class LinkPanel:
         self._cursor = widgets.IntSlider(
             value=0, max=STEPS, description="Time", readout=False, tooltip="Where the cursor is"
         )
+        self._time = widgets.Label()
+        self._time.add_class("btflow-time")
         self._play = widgets.Play(min=0, max=STEPS, step=1, interval=150, description="Play", show_repeat=False)
         widgets.jslink((self._play, "value"), (self._cursor, "value"))
         self._cursor.observe(lambda _: self._show_moment(), "value")
@@ -64,9 +66,9 @@ class LinkPanel:
         """Return the experiment of the state."""
         return scenario(self.state)
 
-    def command(self) -> str:
+    def commands(self) -> Commands:
         """Return the command line that gives the same result."""
-        return command(self.state)
+        return {"": command(self.state)}
 
     def files(self) -> Mapping[str, str]:
         """Return the experiment as TOML and its time series as CSV."""
@@ -86,7 +88,7 @@ class LinkPanel:
         boxes = [self._form.box(part) for part in (_LINK, _FLOWS, _RUN)]
         inputs = widgets.VBox([*boxes])
         inputs.add_class("btflow-inputs")
-        player = widgets.HBox([self._play, self._cursor])
+        player = widgets.HBox([self._play, self._cursor, self._time])
         player.add_class("btflow-player")
         views = widgets.VBox([framed(self.figure), player, self._moment, self._numbers])
         views.add_class("btflow-views")
@@ -115,14 +117,8 @@ class LinkPanel:
         moved = self._cursor.value > 0
         index = round(self._cursor.value / STEPS * (self.result.sizes["time"] - 1))
         link_figure.mark(self.figure, float(self.result["time"][index]) if moved else None)
+        self._time.value = f"{float(self.result['time'][index]):.2f} s"
         self._moment.value = link_text.moment(self.result, index) if moved else ""
-
-
-def presets() -> tuple[Preset, ...]:
-    """Return every link experiment that comes with btflow; none is larger than the page computes."""
-    found = [Preset(name, title_of(name, "links"), preset(name), "", f"btflow link {name}") for name in names("links")]
-    one = Preset(ONE_LINK, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState(), "", command(LinkState()))
-    return (one, *found)
 
 
 def series(result: xr.Dataset) -> dict[str, np.ndarray]:

@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.explore.link_figure import groups
+from btflow.explore.link_figure import groups, rates_at
+from btflow.words import counted
 
 _OF_QUEUE = ("capacity", "utilisation", "queue_mean_packets", "queue_mean_delay", "queue_quantile", "drops")
 
@@ -31,25 +32,26 @@ def numbers(result: xr.Dataset) -> str:
     said = (
         f"{bottleneck}: {float(queue['utilisation']):.0%} used, mean queue "
         f"{float(queue['queue_mean_packets']):.1f} packets = {_ms(float(queue['queue_mean_delay']))}, "
-        f"95% of the time at most {p95:.0f} packets, {int(queue['drops'])} dropped."
+        f"95% of the time at most {counted(round(p95), 'packet')}, {int(queue['drops'])} dropped."
     )
     warmup = f" Counted from {float(result.attrs['warmup']):g} s on."
     return table + "".join(f"<p>{html.escape(line)}</p>" for line in (said + warmup, *_calls(result)))
 
 
 def moment(result: xr.Dataset, index: int) -> str:
-    """Return what there is at the index-th sample: window, rate and RTT of each flow, and the queue."""
+    """Return what there is at the index-th sample: window, rate as its line has it and RTT of each flow; the queue."""
     now = result.isel(time=index)
     queue = now.sel(queue=str(result.attrs["bottleneck"]))
+    rates = rates_at(result, float(now["time"]))
     rows = [
         (str(flow), _number(window, "segments"), _rate(rate), _ms(srtt))
         for flow, window, rate, srtt in zip(
-            now["flow"].values, now["window"].values, now["rate"].values, now["srtt"].values, strict=True
+            now["flow"].values, now["window"].values, rates, now["srtt"].values, strict=True
         )
     ]
-    caption = (
-        f"At {float(now['time']):.2f} s: {int(queue['queue_length'])} packets wait, {_ms(float(queue['queue_delay']))}"
-    )
+    length = int(queue["queue_length"])
+    waiting = f"{counted(length, 'packet')} {'waits' if length == 1 else 'wait'}"
+    caption = f"At {float(now['time']):.2f} s: {waiting}, {_ms(float(queue['queue_delay']))}"
     return _table(("flow", "window", "rate", "smoothed RTT"), rows, caption)
 
 
@@ -73,6 +75,8 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = ""
 
 
 def _rate(rate: float) -> str:
+    if np.isnan(rate):
+        return "-"
     return f"{rate * 8e-3:.0f} kbit/s" if rate < 250_000 else f"{rate * 8e-6:.2f} Mbit/s"
 
 

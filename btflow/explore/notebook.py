@@ -45,14 +45,21 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return self.canvas.seen.result if self.canvas.seen else None
 
     def _change(self, state: Any) -> None:
-        """Simulate with what differs from the model that was given."""
+        """Simulate with what differs from the model that was given, but not with what has no effect then.
+
+        That keeps its value, out of sight until it has one again: an `rtt` while there is an `internet`.
+        """
         given = {name: getattr(state, field) for field, name in self._names.items()}
         changed = {name: text for name, text in given.items() if text != self._first.parameters[name]}
         try:
-            self.scenario = self._first.set(**changed)
+            outdated = self._first.document.assigner.outdated
+            without = {name for by, text in changed.items() for name in outdated(changed, {by: text})}
+            self.scenario = self._first.set(**{n: text for n, text in changed.items() if n not in without})
         except InputError as error:
             fields = {name: field for field, name in self._names.items()}
             raise InputError.all_of(_of(fields.get(p.field, p.field), p) for p in error.problems) from None
+        for field, name in self._names.items():
+            self.form.fields[field].widget.layout.display = None if name in self.scenario.parameters else "none"
         self.canvas.ask(Asked(self.scenario, self._seed))
 
 

@@ -25,6 +25,7 @@ from btflow.scenario import Scenario
 from btflow.sweeps.links import Links, replica_seed
 from btflow.sweeps.status import DONE
 from btflow.sweeps.swarms import Swarms
+from btflow.words import counted
 
 Model = Scenario | LinkScenario
 
@@ -132,21 +133,24 @@ def words(found: xr.Dataset, labels: tuple[str, str], name: str) -> str:
     change, low, high = (float(found[f"mean_ratio{end}"]) - 1.0 for end in ("", "_low", "_high"))
     pairs = int(found["pairs"])
     said = f"{labels[1]} {verb} {percent(abs(change))} {more if change >= 0 else less} than {labels[0]}"
-    count = f"{pairs} pair{'s' * (pairs > 1)}"
+    count = counted(pairs, "pair")
     if not np.isfinite([change, low, high]).all():
         return f"{said}; {count}, no interval yet." if np.isfinite(change) else f"There is nothing to compare; {count}."
+    if low == high == 0.0:
+        return f"{labels[0]} and {labels[1]} have the same {_WHAT[name]} in each of {count}."
     if low <= 0.0 <= high:
-        between = f"{percent(-low)} {less} to {percent(high)} {more}"
+        between = f"{percent(abs(low))} {less} to {percent(high)} {more}"
         return f"It may be chance: {said}, 95 % interval {between}, {count}."
     ends = sorted((abs(low), abs(high)))
-    return f"{said}, 95 % interval {percent(ends[0], True)} to {percent(ends[1])}, {count}."
+    more_digits = percent(ends[0]) == percent(ends[1])
+    shown = [percent(end, more_digits) for end in ends]
+    return f"{said}, 95 % interval {shown[0].removesuffix(' %')} to {shown[1]}, {count}."
 
 
-def percent(share: float, bare: bool = False) -> str:
-    """Return a share in percent, of two or three digits."""
+def percent(share: float, more: bool = False) -> str:
+    """Return a share in percent, of two or three digits, or one more."""
     value = 100 * share
-    text = f"{value:.0f}" if value >= 10 else f"{value:.1f}"
-    return text if bare else f"{text} %"
+    return f"{value:.{(0 if value >= 10 else 1) + more}f} %"
 
 
 def differences(a: list[float], b: list[float], found: xr.Dataset, name: str) -> go.Figure:
@@ -169,13 +173,11 @@ def differences(a: list[float], b: list[float], found: xr.Dataset, name: str) ->
 
 def labels_of(asked: Compared) -> tuple[str, str]:
     """Return a short name of each setting: A and B, with what differs if that is short."""
-    models = asked.a, asked.b
-    a, b = (_parameters(model) for model in models)
+    a, b = (_parameters(model) for model in (asked.a, asked.b))
     names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
     found = []
-    for side, given, model in zip(SIDES, (a, b), models, strict=True):
-        without = model.document.parameters.keys() - given.keys()  # nothing reads them: an RTT beside drawn paths
-        text = ", ".join(f"{name} {given.get(name, 'as in the model')}" for name in names if name not in without)
+    for side, given in zip(SIDES, (a, b), strict=True):
+        text = ", ".join(f"{name} {given[name]}" for name in names if name in given)
         found.append(f"{side} ({text})" if 0 < len(text) <= 40 else side)
     return found[0], found[1]
 

@@ -12,24 +12,32 @@ import xarray as xr
 SHOWN = "The same numbers"
 NOT_SHOWN = "The numbers of these inputs, which the figures do not show"
 
+Commands = Mapping[str, str]
+"""Command lines: of a what-if by the side that each runs, A and B; of another panel one, by an empty text."""
+
 
 @dataclass(frozen=True)
 class Preset:
     """A published or teaching experiment, as one state of a panel.
 
     Attributes:
-        name: Name of the model.
-        title: One line for people.
+        name: The paper with its year, or the name of the model.
+        title: One line for people; name and title together are of one preset only.
         state: What the panel shows.
         note: What differs from the experiment because of the page's limits; empty if nothing does.
-        command: The command line that runs the whole of it.
+        commands: The command lines that run the whole of it.
     """
 
     name: str
     title: str
     state: Any
     note: str
-    command: str
+    commands: Commands
+
+    @property
+    def label(self) -> str:
+        """What a menu has for it."""
+        return f"{self.name}: {self.title}"
 
 
 class Panel(Protocol):
@@ -57,8 +65,8 @@ class Panel(Protocol):
     def files(self) -> Mapping[str, str]:
         """Return what can be saved, by file name: scenarios as TOML, data as CSV."""
 
-    def command(self) -> str:
-        """Return the command line that gives the same result."""
+    def commands(self) -> Commands:
+        """Return the command lines that give the same result."""
 
     def about(self) -> str:
         """Return what the command line gives: SHOWN, or another text where the figures are of other inputs."""

@@ -33,10 +33,10 @@ class Described(Amount):
         number = self.variable.value(self.high if is_unlimited(text) else text)
         return float(number) if isinstance(number, int | float) and math.isfinite(number) else None
 
-    def written(self, number: float) -> str:
+    def written(self, number: float, shown: str = "") -> str:
         """Return the text for a place of the slider, in the model's own units."""
         if self.kind == "buffer":
-            return super().written(number)
+            return super().written(number, shown)
         if is_unlimited(self.default) and number >= 0.999 * (self.slid(self.high) or 0.0):
             return UNLIMITED
         rounded = float(f"{number:.3g}")

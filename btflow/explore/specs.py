@@ -5,15 +5,26 @@ Every value is a text, as on the command line: ``"448 kbit/s"``, ``"30 ms"``, ``
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from btflow.errors import InputError
 from btflow.units import Buffer, Kind, format_quantity, parse_quantity
+from btflow.units.kinds import BufferKind
 
 LONGEST = 500
 """Characters of a value, from a link or a form."""
+
+STEPS = 200
+"""Steps of a slider over amounts that are not whole, or over ratios."""
+
+BUFFERS: Mapping[BufferKind, tuple[float, float, float]] = {
+    "time": (0.01, 2.0, 0.01),
+    "size": (1500.0, 600_000.0, 1500.0),
+    "bdp": (0.1, 10.0, 0.1),
+}
+"""Ends and step of a buffer's slider, by what its text is in [s, B, 1]; in packets they are the input's own."""
 
 
 class Spec(Protocol):
@@ -41,7 +52,7 @@ class Amount:
 
     Attributes:
         label: What stands beside it.
-        kind: Its kind, of btflow.units; of a ``buffer`` the slider moves over packets.
+        kind: Its kind, of btflow.units; of a ``buffer`` the slider moves over what the text is in.
         default: What it holds at first.
         low: Where the slider begins, and the least that is allowed unless `minimum` is given.
         high: Where it ends, and the most that is allowed unless `maximum` is given.
@@ -70,21 +81,33 @@ class Amount:
         return value
 
     def slid(self, text: str) -> float | None:
-        """Return where the slider stands for a text [SI unit, or packets]; None if it cannot show it."""
+        """Return where the slider stands for a text [SI unit, packets or BDP]; None if it cannot show it."""
         value = self.number(text)
-        if isinstance(value, Buffer):
-            return value.amount if value.kind == "packets" else None
-        return float(value)
+        return value.amount if isinstance(value, Buffer) else float(value)
 
-    def written(self, number: float) -> str:
-        """Return the text for a place of the slider, of three digits."""
-        rounded = float(f"{number:.3g}")
+    def span(self, text: str) -> tuple[float, float, float]:
+        """Return both ends of the slider while a text is shown, and its step; with ``log`` that is not used."""
+        if self.kind == "buffer" and (unit := self._unit(text)) != "packets":
+            return BUFFERS[unit]
+        low, high = (float(self.slid(end) or 0.0) for end in (self.low, self.high))
+        whole = self.kind in ("count", "buffer")
+        return (round(low), round(high), 1) if whole else (low, high, (high - low) / STEPS)
+
+    def written(self, number: float, shown: str = "") -> str:
+        """Return the text for a place of the slider, of three digits; of a buffer in what is shown."""
         if self.kind == "buffer":
-            return format_quantity(round(rounded), "packets")
+            return format_quantity(Buffer(float(f"{number:.6g}"), self._unit(shown or self.default)), "buffer")
+        rounded = float(f"{number:.3g}")
         if self.bits:
             bits = float(f"{8 * number:.3g}")
             return f"{bits / 1e6:.10g} Mbit/s" if bits >= 1e6 else f"{bits / 1e3:.10g} kbit/s"
         return format_quantity(round(rounded) if self.kind in ("count", "size") else rounded, self.kind)
+
+    def _unit(self, text: str) -> BufferKind:
+        """Return what the text of a buffer is in."""
+        found = parse_quantity(text, "buffer", field="value")
+        assert isinstance(found, Buffer)
+        return found.kind
 
     def check(self, name: str, text: str) -> str:
         """Return the text; InputError if it is no quantity of this kind, or out of range."""

@@ -12,39 +12,11 @@ from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.limits import check_swarm
 from btflow.explore.live import beside
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
+from btflow.explore.swarm_presets import PRESETS
 from btflow.explore.swarm_state import SwarmState, command_of, inputs, scenario_of
 from btflow.explore.views import LINKED, Asked, see
 from btflow.scenario import Scenario
-
-_LESS = "Smaller than the experiment, so that it is drawn at once: {}. The command runs the whole of it."
-
-
-def _preset(state: SwarmState, title: str, whole: str, command: str) -> Preset:
-    return Preset(state.model, title, state, _LESS.format(whole) if whole else "", command)
-
-
-PRESETS = (
-    _preset(SwarmState(), "Flash crowd: half of the peers with uTP", "", "btflow run flashcrowd"),
-    _preset(
-        SwarmState(model="rao2010", leechers="99", file_size="10 MB", cap="20 kB/s", rtt="400 ms"),
-        "Capped uploads, 400 ms apart (2010)",
-        "300 leechers and 50 MB",
-        'btflow run rao2010 --set rtt="400 ms"',
-    ),
-    _preset(
-        SwarmState(model="testa2011", leechers="60", file_size="4 MB", stay="random", buffer="200 packets"),
-        "uTP and TCP on ADSL uplinks (2011)",
-        "100 leechers and 10 MB",
-        "btflow run testa2011",
-    ),
-    _preset(
-        SwarmState(model="testa2012", leechers="40", file_size="4 MB", cc="utp", cubic_share="50%"),
-        "uTP beside CUBIC on a cluster (2012)",
-        "75 leechers and 100 MB",
-        "btflow run testa2012 --set cc=utp --set cubic_share=50%",
-    ),
-)
 
 
 class SwarmPanel:
@@ -100,9 +72,9 @@ class SwarmPanel:
         asked = Asked(scenario_of(self.state), int(self.state.seed))
         return self.canvas.seen is not None and self.canvas.seen.asked == asked
 
-    def command(self) -> str:
+    def commands(self) -> Commands:
         """Return the command line that gives the same result."""
-        return command_of(self.state)
+        return {"": command_of(self.state)}
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Have something called after each new state, and when work in the background ends."""

@@ -19,12 +19,29 @@ _ON_LINKS = {"leechers": "leechers", "file_size": "file_size"}
 INPUTS: Mapping[str, Mapping[str, str]] = {
     "flashcrowd": _ON_LINKS
     | {name: name for name in ("utp_share", "uplink", "buffer", "rtt", "loss", "upload_limit", "client", "stay")},
-    "rao2010": {"leechers": "leechers", "file_size": "file_size", "cap": "upload_limit"}
-    | {"rtt": "rtt", "loss": "loss", "stay": "departures.stay"},
+    "rao2010": {"leechers": "leechers", "file_size": "file_size", "cap": "upload_limit", "paths": "internet"}
+    | {"seed_cap": "seed_upload_limit", "rtt": "rtt", "loss": "loss", "tso": "tso", "stay": "departures.stay"},
     "testa2011": _ON_LINKS | {name: name for name in ("utp_share", "buffer", "stay")},
-    "testa2012": _ON_LINKS | {"cc": "cc", "cubic_share": "cubic_share"},
+    "testa2012": _ON_LINKS | {"cc": "cc", "cubic_share": "cubic_share", "bt": "client"},
 }
 """By model: the inputs that it has, and the parameter or field that each sets."""
+
+_ASES = (("AS1", "AS2", "AS3"), ("AS1", "AS3", "AS4"), ("AS1", "AS3", "AS5"))
+PATHS: Mapping[str, Mapping[str, str]] = {
+    "alike": {},
+    **{
+        f"{'+'.join(leechers)}/{seed}": {"leecher_as": ",".join(leechers), "seed_as": seed}
+        for leechers in _ASES
+        for seed in leechers
+    },
+    "iplane": {"internet": "iplane"},
+}
+"""What a choice of paths sets: nothing, where peers are in figures 8 and 9 of the paper of 2010, or iPlane's paths."""
+_PATHS = {"alike": "all alike", "iplane": "drawn from iPlane's"} | {
+    name: f"{name.partition('/')[0].replace('+', ', ')}; seed AS'{name[-1]}" for name in PATHS if "/" in name
+}
+SAME = "same"
+_CAPS = ("50 kB/s", "100 kB/s", "200 kB/s")
 
 
 @dataclass(frozen=True)
@@ -35,9 +52,9 @@ class Cap(Amount):
         """Return where the slider stands, at its end if there is no limit."""
         return super().slid(self.high if is_unlimited(text) else text)
 
-    def written(self, number: float) -> str:
+    def written(self, number: float, shown: str = "") -> str:
         """Return the text for a place of the slider."""
-        return UNLIMITED if number >= 0.999 * float(super().slid(self.high) or 0.0) else super().written(number)
+        return UNLIMITED if number >= 0.999 * float(super().slid(self.high) or 0.0) else super().written(number, shown)
 
     def number(self, text: str, name: str = "value") -> float | Buffer:
         """Return the rate [B/s]; InputError if it is none."""
@@ -89,26 +106,42 @@ class SwarmState:
     upload_limit: str = value(
         Cap("upload cap", "rate", "unlimited", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="100 MB/s")
     )
+    seed_cap: str = value(Choice("cap of the seed", (SAME, *_CAPS), SAME, ("as above", *_CAPS)))
+    paths: str = value(
+        Choice("paths", tuple(PATHS), "alike", tuple(_PATHS[name] for name in PATHS), "round-trip times between peers")
+    )
     rtt: str = value(Amount("round-trip time", "time", "20 ms", "0 ms", "1 s"))
     loss: str = value(Amount("loss", "fraction", "0%", "0%", "10%", maximum="20%"))
+    tso: str = value(
+        Choice("segment offload", ("false", "true"), "false", ("off", "on"), "TCP segments larger than a packet")
+    )
     stay: str = value(
         Choice("after the download", ("forever", "random", "leave"), "forever", ("stay", "stay for a while", "leave"))
     )
     client: str = value(Choice("client", ("libtorrent-2", "mainline-4.0", "utorrent-3.0"), "libtorrent-2"))
+    bt: str = value(Choice("BitTorrent client", ("mainline", "utorrent"), "mainline", ("mainline", "uTorrent")))
     seed: str = value(
         Amount("random numbers", "count", "0", "0", "100", maximum="1000000", help="another number, another run")
     )
 
 
 def inputs(state: SwarmState) -> tuple[str, ...]:
-    """Return the names of the inputs that a state's model has."""
+    """Return the names of the inputs that a state's model has, and that have an effect."""
     used = {"model", "seed", *INPUTS[state.model]}
+    if "paths" in used and state.paths != "alike":
+        used -= {"rtt", "loss"} if state.paths == "iplane" else {"rtt"}
     return tuple(name for name in specs(state) if name in used)
 
 
 def settings(state: SwarmState) -> dict[str, str]:
     """Return what is set, by parameter or field, as for ``Scenario.set``."""
-    found = {to: getattr(state, name) for name, to in INPUTS[state.model].items()}
+    used = inputs(state)
+    found = {to: getattr(state, name) for name, to in INPUTS[state.model].items() if name in used}
+    if found.get("seed_upload_limit") == SAME:
+        del found["seed_upload_limit"]
+    if "internet" in found:
+        del found["internet"]
+        found |= PATHS[state.paths]
     if state.model == "testa2011":
         found["discard"] = str(int(state.leechers) // 2)
     return found

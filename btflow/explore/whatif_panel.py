@@ -12,40 +12,22 @@ import xarray as xr
 from btflow.explore import comparison, swarm_state
 from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
-from btflow.explore.link_state import LinkState
 from btflow.explore.live import beside
 from btflow.explore.pairs import COMPARED, Compared, Model
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
 from btflow.explore.swarm_state import SwarmState
-from btflow.explore.whatif_state import Setting, Settings, WhatIfState, command_of, scenario_of, settings, state_of
+from btflow.explore.whatif_presets import PRESETS, commands
+from btflow.explore.whatif_state import Setting, Settings, WhatIfState, scenario_of, settings, state_of
+from btflow.words import counted
 
 _SIDE_BY_SIDE = {"grid_template_columns": "repeat(auto-fit, minmax(230px, 1fr))", "grid_gap": "0 14px"}
 
-_CAPPED = SwarmState(model="rao2010", leechers="30")
-_FAR = replace(_CAPPED, rtt="400 ms")
-
-
-def _preset(name: str, title: str, of: str, a: Setting, b: Setting) -> Preset:
-    state = state_of(of, Settings(a, b), WhatIfState.pairs)
-    return Preset(name, title, state, "", command(state))
-
-
-def command(state: WhatIfState) -> str:
-    """Return the command lines that run both settings."""
-    return " && ".join(command_of(setting, state.pairs) for setting in settings(state))
+_FIRST_PAIR = "The numbers of the first pair (each further one has the next --seed)"
 
 
 def _compared(state: WhatIfState) -> Compared:
     both = settings(state)
     return Compared(scenario_of(both.a), scenario_of(both.b), int(both.a.seed), int(state.pairs))
-
-
-PRESETS = (
-    _preset("uTP or TCP", "all peers of a flash crowd with one of them", "swarm", *settings(WhatIfState())),
-    _preset("Round trips", "0 or 400 ms between capped peers", "swarm", replace(_CAPPED, rtt="0 ms"), _FAR),
-    _preset("Long queues", "drop-tail or CoDel at the bottleneck", "link", *settings(WhatIfState("link"))),
-    _preset("Polite uploads", "a LEDBAT or a CUBIC upload", "link", LinkState(n1="0"), LinkState(n2="0")),
-)  # fmt: skip
 
 
 class WhatIfPanel:
@@ -95,7 +77,7 @@ class WhatIfPanel:
     def files(self) -> Mapping[str, str]:
         """Return what can be saved, by file name: both settings as TOML, their pairs as CSV once there are any."""
         asked, shown = _compared(self.state), self.canvas.seen
-        note = f"# The seed of the random numbers was {asked.seed}, of {asked.pairs} pairs.\n"
+        note = f"# The seed of the random numbers was {asked.seed}, of {counted(asked.pairs, 'pair')}.\n"
         found = {f"{side}.toml": note + to_toml(model) for side, model in zip("ab", (asked.a, asked.b), strict=True)}
         if self.result is None or shown is None or shown.asked[:3] != asked[:3]:
             return found  # what is shown is of other settings, as after a run that was cancelled
@@ -104,16 +86,16 @@ class WhatIfPanel:
         pairs = range(1, self.result.sizes["replica"] + 1)
         return found | {"pairs.csv": to_csv({"pair": pairs} | columns)}
 
-    def command(self) -> str:
+    def commands(self) -> Commands:
         """Return the command lines that run both settings."""
-        return command(self.state)
+        return commands(settings(self.state), self.state.pairs)
 
     def about(self) -> str:
         """Return what the command lines give."""
         seen = self.canvas.seen
         if not self.canvas.busy and (seen is None or seen.asked != _compared(self.state)):
             return NOT_SHOWN
-        return SHOWN if self.state.of == "swarm" else "The numbers of the first pair"
+        return SHOWN if self.state.of == "swarm" else _FIRST_PAIR
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Have something called after each new state, and when work in the background ends."""
@@ -137,6 +119,8 @@ class WhatIfPanel:
             self.sides = tuple(Form(setting, self._entered(side)) for side, setting in enumerate(both))
             titles = [widgets.HTML(f"<b>Setting {side}</b>") for side in "AB"]
             boxes = [widgets.VBox([t, form.box()]) for t, form in zip(titles, self.sides, strict=True)]
+            for box in boxes:
+                box.add_class("btflow-side")
             self._columns.children = boxes
             self._shown = of, both
         for number, (form, setting) in enumerate(zip(self.sides, both, strict=True)):

@@ -11,6 +11,7 @@ from btflow.errors import InputError
 from btflow.options import output_file
 from btflow.output import replacing
 from btflow.pictures import PICTURES, check_drawable
+from btflow.plots.style import CONFIG
 
 DOTS = 2.0
 """Pixels of a PNG for each of the figure's: sharp on paper at the width of a column."""
@@ -40,7 +41,7 @@ def save_html(drawn: go.Figure, path: str | Path) -> None:
     text = page.to_html(
         full_html=False,
         include_plotlyjs=True,
-        config={"responsive": True},
+        config=CONFIG | {"responsive": True},
         default_height=f"{height}px",
         auto_play=False,
     )

@@ -14,6 +14,7 @@ from btflow.plots.mechanism import send_gaps, why_slow
 from btflow.plots.progress import completion_cdf, pieces_over_time
 from btflow.plots.style import TEMPLATE, linked, one_result
 from btflow.plots.uplinks import LINKED_VIEWS
+from btflow.words import counted
 
 _LONGEST_LINE = 150
 
@@ -94,14 +95,14 @@ def _title(result: xr.Dataset) -> str:
     """Return the model and how many peers ever were in this swarm of it: some may wait for others to leave."""
     roles = result["role"].values[np.isfinite(result["start_time"].max("replica").values)]
     counts = {role: int((roles == role).sum()) for role in ("seed", "leecher")}
-    return f"{result.attrs['model']}: " + " and ".join(f"{n} {role}{'s' * (n > 1)}" for role, n in counts.items())
+    return f"{result.attrs['model']}: " + " and ".join(counted(n, role) for role, n in counts.items())
 
 
 def _settings(result: xr.Dataset) -> str:
     """Return the parameters, replicas and seed as lines of a readable length."""
     settings = [f"{name} = {brief(value)}" for name, value in json.loads(result.attrs["parameters"]).items()]
     settings += [
-        f"{result.sizes['replica']} replica{'s' * (result.sizes['replica'] > 1)}",
+        counted(result.sizes["replica"], "replica"),
         f"seed {result.attrs['seed']}",
     ]
     lines = [""]

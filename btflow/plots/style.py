@@ -16,6 +16,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
+from btflow.words import counted
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -62,6 +63,9 @@ TEMPLATE = go.layout.Template(
         "height": 560,
     }
 )
+
+CONFIG = {"displaylogo": False, "showSendToCloud": False}
+"""Settings of Plotly for every page: it offers to send a figure's data to a service of its maker, and a link there."""
 
 Results = xr.Dataset | Mapping[str, xr.Dataset]
 """One result, or several with a label each."""
@@ -151,6 +155,6 @@ def describe(results: Results) -> str:
     replicas = int(results.sizes["replica"])
     known = {"model": results.attrs.get("model"), "seed": results.attrs.get("seed")}
     parts = [f"{name} {value}" for name, value in known.items() if value is not None]
-    parts.append(f"{replicas} replica{'' if replicas == 1 else 's'}")
+    parts.append(counted(replicas, "replica"))
     discard = int(results.attrs.get("discard", 0))
     return ", ".join([*parts, *([f"the first {discard} completions do not count"] if discard else [])])

@@ -58,11 +58,16 @@ def shown(axis: Axis, name: str, *, even: bool = False, longest: int = 70) -> Sh
     binary = parameter.byte_prefix == "binary"
     scale = scale_of(values, parameter.units, share=parameter.share, binary=binary)
     scaled = values / scale.divisor
-    texts = [rounded(value) if math.isfinite(value) else "unlimited" for value in scaled]
+    texts = [_text(value) for value in scaled]
     text = title(name, _meaning(parameter.attrs, axis.name), scale.unit, longest)
     if even or not np.isfinite(scaled).all():
         return Shown(text, _counted(texts), texts, "category")
     return Shown(text, scaled, texts, "log" if log_spaced(parameter.values) else "linear")
+
+
+def _text(value: float) -> str:
+    """Return a value's text; it is not a number where a group of values leaves it out."""
+    return rounded(value) if math.isfinite(value) else "none" if math.isnan(value) else "unlimited"
 
 
 def _counted(texts: list[str]) -> NDArray[np.float64]:

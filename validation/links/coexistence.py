@@ -16,6 +16,7 @@ from btflow.catalog import link_document, load_link
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
+from btflow.words import counted
 from validation import reference
 from validation.statistics import SIGNIFICANT, Spread, p_greater, spread
 from validation.verdict import Condition, Finding
@@ -81,7 +82,7 @@ def beside_tcp(runs: int) -> Finding:
         f"{papers} Mbit/s beside 2, 1 and 0 seeds",
         f"at a buffer of {stated_buffer()}: {'; '.join(parts)}",
         tuple(conditions),
-        (f"{runs} seeds; ± is half a 95% confidence interval", *_sweep_lines(runs, ("tcp",))),
+        (f"{counted(runs, 'seed')}; ± is half a 95% confidence interval", *_sweep_lines(runs, ("tcp",))),
         numbers,
     )
 
@@ -110,7 +111,7 @@ def beside_utp(runs: int) -> Finding:
         f"{paper:g} Mbit/s beside two seeds; the seeds drop drastically each time iperf runs",
         ours,
         conditions,
-        (f"{runs} seeds; ± is half a 95% confidence interval", *_sweep_lines(runs, ("utp",))),
+        (f"{counted(runs, 'seed')}; ± is half a 95% confidence interval", *_sweep_lines(runs, ("utp",))),
         numbers,
     )
 
@@ -236,7 +237,7 @@ def call(runs: int) -> Finding:
     ours = "; ".join(f"{CALL_FIGURES[name][0]} {-100 * fell[name]:+.0f}%" for name in CALL_FIGURES)
     numbers = {name: [float(np.mean(tcp[name])), float(np.mean(utp[name]))] for name in CALL_FIGURES}
     details = (
-        f"{runs} seeds; ± is half a 95% confidence interval",
+        f"{counted(runs, 'seed')}; ± is half a 95% confidence interval",
         "the figures' numbers are in images that the text does not have: order and sign alone are judged",
         "latency: mean over the packets' paths of all five pairs; only the first pair changes, so a similar mean is "
         "nearly built in",

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line
+from btflow.words import counted
 from validation import reference
 from validation.links import coexistence
 from validation.links.drawing import buffer_axis, levels, mean
@@ -25,7 +26,7 @@ def geni_buffers(runs: int) -> go.Figure:
     stated = float(coexistence.stated_buffer().split()[0])
     for index, (transport, seeds) in enumerate(coexistence.SETTINGS):
         found = [coexistence.Interval(coexistence.iperf(transport, seeds, n, runs)) for n in coexistence.BUFFERS]
-        name = f"{seeds} seeds by {'uTP' if transport == 'utp' else 'TCP'}" if seeds else "alone"
+        name = f"{counted(seeds, 'seed')} by {'uTP' if transport == 'utp' else 'TCP'}" if seeds else "alone"
         plot.add_scatter(
             x=coexistence.BUFFERS,
             y=[f.of.mean for f in found],

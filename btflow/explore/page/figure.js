@@ -13,11 +13,22 @@ function read(value) {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, read(part)]));
 }
 
+// Return what a figure shows, for those who do not see it: its title, or what its axes have.
+function described(layout) {
+  const titles = (letter) => Object.keys(layout).filter((name) => RegExp(`^${letter}axis\\d*$`).test(name))
+    .map((name) => layout[name].title?.text).filter(Boolean).join(", ");
+  const text = layout.title?.text || `${titles("y")} against ${titles("x")}`;
+  return text.replace(/<[^>]*>/g, " ");
+}
+
+const NARROW = 400; // there Plotly's buttons would lie on the title [px]
+
 // On a telephone's page a figure leaves room for the inputs below it.
 const low = matchMedia("(max-width: 760px) and (min-height: 600px)");
 
 function render({ model, el }) {
   const plot = document.createElement("div");
+  plot.setAttribute("role", "figure");
   el.style.width = "100%";
   el.append(plot);
   let plotly, busy = false, due = false, width = 0;
@@ -34,9 +45,11 @@ function render({ model, el }) {
       const named = data.filter((trace) => trace.name && trace.showlegend !== false).length;
       const room = Math.round(0.45 * innerHeight) + 20 * Math.max(0, named - 4); // a long legend takes none of the plot
       const height = low.matches ? Math.min(layout.height, room) : layout.height;
+      const config = { ...model.get("_config"), ...(width < NARROW ? { displayModeBar: false } : {}) };
       const fitted = { uirevision: "kept", ...layout, width, height, autosize: false }; // a new figure leaves a zoom as it is
       try {
-        await plotly.react(plot, data, fitted, model.get("_config"));
+        await plotly.react(plot, data, fitted, config);
+        plot.setAttribute("aria-label", described(layout));
       } catch (error) {
         console.error("btflow: a figure was not drawn", error);
       }

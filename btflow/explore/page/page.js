@@ -1,16 +1,39 @@
-// What ipywidgets leave out for screen readers: sliders take the name and the value of the text above them, and a text
-// says whether it was refused. The value of a text changes without any event, hence the clock.
+// What ipywidgets leave out for screen readers: sliders take the name and the value of the text above them, a text says
+// whether it was refused, the buttons that play have names. The value of a text changes without any event, hence the
+// clock.
 function say(element, name, value) {
-  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+  if (element && element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
+function nameField(field) {
+  const [label, text, handle] = ["label", "input[type=text]", ".noUi-handle"].map((what) => field.querySelector(what));
+  say(text, "aria-invalid", String(field.querySelector(".btflow-refused") !== null));
+  if (handle && label && text) {
+    say(handle, "aria-label", label.textContent);
+    say(handle, "aria-valuetext", text.value);
+  }
+}
+
+function namePlayer(player) {
+  const [play, stop] = player.querySelectorAll(".widget-play button");
+  for (const [button, name] of [[play, player.querySelector(".fa-pause") ? "Pause" : "Play"], [stop, "Stop"]]) {
+    say(button, "aria-label", name);
+    say(button, "title", name);
+  }
+  const handle = player.querySelector(".noUi-handle");
+  say(handle, "aria-label", "Time");
+  say(handle, "aria-valuetext", player.querySelector(".btflow-time")?.textContent ?? "");
+}
+
+function nameSide(side) {
+  say(side, "role", "group");
+  say(side, "aria-label", side.querySelector("b")?.textContent ?? "");
 }
 
 setInterval(() => {
-  for (const field of document.querySelectorAll(".btflow-field")) {
-    const [label, text, handle] = ["label", "input[type=text]", ".noUi-handle"].map((what) => field.querySelector(what));
-    if (text) say(text, "aria-invalid", String(field.querySelector(".btflow-refused") !== null));
-    if (handle && label && text) {
-      say(handle, "aria-label", label.textContent);
-      say(handle, "aria-valuetext", text.value);
-    }
+  for (const [selector, name] of [["field", nameField], ["player", namePlayer], ["side", nameSide]]) {
+    document.querySelectorAll(`.btflow-${selector}`).forEach(name);
   }
+  say(document.querySelector(".btflow-page [role=tablist]"), "aria-label", "Panels");
+  say(document.getElementById("js-plotly-tester"), "aria-hidden", "true");
 }, 300);

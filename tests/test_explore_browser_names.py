@@ -1,0 +1,117 @@
+"""What the page is to those who cannot see it, or have no mouse; and Plotly's buttons, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browser import LAPTOP, PHONE, needs_browser, page, screenshot
+from explorer_page import SLOWEST, open_at
+from explorer_served import Served
+from playwright.sync_api import Browser, Page, expect
+
+from btflow.explore.link_state import LinkState
+from btflow.explore.swarm_state import SwarmState
+from btflow.explore.whatif_state import WhatIfState
+
+pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
+
+PANELS: dict[str, tuple[Any, list[str]]] = {
+    "swarm": (SwarmState(leechers="9", file_size="1 MB"), ["Pieces held by a leecher"]),
+    "whatif": (WhatIfState("link", "2"), ["Differences within pairs"]),
+    "link": (LinkState(duration="30 s"), []),
+}
+_USED = ("button", "combobox", "figure", "group", "slider", "tab", "tablist", "textbox")
+"""Roles of what is used, or looked at, by its name."""
+_COVERED = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(g => g.offsetParent).flatMap(g => {
+  const bar = [...g.querySelectorAll('.modebar-group')].map(e => e.getBoundingClientRect());
+  const said = [...g.querySelectorAll('.gtitle, .legendtext')].map(e => e.getBoundingClientRect());
+  const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  return said.filter(text => bar.some(part => part.width && over(part, text))).map(() => g.layout.title.text ?? '');
+})"""
+"""What returns the figures on whose title or legend Plotly's buttons lie."""
+
+
+@pytest.fixture(scope="module")
+def visitor(browser: Browser) -> Iterator[Page]:
+    """Make one page for the tests on a laptop."""
+    with page(browser, LAPTOP) as shown:
+        yield shown
+
+
+def open_panel(shown: Page, explorer: Served, name: str) -> None:
+    """Open a panel and wait for its figures."""
+    state, titles = PANELS[name]
+    open_at(shown, explorer, name, state, titles)
+    shown.locator("path.js-line, .bars path").filter(visible=True).first.wait_for(timeout=SLOWEST)
+    shown.wait_for_timeout(700)  # names come by a clock
+
+
+def roles(shown: Page) -> list[tuple[str, str]]:
+    """Return role and name of all that is used on the page, groups of inputs in their order among them."""
+    found = re.findall(r"^ *- '?([a-z]+)(?: \"([^\"]*)\")?", shown.locator("body").aria_snapshot(), re.M)
+    return [(role, name) for role, name in found if role in _USED]
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_all_that_is_used_has_a_name_of_its_own(visitor: Page, explorer: Served, name: str) -> None:
+    open_panel(visitor, explorer, name)
+    found = roles(visitor)
+    assert [role for role, said in found if not re.search("[A-Za-z]", said)] == []
+    assert {"button", "combobox", "figure", "slider", "tab", "tablist", "textbox"} <= {role for role, _ in found}
+    side, passed = "", set()
+    for role, said in found:
+        side = said if role == "group" else side
+        if role in ("combobox", "figure", "group", "slider", "tab", "textbox"):
+            assert (side, role, said) not in passed, "two of a name"
+            passed.add((side, role, said))
+    assert ({said for role, said in found if role == "group"} == {"Setting A", "Setting B"}) == (name == "whatif")
+
+
+def test_play_pause_stop_and_time_are_used_by_keyboard(visitor: Page, explorer: Served) -> None:
+    open_panel(visitor, explorer, "link")
+    time = visitor.get_by_role("slider", name="Time")
+    expect(time).to_have_attribute("aria-valuetext", "0.00 s", timeout=SLOWEST)
+    visitor.get_by_role("button", name="Play").press("Enter")
+    pause = visitor.get_by_role("button", name="Pause")
+    expect(pause).to_be_visible(timeout=SLOWEST)
+    expect(visitor.locator("caption")).to_be_visible(timeout=SLOWEST)
+    pause.press("Space")
+    expect(visitor.get_by_role("button", name="Play")).to_be_visible(timeout=SLOWEST)
+    visitor.wait_for_timeout(1000)
+    told = visitor.locator("caption").inner_text()
+    visitor.wait_for_timeout(1000)
+    assert visitor.locator("caption").inner_text() == told
+    at = re.match(r"At (\d+\.\d\d s): ", told)
+    assert at
+    expect(time).to_have_attribute("aria-valuetext", at[1], timeout=SLOWEST)
+    time.press("ArrowRight")
+    expect(visitor.locator("caption")).not_to_have_text(told, timeout=SLOWEST)
+    visitor.get_by_role("button", name="Stop").press("Enter")
+    expect(time).to_have_attribute("aria-valuetext", "0.00 s", timeout=SLOWEST)
+    expect(visitor.locator("caption")).to_be_hidden(timeout=SLOWEST)
+
+
+def test_a_figure_is_saved_as_a_picture_and_nothing_is_sent_away(visitor: Page, explorer: Served) -> None:
+    open_panel(visitor, explorer, "swarm")
+    plots = visitor.locator(".js-plotly-plot").filter(visible=True)
+    for number in range(plots.count()):
+        plots.nth(number).hover()
+        expect(plots.nth(number).get_by_role("button", name="Download plot as a PNG")).to_be_visible()
+    assert visitor.evaluate(_COVERED) == []
+    assert visitor.get_by_role("button", name="Share").count() == 0
+    with visitor.expect_download(timeout=SLOWEST) as saved:
+        plots.first.get_by_role("button", name="Download plot as a PNG").click()
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    screenshot(visitor, "explorer-swarm-buttons")
+
+
+def test_on_a_phone_nothing_lies_on_the_titles(explorer: Served, browser: Browser) -> None:
+    with page(browser, PHONE) as shown:
+        for name in PANELS:
+            open_panel(shown, explorer, name)
+            assert shown.locator(".js-plotly-plot").filter(visible=True).count() >= 1
+            assert shown.locator(".modebar-btn").filter(visible=True).count() == 0
+            assert shown.evaluate(_COVERED) == []
