@@ -169,8 +169,8 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
         "pos": ((sources,), np.int64),
         "queue": ((2 * peers,), k.QUEUE),
         "pipe": ((4 * peers,), k.PIPE),
-        "service": ((rings,), k.PARCEL),
-        "parcel": ((int(_pipe_rings(program).sum()),), k.PARCEL),
+        "service": ((rings,), k.SERVICE),
+        "parcel": ((int(_pipe_rooms(program).sum()),), k.PARCEL),
         "flow": ((flows,), k.FLOW),
         "waiting": ((rings + 1 if event_served else 1,), k.PARCEL),
         "subqueue": ((4 * flows if fq else 1,), k.SUBQUEUE),
@@ -238,7 +238,7 @@ MAX_WAITING = 1 << 16
 """Most packets that a queue of a swarm holds, whatever its buffer."""
 
 
-def _pipe_rings(program: Program) -> NDArray[np.int64]:
+def _pipe_rooms(program: Program) -> NDArray[np.int64]:
     """Places for what is on its way behind each queue, and for what the queue holds: Lindley's queues send ahead."""
     links = program.links
     assert links is not None
@@ -308,9 +308,11 @@ def _begin(net: k.State, program: Program, random: np.random.Generator) -> None:
     net.queue[:] = links.queue
     net.key[:] = k.FOREVER
     net.pos[:] = k.NONE
-    for rings, records in ((_queue_rings(links), net.queue), (_pipe_rings(program), net.pipe)):
-        records.offset = np.cumsum(rings) - rings
-        records.mask = rings - 1
+    rings = _queue_rings(links)
+    net.queue.offset = np.cumsum(rings) - rings
+    net.queue.mask = rings - 1
+    net.pipe.room = _pipe_rooms(program)
+    net.clock.free_parcel = k.NONE
     for name in ("head", "tail", "new_first", "new_last", "old_first", "old_last"):
         net.queue[name] = k.NONE
     net.queue.update_at = net.queue.update

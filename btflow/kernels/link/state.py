@@ -311,7 +311,7 @@ PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
         ("bytes", "f8"),  # [B], headers included
         ("packets", "i8"),
         ("pipe", "i8"),  # queue: the pipe it goes on into
-        ("next", "i8"),  # queue: the one behind it
+        ("next", "i8"),  # the one behind it in its pipe or queue
         ("owner", "i8"),  # the flow, times 2, and 1 for an ACK
         ("generation", "i8"),  # of the flow's connection
         ("ack", "i8"),  # data: the ACK of the reverse flow that rides on it, as `number`, `stamp` and `owd`; NONE none
@@ -321,12 +321,21 @@ PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
     align=True,
 )
 
+SERVICE = np.dtype(  # what waits in a first-in first-out queue
+    [
+        ("at", "f8"),  # start of its service
+        ("bytes", "f8"),  # [B], framing included
+        ("packets", "i8"),
+    ],
+    align=True,
+)
+
 PIPE = np.dtype(
     [
-        ("first", "i8"),
+        ("first", "i8"),  # parcels under way: the one that arrives next, the last one, and how many
         ("last", "i8"),
-        ("offset", "i8"),
-        ("mask", "i8"),
+        ("count", "i8"),
+        ("room", "i8"),  # most parcels that it takes
         ("delay", "f8"),
         ("source", "i8"),  # its number among the sources
     ],
@@ -406,6 +415,8 @@ CLOCK = np.dtype(
         ("now", "f8"),
         ("events", "i8"),
         ("free", "i8"),  # of the nodes `waiting`
+        ("free_parcel", "i8"),  # first place of `parcel` that is free again, and how many were ever used
+        ("used_parcels", "i8"),
         ("sample", "i8"),
         ("scheduled", "i8"),  # sources in the heap
         ("delivered", "i8"),  # STREAM: flow whose receiver got something in order in this event, NONE none
@@ -422,8 +433,8 @@ Rules = namedtuple(
 # per_flow, skipped: sources of a flow, and how many of the SOURCES it has not, from the first on; first_queue: source
 # of queue 0
 
-# hand: the parcel that is about to be sent; parcel: the pipes' rings; waiting: parcels in queues served by event
-# (CoDel, FQ-CoDel), a free list from clock.free; service: rings of service starts; segment, again, log, got: a ring for
+# hand: the parcel that is about to be sent; parcel: what is under way in the pipes (pipe.py); waiting: parcels in
+# queues served by event (CoDel, FQ-CoDel), a free list from clock.free; service: rings of service starts; segment, again, log, got: a ring for
 # each flow, with the sender's window, the numbers of the trains sent again, the numbers of the trains in the order they
 # came, the train last seen at this place, plus 1; key, heap, pos: sources by time (events.py); history (flows,
 # history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples, BBR: bandwidths by round;
