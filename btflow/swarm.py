@@ -137,7 +137,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "bursts": ((BURST_BINS,), np.float64),
         "todo": ((ends + 8 * slots + 64 if rules.linked else 1,), np.int64),
         "marked": ((ends if rules.linked else 1,), np.uint8),
-        "asked": ((ends, program.request_room) if rules.linked else (1, 1), np.float64),
+        "asked": ((rows, program.request_room) if rules.linked else (1, 1), np.float64),
         "offered": ((ends, words) if program.super_seeding else (1, 1), np.uint64),
         "offers": ((pieces,), np.int64),
     }
@@ -218,9 +218,9 @@ def _start_clock(s: Swarm, program: Program) -> None:
 
 
 def _hand_out_rows(s: Swarm, program: Program) -> None:
-    """All rows of requests are free; with access links, where requests keep their times, each end has its own."""
+    """All rows of requests are free; with access links, where requests keep their times, there is one for each end."""
     c, rows = s.clock[0], s.row_owner.size
-    s.conn.row = np.arange(rows) if program.links is not None else -1
+    s.conn.row = -1
     s.row_owner[:] = -1 - np.arange(1, rows + 1)
     c.free_row, c.n_free_rows = 0, rows
 
