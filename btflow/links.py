@@ -32,8 +32,8 @@ DELAY_BINS = 4096
 PACKET_BINS = 4096
 """Most packets in a queue that are told apart."""
 
-POOL = 1 << 16
-"""Places in the rings of all flows at the start; the pool doubles when it is used up."""
+POOL, LARGE_POOL = 1 << 16, 1 << 19
+"""Places in the rings of all flows at the start: least, and most; the pool doubles when it is used up."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
     return {
         "clock": ((1,), k.CLOCK),
         "hand": ((1,), k.PARCEL),
-        "heap": ((sources,), np.int64),
+        "heap": ((sources,), k.HEAP),
         "key": ((sources,), np.float64),
         "pos": ((sources,), np.int64),
         "queue": ((2 * peers,), k.QUEUE),
@@ -214,8 +214,13 @@ def links_bytes(program: Program) -> int:
 
 
 def _first_pool(program: Program) -> int:
-    """Places in the pool of rings: all that the first connections may open at once, several times."""
-    return max(POOL, 8 * int(program.rules.slots) << (a.SMALLEST_RING + 2))
+    """Places in the pool of rings: all that the first connections may open at once, several times.
+
+    A pool that doubles is copied, so that of a small swarm has room for connections between all peers.
+    """
+    rules = program.rules
+    ends = int(rules.peers) * min(int(rules.peers) - 1, int(rules.max_allow_in))
+    return max(POOL, 8 * int(rules.slots) << (a.SMALLEST_RING + 2), min(3 * ends << a.SMALLEST_RING, LARGE_POOL))
 
 
 def _smallest_packet(links: Links) -> float:

@@ -111,7 +111,17 @@ def check_queues(x: Access) -> None:
         assert held["packets"].sum() == one["packets"]
         assert abs(held["bytes"].sum() - one["bytes"]) < 1e-6
     assert used + len(list(chain(n.waiting.next, n.clock[0].free))) == n.waiting.size
-    assert (n.pipe["last"] - n.pipe["first"] <= n.pipe["mask"] + 1).all()
+    check_pipes(n)
+
+
+def check_pipes(n: k.State) -> None:
+    """What is under way arrives in order, in no more places than there is room for; each place is used once or free."""
+    ways = [list(islice(chain(n.parcel.next, pipe["first"]), int(pipe["count"]))) for pipe in n.pipe]
+    assert all(len(way) == pipe["count"] and (not way or way[-1] == pipe["last"]) for way, pipe in zip(ways, n.pipe))
+    assert (n.pipe["count"] <= n.pipe["room"]).all()
+    assert all((np.diff(n.parcel["at"][way]) >= 0.0).all() for way in ways)
+    free = list(chain(n.parcel.next, n.clock[0].free_parcel))
+    assert sorted(sum(ways, free)) == list(range(n.clock[0].used_parcels))
 
 
 def waiting(n: k.State, q: Any) -> list[int]:

@@ -125,7 +125,7 @@ def _layout(program: LinkProgram, rings: _Rings) -> dict[str, tuple[tuple[int, .
         "log": ((flows * ring,), np.int64),
         "got": ((flows * ring,), np.int64),
         "key": ((sources,), np.float64),
-        "heap": ((sources,), np.int64),
+        "heap": ((sources,), k.HEAP),
         "pos": ((sources,), np.int64),
         "history": ((flows, rules.history_slots), np.float64),
         "recent": ((flows, rules.filter_slots), np.float64),

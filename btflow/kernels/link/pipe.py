@@ -1,7 +1,7 @@
 """Pipes: what is under way between two hops, in the order of arrival.
 
 The parcels of a pipe are a linked list. All pipes take their places from one pool, the last one given back first: what
-is under way in a swarm at one time is little, and in the cache, where a ring for each pipe would go through main memory.
+is under way at one time is little and stays in the cache, where a ring for each pipe would go through main memory.
 """
 
 from btflow.kernels.jit import kernel
