@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import access_made as made
@@ -117,7 +118,8 @@ def check_queues(x: Access) -> None:
 def check_pipes(n: k.State) -> None:
     """What is under way arrives in order, in no more places than there is room for; each place is used once or free."""
     ways = [list(islice(chain(n.parcel.next, pipe["first"]), int(pipe["count"]))) for pipe in n.pipe]
-    assert all(len(way) == pipe["count"] and (not way or way[-1] == pipe["last"]) for way, pipe in zip(ways, n.pipe))
+    assert [len(way) for way in ways] == n.pipe["count"].tolist()
+    assert all(way[-1] == last for way, last in zip(ways, n.pipe["last"], strict=True) if way)
     assert (n.pipe["count"] <= n.pipe["room"]).all()
     assert all((np.diff(n.parcel["at"][way]) >= 0.0).all() for way in ways)
     free = list(chain(n.parcel.next, n.clock[0].free_parcel))
