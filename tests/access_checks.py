@@ -193,7 +193,7 @@ def outstanding(s: Swarm, h: int) -> list[int]:
     c = s.conn[h]
     room = s.requests.shape[1]
     assert c.dn_tail - c.dn_next <= room
-    entries = s.requests[s.mate[h], np.arange(c.dn_next, c.dn_tail) % room]
+    entries = s.requests[s.conn.row[s.mate[h]], np.arange(c.dn_next, c.dn_tail) % room]
     return [int(entry) for entry in entries if entry >= 0]
 
 
@@ -205,7 +205,7 @@ def check_requests(s: Swarm) -> None:
         assert other.up_head <= other.up_seen <= c.dn_tail
         assert c.outstanding == len(outstanding(s, int(h)))
         if s.turns[h] > 0:
-            assert s.requests[h, c.up_head % s.requests.shape[1]] > -WITHDRAWN
+            assert s.requests[c.row, c.up_head % s.requests.shape[1]] > -WITHDRAWN
             assert s.turns[h] <= c.full
 
 
@@ -291,7 +291,7 @@ def check_bytes(s: Swarm, x: Access) -> None:
     for h in made.live(x):
         for m in chain(s.node.next, x.net.flow["first_message"][h]):
             if s.node.kind[m] == PIECE:
-                entry = int(s.requests[h, s.node.arg[m] % s.requests.shape[1]])
+                entry = int(s.requests[s.conn.row[h], s.node.arg[m] % s.requests.shape[1]])
                 block = entry if entry >= 0 else -1 - entry - (WITHDRAWN if entry <= -WITHDRAWN else 0)
                 rules = s.rules
                 last = (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks - 1
