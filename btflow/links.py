@@ -32,8 +32,8 @@ DELAY_BINS = 4096
 PACKET_BINS = 4096
 """Most packets in a queue that are told apart."""
 
-POOL = 1 << 16
-"""Places in the rings of all flows at the start; the pool doubles when it is used up."""
+POOL, LARGE_POOL = 1 << 16, 1 << 19
+"""Places in the rings of all flows at the start: least, and most; the pool doubles when it is used up."""
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,13 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
     return {
         "clock": ((1,), k.CLOCK),
         "hand": ((1,), k.PARCEL),
-        "heap": ((sources,), np.int64),
+        "heap": ((sources,), k.HEAP),
         "key": ((sources,), np.float64),
         "pos": ((sources,), np.int64),
         "queue": ((2 * peers,), k.QUEUE),
         "pipe": ((4 * peers,), k.PIPE),
-        "service": ((rings,), k.PARCEL),
-        "parcel": ((int(_pipe_rings(program).sum()),), k.PARCEL),
+        "service": ((rings,), k.SERVICE),
+        "parcel": ((int(_pipe_rooms(program).sum()),), k.PARCEL),
         "flow": ((flows,), k.FLOW),
         "waiting": ((rings + 1 if event_served else 1,), k.PARCEL),
         "subqueue": ((4 * flows if fq else 1,), k.SUBQUEUE),
@@ -214,8 +214,13 @@ def links_bytes(program: Program) -> int:
 
 
 def _first_pool(program: Program) -> int:
-    """Places in the pool of rings: all that the first connections may open at once, several times."""
-    return max(POOL, 8 * int(program.rules.slots) << (a.SMALLEST_RING + 2))
+    """Places in the pool of rings: all that the first connections may open at once, several times.
+
+    A pool that doubles is copied, so that of a small swarm has room for connections between all peers.
+    """
+    rules = program.rules
+    ends = int(rules.peers) * min(int(rules.peers) - 1, int(rules.max_allow_in))
+    return max(POOL, 8 * int(rules.slots) << (a.SMALLEST_RING + 2), min(3 * ends << a.SMALLEST_RING, LARGE_POOL))
 
 
 def _smallest_packet(links: Links) -> float:
@@ -238,7 +243,7 @@ MAX_WAITING = 1 << 16
 """Most packets that a queue of a swarm holds, whatever its buffer."""
 
 
-def _pipe_rings(program: Program) -> NDArray[np.int64]:
+def _pipe_rooms(program: Program) -> NDArray[np.int64]:
     """Places for what is on its way behind each queue, and for what the queue holds: Lindley's queues send ahead."""
     links = program.links
     assert links is not None
@@ -308,9 +313,11 @@ def _begin(net: k.State, program: Program, random: np.random.Generator) -> None:
     net.queue[:] = links.queue
     net.key[:] = k.FOREVER
     net.pos[:] = k.NONE
-    for rings, records in ((_queue_rings(links), net.queue), (_pipe_rings(program), net.pipe)):
-        records.offset = np.cumsum(rings) - rings
-        records.mask = rings - 1
+    rings = _queue_rings(links)
+    net.queue.offset = np.cumsum(rings) - rings
+    net.queue.mask = rings - 1
+    net.pipe.room = _pipe_rooms(program)
+    net.clock.free_parcel = k.NONE
     for name in ("head", "tail", "new_first", "new_last", "old_first", "old_last"):
         net.queue[name] = k.NONE
     net.queue.update_at = net.queue.update

@@ -66,7 +66,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     _fill_blocks(s, program)
     _fill_peers(s, program, random)
     _start_clock(s, program)
-    _hand_out_rows(s, program)
+    _hand_out_rows(s)
     return s
 
 
@@ -97,6 +97,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     rules = program.rules
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
     ends, words = n << rules.slot_bits, pieces // 64 + 1  # there is a bit for "no piece", never set
+    # With access links requests keep their times, and nobody collects rows: there is one for each end.
     rows = ends if rules.linked else min(ends, ROWS_PER_PEER * n + 16 * slots)
     return {
         "clock": ((1,), CLOCK),
@@ -137,7 +138,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "bursts": ((BURST_BINS,), np.float64),
         "todo": ((ends + 8 * slots + 64 if rules.linked else 1,), np.int64),
         "marked": ((ends if rules.linked else 1,), np.uint8),
-        "asked": ((ends, program.request_room) if rules.linked else (1, 1), np.float64),
+        "asked": ((rows, program.request_room) if rules.linked else (1, 1), np.float64),
         "offered": ((ends, words) if program.super_seeding else (1, 1), np.uint64),
         "offers": ((pieces,), np.int64),
     }
@@ -217,10 +218,10 @@ def _start_clock(s: Swarm, program: Program) -> None:
     c.unfinished = program.target
 
 
-def _hand_out_rows(s: Swarm, program: Program) -> None:
-    """All rows of requests are free; with access links, where requests keep their times, each end has its own."""
+def _hand_out_rows(s: Swarm) -> None:
+    """All rows of requests are free."""
     c, rows = s.clock[0], s.row_owner.size
-    s.conn.row = np.arange(rows) if program.links is not None else -1
+    s.conn.row = -1
     s.row_owner[:] = -1 - np.arange(1, rows + 1)
     c.free_row, c.n_free_rows = 0, rows
 

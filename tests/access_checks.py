@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import access_made as made
@@ -111,7 +112,18 @@ def check_queues(x: Access) -> None:
         assert held["packets"].sum() == one["packets"]
         assert abs(held["bytes"].sum() - one["bytes"]) < 1e-6
     assert used + len(list(chain(n.waiting.next, n.clock[0].free))) == n.waiting.size
-    assert (n.pipe["last"] - n.pipe["first"] <= n.pipe["mask"] + 1).all()
+    check_pipes(n)
+
+
+def check_pipes(n: k.State) -> None:
+    """What is under way arrives in order, in no more places than there is room for; each place is used once or free."""
+    ways = [list(islice(chain(n.parcel.next, pipe["first"]), int(pipe["count"]))) for pipe in n.pipe]
+    assert [len(way) for way in ways] == n.pipe["count"].tolist()
+    assert all(way[-1] == last for way, last in zip(ways, n.pipe["last"], strict=True) if way)
+    assert (n.pipe["count"] <= n.pipe["room"]).all()
+    assert all((np.diff(n.parcel["at"][way]) >= 0.0).all() for way in ways)
+    free = list(chain(n.parcel.next, n.clock[0].free_parcel))
+    assert sorted(sum(ways, free)) == list(range(n.clock[0].used_parcels))
 
 
 def waiting(n: k.State, q: Any) -> list[int]:
@@ -181,7 +193,7 @@ def outstanding(s: Swarm, h: int) -> list[int]:
     c = s.conn[h]
     room = s.requests.shape[1]
     assert c.dn_tail - c.dn_next <= room
-    entries = s.requests[s.mate[h], np.arange(c.dn_next, c.dn_tail) % room]
+    entries = s.requests[s.conn.row[s.mate[h]], np.arange(c.dn_next, c.dn_tail) % room]
     return [int(entry) for entry in entries if entry >= 0]
 
 
@@ -193,7 +205,7 @@ def check_requests(s: Swarm) -> None:
         assert other.up_head <= other.up_seen <= c.dn_tail
         assert c.outstanding == len(outstanding(s, int(h)))
         if s.turns[h] > 0:
-            assert s.requests[h, c.up_head % s.requests.shape[1]] > -WITHDRAWN
+            assert s.requests[c.row, c.up_head % s.requests.shape[1]] > -WITHDRAWN
             assert s.turns[h] <= c.full
 
 
@@ -279,7 +291,7 @@ def check_bytes(s: Swarm, x: Access) -> None:
     for h in made.live(x):
         for m in chain(s.node.next, x.net.flow["first_message"][h]):
             if s.node.kind[m] == PIECE:
-                entry = int(s.requests[h, s.node.arg[m] % s.requests.shape[1]])
+                entry = int(s.requests[s.conn.row[h], s.node.arg[m] % s.requests.shape[1]])
                 block = entry if entry >= 0 else -1 - entry - (WITHDRAWN if entry <= -WITHDRAWN else 0)
                 rules = s.rules
                 last = (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks - 1

@@ -33,6 +33,7 @@ MODULES = [
     "flags",
     "limiter",
     "link.codel",
+    "link.events",
     "link.fqcodel",
     "link.laws.bbr",
     "link.pie",

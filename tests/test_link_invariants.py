@@ -81,7 +81,7 @@ def test_what_came_is_what_was_sent_less_what_was_dropped_or_is_under_way(cc: st
         )
     )
     s = run_link(program, seed)
-    data = s.pipe.last - s.pipe.first
+    data = s.pipe.count
     under_way = sum(int(data[i * int(k.PIPES) + int(k.DATA) + hop]) for i in range(2) for hop in range(3))
     came = int(s.flow.log.sum())
     assert int(s.flow.sent.sum()) == came + under_way + int(s.queue.drops[0])

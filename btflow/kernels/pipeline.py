@@ -57,7 +57,7 @@ def enter(s, h, block):
     take_row(s, g)
     s.requests[s.conn[g].row, place(s, c.dn_tail)] = block
     if s.rules.linked == 1:
-        s.asked[g, place(s, c.dn_tail)] = s.clock[0].now
+        s.asked[s.conn[g].row, place(s, c.dn_tail)] = s.clock[0].now
     c.dn_tail += 1
     c.outstanding += 1
 

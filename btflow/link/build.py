@@ -81,7 +81,7 @@ def build(program: LinkProgram, seed: int) -> k.State:
 
 
 class _Rings(NamedTuple):
-    """Places of the rings."""
+    """Places of the rings, and of what is under way in the pipes."""
 
     flow: int
     """Of each flow's segments."""
@@ -95,7 +95,7 @@ def _rings(program: LinkProgram) -> _Rings:
     window = most_under_way(program)
     return _Rings(
         power_of_two(2 * window.max(initial=1.0) + 64),
-        rings_of_pipes(program, 2 * window + 64),
+        rooms_of_pipes(program, 2 * window + 64),
         rings_of_queues(program, float((2 * window + 64).sum())),
     )
 
@@ -119,13 +119,13 @@ def _layout(program: LinkProgram, rings: _Rings) -> dict[str, tuple[tuple[int, .
         "hand": ((1,), k.PARCEL),
         "parcel": ((int(rings.pipes.sum()),), k.PARCEL),
         "waiting": ((waiting,), k.PARCEL),
-        "service": ((int(rings.services.sum()),), k.PARCEL),
+        "service": ((int(rings.services.sum()),), k.SERVICE),
         "segment": ((flows * ring,), k.SEGMENT),
         "again": ((flows * ring,), np.int64),
         "log": ((flows * ring,), np.int64),
         "got": ((flows * ring,), np.int64),
         "key": ((sources,), np.float64),
-        "heap": ((sources,), np.int64),
+        "heap": ((sources,), k.HEAP),
         "pos": ((sources,), np.int64),
         "history": ((flows, rules.history_slots), np.float64),
         "recent": ((flows, rules.filter_slots), np.float64),
@@ -162,8 +162,8 @@ def rings_of_queues(program: LinkProgram, under_way: float) -> NDArray[np.int64]
     return np.array([power_of_two(min(n, under_way) + 2) for n in fits], np.int64)
 
 
-def rings_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Places for what is on its way in each pipe (flows * PIPES,): small rings stay in the processor's cache.
+def rooms_of_pipes(program: LinkProgram, under_way: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Places for what is on its way in each pipe (flows * PIPES,).
 
     Behind a queue that is what the queue holds and what it sends during the propagation; nowhere more than the flow
     may have under way.
@@ -192,12 +192,12 @@ def bins(program: LinkProgram) -> int:
     return int(min(fits.max(initial=1.0), 100_000)) + 2
 
 
-def _begin(s: k.State, pipe_rings: NDArray[np.int64], service_rings: NDArray[np.int64]) -> None:
+def _begin(s: k.State, rooms: NDArray[np.int64], service_rings: NDArray[np.int64]) -> None:
     """Nothing is scheduled, known or waiting yet."""
     s.key[:] = k.FOREVER
     s.pos[:] = k.NONE
-    s.pipe.offset = np.cumsum(pipe_rings) - pipe_rings
-    s.pipe.mask = pipe_rings - 1
+    s.pipe.room = rooms
+    s.clock.free_parcel = k.NONE
     s.queue.offset = np.cumsum(service_rings) - service_rings
     s.queue.mask = service_rings - 1
     s.queue.head = s.queue.tail = k.NONE

@@ -57,7 +57,7 @@ def run(state, max_events):
             return STUCK
         c.events += 1
         if k == NONE:
-            act(x, n.heap[0], t)
+            act(x, n.heap[0].source, t)
             follow_up(x, t)
         else:
             client_event(x, k, c.now)

@@ -88,7 +88,7 @@ def note_message(x, h, kind, arg, delay, t):
     x.control_sum[k, kind] += delay
     if kind == PIECE:
         k = s.peer[mate(s, h) >> s.rules.slot_bits].klass
-        took = t - s.asked[h, place(s, arg)]
+        took = t - s.asked[s.conn[h].row, place(s, arg)]
         x.latency[k, delay_bin(took)] += 1
         x.latency_sum[k] += took
 

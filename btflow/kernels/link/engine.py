@@ -36,7 +36,7 @@ def run(state, max_events):
             return DONE
         c.now = t
         c.events += 1
-        handle(s, s.heap[0], t)
+        handle(s, s.heap[0].source, t)
     return MORE
 
 

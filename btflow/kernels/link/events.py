@@ -1,7 +1,8 @@
 """Which source comes next: a binary heap of the sources that have something to do, by time, then by number.
 
 `pos` finds the place of a source in the heap, NONE if it is not there. So a source that is put off or brought forward
-moves from where it is, and a pipe with a hundred packets is one entry.
+moves from where it is, and a pipe with a hundred packets is one entry. An entry has its time with it: to compare two
+neighbours is to read one cache line.
 """
 
 from btflow.kernels.jit import kernel
@@ -15,10 +16,9 @@ def source(s, i, what):
 
 
 @kernel
-def before(s, a, b):
-    """True if source `a` comes before source `b`."""
-    ta, tb = s.key[a], s.key[b]
-    return ta < tb or (ta == tb and a < b)
+def before(ta, a, tb, b):
+    """True if source `a` at time `ta` comes before source `b` at `tb`; no branches, since nobody can foretell them."""
+    return (ta < tb) | ((ta == tb) & (a < b))
 
 
 @kernel
@@ -41,30 +41,51 @@ def schedule(s, a, time):
 @kernel
 def settle(s, a, place):
     """Find the place of source `a` from the free place `place` on."""
+    time = s.key[a]
+    place = sink(s, a, time, rise(s, a, time, place))
+    s.heap[place].time = time
+    s.heap[place].source = a
+    s.pos[a] = place
+
+
+@kernel
+def rise(s, a, time, place):
+    """The place for source `a`, from `place` on towards the top; what comes later makes room."""
     while place > 0:
         parent = (place - 1) >> 1
         other = s.heap[parent]
-        if not before(s, a, other):
+        if not before(time, a, other.time, other.source):
             break
-        s.heap[place] = other
-        s.pos[other] = place
+        move(s, other, place)
         place = parent
+    return place
+
+
+@kernel
+def sink(s, a, time, place):
+    """The place for source `a`, from `place` on away from the top; what comes earlier makes room."""
     n = s.clock[0].scheduled
-    while True:
-        child = 2 * place + 1
-        if child >= n:
-            break
+    child = 2 * place + 1
+    while child < n:
+        if child + 1 < n:
+            left, right = s.heap[child], s.heap[child + 1]
+            child += before(right.time, right.source, left.time, left.source)
         other = s.heap[child]
-        if child + 1 < n and before(s, s.heap[child + 1], other):
-            child += 1
-            other = s.heap[child]
-        if not before(s, other, a):
+        if before(time, a, other.time, other.source):
             break
-        s.heap[place] = other
-        s.pos[other] = place
+        move(s, other, place)
         place = child
-    s.heap[place] = a
-    s.pos[a] = place
+        child = 2 * place + 1
+    return place
+
+
+@kernel
+def move(s, entry, place):
+    """An entry of the heap gets another place."""
+    source = entry.source
+    s.heap[place].time = entry.time
+    s.heap[place].source = source
+    s.pos[source] = place
 
 
 @kernel
@@ -74,7 +95,7 @@ def leave(s, a, place):
     s.clock[0].scheduled = n
     s.pos[a] = NONE
     if place < n:
-        settle(s, s.heap[n], place)
+        settle(s, s.heap[n].source, place)
 
 
 @kernel
@@ -87,4 +108,4 @@ def wake(s, a, time):
 @kernel
 def next_time(s):
     """When the next source acts; FOREVER if none has anything to do."""
-    return s.key[s.heap[0]] if s.clock[0].scheduled > 0 else FOREVER
+    return s.heap[0].time if s.clock[0].scheduled > 0 else FOREVER

@@ -1,25 +1,48 @@
-"""Pipes: what is under way between two hops, in the order of arrival."""
+"""Pipes: what is under way between two hops, in the order of arrival.
+
+The parcels of a pipe are a linked list. All pipes take their places from one pool, the last one given back first: what
+is under way at one time is little and stays in the cache, where a ring for each pipe would go through main memory.
+"""
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.link.events import schedule
-from btflow.kernels.link.state import FOREVER
+from btflow.kernels.link.state import FOREVER, NONE
 
 
 @kernel
 def put(s, p, left, parcel):
     """A parcel leaves into pipe `p` at time `left`.
 
-    What a full ring cannot hold is lost: only storms of needless retransmissions are so much.
+    What is more than there is room for is lost: only storms of needless retransmissions are so much.
     """
     pipe = s.pipe[p]
-    if pipe.last - pipe.first > pipe.mask:
+    if pipe.count == pipe.room:
         return
-    place = s.parcel[pipe.offset + (pipe.last & pipe.mask)]
+    n = new_place(s)
+    place = s.parcel[n]
     copy(place, parcel)
     place.at = left + pipe.delay
-    pipe.last += 1
-    if pipe.last - pipe.first == 1:
+    place.next = NONE
+    if pipe.count == 0:
+        pipe.first = n
         schedule(s, pipe.source, place.at)
+    else:
+        s.parcel[pipe.last].next = n
+    pipe.last = n
+    pipe.count += 1
+
+
+@kernel
+def new_place(s):
+    """A free place for a parcel: there are as many as all pipes have room for."""
+    c = s.clock[0]
+    n = c.free_parcel
+    if n != NONE:
+        c.free_parcel = s.parcel[n].next
+    else:
+        n = c.used_parcels
+        c.used_parcels = n + 1
+    return n
 
 
 @kernel
@@ -39,12 +62,12 @@ def copy(to, parcel):
 
 @kernel
 def take(s, p):
-    """The parcel at the end of pipe `p`, which has arrived; its place in the ring stays valid until the next `put`."""
+    """The parcel at the end of pipe `p`, which has arrived; its place stays valid until the next `put`."""
     pipe = s.pipe[p]
-    place = pipe.offset + (pipe.first & pipe.mask)
-    pipe.first += 1
-    following = FOREVER
-    if pipe.first != pipe.last:
-        following = s.parcel[pipe.offset + (pipe.first & pipe.mask)].at
-    schedule(s, pipe.source, following)
-    return place
+    n = pipe.first
+    pipe.first = s.parcel[n].next
+    pipe.count -= 1
+    schedule(s, pipe.source, s.parcel[pipe.first].at if pipe.count > 0 else FOREVER)
+    s.parcel[n].next = s.clock[0].free_parcel
+    s.clock[0].free_parcel = n
+    return n

@@ -66,39 +66,149 @@ SYN, SYN_ACK = np.int64(-2), np.int64(-1)  # numbers of the parcels that open it
 # Bits of a segment (segment.bits).
 SACKED, LOST, RETRANSMITTED = np.int64(1), np.int64(2), np.int64(4)
 
+# In order of use: a swarm has thousands of flows, and what one event reads of one of them shall be in few cache lines.
 FLOW = np.dtype(
     [
-        # -- what it is (constant)
+        # -- of every parcel and of a segment that comes
+        ("generation", "i8"),  # of the connection; what an older one has under way is thrown away
+        ("data_queue1", "i8"),
+        ("ack_queue1", "i8"),
+        ("data_pipe2", "i8"),
+        ("ack_pipe2", "i8"),
+        ("data_loss", "f8"),  # chance that a segment is lost behind the last queue
+        ("ack_loss", "f8"),
+        ("reverse", "i8"),  # the flow in the other direction, whose ACKs ride on our data; NONE there is none
         ("law", "i8"),
-        ("train", "i8"),  # segments that travel as one
-        ("weight", "f8"),  # full segments that a train takes of the window: less than one for small messages
-        ("variant", "i8"),  # of the law, see its module
-        ("recovery", "i8"),
         ("app", "i8"),
-        ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
-        ("halves", "i8"),
-        ("hystart", "i8"),  # leave slow start by HyStart
-        ("counts_repaired", "i8"),  # the ACK that ends a recovery grows the window by all it acknowledges
-        ("sack", "i8"),  # 0: without SACK one hole is known at a time
-        ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
-        ("mss", "f8"),  # payload of a segment [B]
-        ("header", "f8"),  # of each packet, all layers [B]
-        ("ack_size", "f8"),  # [B]
-        ("ack_every", "i8"),  # segments per ACK
+        ("train", "i8"),  # segments that travel as one
+        ("running", "i8"),  # IDLE, CONNECTING, CONNECTED
+        ("ring_at", "i8"),  # its ring in segment, again, log and got begins there
+        ("ring_mask", "i8"),  # its length less one
+        ("ack_queue0", "i8"),
+        ("ack_pipe1", "i8"),
+        ("log", "i8"),  # arrivals so far
+        ("expected", "i8"),  # first segment it lacks
+        ("holes", "i8"),  # trains that came beyond it
+        ("unacked", "i8"),  # segments since the last ACK
+        ("unacked_bytes", "i8"),  # STREAM: their payload
+        ("first_stamp", "f8"),  # sending time of the first segment since the last ACK, and of the newest in order
+        ("last_stamp", "f8"),
+        ("last_owd", "f8"),  # one-way delay of the newest
+        ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
+        ("quick", "i8"),
+        ("arrived", "i8"),  # trains that came, each once; from the start on
+        ("goodput", "f8"),  # payload that came, each byte once [B]
+        ("in_order", "i8"),  # bytes delivered in order to the other side
+        ("first_message", "i8"),  # messages written and not delivered: nodes of the swarm
         ("ack_bytes", "i8"),  # STREAM: payload that makes an ACK due [B]; 0: ack_every does
         ("ack_delay", "f8"),  # longest wait of a delayed ACK [s]
+        ("ack_size", "f8"),  # [B]
         ("times_newest", "i8"),  # the RTT is that of the newest segment an ACK covers, not of the first (RFC 7323)
-        ("smoothed_rtt", "i8"),  # the law sees SRTT, not the last sample
-        ("quick_acks", "i8"),  # ACKs not delayed at the start
-        ("initial_window", "f8"),
-        ("min_window", "f8"),
-        ("max_window", "f8"),  # receiver's or sender's buffer [segments]
+        ("ack_every", "i8"),  # segments per ACK
+        ("last_message", "i8"),
+        # -- of an ACK that comes
+        ("seen", "i8"),  # arrivals known from ACKs: position in the receiver's log
+        ("una", "i8"),  # first segment not acknowledged
+        ("nxt", "i8"),  # first segment never sent
+        ("flight", "i8"),  # segments believed to be on the way ("pipe" of RFC 6675)
+        ("waiting_retransmit", "i8"),  # segments found lost, not sent again
+        ("top", "i8"),  # highest segment known to have arrived
+        ("top2", "i8"),  # and those before it, in order
+        ("top3", "i8"),
+        ("judged", "i8"),  # segments before it have been judged lost or not
+        ("delivered", "f8"),  # segments known to have arrived, in all
+        ("delivered_at", "f8"),
+        ("first_sent", "f8"),
+        ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
+        ("sample_limited", "i8"),  # it was limited by the application
+        ("app_limited", "i8"),  # segments delivered before this one are application-limited
+        ("acks", "i8"),  # ACKs that came
+        ("owd", "f8"),  # last one-way delay, sender to receiver [s]
+        ("stamp", "f8"),  # when the segment left that the last ACK echoes, as far as its one-way delay goes
+        ("acked", "i8"),  # bytes acknowledged in order
+        ("phase", "i8"),
+        ("rtt", "f8"),  # last sample [s]
+        ("srtt", "f8"),  # < 0 before the first sample
+        ("rttvar", "f8"),
+        ("rto", "f8"),
+        ("min_rtt", "f8"),  # least sample so far
         ("rto_min", "f8"),  # RTO = max(rto_min, SRTT + max(rto_slack, 4 RTTVAR))
         ("rto_slack", "f8"),
-        ("rto_initial", "f8"),
-        ("rto_max", "f8"),
-        ("idle_reset", "i8"),  # restart from the initial window after an RTO without sending
+        ("smoothed_rtt", "i8"),  # the law sees SRTT, not the last sample
+        ("rtt_sum", "f8"),
+        ("rtt_count", "i8"),
+        ("sack", "i8"),  # 0: without SACK one hole is known at a time
+        ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
+        ("again_first", "i8"),  # of the trains sent again, in this order: those not known to have arrived
+        ("again_last", "i8"),
+        ("cwnd", "f8"),
+        ("ssthresh", "f8"),
+        ("limited", "i8"),  # the window was the limit when data was last sent
         ("validate", "i8"),  # grow only while the window is the limit (RFC 7661, tcp_is_cwnd_limited)
+        ("counts_repaired", "i8"),  # the ACK that ends a recovery grows the window by all it acknowledges
+        ("min_window", "f8"),
+        ("backoff", "f8"),
+        ("rto_max", "f8"),
+        ("rto_at", "f8"),
+        ("recover", "i8"),  # the phase ends when this is acknowledged
+        # -- of a segment that is sent
+        ("wrote", "i8"),  # bytes the application has written
+        ("cut", "i8"),  # bytes that segments were made of
+        ("mss", "f8"),  # payload of a segment [B]
+        ("nagle", "i8"),  # STREAM: a small segment waits while an earlier one is not acknowledged
+        ("small_end", "i8"),  # end of the last small segment (Nagle)
+        ("weight", "f8"),  # full segments that a train takes of the window: less than one for small messages
+        ("forced", "i8"),  # one segment may go whatever the window
+        ("max_window", "f8"),  # receiver's or sender's buffer [segments]
+        ("pacing", "f8"),  # [segments/s]; 0: sends as ACKs arrive
+        ("pace_at", "f8"),  # earliest time of the next paced segment
+        ("last_sent", "f8"),
+        ("sent", "f8"),  # segments sent
+        ("header", "f8"),  # of each packet, all layers [B]
+        ("data_queue0", "i8"),
+        ("data_pipe1", "i8"),  # the pipes behind these queues
+        ("recovery", "i8"),
+        # -- of the laws that BitTorrent has used most
+        ("variant", "i8"),  # of the law, see its module
+        ("opening", "i8"),  # LEDBAT, uTP: in slow start
+        ("base_delay", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
+        ("queueing", "f8"),  # queueing delay the law sees [s]
+        ("target", "f8"),  # queueing delay aimed at [s]
+        ("max_gain", "f8"),  # uTP: growth per round trip [segments]
+        ("gate", "f8"),  # uTP: it grows only if the window was the limit within this time [s]
+        ("maxed_at", "f8"),  # uTP: when the window was last the limit
+        ("slots", "i8"),  # LEDBAT: history slots and samples in use
+        ("slot_at", "f8"),
+        ("samples", "i8"),
+        ("history", "i8"),  # LEDBAT: minutes of base-delay history
+        ("history_step", "f8"),  # [s], a minute
+        ("filter", "i8"),  # LEDBAT: delay samples of which the least counts
+        ("initial_window", "f8"),
+        ("idle_reset", "i8"),  # restart from the initial window after an RTO without sending
+        ("hystart", "i8"),  # leave slow start by HyStart
+        ("epoch", "f8"),
+        ("w_max", "f8"),  # CUBIC
+        ("c", "f8"),  # CUBIC's C [segments/s^3]
+        ("k", "f8"),
+        ("w_est", "f8"),
+        ("prior", "f8"),
+        ("count", "f8"),  # segments acknowledged towards the next one
+        ("hs_share", "f8"),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least
+        ("hs_least", "f8"),  # ... and its limits [s]
+        ("hs_most", "f8"),
+        ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay
+        ("hs_round_end", "i8"),  # HyStart's state
+        ("hs_start", "f8"),
+        ("hs_last", "f8"),
+        ("hs_delay", "f8"),
+        ("hs_samples", "i8"),
+        ("w_start", "f8"),
+        ("beta", "f8"),  # what a loss leaves of the window
+        ("counts_segments", "i8"),  # Reno's growth counts segments, not ACKs
+        # -- what else it is (constant)
+        ("halves", "i8"),
+        ("quick_acks", "i8"),  # ACKs not delayed at the start
+        ("rto_initial", "f8"),
         ("start", "f8"),
         ("stop", "f8"),
         ("last_payload", "f8"),  # SIZED: of the last segment [B]
@@ -108,116 +218,39 @@ FLOW = np.dtype(
         ("off", "f8"),
         ("period", "f8"),  # MESSAGES: time between two [s]
         ("exponential", "i8"),  # ON_OFF: the lengths are exponentially distributed
-        ("data_queue0", "i8"),
-        ("data_queue1", "i8"),
-        ("ack_queue0", "i8"),
-        ("ack_queue1", "i8"),
-        ("data_pipe1", "i8"),  # the pipes behind these queues
-        ("data_pipe2", "i8"),
-        ("ack_pipe1", "i8"),
-        ("ack_pipe2", "i8"),
-        ("reverse", "i8"),  # the flow in the other direction, whose ACKs ride on our data; NONE there is none
         ("other", "i8"),  # in a swarm: the flow of the same kind in the other direction
-        ("nagle", "i8"),  # STREAM: a small segment waits while an earlier one is not acknowledged
         ("socket", "f8"),  # STREAM: bytes that the socket takes, unsent or unacknowledged [B] ...
         ("socket_windows", "f8"),  # ... or so many congestion windows, if that is more
         ("socket_free", "f8"),  # STREAM: a full socket takes data again when so much of it is free
         ("data_delay", "f8"),  # propagation, all of it between the first queue (or the sender) and what follows [s]
         ("ack_delay_path", "f8"),
-        ("data_loss", "f8"),  # chance that a segment is lost behind the last queue
-        ("ack_loss", "f8"),
-        # -- the law's constants (constant; which are used is said in the law's module)
-        ("beta", "f8"),  # what a loss leaves of the window
+        # -- the laws' other constants (which are used is said in the law's module)
         ("gain", "f8"),
-        ("target", "f8"),  # queueing delay aimed at [s]
-        ("c", "f8"),  # CUBIC's C [segments/s^3]
         ("alpha", "f8"),  # Vegas
         ("beta_delay", "f8"),
         ("gamma", "f8"),
-        ("history", "i8"),  # LEDBAT: minutes of base-delay history
-        ("history_step", "f8"),  # [s], a minute
-        ("filter", "i8"),  # LEDBAT: delay samples of which the least counts
         ("slow_start", "i8"),  # whether it starts with slow start
-        ("max_gain", "f8"),  # uTP: growth per round trip [segments]
         ("loss_gap", "f8"),  # uTP: least time between two answers to a loss [s]
         ("decay_idle", "f8"),  # uTP: what a timeout without data in flight leaves of the window
         ("threshold", "f8"),  # Nice, LP: part of the range of delays above which there is congestion
         ("fraction", "f8"),  # Nice: part of a round's segments that must have met it
-        ("gate", "f8"),  # uTP: it grows only if the window was the limit within this time [s]
-        # -- the sender
-        ("running", "i8"),  # IDLE, CONNECTING, CONNECTED
-        ("phase", "i8"),
-        ("cwnd", "f8"),
-        ("ssthresh", "f8"),
-        ("una", "i8"),  # first segment not acknowledged
-        ("nxt", "i8"),  # first segment never sent
+        # -- the sender, too
         ("written", "i8"),  # segments the application has written
-        ("flight", "i8"),  # segments believed to be on the way ("pipe" of RFC 6675)
-        ("waiting_retransmit", "i8"),  # segments found lost, not sent again
-        ("again_first", "i8"),  # of the trains sent again, in this order: those not known to have arrived
-        ("again_last", "i8"),
         ("repair", "i8"),  # where to look for the first of them
-        ("recover", "i8"),  # the phase ends when this is acknowledged
-        ("seen", "i8"),  # arrivals known from ACKs: position in the receiver's log
-        ("top", "i8"),  # highest segment known to have arrived
-        ("top2", "i8"),  # and those before it, in order
-        ("top3", "i8"),
-        ("judged", "i8"),  # segments before it have been judged lost or not
-        ("acks", "i8"),  # ACKs that came
-        ("forced", "i8"),  # one segment may go whatever the window
         ("prr_delivered", "f8"),
         ("prr_out", "f8"),
         ("prr_flight", "f8"),
-        ("rtt", "f8"),  # last sample [s]
-        ("stamp", "f8"),  # when the segment left that the last ACK echoes, as far as its one-way delay goes
-        ("owd", "f8"),  # last one-way delay, sender to receiver [s]
-        ("min_rtt", "f8"),  # least sample so far
-        ("srtt", "f8"),  # < 0 before the first sample
-        ("rttvar", "f8"),
-        ("rto", "f8"),
-        ("backoff", "f8"),
-        ("rto_at", "f8"),
-        ("last_sent", "f8"),
-        ("limited", "i8"),  # the window was the limit when data was last sent
-        ("pacing", "f8"),  # [segments/s]; 0: sends as ACKs arrive
-        ("pace_at", "f8"),  # earliest time of the next paced segment
         ("budget_at", "f8"),  # RATE, ON_OFF: since when `written` counts
         ("on_until", "f8"),
         ("round_end", "i8"),  # a round trip is over when this is acknowledged (sender.round_over)
-        ("delivered", "f8"),  # segments known to have arrived, in all
-        ("delivered_at", "f8"),
-        # -- the law's own state
-        ("w_max", "f8"),  # CUBIC
-        ("epoch", "f8"),
-        ("w_start", "f8"),
-        ("k", "f8"),
-        ("w_est", "f8"),
-        ("prior", "f8"),
-        ("count", "f8"),  # segments acknowledged towards the next one
-        (
-            "hs_share",
-            "f8",
-        ),  # HyStart's constants: rise of the delay that ends slow start, as a share of the least delay
-        ("hs_least", "f8"),  # ... and its limits [s]
-        ("hs_most", "f8"),
-        ("hs_train", "f8"),  # length of an ACK train that does, as a share of the least delay
-        ("hs_round_end", "i8"),  # HyStart's state
-        ("hs_start", "f8"),
-        ("hs_last", "f8"),
-        ("hs_delay", "f8"),
-        ("hs_samples", "i8"),
-        ("base_delay", "f8"),  # least delay: base RTT of Vegas and Nice, base one-way delay of LEDBAT and LP
+        # -- the laws' other state
         ("highest", "f8"),  # greatest delay seen
         ("round_min", "f8"),  # least RTT of this round trip
         ("round_samples", "i8"),
         ("round_late", "i8"),  # samples above the threshold
         ("smooth", "f8"),
-        ("queueing", "f8"),  # queueing delay the law sees [s]
         ("until", "f8"),  # time before which the law does not react again
         ("early", "i8"),  # LP: in the inference phase
-        ("slots", "i8"),  # LEDBAT: history slots and samples in use
-        ("slot_at", "f8"),
-        ("samples", "i8"),
         ("slowing", "i8"),  # LEDBAT++: phase of the slowdown
         ("slow_at", "f8"),
         ("slow_until", "f8"),
@@ -232,58 +265,27 @@ FLOW = np.dtype(
         ("cycle_at", "f8"),
         ("min_rtt_at", "f8"),
         ("probe_done", "f8"),
-        ("first_sent", "f8"),
         ("probe_round", "i8"),  # PROBE_RTT has lasted a round
         ("repairing", "i8"),  # 1: first round after a loss, 2: after a timeout
         ("repair_end", "i8"),  # that round is over when this is acknowledged
         ("lossy", "i8"),  # a loss was found since the last ACK
         ("restarted", "i8"),  # the application had been silent
-        ("sample_rate", "f8"),  # delivery rate of the last ACK [segments/s]; 0 none
-        ("sample_limited", "i8"),  # it was limited by the application
-        ("app_limited", "i8"),  # segments delivered before this one are application-limited
-        ("opening", "i8"),  # LEDBAT, uTP: in slow start
         ("idle", "i8"),  # Vegas: nothing was in flight, the next sample starts anew
         ("reserve", "f8"),  # LP: greatest delay but one
         ("backed_off", "f8"),  # LP: time of the last early back-off
         ("last_ack", "f8"),  # LEDBAT: time of the last ACK
-        ("maxed_at", "f8"),  # uTP: when the window was last the limit
-        # -- the receiver
-        ("expected", "i8"),  # first segment it lacks
-        ("holes", "i8"),  # trains that came beyond it
-        ("log", "i8"),  # arrivals so far
-        ("unacked", "i8"),  # segments since the last ACK
-        ("unacked_bytes", "i8"),  # STREAM: their payload
-        ("ack_at", "f8"),  # when the delayed ACK goes; FOREVER none
-        ("first_stamp", "f8"),  # sending time of the first segment since the last ACK, and of the newest in order
-        ("last_stamp", "f8"),
-        ("last_owd", "f8"),  # one-way delay of the newest
-        ("quick", "i8"),
-        # -- counted from the warm-up on
-        ("goodput", "f8"),  # payload that came, each byte once [B]
-        ("sent", "f8"),  # segments sent
+        # -- counted from the warm-up on, as goodput, sent and rtt_sum
         ("resent", "f8"),
         ("timeouts", "i8"),
         ("losses", "i8"),  # falls of the window
-        ("rtt_sum", "f8"),
-        ("rtt_count", "i8"),
         ("finish", "f8"),  # SIZED: time the last segment was delivered; < 0 before
         ("message", "i8"),  # MESSAGES and CBR: records written
-        ("arrived", "i8"),  # trains that came, each once; from the start on
-        ("ring_at", "i8"),  # its ring in segment, again, log and got begins there
-        ("ring_mask", "i8"),  # its length less one
-        # -- STREAM: positions in the stream of bytes
-        ("generation", "i8"),  # of the connection; what an older one has under way is thrown away
-        ("wrote", "i8"),  # bytes the application has written
-        ("cut", "i8"),  # bytes that segments were made of
-        ("acked", "i8"),  # bytes acknowledged in order
-        ("in_order", "i8"),  # bytes delivered in order to the other side
-        ("small_end", "i8"),  # end of the last small segment (Nagle)
-        ("first_message", "i8"),  # messages written and not delivered: nodes of the swarm
-        ("last_message", "i8"),
+        # -- STREAM: the socket
         ("socket_unsent", "i8"),  # STREAM: the socket's limits count unsent bytes only
         ("socket_full", "i8"),  # the socket has refused more
         ("opened", "f8"),  # when the connection was begun
         ("tries", "i8"),  # SYNs sent
+        ("unused", "u1", 16),  # up to a whole number of cache lines
     ],
     align=True,
 )
@@ -311,7 +313,7 @@ PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
         ("bytes", "f8"),  # [B], headers included
         ("packets", "i8"),
         ("pipe", "i8"),  # queue: the pipe it goes on into
-        ("next", "i8"),  # queue: the one behind it
+        ("next", "i8"),  # the one behind it in its pipe or queue
         ("owner", "i8"),  # the flow, times 2, and 1 for an ACK
         ("generation", "i8"),  # of the flow's connection
         ("ack", "i8"),  # data: the ACK of the reverse flow that rides on it, as `number`, `stamp` and `owd`; NONE none
@@ -321,12 +323,21 @@ PARCEL = np.dtype(  # a train or an ACK in a pipe or a queue
     align=True,
 )
 
+SERVICE = np.dtype(  # what waits in a first-in first-out queue
+    [
+        ("at", "f8"),  # start of its service
+        ("bytes", "f8"),  # [B], framing included
+        ("packets", "i8"),
+    ],
+    align=True,
+)
+
 PIPE = np.dtype(
     [
-        ("first", "i8"),
+        ("first", "i8"),  # parcels under way: the one that arrives next, the last one, and how many
         ("last", "i8"),
-        ("offset", "i8"),
-        ("mask", "i8"),
+        ("count", "i8"),
+        ("room", "i8"),  # most parcels that it takes
         ("delay", "f8"),
         ("source", "i8"),  # its number among the sources
     ],
@@ -406,6 +417,8 @@ CLOCK = np.dtype(
         ("now", "f8"),
         ("events", "i8"),
         ("free", "i8"),  # of the nodes `waiting`
+        ("free_parcel", "i8"),  # first place of `parcel` that is free again, and how many were ever used
+        ("used_parcels", "i8"),
         ("sample", "i8"),
         ("scheduled", "i8"),  # sources in the heap
         ("delivered", "i8"),  # STREAM: flow whose receiver got something in order in this event, NONE none
@@ -415,6 +428,8 @@ CLOCK = np.dtype(
     align=True,
 )
 
+HEAP = np.dtype([("time", "f8"), ("source", "i8")])  # of the sources that have something to do (events.py)
+
 Rules = namedtuple(
     "Rules",
     "flows queues sources duration warmup sample_every history_slots filter_slots per_flow skipped first_queue",
@@ -422,15 +437,15 @@ Rules = namedtuple(
 # per_flow, skipped: sources of a flow, and how many of the SOURCES it has not, from the first on; first_queue: source
 # of queue 0
 
-# hand: the parcel that is about to be sent; parcel: the pipes' rings; waiting: parcels in queues served by event
-# (CoDel, FQ-CoDel), a free list from clock.free; service: rings of service starts; segment, again, log, got: a ring for
-# each flow, with the sender's window, the numbers of the trains sent again, the numbers of the trains in the order they
-# came, the train last seen at this place, plus 1; key, heap, pos: sources by time (events.py); history (flows,
-# history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples, BBR: bandwidths by round;
-# queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins); record_delay (flows,
-# records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples, flows, 5): the
-# sampler's columns; queue_series and queue_delay_series (samples, queues): packets waiting and the time they take
-# [s].
+# hand: the parcel that is about to be sent; parcel: what is under way in the pipes (pipe.py); waiting: parcels in
+# queues served by event (CoDel, FQ-CoDel), a free list from clock.free; service: a ring for each other queue; segment,
+# again, log, got: a ring for each flow, with the sender's window, the numbers of the trains sent again, the numbers of
+# the trains in the order they came, the train last seen at this place, plus 1; key, heap, pos: sources by time
+# (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
+# BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
+# record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
+# flows, 5): the sampler's columns; queue_series and queue_delay_series (samples, queues): packets waiting and the time
+# they take [s].
 State = namedtuple(
     "State",
     "rules rng clock flow queue pipe subqueue hand parcel waiting service segment again log got key heap pos history "
