@@ -167,7 +167,7 @@ WRONG: list[tuple[Callable[[xr.Dataset], object], str]] = [
         "'lhs:8'.*saltelli:N",
     ),
     (lambda d: analysis.sobol_indices(d.isel(sample=slice(100)), "completion_mean"), "100 samples.*not a whole"),
-    (lambda d: analysis.sobol_indices(_with_failures(d), "completion_mean"), "missing at 2 of 5120 samples.*2 failed"),
+    (lambda d: analysis.sobol_indices(_with_failures(d), "completion_mean"), "missing at 2 of 5,120 samples.*2 failed"),
     (
         lambda d: analysis.sobol_indices(d.assign(completion_mean=0 * d["completion_mean"]), "completion_mean"),
         "no variance",
