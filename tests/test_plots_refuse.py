@@ -20,7 +20,10 @@ FUNCTIONS = [name for name in plots.__all__ if inspect.isfunction(getattr(plots,
 OF_LINKS = {"link_overview", "playback", "queue", "queue_ccdf", "rates", "windows"}
 """Functions that a result of a link is for; that of a swarm is for the rest."""
 
-WORDS = {"beside_published": {"title": "t", "axis": "x"}, "beside_theory": {"title": "t", "x": "x", "y": "y"}}
+WORDS: dict[str, dict[str, Any]] = {
+    "beside_published": {"title": "t", "axis": "x"},
+    "beside_theory": {"title": "t", "x": "x", "y": "y"},
+}
 SECOND = {"beside_theory": {"a": ([1.0], [1.0])}, "save": "x.html", "save_html": "x.html", "save_image": "x.png"}
 
 
