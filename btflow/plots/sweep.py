@@ -81,7 +81,7 @@ def sweep_curves(
 
     Raises:
         InputError: `results` is no list of results, `x` is not a parameter that can be the axis,
-            `lines` is not one of the results' parameters, `spread` is none of the three, or buffers are not in one unit.
+            `lines` is not one of the results' parameters, `spread` is none of the three, or buffers differ in unit.
     """
     _check_axis(x)
     if spread not in _BARS:
