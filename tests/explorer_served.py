@@ -15,6 +15,11 @@ from pathlib import Path
 
 from busy import PATIENCE
 
+_CHANGED = """from btflow.__main__ import main
+from btflow.explore import server
+vars(server).update({})
+main()"""
+
 
 @dataclass
 class Served:
@@ -36,12 +41,20 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *options: str, command: str = "explore") -> Iterator[Served]:
-    """Run `btflow explore` in a folder, on a free port unless the options name one."""
+def served(folder: Path, *options: str, command: str = "explore", **changed: int) -> Iterator[Served]:
+    """Run `btflow explore` in a folder, on a free port unless the options name one.
+
+    Args:
+        folder: Where it runs.
+        options: Of the command line.
+        command: Of btflow.
+        changed: Constants of the server, by name, that are not as in the program.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log.txt"
     with log.open("wb") as out:
-        run = [sys.executable, "-m", "btflow", command, "--no-browser", *options]
+        program = ["-c", _CHANGED.format(changed)] if changed else ["-m", "btflow"]
+        run = [sys.executable, *program, command, "--no-browser", *options]
         own = {"JUPYTER_DATA_DIR": "jupyter", "JUPYTER_CONFIG_DIR": "config", "IPYTHONDIR": "ipython"}
         environment = os.environ | {name: str(folder / place) for name, place in own.items()}
         process = subprocess.Popen(run, stdout=out, stderr=subprocess.STDOUT, cwd=folder, env=environment)

@@ -7,27 +7,116 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
+from busy import soon
 from explorer_page import controls, drag, drawn, open_page, redraws, series, slider, text_of
 from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 
 import btflow
+from btflow.explore import swarm_state
+from btflow.explore.app import PANELS
+from btflow.explore.fields import Form
+from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState
-from btflow.explore.state import to_query
+from btflow.explore.state import from_query, to_query
+from btflow.explore.swarm_state import SwarmState
+from btflow.plots import completion_cdf
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
 
 VISITORS = 10
+KINDS = {name: kind for name, (_, kind, _) in PANELS.items()}
 
 _SAYS_ITS_TEXT = """handle => handle.getAttribute('aria-valuetext') ===
   handle.closest('.btflow-field').querySelector('input[type=text]').value"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a visitor drags."""
+
+    panel: str
+    state: Any
+    name: str
+    label: str
+    figure: str
+    drawn: Callable[[Any], list[float]]
+    """The values of the figure's first line, of a state."""
+
+
+def _windows(state: Any) -> list[float]:
+    return _known(LinkPanel(state).figure.data[0].y)
+
+
+def _completion(state: Any) -> list[float]:
+    return _known(completion_cdf(btflow.simulate(swarm_state.scenario_of(state), seed=int(state.seed))).data[0].x)
+
+
+def _known(values: Any) -> list[float]:
+    return [float(value) for value in values if not np.isnan(value)]
+
+
+_LINK = Kind("link", LinkState(duration="30 s"), "rtt", "Base RTT", "", _windows)
+_SWARM = Kind(
+    "swarm",
+    SwarmState(leechers="9", file_size="1 MB"),
+    "rtt",
+    "round-trip time",
+    "Completion time of the leechers",
+    _completion,
+)
+_PRESS = """label => {
+  const fields = [...document.querySelectorAll('.btflow-field')].filter(f => f.offsetParent);
+  const field = fields.find(f => f.querySelector('label')?.textContent === label);
+  field.querySelector('.noUi-handle').dispatchEvent(
+    new KeyboardEvent('keydown', { key: 'ArrowRight', keyCode: 39, bubbles: true }));
+}"""
+"""What presses a key on a slider, and waits for nothing."""
+
+_SHOWS = """([title, wanted]) => {
+  const shown = [...document.querySelectorAll('.js-plotly-plot')].find(
+    g => g.offsetParent && (g.layout?.title?.text ?? '').startsWith(title));
+  const line = shown?.data?.[0];
+  const found = Array.from((title ? line?.x : line?.y) ?? []).filter(v => v !== null && !Number.isNaN(v));
+  return found.length === wanted.length && found.every((v, i) => Math.abs(v - wanted[i]) <= 1e-5 * Math.abs(v));
+}"""
+"""What returns whether a figure's first line has some values: x by title, y of the link panel's only figure."""
+
+
+def text_after(kind: Kind, presses: int) -> str:
+    """Return what an input says after so many keys, each of which moves its slider by a step."""
+    form = Form(kind.state, lambda _: None)
+    field = form.fields[kind.name]
+    for _ in range(presses):
+        moved_by_one_step(field._slider)
+    return field.text
+
+
+def moved_by_one_step(handle: Any) -> None:
+    """Move a slider's value as a browser does."""
+    if hasattr(handle, "base"):
+        handle.value = handle.base ** (np.log10(handle.value) + handle.step)
+    else:
+        handle.value = handle.value + handle.step
+
+
+def _answers_meanwhile(busy: Page) -> None:
+    """Check that a page shows another tab while it and nine others are dragged."""
+    busy.bring_to_front()
+    begun = time.monotonic()
+    busy.get_by_role("tab", name="One link").click()
+    expect(slider(busy, _LINK.label)).to_be_visible(timeout=SLOWEST)
+    assert soon(time.monotonic() - begun, 5.0)
+    busy.get_by_role("tab", name="One swarm").click()
 
 
 @pytest.fixture(scope="module")
@@ -170,24 +259,29 @@ def test_a_link_opens_its_state_on_a_phone(explorer: Served, browser: Browser) -
 
 
 def test_ten_visitors_drag_at_once(explorer: Served, browser: Browser) -> None:
-    opened = [page(browser) for _ in range(VISITORS)]
+    """All move before any is waited for; in the end each page shows its own last value, as its panel has it."""
+    kinds = [_LINK if number % 3 else _SWARM for number in range(VISITORS)]
+    opened = [page(browser) for _ in kinds]
     visitors = [one.__enter__() for one in opened]
     try:
-        for one in visitors:
-            one.goto(explorer.url, wait_until="commit", timeout=SLOWEST)
-        for one in visitors:
+        for one, kind in zip(visitors, kinds, strict=True):
+            one.goto(f"{explorer.url}&{to_query(kind.panel, kind.state)}", wait_until="commit", timeout=SLOWEST)
+        for one, kind in zip(visitors, kinds, strict=True):
             one.bring_to_front()  # one in the background may get no frames, and figures are drawn with them
-            drawn(one, [])
-        before = [series(one) for one in visitors]
-        handles = [slider(one, "Base RTT") for one in visitors]
-        start = time.monotonic()
-        for step in range(4):
-            for one, handle in zip(visitors, handles, strict=True):
-                drag(one, handle, 10 + step)
-        for one, old in zip(visitors, before, strict=True):
+            one.wait_for_function(_SHOWS, arg=[kind.figure, kind.drawn(kind.state)], timeout=SLOWEST)
+            slider(one, kind.label).focus()
+        for step in range(2 * VISITORS):
+            for number, one in enumerate(visitors):
+                if step < VISITORS + number:  # each ends at a value of its own
+                    one.evaluate(_PRESS, kinds[number].label)
+        _answers_meanwhile(visitors[0])
+        for number, (one, kind) in enumerate(zip(visitors, kinds, strict=True)):
             one.bring_to_front()
-            drawn(one, old)
-        print(f"{VISITORS} visitors, 4 moves each: {time.monotonic() - start:.1f} s")
+            expected = text_after(kind, VISITORS + number)
+            expect(controls(one, kind.label).locator("input")).to_have_value(expected, timeout=SLOWEST)
+            wanted = kind.drawn(replace(kind.state, **{kind.name: expected}))
+            one.wait_for_function(_SHOWS, arg=[kind.figure, wanted], timeout=SLOWEST)
+            assert from_query(one.url.partition("?")[2], KINDS).state == replace(kind.state, **{kind.name: expected})
     finally:
         for context in opened:
             context.__exit__(None, None, None)

@@ -65,6 +65,23 @@ def test_a_what_if_is_refused_in_the_setting_that_contradicts_itself(explorer: S
         moved(shown, before, titles)
 
 
+def test_a_what_if_link_with_a_bad_value_is_told_at_the_top_and_opens_without_it(
+    explorer: Served, browser: Browser
+) -> None:
+    asked = "v=1&panel=whatif&pairs=2&a=leechers%3D6&b=rtt%3D5+kg%26leechers%3D7"
+    with page(browser, LAPTOP) as shown:
+        shown.goto(f"{explorer.url}&{asked}", wait_until="commit", timeout=SLOWEST)
+        moved(shown, {}, ["Differences within pairs"])
+        told = shown.locator("[role=alert]").filter(visible=True)
+        expect(told).to_contain_text("setting B: round-trip time = '5 kg'", timeout=SLOWEST)
+        expect(told).to_contain_text("allowed: 0 ms to 1 s")
+        assert told.count() == 1
+        leechers = shown.get_by_label("leechers", exact=True).and_(shown.locator("input")).filter(visible=True)
+        assert [leechers.nth(side).input_value() for side in range(2)] == ["6", "7"]
+        shown.wait_for_function("location.search.includes('leechers%3D7')", timeout=SLOWEST)
+        screenshot(shown, "explorer-whatif-bad-link")
+
+
 def test_what_needs_too_much_memory_is_told_and_the_page_goes_on(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path, "--memory", "1800", "--visitors", "2") as server, page(browser, LAPTOP) as shown:
         open_page(shown, server.url)

@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,26 +62,48 @@ def test_the_figures_are_those_of_btflow_plots_of_the_same_swarm(panel: SwarmPan
     assert panel.canvas.gallery.shown == ["completion", "pieces", "causes", "queues"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("leechers", "12"),
-        ("file_size", "2 MB"),
-        ("utp_share", "100%"),
-        ("uplink", "2 Mbit/s"),
-        ("buffer", "10 packets"),
-        ("upload_limit", "40 kB/s"),
-        ("rtt", "300 ms"),
-        ("loss", "2%"),
-        ("client", "mainline-4.0"),
-        ("seed", "1"),
-    ],
-)
-def test_every_input_moves_the_data_of_the_figures(panel: SwarmPanel, name: str, text: str) -> None:
-    before = first_trace(panel, "completion")
-    enter(panel.form, name, text)
+OTHER = {
+    "leechers": "12",
+    "file_size": "2 MB",
+    "utp_share": "100%",
+    "uplink": "2 Mbit/s",
+    "buffer": "10 packets",
+    "upload_limit": "40 kB/s",
+    "cap": "80 kB/s",
+    "seed_cap": "200 kB/s",
+    "paths": "iplane",
+    "cc": "lp",
+    "cubic_share": "50%",
+    "rtt": "300 ms",
+    "loss": "2%",
+    "tso": "true",
+    "stay": "leave",
+    "client": "mainline-4.0",
+    "bt": "utorrent",
+    "seed": "1",
+}
+"""By input, a value that is not the default of any model."""
+
+
+def moving() -> list[tuple[str, str]]:
+    """Return each model with each of its inputs; the model itself is one."""
+    return [(model, name) for model in INPUTS for name in (*INPUTS[model], "seed")]
+
+
+def test_no_input_is_left_out_of_those_that_move() -> None:
+    assert {name for _, name in moving()} | {"model"} == set(vars(SwarmState()))
+    assert all(name in inputs(SwarmState(model)) for model, name in moving())
+
+
+@pytest.mark.parametrize(("model", "name"), moving())
+def test_every_input_moves_the_data_of_the_figures(panel: SwarmPanel, model: str, name: str) -> None:
+    lossy = "2%" if name == "tso" else "0%"  # without loss it is only in the sizes of segments
+    panel.set_state(replace(SMALL, model=model, rtt="70 ms", loss=lossy))
     assert panel.canvas.wait()
-    assert getattr(panel.state, name) == text
+    before = first_trace(panel, "completion")
+    enter(panel.form, name, OTHER[name])
+    assert panel.canvas.wait()
+    assert getattr(panel.state, name) == OTHER[name]
     assert not np.array_equal(before, first_trace(panel, "completion"))
 
 

@@ -9,10 +9,14 @@ import shlex
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
+import hypothesis
 import numpy as np
 import pytest
 from busy import soon
+from hypothesis import given
+from hypothesis import strategies as st
 
 import btflow
 from btflow.analysis import paired_difference
@@ -296,6 +300,58 @@ def test_a_link_with_a_wrong_setting_is_refused() -> None:
         settings(WhatIfState(b="rtt=3+kg"))
     opened = from_query("v=1&panel=whatif&a=nonsense", {"whatif": WhatIfState})
     assert "names no values" in opened.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "kept", "told"),
+    [
+        ("a=rtt%3D5+kg", WhatIfState(), ["setting A: round-trip time = '5 kg'", "0 ms to 1 s"]),
+        ("a=leechers%3D5000%26rtt%3D70+ms", WhatIfState(a="rtt=70+ms"), ["setting A: leechers = '5000'", "1 to 300"]),
+        (
+            "pairs=2&b=leechers%3D300%26file_size%3D50+MB",
+            WhatIfState(pairs="2", b="leechers=300"),
+            ["setting B: file size = '50 MB'", "at most 3 MB for 300 leechers"],
+        ),
+        (
+            "b=stay%3Dleave%26buffer%3D1000000+packets",
+            WhatIfState(b="stay=leave"),
+            ["setting B: buffer = '1000000 packets': does not go with leechers = 30: takes", "GB"],
+        ),
+        (
+            "of=link&b=rate%3D1+Gbit/s%26rtt%3D20+ms",
+            WhatIfState("link", b="rtt=20+ms"),
+            ["setting B: Capacity = '1 Gbit/s': does not go with Duration = 1 min", "at this rate"],
+        ),
+        ("a=speed%3D3%26seed%3D4", WhatIfState(a="seed=4"), ["setting A: speed: is no input of this panel"]),
+    ],
+)
+def test_a_bad_value_in_a_setting_of_a_link_is_told_and_alone_left_out(
+    query: str, kept: WhatIfState, told: list[str]
+) -> None:
+    opened = from_query(f"v=1&panel=whatif&{query}", {"whatif": WhatIfState})
+    assert settings(opened.state) == settings(kept)
+    assert (opened.state.of, opened.state.pairs) == (kept.of, kept.pairs)
+    assert len(opened.problems) == 1
+    assert all(part in opened.problems[0] for part in told), opened.problems
+    assert all(scenario_of(side) for side in settings(opened.state))
+
+
+@given(
+    st.sampled_from(["swarm", "link"]),
+    st.dictionaries(
+        st.sampled_from(["leechers", "file_size", "buffer", "rate", "rtt", "n1", "n3", "model", "duration", "start2"]),
+        st.sampled_from(["300", "0", "50 MB", "0 s", "9 s", "1 Gbit/s", "1 BDP", "1000000 packets", "geni", "rao2010"]),
+    ),
+)
+@hypothesis.settings(max_examples=40)
+def test_whatever_a_link_says_both_settings_can_be_simulated(of: str, given: dict[str, str]) -> None:
+    text = "&".join(f"{name}={quote_plus(value)}" for name, value in given.items())
+    opened = from_query(to_query("whatif", WhatIfState(of, a=text, b=text)), {"whatif": WhatIfState})
+    found = settings(opened.state)
+    assert all(scenario_of(side) for side in found)
+    refused = {name for name in given if vars(found.a).get(name) != given[name]}
+    told = [problem for problem in opened.problems if "setting A" in problem]
+    assert len(told) == len(refused)
 
 
 def test_files_are_both_settings_and_the_pairs(panel: WhatIfPanel, tmp_path: Path) -> None:

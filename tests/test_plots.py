@@ -208,7 +208,7 @@ WRONG: list[tuple[Callable[[xr.Dataset], object], str, object, str]] = [
     (lambda _: plots.rtt_sweep({}), "curves", {}, "at least one by label"),
     (lambda r: plots.sweep_curves([r], spread="zz"), "spread", "zz", "peers, replicas"),  # type: ignore[arg-type]  # wrong on purpose
     (lambda r: plots.sweep_curves([r], lines="zzz"), "lines", "zzz", "upload_limit, seed_upload_limit, rtt"),
-    (lambda _: plots.sweep_curves([3]), "result", 3, "what btflow.simulate returns"),  # type: ignore[list-item]  # wrong on purpose
+    (lambda _: plots.sweep_curves([3]), "results[0]", 3, "what btflow.simulate returns"),  # type: ignore[list-item]  # wrong on purpose
 ]
 
 

@@ -44,6 +44,8 @@ IDLE = 15 * 60
 """A page that nobody touched for so long gives way when there is no room [s]."""
 GONE = 60
 """A kernel whose page is gone ends after so long [s]."""
+CULL = 20
+"""Time between two looks for kernels whose page is gone [s]."""
 LOOK = 1
 """Time between two looks whether the processes live [s]."""
 _KERNEL_WAIT = 600
@@ -263,7 +265,7 @@ def serve(options: Options, sockets: Any, ready: Any, births: Births, folder: st
 
 
 def _config(options: Options, folder: str) -> Config:
-    kernels = {"cull_idle_timeout": GONE, "cull_interval": 20, "cull_connected": False}
+    kernels = {"cull_idle_timeout": GONE, "cull_interval": CULL, "cull_connected": False}
     return Config(
         Voila={
             "config_file_paths": [],

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import parse_qsl, quote_plus
 
 from btflow.errors import InputError
@@ -39,6 +39,14 @@ class Opened:
     panel: str
     state: Any
     problems: tuple[str, ...]
+
+
+@runtime_checkable
+class Nested(Protocol):
+    """A state with values inside its values, which may be wrong although each of its texts can be read."""
+
+    def mended(self) -> tuple[Self, tuple[InputError, ...]]:
+        """Return the state without what is wrong inside it, and what that was."""
 
 
 def specs(state: object) -> Mapping[str, Spec]:
@@ -97,7 +105,11 @@ def from_query(query: str, panels: Mapping[str, type[Any]]) -> Opened:
                 kept[name] = _checked(known, name, text)
             except InputError as error:
                 problems.append(f"The link's {error}")
-    return Opened(panel, panels[panel](**kept), tuple(problems))
+    state = panels[panel](**kept)
+    if isinstance(state, Nested):
+        state, inside = state.mended()
+        problems += [f"The link's {error.describe()}" for error in inside]
+    return Opened(panel, state, tuple(problems))
 
 
 def _parts(query: str, problems: list[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from btflow.explore import link_state, swarm_state
 from btflow.explore.limits import check_swarm
 from btflow.explore.link_state import LinkState
 from btflow.explore.specs import Amount, Choice, Line, value
-from btflow.explore.state import checked
+from btflow.explore.state import checked, specs
 from btflow.explore.swarm_state import SwarmState
 from btflow.link.scenario import LinkScenario
 from btflow.scenario import Scenario
@@ -46,6 +46,12 @@ class WhatIfState:
     )
     a: str = value(Line("Setting A", "", _reads))
     b: str = value(Line("Setting B", "", _reads))
+
+    def mended(self) -> tuple[WhatIfState, tuple[InputError, ...]]:
+        """Return the state without those values of both settings that are refused, and what was wrong with each."""
+        found = [_mended(side, getattr(self, side), begin) for side, begin in zip("ab", BEGIN[self.of], strict=True)]
+        (a, of_a), (b, of_b) = found
+        return replace(self, a=a, b=b), (*of_a, *of_b)
 
 
 class Settings(NamedTuple):
@@ -94,6 +100,43 @@ def _read(field: str, text: str, begin: Setting) -> Setting:
     except InputError as error:
         raise InputError(field, text, str(error).replace("\n", "; ")) from None
     return replace(begin, **given)  # type: ignore[arg-type]  # both are dataclasses of texts
+
+
+def _mended(side: str, text: str, begin: Setting) -> tuple[str, list[InputError]]:
+    """Return the text of a setting without what is refused, and why it is, called by side and label."""
+    kept: dict[str, str] = {}
+    problems: list[InputError] = []
+    for name, given in parse_qsl(text, keep_blank_values=True):
+        try:
+            kept[name] = getattr(checked(type(begin), {name: given}), name)
+        except InputError as error:
+            problems.append(error)
+    while kept and (problem := _refused(begin, kept)) is not None:
+        problems.append(problem)
+        del kept[problem.field]
+    told = [InputError(f"setting {side.upper()}: {_label(begin, p.field)}", *p.args[1:]) for p in problems]
+    return (_written(replace(begin, **kept), begin) if told else text), told  # type: ignore[arg-type]
+
+
+def _refused(begin: Setting, kept: Mapping[str, str]) -> InputError | None:
+    """Return why the values of a setting do not go together, as an error of the one to leave out; None if they do."""
+    try:
+        scenario_of(replace(begin, **kept))  # type: ignore[arg-type]
+    except InputError as error:
+        for problem in error.problems:
+            if problem.field in kept:
+                return problem
+        for name in kept:  # what is wrong is an input that the link leaves as it is: because of which value?
+            if _refused(begin, {n: text for n, text in kept.items() if n != name}) is None:
+                break
+        reason = f"does not go with {_label(begin, error.field)} = {error.value}: {error.reason}"
+        return InputError(name, kept[name], reason, error.allowed)
+    return None
+
+
+def _label(setting: Setting, name: str) -> str:
+    known = specs(setting)
+    return known[name].label if name in known else name
 
 
 def _written(setting: Setting, begin: Setting) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
+from btflow.plots.given import by_label, numbers
 from btflow.plots.progress import distribution
 from btflow.plots.style import GREY, TEMPLATE, Results, figure, line, series_name
 
@@ -143,11 +144,14 @@ def delay_cdf(delays: Mapping[str, ArrayLike], title: str = "Delay of packets") 
     Raises:
         InputError: There is none.
     """
-    if not isinstance(delays, Mapping) or not delays:
-        raise InputError("delays", delays, "holds nothing", "delays in seconds in a mapping by label")
+    allowed = "delays in seconds in a mapping by label"
+    rows = {
+        label: numbers(f"delays[{label!r}]", row, allowed) for label, row in by_label("delays", delays, allowed).items()
+    }
+    if not any(np.isfinite(row).any() for row in rows.values()):
+        raise InputError("delays", delays, "holds no number", allowed)
     drawn = figure(title, "delay [ms]", "delivered at or below [%]")
-    for index, (label, values) in enumerate(delays.items()):
-        times = np.asarray(values, np.float64)
+    for index, (label, times) in enumerate(rows.items()):
         if np.isnan(times).all():
             continue
         x, y = distribution(1000 * times)

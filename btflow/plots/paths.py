@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.paths.model import PathModel
+from btflow.plots.given import numbers
 from btflow.plots.style import COLOURS, TEMPLATE, line
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ LEAST_SHARE = 0.005
 _AXES = {"rtt": ("round-trip time [ms]", 1e3), "loss": ("loss [%]", 1e2)}
 
 
-def path_quantiles(model: PathModel, rtt: Floats | None = None, loss: Floats | None = None) -> go.Figure:
+def path_quantiles(model: PathModel, rtt: ArrayLike | None = None, loss: ArrayLike | None = None) -> go.Figure:
     """Return the shares of paths with at most a round-trip time [ms], and at most a loss [%].
 
     Args:
@@ -37,12 +38,13 @@ def path_quantiles(model: PathModel, rtt: Floats | None = None, loss: Floats | N
         loss: Measured losses (fractions) that it was fitted to.
 
     Raises:
-        InputError: It is no path model.
+        InputError: It is no path model, or what was measured is not numbers in range.
     """
     if not isinstance(model, PathModel):
         raise InputError("model", model, "is not a path model", "what btflow.paths.load or fit returns")
+    both = {name: _measured(name, values) for name, values in (("rtt", rtt), ("loss", loss))}
     drawn = make_subplots(rows=1, cols=2, horizontal_spacing=0.1)
-    for column, (name, measured) in enumerate((("rtt", rtt), ("loss", loss)), 1):
+    for column, (name, measured) in enumerate(both.items(), 1):
         for trace in _traces(model, name, measured):
             drawn.add_trace(trace.update(showlegend=trace.name not in {t.name for t in drawn.data}), row=1, col=column)
         title, scale = _AXES[name]
@@ -57,6 +59,21 @@ def path_quantiles(model: PathModel, rtt: Floats | None = None, loss: Floats | N
         height=TEMPLATE.layout.height,
     )
     return drawn
+
+
+def _measured(name: str, values: object) -> Floats | None:
+    """Return measured values in one row, None if there are none; InputError if they are something else."""
+    if values is None:
+        return None
+    allowed = "seconds, at least one, above 0" if name == "rtt" else "fractions, at least one, 0 to 1"
+    found = numbers(name, values, allowed).ravel()
+    if not found.size:
+        raise InputError(name, values, "holds nothing", allowed)
+    fits = np.isfinite(found) & ((found > 0.0) if name == "rtt" else (found >= 0.0) & (found <= 1.0))
+    if not fits.all():
+        wrong = int(np.argmin(fits))
+        raise InputError(f"{name}[{wrong}]", float(found[wrong]), "is out of range", allowed)
+    return found
 
 
 def _traces(model: PathModel, name: str, measured: Floats | None) -> list[go.Scatter]:

@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.options import whole_number
+from btflow.plots.given import seconds as checked_seconds
 from btflow.plots.link import queue, windows
 from btflow.plots.style import COLOURS, GREY, TEMPLATE
 
@@ -47,6 +48,7 @@ def playback(
     """
     views = windows(result), queue(result)
     count = whole_number("frames", frames, 2, MOST_FRAMES)
+    pause = 1000 * _positive("seconds", seconds) / count
     times = np.linspace(*_span(result["time"].values, start, end), count)
     index = np.searchsorted(result["time"].values, times, side="right") - 1
     lines = [[t for t in view.data if t.name and t.x is not None and len(t.x) > 1] for view in views]
@@ -58,13 +60,12 @@ def playback(
     drawn.frames = [
         go.Frame(data=_moving(lines, now, times, k), traces=moved, name=f"{times[k]:.6g}") for k in range(count)
     ]
-    pause = 1000 * _positive("seconds", seconds) / count
     drawn.update_layout(updatemenus=[_buttons(pause)], sliders=[_slider(drawn.frames)])
     return drawn
 
 
 def _positive(field: str, value: float) -> float:
-    if not 0.0 < value < np.inf:
+    if not 0.0 < checked_seconds(field, value) < np.inf:
         raise InputError(field, value, "is not above 0", "a number of seconds")
     return float(value)
 
@@ -72,7 +73,10 @@ def _positive(field: str, value: float) -> float:
 def _span(time: NDArray[np.float64], start: float | None, end: float | None) -> tuple[float, float]:
     """Return the first and the last time shown [s]."""
     ends = float(time[0]), float(time[-1])
-    low, high = ends[0] if start is None else float(start), ends[1] if end is None else float(end)
+    low, high = (
+        ends[0] if start is None else checked_seconds("start", start),
+        ends[1] if end is None else checked_seconds("end", end),
+    )
     for field, value in (("start", low), ("end", high)):
         if not ends[0] <= value <= ends[1]:
             raise InputError(field, value, "is out of range", f"{ends[0]:g} to {ends[1]:g} s")

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from btflow.errors import InputError
+from btflow.plots.given import by_label, numbers
 from btflow.plots.style import COLOURS, figure
 
 CONFIDENCE = 0.95
@@ -41,7 +42,7 @@ def beside_published(
         InputError: There is no row, a row has no number, or a published one is not among the rows.
     """
     rows = _rows(values)
-    published = published or {}
+    published = _published(published)
     if strange := published.keys() - rows.keys():
         raise InputError("published", ", ".join(sorted(strange)), "is not among the rows", ", ".join(rows))
     most = max(row.size for row in rows.values())
@@ -72,11 +73,21 @@ def half_width(values: NDArray[np.float64]) -> float:
     return float(stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * stats.sem(values))
 
 
+def _published(given: object) -> dict[str, float]:
+    """Return a number for each row that has one; InputError if it is something else."""
+    allowed, found = "numbers in a mapping by row", {}
+    for label, value in by_label("published", {} if given is None else given, allowed, empty=True).items():
+        number = numbers(f"published[{label!r}]", value, "one number")
+        if number.size != 1:
+            raise InputError(f"published[{label!r}]", value, "is not one number", "one number")
+        found[label] = float(number.ravel()[0])
+    return found
+
+
 def _rows(values: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.float64]]:
     """Return the numbers of each row without NaN; InputError if there are none."""
-    if not isinstance(values, Mapping) or not values:
-        raise InputError("values", values, "holds nothing", "numbers, one for each replica, in a mapping by row")
-    rows = {label: np.asarray(row, np.float64).ravel() for label, row in values.items()}
+    given = by_label("values", values, "numbers, one for each replica, in a mapping by row")
+    rows = {label: numbers(f"values[{label!r}]", row, "one for each replica").ravel() for label, row in given.items()}
     rows = {label: row[np.isfinite(row)] for label, row in rows.items()}
     if empty := [label for label, row in rows.items() if not row.size]:
         raise InputError(f"values[{empty[0]!r}]", values[empty[0]], "has no number", "one for each replica")

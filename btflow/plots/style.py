@@ -83,13 +83,13 @@ def labelled(results: Results) -> dict[str, xr.Dataset]:
     if not isinstance(found, Mapping) or not found:
         raise InputError("results", results, "is no result", _RESULTS)
     for label, result in found.items():
-        one_result(result, f"results[{label!r}]")
+        one_result(result, f"results[{label!r}]" if found is results else "results")
     return dict(found)
 
 
 def one_result(result: object, field: str = "result") -> xr.Dataset:
     """Return a result; InputError if it is something else."""
-    if not isinstance(result, xr.Dataset) or "completion_time" not in result:
+    if not isinstance(result, xr.Dataset) or any(name not in result for name in ("completion_time", "replica")):
         raise InputError(field, result, "is not a result", "what btflow.simulate returns")
     return result
 
@@ -149,7 +149,8 @@ def log_axis(drawn: go.Figure, low: float, high: float) -> None:
 
 
 def describe(results: Results) -> str:
-    """Return one line on where a figure's data are from; empty for several results."""
+    """Return one line on where a figure's data are from, empty for several results; errors as of `labelled`."""
+    labelled(results)
     if not isinstance(results, xr.Dataset):
         return ""
     replicas = int(results.sizes["replica"])

@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
+from btflow.plots.given import by_label, numbers
 from btflow.plots.style import SYMBOLS, counted_times, figure, leecher_classes, line, one_result
 from btflow.units import Buffer, Kind, parse_quantity
 
@@ -42,6 +43,10 @@ _BARS = {
     "replicas": "bars: least and greatest mean of a replica",
     "quartiles": "median, bars: lower and upper quartile of the leechers",
 }
+
+
+_SEVERAL = "several of what btflow.simulate returns, in a list"
+_CURVES = "at least one by label, such as those of sweep_curves: x, mean, low and high, equally many numbers of each"
 
 
 class Curve(NamedTuple):
@@ -75,15 +80,15 @@ def sweep_curves(
     and the bar ends at the quartiles. With `lines="peer_class"` there is a curve for each class of leechers.
 
     Raises:
-        InputError: `x` is not a parameter that can be the axis, `lines` is not one of the results' parameters,
-            `spread` is none of the three, or buffers are not all in one unit.
+        InputError: `results` is no list of results, `x` is not a parameter that can be the axis,
+            `lines` is not one of the results' parameters, `spread` is none of the three, or buffers differ in unit.
     """
     _check_axis(x)
     if spread not in _BARS:
         raise InputError("spread", spread, "is unknown", ", ".join(_BARS))
     points: dict[str, list[tuple[float, float, float, float]]] = {}
     units: dict[str, str] = {}
-    for result in results:
+    for result in several(results):
         parameters = json.loads(one_result(result).attrs["parameters"])
         for field, name in {"x": x, "lines": lines}.items():
             if name not in parameters and name != PEER_CLASS:
@@ -103,6 +108,25 @@ def sweep_curves(
     columns = {label: [list(column) for column in zip(*sorted(row), strict=True)] for label, row in points.items()}
     unit = next(iter(units), "")
     return {label: Curve(at, mean, low, high, spread, unit) for label, (at, mean, low, high) in columns.items()}
+
+
+def several(results: object, field: str = "results") -> list[xr.Dataset]:
+    """Return the results that an iterable holds; InputError if it is something else."""
+    if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
+        raise InputError(field, results, "is no list of results", _SEVERAL)
+    return [one_result(result, f"{field}[{number}]") for number, result in enumerate(results)]
+
+
+def _curve(label: str, values: object) -> Curve:
+    """Return a curve whose four rows are equally long; InputError if it is something else."""
+    field = f"curves[{label!r}]"
+    if not isinstance(values, tuple | list) or not 4 <= len(values) <= len(Curve._fields):
+        raise InputError(field, values, "is no curve", _CURVES)
+    rows = [numbers(field, row, _CURVES).ravel() for row in values[:4]]
+    if len({row.size for row in rows}) > 1:
+        raise InputError(field, values, "has rows that differ in length", _CURVES)
+    x, mean, low, high = (row.tolist() for row in rows)
+    return Curve(x, mean, low, high, *values[4:])
 
 
 def _spread(times: NDArray[np.float64], spread: str) -> tuple[float, float, float]:
@@ -126,24 +150,22 @@ def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: s
         x: Parameter along the horizontal axis: rtt, loss, file_size, leechers, target, utp_share or buffer.
 
     Raises:
-        InputError: `x` is none of them, or there is no curve.
+        InputError: `x` is none of them, or there is no curve, or one is not such rows of numbers.
     """
     _check_axis(x)
-    if not isinstance(curves, Mapping) or not curves:
-        raise InputError("curves", curves, "is no curve", "at least one by label, such as those of sweep_curves")
+    found = {label: _curve(label, values) for label, values in by_label("curves", curves, _CURVES).items()}
     _, title, scale = _AXES[x]
-    if x == "buffer" and (units := {Curve(*values).buffer for values in curves.values()} & _BUFFERS.keys()):
+    if x == "buffer" and (units := {curve.buffer for curve in found.values()} & _BUFFERS.keys()):
         if len(units) > 1:
             raise InputError("x", x, "is not in one unit", ", ".join(sorted(units)) + ": one of these")
         end, scale = _BUFFERS[units.pop()]
         title += end
-    spreads = {Curve(*values).spread for values in curves.values()}
+    spreads = {curve.spread for curve in found.values()}
     bars = _BARS.get(spreads.pop(), "") if len(spreads) == 1 else ""
     drawn = figure(
         "Completion time over a sweep", title, "completion time [s]", subtitle=bars or "bars: least and greatest"
     )
-    for index, (label, values) in enumerate(curves.items()):
-        curve = Curve(*values)
+    for index, (label, curve) in enumerate(found.items()):
         error = {
             "type": "data",
             "symmetric": False,

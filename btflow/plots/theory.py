@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +11,13 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from btflow.errors import InputError
+from btflow.plots.given import by_label, numbers
 from btflow.plots.style import COLOURS, SYMBOLS, figure, line
 
 Curves = Mapping[str, tuple[ArrayLike, ArrayLike]]
 """By label, x and y, equally many of them."""
+
+_ALLOWED = "x and y, rows of equally many numbers, in a mapping by label"
 
 Log = Literal["", "x", "y", "xy"]
 
@@ -59,8 +62,10 @@ def beside_theory(simulated: Curves, theory: Curves, *, title: str, x: str, y: s
 
 def _read(field: str, curves: Curves) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
     found = {}
-    for label, pair in curves.items():
-        across, up = (np.atleast_1d(np.asarray(values, np.float64)) for values in pair)
+    for label, pair in by_label(field, curves, _ALLOWED, empty=True).items():
+        if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
+            raise InputError(f"{field}[{label!r}]", pair, "is no pair", _ALLOWED)
+        across, up = (numbers(f"{field}[{label!r}]", values, _ALLOWED) for values in pair)
         if across.ndim != 1 or across.shape != up.shape:
             shapes = f"{across.shape} and {up.shape}"
             raise InputError(f"{field}[{label!r}]", shapes, "are shapes that differ", "x and y, equally many")

@@ -25,10 +25,11 @@ from btflow.plots.style import (
     leecher_classes,
     line,
     log_axis,
+    one_result,
     series_name,
     translucent,
 )
-from btflow.plots.sweep import rtt_sweep, sweep_curves
+from btflow.plots.sweep import rtt_sweep, several, sweep_curves
 from btflow.uplinks import quantile
 
 CONTROL = ("request", "have")
@@ -131,7 +132,7 @@ def completion_against_buffer(results: Mapping[str, xr.Dataset] | Iterable[xr.Da
         InputError: There is none, one has no parameter `buffer`, or the buffers are not of one unit.
     """
     groups: dict[str, list[xr.Dataset]] = {}
-    for label, result in results.items() if isinstance(results, Mapping) else (("", r) for r in results):
+    for label, result in _by_buffer(results):
         groups.setdefault(label.partition(",")[0].strip(), []).append(result)
     curves = {
         series_name(group if len(groups) > 1 else "", name): curve
@@ -141,6 +142,17 @@ def completion_against_buffer(results: Mapping[str, xr.Dataset] | Iterable[xr.Da
     drawn = rtt_sweep(curves, x="buffer")
     drawn.update_layout(title={"text": "Completion time by buffer"})
     return drawn
+
+
+def _by_buffer(results: object) -> list[tuple[str, xr.Dataset]]:
+    """Return results with their labels, empty ones if they have none; InputError if there is none."""
+    if isinstance(results, Mapping) and not isinstance(results, xr.Dataset):
+        found = [(str(label), one_result(result, f"results[{label!r}]")) for label, result in results.items()]
+    else:
+        found = [("", result) for result in several(results)]
+    if not found:
+        raise InputError("results", results, "holds nothing", "results that differ in their parameter buffer")
+    return found
 
 
 def throughput_against_delay(results: Results) -> go.Figure:
