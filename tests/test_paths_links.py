@@ -5,15 +5,19 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
+import xarray as xr
 from paths_made import links_file, ring
 from program import Run, runner
 
 from btflow import InputError
-from btflow.paths import fit_iplane, pop_rtts, read_iplane
+from btflow.paths import fit_iplane, pop_rtts, read_iplane, triangle_violations
 
 
 @pytest.fixture
@@ -88,6 +92,11 @@ def test_a_checksum_is_checked_and_gzip_is_read(tmp_path: Path) -> None:
         ("3 103 4 104 -1", "line 4 has latency -1; allowed: not negative; .*--drop-unmeasured"),
         ("3 103 4 104 12000", "line 4 has latency 12000; allowed: milliseconds, at most 10000"),
         ("a 103 b 104 12", "line 4 has no numbers of clusters"),
+        ("² 103 3 104 12", "line 4 has no numbers of clusters"),
+        ("3 103 ٤ 104 12", "line 4 has no numbers of clusters"),
+        ("3 foo 4 104 12", "line 4 has no numbers of AS: '3 foo 4 104 12'; allowed: cluster AS cluster AS latency"),
+        ("3 103 4 10.4 12", "line 4 has no numbers of AS"),
+        ("3 103 4 104 ١٢", "line 4 has '١٢' for latency; allowed: a finite number, in the digits 0 to 9"),
         ("\x00\x01 103 4 104 12", "line 4 is not text: it has a zero byte"),
     ],
 )
@@ -96,6 +105,47 @@ def test_damaged_links_are_refused_with_their_line(tmp_path: Path, line: str, sa
     lines[3] = line
     with pytest.raises(InputError, match=said):
         read_iplane(links_file(tmp_path, lines))
+
+
+LINKS, LOSSES = "what read_iplane(path) returns", 'what read_iplane(path, quantity="loss") returns'
+
+
+READ: dict[str, Literal["latency", "loss"]] = {"LATENCIES": "latency", "LOSSES": "loss"}
+"""Stand for links of a file that were read as such."""
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "said"),
+    [
+        (
+            fit_iplane,
+            ("LATENCIES", "LATENCIES"),
+            f"losses = 'links.txt': has no loss, it was read as latency; {LOSSES}",
+        ),
+        (fit_iplane, ("LOSSES",), f"links = 'links.txt': has no latency, it was read as loss; {LINKS}"),
+        (fit_iplane, ("LOSSES", "LATENCIES"), "losses = 'links.txt': has no loss"),
+        (pop_rtts, ("LOSSES",), "links = 'links.txt': has no latency"),
+        (pop_rtts, (None,), f"links: has no links of iPlane's; {LINKS}"),
+        (pop_rtts, ("x",), f"links = 'x': has no links of iPlane's; {LINKS}"),
+        (fit_iplane, ("LATENCIES", xr.Dataset()), "losses = 'a Dataset': has no links of iPlane's"),
+        (pop_rtts, ("LATENCIES", "x"), "pops = 'x': is not a whole number; a whole number from 2 to 5000"),
+        (pop_rtts, ("LATENCIES", 0), "pops = 0: is out of range; a whole number from 2 to 5000"),
+        (pop_rtts, ("LATENCIES", -5), "pops = -5: is out of range"),
+        (fit_iplane, ("LATENCIES", None, 19), "pops = 19: is out of range; a whole number from 20 to 5000"),
+        (fit_iplane, ("LATENCIES", None, 20, -1), "seed = -1: is out of range; a whole number from 0 to"),
+        (triangle_violations, (np.eye(3) < 1.0, np.nan), "excess = nan: is no part of a time; a number, at least 0"),
+        (triangle_violations, (np.eye(3) < 1.0, "x"), "excess = 'x': is no part of a time"),
+        (triangle_violations, (np.eye(3) < 1.0, -0.1), "excess = -0.1: is no part of a time"),
+    ],
+)
+def test_wrong_arguments_are_named_with_what_is_allowed(
+    tmp_path: Path, function: Callable[..., object], arguments: tuple[object, ...], said: str
+) -> None:
+    (file := tmp_path / "links.txt").write_text("\n".join(ring(latency=0)) + "\n")
+    read: dict[str, Any] = {name: read_iplane(file, quantity=quantity) for name, quantity in READ.items()}
+    given = [read.get(value, value) if isinstance(value, str) else value for value in arguments]
+    with pytest.raises(InputError, match=re.escape(said.replace("; ", "; allowed: "))):
+        function(*given)
 
 
 def test_links_that_may_be_cut_off_in_their_last_number_are_refused_but_with_their_checksum(tmp_path: Path) -> None:

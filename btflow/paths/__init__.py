@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from btflow.paths.files import load
     from btflow.paths.fit import fit
     from btflow.paths.generate import draw
-    from btflow.paths.links import fit_iplane, pop_rtts, read_iplane
+    from btflow.paths.links import read_iplane
     from btflow.paths.measured import Measured, read_csv
     from btflow.paths.model import PathModel
+    from btflow.paths.pops import fit_iplane, pop_rtts
     from btflow.paths.triangles import triangle_share, triangle_violations
 
 __all__ = [
@@ -36,9 +37,9 @@ _FROM = {
     "PathModel": "btflow.paths.model",
     "draw": "btflow.paths.generate",
     "fit": "btflow.paths.fit",
-    "fit_iplane": "btflow.paths.links",
+    "fit_iplane": "btflow.paths.pops",
     "load": "btflow.paths.files",
-    "pop_rtts": "btflow.paths.links",
+    "pop_rtts": "btflow.paths.pops",
     "read_csv": "btflow.paths.measured",
     "read_iplane": "btflow.paths.links",
     "triangle_share": "btflow.paths.triangles",

@@ -108,7 +108,8 @@ def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Mea
 def _of_iplane(
     file: str, losses: str | None, checksum: str | None, drop: bool, progress: Progress
 ) -> tuple[Measured, PathModel]:
-    from btflow.paths.links import of_pops, pop_rtts, read_iplane
+    from btflow.paths.links import read_iplane
+    from btflow.paths.pops import of_pops, pop_rtts
 
     unmeasured: Literal["refuse", "drop"] = "drop" if drop else "refuse"
     links = read_iplane(file, checksum, unmeasured=unmeasured)
