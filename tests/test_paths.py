@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pkgutil
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import btflow.paths
 from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
 from btflow.paths.distance import share_below
@@ -326,3 +328,9 @@ def test_wrong_models_are_refused(changes: dict[str, object], said: str) -> None
     assert parse(good).rtt_at(np.array([0.3])) == pytest.approx([0.01])
     with pytest.raises(InputError, match=said):
         parse(good | changes)
+
+
+def test_no_public_name_is_that_of_a_module_which_would_take_its_place_once_imported() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(btflow.paths.__path__)}
+    assert {"links", "pops", "fitting"} <= modules
+    assert not modules & set(btflow.paths.__all__)

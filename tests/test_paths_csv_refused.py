@@ -79,6 +79,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, given_file: dict[st
         (gzip.compress(b"rtt_ms\n12\n", mtime=0)[:15] + b"\0" * 20, "is damaged|is cut off"),
         (gzip.compress(b"rtt_ms\n" + b"12\n" * 30, mtime=0) + b"rtt", "is damaged: something follows its end"),
     ],
+    ids=lambda part: part if isinstance(part, str) else len(part),
 )
 def test_files_that_are_not_whole_or_no_text_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "my.csv").write_bytes(content)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from btflow.paths.files import load
-    from btflow.paths.fit import fit
+    from btflow.paths.fitting import fit
     from btflow.paths.generate import draw
     from btflow.paths.links import read_iplane
     from btflow.paths.measured import Measured, read_csv
@@ -36,7 +36,7 @@ _FROM = {
     "Measured": "btflow.paths.measured",
     "PathModel": "btflow.paths.model",
     "draw": "btflow.paths.generate",
-    "fit": "btflow.paths.fit",
+    "fit": "btflow.paths.fitting",
     "fit_iplane": "btflow.paths.pops",
     "load": "btflow.paths.files",
     "pop_rtts": "btflow.paths.pops",

@@ -96,7 +96,7 @@ def calibrate(
 
 
 def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Measured, PathModel]:
-    from btflow.paths.fit import fit, too_lossy
+    from btflow.paths.fitting import fit, too_lossy
     from btflow.paths.measured import read_csv
 
     measured = read_csv(file, **columns, progress=_part(progress, 0.0, _READING))

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, whole_number
-from btflow.paths.fit import FEWEST_PEERS, check_through, fit, structure_of, too_lossy
+from btflow.paths.fitting import FEWEST_PEERS, check_through, fit, structure_of, too_lossy
 from btflow.paths.links import FIELD
 from btflow.paths.measured import FEWEST, Measured, Progress
 from btflow.paths.model import MOST_PEERS, PathModel

@@ -38,7 +38,7 @@ def triangle_share(rtt: ArrayLike) -> float:
 
 def _part(excess: object) -> float:
     """Return a part of a time; an InputError if it is none."""
-    if isinstance(excess, Real) and not isinstance(excess, bool) and 0.0 <= float(excess) < np.inf:
+    if not isinstance(excess, bool) and isinstance(excess, Real) and 0.0 <= float(excess) < np.inf:
         return float(excess)
     raise InputError("excess", excess, "is no part of a time", "a number, at least 0")
 
