@@ -266,11 +266,12 @@ def test_a_fitted_structure_has_the_detours_and_draws_the_violations_of_what_it_
     found = fit_structure(rtt, IPLANE, progress=shown.append)
     assert shown == sorted(shown)
     assert shown[-1] == 1.0
-    assert found.detour == pytest.approx(0.1, abs=0.018)
-    drawn = [draw(with_structure(found), 160, seed=s).rtt.values for s in range(4, 12)]
+    assert found.structure.detour == pytest.approx(0.1, abs=0.018)
+    drawn = [draw(with_structure(found.structure), 160, seed=s).rtt.values for s in range(4, 12)]
     fitted_to = stretched(rtt, IPLANE)  # the times of the table, in the order of the matrix
     for measure in (triangle_violations, triangle_share):
         assert np.mean([measure(one) for one in drawn]) == pytest.approx(measure(fitted_to), abs=0.028)
+    assert found.notes == ()
 
 
 @given(st.integers(0, 2**32))

@@ -61,7 +61,12 @@ def test_what_it_prints_to_use_the_model_can_be_pasted(tmp_path: Path, run: Run)
 @pytest.mark.parametrize(("detour", "said"), [(0.0, "3 regions."), (1.0, "3 regions; half of the paths are 100.0% or")])
 def test_detours_are_told_if_there_are_some(detour: float, said: str) -> None:
     found = {"model": "my.toml", "source": "x", "shares": [], "rtt_s": {}, "loss": {}, "regions": 3, "detour": detour}
-    assert f"\nPeers are in {said}" in command.as_text(found, [])
+    found["violations"] = {"measured": 0.4, "model": 0.412}
+    text = command.as_text(found, [])
+    assert f"\nPeers are in {said}" in text
+    assert "Of the pairs of peers 40.0% are more than 10% above their best path through another one; of drawn" in text
+    assert "; of drawn ones 41.2%." in text
+    assert "Of the pairs" not in command.as_text(found | {"violations": None}, [])
 
 
 def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Run) -> None:
@@ -71,7 +76,10 @@ def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Ru
     )
     found = json.loads(said)
     assert found["rtt_s"]["model"][2] == pytest.approx(0.16, rel=0.05)
-    assert found["notes"] == [
+    assert found["violations"]["measured"] == 0.0
+    *others, of_detour = found["notes"]
+    assert of_detour.startswith("shortest paths tell of no detours: that of iplane, 0.0354, is taken")
+    assert others == [
         "100.0% of the links have twice their latency below 400 ms (published: 98%)",
         "1 link without a measured latency: left out",
     ]

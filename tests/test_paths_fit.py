@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths_made import NAMED, table
+from program import Run, runner
 
 from btflow import InputError
 from btflow.paths import draw, fit, load, read_csv, triangle_violations
 from btflow.paths.fitting import MOST_FITTED, between_all
 from btflow.paths.measured import Measured
 from btflow.plots import path_quantiles
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(monkeypatch, capsys)
 
 
 @settings(max_examples=25, deadline=None)
@@ -59,6 +67,36 @@ def test_paths_between_named_peers_give_the_structure(tmp_path: Path) -> None:
     again = np.mean([triangle_violations(draw(found, 39, seed=seed).rtt) for seed in range(10)])
     kept = np.delete(np.arange(40), 3)
     assert again == pytest.approx(triangle_violations(measured[np.ix_(kept, kept)]), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("peers", "time", "said"),
+    [
+        (30, lambda r: r.lognormal(-3.0, 1.5), "detour 0, the least that is tried"),
+        (25, lambda r: r.uniform(0.001, 0.3), "detour 0.5, the largest that is tried"),
+    ],
+)
+def test_a_fit_that_misses_the_violations_says_so_with_both_shares(
+    tmp_path: Path, run: Run, peers: int, time: Callable[[np.random.Generator], float], said: str
+) -> None:
+    """Times without places: no detour makes drawn matrices like them."""
+    random, rtt = np.random.default_rng(1), np.zeros((peers, peers))
+    for i, j in itertools.combinations(range(peers), 2):
+        rtt[i, j] = rtt[j, i] = time(random)
+    body = [[f"p{i}", f"p{j}", f"{rtt[i, j]:.7f}"] for i, j in itertools.combinations(range(peers), 2)]
+    file, out = table(tmp_path, "src,dst,rtt_s", body), tmp_path / "my.toml"
+    code, printed, errors = run("calibrate", str(file), "--out", str(out), "--json")
+    assert code == 0, errors
+    found, model = json.loads(printed), load(out)
+    shares = found["violations"]
+    assert shares["measured"] == pytest.approx(triangle_violations(rtt), abs=0.03)  # its times are the table's there
+    again = np.mean([triangle_violations(draw(model, peers, seed).rtt) for seed in range(40)])
+    assert shares["model"] == pytest.approx(again, abs=0.04)
+    assert abs(shares["model"] - shares["measured"]) > 0.005
+    assert found["notes"] == [note for note in found["notes"] if note in model.source]
+    assert found["notes"][-1].endswith(
+        f"{shares['measured']:.1%} measured, {shares['model']:.1%} drawn with the {said}"
+    )
 
 
 def test_paths_from_one_vantage_point_do_not(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from paths_made import links_file, ring
 from program import Run, runner
 
 from btflow import InputError
-from btflow.paths import fit_iplane, pop_rtts, read_iplane, triangle_violations
+from btflow.paths import fit_iplane, load, pop_rtts, read_iplane, triangle_violations
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_unequal_links_of_one_pair_are_told_with_what_becomes_of_them(tmp_path: 
     unequal = "links of unequal latencies between 2 of 30 pairs of PoPs, the same way or both: each pair counts with"
     lossy = "links of unequal losses between 1 of 30 pairs of PoPs, the same way or both: each link counts"
     notes = json.loads(run("calibrate", "--iplane", str(file), "--iplane-loss", str(losses), *out)[1])["notes"]
-    assert notes[1:] == ["1 link of a PoP and itself: left out", f"{unequal} their mean", lossy]
+    assert notes[1:-1] == ["1 link of a PoP and itself: left out", f"{unequal} their mean", lossy]
     assert pop_rtts(read_iplane(file))[0, 1] == pytest.approx(2 * 20e-3)  # the mean of 10 and 30, there and back
 
 
@@ -60,6 +60,9 @@ def test_a_model_of_links_has_the_quantiles_of_their_paths(tmp_path: Path) -> No
     model = fit_iplane(links)
     assert model.rtt_at(np.array([0.0, 0.5, 1.0])) == pytest.approx([20e-3, 200e-3, 400e-3], rel=0.02)
     assert "shortest paths between 40 PoPs of 40 links" in model.source
+    assert triangle_violations(pop_rtts(links)) == 0.0  # so they tell of no detours
+    assert model.structure.detour == load("iplane").structure.detour
+    assert model.source.endswith("detour of iplane")
     (tmp_path / "loss").mkdir()
     losses = read_iplane(links_file(tmp_path / "loss", [line[:-2] + "0.25" for line in ring(40)]), quantity="loss")
     assert fit_iplane(links, losses).loss_at(np.array([0.1])) == pytest.approx([0.25])

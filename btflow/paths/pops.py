@@ -12,11 +12,13 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, whole_number
-from btflow.paths.fitting import FEWEST_PEERS, check_through, fit, structure_of, too_lossy
+from btflow.paths.files import load
+from btflow.paths.fitting import BASE, FEWEST_PEERS, check_through, fit, too_lossy, with_structure
 from btflow.paths.links import FIELD
 from btflow.paths.measured import FEWEST, Measured, Progress
 from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.paths.pairs import Pairs, Together
+from btflow.paths.places import Fitted
 from btflow.words import counted
 
 Floats = NDArray[np.float64]
@@ -56,6 +58,9 @@ def pop_rtts(links: xr.Dataset, pops: int = POPS, seed: int = 0) -> Floats:
 def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = POPS, seed: int = 0) -> PathModel:
     """Return the model of shortest paths between PoPs; losses are those of the links.
 
+    No way through a third PoP is shorter than the shortest path, so links do not say how far routes stray from it: the
+    detour is that of ``iplane``.
+
     Args:
         links: What ``read_iplane`` returns.
         losses: The same of a file of losses (``quantity="loss"``); those of ``iplane`` if there is none.
@@ -73,8 +78,11 @@ def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = 
 
 def of_pops(
     matrix: Floats, links: xr.Dataset, losses: xr.Dataset | None, progress: Progress | None = None
-) -> tuple[Measured, PathModel]:
-    """Return what was measured, of round-trip times [s] between PoPs (pops, pops), and its model; as ``fit_iplane``."""
+) -> tuple[Measured, PathModel, Fitted]:
+    """Return what was measured, of round-trip times [s] between PoPs (pops, pops), and its model; as ``fit_iplane``.
+
+    Also how well the structure was fitted.
+    """
     file, count = links.attrs["file"], links.sizes["link"]
     if len(matrix) < FEWEST_PEERS:
         raise InputError(FIELD, file, f"connects only {counted(len(matrix), 'PoP')}", f"{FEWEST_PEERS} or more")
@@ -87,8 +95,15 @@ def of_pops(
         check_through(FIELD, losses.attrs["file"], losses["loss"].values)
     source = f"shortest paths between {len(matrix)} PoPs of {count} links in {file}"
     source += "; loss of iplane" if losses is None else f"; losses of the {len(losses['loss'])} links in {losses.file}"
-    model = fit(measured).model_copy(update={"source": source})
-    return measured, model.model_copy(update={"structure": structure_of(matrix, model, progress)})
+    model = fit(measured).model_copy(update={"source": f"{source}; detour of {BASE}"})
+    model, fitted = with_structure(model, matrix, progress, load(BASE).structure.detour)
+    return measured._replace(notes=(*measured.notes, _of_detour(fitted))), model, fitted
+
+
+def _of_detour(found: Fitted) -> str:
+    """Say where the detour is from, and what it does."""
+    detour, drawn = found.structure.detour, f"{found.drawn:.1%} of drawn pairs are more than 10% above it"
+    return f"shortest paths tell of no detours: that of {BASE}, {detour:g}, is taken, with which {drawn}"
 
 
 def _checked(field: str, links: object, quantity: str) -> xr.Dataset:

@@ -103,7 +103,7 @@ def held_out(model: PathModel, matrix: Floats) -> Iterator[Row]:
     """Give the same for one half of the nodes, with the structure fitted to the other half."""
     nodes = np.random.default_rng(HALF_SEED).permutation(len(matrix))
     fitted, kept = nodes[: len(nodes) // 2], nodes[len(nodes) // 2 :]
-    structure = fit_structure(matrix[np.ix_(fitted, fitted)] / 1e3, model)
+    structure = fit_structure(matrix[np.ix_(fitted, fitted)] / 1e3, model).structure
     yield from alike(model.model_copy(update={"structure": structure}), matrix[np.ix_(kept, kept)])
 
 
