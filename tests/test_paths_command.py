@@ -124,6 +124,21 @@ def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run)
     file.write_text(file.read_text().replace("packet loss", "loss").replace(",", ";"))
     code, _, errors = run(*given)
     assert errors.strip().endswith("cells with a comma between them, or --separator semicolon")
+    (spaces := tmp_path / "spaces.csv").write_text("rtt_ms loss\n" + "20 0.5\n" * 30)
+    assert (
+        "1 time a space; allowed: cells with a comma between them, or --separator space"
+        in run("calibrate", str(spaces), *given[2:])[2]
+    )
+    (spaces := tmp_path / "short.csv").write_text("rtt_ms\n" + "0.0005\n" * 30)
+    assert (
+        "has rtt = 0.0005 ms; allowed: at least 0.001 ms; --rtt-unit s if it is in seconds"
+        in run("calibrate", str(spaces), *given[2:])[2]
+    )
+    negative = links_file(tmp_path, [*ring(30), "1 101 9 109 -1"])
+    _, _, errors = run("calibrate", "--iplane", str(negative), *given[2:])
+    assert errors.strip().endswith(
+        "line 31 has latency -1; allowed: not negative; --drop-unmeasured leaves such links out"
+    )
     assert run(*given, "--rtt-unit", "s", "--separator", "semicolon")[0] == 0
 
 

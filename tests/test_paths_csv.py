@@ -98,7 +98,8 @@ def test_a_unit_that_is_given_wins_with_a_note(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "sign"), [("semicolon", ";"), ("tab", "\t"), (";", ";"), ("\t", "\t"), ("comma", ",")]
+    ("word", "sign"),
+    [("semicolon", ";"), ("tab", "\t"), (";", ";"), ("\t", "\t"), ("comma", ","), ("space", " "), (" ", "  ")],
 )
 def test_other_separators_are_taken_when_they_are_named(tmp_path: Path, word: str, sign: str) -> None:
     file = table(tmp_path)

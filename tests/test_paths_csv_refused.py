@@ -15,8 +15,23 @@ from btflow import InputError
 from btflow.paths import fit, read_csv, read_iplane
 
 WRONG = [
-    ({"body": changed(5, "-3", "0")}, r"line 5 has rtt = -3; allowed: not negative"),
-    ({"body": changed(6, "0", "0")}, r"line 6 has rtt = 0; allowed: at least 1 us"),
+    ({"body": changed(5, "-3", "0")}, r"line 5 has rtt = -3 ms; allowed: not negative"),
+    ({"body": changed(6, "0", "0")}, r"line 6 has rtt = 0 ms; allowed: at least 0.001 ms$"),
+    (
+        {"body": [["0.0005", "0"]] * 30},
+        r'line 2 has rtt = 0.0005 ms; allowed: at least 0.001 ms; rtt_unit="s" if it is in seconds',
+    ),
+    (
+        {"header": "rtt_s,loss", "body": changed(6, "1e-9", "0")},
+        r"line 6 has rtt = 1e-09 s; allowed: at least 1e-06 s$",
+    ),
+    (
+        {"header": "rtt_ms loss", "body": [["12 0"]] * 30},
+        r'line 1 has no comma between cells, but 1 time a space; allowed: .*separator="space"',
+    ),
+    ({"header": "src dst  rtt_ms", "body": [["a b 12"]] * 30}, r'but 3 times a space; allowed: .*separator="space"'),
+    ({"header": "packet loss", "body": [["0 %"]] * 30}, r'no column loss, but packet loss; .* loss="packet loss"'),
+    ({"header": "rtt [ms]", "body": [["12 ms"]] * 30}, r"line 2 has '12 ms' for rtt; allowed: a number"),
     ({"body": changed(7, "", "0")}, r"line 7 has no rtt"),
     ({"body": changed(8, "n/a", "0")}, r"line 8 has 'n/a' for rtt; allowed: a number"),
     ({"body": changed(9, "nan", "0")}, r"line 9 has 'nan' for rtt; allowed: a finite number"),
@@ -93,7 +108,7 @@ def test_files_that_are_not_whole_or_no_text_are_refused(tmp_path: Path, content
         ({"rtt": "ping"}, "line 1 has no column ping among rtt_ms, loss"),
         ({"rtt": "rtt_ms", "loss": "rtt_ms", "loss_unit": "%"}, "loss = 'rtt_ms': is the column of rtt already"),
         ({"src": "rtt_ms", "dst": "loss"}, "src = 'rtt_ms': is the column of rtt already"),
-        ({"separator": "space"}, "separator = 'space': is unknown; allowed: comma, semicolon, tab"),
+        ({"separator": "pipe"}, "separator = 'pipe': is unknown; allowed: comma, semicolon, tab, space"),
         ({"rtt_unit": "minutes"}, "rtt_unit = 'minutes': is unknown; allowed: us, ms, s"),
         ({"src": "rtt_ms"}, "src = 'rtt_ms': is given alone"),
         ({"src": "a", "dst": "b"}, "has no columns a and b"),

@@ -58,7 +58,7 @@ def calibrate(
     src: Annotated[Text, typer.Option(metavar="COLUMN", help="Names one peer of a path.  [src]")] = None,
     dst: Annotated[Text, typer.Option(metavar="COLUMN", help="Names the other.  [dst]")] = None,
     separator: Annotated[
-        Text, typer.Option(metavar="NAME", help="Between cells: comma, semicolon or tab.  [comma]")
+        Text, typer.Option(metavar="NAME", help="Between cells: comma, semicolon, tab or space.  [comma]")
     ] = None,
     plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -138,6 +138,7 @@ def _named_as_options() -> Iterator[None]:
 def _as_options(text: str) -> str:
     """Return a text with ``--loss lost --loss-unit %`` in place of ``loss="lost", loss_unit="%"``."""
     apart = re.sub(r'", (?=\w+=")', '" ', text)
+    apart = apart.replace('unmeasured="drop"', "--drop-unmeasured")
     return re.sub(r'\b((?:separator|rtt|loss)=|(?:rtt|loss)_unit=?)("[^"]*")?', lambda found: _option(found[0]), apart)
 
 

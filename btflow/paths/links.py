@@ -68,7 +68,7 @@ def read_iplane(
         *link, last = _cells(name, line, text)
         value = _value(name, line, last, quantity)
         if value < 0.0 and unmeasured == "refuse":
-            allowed = 'not negative; unmeasured="drop" (--drop-unmeasured) leaves such links out'
+            allowed = 'not negative; unmeasured="drop" leaves such links out'
             raise wrong(FIELD, name, line, f"has {quantity} {last}", allowed)
         if value < 0.0:
             dropped += 1
