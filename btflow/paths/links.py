@@ -2,7 +2,7 @@
 
 A line is ``cluster1 AS1 cluster2 AS2 latency``, separated by white space; a cluster is a PoP. The latency is a whole
 number of milliseconds. No public text says whether it is one way or both: it is read as one way, which iPlane's
-traceroutes in Shadow's topology agree with (read as round trips, 14% of their far pairs would beat light in fibre).
+traceroutes in Shadow's topology agree with (read as round trips, New Zealand to Portugal would beat light in fibre).
 """
 
 from __future__ import annotations

@@ -20,14 +20,13 @@ from btflow.paths.triangles import triangle_violations
 Floats = NDArray[np.float64]
 
 REGIONS = 14
-"""With fewer, a region's peers have too many near neighbours, and too many triangles are violated."""
+"""Chosen by hand."""
 
 LOSS_OF_PEERS = 0.8
-"""Assumed, there is no matrix of losses: in the ping logs of data/iplane the lossy ones are those of few sources, 95.1%
-lose less than 5%, and 99.1% without 6 of the 108 sources."""
+"""Assumed, there is no matrix of losses: in the ping logs of data/iplane the lossy ones are those of few sources."""
 
 LOSS_WITH_RTT = 0.1
-"""Rank correlation of round-trip time and loss in the ping logs of data/iplane."""
+"""Assumed: in the ping logs of data/iplane loss and round-trip time are nearly unrelated."""
 
 _ROBUST = 0.3
 """Deviations of a logarithm count by their square up to this and linearly above (Huber)."""
