@@ -6,6 +6,7 @@ import itertools
 import pkgutil
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
 from btflow.paths.distance import share_below
 from btflow.paths.files import parse, text
-from btflow.paths.generate import _places, sample
+from btflow.paths.generate import _lossier, _places, sample
 from btflow.paths.places import fit_structure, peer_share, places, stretched
 from btflow.paths.structure import Structure
 from btflow.paths.table import Table
@@ -127,6 +128,32 @@ def test_paths_have_in_common_what_those_of_planetlab_have_but_for_their_worst_d
     assert np.mean([triangle_share(rtt) for rtt in drawn]) == pytest.approx(0.186, abs=0.015)  # 17.0%
     assert np.mean([triangle_violations(rtt) for rtt in drawn]) == pytest.approx(0.448, abs=0.021)  # 42.7%
     assert np.mean([triangle_violations(rtt, 0.25) for rtt in drawn]) == pytest.approx(0.092, abs=0.010)  # 14.9%
+
+
+@pytest.mark.parametrize(("far", "wanted"), [("0 s", 1.0), ("2 s", 0.5)])
+def test_the_share_of_near_pairs_by_hand(far: str, wanted: float) -> None:
+    """1 - exp(-1) of the pairs of a region of 50 ms are nearer than 100 ms; of two far from each other half of that."""
+    regions = [{"share": 0.5, "x": x, "y": "0 s", "spread": "50 ms"} for x in ("0 s", far)]
+    structure = Structure.model_validate({"regions": regions, **dict.fromkeys(SHARES, 0)})
+    assert share_below(structure, np.array([0.1])) == pytest.approx([wanted * 0.63212], abs=2e-5)
+
+
+class Given:
+    """Numbers in place of random ones."""
+
+    def __init__(self, *values: list[float]) -> None:
+        self._values = iter(values)
+
+    def standard_normal(self, _: int) -> np.ndarray:
+        return np.array(next(self._values))
+
+
+def test_a_loss_by_hand() -> None:
+    """b = sqrt(0.99) sqrt(0.4) 2 = 1.2586, below which 0.89591 lie: 0.0556 + 0.14591 / 0.15 x 0.2504 = 0.2992%."""
+    random: Any = Given([1.0, 1.0], [0.0])
+    lossier = _lossier(IPLANE.structure, np.array([0.5]), 2, np.array([0]), np.array([1]), random)
+    assert lossier == pytest.approx([0.89591], abs=1e-5)
+    assert IPLANE.loss_at(lossier) == pytest.approx([0.002992], abs=1e-6)
 
 
 def test_losses_go_with_their_peers_and_little_with_round_trip_times() -> None:

@@ -20,8 +20,9 @@ PlanetLabData_1 to _18, from the folder PlanetLab of https://github.com/uofa-rzh
 a5845579), or with planetlab490_path_rtt.csv.gz, which has their medians. Checksums: data/iplane/raw.csv."""
 COPIED = """\
 Rebuilt from PlanetLab's files: the round-trip times and the structure. Copied, not rebuilt: published.csv, typed in
-from the paper, and loss-logs.csv, quantiles as they came, without the ping logs that they were computed from; so nothing
-here checks the losses but for the published point. Losses of a peer's paths (loss, loss_with_rtt) are assumed."""
+from the paper, and loss-logs.csv, quantiles as they came, without the ping logs that they were computed from; so
+nothing here checks the losses but for the published point. What the losses of a peer's paths have in common
+(loss, loss_with_rtt) is assumed."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
