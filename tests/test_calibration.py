@@ -80,6 +80,8 @@ def test_both_forms_of_the_raw_data_give_the_same_files_to_the_byte(
     assert middle["0.5"] == pytest.approx((times[389] + times[390]) / 2, abs=1e-3)
     assert middle["0.98"] == 400
     assert "iPlane's published points (fitted)" in first.output
+    assert "Rebuilt from PlanetLab's files: the round-trip times and the structure. Copied, not rebuilt" in first.output
+    assert "loss-logs.csv, quantiles as they came" in first.output
 
 
 def test_the_model_of_a_made_up_world_has_its_regions_and_violations(made: Path) -> None:
@@ -115,6 +117,26 @@ def test_without_raw_data_the_shipped_tables_are_checked() -> None:
     assert done.exit_code == 0, done.output
     assert "NetLatency-Data" in done.output
     assert done.output.count(" points") >= 3
+    assert "40.8 ms" in done.output
+
+
+def test_a_lognormal_through_the_published_times_is_printed() -> None:
+    """By hand: sigma = ln 2.5 / (2.8782 - 2.0537) = 1.111, the median 400 exp(-2.0537 x 1.111) = 40.8 ms."""
+    printed = report.as_text("title", list(report.lognormal(load("iplane"), DATA)))
+    assert " ".join(printed.split()) == "title median, with sigma 1.11 40.8 ms 133.9 ms in the table +228.1%"
+
+
+def test_times_between_two_countries_are_told_beside_those_of_light(tmp_path: Path) -> None:
+    """39,140 km at 200 km/ms are 195.7 ms; each row's median counts, whichever country is first."""
+    table = "cluster_a,cluster_b,median_ms\nNZNZ,PTPT,160\nPTPT,NZNZ,178\nNZNZ,USUS,9\n"
+    (tmp_path / raw.IPLANE).write_bytes(gzip.compress(table.encode(), mtime=0))
+    digest = hashlib.sha256((tmp_path / raw.IPLANE).read_bytes()).hexdigest()
+    (tmp_path / "raw.csv").write_text(f"file,sha256,source\n{raw.IPLANE},{digest},made\n")
+    assert sorted(raw.iplane_samples(tmp_path, tmp_path)) == [18, 320, 356]
+    times = raw.iplane_between(tmp_path, *report.ENDS, tmp_path)
+    assert list(times) == [160, 178]
+    (row,) = report.light(times)
+    assert (row.wanted, row.found) == ("195.7 ms", "169.0 ms as in the file, 338.0 ms as one way")
 
 
 def test_a_changed_table_is_noticed(

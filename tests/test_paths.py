@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import pkgutil
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import btflow.paths
 from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
 from btflow.paths.distance import share_below
 from btflow.paths.files import parse, text
-from btflow.paths.generate import _places, sample
+from btflow.paths.generate import _lossier, _places, sample
 from btflow.paths.places import fit_structure, peer_share, places, stretched
 from btflow.paths.structure import Structure
 from btflow.paths.table import Table
@@ -125,6 +128,32 @@ def test_paths_have_in_common_what_those_of_planetlab_have_but_for_their_worst_d
     assert np.mean([triangle_share(rtt) for rtt in drawn]) == pytest.approx(0.186, abs=0.015)  # 17.0%
     assert np.mean([triangle_violations(rtt) for rtt in drawn]) == pytest.approx(0.448, abs=0.021)  # 42.7%
     assert np.mean([triangle_violations(rtt, 0.25) for rtt in drawn]) == pytest.approx(0.092, abs=0.010)  # 14.9%
+
+
+@pytest.mark.parametrize(("far", "wanted"), [("0 s", 1.0), ("2 s", 0.5)])
+def test_the_share_of_near_pairs_by_hand(far: str, wanted: float) -> None:
+    """1 - exp(-1) of the pairs of a region of 50 ms are nearer than 100 ms; of two far from each other half of that."""
+    regions = [{"share": 0.5, "x": x, "y": "0 s", "spread": "50 ms"} for x in ("0 s", far)]
+    structure = Structure.model_validate({"regions": regions, **dict.fromkeys(SHARES, 0)})
+    assert share_below(structure, np.array([0.1])) == pytest.approx([wanted * 0.63212], abs=2e-5)
+
+
+class Given:
+    """Numbers in place of random ones."""
+
+    def __init__(self, *values: list[float]) -> None:
+        self._values = iter(values)
+
+    def standard_normal(self, _: int) -> np.ndarray:
+        return np.array(next(self._values))
+
+
+def test_a_loss_by_hand() -> None:
+    """b = sqrt(0.99) sqrt(0.4) 2 = 1.2586, below which 0.89591 lie: 0.0556 + 0.14591 / 0.15 x 0.2504 = 0.2992%."""
+    random: Any = Given([1.0, 1.0], [0.0])
+    lossier = _lossier(IPLANE.structure, np.array([0.5]), 2, np.array([0]), np.array([1]), random)
+    assert lossier == pytest.approx([0.89591], abs=1e-5)
+    assert IPLANE.loss_at(lossier) == pytest.approx([0.002992], abs=1e-6)
 
 
 def test_losses_go_with_their_peers_and_little_with_round_trip_times() -> None:
@@ -264,11 +293,12 @@ def test_a_fitted_structure_has_the_detours_and_draws_the_violations_of_what_it_
     found = fit_structure(rtt, IPLANE, progress=shown.append)
     assert shown == sorted(shown)
     assert shown[-1] == 1.0
-    assert found.detour == pytest.approx(0.1, abs=0.018)
-    drawn = [draw(with_structure(found), 160, seed=s).rtt.values for s in range(4, 12)]
+    assert found.structure.detour == pytest.approx(0.1, abs=0.018)
+    drawn = [draw(with_structure(found.structure), 160, seed=s).rtt.values for s in range(4, 12)]
     fitted_to = stretched(rtt, IPLANE)  # the times of the table, in the order of the matrix
     for measure in (triangle_violations, triangle_share):
         assert np.mean([measure(one) for one in drawn]) == pytest.approx(measure(fitted_to), abs=0.028)
+    assert found.notes == ()
 
 
 @given(st.integers(0, 2**32))
@@ -326,3 +356,9 @@ def test_wrong_models_are_refused(changes: dict[str, object], said: str) -> None
     assert parse(good).rtt_at(np.array([0.3])) == pytest.approx([0.01])
     with pytest.raises(InputError, match=said):
         parse(good | changes)
+
+
+def test_no_public_name_is_that_of_a_module_which_would_take_its_place_once_imported() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(btflow.paths.__path__)}
+    assert {"links", "pops", "fitting"} <= modules
+    assert not modules & set(btflow.paths.__all__)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from btflow.paths.files import load
-    from btflow.paths.fit import fit
+    from btflow.paths.fitting import fit
     from btflow.paths.generate import draw
-    from btflow.paths.links import fit_iplane, pop_rtts, read_iplane
+    from btflow.paths.links import read_iplane
     from btflow.paths.measured import Measured, read_csv
     from btflow.paths.model import PathModel
+    from btflow.paths.pops import fit_iplane, pop_rtts
     from btflow.paths.triangles import triangle_share, triangle_violations
 
 __all__ = [
@@ -35,10 +36,10 @@ _FROM = {
     "Measured": "btflow.paths.measured",
     "PathModel": "btflow.paths.model",
     "draw": "btflow.paths.generate",
-    "fit": "btflow.paths.fit",
-    "fit_iplane": "btflow.paths.links",
+    "fit": "btflow.paths.fitting",
+    "fit_iplane": "btflow.paths.pops",
     "load": "btflow.paths.files",
-    "pop_rtts": "btflow.paths.links",
+    "pop_rtts": "btflow.paths.pops",
     "read_csv": "btflow.paths.measured",
     "read_iplane": "btflow.paths.links",
     "triangle_share": "btflow.paths.triangles",

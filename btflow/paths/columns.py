@@ -110,8 +110,10 @@ def value(name: str, column: Column, line: int, text: str) -> float:
     shown = number(FIELD, name, line, column.what, text)
     value = shown * column.scale
     if shown < 0.0 or (column.what == "rtt" and value < LEAST):
-        allowed = "not negative" if shown < 0.0 else "at least 1 us"
-        raise wrong(FIELD, name, line, f"has {column.what} = {shown:g}", allowed)
+        least = f"at least {LEAST / column.scale:g} {column.unit}"
+        hint = '; rtt_unit="s" if it is in seconds' if shown > 0.0 and column.unit != "s" else ""
+        allowed = "not negative" if shown < 0.0 else least + hint
+        raise wrong(FIELD, name, line, f"has {column.what} = {shown:g} {column.unit}", allowed)
     if value > column.most:
         hint = "another rtt_unit?" if column.what == "rtt" else 'loss_unit="%" if it is in percent'
         limit = f"{column.most / column.scale:g} {column.unit}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from btflow.paths.measured import Measured
     from btflow.paths.model import PathModel
+    from btflow.paths.places import Fitted
 
 Text = str | None
 
@@ -57,7 +58,7 @@ def calibrate(
     src: Annotated[Text, typer.Option(metavar="COLUMN", help="Names one peer of a path.  [src]")] = None,
     dst: Annotated[Text, typer.Option(metavar="COLUMN", help="Names the other.  [dst]")] = None,
     separator: Annotated[
-        Text, typer.Option(metavar="NAME", help="Between cells: comma, semicolon or tab.  [comma]")
+        Text, typer.Option(metavar="NAME", help="Between cells: comma, semicolon, tab or space.  [comma]")
     ] = None,
     plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -81,34 +82,37 @@ def calibrate(
         raise InputError(
             "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"
         )
+    fitted: Fitted | None
     with _named_as_options(), bar(SHARE, 1, shown=not as_json and sys.stderr.isatty()) as progress:
         if iplane is not None:
-            measured, model = _of_iplane(iplane, iplane_loss, checksum, drop_unmeasured, progress)
+            measured, model, fitted = _of_iplane(iplane, iplane_loss, checksum, drop_unmeasured, progress)
         else:
             given = {name: value for name, value in columns.items() if value is not None}
-            measured, model = _of_csv(str(file), given, progress)
+            measured, model, fitted = _of_csv(str(file), given, progress)
     notes = [_as_options(note) for note in measured.notes]
     model.save(target)
     if figure is not None:
         _draw(model, measured, figure)
-    found = {"model": str(target)} | describe(model, measured)
+    found = {"model": str(target)} | describe(model, measured, fitted)
     typer.echo(output.to_json(found | {"notes": notes}) if as_json else as_text(found, notes))
 
 
-def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Measured, PathModel]:
-    from btflow.paths.fit import fit, too_lossy
+def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Measured, PathModel, Fitted | None]:
+    from btflow.paths.fitting import fit_and_tell, too_lossy
     from btflow.paths.measured import read_csv
 
     measured = read_csv(file, **columns, progress=_part(progress, 0.0, _READING))
-    model = fit(measured, progress=_part(progress, _READING, 1.0))
+    model, fitted = fit_and_tell(measured, _part(progress, _READING, 1.0))
     lossy = () if measured.loss is None else too_lossy(measured.loss)
-    return measured._replace(notes=(*measured.notes, *lossy)), model
+    unmet = () if fitted is None else fitted.notes
+    return measured._replace(notes=(*measured.notes, *lossy, *unmet)), model, fitted
 
 
 def _of_iplane(
     file: str, losses: str | None, checksum: str | None, drop: bool, progress: Progress
-) -> tuple[Measured, PathModel]:
-    from btflow.paths.links import of_pops, pop_rtts, read_iplane
+) -> tuple[Measured, PathModel, Fitted]:
+    from btflow.paths.links import read_iplane
+    from btflow.paths.pops import of_pops, pop_rtts
 
     unmeasured: Literal["refuse", "drop"] = "drop" if drop else "refuse"
     links = read_iplane(file, checksum, unmeasured=unmeasured)
@@ -134,6 +138,7 @@ def _named_as_options() -> Iterator[None]:
 def _as_options(text: str) -> str:
     """Return a text with ``--loss lost --loss-unit %`` in place of ``loss="lost", loss_unit="%"``."""
     apart = re.sub(r'", (?=\w+=")', '" ', text)
+    apart = apart.replace('unmeasured="drop"', "--drop-unmeasured")
     return re.sub(r'\b((?:separator|rtt|loss)=|(?:rtt|loss)_unit=?)("[^"]*")?', lambda found: _option(found[0]), apart)
 
 
@@ -142,8 +147,11 @@ def _option(argument: str) -> str:
     return f"--{name.replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
 
-def describe(model: PathModel, measured: Measured) -> dict[str, Any]:
-    """Return the quantiles of the model beside the measured ones, and what paths have in common."""
+def describe(model: PathModel, measured: Measured, fitted: Fitted | None) -> dict[str, Any]:
+    """Return the quantiles of the model beside the measured ones, and what paths have in common.
+
+    ``violations`` are shares of the pairs of peers that are more than 10% above their best path through another one.
+    """
     import numpy as np
 
     shares = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -153,7 +161,10 @@ def describe(model: PathModel, measured: Measured) -> dict[str, Any]:
         if values is not None:
             found[name]["measured"] = [float(value) for value in np.quantile(values, shares)]
     structure = model.structure
-    return found | {"regions": len(structure.regions), "detour": structure.detour}
+    shared: dict[str, Any] = {"regions": len(structure.regions), "detour": structure.detour, "violations": None}
+    if fitted is not None:
+        shared["violations"] = {"measured": fitted.measured, "model": fitted.drawn}
+    return found | shared
 
 
 def as_text(found: dict[str, Any], notes: list[str]) -> str:
@@ -166,6 +177,9 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
     varies = f"{math.expm1(math.log(2.0) * found['detour']):.1%}"
     off = "" if varies == "0.0%" else f"; half of the paths are {varies} or more off others as far"
     lines += ["", f"Peers are in {counted(found['regions'], 'region')}{off}."]
+    if (share := found["violations"]) is not None:
+        above = "are more than 10% above their best path through another one"
+        lines.append(f"Of the pairs of peers {share['measured']:.1%} {above}; of drawn ones {share['model']:.1%}.")
     lines += [f"Note: {note}." for note in notes]
     path = found["model"]
     use = f'  btflow run rao2010 --set internet={shlex.quote(path)}\n  btflow.load("rao2010").set(internet={path!r})'

@@ -74,8 +74,8 @@ def number(field: str, name: str, line: int, what: str, text: str) -> float:
     except ValueError:
         allowed = "a number with a decimal point" if "," in text else "a number"
         raise wrong(field, name, line, f"has {shorten(text)} for {what}", allowed) from None
-    if not math.isfinite(value) or "_" in text:
-        raise wrong(field, name, line, f"has {shorten(text)} for {what}", "a finite number")
+    if not math.isfinite(value) or "_" in text or not text.isascii():
+        raise wrong(field, name, line, f"has {shorten(text)} for {what}", "a finite number, in the digits 0 to 9")
     return value
 
 

@@ -1,13 +1,13 @@
-"""Reads iPlane's links between points of presence (PoPs), for those who have the files, and fits a path model to them.
+"""Reads iPlane's links between points of presence (PoPs), for those who have the files.
 
 A line is ``cluster1 AS1 cluster2 AS2 latency``, separated by white space; a cluster is a PoP. The latency is a whole
 number of milliseconds. No public text says whether it is one way or both: it is read as one way, which iPlane's
-traceroutes in Shadow's topology agree with (read as round trips, 14% of their far pairs would beat light in fibre).
+traceroutes in Shadow's topology agree with (read as round trips, New Zealand to Portugal would beat light in fibre).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from os import PathLike
 from pathlib import Path
 from typing import Literal
@@ -15,15 +15,9 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 from btflow.errors import InputError, shorten
-from btflow.paths.fit import FEWEST_PEERS, check_through, fit, structure_of, too_lossy
 from btflow.paths.lines import number, path_name, read_lines, unended, wrong
-from btflow.paths.measured import FEWEST, Measured, Progress
-from btflow.paths.model import PathModel
-from btflow.paths.pairs import Pairs, Together
 from btflow.words import counted
 
 Floats = NDArray[np.float64]
@@ -33,11 +27,8 @@ FORM = "cluster AS cluster AS latency"
 LONGEST = 10_000.0
 """Of a link, one way [ms]; more is thought to be in another unit."""
 
-LEAST = 0.1e-3
-"""One-way latency [s] of links whose latency is 0 ms: PoPs are not nowhere apart."""
-
-POPS = 300
-"""Between so many PoPs, chosen at random, shortest paths are found."""
+_CLUSTER, _AS = re.compile("[0-9]+"), re.compile("-?[0-9]+")
+"""An AS may be unknown, as -1."""
 
 
 def read_iplane(
@@ -77,7 +68,7 @@ def read_iplane(
         *link, last = _cells(name, line, text)
         value = _value(name, line, last, quantity)
         if value < 0.0 and unmeasured == "refuse":
-            allowed = 'not negative; unmeasured="drop" (--drop-unmeasured) leaves such links out'
+            allowed = 'not negative; unmeasured="drop" leaves such links out'
             raise wrong(FIELD, name, line, f"has {quantity} {last}", allowed)
         if value < 0.0:
             dropped += 1
@@ -93,98 +84,15 @@ def read_iplane(
     return _dataset(name, ends, np.array(values), quantity, dropped)
 
 
-def pop_rtts(links: xr.Dataset, pops: int = POPS, seed: int = 0) -> Floats:
-    """Return round-trip times [s] of the shortest paths between some PoPs (pops, pops), symmetric.
-
-    Twice the sum of the links' latencies; of a link that is there more than once, or both ways, the mean.
-
-    Args:
-        links: What ``read_iplane`` returns.
-        pops: So many, at random out of the largest part that is connected; all if there are fewer.
-        seed: Of the choice.
-    """
-    together = _together(links)
-    mean = np.maximum(together.means(links["latency"].values), LEAST)
-    size = 1 + int(together.ends.max(initial=0))
-    graph = coo_matrix((mean, together.ends.T), (size, size)).tocsr()
-    _, part = connected_components(graph, directed=False)
-    largest = np.flatnonzero(part == np.bincount(part).argmax())
-    chosen = np.sort(np.random.default_rng(seed).permutation(largest)[:pops])
-    times = 2.0 * np.asarray(dijkstra(graph, directed=False, indices=chosen)[:, chosen])
-    return 0.5 * (times + times.T)
-
-
-def _together(links: xr.Dataset) -> Together:
-    """Return which links are between the same two PoPs, whichever is first."""
-    pairs = Pairs()
-    for one, other in zip(links["pop_a"].values.tolist(), links["pop_b"].values.tolist(), strict=True):
-        pairs.add(one, other)
-    return pairs.together()
-
-
-def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = POPS, seed: int = 0) -> PathModel:
-    """Return the model of shortest paths between PoPs; losses are those of the links.
-
-    Args:
-        links: What ``read_iplane`` returns.
-        losses: The same of a file of losses; those of ``iplane`` if there is none.
-        pops: As of ``pop_rtts``.
-        seed: As of ``pop_rtts``.
-
-    Raises:
-        InputError: Fewer than 20 PoPs are connected, or nothing gets through on any link.
-    """
-    return of_pops(pop_rtts(links, pops, seed), links, losses)[1]
-
-
-def of_pops(
-    matrix: Floats, links: xr.Dataset, losses: xr.Dataset | None, progress: Progress | None = None
-) -> tuple[Measured, PathModel]:
-    """Return what was measured, of round-trip times [s] between PoPs (pops, pops), and its model; as ``fit_iplane``."""
-    file, count = links.attrs["file"], links.sizes["link"]
-    if len(matrix) < FEWEST_PEERS:
-        raise InputError(FIELD, file, f"connects only {counted(len(matrix), 'PoP')}", f"{FEWEST_PEERS} or more")
-    if losses is not None and losses.sizes["link"] < FEWEST:
-        found = counted(losses.sizes["link"], "loss", "losses")
-        raise InputError(FIELD, losses.attrs["file"], f"has {found}", f"{FEWEST} or more, for quantiles")
-    times, lost = matrix[np.triu_indices(len(matrix), 1)], None if losses is None else losses["loss"].values
-    measured = Measured(file, count, times, lost, None, tuple(_notes(links, losses)))
-    if losses is not None:
-        check_through(FIELD, losses.attrs["file"], losses["loss"].values)
-    source = f"shortest paths between {len(matrix)} PoPs of {count} links in {file}"
-    source += "; loss of iplane" if losses is None else f"; losses of the {len(losses['loss'])} links in {losses.file}"
-    model = fit(measured).model_copy(update={"source": source})
-    return measured, model.model_copy(update={"structure": structure_of(matrix, model, progress)})
-
-
-def _notes(links: xr.Dataset, losses: xr.Dataset | None) -> Iterator[str]:
-    """Give what of the files counts as something else, or not at all."""
-    below = float(np.mean(2.0 * links["latency"].values < 0.4))
-    yield f"{below:.1%} of the links have twice their latency below 400 ms (published: 98%)"
-    together = _together(links)
-    if together.alone:
-        yield f"{counted(together.alone, 'link')} of a PoP and itself: left out"
-    if unequal := together.unequal(links["latency"].values):
-        of = f"{unequal:,} of {counted(len(together.ends), 'pair of PoPs')}"
-        yield f"links of unequal latencies between {of}, the same way or both: each pair counts with their mean"
-    for found, what in ((links, "latency"), (losses, "loss")):
-        if found is not None and found.attrs["dropped"]:
-            yield f"{counted(found.attrs['dropped'], 'link')} without a measured {what}: left out"
-    if losses is not None:
-        together = _together(losses)
-        if unequal := together.unequal(losses["loss"].values):
-            of = f"{unequal:,} of {counted(len(together.ends), 'pair of PoPs')}"
-            yield f"links of unequal losses between {of}, the same way or both: each link counts"
-        yield from too_lossy(losses["loss"].values)
-
-
 def _cells(name: str, line: int, text: str) -> list[str]:
     """Return the five cells of a line."""
     cells = text.split()
     if len(cells) != 5:
         raise wrong(FIELD, name, line, f"has {counted(len(cells), 'cell')}: {shorten(text)}", FORM)
-    if not (cells[0].isdigit() and cells[2].isdigit()):
+    if not (_CLUSTER.fullmatch(cells[0]) and _CLUSTER.fullmatch(cells[2])):
         raise wrong(FIELD, name, line, f"has no numbers of clusters: {shorten(text)}", FORM)
+    if not (_AS.fullmatch(cells[1]) and _AS.fullmatch(cells[3])):
+        raise wrong(FIELD, name, line, f"has no numbers of AS: {shorten(text)}", FORM)
     return cells
 
 

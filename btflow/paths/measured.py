@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from os import PathLike
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ Floats = NDArray[np.float64]
 Progress = Callable[[float], object]
 """Is told from time to time which share of the work is done."""
 
-SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
 """What is between the cells of a row, by its name."""
 
 FEWEST = 20
@@ -75,7 +76,7 @@ def read_csv(
         loss_unit: "fraction" or "%".  [as the column's name says, or fraction]
         src: Column that names one peer.  [src, source, from or peer]
         dst: Column that names the other peer.  [dst, destination, to or other]
-        separator: Between the cells of a row: "comma", "semicolon" or "tab".
+        separator: Between the cells of a row: "comma", "semicolon", "tab" or "space" (one or more).
         progress: Is called with the share of the rows that is read.
 
     Raises:
@@ -90,13 +91,14 @@ def read_csv(
     rows = _rows(name, lines, SEPARATORS[separator])
     at, header = next(rows)
     header = [title.strip() for title in header]
-    _check_separator(name, at, header, separator)
+    first = list(islice(rows, 1))
+    _check_separator(name, at, header, first[0][1] if first else [], separator)
     columns = columns_of(name, at, header, (rtt, rtt_unit), (loss, loss_unit))
     ends = ends_of(name, at, header, src, dst)
     check_apart(header, columns, ends)
     values: list[list[float]] = [[] for _ in columns]
     pairs = Pairs()
-    for count, (line, row) in enumerate(rows):
+    for count, (line, row) in enumerate(chain(first, rows)):
         if len(row) != len(header):
             raise wrong(FIELD, name, line, f"has {counted(len(row), 'cell')}", f"{len(header)}, as in the header")
         for column, found in zip(columns, values, strict=True):
@@ -141,7 +143,8 @@ def _rows(name: str, lines: list[str], separator: str) -> Iterator[tuple[int, li
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
-            yield n, next(csv.reader([line], delimiter=separator, strict=True))
+            cells = line.strip() if separator == " " else line
+            yield n, next(csv.reader([cells], delimiter=separator, skipinitialspace=separator == " ", strict=True))
         except csv.Error as error:
             raise wrong(FIELD, name, n, f"is no row of CSV: {error}") from None
         first = False
@@ -149,12 +152,18 @@ def _rows(name: str, lines: list[str], separator: str) -> Iterator[tuple[int, li
         raise InputError(FIELD, name, "has only comments", "a header and rows")
 
 
-def _check_separator(name: str, line: int, header: list[str], separator: str) -> None:
-    """Refuse a header that is one cell with other separators in it."""
+def _check_separator(name: str, line: int, header: list[str], row: list[str], separator: str) -> None:
+    """Refuse a header that is one cell with other separators in it; with spaces if the first row has as many."""
     for other, sign in SEPARATORS.items():
-        if len(header) == 1 and sign in header[0]:
+        if len(header) == 1 and sign in header[0] and (other != "space" or _apart(header[0], row)):
             reason = f"has no {separator} between cells, but {counted(header[0].count(sign), 'time')} a {other}"
             raise wrong(FIELD, name, line, reason, f'cells with a {separator} between them, or separator="{other}"')
+
+
+def _apart(title: str, row: list[str]) -> bool:
+    """Return whether spaces part words of a title, and of the one cell of a row: not so of "rtt [ms]"."""
+    cells = row[0].split() if len(row) == 1 else []
+    return len(cells) == len(title.split()) and all(word[0].isalnum() for word in (*title.split(), *cells))
 
 
 def _peer(name: str, line: int, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,13 @@ from btflow.paths.triangles import triangle_violations
 Floats = NDArray[np.float64]
 
 REGIONS = 14
-"""With fewer, a region's peers have too many near neighbours, and too many triangles are violated."""
+"""Chosen by hand."""
 
 LOSS_OF_PEERS = 0.8
-"""Assumed, there is no matrix of losses: in the ping logs of data/iplane the lossy ones are those of few sources, 95.1%
-lose less than 5%, and 99.1% without 6 of the 108 sources."""
+"""Assumed, there is no matrix of losses: in the ping logs of data/iplane the lossy ones are those of few sources."""
 
 LOSS_WITH_RTT = 0.1
-"""Rank correlation of round-trip time and loss in the ping logs of data/iplane."""
+"""Assumed: in the ping logs of data/iplane loss and round-trip time are nearly unrelated."""
 
 _ROBUST = 0.3
 """Deviations of a logarithm count by their square up to this and linearly above (Huber)."""
@@ -37,6 +36,12 @@ _NEAR = 0.1
 
 _OF_PLACES, _OF_DETOURS = 0.003, 0.1
 """What a step does of the rest of the work: there are some hundred steps to find the places, and about ten detours."""
+
+_DETOURS = (0.0, 0.5)
+"""The least and the largest detour that is tried."""
+
+_OFF = 0.005
+"""How far the share of violations of a fit may be from the measured one without a note."""
 
 _STEADY = 4
 """Matrices drawn to find the share of violations that a detour makes."""
@@ -54,9 +59,34 @@ class _Shown:
             self._progress(self._done)
 
 
+class Fitted(NamedTuple):
+    """A structure that was fitted, and how well."""
+
+    structure: Structure
+    measured: float
+    """Share of the pairs of peers that are more than 10% above their best path through another one."""
+    drawn: float
+    """The same of matrices drawn with the structure."""
+    detour_fitted: bool
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What its user should know: that the detour does not meet the measured share, in words."""
+        if not self.detour_fitted or abs(self.drawn - self.measured) <= _OFF:
+            return ()
+        detour = self.structure.detour
+        end = f", the {'least' if detour == _DETOURS[0] else 'largest'} that is tried" if detour in _DETOURS else ""
+        missed = "the fit misses the share of pairs more than 10% above their best path through another peer"
+        return (f"{missed}: {self.measured:.1%} measured, {self.drawn:.1%} drawn with the detour {detour:g}{end}",)
+
+
 def fit_structure(
-    rtt: Floats, model: PathModel, regions: int = REGIONS, progress: Callable[[float], object] | None = None
-) -> Structure:
+    rtt: Floats,
+    model: PathModel,
+    regions: int = REGIONS,
+    progress: Callable[[float], object] | None = None,
+    detour: float | None = None,
+) -> Fitted:
     """Return the structure with which a model's paths go together as those of a matrix do.
 
     Args:
@@ -64,20 +94,24 @@ def fit_structure(
         model: Has the tables; its own structure is not used.
         regions: Most regions.
         progress: Is called with about the share of the fit that is done.
+        detour: The detour, if it is not to be fitted.
     """
     shown = _Shown(progress)
     placed = places(rtt, lambda: shown.step(_OF_PLACES))
     structure = model.structure.model_copy(update={"regions": _regions(placed, regions)})
     wanted = triangle_violations(stretched(rtt, model))
 
-    def excess(detour: float) -> float:
-        shown.step(_OF_DETOURS)
-        tried = model.model_copy(update={"structure": structure.model_copy(update={"detour": detour})})
-        return violations(tried, len(rtt)) - wanted
+    def with_detour(tried: float) -> Structure:
+        return structure.model_copy(update={"detour": tried})
 
-    found = structure.model_copy(update={"detour": round(_crossing(excess), 4)})
+    def violated(tried: float) -> float:
+        shown.step(_OF_DETOURS)
+        return violations(model.model_copy(update={"structure": with_detour(tried)}), len(rtt))
+
+    found = detour if detour is not None else round(_crossing(lambda tried: violated(tried) - wanted, *_DETOURS), 4)
+    fitted = Fitted(with_detour(found), wanted, violated(found), detour is None)
     shown.step(1.0)
-    return found
+    return fitted
 
 
 def stretched(rtt: Floats, model: PathModel) -> Floats:
@@ -162,7 +196,7 @@ def _milliseconds(delay: float) -> Any:
     return f"{1e3 * delay:.1f} ms"
 
 
-def _crossing(excess: Callable[[float], float], low: float = 0.0, high: float = 0.5) -> float:
+def _crossing(excess: Callable[[float], float], low: float, high: float) -> float:
     """Return where a rising function crosses zero in a range, or the nearer end."""
     if excess(low) >= 0.0:
         return low

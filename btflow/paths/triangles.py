@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,17 +23,24 @@ def triangle_violations(rtt: ArrayLike, excess: float = EXCESS) -> float:
 
     Args:
         rtt: Round-trip times (peers, peers), symmetric, above zero but for the diagonal.
-        excess: Part of the best path's time.
+        excess: Part of the best path's time, not negative.
 
     Raises:
-        InputError: It is not such a matrix, or has fewer than three peers.
+        InputError: It is not such a matrix, or has fewer than three peers; or ``excess`` is no such number.
     """
-    return float(np.mean(_measured(_matrix(rtt))[0] > excess))
+    return float(np.mean(_measured(_matrix(rtt))[0] > _part(excess)))
 
 
 def triangle_share(rtt: ArrayLike) -> float:
     """Return the share of triangles in which one side is longer than the two others together; as above."""
     return _measured(_matrix(rtt))[1]
+
+
+def _part(excess: object) -> float:
+    """Return a part of a time; an InputError if it is none."""
+    if not isinstance(excess, bool) and isinstance(excess, Real) and 0.0 <= float(excess) < np.inf:
+        return float(excess)
+    raise InputError("excess", excess, "is no part of a time", "a number, at least 0")
 
 
 def _measured(direct: Floats) -> tuple[Floats, float]:

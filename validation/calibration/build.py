@@ -109,7 +109,7 @@ def path_model(points: list[Point], matrix: Floats) -> PathModel:
     structure = {"regions": [ANYWHERE], "detour": 0.0, "loss": LOSS_OF_PEERS, "loss_with_rtt": LOSS_WITH_RTT}
     head = {"name": "iplane", "title": TITLE, "source": SOURCE, "tail": first}
     model = files.parse(head | listed | {"structure": structure})
-    return model.model_copy(update={"structure": fit_structure(matrix / 1e3, model)})
+    return model.model_copy(update={"structure": fit_structure(matrix / 1e3, model).structure})
 
 
 ANYWHERE = {"share": 1.0, "x": "0 ms", "y": "0 ms", "spread": "50 ms"}

@@ -57,6 +57,13 @@ def iplane_samples(folder: Path, data: Path = DATA) -> Floats:
     return 2.0 * np.array([float(row["median_ms"]) for row in csv.DictReader(StringIO(text))])
 
 
+def iplane_between(folder: Path, one: str, other: str, data: Path = DATA) -> Floats:
+    """Return the times [ms] in the same file between two countries, as they are there."""
+    text = gzip.decompress(checked(folder, IPLANE, data)).decode()
+    found = [row for row in csv.DictReader(StringIO(text)) if {row["cluster_a"], row["cluster_b"]} == {one, other}]
+    return np.array([float(row["median_ms"]) for row in found])
+
+
 def checked(folder: Path, name: str, data: Path) -> bytes:
     """Return a file's content; an InputError if it is missing or has another checksum than ``raw.csv`` says."""
     file = folder / name

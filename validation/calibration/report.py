@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from btflow.paths.generate import Sampled, sample
 from btflow.paths.model import PathModel
@@ -28,6 +29,10 @@ SHOWN = (1, 2, 5, *BODY, 98)
 DRAWN = 200
 """Matrices of ``PEERS`` peers that quantiles are taken of; means, as one matrix varies with where its peers are."""
 PEERS = 100
+FURTHEST, FIBRE = 19_570.0, 200.0
+"""Kilometres from Wellington to Lisbon, and those that light goes in fibre in a millisecond."""
+ENDS = ("NZNZ", "PTPT")
+"""New Zealand and Portugal in Shadow's topology."""
 HALF_SEED = 1
 """Says which half of the nodes the structure is fitted to for the check on the other half."""
 
@@ -103,7 +108,7 @@ def held_out(model: PathModel, matrix: Floats) -> Iterator[Row]:
     """Give the same for one half of the nodes, with the structure fitted to the other half."""
     nodes = np.random.default_rng(HALF_SEED).permutation(len(matrix))
     fitted, kept = nodes[: len(nodes) // 2], nodes[len(nodes) // 2 :]
-    structure = fit_structure(matrix[np.ix_(fitted, fitted)] / 1e3, model)
+    structure = fit_structure(matrix[np.ix_(fitted, fitted)] / 1e3, model).structure
     yield from alike(model.model_copy(update={"structure": structure}), matrix[np.ix_(kept, kept)])
 
 
@@ -115,12 +120,32 @@ def other(model: PathModel, samples: Floats) -> Iterator[Row]:
         yield Row(f"{share}% of the times below", f"{wanted:.1f} ms", text, f"{100 * (found / wanted - 1):+.1f}%", True)
 
 
+def lognormal(model: PathModel, data: Path) -> Iterator[Row]:
+    """Give the median [ms] of a lognormal through the two published times: why they do not set the body."""
+    points = [row for row in rows(data / "published.csv") if row["quantity"] == "rtt"]
+    normal, times = (np.array([float(row[name]) for row in points]) for name in ("share_below", "threshold"))
+    slope, middle = np.polyfit(ndtri(normal), np.log(times), 1)
+    table = 1e3 * float(model.rtt_at(0.5))
+    text, off = f"{table:.1f} ms in the table", f"{100 * (table / np.exp(middle) - 1):+.1f}%"
+    yield Row(f"median, with sigma {slope:.2f}", f"{np.exp(middle):.1f} ms", text, off, True)
+
+
+def light(times: Floats) -> Iterator[Row]:
+    """Give times [ms] of a file between New Zealand and Portugal beside what light in fibre takes there and back."""
+    least, found = 2.0 * FURTHEST / FIBRE, float(np.median(times))
+    text = f"{found:.1f} ms as in the file, {2.0 * found:.1f} ms as one way"
+    yield Row(
+        "there and back, by light and in the median", f"{least:.1f} ms", text, f"{2 * found - least:+.1f} ms", True
+    )
+
+
 def sections(
-    model: PathModel, data: Path, matrix: Floats | None, samples: Floats | None
+    model: PathModel, data: Path, matrix: Floats | None, samples: Floats | None, far: Floats | None
 ) -> Iterator[tuple[str, list[Row]]]:
     """Give each comparison with its title; those with measured files only if they are given."""
     paths = drawn(model, PEERS, DRAWN)
     yield "iPlane's published points (fitted)", list(published(model, paths, data))
+    yield "A lognormal through iPlane's two published times (not used)", list(lognormal(model, data))
     if matrix is not None:
         yield "PlanetLab's quantiles (fitted up to 95%)", list(body(model, paths, matrix))
         yield "What the paths of PlanetLab have in common", list(alike(model, matrix))
@@ -130,6 +155,8 @@ def sections(
             "iPlane 2012, by country, in Shadow's topology (not fitted, none below 20 ms)",
             list(other(model, samples)),
         )
+    if far is not None:
+        yield "New Zealand to Portugal there: are its times one way, or there and back?", list(light(far))
 
 
 def as_text(title: str, found: list[Row]) -> str:

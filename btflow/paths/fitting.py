@@ -15,8 +15,7 @@ from btflow.paths.columns import FIELD
 from btflow.paths.measured import Measured, Progress, read_csv
 from btflow.paths.model import MOST_LOST, PathModel
 from btflow.paths.pairs import Ends
-from btflow.paths.places import REGIONS, fit_structure
-from btflow.paths.structure import Structure
+from btflow.paths.places import REGIONS, Fitted, fit_structure
 from btflow.words import counted
 
 Floats = NDArray[np.float64]
@@ -45,7 +44,7 @@ def fit(measured: Measured | str | PathLike[str], *, progress: Progress | None =
 
     A quantity that was not measured is taken from ``iplane``. If the two peers of each path are named, and the paths
     between 20 peers or more are all there, they say what the paths of one peer have in common; otherwise that is taken
-    from ``iplane``, too.
+    from ``iplane``, too. If no detour gives the share of violations that was measured, the model's source says so.
 
     Args:
         measured: What ``read_csv`` returns, or a file for it whose header names columns and units as it expects them.
@@ -54,7 +53,11 @@ def fit(measured: Measured | str | PathLike[str], *, progress: Progress | None =
     Raises:
         InputError: As of ``read_csv``; or nothing gets through on any of the paths.
     """
-    found = measured if isinstance(measured, Measured) else read_csv(measured)
+    return fit_and_tell(measured if isinstance(measured, Measured) else read_csv(measured), progress)[0]
+
+
+def fit_and_tell(found: Measured, progress: Progress | None = None) -> tuple[PathModel, Fitted | None]:
+    """Return the model, as ``fit``, and how well its structure was fitted; None if it is that of ``iplane``."""
     check_through(FIELD, found.name, found.loss, '; loss_unit="%" if they are in percent')
     base = files.load(BASE)
     matrix = between_all(found)
@@ -68,7 +71,7 @@ def fit(measured: Measured | str | PathLike[str], *, progress: Progress | None =
         "structure": base.structure,
     }
     model = files.parse(made)
-    return model if matrix is None else model.model_copy(update={"structure": structure_of(matrix, model, progress)})
+    return (model, None) if matrix is None else with_structure(model, matrix, progress)
 
 
 def check_through(field: str, name: str, losses: Floats | None, hint: str = "") -> None:
@@ -84,9 +87,16 @@ def too_lossy(losses: Floats) -> list[str]:
     return [f"{lost} above {WORST:.1%} taken as that: TCP gets nothing through"] if losses.max() > WORST else []
 
 
-def structure_of(matrix: Floats, model: PathModel, progress: Progress | None = None) -> Structure:
-    """Return what paths have in common, from round-trip times between all of some peers [s]."""
-    return fit_structure(matrix, model, max(1, min(REGIONS, len(matrix) // 10)), progress)
+def with_structure(
+    model: PathModel, matrix: Floats, progress: Progress | None = None, detour: float | None = None
+) -> tuple[PathModel, Fitted]:
+    """Return the model with what paths have in common, from round-trip times between all of some peers [s].
+
+    Its source says what of it does not fit.
+    """
+    found = fit_structure(matrix, model, max(1, min(REGIONS, len(matrix) // 10)), progress, detour)
+    source = "; ".join((model.source, *found.notes))
+    return model.model_copy(update={"structure": found.structure, "source": source}), found
 
 
 def between_all(measured: Measured) -> Floats | None:
