@@ -10,7 +10,7 @@ import psutil
 from browser import SLOWEST as SLOWEST
 from busy import slowdown
 from explorer_served import Served
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from btflow.explore.state import to_query
 
@@ -118,6 +118,15 @@ def enter(shown: Page, label: str, text: str, number: int = 0) -> None:
     entry = fields.nth(number).locator("input")
     entry.fill(text)
     entry.press("Enter")
+
+
+def choose(shown: Page, paper: str, entry: str) -> None:
+    """Choose a preset of the open tab: its paper, and then its experiment."""
+    for label, text in (("From", paper), ("Preset", entry)):
+        menu = shown.get_by_label(label, exact=True).filter(visible=True)
+        expect(menu.locator("option").filter(has_text=text).first).to_be_attached(timeout=SLOWEST)
+        spaced = {one.replace("\u00a0", " "): one for one in menu.locator("option").all_inner_texts()}
+        menu.select_option(label=spaced[text])
 
 
 def wide(shown: Page) -> list[float]:

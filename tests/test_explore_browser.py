@@ -5,7 +5,6 @@ One server for all; it is slow to start and each visitor is a process, so the te
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ import psutil
 import pytest
 from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
 from busy import soon
-from explorer_page import controls, drag, drawn, open_page, redraws, series, slider, text_of
+from explorer_page import choose, controls, drag, drawn, open_page, redraws, series, slider, text_of
 from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 
@@ -26,7 +25,7 @@ from btflow.explore import swarm_state
 from btflow.explore.app import PANELS
 from btflow.explore.fields import Form
 from btflow.explore.link_panel import LinkPanel
-from btflow.explore.link_state import LinkState
+from btflow.explore.link_state import LinkState, preset
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.plots import completion_cdf
@@ -143,9 +142,7 @@ def test_it_loads_without_a_network_and_asks_for_nothing_outside(
     assert len(asked) > 10
     assert max(len(y) for y in series(visitor)) > 100
     assert visitor.evaluate("document.documentElement.scrollHeight") > LAPTOP[1]
-    expect(visitor.get_by_label("Preset").first).to_have_value(
-        "link: A LEDBAT upload beside a CUBIC upload on 1 Mbit/s"
-    )
+    expect(visitor.get_by_label("Preset").first).to_have_value("A LEDBAT upload beside a CUBIC upload on 1 Mbit/s")
     assert "token" not in visitor.url  # it is in a cookie now
     screenshot(visitor, "explorer-link")
 
@@ -202,16 +199,9 @@ def test_a_bad_value_is_refused_next_to_its_field(visitor: Page) -> None:
 
 
 def test_a_preset_is_shown_as_it_is_published(visitor: Page) -> None:
-    before = series(visitor)
-    menu = visitor.get_by_label("Preset").first
-    wanted = re.compile(r"Yin.*iperf\sbeside\stwo\sTCP\sseeds$")  # the page's spaces do not break
-    menu.select_option(label=next(text for text in menu.locator("option").all_inner_texts() if wanted.match(text)))
-    drawn(visitor, before)
-    visitor.wait_for_function("location.search.includes('geni')", timeout=SLOWEST)
-    expected = btflow.simulate_link(btflow.load_link("geni"))
-    assert max(value for value in series(visitor)[0] if value is not None) == pytest.approx(
-        float(expected["window"].values[:, 0].max()), rel=1e-5
-    )
+    choose(visitor, "Yin et al., GENI project", "iperf beside two TCP seeds")
+    visitor.wait_for_function(_SHOWS, arg=["", _windows(preset("geni"))], timeout=SLOWEST)
+    assert from_query(visitor.url.partition("?")[2], KINDS).state == preset("geni")
 
 
 def test_playing_moves_a_cursor_through_windows_and_queue(visitor: Page) -> None:

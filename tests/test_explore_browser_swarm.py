@@ -63,7 +63,9 @@ PROGRESS = """() => [...document.querySelectorAll(".btflow-status .progress-bar"
 
 
 def test_a_large_swarm_shows_progress_and_is_cancelled(swarm: Page) -> None:
+    before = swarm.evaluate(FIGURES)
     enter(swarm, "file size", "4 MB")
+    moved(swarm, before, [*TITLES, QUEUES])
     before = swarm.evaluate(FIGURES)
     enter(swarm, "leechers", "200")
     cancel = swarm.get_by_role("button", name="Cancel").filter(visible=True)

@@ -10,6 +10,7 @@ import pytest
 
 import btflow
 from btflow.explore.app import PANELS
+from btflow.explore.frame import Frame
 from btflow.explore.limits import check_swarm
 from btflow.explore.link_presets import presets as link_presets
 from btflow.explore.link_state import scenario as link_of
@@ -46,6 +47,22 @@ def test_labels_are_different_within_a_panel() -> None:
     for presets in (link_presets(), SWARMS, WHATIFS):
         assert len({p.label for p in presets}) == len(presets)
         assert len({p.state for p in presets}) == len(presets)
+        assert len({(p.paper, p.entry) for p in presets}) == len(presets)
+
+
+def test_presets_are_chosen_by_paper_and_experiment() -> None:
+    panel = SwarmPanel()
+    frame = Frame(panel)
+    assert frame._papers.options == ("btflow's own", "Rao et al. 2010", "Testa and Rossi 2011", "Testa et al. 2012")
+    assert max(map(len, frame._presets.values())) <= 15
+    frame._papers.value = "Testa et al. 2012"
+    frame._menu.value = "Fig. 2c: mainline clients, half LP, half CUBIC"
+    assert (panel.state.cc, panel.state.cubic_share) == ("lp", "50%")
+    panel.set_state(SwarmState())
+    assert (frame._papers.value, frame._menu.value) == ("btflow's own", "half of the peers with uTP")
+    panel.set_state(SwarmState(leechers="9"))
+    assert frame._menu.value == "your own"
+    panel.canvas.cancel()
 
 
 @pytest.mark.parametrize(("panel", "preset"), ALL, ids=[f"{panel}-{p.label}" for panel, p in ALL])

@@ -6,14 +6,14 @@ import html
 
 import ipywidgets as widgets
 
-from btflow.explore.panel import Commands, Panel
+from btflow.explore.panel import Commands, Panel, Preset
 
 _OWN = "your own"
 """Of a state that is no preset's."""
 
 
 class Frame:
-    """A panel with a menu of its presets above it and its command line below.
+    """A panel with two menus of its presets above it, the paper and its experiment, and its command line below.
 
     Attributes:
         panel: The panel.
@@ -22,27 +22,48 @@ class Frame:
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
-        self._presets = {preset.label: preset for preset in panel.presets}
-        self._menu = widgets.Dropdown(options=[_OWN, *self._presets], description="Preset", layout={"width": "100%"})
-        self._menu.add_class("btflow-presets")
+        self._presets: dict[str, dict[str, Preset]] = {}
+        for preset in panel.presets:
+            self._presets.setdefault(preset.paper, {})[preset.entry] = preset
+        self._papers = widgets.Dropdown(options=list(self._presets), description="From", layout={"width": "100%"})
+        self._menu = widgets.Dropdown(options=[_OWN], description="Preset", layout={"width": "100%"})
+        for menu in (self._papers, self._menu):
+            menu.add_class("btflow-presets")
         self._note, self._command = widgets.HTML(), widgets.HTML()
         self._command.add_class("btflow-command")
         self._quiet = False
+        self._offer(self._papers.value)
+        self._papers.observe(self._opened, "value")
         self._menu.observe(self._chosen, "value")
         panel.on_change(self._changed)
-        self.widget = widgets.VBox([self._menu, self._note, panel.widget, self._command])
+        self.widget = widgets.VBox([self._papers, self._menu, self._note, panel.widget, self._command])
         self._changed()
 
+    def _opened(self, change: dict[str, str]) -> None:
+        """Show the first preset of a paper that was chosen."""
+        if not self._quiet:
+            self.panel.set_state(next(iter(self._presets[change["new"]].values())).state)
+
     def _chosen(self, change: dict[str, str]) -> None:
-        if change["new"] in self._presets and not self._quiet:
-            self.panel.set_state(self._presets[change["new"]].state)
+        found = self._presets[self._papers.value].get(change["new"])
+        if found is not None and not self._quiet:
+            self.panel.set_state(found.state)
+
+    def _offer(self, paper: str) -> None:
+        """Have the presets of a paper in the menu."""
+        options = (_OWN, *self._presets[paper])
+        if self._menu.options != options:
+            self._menu.options = options
 
     def _changed(self) -> None:
         """Name the preset that is shown, if any, and the command line."""
-        shown = next((preset for preset in self._presets.values() if preset.state == self.panel.state), None)
+        shown = next((preset for preset in self.panel.presets if preset.state == self.panel.state), None)
         self._quiet = True
         try:
-            self._menu.value = shown.label if shown else _OWN
+            if shown:
+                self._papers.value = shown.paper
+            self._offer(self._papers.value)
+            self._menu.value = shown.entry if shown else _OWN
         finally:
             self._quiet = False
         note = shown.note if shown else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +12,10 @@ import xarray as xr
 
 SHOWN = "The same numbers"
 NOT_SHOWN = "The numbers of these inputs, which the figures do not show"
+
+OWN = "btflow's own"
+"""In place of a paper."""
+_PAPER = re.compile(r"(?P<after>After )?(?P<paper>.+? \d{4}|.+ project)(, (?P<figure>.+)| .*)?$")
 
 Commands = Mapping[str, str]
 """Command lines: of a what-if by the side that each runs, A and B; of another panel one, by an empty text."""
@@ -36,8 +41,21 @@ class Preset:
 
     @property
     def label(self) -> str:
-        """What a menu has for it."""
+        """What it is called where nothing else tells the paper."""
         return f"{self.name}: {self.title}"
+
+    @property
+    def paper(self) -> str:
+        """The paper with its year, or OWN: what the first menu has."""
+        found = _PAPER.match(self.name)
+        return found["paper"] if found else OWN
+
+    @property
+    def entry(self) -> str:
+        """What the menu of the paper's experiments has for it."""
+        found = _PAPER.match(self.name)
+        figure = f"{found['figure']}: " if found and found["figure"] else ""
+        return figure + self.title + (" (beyond the paper)" if found and found["after"] else "")
 
 
 class Panel(Protocol):
