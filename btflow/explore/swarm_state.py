@@ -74,7 +74,7 @@ class SwarmState:
             "swarm",
             ("flashcrowd", "rao2010", "testa2011", "testa2012"),
             "flashcrowd",
-            ("TCP and uTP, access links", "capped uploads, no access links", "ADSL uplinks of 2011", "cluster of 2012"),
+            ("TCP, uTP on links", "capped uploads, no access links", "ADSL uplinks of 2011", "cluster of 2012"),
             "what kind of swarm it is; each is a model that comes with btflow",
         )
     )

@@ -90,7 +90,7 @@ def _of_links() -> Iterator[Preset]:
 
 
 PRESETS = (
-    _preset("uTP or TCP", "all peers of a flash crowd with one of them", settings(WhatIfState())),
+    _preset("uTP or TCP", "a flash crowd, all with TCP or all with uTP", settings(WhatIfState())),
     _preset("Long queues", "drop-tail or CoDel at the bottleneck", settings(WhatIfState("link"))),
     _preset("Polite uploads", "a LEDBAT or a CUBIC upload", Settings(LinkState(n1="0"), LinkState(n2="0"))),
     *_of_2010(),
