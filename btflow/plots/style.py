@@ -89,7 +89,7 @@ def labelled(results: Results) -> dict[str, xr.Dataset]:
 
 def one_result(result: object, field: str = "result") -> xr.Dataset:
     """Return a result; InputError if it is something else."""
-    if not isinstance(result, xr.Dataset) or any(name not in result for name in ("completion_time", "replica")):
+    if not isinstance(result, xr.Dataset) or "completion_time" not in result or "replica" not in result.dims:
         raise InputError(field, result, "is not a result", "what btflow.simulate returns")
     return result
 

@@ -14,8 +14,8 @@ from validation.command import run_app
 OUT = Path(__file__).parent.parent / "report"
 STORED = "internet_measured.jsonl"
 """File in the report's folder with the figures of what has been run."""
-SWARMS, NEAR = 24, 16
-"""Swarms of each upload limit on the Internet, with and without loss, and at RTT 0: 8 minutes of CPU time."""
+SWARMS, NEAR = 96, 16
+"""Swarms of each upload limit on the Internet, with and without loss, and at RTT 0: 20 minutes of CPU time."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -31,7 +31,7 @@ def validate(
 ) -> None:
     """Find which share of swarms, and of peers, on paths of the Internet is less than 15% slower than at RTT 0.
 
-    Writes internet.html; with the default numbers or more also validation/internet.md. Takes 8 minutes of CPU time.
+    Writes internet.html; with the default numbers or more also validation/internet.md. Takes 20 minutes of CPU time.
     """
     from btflow.options import output_file
     from btflow.pictures import check_drawable
