@@ -131,13 +131,16 @@ def translucent(index: int, opacity: float = 0.2) -> str:
 
 def figure(title: str, x: str, y: str, *, subtitle: str = "") -> go.Figure:
     """Return an empty figure with its title, axis titles (with units) and the common look."""
-    drawn = go.Figure()
     # JupyterLab makes a figure 360 px high if only its template says otherwise: the legend would lie on the axis title.
-    height = TEMPLATE.layout.height
-    drawn.update_layout(template=TEMPLATE, height=height, title={"text": title, "subtitle": {"text": subtitle}})
-    drawn.update_xaxes(title_text=x)
-    drawn.update_yaxes(title_text=y)
-    return drawn
+    return go.Figure(  # at once: each update of a figure copies its template
+        layout={
+            "template": TEMPLATE,
+            "height": TEMPLATE.layout.height,
+            "title": {"text": title, "subtitle": {"text": subtitle}},
+            "xaxis": {"title": {"text": x}},
+            "yaxis": {"title": {"text": y}},
+        }
+    )
 
 
 def log_axis(drawn: go.Figure, low: float, high: float) -> None:
