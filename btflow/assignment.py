@@ -135,6 +135,11 @@ class Assigner:
             return set()
         return {name for name in given.keys() - values.keys() if (found := self._fields(name)) and found <= taken}
 
+    def over(self, given: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
+        """Return what was given before with later values on top, less what loses its effect by them."""
+        outdated = self.outdated(given, values)
+        return {name: value for name, value in given.items() if name not in outdated} | dict(values)
+
     def _gives(self, name: str, value: object, field: Keys) -> bool:
         """Return whether a value that is given to a name has something for a field, perhaps in a table around it."""
         for keys in self._fields(name):

@@ -51,9 +51,7 @@ class ParametrisedModel(FrozenModel):
             ScenarioError: A parameter or field is unknown, one field is set by two, or the values make no scenario.
             UnitError: A value has no unit, the wrong one, or is out of range.
         """
-        outdated = self.document.assigner.outdated(self._given, values)
-        given = {name: value for name, value in self._given.items() if name not in outdated}
-        rebuilt: Self = self.document.build(given | values)
+        rebuilt: Self = self.document.build(self.document.assigner.over(self._given, values))
         return rebuilt
 
     def digest(self) -> str:

@@ -79,7 +79,7 @@ def test_a_checksum_is_checked_and_gzip_is_read(tmp_path: Path) -> None:
         read_iplane(packed, good[:-1] + ("0" if good[-1] != "0" else "1"))
     for wrong in ("xyz", good[:-1], f"{good}0", 7):
         with pytest.raises(InputError, match=r"checksum = .*is no SHA-256; allowed: 64 hexadecimal digits"):
-            read_iplane(packed, wrong)  # type: ignore[arg-type]
+            read_iplane(packed, wrong)  # type: ignore[arg-type]  # wrong on purpose
     packed.write_bytes(packed.read_bytes()[:-12])
     with pytest.raises(InputError, match=r"links\.gz.*is cut off after line"):
         read_iplane(packed)

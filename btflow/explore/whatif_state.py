@@ -99,7 +99,12 @@ def _read(field: str, text: str, begin: Setting) -> Setting:
         checked(type(begin), given)
     except InputError as error:
         raise InputError(field, text, str(error).replace("\n", "; ")) from None
-    return replace(begin, **given)  # type: ignore[arg-type]  # both are dataclasses of texts
+    return _with(begin, given)
+
+
+def _with(begin: Setting, texts: Mapping[str, str]) -> Setting:
+    """Return a setting with other values of some inputs."""
+    return replace(begin, **texts)  # type: ignore[arg-type]  # both are dataclasses of texts
 
 
 def _mended(side: str, text: str, begin: Setting) -> tuple[str, list[InputError]]:
@@ -115,13 +120,13 @@ def _mended(side: str, text: str, begin: Setting) -> tuple[str, list[InputError]
         problems.append(problem)
         del kept[problem.field]
     told = [InputError(f"setting {side.upper()}: {_label(begin, p.field)}", *p.args[1:]) for p in problems]
-    return (_written(replace(begin, **kept), begin) if told else text), told  # type: ignore[arg-type]
+    return (_written(_with(begin, kept), begin) if told else text), told
 
 
 def _refused(begin: Setting, kept: Mapping[str, str]) -> InputError | None:
     """Return why the values of a setting do not go together, as an error of the one to leave out; None if they do."""
     try:
-        scenario_of(replace(begin, **kept))  # type: ignore[arg-type]
+        scenario_of(_with(begin, kept))
     except InputError as error:
         for problem in error.problems:
             if problem.field in kept:

@@ -145,9 +145,8 @@ def delay_cdf(delays: Mapping[str, ArrayLike], title: str = "Delay of packets") 
         InputError: There is none.
     """
     allowed = "delays in seconds in a mapping by label"
-    rows = {
-        label: numbers(f"delays[{label!r}]", row, allowed) for label, row in by_label("delays", delays, allowed).items()
-    }
+    found = by_label("delays", delays, allowed).items()
+    rows = {label: numbers(f"delays[{label!r}]", row, allowed) for label, row in found}
     if not any(np.isfinite(row).any() for row in rows.values()):
         raise InputError("delays", delays, "holds no number", allowed)
     drawn = figure(title, "delay [ms]", "delivered at or below [%]")

@@ -17,20 +17,15 @@ def check_superseded(document: Document[Any], fixed: Mapping[str, object], desig
     others = {name: text for name, text in design.settings(0).items() if name not in with_them}
     used = [settings for settings in together if not document.assigner.outdated(fixed, settings)]
     for settings in together:
-        document.assigner.assign({**(over(document, fixed, settings) if used else {**fixed, **settings}), **others})
-
-
-def over(document: Document[Any], given: Mapping[str, object], settings: Mapping[str, str]) -> dict[str, object]:
-    """Return values with those of a point on top, less what these take the place of; as ``Scenario.set`` does."""
-    outdated = document.assigner.outdated(given, settings)
-    return {name: value for name, value in given.items() if name not in outdated} | dict(settings)
+        at = document.assigner.over(fixed, settings) if used else {**fixed, **settings}
+        document.assigner.assign({**at, **others})
 
 
 def shown(document: Document[Any], given: Mapping[str, object], design: Design) -> dict[str, str]:
     """Return the parameters that have an effect at one point at least, as texts; ``given`` makes one of them."""
     found: dict[str, str] = {}
     for settings in _superseding(document, design):
-        found |= document.assigner.assign(over(document, given, settings)).shown
+        found |= document.assigner.assign(document.assigner.over(given, settings)).shown
     return found
 
 
@@ -52,7 +47,7 @@ def check_files(document: Document[Any], given: Mapping[str, object], design: De
         fields = {".".join(place.keys) for place in places}
         for text in dict.fromkeys(coordinate.values.tolist()):
             try:
-                document.build(over(document, given, {name: text}))
+                document.build(document.assigner.over(given, {name: text}))
             except InputError as error:
                 problems = [p for p in error.problems if _is_of(p.field, name, fields, document)]
                 if problems:
