@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,3 +78,34 @@ def test_the_scheduler_goes_away_and_the_sweep_goes_on_here(tmp_path: Path) -> N
     made = planned(tiny(**settings), vary={"rtt": ["0ms", "400ms"]}, replicas=10)
     assert api.execute(made, tmp_path / "b.zarr", Running(jobs=1)) == (20, 0)
     assert bits(read(path)).identical(bits(read(tmp_path / "b.zarr")))
+
+
+LOST_WHILE_SENDING = """
+import asyncio, contextlib
+from btflow import InputError
+from btflow.sweeps.scheduler import connect
+from distributed.batched import BatchedSend
+from distributed.comm import CommClosedError
+
+class Lost:
+    closed = lambda self: False
+    abort = lambda self: None
+
+    async def write(self, *args, **options):
+        raise CommClosedError
+
+async def send():
+    sender = BatchedSend(interval=0.001)
+    sender.start(Lost())
+    sender.send("anything")
+    await sender.stopped.wait()
+
+with contextlib.suppress(InputError):
+    connect("tcp://127.0.0.1:1")
+asyncio.run(send())
+"""
+
+
+def test_dask_says_nothing_of_its_own_when_the_scheduler_goes_while_it_sends() -> None:
+    done = subprocess.run([sys.executable, "-c", LOST_WHILE_SENDING], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

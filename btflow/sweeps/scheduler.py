@@ -47,7 +47,10 @@ def _quiet() -> Iterator[None]:
         warnings.simplefilter("ignore")
         logger.setLevel(logging.CRITICAL + 1)
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # when the scheduler goes, too
-        logging.getLogger("tornado.application").addFilter(_is_no_lost_connection)
+        for name in ("distributed", "tornado.application"):
+            of_all_below = logging.getLogger(name)  # a filter of handlers sees what loggers below hand up, too
+            for filtered in (of_all_below, *of_all_below.handlers):
+                filtered.addFilter(_is_no_lost_connection)
         try:
             yield
         finally:
