@@ -20,8 +20,9 @@ from btflow.paths import PathModel, draw, load, triangle_share, triangle_violati
 from btflow.paths.distance import share_below
 from btflow.paths.files import parse, text
 from btflow.paths.generate import _lossier, _places, sample
-from btflow.paths.places import fit_structure, peer_share, places, stretched
+from btflow.paths.places import peer_share, places
 from btflow.paths.structure import Structure
+from btflow.paths.structuring import fit_structure, stretched
 from btflow.paths.table import Table
 
 IPLANE = load("iplane")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from btflow.paths.measured import Measured
     from btflow.paths.model import PathModel
-    from btflow.paths.places import Fitted
+    from btflow.paths.structuring import Fitted
 
 Text = str | None
 
@@ -150,9 +150,12 @@ def _option(argument: str) -> str:
 def describe(model: PathModel, measured: Measured, fitted: Fitted | None) -> dict[str, Any]:
     """Return the quantiles of the model beside the measured ones, and what paths have in common.
 
-    ``violations`` are shares of the pairs of peers that are more than 10% above their best path through another one.
+    ``violations`` are shares of the pairs of peers that are ``above`` their best path through another one by more than
+    10% and by more than 25%.
     """
     import numpy as np
+
+    from btflow.paths.structuring import ABOVE
 
     shares = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
     found: dict[str, Any] = {"source": model.source, "shares": list(shares)}
@@ -161,9 +164,10 @@ def describe(model: PathModel, measured: Measured, fitted: Fitted | None) -> dic
         if values is not None:
             found[name]["measured"] = [float(value) for value in np.quantile(values, shares)]
     structure = model.structure
-    shared: dict[str, Any] = {"regions": len(structure.regions), "detour": structure.detour, "violations": None}
+    shared: dict[str, Any] = {"regions": len(structure.regions), "violations": None}
+    shared |= {"detour": structure.detour, "detour_spread": structure.detour_spread}
     if fitted is not None:
-        shared["violations"] = {"measured": fitted.measured, "model": fitted.drawn}
+        shared["violations"] = {"above": ABOVE, "measured": fitted.measured, "model": fitted.drawn}
     return found | shared
 
 
@@ -175,11 +179,12 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
         for kind, values in found[name].items():
             lines.append(f"{title} {kind}".ljust(28) + "".join(f"{scale * value:.4g}".rjust(9) for value in values))
     varies = f"{math.expm1(math.log(2.0) * found['detour']):.1%}"
-    off = "" if varies == "0.0%" else f"; half of the paths are {varies} or more off others as far"
+    off = "" if varies == "0.0%" else f"; half of the paths are about {varies} or more off others as far"
     lines += ["", f"Peers are in {counted(found['regions'], 'region')}{off}."]
-    if (share := found["violations"]) is not None:
-        above = "are more than 10% above their best path through another one"
-        lines.append(f"Of the pairs of peers {share['measured']:.1%} {above}; of drawn ones {share['model']:.1%}.")
+    if (shares := found["violations"]) is not None:
+        for above, measured, drawn in zip(*shares.values(), strict=True):
+            best = f"more than {above:.0%} above their best path through another one"
+            lines.append(f"Of the pairs of peers {measured:.1%} are {best}; of drawn ones {drawn:.1%}.")
     lines += [f"Note: {note}." for note in notes]
     path = found["model"]
     use = f'  btflow run rao2010 --set internet={shlex.quote(path)}\n  btflow.load("rao2010").set(internet={path!r})'

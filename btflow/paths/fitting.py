@@ -15,7 +15,9 @@ from btflow.paths.columns import FIELD
 from btflow.paths.measured import Measured, Progress, read_csv
 from btflow.paths.model import MOST_LOST, PathModel
 from btflow.paths.pairs import Ends
-from btflow.paths.places import REGIONS, Fitted, fit_structure
+from btflow.paths.places import REGIONS
+from btflow.paths.structure import Structure
+from btflow.paths.structuring import Fitted, fit_structure
 from btflow.words import counted
 
 Floats = NDArray[np.float64]
@@ -88,13 +90,13 @@ def too_lossy(losses: Floats) -> list[str]:
 
 
 def with_structure(
-    model: PathModel, matrix: Floats, progress: Progress | None = None, detour: float | None = None
+    model: PathModel, matrix: Floats, progress: Progress | None = None, like: Structure | None = None
 ) -> tuple[PathModel, Fitted]:
     """Return the model with what paths have in common, from round-trip times between all of some peers [s].
 
-    Its source says what of it does not fit.
+    Its source says what of it does not fit. Detours are as in ``like``, if that is given.
     """
-    found = fit_structure(matrix, model, max(1, min(REGIONS, len(matrix) // 10)), progress, detour)
+    found = fit_structure(matrix, model, max(1, min(REGIONS, len(matrix) // 10)), progress, like)
     source = "; ".join((model.source, *found.notes))
     return model.model_copy(update={"structure": found.structure, "source": source}), found
 

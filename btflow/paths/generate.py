@@ -1,10 +1,10 @@
 """Draws the paths between peers from a path model: the quantiles of its tables, arranged by its structure.
 
-Peers have places in a plane (``Structure``). Two a distance R apart have the path length D = R exp(A), with A a Laplace
-variable of the pair; the share of all pairs with a shorter path, F(D), is known (``btflow.paths.distance``), so F(D) is
-uniform and the round-trip time Q(F(D)) of any pair has exactly the table's distribution, for any number of peers. The
-loss of a pair is the quantile at Phi(b), where b is standard normal: made of the pair's round-trip time, of its two
-peers and of its own.
+Peers have places in a plane (``Structure``). Two a distance R apart have the path length D = R exp(A), with A a
+Laplace variable of the pair that is as wide as the paths of its two peers stray; the share of all pairs with a
+shorter path, F(D), is known (``btflow.paths.distance``), so F(D) is uniform and the round-trip time Q(F(D)) of any
+pair has exactly the table's distribution, for any number of peers. The loss of a pair is the quantile at Phi(b),
+where b is standard normal: made of the pair's round-trip time, of its two peers and of its own.
 """
 
 from __future__ import annotations
@@ -82,8 +82,10 @@ def _closer(
     """Return for each pair the share of all pairs that have a shorter path, uniform in [0, 1] (pairs,)."""
     place = _places(structure, peers, random)
     between = place[one] - place[other]
-    detour = np.exp(random.laplace(0.0, structure.detour, one.size))
-    return share_below(structure, np.hypot(between[:, 0], between[:, 1]) * detour)
+    strays = random.standard_normal(peers)
+    detour = structure.detours(np.sqrt(0.5) * (strays[one] + strays[other]))
+    factor = np.exp(detour * random.laplace(0.0, 1.0, one.size))
+    return share_below(structure, np.hypot(between[:, 0], between[:, 1]) * factor)
 
 
 def _places(structure: Structure, peers: int, random: np.random.Generator) -> Floats:

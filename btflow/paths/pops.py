@@ -18,7 +18,7 @@ from btflow.paths.links import FIELD
 from btflow.paths.measured import FEWEST, Measured, Progress
 from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.paths.pairs import Pairs, Together
-from btflow.paths.places import Fitted
+from btflow.paths.structuring import ABOVE, Fitted
 from btflow.words import counted
 
 Floats = NDArray[np.float64]
@@ -95,15 +95,15 @@ def of_pops(
         check_through(FIELD, losses.attrs["file"], losses["loss"].values)
     source = f"shortest paths between {len(matrix)} PoPs of {count} links in {file}"
     source += "; loss of iplane" if losses is None else f"; losses of the {len(losses['loss'])} links in {losses.file}"
-    model = fit(measured).model_copy(update={"source": f"{source}; detour of {BASE}"})
-    model, fitted = with_structure(model, matrix, progress, load(BASE).structure.detour)
-    return measured._replace(notes=(*measured.notes, _of_detour(fitted))), model, fitted
+    model = fit(measured).model_copy(update={"source": f"{source}; detours of {BASE}"})
+    model, fitted = with_structure(model, matrix, progress, load(BASE).structure)
+    return measured._replace(notes=(*measured.notes, _of_detours(fitted))), model, fitted
 
 
-def _of_detour(found: Fitted) -> str:
-    """Say where the detour is from, and what it does."""
-    detour, drawn = found.structure.detour, f"{found.drawn:.1%} of drawn pairs are more than 10% above it"
-    return f"shortest paths tell of no detours: that of {BASE}, {detour:g}, is taken, with which {drawn}"
+def _of_detours(found: Fitted) -> str:
+    """Say where the detours are from, and what they do."""
+    drawn = f"{found.drawn[0]:.1%} of drawn pairs are more than {ABOVE[0]:.0%} above it"
+    return f"shortest paths tell of no detours: those of {BASE} are taken, with which {drawn}"
 
 
 def _checked(field: str, links: object, quantity: str) -> xr.Dataset:

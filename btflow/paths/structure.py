@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from btflow.errors import TableError
 from btflow.quantity import FrozenModel, Quantity
 
+Floats = NDArray[np.float64]
+
 Share = Annotated[float, Quantity("fraction", 0, 1)]
 Delay = Annotated[float, Quantity("time", 0, 60)]
+
+MOST_SPREAD = 1.5
+"""Of detours: with it, one pair in six strays 4.5 times as far as the median pair or further."""
+
+MOST_DETOUR = 1.0
+"""However far the paths of its peers stray, a pair's detour is not above this."""
 
 ROUNDING = 1e-3
 """How far the regions' shares may sum from 1."""
@@ -35,11 +45,19 @@ class Structure(FrozenModel):
     regions: Annotated[tuple[Region, ...], Field(min_length=1, max_length=50)]
     """Where the peers are."""
     detour: Share
-    """Mean deviation of the logarithm of the factor by which a path is longer or shorter than others as far."""
+    """Median over pairs of the mean deviation of the logarithm of the factor by which a path is longer or shorter than
+    others as far."""
+    detour_spread: Annotated[float, Quantity("fraction", 0, MOST_SPREAD)] = 0.0
+    """Standard deviation of the logarithm of that mean deviation among pairs; half of its variance is each peer's, as
+    the paths of some peers stray further than those of others."""
     loss: Share
     """Share of the variance of a pair's loss (as a standard normal variable) that its two peers have, half each."""
     loss_with_rtt: Annotated[float, Quantity("fraction", 0, 1)]
     """Correlation of loss and round-trip time of a pair, both as standard normal variables."""
+
+    def detours(self, normal: Floats) -> Floats:
+        """Return the detours of pairs, whose logarithms have these standard normal variables, any shape."""
+        return np.minimum(self.detour * np.exp(self.detour_spread * normal), MOST_DETOUR)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -28,12 +28,32 @@ def triangle_violations(rtt: ArrayLike, excess: float = EXCESS) -> float:
     Raises:
         InputError: It is not such a matrix, or has fewer than three peers; or ``excess`` is no such number.
     """
-    return float(np.mean(_measured(_matrix(rtt))[0] > _part(excess)))
+    return float(np.mean(above_best(_matrix(rtt)) > _part(excess)))
 
 
 def triangle_share(rtt: ArrayLike) -> float:
     """Return the share of triangles in which one side is longer than the two others together; as above."""
-    return _measured(_matrix(rtt))[1]
+    direct = _matrix(rtt)
+    violated = sum(int(np.count_nonzero(direct > through)) for through in _through(direct))
+    peers = len(direct)
+    return violated / 2 / (peers * (peers - 1) * (peers - 2) / 6)
+
+
+def above_best(direct: Floats, of: int | None = None) -> Floats:
+    """Return the part by which each pair's time exceeds its best path through another peer; below zero if it does not.
+
+    (pairs,); with ``of``, of the pairs that the first so many peers make with all others.
+    """
+    if of is None:
+        best = np.full_like(direct, np.inf)
+        for through in _through(direct):
+            np.minimum(best, through, out=best)
+        pairs = np.triu_indices(len(direct), 1)
+        return np.asarray(direct[pairs] / best[pairs] - 1.0, np.float64)
+    apart = _apart(direct)
+    best = np.stack([np.min(apart + row, axis=1) for row in apart[:of]])
+    off = np.eye(*best.shape) == 0.0
+    return np.asarray(direct[:of][off] / best[off] - 1.0, np.float64)
 
 
 def _part(excess: object) -> float:
@@ -43,24 +63,19 @@ def _part(excess: object) -> float:
     raise InputError("excess", excess, "is no part of a time", "a number, at least 0")
 
 
-def _measured(direct: Floats) -> tuple[Floats, float]:
-    """Return the part by which each pair exceeds its best path through another peer, and the share of triangles."""
-    peers, violated = len(direct), 0
-    best = np.full_like(direct, np.inf)
-    for through in _through(direct):
-        np.minimum(best, through, out=best)
-        violated += int(np.count_nonzero(direct > through))
-    pairs = np.triu_indices(peers, 1)
-    return direct[pairs] / best[pairs] - 1.0, violated / 2 / (peers * (peers - 1) * (peers - 2) / 6)
-
-
 def _through(direct: Floats) -> Iterator[Floats]:
     """Give for each peer the times of all paths through it (peers, peers); infinite where it is an end of the path."""
-    apart = direct.copy()
-    np.fill_diagonal(apart, np.inf)
+    apart = _apart(direct)
     total = np.empty_like(apart)
     for row in apart:
         yield np.add(row[:, None], row, out=total)
+
+
+def _apart(direct: Floats) -> Floats:
+    """Return the times with infinite ones on the diagonal: nobody is between two peers and one of them."""
+    apart = direct.copy()
+    np.fill_diagonal(apart, np.inf)
+    return apart
 
 
 def _matrix(rtt: ArrayLike) -> Floats:

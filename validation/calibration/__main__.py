@@ -11,18 +11,19 @@ import typer
 from validation.command import run_app
 
 if TYPE_CHECKING:
-    from validation.calibration.raw import Floats
+    from validation.calibration.report import Measured
 
 ROOT = Path(__file__).parents[2]
 WHERE = """\
 Without the measured files only the shipped tables are checked. To build them anew, give a folder (RAW=folder) with
-PlanetLabData_1 to _18, from the folder PlanetLab of https://github.com/uofa-rzhu3/NetLatency-Data (MIT, commit
-a5845579), or with planetlab490_path_rtt.csv.gz, which has their medians. Checksums: data/iplane/raw.csv."""
+- PlanetLabData_1 to _18, from the folder PlanetLab of https://github.com/uofa-rzhu3/NetLatency-Data (MIT, commit
+  a5845579), or planetlab490_path_rtt.csv.gz, which has their medians: the round-trip times and the structure;
+- if losses are to be rebuilt, too, IndirectionDC, a clone of https://github.com/mamoonraja/IndirectionDC (no licence
+  is stated; commit 3e9cc34b): the ping logs.
+Checksums: data/iplane/raw.csv."""
 COPIED = """\
-Rebuilt from PlanetLab's files: the round-trip times and the structure. Copied, not rebuilt: published.csv, typed in
-from the paper, and loss-logs.csv, quantiles as they came, without the ping logs that they were computed from; so
-nothing here checks the losses but for the published point. What the losses of a peer's paths have in common
-(loss, loss_with_rtt) is assumed."""
+Copied, not rebuilt: published.csv, typed in from the paper{}."""
+NO_LOGS = ", and what is of losses, as the ping logs (IndirectionDC) are not in the folder"
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -39,25 +40,33 @@ def calibrate(
         Path, typer.Option(metavar="DIR", exists=True, file_okay=False, help="Folder of the models.")
     ] = ROOT / "models",
 ) -> None:
-    """Rebuild the table of round-trip times and the path model; exit 1 if they are off what is published."""
+    """Rebuild the tables and the path model; exit 1 if they are off what is published or measured."""
     from btflow.paths import load
-    from validation.calibration import raw, report
+    from validation.calibration import report
 
-    matrix = None if folder is None else raw.planetlab(folder, data)
-    if matrix is None:
+    measured = None if folder is None else _measured(folder, data)
+    if measured is None:
         _check_sums(data)
     else:
-        _rebuild(matrix, data, models)
-    samples = far = None
-    if folder is not None and (folder / raw.IPLANE).is_file():
-        samples, far = raw.iplane_samples(folder, data), raw.iplane_between(folder, *report.ENDS, data)
+        _rebuild(measured, data, models)
     model = load(models / "internet" / "iplane.toml")
     met = True
-    for title, found in report.sections(model, data, matrix, samples, far):
+    for title, found in report.sections(model, data, measured):
         typer.echo(f"\n{report.as_text(title, found)}")
         met &= all(row.met for row in found)
-    typer.echo(f"\n{WHERE if matrix is None else COPIED}")
+    typer.echo(f"\n{WHERE if measured is None else COPIED.format('' if measured.logs else NO_LOGS)}")
     raise typer.Exit(0 if met else 1)
+
+
+def _measured(folder: Path, data: Path) -> Measured:
+    """Read all measured files of a folder."""
+    from validation.calibration import logs, raw, report
+
+    matrix = raw.planetlab(folder, data)
+    samples = far = None
+    if (folder / raw.IPLANE).is_file():
+        samples, far = raw.iplane_samples(folder, data), raw.iplane_between(folder, *report.ENDS, data)
+    return report.Measured(matrix, logs.ping_logs(folder, data), samples, far)
 
 
 def _check_sums(data: Path) -> None:
@@ -71,13 +80,20 @@ def _check_sums(data: Path) -> None:
         )
 
 
-def _rebuild(matrix: Floats, data: Path, models: Path) -> None:
+def _rebuild(measured: Measured, data: Path, models: Path) -> None:
     """Write the tables and the model."""
     from validation.calibration import build
 
-    typer.echo(f"PlanetLab: {len(matrix)} nodes. Fitting takes up to some minutes.")
-    points = build.quantiles(matrix, data)
-    changed = build.write(points, build.path_model(points, matrix), data, models)
+    logs = measured.logs
+    of_logs = "" if logs is None else f", {len(logs):,} ping logs"
+    typer.echo(f"PlanetLab: {len(measured.matrix)} nodes{of_logs}. Fitting takes some minutes.")
+    changed = [] if logs is None else build.write_logs(logs, data)
+    points = build.quantiles(measured.matrix, data)
+    model = build.path_model(points, measured.matrix, data)
+    if logs is not None:
+        model, also = build.with_losses(model, logs, data)
+        changed += also
+    changed += build.write(points, model, data, models)
     typer.echo(
         f"Written anew: {', '.join(changed)}." if changed else "The tables and the model are the same as before."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 from btflow.output import replacing
 from btflow.paths import files
 from btflow.paths.model import PathModel
-from btflow.paths.places import LOSS_OF_PEERS, LOSS_WITH_RTT, fit_structure
+from btflow.paths.structuring import fit_structure
+from validation.calibration import losses
+from validation.calibration.logs import Log
 from validation.calibration.raw import rows
 
 Floats = NDArray[np.float64]
@@ -25,7 +28,15 @@ MEASURED_TO = 0.95
 LOWEST = (0.001, 0.005)
 """Shares below the first percent: PlanetLab's nodes of one site, through which paths can go at nearly no cost."""
 
-SHIPPED = ("loss-logs.csv", "published.csv", "quantiles.csv", "raw.csv")
+PEERS = 24_000
+"""In all matrices together that are drawn to fit the detours: shares of violations are then known to half a point."""
+
+LOGS, IN_COMMON = "loss-logs.csv", "loss-in-common.csv"
+SHIPPED = (IN_COMMON, LOGS, "published.csv", "quantiles.csv", "raw.csv")
+LOGS_OF = (
+    "# Losses of {logs:,} ping logs, {pings:.1f} million pings, March to May 2016: "
+    "mamoonraja/IndirectionDC at 3e9cc34b, Source_code/**/screenlog.0\n# Made by `make calibrate RAW=folder`\n"
+)
 
 COMMENT = """\
 Made by `make calibrate RAW=folder`, do not edit. SYNTHETIC: see data/iplane/README.md."""
@@ -56,7 +67,7 @@ def quantiles(matrix: Floats, data: Path) -> list[Point]:
     published = {
         (row["quantity"], float(row["share_below"])): float(row["threshold"]) for row in rows(data / "published.csv")
     }
-    logs = {float(row["cumulative_share"]): float(row["value"]) for row in rows(data / "loss-logs.csv")}
+    logs = {float(row["cumulative_share"]): float(row["value"]) for row in rows(data / LOGS)}
     return [*_rtt(matrix[np.triu_indices(len(matrix), 1)], published), *_loss(logs, published)]
 
 
@@ -90,8 +101,14 @@ def _loss(logs: dict[float, float], published: dict[tuple[str, float], float]) -
     return points
 
 
-def path_model(points: list[Point], matrix: Floats) -> PathModel:
-    """Return the model that the tables and PlanetLab's matrix [ms] make."""
+def path_model(points: list[Point], matrix: Floats, data: Path) -> PathModel:
+    """Return the model that the tables and PlanetLab's matrix [ms] make.
+
+    Args:
+        points: The tables.
+        matrix: PlanetLab's round-trip times [ms].
+        data: Folder with what losses have in common.
+    """
     listed = {
         name: [
             {
@@ -106,10 +123,11 @@ def path_model(points: list[Point], matrix: Floats) -> PathModel:
     }
     tail = max(point.share for point in points if point.quantity == "rtt" and point.basis.startswith("planetlab"))
     first = min(point.share for point in points if point.quantity == "rtt" and point.share > tail)
-    structure = {"regions": [ANYWHERE], "detour": 0.0, "loss": LOSS_OF_PEERS, "loss_with_rtt": LOSS_WITH_RTT}
+    shared = {row["name"]: float(row["value"]) for row in rows(data / IN_COMMON)}
+    structure = {"regions": [ANYWHERE], "detour": 0.0} | shared
     head = {"name": "iplane", "title": TITLE, "source": SOURCE, "tail": first}
     model = files.parse(head | listed | {"structure": structure})
-    return model.model_copy(update={"structure": fit_structure(matrix / 1e3, model).structure})
+    return model.model_copy(update={"structure": fit_structure(matrix / 1e3, model, peers=PEERS).structure})
 
 
 ANYWHERE = {"share": 1.0, "x": "0 ms", "y": "0 ms", "spread": "50 ms"}
@@ -124,6 +142,24 @@ def as_csv(points: list[Point]) -> str:
     table.writerow(["quantity", "unit", "cumulative_share", "value", "basis"])
     table.writerows((p.quantity, p.unit, f"{p.share:g}", f"{p.value:.10g}", p.basis) for p in points)
     return text.getvalue()
+
+
+def write_logs(logs: Sequence[Log], data: Path) -> list[str]:
+    """Write the quantiles of the ping logs' losses; return the names of the files that have changed."""
+    lines = [f"loss,fraction,{share:g},{value:g}\n" for share, value in losses.quantiles(logs).items()]
+    return _write(data / LOGS, f"{_of(logs)}quantity,unit,cumulative_share,value\n{''.join(lines)}")
+
+
+def with_losses(model: PathModel, logs: Sequence[Log], data: Path) -> tuple[PathModel, list[str]]:
+    """Write what losses have in common; return the model with it, and the names of the files that have changed."""
+    found = losses.in_common(logs, model)
+    lines = [f"{name},{found[name]:g},{source}\n" for name, source in losses.SOURCES.items()]
+    changed = _write(data / IN_COMMON, f"{_of(logs)}name,value,source\n{''.join(lines)}")
+    return model.model_copy(update={"structure": model.structure.model_copy(update=found)}), changed
+
+
+def _of(logs: Sequence[Log]) -> str:
+    return LOGS_OF.format(logs=len(logs), pings=sum(log.sent for log in logs) / 1e6)
 
 
 def write(points: list[Point], model: PathModel, data: Path, models: Path) -> list[str]:

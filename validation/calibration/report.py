@@ -12,8 +12,11 @@ from scipy.special import ndtri
 
 from btflow.paths.generate import Sampled, sample
 from btflow.paths.model import PathModel
-from btflow.paths.places import fit_structure, peer_share, stretched
+from btflow.paths.places import peer_share
+from btflow.paths.structuring import fit_structure, stretched
 from btflow.paths.triangles import triangle_share, triangle_violations
+from validation.calibration import losses
+from validation.calibration.logs import Log
 from validation.calibration.raw import rows
 
 Floats = NDArray[np.float64]
@@ -33,8 +36,27 @@ FURTHEST, FIBRE = 19_570.0, 200.0
 """Kilometres from Wellington to Lisbon, and those that light goes in fibre in a millisecond."""
 ENDS = ("NZNZ", "PTPT")
 """New Zealand and Portugal in Shadow's topology."""
+ALIKE_DRAWN = 20
+"""Matrices of PlanetLab's size that are compared with it."""
+ALIKE_OFF = 5.0
+"""Most percentage points that a share of paths alike may be off PlanetLab's: the halves of its nodes differ by that."""
+CORRELATION_OFF = 0.05
+"""Most that a correlation of losses may be off that of the ping logs."""
 HALF_SEED = 1
 """Says which half of the nodes the structure is fitted to for the check on the other half."""
+
+
+class Measured(NamedTuple):
+    """What was measured and is compared with the model."""
+
+    matrix: Floats
+    """PlanetLab's round-trip times [ms] (nodes, nodes)."""
+    logs: list[Log] | None
+    """Ping logs."""
+    samples: Floats | None
+    """iPlane's round-trip times in Shadow's topology [ms]."""
+    far: Floats | None
+    """Those between ``ENDS`` as they are there [ms]."""
 
 
 class Row(NamedTuple):
@@ -80,9 +102,9 @@ def body(model: PathModel, paths: list[Sampled], matrix: Floats) -> Iterator[Row
 
 ALIKE: dict[str, Callable[[Floats], float]] = {
     "share of variance that goes with the peers": peer_share,
-    "pairs more than 5% above the best detour": lambda rtt: triangle_violations(rtt, 0.05),
+    "pairs more than 5% above their best path through another": lambda rtt: triangle_violations(rtt, 0.05),
     "pairs more than 10% above it (fitted)": triangle_violations,
-    "pairs more than 25% above it": lambda rtt: triangle_violations(rtt, 0.25),
+    "pairs more than 25% above it (fitted)": lambda rtt: triangle_violations(rtt, 0.25),
     "pairs more than 50% above it": lambda rtt: triangle_violations(rtt, 0.5),
     "pairs more than 100% above it": lambda rtt: triangle_violations(rtt, 1.0),
     "triangles violated": triangle_share,
@@ -90,18 +112,20 @@ ALIKE: dict[str, Callable[[Floats], float]] = {
 """What the paths of a matrix have in common."""
 
 
-def alike(model: PathModel, matrix: Floats, matrices: int = 4) -> Iterator[Row]:
+def alike(model: PathModel, matrix: Floats) -> Iterator[Row]:
     """Give what the paths of a measured matrix [ms] have in common beside that of drawn ones of its size.
 
     The measured one also with its times stretched to the model's table, whose tail is longer: what drawn ones should be
     like.
     """
-    paths, as_table = drawn(model, len(matrix), matrices), stretched(matrix, model)
+    paths, as_table = drawn(model, len(matrix), ALIKE_DRAWN), stretched(matrix, model)
     for what, measure in ALIKE.items():
         measured, wanted = measure(matrix), measure(as_table)
-        found = float(np.mean([measure(one.rtt) for one in paths]))
-        text = f"{100 * wanted:.1f}% stretched to the table, {100 * found:.1f}% drawn"
-        yield Row(what, f"{100 * measured:.1f}%", text, f"{100 * (found - wanted):+.1f} points", True)
+        shares = [measure(one.rtt) for one in paths]
+        found, varies = float(np.mean(shares)), float(np.std(shares))
+        off = 100 * (found - wanted)
+        text = f"{100 * wanted:.1f}% stretched to the table, {100 * found:.1f} +- {100 * varies:.1f}% drawn"
+        yield Row(what, f"{100 * measured:.1f}%", text, f"{off:+.1f} points", abs(off) <= ALIKE_OFF)
 
 
 def held_out(model: PathModel, matrix: Floats) -> Iterator[Row]:
@@ -139,22 +163,31 @@ def light(times: Floats) -> Iterator[Row]:
     )
 
 
-def sections(
-    model: PathModel, data: Path, matrix: Floats | None, samples: Floats | None, far: Floats | None
-) -> Iterator[tuple[str, list[Row]]]:
+def losses_alike(model: PathModel, logs: list[Log]) -> Iterator[Row]:
+    """Give what the losses of ping logs have in common beside that of drawn ones."""
+    peers = len({end for log in logs if log.run == losses.MATRIX for end in (log.source, log.destination)})
+    named = ("with the round-trip time", "between two paths with one peer in common")
+    for what, wanted, found in zip(named, losses.measured(logs), losses.drawn(model, peers), strict=True):
+        text, off = f"{found:.3f} drawn, {peers} peers", f"{found - wanted:+.3f}"
+        yield Row(f"correlation of losses {what}", f"{wanted:.3f}", text, off, abs(found - wanted) <= CORRELATION_OFF)
+
+
+def sections(model: PathModel, data: Path, measured: Measured | None) -> Iterator[tuple[str, list[Row]]]:
     """Give each comparison with its title; those with measured files only if they are given."""
     paths = drawn(model, PEERS, DRAWN)
     yield "iPlane's published points (fitted)", list(published(model, paths, data))
     yield "A lognormal through iPlane's two published times (not used)", list(lognormal(model, data))
-    if matrix is not None:
-        yield "PlanetLab's quantiles (fitted up to 95%)", list(body(model, paths, matrix))
-        yield "What the paths of PlanetLab have in common", list(alike(model, matrix))
-        yield "The same for half of the nodes, the structure fitted to the others", list(held_out(model, matrix))
+    if measured is None:
+        return
+    matrix, logs, samples, far = measured
+    yield "PlanetLab's quantiles (fitted up to 95%)", list(body(model, paths, matrix))
+    yield "What the paths of PlanetLab have in common", list(alike(model, matrix))
+    yield "The same for half of the nodes, the structure fitted to the others", list(held_out(model, matrix))
+    if logs is not None:
+        yield "What the losses of the ping logs have in common (fitted)", list(losses_alike(model, logs))
     if samples is not None:
-        yield (
-            "iPlane 2012, by country, in Shadow's topology (not fitted, none below 20 ms)",
-            list(other(model, samples)),
-        )
+        title = "iPlane 2012, by country, in Shadow's topology (not fitted, none below 20 ms)"
+        yield title, list(other(model, samples))
     if far is not None:
         yield "New Zealand to Portugal there: are its times one way, or there and back?", list(light(far))
 
