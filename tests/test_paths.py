@@ -24,9 +24,11 @@ from btflow.paths.places import peer_share, places
 from btflow.paths.structure import Structure
 from btflow.paths.structuring import fit_structure, stretched
 from btflow.paths.table import Table
+from btflow.paths.triangles import above_best
+from validation.calibration.report import peers_apart
 
 IPLANE = load("iplane")
-SHARES = ("detour", "loss", "loss_with_rtt")
+SHARES = ("detour", "detour_spread", "loss", "loss_with_rtt")
 PUBLISHED = (("rtt", 0.4, 0.98), ("rtt", 1.0, 0.998), ("loss", 0.05, 0.95))  # Rao, Legout, Dabbous, P2P'10, figure 1
 
 
@@ -81,7 +83,8 @@ def test_the_distribution_of_distances_is_the_one_that_is_drawn(structure: Struc
     """Kolmogorov and Smirnov: the share below is uniform over independent pairs."""
     random = np.random.default_rng(seed)
     between = _places(structure, 40_000, random) - _places(structure, 40_000, random)
-    lengths = np.hypot(*between.T) * np.exp(random.laplace(0.0, structure.detour, 40_000))
+    detour = np.minimum(structure.detour * np.exp(structure.detour_spread * random.standard_normal(40_000)), 1.0)
+    lengths = np.hypot(*between.T) * np.exp(random.laplace(0.0, detour))
     assert stats.kstest(share_below(structure, lengths), "uniform").pvalue > 1e-6
 
 
@@ -118,17 +121,43 @@ def test_the_body_of_the_round_trip_times_is_planetlabs() -> None:
         assert 1e3 * np.percentile(drawn, percent) == pytest.approx(value, rel=0.1)
 
 
-def test_paths_have_in_common_what_those_of_planetlab_have_but_for_their_worst_detours() -> None:
-    """Means over 24 draws of 490 peers, to three standard errors of four draws; and what PlanetLab's 490 nodes have.
+def test_paths_have_in_common_what_those_of_planetlab_have() -> None:
+    """Means over 8 matrices of 490 peers within 6 points of the matrix with the table's times, 3 of which chance does.
 
-    Detours are fitted to the pairs more than 10% above their best path through another peer, 43.6% of the matrix with
-    the table's times; 25% above are fewer than PlanetLab's: see data/iplane/README.md.
+    Fitted are the pairs more than 10% and more than 25% above their best path through another peer. Without a spread of
+    detours 9% were more than 25% above. PlanetLab's own times have 14.9%, and 17.0% of the triangles violated.
     """
-    drawn = [draw("iplane", 490, seed=seed).rtt.values for seed in range(4, 8)]
-    assert np.mean([peer_share(rtt) for rtt in drawn]) == pytest.approx(0.483, abs=0.017)  # 48.6%
-    assert np.mean([triangle_share(rtt) for rtt in drawn]) == pytest.approx(0.186, abs=0.015)  # 17.0%
-    assert np.mean([triangle_violations(rtt) for rtt in drawn]) == pytest.approx(0.448, abs=0.021)  # 42.7%
-    assert np.mean([triangle_violations(rtt, 0.25) for rtt in drawn]) == pytest.approx(0.092, abs=0.010)  # 14.9%
+    drawn = [draw("iplane", 490, seed=seed).rtt.values for seed in range(8)]
+    assert np.mean([peer_share(rtt) for rtt in drawn]) == pytest.approx(0.486, abs=0.03)
+    assert np.mean([triangle_share(rtt) for rtt in drawn]) == pytest.approx(0.201, abs=0.06)
+    above = np.mean(
+        [[np.mean(above_best(rtt) > part) for part in (0.05, 0.1, 0.25, 0.5, 1.0)] for rtt in drawn], axis=0
+    )
+    assert above == pytest.approx([0.598, 0.436, 0.160, 0.049, 0.017], abs=0.06)
+    assert above[2:] == pytest.approx([0.160, 0.049, 0.017], rel=0.25)
+
+
+def test_the_paths_of_some_peers_stray_further_than_those_of_others() -> None:
+    """As PlanetLab's, where it varies 6.5 times as much as among independent pairs; some are nearer to others, too."""
+    alike = with_structure(IPLANE.structure.model_copy(update={"detour": 0.0354, "detour_spread": 0.0}))
+    with_spread, without = (
+        np.mean([peers_apart(draw(model, 490, seed=seed).rtt.values) for seed in range(4)]) for model in (IPLANE, alike)
+    )
+    assert without == pytest.approx(5.1, abs=0.6)
+    assert with_spread == pytest.approx(7.4, abs=0.7)
+
+
+@settings(max_examples=10, deadline=None)
+@given(structures(), st.integers(4, 40), st.integers(1, 40), st.integers(0, 2**32))
+def test_the_first_peers_pairs_alone_exceed_their_best_paths_as_among_all(
+    structure: Structure, peers: int, first: int, seed: int
+) -> None:
+    rtt = draw(with_structure(structure), peers, seed).rtt.values
+    of = min(first, peers)
+    one, other = np.triu_indices(peers, 1)
+    all_pairs = np.full((peers, peers), np.nan)
+    all_pairs[one, other] = all_pairs[other, one] = above_best(rtt)
+    assert above_best(rtt, of) == pytest.approx(all_pairs[:of][np.eye(of, peers) == 0])
 
 
 @pytest.mark.parametrize(("far", "wanted"), [("0 s", 1.0), ("2 s", 0.5)])
@@ -150,11 +179,11 @@ class Given:
 
 
 def test_a_loss_by_hand() -> None:
-    """b = sqrt(0.99) sqrt(0.4) 2 = 1.2586, below which 0.89591 lie: 0.0556 + 0.14591 / 0.15 x 0.2504 = 0.2992%."""
+    """b = sqrt(0.9856) sqrt(0.37) 2 = 1.20776, below which 0.88643 lie: 0.0556 + 0.13643 / 0.15 x 0.2504 = 0.2833%."""
     random: Any = Given([1.0, 1.0], [0.0])
     lossier = _lossier(IPLANE.structure, np.array([0.5]), 2, np.array([0]), np.array([1]), random)
-    assert lossier == pytest.approx([0.89591], abs=1e-5)
-    assert IPLANE.loss_at(lossier) == pytest.approx([0.002992], abs=1e-6)
+    assert lossier == pytest.approx([0.88643], abs=1e-5)
+    assert IPLANE.loss_at(lossier) == pytest.approx([0.002833], abs=1e-6)
 
 
 def test_losses_go_with_their_peers_and_little_with_round_trip_times() -> None:
@@ -287,18 +316,20 @@ def test_places_are_found_again_up_to_turning() -> None:
 
 
 def test_a_fitted_structure_has_the_detours_and_draws_the_violations_of_what_it_was_fitted_to() -> None:
-    """To three standard errors: detours fitted to 30 matrices of 160 peers have mean 0.1003 and deviation 0.0059."""
-    wanted = with_structure(IPLANE.structure.model_copy(update={"detour": 0.1}))
+    wanted = with_structure(IPLANE.structure.model_copy(update={"detour": 0.06, "detour_spread": 0.6}))
     rtt = draw(wanted, 160, seed=3).rtt.values
     shown: list[float] = []
-    found = fit_structure(rtt, IPLANE, progress=shown.append)
+    found = fit_structure(rtt, IPLANE, progress=shown.append, peers=2400)
     assert shown == sorted(shown)
     assert shown[-1] == 1.0
-    assert found.structure.detour == pytest.approx(0.1, abs=0.018)
+    assert found.structure.detour == pytest.approx(0.06, abs=0.02)
+    assert found.structure.detour_spread == pytest.approx(0.6, abs=0.25)
     drawn = [draw(with_structure(found.structure), 160, seed=s).rtt.values for s in range(4, 12)]
     fitted_to = stretched(rtt, IPLANE)  # the times of the table, in the order of the matrix
-    for measure in (triangle_violations, triangle_share):
-        assert np.mean([measure(one) for one in drawn]) == pytest.approx(measure(fitted_to), abs=0.028)
+    for measure in (triangle_violations, lambda one: triangle_violations(one, 0.25), triangle_share):
+        assert np.mean([measure(one) for one in drawn]) == pytest.approx(measure(fitted_to), abs=0.04)
+    assert found.measured == pytest.approx((triangle_violations(fitted_to), triangle_violations(fitted_to, 0.25)))
+    assert found.drawn == pytest.approx(found.measured, abs=0.03)
     assert found.notes == ()
 
 

@@ -16,6 +16,8 @@ from btflow import InputError
 from btflow.paths import fit, read_csv
 from btflow.paths.pairs import Pairs
 
+UNITLESS = "the column loss names no unit and is read as fractions, of which 0.01 is 1%"
+
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
@@ -66,6 +68,7 @@ def test_a_pair_counts_once_whichever_is_first_and_a_peer_alone_not_at_all(tmp_p
     assert sorted(found.rtt) == pytest.approx([*np.arange(21, 40) / 1e3, 0.05])
     assert sorted(found.loss) == pytest.approx([0.01] * 19 + [0.05])
     assert found.notes == (
+        UNITLESS,
         "1 row of a peer and itself: left out",
         "22 rows of 20 pairs of peers: each counts once, with its median round-trip time and its mean loss",
     )
@@ -91,10 +94,10 @@ def test_rows_of_a_pair_are_put_together_as_by_hand(rows_of: list[tuple[int, int
 def test_a_unit_that_is_given_wins_with_a_note(tmp_path: Path) -> None:
     found = read_csv(table(tmp_path, body=[[f"{i / 100}", "0"] for i in range(10, 50)]), rtt_unit="s")
     assert found.rtt == pytest.approx(np.arange(10, 50) / 100)
-    assert found.notes == ("the column rtt_ms is read in s, as rtt_unit says",)
+    assert found.notes == ("the column rtt_ms is read in s, as rtt_unit says", UNITLESS)
     near = read_csv(table(tmp_path, body=[[f"{i / 100}", "0"] for i in range(10, 50)]), rtt_unit="ms")
     assert near.rtt == pytest.approx(np.arange(10, 50) / 1e5)
-    assert near.notes == ()
+    assert near.notes == (UNITLESS,)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,7 @@ def test_a_file_that_may_be_cut_off_in_its_last_number_is_read_with_a_note(
     file, out = table(tmp_path, "loss,rtt_ms", [["0", f"{i + 0.375}"] for i in range(10, 50)]), tmp_path / "my.toml"
     file.write_bytes(file.read_bytes()[: -cut or None])
     found = read_csv(file)
-    assert found.notes == notes
+    assert found.notes == (UNITLESS, *notes)
     assert found.rtt is not None
     assert 1e3 * found.rtt[-1] == pytest.approx(float("49.375"[: 7 - max(cut, 1)]))
     code, said, _ = run("calibrate", str(file), "--out", str(out))

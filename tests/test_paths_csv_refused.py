@@ -45,8 +45,18 @@ WRONG = [
         r"line 2 has rtt = 120 s; allowed: at most 60 s; another rtt_unit",
     ),
     (
-        {"body": [[f"{0.1 + i / 1000}", "0"] for i in range(40)]},
-        r"no rtt above 0.139 ms; allowed: milliseconds; rtt_unit=.s. if they are seconds",
+        {"body": [["1400", "0"], *([f"{0.1 + i / 1000:g}", "0"] for i in range(40))]},
+        r'line 3 has rtt = 0.1 ms, and most of the file is below 1 ms; allowed: rtt_unit="s" if they are in s, '
+        r'rtt_unit="ms" if they are so short',
+    ),
+    (
+        {"body": [[f"{25 if i == 3 else 6000 + i}", "0"] for i in range(40)]},
+        r'line 2 has rtt = 6000 ms, and most of the file is above 1000 ms; allowed: rtt_unit="us" if they are in us, '
+        r'rtt_unit="ms" if they are so long',
+    ),
+    (
+        {"header": "rtt_us,loss", "body": [[f"{20 + i}", "0"] for i in range(40)]},
+        r'line 2 has rtt = 20 us, and most of the file is below 1000 us; allowed: rtt_unit="ms" or rtt_unit="s" if',
     ),
     ({"header": "rtt,loss"}, r"rtt_unit: is needed: the column rtt does not say its unit; allowed: us, ms, s"),
     ({"header": "a,b"}, r"line 1 has the columns a, b: none is rtt or loss"),

@@ -18,6 +18,7 @@ from program import Run, runner
 
 from btflow import InputError
 from btflow.paths import fit_iplane, load, pop_rtts, read_iplane, triangle_violations
+from btflow.paths.fitting import WORST
 
 
 @pytest.fixture
@@ -49,9 +50,9 @@ def test_unequal_links_of_one_pair_are_told_with_what_becomes_of_them(tmp_path: 
     losses.write_text("".join(f"{line[:-2]}0.01\n" for line in ring(30)) + "4 104 3 103 0.02\n")
     out = ("--out", str(tmp_path / "my.toml"), "--json")
     unequal = "links of unequal latencies between 2 of 30 pairs of PoPs, the same way or both: each pair counts with"
-    lossy = "links of unequal losses between 1 of 30 pairs of PoPs, the same way or both: each link counts"
+    lossy = "links of unequal losses between 1 of 30 pairs of PoPs, the same way or both: each pair counts with"
     notes = json.loads(run("calibrate", "--iplane", str(file), "--iplane-loss", str(losses), *out)[1])["notes"]
-    assert notes[1:-1] == ["1 link of a PoP and itself: left out", f"{unequal} their mean", lossy]
+    assert notes[3:-1] == ["1 link of a PoP and itself: left out", f"{unequal} their mean", f"{lossy} their mean"]
     assert pop_rtts(read_iplane(file))[0, 1] == pytest.approx(2 * 20e-3)  # the mean of 10 and 30, there and back
 
 
@@ -62,10 +63,13 @@ def test_a_model_of_links_has_the_quantiles_of_their_paths(tmp_path: Path) -> No
     assert "shortest paths between 40 PoPs of 40 links" in model.source
     assert triangle_violations(pop_rtts(links)) == 0.0  # so they tell of no detours
     assert model.structure.detour == load("iplane").structure.detour
-    assert model.source.endswith("detour of iplane")
+    assert model.structure.detour_spread == load("iplane").structure.detour_spread
+    assert model.source.endswith("detours of iplane")
     (tmp_path / "loss").mkdir()
     losses = read_iplane(links_file(tmp_path / "loss", [line[:-2] + "0.25" for line in ring(40)]), quantity="loss")
-    assert fit_iplane(links, losses).loss_at(np.array([0.1])) == pytest.approx([0.25])
+    lossy = fit_iplane(links, losses)
+    assert lossy.loss_at(np.array([0.0, 0.04])) == pytest.approx([0.25, 0.25])  # two of 39 others are one link away
+    assert lossy.loss_at(np.array([1.0])) == pytest.approx([WORST])
     with pytest.raises(InputError, match="connects only 8 PoPs"):
         fit_iplane(read_iplane(links_file(tmp_path, ring(8))))
 
@@ -171,9 +175,10 @@ def test_other_damage_to_links_is_refused(tmp_path: Path) -> None:
     file.write_bytes(bytes(range(128, 256)))
     with pytest.raises(InputError, match="line 1 is not text in UTF-8"):
         read_iplane(file)
-    seconds = [line[:-2] + "0.010" for line in ring()]
-    with pytest.raises(InputError, match="seconds"):
-        read_iplane(links_file(tmp_path, seconds))
+    for odd, unit, last in (("0.010", "seconds", "2"), ("9000", "microseconds", "400")):
+        lines = [ring()[0], *(line[:-2] + odd for line in ring()[1:-1]), ring()[-1][:-2] + last]
+        with pytest.raises(InputError, match=rf"line 2 has latency {odd[:4]}.*, and most lines have such: {unit}\?"):
+            read_iplane(links_file(tmp_path, lines))
     with pytest.raises(InputError, match="line 1 has loss 10"):
         read_iplane(links_file(tmp_path, ring()), quantity="loss")
     with pytest.raises(InputError, match="cannot be read"):

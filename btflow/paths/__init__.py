@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from btflow.paths.links import read_iplane
     from btflow.paths.measured import Measured, read_csv
     from btflow.paths.model import PathModel
-    from btflow.paths.pops import fit_iplane, pop_rtts
+    from btflow.paths.pops import fit_iplane
+    from btflow.paths.shortest import pop_rtts
     from btflow.paths.triangles import triangle_share, triangle_violations
 
 __all__ = [
@@ -39,7 +40,7 @@ _FROM = {
     "fit": "btflow.paths.fitting",
     "fit_iplane": "btflow.paths.pops",
     "load": "btflow.paths.files",
-    "pop_rtts": "btflow.paths.pops",
+    "pop_rtts": "btflow.paths.shortest",
     "read_csv": "btflow.paths.measured",
     "read_iplane": "btflow.paths.links",
     "triangle_share": "btflow.paths.triangles",

@@ -146,8 +146,10 @@ def check_apart(header: list[str], columns: list[Column], ends: tuple[int, int] 
 
 
 def said(column: Column) -> Iterator[str]:
-    """Give a note if a column is read in another unit than its title says."""
+    """Give a note if a column is read in another unit than its title says, or says none."""
     units = RTT_UNITS if column.what == "rtt" else LOSS_UNITS
     named = _named_unit(column.title, units)
     if column.given and named is not None and units[named] != column.scale:
         yield f"the column {column.title} is read in {column.unit}, as {column.what}_unit says"
+    if not column.given and named is None:
+        yield f"the column {column.title} names no unit and is read as fractions, of which 0.01 is 1%"

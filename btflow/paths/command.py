@@ -112,12 +112,13 @@ def _of_iplane(
     file: str, losses: str | None, checksum: str | None, drop: bool, progress: Progress
 ) -> tuple[Measured, PathModel, Fitted]:
     from btflow.paths.links import read_iplane
-    from btflow.paths.pops import of_pops, pop_rtts
+    from btflow.paths.pops import of_pops
+    from btflow.paths.shortest import pop_paths
 
     unmeasured: Literal["refuse", "drop"] = "drop" if drop else "refuse"
     links = read_iplane(file, checksum, unmeasured=unmeasured)
     lossy = None if losses is None else read_iplane(losses, quantity="loss", unmeasured=unmeasured)
-    return of_pops(pop_rtts(links), links, lossy, progress)
+    return of_pops(pop_paths(links, lossy), links, lossy, progress)
 
 
 def _part(progress: Progress, begin: float, end: float) -> Progress:

@@ -64,10 +64,11 @@ def fit_and_tell(found: Measured, progress: Progress | None = None) -> tuple[Pat
     base = files.load(BASE)
     matrix = between_all(found)
     name = Path(found.name).name
+    lossy = [] if found.loss is None else too_lossy(found.loss)
     made = {
         "name": name.split(".")[0] or "measured",
         "title": f"Paths with the round-trip times and losses of {name}",
-        "source": f"{_counted(found)} of {name}; {_taken(found, matrix)}",
+        "source": "; ".join([f"{_counted(found)} of {name}; {_taken(found, matrix)}", *lossy]),
         "rtt": _points(found.rtt, base, "rtt"),
         "loss": _points(None if found.loss is None else np.minimum(found.loss, WORST), base, "loss"),
         "structure": base.structure,

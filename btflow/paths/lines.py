@@ -32,9 +32,19 @@ def read_lines(field: str, path: str | PathLike[str], checksum: str | None = Non
     Raises:
         InputError: There is no such file, it is empty, not whole or not text, or has another checksum.
     """
+    return split(field, path, read(field, path, checksum))
+
+
+def read(field: str, path: str | PathLike[str], checksum: str | None = None) -> bytes:
+    """Return what is in a file, unpacked; as ``read_lines``."""
     name = path_name(field, path)
     _check_digits(checksum)
-    content = _unpacked(field, Path(name).name, _content(field, name, checksum))
+    return _unpacked(field, Path(name).name, _content(field, name, checksum))
+
+
+def split(field: str, path: str | PathLike[str], content: bytes) -> list[str]:
+    """Return the lines of a file's content, without their ends; as ``read_lines``."""
+    name = path_name(field, path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -87,10 +97,13 @@ def _check_digits(checksum: object) -> None:
 
 def _content(field: str, name: str, checksum: str | None) -> bytes:
     try:
-        content = Path(name).read_bytes()
+        size = Path(name).stat().st_size
+        content = b"" if size > LARGEST else Path(name).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(field, name, f"cannot be read: {reason}", "a file") from None
+    if size > LARGEST:
+        raise InputError(field, Path(name).name, "is too large", f"at most {LARGEST // 2**20} MiB")
     found = hashlib.sha256(content).hexdigest()
     if checksum is not None and found != checksum.strip().lower():
         raise InputError("checksum", checksum, f"is not the SHA-256 of {Path(name).name}, which is {found}")
@@ -103,12 +116,12 @@ def _unpacked(field: str, name: str, content: bytes) -> bytes:
     try:
         unpacker = zlib.decompressobj(wbits=31)
         unpacked = unpacker.decompress(content, LARGEST)
-        while unpacker.eof and unpacker.unused_data.startswith(_GZIP):
+        while unpacker.eof and unpacker.unused_data.startswith(_GZIP) and len(unpacked) < LARGEST:
             rest, unpacker = unpacker.unused_data, zlib.decompressobj(wbits=31)
-            unpacked += unpacker.decompress(rest, LARGEST)
+            unpacked += unpacker.decompress(rest, LARGEST - len(unpacked))
     except zlib.error as error:
         raise InputError(field, name, f"is damaged: {error}", "a whole gzip file") from None
-    if unpacker.unconsumed_tail:
+    if unpacker.unconsumed_tail or len(unpacked) >= LARGEST:
         raise InputError(field, name, "is too large", f"at most {LARGEST // 2**20} MiB unpacked")
     if unpacker.unused_data.strip(b"\0"):
         raise InputError(field, name, "is damaged: something follows its end", "a whole gzip file")

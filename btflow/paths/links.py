@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError, shorten
-from btflow.paths.lines import number, path_name, read_lines, unended, wrong
+from btflow.paths.known import known
+from btflow.paths.lines import number, path_name, read, split, unended, wrong
 from btflow.words import counted
 
 Floats = NDArray[np.float64]
@@ -26,6 +27,9 @@ FORM = "cluster AS cluster AS latency"
 
 LONGEST = 10_000.0
 """Of a link, one way [ms]; more is thought to be in another unit."""
+
+SLOW = 500.0
+"""Of a link, one way [ms]: there and back takes TCP's first timeout (1 s, RFC 6298)."""
 
 _CLUSTER, _AS = re.compile("[0-9]+"), re.compile("-?[0-9]+")
 """An AS may be unknown, as -1."""
@@ -49,7 +53,7 @@ def read_iplane(
 
     Returns:
         Along ``link``: the names ``pop_a``, ``as_a``, ``pop_b``, ``as_b``, and ``latency`` [s, one way] or ``loss``; in
-        its attributes the file and the number of links that were left out.
+        its attributes the file, the number of links that were left out, and which of the known files it is.
 
     Raises:
         InputError: The file is missing, damaged or not of that form, or may be cut off, as no newline ends its last
@@ -61,27 +65,33 @@ def read_iplane(
     ends: list[list[str]] = []
     values: list[float] = []
     dropped = 0
-    lines = read_lines(FIELD, path, checksum)
+    content = read(FIELD, path, checksum)
+    lines = split(FIELD, path, content)
+    at: list[int] = []
     for line, text in enumerate(lines, 1):
         if not text.strip():
             continue
-        *link, last = _cells(name, line, text)
-        value = _value(name, line, last, quantity)
+        *link, shown = _cells(name, line, text)
+        value = _value(name, line, shown, quantity)
         if value < 0.0 and unmeasured == "refuse":
             allowed = 'not negative; unmeasured="drop" leaves such links out'
-            raise wrong(FIELD, name, line, f"has {quantity} {last}", allowed)
+            raise wrong(FIELD, name, line, f"has {quantity} {shown}", allowed)
         if value < 0.0:
             dropped += 1
         else:
             ends.append(link)
             values.append(value)
-    at = unended(lines)
-    if at is not None and checksum is None:
+            at.append(line)
+    last = unended(lines)
+    if last is not None and checksum is None:
         allowed = "the whole file; one that is whole with a newline at its end, or with its checksum"
-        raise wrong(FIELD, name, at, "has no newline at its end: the file may be cut off in it", allowed)
+        raise wrong(FIELD, name, last, "has no newline at its end: the file may be cut off in it", allowed)
     if not values:
         raise InputError(FIELD, name, "has no measured link", FORM)
-    return _dataset(name, ends, np.array(values), quantity, dropped)
+    if quantity == "latency":
+        _check_unit(name, at, np.array(values))
+    origin = known(content) or ("" if checksum is None else "the file that its checksum is of")
+    return _dataset(name, ends, np.array(values), quantity, {"dropped": dropped, "origin": origin})
 
 
 def _cells(name: str, line: int, text: str) -> list[str]:
@@ -106,14 +116,22 @@ def _value(name: str, line: int, text: str, quantity: str) -> float:
     return value
 
 
-def _dataset(name: str, ends: list[list[str]], values: Floats, quantity: str, dropped: int) -> xr.Dataset:
-    if quantity == "latency" and 0.0 < values.max() < 1.0:
-        raise InputError(FIELD, name, f"has no latency of {values.max():g} ms or more: seconds?", "milliseconds")
+def _check_unit(name: str, lines: list[int], latency: Floats) -> None:
+    """Refuse latencies [ms] of which most must be in another unit: iPlane's are whole milliseconds."""
+    some = latency > 0.0
+    for odd, unit in ((some & (latency < 1.0), "seconds"), (latency > SLOW, "microseconds")):
+        if np.count_nonzero(odd) > 0.5 * np.count_nonzero(some):
+            first = int(np.argmax(odd))
+            reason = f"has latency {latency[first]:g}, and most lines have such: {unit}?"
+            raise wrong(FIELD, name, lines[first], reason, "milliseconds")
+
+
+def _dataset(name: str, ends: list[list[str]], values: Floats, quantity: str, told: dict[str, Any]) -> xr.Dataset:
     columns = np.array(ends)
     names = {title: ("link", columns[:, i]) for i, title in enumerate(("pop_a", "as_a", "pop_b", "as_b"))}
     units = {"units": "s", "long_name": "one-way latency"} if quantity == "latency" else {"units": "1"}
     scaled = 1e-3 * values if quantity == "latency" else values
-    return xr.Dataset(names | {quantity: ("link", scaled, units)}, attrs={"file": Path(name).name, "dropped": dropped})
+    return xr.Dataset(names | {quantity: ("link", scaled, units)}, attrs={"file": Path(name).name} | told)
 
 
 def _one_of(field: str, value: object, known: tuple[str, ...]) -> None:

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.paths.columns import FIELD, Column, check_apart, columns_of, ends_of, said, value
+from btflow.paths.columns import FIELD, RTT_UNITS, Column, check_apart, columns_of, ends_of, said, value
 from btflow.paths.lines import path_name, read_lines, unended, wrong
 from btflow.paths.pairs import Ends, Pairs
 from btflow.words import counted
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Progress = Callable[[float], object]
 """Is told from time to time which share of the work is done."""
 
@@ -27,8 +28,9 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
 FEWEST = 20
 """Paths of which quantiles are taken."""
 
-SHORTEST = 1e-3
-"""If all round-trip times are below this [s], they are thought to be in seconds where milliseconds are named."""
+SHORT, SLOW = 1e-3, 1.0
+"""If most round-trip times are below the one or above the other [s], they are thought to be in another unit: few paths
+stay within a building, and with the other, TCP's first timeout (RFC 6298), connections would begin with one."""
 
 _OFTEN = 10_000
 """Rows between two calls of what shows the progress."""
@@ -97,20 +99,45 @@ def read_csv(
     ends = ends_of(name, at, header, src, dst)
     check_apart(header, columns, ends)
     values: list[list[float]] = [[] for _ in columns]
+    at_line: list[int] = []
     pairs = Pairs()
     for count, (line, row) in enumerate(chain(first, rows)):
         if len(row) != len(header):
             raise wrong(FIELD, name, line, f"has {counted(len(row), 'cell')}", f"{len(header)}, as in the header")
+        at_line.append(line)
         for column, found in zip(columns, values, strict=True):
             found.append(value(name, column, line, row[column.at]))
         if ends is not None:
             pairs.add(*(_peer(name, line, row[end]) for end in ends))
         if progress is not None and count % _OFTEN == 0:
             progress(line / len(lines))
-    measured = _measured(name, columns, [np.array(found) for found in values], None if ends is None else pairs)
+    arrays = [np.array(found) for found in values]
+    _check_units(name, columns, arrays, at_line)
+    measured = _measured(name, columns, arrays, None if ends is None else pairs)
     last = unended(lines)
     cut = () if last is None else (f"line {last}, the last, has no newline at its end: the file may be cut off in it",)
     return measured._replace(notes=(*measured.notes, *cut))
+
+
+def _check_units(name: str, columns: list[Column], values: list[Floats], lines: list[int]) -> None:
+    """Refuse round-trip times most of which tell of another unit than the column's title, which nobody confirmed."""
+    for column, found in zip(columns, values, strict=True):
+        if column.what == "rtt" and not column.given and found.size:
+            _check_unit(name, column, found, lines, found < SHORT, f"below {SHORT / column.scale:g} {column.unit}")
+            _check_unit(name, column, found, lines, found > SLOW, f"above {SLOW / column.scale:g} {column.unit}")
+
+
+def _check_unit(name: str, column: Column, found: Floats, lines: list[int], odd: Flags, bound: str) -> None:
+    """Refuse times most of which are beyond a bound, if another unit would bring them back."""
+    short = bound.startswith("below")
+    units = [unit for unit, scale in RTT_UNITS.items() if (scale > column.scale if short else scale < column.scale)]
+    if not units or np.mean(odd) <= 0.5:
+        return
+    first = int(np.argmax(odd))
+    likely = " or ".join(f'rtt_unit="{unit}"' for unit in units)
+    allowed = f'{likely} if they are in {" or ".join(units)}, rtt_unit="{column.unit}" if they are so'
+    reason = f"has rtt = {found[first] / column.scale:g} {column.unit}, and most of the file is {bound}"
+    raise wrong(FIELD, name, lines[first], reason, f"{allowed} {'short' if short else 'long'}")
 
 
 def _measured(name: str, columns: list[Column], values: list[Floats], pairs: Pairs | None) -> Measured:
@@ -118,10 +145,6 @@ def _measured(name: str, columns: list[Column], values: list[Floats], pairs: Pai
     rows = len(values[0])
     if rows < FEWEST:
         raise InputError(FIELD, name, f"has {counted(rows, 'row')}", f"{FEWEST} rows or more, for quantiles")
-    for column, found in zip(columns, values, strict=True):
-        if column.what == "rtt" and column.unit == "ms" and not column.given and found.max() < SHORTEST:
-            allowed = 'milliseconds; rtt_unit="s" if they are seconds, rtt_unit="ms" if they are so short'
-            raise InputError(FIELD, name, f"has no rtt above {1e3 * found.max():g} ms", allowed)
     by_name = {column.what: found for column, found in zip(columns, values, strict=True)}
     rtt, loss = by_name.get("rtt"), by_name.get("loss")
     notes = [note for column in columns for note in said(column)]

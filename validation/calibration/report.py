@@ -14,7 +14,7 @@ from btflow.paths.generate import Sampled, sample
 from btflow.paths.model import PathModel
 from btflow.paths.places import peer_share
 from btflow.paths.structuring import fit_structure, stretched
-from btflow.paths.triangles import triangle_share, triangle_violations
+from btflow.paths.triangles import above_best, triangle_share, triangle_violations
 from validation.calibration import losses
 from validation.calibration.logs import Log
 from validation.calibration.raw import rows
@@ -42,6 +42,8 @@ ALIKE_OFF = 5.0
 """Most percentage points that a share of paths alike may be off PlanetLab's: the halves of its nodes differ by that."""
 CORRELATION_OFF = 0.05
 """Most that a correlation of losses may be off that of the ping logs."""
+FAR = 0.25
+"""A pair is far above its best path beyond this part of it."""
 HALF_SEED = 1
 """Says which half of the nodes the structure is fitted to for the check on the other half."""
 
@@ -128,6 +130,30 @@ def alike(model: PathModel, matrix: Floats) -> Iterator[Row]:
         yield Row(what, f"{100 * measured:.1f}%", text, f"{off:+.1f} points", abs(off) <= ALIKE_OFF)
 
 
+def peers_apart(rtt: Floats) -> float:
+    """Return how much the peers' shares of pairs 25% above their best path vary, beside those of independent pairs.
+
+    The standard deviation of the shares over that of binomial ones.
+    """
+    peers = len(rtt)
+    above = np.zeros((peers, peers))
+    above[np.triu_indices(peers, 1)] = above_best(rtt) > FAR
+    share = (above + above.T).sum(axis=1) / (peers - 1)
+    mean = share.mean()
+    return float(share.std() / np.sqrt(mean * (1.0 - mean) / (peers - 1)))
+
+
+def strays(model: PathModel, matrix: Floats) -> Iterator[Row]:
+    """Give how much some nodes' paths stray further than those of others, in a measured matrix [ms] and in drawn ones."""
+    as_table = stretched(matrix, model)
+    found = float(np.mean([peers_apart(one.rtt) for one in drawn(model, len(matrix), ALIKE_DRAWN)]))
+    alike_all = model.model_copy(update={"structure": model.structure.model_copy(update={"detour_spread": 0.0})})
+    without = float(np.mean([peers_apart(one.rtt) for one in drawn(alike_all, len(matrix), ALIKE_DRAWN)]))
+    wanted = peers_apart(as_table)
+    text = f"{wanted:.1f} stretched to the table, {found:.1f} drawn, {without:.1f} without a spread of detours"
+    yield Row("deviation over that of chance", f"{peers_apart(matrix):.1f}", text, f"{found - wanted:+.1f}", True)
+
+
 def held_out(model: PathModel, matrix: Floats) -> Iterator[Row]:
     """Give the same for one half of the nodes, with the structure fitted to the other half."""
     nodes = np.random.default_rng(HALF_SEED).permutation(len(matrix))
@@ -183,6 +209,7 @@ def sections(model: PathModel, data: Path, measured: Measured | None) -> Iterato
     yield "PlanetLab's quantiles (fitted up to 95%)", list(body(model, paths, matrix))
     yield "What the paths of PlanetLab have in common", list(alike(model, matrix))
     yield "The same for half of the nodes, the structure fitted to the others", list(held_out(model, matrix))
+    yield "How much nodes differ in their share of pairs more than 25% above (not fitted)", list(strays(model, matrix))
     if logs is not None:
         yield "What the losses of the ping logs have in common (fitted)", list(losses_alike(model, logs))
     if samples is not None:
