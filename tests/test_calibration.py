@@ -63,6 +63,7 @@ def test_both_forms_of_the_raw_data_give_the_same_files_to_the_byte(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "DRAWN", 2)  # what it prints is looked at elsewhere
+    monkeypatch.setattr(build, "PEERS", 1000)
     written = (
         made / "data" / "quantiles.csv",
         made / "data" / "SHA256SUMS",
@@ -80,13 +81,17 @@ def test_both_forms_of_the_raw_data_give_the_same_files_to_the_byte(
     assert middle["0.5"] == pytest.approx((times[389] + times[390]) / 2, abs=1e-3)
     assert middle["0.98"] == 400
     assert "iPlane's published points (fitted)" in first.output
-    assert "Rebuilt from PlanetLab's files: the round-trip times and the structure. Copied, not rebuilt" in first.output
-    assert "loss-logs.csv, quantiles as they came" in first.output
+    assert "Copied, not rebuilt: published.csv, typed in from the paper, and what is of losses, as the ping logs" in (
+        first.output
+    )
 
 
-def test_the_model_of_a_made_up_world_has_its_regions_and_violations(made: Path) -> None:
+def test_the_model_of_a_made_up_world_has_its_regions_and_violations(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "PEERS", 4000)
     matrix = raw.planetlab(made, made / "data")
-    model = build.path_model(build.quantiles(matrix, made / "data"), matrix)
+    model = build.path_model(build.quantiles(matrix, made / "data"), matrix, made / "data")
     far = [region for region in model.structure.regions if region.x < 0.1]
     assert sum(region.share for region in far) == pytest.approx(0.5)  # the two groups, cut up
     drawn = np.mean([triangle_violations(draw(model, 40, seed=seed).rtt) for seed in range(20)])

@@ -62,7 +62,7 @@ def in_common(logs: Sequence[Log], model: PathModel) -> dict[str, float]:
 def measured(logs: Sequence[Log]) -> tuple[float, float]:
     """Return the correlations of losses with round-trip times, and of two paths with one peer in common."""
     with_rtt = correlation_with(np.array([log.rtt for log in logs]), np.array([log.loss > 0.0 for log in logs]))
-    matrix = [log for log in logs if log.run == MATRIX]
+    matrix = [log for log in logs if log.run == MATRIX and log.source != log.destination]
     ends = np.array([(log.source, log.destination) for log in matrix])
     return with_rtt, correlation_of_neighbours(ends, np.array([log.loss > 0.0 for log in matrix]))
 
@@ -95,10 +95,7 @@ def correlation_of_neighbours(ends: Peers, lossy: Flags) -> float:
         ends: The two peers of each path (paths, 2), in any order.
         lossy: Whether each path is (paths,).
     """
-    shared = sum((one[:, None] == other).astype(np.int8) for one in ends.T for other in ends.T)
-    neighbours = np.asarray(shared == 1)
-    one = float(neighbours[lossy].sum() / neighbours.sum())
-    both = float(neighbours[np.ix_(lossy, lossy)].sum() / neighbours.sum())
+    one, both = shares_of_neighbours(ends, lossy)
     threshold = ndtri(one)
 
     def excess(correlation: float) -> float:
@@ -106,3 +103,20 @@ def correlation_of_neighbours(ends: Peers, lossy: Flags) -> float:
         return float(multivariate_normal.cdf([threshold, threshold], cov=covariance)) - both
 
     return float(brentq(excess, -0.99, 0.99, xtol=1e-6))
+
+
+def shares_of_neighbours(ends: Peers, lossy: Flags) -> tuple[float, float]:
+    """Return, of all paths beside one with one peer in common, the share that is lossy, and that of which both are.
+
+    Each path counts beside all others of its two peers, less those between the same two.
+    """
+    _, number = np.unique(ends, return_inverse=True)
+    peers = np.sort(number.reshape(ends.shape), axis=1)
+    _, between = np.unique(peers, axis=0, return_inverse=True)
+    at, lossy_at = np.bincount(peers.ravel()), np.bincount(peers[lossy].ravel(), minlength=peers.max() + 1)
+    same = np.bincount(between.ravel())
+    lossy_same = np.bincount(between.ravel()[lossy], minlength=len(same))
+    pairs = np.sum(at * (at - 1)) - 2 * np.sum(same * (same - 1))
+    lossy_first = np.sum(lossy_at * (at - 1)) - 2 * np.sum(lossy_same * (same - 1))
+    both = np.sum(lossy_at * (lossy_at - 1)) - 2 * np.sum(lossy_same * (lossy_same - 1))
+    return float(lossy_first / pairs), float(both / pairs)

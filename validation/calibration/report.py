@@ -144,7 +144,7 @@ def peers_apart(rtt: Floats) -> float:
 
 
 def strays(model: PathModel, matrix: Floats) -> Iterator[Row]:
-    """Give how much some nodes' paths stray further than those of others, in a measured matrix [ms] and in drawn ones."""
+    """Give how much further some nodes' paths stray than others', in a measured matrix [ms] and in drawn ones."""
     as_table = stretched(matrix, model)
     found = float(np.mean([peers_apart(one.rtt) for one in drawn(model, len(matrix), ALIKE_DRAWN)]))
     alike_all = model.model_copy(update={"structure": model.structure.model_copy(update={"detour_spread": 0.0})})
