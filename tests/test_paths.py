@@ -91,16 +91,16 @@ def test_the_distribution_of_distances_is_the_one_that_is_drawn(structure: Struc
 @settings(max_examples=6, deadline=None)
 @given(structures(), st.integers(2, 6), st.integers(0, 2**32))
 def test_quantiles_converge_to_the_tables_for_few_peers_too(structure: Structure, peers: int, seed: int) -> None:
-    """One pair of each of many draws: shares below a value are binomial, whatever the number of peers."""
+    """One pair of each of many draws: shares below a value are binomial, to five deviations (3.6 points at most)."""
     random = np.random.default_rng(seed)
-    draws = 1_000
+    draws = 4_000
     drawn = [sample(with_structure(structure), peers, random) for _ in range(draws)]
     for name in ("rtt", "loss"):
         values = np.array([getattr(paths, name)[0, -1] for paths in drawn])
         for share in (0.25, 0.7, 0.9, 0.98):
             at = IPLANE.table("rtt" if name == "rtt" else "loss").quantile(np.array([share]))[0]
             expected = max(share, 0.622) if name == "loss" else share
-            assert abs(np.mean(values <= at) - expected) < 6 * np.sqrt(expected * (1 - expected) / draws)
+            assert abs(np.mean(values <= at) - expected) < 5 * np.sqrt(expected * (1 - expected) / draws)
 
 
 def test_published_points_are_met_by_draws_within_half_a_point() -> None:
@@ -122,12 +122,12 @@ def test_the_body_of_the_round_trip_times_is_planetlabs() -> None:
 
 
 def test_paths_have_in_common_what_those_of_planetlab_have() -> None:
-    """Means over 8 matrices of 490 peers within 6 points of the matrix with the table's times, 3 of which chance does.
+    """Means over 4 matrices of 490 peers within 6 points of the matrix with the table's times, 3 of which chance does.
 
     Fitted are the pairs more than 10% and more than 25% above their best path through another peer. Without a spread of
     detours 9% were more than 25% above. PlanetLab's own times have 14.9%, and 17.0% of the triangles violated.
     """
-    drawn = [draw("iplane", 490, seed=seed).rtt.values for seed in range(8)]
+    drawn = [draw("iplane", 490, seed=seed).rtt.values for seed in range(4)]
     assert np.mean([peer_share(rtt) for rtt in drawn]) == pytest.approx(0.486, abs=0.03)
     assert np.mean([triangle_share(rtt) for rtt in drawn]) == pytest.approx(0.201, abs=0.06)
     above = np.mean(
@@ -166,6 +166,20 @@ def test_the_share_of_near_pairs_by_hand(far: str, wanted: float) -> None:
     regions = [{"share": 0.5, "x": x, "y": "0 s", "spread": "50 ms"} for x in ("0 s", far)]
     structure = Structure.model_validate({"regions": regions, **dict.fromkeys(SHARES, 0)})
     assert share_below(structure, np.array([0.1])) == pytest.approx([wanted * 0.63212], abs=2e-5)
+
+
+def test_the_detours_of_pairs_by_hand() -> None:
+    """0.021 exp(0.75) = 0.04446 one deviation above the middle; never more than 1."""
+    assert IPLANE.structure.detours(np.array([0.0, 1.0, 10.0])) == pytest.approx([0.021, 0.04446, 1.0], abs=1e-5)
+
+
+def test_shares_of_violations_by_hand() -> None:
+    """On a line at 0, 10 and 30 ms, with 36 ms between the ends: 36 / 30 is 20% above the way through the middle."""
+    rtt = 1e-3 * np.array([[0.0, 10.0, 36.0], [10.0, 0.0, 20.0], [36.0, 20.0, 0.0]])
+    assert above_best(rtt) == pytest.approx([10 / 56 - 1, 0.2, 20 / 46 - 1])
+    assert triangle_violations(rtt, 0.19) == pytest.approx(1 / 3)
+    assert triangle_violations(rtt, 0.21) == 0.0
+    assert triangle_share(rtt) == 1.0
 
 
 class Given:

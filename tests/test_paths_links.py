@@ -19,6 +19,8 @@ from program import Run, runner
 from btflow import InputError
 from btflow.paths import fit_iplane, load, pop_rtts, read_iplane, triangle_violations
 from btflow.paths.fitting import WORST
+from btflow.paths.known import KNOWN
+from btflow.paths.shortest import pop_paths
 
 
 @pytest.fixture
@@ -72,6 +74,46 @@ def test_a_model_of_links_has_the_quantiles_of_their_paths(tmp_path: Path) -> No
     assert lossy.loss_at(np.array([1.0])) == pytest.approx([WORST])
     with pytest.raises(InputError, match="connects only 8 PoPs"):
         fit_iplane(read_iplane(links_file(tmp_path, ring(8))))
+
+
+def test_losses_add_up_along_the_shortest_path(tmp_path: Path) -> None:
+    """Five links of 1% lose 1 - 0.99^5 = 4.90%; a shorter way of two lossy links is taken; one link is not measured."""
+    lines = [f"{i} 1 {i + 1} 1 10" for i in range(6)] + ["0 1 9 1 4", "9 1 2 1 4"]
+    lossy = [f"{i} 1 {i + 1} 1 0.01" for i in range(5)] + ["9 1 0 1 0.2", "2 1 9 1 0.1", "77 1 0 1 0.9"]
+    losses = tmp_path / "losses.txt"
+    losses.write_text("\n".join(lossy) + "\n")
+    links = read_iplane(links_file(tmp_path, lines))
+    found = pop_paths(links, read_iplane(losses, quantity="loss"))
+    names = [0, 1, 2, 3, 4, 5, 6, 9]  # by their names as texts, too
+    assert found.loss is not None
+    loss = {(one, other): found.loss[i, j] for i, one in enumerate(names) for j, other in enumerate(names)}
+    assert loss[1, 6] == loss[6, 1] == pytest.approx(1 - 0.99**4)  # 5 to 6 has no loss
+    assert loss[0, 2] == pytest.approx(1 - 0.8 * 0.9)
+    assert loss[0, 3] == pytest.approx(1 - 0.8 * 0.9 * 0.99)
+    assert (loss[0, 0], loss[5, 6]) == (0.0, pytest.approx(0.0, abs=1e-300))
+    assert 1e3 * found.rtt[0, 2] == pytest.approx(16.0)
+    to_6 = {0: 6, 1: 5, 2: 4, 3: 3, 4: 2, 5: 1, 9: 5}  # links on the path, of which the last has no loss
+    ends = np.array([(one, other) for one in names for other in names if one != other])
+    of_6 = sum(to_6.values()) * 2
+    others = {(0, 1): 1, (0, 2): 2, (0, 3): 3, (0, 4): 4, (0, 5): 5, (0, 9): 1, (1, 9): 2, (2, 9): 1, (3, 9): 2}
+    others |= {(4, 9): 3, (5, 9): 4} | {(i, j): j - i for i in range(1, 6) for j in range(i + 1, 6)}
+    total = of_6 + 2 * sum(others.values())
+    assert len(ends) == 2 * (len(to_6) + len(others))
+    assert found.measured == pytest.approx(1 - 2 * len(to_6) / total)
+
+
+def test_a_known_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what git calls its content, plain or packed: `git hash-object` gives the same."""
+    content = ("\n".join(ring()) + "\n").encode()
+    of_git = hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
+    assert read_iplane(links_file(tmp_path, ring())).attrs["origin"] == ""
+    monkeypatch.setitem(KNOWN, of_git, "of 2015-06-13 in somewhere/public")
+    (packed := tmp_path / "links.gz").write_bytes(gzip.compress(content))
+    for file in (links_file(tmp_path, ring()), packed):
+        assert read_iplane(file).attrs["origin"] == "iPlane's file of 2015-06-13 in somewhere/public"
+    other = links_file(tmp_path, ring(25))
+    digest = hashlib.sha256(other.read_bytes()).hexdigest()
+    assert read_iplane(other, digest).attrs["origin"] == "the file that its checksum is of"
 
 
 def test_a_checksum_is_checked_and_gzip_is_read(tmp_path: Path) -> None:
