@@ -58,11 +58,19 @@ class ParametrisedModel(FrozenModel):
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
         raise NotImplementedError
 
-    def explore(self, *, seed: int = 0) -> Any:
-        """Return live figures beside inputs for the parameters, for a notebook; see ``btflow.explore.explore``."""
+    def explore(self, *, seed: int = 0, **values: object) -> Any:
+        """Return live figures beside inputs for the parameters, for a notebook; see ``btflow.explore.explore``.
+
+        Args:
+            seed: Seed of the random numbers.
+            values: What the inputs begin with, as in ``set``: ``explore(rtt="400 ms")``.
+
+        Raises:
+            InputError: As in ``set``.
+        """
         from btflow.explore import explore  # widgets, which only notebooks need
 
-        return explore(self, seed=seed)  # type: ignore[arg-type]  # it says what it is of
+        return explore(self.set(**values), seed=seed)  # type: ignore[arg-type]  # it says what it is of
 
     def compare(self, *, pairs: int = 10, seed: int = 0, **values: object) -> Any:
         """Return this setting beside one with other values, pair by pair; see ``btflow.explore.whatif``.

@@ -288,6 +288,8 @@ def test_what_cannot_be_explored_is_refused() -> None:
         explore("rao2010")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="seed"):
         btflow.load("rao2010").explore(seed=-1)
+    with pytest.raises(InputError, match=r"rtt = '4 apples'.*known: us"):
+        btflow.load("rao2010").explore(rtt="4 apples")
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

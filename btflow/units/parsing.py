@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
 from numbers import Integral, Real
@@ -137,7 +137,7 @@ def _parse_buffer(value: object, field: str, byte_prefix: BytePrefix) -> Buffer:
                 number = parse_quantity(value, kind, field=field, byte_prefix=byte_prefix, minimum=low, maximum=high)
             assert isinstance(number, int | float)
             return Buffer(float(number), kind)
-    raise fail(f"has the unknown unit {matched[3][:20]!r}")
+    raise fail(_unknown_unit(matched[3], [unit for kind in BUFFER_LIMITS for unit in buffer_units(kind, byte_prefix)]))
 
 
 def _to_fraction(value: object, kind: Kind, byte_prefix: BytePrefix, fail: Callable[[str], UnitError]) -> Fraction:
@@ -168,14 +168,14 @@ def _to_fraction(value: object, kind: Kind, byte_prefix: BytePrefix, fail: Calla
     return number * units[unit]
 
 
-def _unknown_unit(unit: str, units: Mapping[str, Fraction]) -> str:
-    """Return why ``unit`` is refused, with the units it may have been meant to be."""
+def _unknown_unit(unit: str, units: Collection[str]) -> str:
+    """Return why ``unit`` is refused, with the units it may have been meant to be, or else with all."""
     if not units:
         return f"has a unit ({unit[:20]!r}) where none is used"
     meant = unit.casefold().replace("bps", "b/s").replace("ib", "b")
     close = [u for u in units if u.casefold().replace("ib", "b").replace("it", "") == meant]
-    hint = f" (case matters: did you mean {' or '.join(close)}?)" if close else ""
-    return f"has the unknown unit {unit[:20]!r}{hint}"
+    hint = f"case matters: did you mean {' or '.join(close)}?" if close else f"known: {', '.join(units)}"
+    return f"has the unknown unit {unit[:20]!r} ({hint})"
 
 
 def _parse_flag(value: object, error: UnitError) -> bool:

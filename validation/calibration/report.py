@@ -90,16 +90,16 @@ def published(model: PathModel, paths: list[Sampled], data: Path) -> Iterator[Ro
         yield Row(what, f"{100 * wanted:.1f}%", found, f"{off:+.2f} points", abs(off) <= POINTS_OFF)
 
 
-def body(model: PathModel, paths: list[Sampled], matrix: Floats) -> Iterator[Row]:
-    """Give PlanetLab's quantiles [ms] beside those of the table and of drawn paths."""
-    measured = np.percentile(_pairs(matrix), SHOWN)
-    table = 1e3 * model.rtt_at(np.array(SHOWN) / 100)
-    found = 1e3 * np.percentile(np.concatenate([_pairs(one.rtt) for one in paths]), SHOWN)
-    for share, wanted, of_table, of_paths in zip(SHOWN, measured, table, found, strict=True):
+def body(model: PathModel, paths: list[Sampled], measured: dict[float, float]) -> Iterator[Row]:
+    """Give quantiles [ms] of PlanetLab's, by their shares, beside those of the table and of drawn paths."""
+    shares = np.array(list(measured))
+    found = 1e3 * np.quantile(np.concatenate([_pairs(one.rtt) for one in paths]), shares)
+    for share, of_table, of_paths in zip(measured, 1e3 * model.rtt_at(shares), found, strict=True):
+        wanted = measured[share]
         off = max((100 * (value / wanted - 1) for value in (of_table, of_paths)), key=abs)
         text = f"{of_table:.1f} ms in the table, {of_paths:.1f} ms drawn"
-        met = share not in BODY or abs(off) <= BODY_OFF
-        yield Row(f"{share}% of the round-trip times below", f"{wanted:.1f} ms", text, f"{off:+.1f}%", met)
+        met = round(100 * share) not in BODY or abs(off) <= BODY_OFF
+        yield Row(f"{100 * share:.0f}% of the round-trip times below", f"{wanted:.1f} ms", text, f"{off:+.1f}%", met)
 
 
 ALIKE: dict[str, Callable[[Floats], float]] = {
@@ -206,7 +206,8 @@ def sections(model: PathModel, data: Path, measured: Measured | None) -> Iterato
     if measured is None:
         return
     matrix, logs, samples, far = measured
-    yield "PlanetLab's quantiles (fitted up to 95%)", list(body(model, paths, matrix))
+    measured_at = {percent / 100: float(np.percentile(_pairs(matrix), percent)) for percent in SHOWN}
+    yield "PlanetLab's quantiles (fitted up to 95%)", list(body(model, paths, measured_at))
     yield "What the paths of PlanetLab have in common", list(alike(model, matrix))
     yield "The same for half of the nodes, the structure fitted to the others", list(held_out(model, matrix))
     yield "How much nodes differ in their share of pairs more than 25% above (not fitted)", list(strays(model, matrix))
