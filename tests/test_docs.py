@@ -83,6 +83,26 @@ def test_a_constant_is_that_of_the_code(page: str, value: str, where: str) -> No
     assert docs_pages.number(value) == pytest.approx(docs_pages.number(docs_pages.value_at(where)))
 
 
+REFERENCE = ("tcp", "ledbat", "laws", "queues", "speech", "client", "messages", "paths", "swarms-on-links")
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_a_page_of_the_model_reference_has_calculations_constants_and_tests(name: str) -> None:
+    page = ROOT / "docs" / f"{name}.md"
+    assert "**By hand" in page.read_text(encoding="utf-8")
+    assert list(docs_pages.constants(page))
+    assert docs_pages.named_tests(page)
+
+
+@pytest.mark.parametrize("law", ["BBR", "Vegas", "TCP-LP", "Nice", "LEDBAT++"])
+def test_a_law_without_a_page_of_its_own_is_calculated_by_hand(law: str) -> None:
+    text = (ROOT / "docs" / "laws.md").read_text(encoding="utf-8")
+    section = next(part for part in text.split("\n## ") if part.startswith(f"{law} ("))
+    assert "**By hand" in section
+    assert "```pycon" in section
+    assert re.search(rf"^\| {re.escape(law)} \|.*`test_\w+\.py::", text, re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_test_that_is_named_exists(page: Path) -> None:
     missing = {name for name in docs_pages.named_tests(page) if name[1] not in docs_pages.tests_of(name[0])}

@@ -155,6 +155,23 @@ def test_ledbatpp_falls_once_per_round_by_at_most_half(queue: float, cwnd: float
     assert x.ack(0.1, 0.1 + queue) >= before
 
 
+@pytest.mark.parametrize(
+    ("cwnd", "rtt", "window"),
+    [
+        (12.672, 0.144, 8.6135),  # 12.672 + 0.5 - 12.672 (81.584 / 60 - 1)
+        (10.0, 0.152416, 5.5),  # 10 + 0.5 - 10 (90 / 60 - 1)
+        (10.0, 0.182416, 5.0),  # 0.5 - 10 is more than half
+        (2.5, 0.182416, 2.0),  # two are kept
+    ],
+)
+def test_a_decrease_of_ledbatpp_by_hand(cwnd: float, rtt: float, window: float) -> None:
+    """The base is 62.416 ms, so GAIN is 1 / ceil(120 / 62.416) = 1/2."""
+    x = Driver("ledbatpp", filter=1)
+    x.ack(0.0, 0.062416)
+    x.flow.slowing, x.flow.cwnd, x.flow.round_end = 1, cwnd, x.flow.una
+    assert x.ack(0.2, rtt) == pytest.approx(window, abs=1e-4)
+
+
 def test_a_loss_in_a_slowdown_halves_what_it_regains() -> None:
     x = Driver("ledbatpp", cwnd=30)
     x.ack(0.0, 0.1)

@@ -54,6 +54,16 @@ def test_lp_is_that_of_linux_and_ns3(variant: int, samples: list[tuple[int, int]
             assert x.flow.cwnd == pytest.approx(after + 1 / after)
 
 
+def test_the_first_window_of_lp_by_hand() -> None:
+    """Ten segments behind one another, 12 ms each: the first ACK halves the window, the fourth leaves one segment."""
+    x, found = Driver("lp", cwnd=10), []
+    for k, owd in enumerate((37, 49, 61, 73)):
+        window = x.ack(1.0 + 0.012 * k, (owd + 25.3) / 1e3, owd / 1e3)
+        found.append((window, float(x.flow.base_delay), float(x.flow.highest), float(x.flow.smooth)))
+    # limits: 37 + 0, then 37 + 5 (0.15 x 37 cut off) ms; means: 37, 308/8 = 38, 331/8 = 41, 363/8 = 45 ms
+    assert found == [(6, 37, 74, 296), (6, 37, 74, 308), (6, 37, 74, 331), (1, 45, 90, 363)]
+
+
 def test_the_papers_lp_keeps_its_range_and_leaves_slow_start() -> None:
     x = Driver("lp", variant=2, cwnd=64)
     for k in range(20):

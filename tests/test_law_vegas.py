@@ -121,6 +121,16 @@ def test_nice_halves_when_half_a_window_is_late() -> None:
     assert min(windows) == pytest.approx(0.5 * window, rel=0.02)
 
 
+@pytest.mark.parametrize(("late", "window"), [(8, 16), (9, 8)])
+def test_a_round_of_nice_by_hand(late: int, window: float) -> None:
+    """Base 100 ms, highest 300 ms: more than 120 ms is late; more than 8 of 16 must be. Vegas leaves its 3 queued."""
+    x = Driver("nice", cwnd=16, ssthresh=8)
+    f = x.flow
+    f.base_delay, f.highest, f.una, f.nxt, f.round_end = 0.1, 0.3, 1, 17, 16
+    windows = [x.ack(1.0 + 0.001 * k, 0.121 if k < late else 0.119) for k in range(16)]
+    assert windows == [16.0] * 15 + [window]
+
+
 def test_nice_goes_below_one_segment_and_paces() -> None:
     x = Driver("nice", cwnd=4, ssthresh=2)
     x.ack(0.0, 0.1)

@@ -90,6 +90,14 @@ def test_loss_by_hand() -> None:
     assert clean - voip.rating(G711, 0.1, 0.01) == pytest.approx(95 / 26.1)
 
 
+def test_a_rating_by_hand() -> None:
+    # docs/speech.md: Ro 94.769, Is 1.414, Id 3.571 + 0.935 + 3.044, Ie,eff 19
+    assert voip.rating(G729, 0.2, 0.02) == pytest.approx(66.805, abs=0.001)
+    assert voip.mos(G729, 0.2, 0.02) == pytest.approx(3.444, abs=0.001)
+    assert voip.rating(G729, 0.2, 0.02, telr=math.inf) == pytest.approx(66.805 + 3.571, abs=0.001)
+    assert voip.rating(G729, 0.1) == pytest.approx(94.769 - 1.414 - 1.964 - 0.728 - 11, abs=0.002)  # no Idd yet
+
+
 @pytest.mark.parametrize(("r", "mos"), [(-5, 1.0), (0, 1.0), (3, 1.0), (50, 2.575), (60, 3.1), (80, 4.024), (100, 4.5)])
 def test_score_by_hand(r: float, mos: float) -> None:
     # G.107, annex B: R = 90, 80, 70, 60, 50 are MOS 4.34, 4.03 (4.02), 3.60, 3.10, 2.58

@@ -1,7 +1,7 @@
 """Voice over IP: what codecs send, and how a call sounds by the E-model of ITU-T G.107.
 
 The transmission rating is R = Ro - Is - Id - Ie,eff + A (G.107 of 06/2015, equation 7-1). Only delay, loss and codec
-vary here; every other parameter has the default of G.107, table 2, so that an undisturbed G.711 call has R = 93.2 and
+vary here; every other parameter has the default of G.107, table 3, so that an undisturbed G.711 call has R = 93.2 and
 a mean opinion score (MOS) of 4.41. Talker echo has the default loss of TELR = 65 dB and comes back after twice the
 one-way delay: T = Ta, Tr = 2 Ta (G.107, clause 7.4, for a connection with one delay all the way).
 
@@ -97,7 +97,7 @@ def codec(name: str, frames: int | None = None) -> Codec:
     return found if frames is None else found._replace(frames=whole("frames", frames))
 
 
-# G.107, table 2: default values.
+# G.107, table 3: default values.
 _SLR, _RLR, _STMR, _DS, _DR = 8.0, 2.0, 15.0, 3.0, 3.0  # loudness, sidetone [dB], D-values of the telephones
 _LSTR = _STMR + _DR
 _WEPL, _QDU = 110.0, 1.0  # weighted echo path loss [dB], quantisation distortion units
@@ -105,7 +105,7 @@ _NC, _NFOR, _PS, _PR = -70.0, -64.0, 35.0, 35.0  # circuit noise [dBm0p], noise 
 TELR = 65.0
 """Talker echo loudness rating [dB]: how much weaker than the speech its echo comes back; infinity for no echo."""
 
-_DELAY_FELT, _DELAY_SENSITIVITY = 0.1, 1.0  # mT [s] and sT, the delay sensitivity class "default"
+_DELAY_FELT, _DELAY_SENSITIVITY = 0.1, 1.0  # mT [s] and sT, class "default" of G.107, table 1
 
 
 def rating(
@@ -128,8 +128,8 @@ def rating(
     lost = probability("loss", loss, below=math.nextafter(1.0, 2.0), zero=True)
     burst, echo = float(positive("burst_ratio", burst_ratio)), float(positive("telr", telr, finite=False))
     noise = _noise()
-    ro = 15.0 - 1.5 * (_SLR + noise)  # 7-3
-    simultaneous = _loudness(noise) + _sidetone(late, echo) + _quantisation(ro)  # Is, 7-9
+    ro = 15.0 - 1.5 * (_SLR + noise)  # 7-2
+    simultaneous = _loudness(noise) + _sidetone(late, echo) + _quantisation(ro)  # Is, 7-8
     delayed = _talker_echo(late, echo, noise) + _listener_echo(late, ro) + _pure_delay(late)  # Id, 7-18
     percent = 100.0 * lost
     equipment = codec.ie + (95.0 - codec.ie) * percent / (percent / burst + codec.bpl)  # Ie,eff, 7-29
@@ -151,7 +151,7 @@ def mos(codec: Codec, delay: ArrayLike, loss: ArrayLike = 0.0, burst_ratio: floa
 
 
 def _noise() -> float:
-    """No, the sum of all noise at the 0 dBr point [dBm0p] (7-4 to 7-8)."""
+    """No, the sum of all noise at the 0 dBr point [dBm0p] (7-3 to 7-7)."""
     loudness = _SLR + _RLR
     sender_room = _PS - _SLR - _DS - 100.0 + 0.004 * (_PS - loudness - _DS - 14.0) ** 2
     effective = _PR + 10.0 * math.log10(1.0 + 10.0 ** ((10.0 - _LSTR) / 10.0))
@@ -160,13 +160,13 @@ def _noise() -> float:
 
 
 def _loudness(noise: float) -> float:
-    """Iolr: the connection is too loud (7-10, 7-11)."""
+    """Iolr: the connection is too loud (7-9, 7-10)."""
     x = (_SLR + _RLR + 0.2 * (64.0 + noise - _RLR)) / 8.0
     return 20.0 * (math.pow(1.0 + x**8, 1.0 / 8.0) - x)
 
 
 def _sidetone(delay: NDArray[np.float64], telr: float) -> NDArray[np.float64]:
-    """Ist: the sidetone is not right (7-12, 7-13)."""
+    """Ist: the sidetone is not right (7-11, 7-12)."""
     t = 1000.0 * delay
     s = -10.0 * np.log10(10.0 ** (-_STMR / 10.0) + np.exp(-t / 4.0) * 10.0 ** (-telr / 10.0))
     low, high, more = ((s - 13.0) / 6.0) ** 8, ((s + 1.0) / 19.4) ** 35, ((s - 3.0) / 33.0) ** 13
@@ -175,7 +175,7 @@ def _sidetone(delay: NDArray[np.float64], telr: float) -> NDArray[np.float64]:
 
 
 def _quantisation(ro: float) -> float:
-    """Iq: quantising distortion (7-14 to 7-17)."""
+    """Iq: quantising distortion (7-13 to 7-17)."""
     q = 37.0 - 15.0 * math.log10(_QDU)
     g = 1.07 + 0.258 * q + 0.0602 * q * q
     y, z = (ro - 100.0) / 15.0 + 46.0 / 8.4 - g / 9.0, 46.0 / 30.0 - g / 40.0
