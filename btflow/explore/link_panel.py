@@ -13,12 +13,13 @@ import numpy as np
 import xarray as xr
 
 from btflow.explore import link_figure, link_text
-from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.link_presets import presets
 from btflow.explore.link_state import LinkState, command, preset, scenario
 from btflow.explore.live import framed
 from btflow.explore.panel import SHOWN, Commands
+from btflow.explore.tables import to_csv
+from btflow.explore.toml import to_toml
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
 

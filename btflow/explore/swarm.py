@@ -8,13 +8,14 @@ import ipywidgets as widgets
 import xarray as xr
 
 from btflow.explore.canvas import Canvas
-from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.limits import check_swarm
 from btflow.explore.live import beside
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
 from btflow.explore.swarm_presets import PRESETS
 from btflow.explore.swarm_state import SwarmState, command_of, inputs, scenario_of
+from btflow.explore.tables import to_csv
+from btflow.explore.toml import to_toml
 from btflow.explore.views import LINKED, Asked, see
 from btflow.scenario import Scenario
 

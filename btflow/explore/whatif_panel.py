@@ -10,12 +10,13 @@ import ipywidgets as widgets
 import xarray as xr
 
 from btflow.explore import comparison, swarm_state
-from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.live import beside
 from btflow.explore.pairs import COMPARED, Compared, Model
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
 from btflow.explore.swarm_state import SwarmState
+from btflow.explore.tables import to_csv
+from btflow.explore.toml import to_toml
 from btflow.explore.whatif_presets import PRESETS, commands
 from btflow.explore.whatif_state import Setting, Settings, WhatIfState, scenario_of, settings, state_of
 from btflow.words import counted
