@@ -45,7 +45,7 @@ def saved(shown: Page, button: str, folder: Path) -> list[Path]:
 def test_a_preset_of_swarms_is_shown_and_saved_as_it_is_published(
     explorer: Served, browser: Browser, tmp_path: Path
 ) -> None:
-    preset = next(one for one in SWARMS if "Table IV: RTT 400 ms" in one.label)
+    preset = next(one for one in SWARMS if one.entry == "Table IV: RTT 400 ms and 5% loss")
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "swarm", SwarmState(leechers="5", file_size="1 MB"), [COMPLETION])
         before = shown.evaluate(FIGURES)
@@ -72,7 +72,7 @@ def test_a_preset_of_swarms_is_shown_and_saved_as_it_is_published(
 def test_a_preset_of_what_ifs_is_shown_and_saved_as_it_is_published(
     explorer: Served, browser: Browser, tmp_path: Path
 ) -> None:
-    preset = next(one for one in WHATIFS if one.label.startswith("Yin"))
+    preset = next(one for one in WHATIFS if one.paper.startswith("Yin"))
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "whatif", WhatIfState("link", "2", "duration=10+s"), [DIFFERENCES])
         before = shown.evaluate(FIGURES)

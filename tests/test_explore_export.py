@@ -46,8 +46,8 @@ def comes_back(scenario: btflow.Scenario | btflow.LinkScenario, folder: Path) ->
     return load(file).digest() == scenario.digest()
 
 
-SIDES = [(p.label, side) for p in WHATIFS for side in settings(p.state)]
-SAVED = [(p.label, p.state) for p in (*link_presets(), *SWARMS)] + SIDES
+SIDES = [(p.entry, side) for p in WHATIFS for side in settings(p.state)]
+SAVED = [(p.entry, p.state) for p in (*link_presets(), *SWARMS)] + SIDES
 
 
 def test_the_scenario_of_every_preset_comes_back(tmp_path: Path) -> None:
