@@ -15,8 +15,9 @@ from btflow.errors import ScenarioError
 from btflow.kinds import Model, ModelKind
 from btflow.parameters import Parameter
 from btflow.parts import Parts
+from btflow.superseded import superseded
 from btflow.translate import translated
-from btflow.tree import Tree, put
+from btflow.tree import NOTHING, Tree, put
 from btflow.units import BytePrefix
 
 
@@ -89,6 +90,17 @@ class Document(Generic[Model]):
         tree = self.tree
         for keys, setting in assignment.settings.items():
             tree = put(tree, keys, setting.content, setting.parameter)
+        return tree
+
+    def standing_alone(self, given: Mapping[str, object]) -> Tree:
+        """Return what a file without parameters would hold that gives the same model; arguments as in ``build``.
+
+        What another field takes the place of is left out: beside that one, a file may not have it.
+        """
+        assignment = self.assigner.assign(given)
+        tree = self.content(assignment)
+        for keys in superseded(self.kind, self.tree, assignment.settings):
+            tree = put(tree, keys, NOTHING)
         return tree
 
     def build_whole(self, assignment: Assignment, given: Mapping[str, object]) -> Model:

@@ -150,12 +150,17 @@ class Redraws(NamedTuple):
     slowdown: float
     """Seconds that pass in one second of processor time, beside whatever else runs."""
 
+    @property
+    def median(self) -> float:
+        """Median time from a key on a slider to the redrawn figures [s]."""
+        return statistics.median(self.times)
+
     def check(self, most: float) -> None:
         """Check that a redraw takes at most so long [s] on a machine that does nothing else."""
-        print(f"slider to redrawn figures: {1000 * statistics.median(self.times):.0f} ms, median of {len(self.times)};")
+        print(f"slider to redrawn figures: {1000 * self.median:.0f} ms, median of {len(self.times)};")
         print(f"{1000 * self.processor:.0f} ms of processors; a machine {self.slowdown:.1f} times as slow as when idle")
         assert self.processor < most
-        assert statistics.median(self.times) < most * self.slowdown
+        assert self.median < most * self.slowdown
 
 
 def redraws(shown: Page, label: str, count: int) -> Redraws:

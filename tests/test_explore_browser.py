@@ -26,8 +26,10 @@ from btflow.explore.app import PANELS
 from btflow.explore.fields import Form
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState, preset
+from btflow.explore.pairs import Compared, compare
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
+from btflow.explore.whatif_state import WhatIfState, scenario_of, settings
 from btflow.plots import completion_cdf
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
@@ -60,6 +62,12 @@ def _completion(state: Any) -> list[float]:
     return _known(completion_cdf(btflow.simulate(swarm_state.scenario_of(state), seed=int(state.seed))).data[0].x)
 
 
+def _both(state: Any) -> list[float]:
+    both = settings(state)
+    *_, last = compare(Compared(scenario_of(both.a), scenario_of(both.b), 0, int(state.pairs)), lambda _: None)
+    return _known(last.figures["both"].data[0].x)
+
+
 def _known(values: Any) -> list[float]:
     return [float(value) for value in values if not np.isnan(value)]
 
@@ -72,6 +80,15 @@ _SWARM = Kind(
     "round-trip time",
     "Completion time of the leechers",
     _completion,
+)
+_FEW = "leechers=9&file_size=1+MB"
+_WHATIF = Kind(
+    "whatif",
+    WhatIfState(pairs="2", a=_FEW, b=f"{_FEW}&rtt=300+ms"),
+    "pairs",
+    "Pairs",
+    "Completion time of the leechers",
+    _both,
 )
 _PRESS = """label => {
   const fields = [...document.querySelectorAll('.btflow-field')].filter(f => f.offsetParent);
@@ -89,6 +106,11 @@ _SHOWS = """([title, wanted]) => {
   return found.length === wanted.length && found.every((v, i) => Math.abs(v - wanted[i]) <= 1e-5 * Math.abs(v));
 }"""
 """What returns whether a figure's first line has some values: x by title, y of the link panel's only figure."""
+
+
+_DRAWN = """title => [...document.querySelectorAll('.js-plotly-plot')].some(
+  g => g.offsetParent && (g.layout?.title?.text ?? '').startsWith(title) && g.querySelector('path.js-line'))"""
+"""What returns whether a figure in view has lines, by its title."""
 
 
 def text_after(kind: Kind, presses: int) -> str:
@@ -133,12 +155,16 @@ def visitor(explorer: Served, browser: Browser, asked: list[str]) -> Iterator[Pa
         yield shown
 
 
+def strangers(asked: list[str], explorer: Served) -> list[str]:
+    """Return the addresses that are not the server's."""
+    own = (explorer.bare, explorer.bare.replace("http", "ws"), "blob:", "data:")
+    return [url for url in asked if not url.startswith(own)]
+
+
 def test_it_loads_without_a_network_and_asks_for_nothing_outside(
     visitor: Page, explorer: Served, asked: list[str]
 ) -> None:
-    own = (explorer.bare, explorer.bare.replace("http", "ws"), "blob:", "data:")
-    strangers = [url for url in asked if not url.startswith(own)]
-    assert strangers == []
+    assert strangers(asked, explorer) == []
     assert len(asked) > 10
     assert max(len(y) for y in series(visitor)) > 100
     assert visitor.evaluate("document.documentElement.scrollHeight") > LAPTOP[1]
@@ -232,6 +258,15 @@ def test_a_slider_is_redrawn_in_time(visitor: Page) -> None:
     redraws(visitor, "Base RTT", 12).check(0.2)
 
 
+def test_no_tab_asks_for_anything_outside(visitor: Page, explorer: Served, asked: list[str]) -> None:
+    for tab, figures in {"One swarm": [_SWARM.figure, "Queues"], "What if": [_WHATIF.figure, "Differences"]}.items():
+        visitor.get_by_role("tab", name=tab).click()
+        for title in figures:
+            visitor.wait_for_function(_DRAWN, arg=title, timeout=SLOWEST)
+        assert strangers(asked, explorer) == []
+    visitor.get_by_role("tab", name="One link").click()
+
+
 def test_a_link_opens_its_state_on_a_phone(explorer: Served, browser: Browser) -> None:
     state = LinkState(rate="2 Mbit/s", buffer="30 packets", cc2="vegas")
     with page(browser, PHONE) as shown:
@@ -250,10 +285,13 @@ def test_a_link_opens_its_state_on_a_phone(explorer: Served, browser: Browser) -
 
 def test_ten_visitors_drag_at_once(explorer: Served, browser: Browser) -> None:
     """All move before any is waited for; in the end each page shows its own last value, as its panel has it."""
-    kinds = [_LINK if number % 3 else _SWARM for number in range(VISITORS)]
+    kinds = [(_SWARM, _LINK, _WHATIF, _LINK)[number % 4] for number in range(VISITORS)]
     opened = [page(browser) for _ in kinds]
     visitors = [one.__enter__() for one in opened]
+    asked: list[str] = []
     try:
+        for one in visitors:
+            one.on("request", lambda request: asked.append(request.url))
         for one, kind in zip(visitors, kinds, strict=True):
             one.goto(f"{explorer.url}&{to_query(kind.panel, kind.state)}", wait_until="commit", timeout=SLOWEST)
         for one, kind in zip(visitors, kinds, strict=True):
@@ -272,6 +310,7 @@ def test_ten_visitors_drag_at_once(explorer: Served, browser: Browser) -> None:
             wanted = kind.drawn(replace(kind.state, **{kind.name: expected}))
             one.wait_for_function(_SHOWS, arg=[kind.figure, wanted], timeout=SLOWEST)
             assert from_query(one.url.partition("?")[2], KINDS).state == replace(kind.state, **{kind.name: expected})
+        assert strangers(asked, explorer) == []
     finally:
         for context in opened:
             context.__exit__(None, None, None)

@@ -45,13 +45,13 @@ def saved(shown: Page, button: str, folder: Path) -> list[Path]:
 def test_a_preset_of_swarms_is_shown_and_saved_as_it_is_published(
     explorer: Served, browser: Browser, tmp_path: Path
 ) -> None:
-    preset = next(one for one in SWARMS if "Table IV: RTT 400 ms" in one.label)
+    preset = next(one for one in SWARMS if one.entry == "Table IV: RTT 400 ms and 5% loss")
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "swarm", SwarmState(leechers="5", file_size="1 MB"), [COMPLETION])
         before = shown.evaluate(FIGURES)
         choose(shown, preset.paper, preset.entry)
         moved(shown, before, [COMPLETION])
-        expect(shown.get_by_label("file size", exact=True).filter(visible=True).first).to_have_value("10 MB")
+        expect(shown.get_by_label("file size", exact=True).filter(visible=True).first).to_have_value("50 MB")
         expect(shown.get_by_label("loss", exact=True).filter(visible=True).first).to_have_value("5%")
         expect(shown.get_by_role("button", name="Cancel").filter(visible=True)).to_be_hidden(timeout=SLOWEST)
         shown.wait_for_function("part => location.search.endsWith(part)", arg=to_query("swarm", preset.state))
@@ -60,9 +60,8 @@ def test_a_preset_of_swarms_is_shown_and_saved_as_it_is_published(
         result = btflow.simulate(btflow.load(scenario), seed=int(preset.state.seed))
         assert btflow.load(scenario).digest() == swarm_of(preset.state).digest()
         times = result.completion_time.values[0][result.role.values == "leecher"]
-        table = next(
-            path for path in tables if "completion time" in path.read_text(encoding="utf-8").partition("\n")[0]
-        )
+        assert [path.name for path in tables] == ["causes.csv", "peers.csv", "pieces.csv"]
+        table = tables[1]
         rows = np.genfromtxt(table, delimiter=",", names=True, deletechars="", replace_space=" ")
         assert rows.dtype.names
         column = next(name for name in rows.dtype.names if name.startswith("completion time"))
@@ -73,7 +72,7 @@ def test_a_preset_of_swarms_is_shown_and_saved_as_it_is_published(
 def test_a_preset_of_what_ifs_is_shown_and_saved_as_it_is_published(
     explorer: Served, browser: Browser, tmp_path: Path
 ) -> None:
-    preset = next(one for one in WHATIFS if one.label.startswith("Yin"))
+    preset = next(one for one in WHATIFS if one.paper.startswith("Yin"))
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "whatif", WhatIfState("link", "2", "duration=10+s"), [DIFFERENCES])
         before = shown.evaluate(FIGURES)
@@ -84,7 +83,7 @@ def test_a_preset_of_what_ifs_is_shown_and_saved_as_it_is_published(
         scenarios = saved(shown, "Save scenario", tmp_path)
         for path, setting in zip(scenarios, settings(preset.state), strict=True):
             assert btflow.load_link(path).digest() == scenario_of(setting).digest()
-        (table,) = saved(shown, "Save data", tmp_path)
+        table = next(path for path in saved(shown, "Save data", tmp_path) if path.name == "pairs.csv")
         rows = np.genfromtxt(table, delimiter=",", skip_header=1)
         for column, path in enumerate(scenarios, 1):
             first = btflow.simulate_link(btflow.load_link(path), seed=0)

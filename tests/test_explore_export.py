@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import btflow
 from btflow.catalog import names
-from btflow.explore.export import to_csv, to_toml
 from btflow.explore.limits import check_link, check_swarm, packets
+from btflow.explore.link_presets import presets as link_presets
+from btflow.explore.swarm_presets import PRESETS as SWARMS
+from btflow.explore.swarm_state import INPUTS, PATHS, SwarmState
+from btflow.explore.tables import to_csv
+from btflow.explore.toml import to_toml
+from btflow.explore.whatif_presets import PRESETS as WHATIFS
+from btflow.explore.whatif_state import scenario_of, settings
 
 
 @pytest.mark.parametrize("name", names("links"))
@@ -26,6 +36,49 @@ def test_a_swarm_comes_back_from_its_file(name: str, tmp_path: Path) -> None:
     file = tmp_path / "saved.toml"
     file.write_text(to_toml(scenario), encoding="utf-8")
     assert btflow.load(file) == scenario
+
+
+def comes_back(scenario: btflow.Scenario | btflow.LinkScenario, folder: Path) -> bool:
+    """Return whether the file that is saved of a scenario, with its first line as the page has it, is that scenario."""
+    file = folder / "saved.toml"
+    file.write_text(f"# The seed of the random numbers was 0.\n{to_toml(scenario)}", encoding="utf-8")
+    load = btflow.load if isinstance(scenario, btflow.Scenario) else btflow.load_link
+    return load(file).digest() == scenario.digest()
+
+
+SIDES = [(p.entry, side) for p in WHATIFS for side in settings(p.state)]
+SAVED = [(p.entry, p.state) for p in (*link_presets(), *SWARMS)] + SIDES
+
+
+def test_the_scenario_of_every_preset_comes_back(tmp_path: Path) -> None:
+    assert [label for label, state in SAVED if not comes_back(scenario_of(state), tmp_path)] == []
+
+
+@given(
+    st.builds(
+        SwarmState,
+        model=st.sampled_from(sorted(INPUTS)),
+        leechers=st.integers(2, 99).map(str),
+        file_size=st.sampled_from(["1 MB", "700 kB", "2.5 MB"]),
+        utp_share=st.sampled_from(["0%", "33%", "100%"]),
+        cc=st.sampled_from(["cubic", "vegas", "utp"]),
+        cubic_share=st.sampled_from(["0%", "50%"]),
+        buffer=st.sampled_from(["10 packets", "0.3 s", "64 kB"]),
+        upload_limit=st.sampled_from(["unlimited", "50 kB/s"]),
+        seed_cap=st.sampled_from(["same", "100 kB/s"]),
+        paths=st.sampled_from(list(PATHS)),
+        rtt=st.sampled_from(["0 ms", "70 ms", "1 s"]),
+        loss=st.sampled_from(["0%", "2.5%"]),
+        tso=st.sampled_from(["false", "true"]),
+        stay=st.sampled_from(["forever", "random", "leave"]),
+        client=st.sampled_from(["libtorrent-2", "utorrent-3.0"]),
+        bt=st.sampled_from(["mainline", "utorrent"]),
+    )
+)
+@hypothesis.settings(max_examples=60)
+def test_the_scenario_of_any_swarm_comes_back(state: SwarmState) -> None:
+    with TemporaryDirectory() as folder:
+        assert comes_back(scenario_of(state), Path(folder))
 
 
 def test_columns_as_csv() -> None:

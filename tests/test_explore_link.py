@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import shlex
 import subprocess
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 import btflow
 from btflow.catalog import names
 from btflow.explore.link_figure import MOST_GROUPS
-from btflow.explore.link_panel import LinkPanel, series
+from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.state import checked, differences, from_query, to_query
 from btflow.explore.work import text_of
@@ -101,12 +103,18 @@ def test_saved_files_give_the_same_result(model: str, tmp_path: Path) -> None:
     again = btflow.simulate_link(loaded, seed=2)
     assert shown.result is not None
     assert np.array_equal(again["goodput"].values, shown.result["goodput"].values)
-    table = saved["btflow-link.csv"].splitlines()
-    assert len(table) == 1 + shown.result.sizes["time"]
-    assert table[0].split(",")[0] == "time [s]"
-    last = [float(cell) if cell else np.nan for cell in table[-1].split(",")]
-    expected = [float(column[-1]) for column in series(shown.result).values()]
-    assert np.array_equal(last, expected, equal_nan=True)
+    table = list(csv.DictReader(io.StringIO(saved["btflow-link.csv"])))
+    assert [float(row["time [s]"]) for row in table] == again["time"].values.tolist()
+    last, end = table[-1], again.isel(time=-1)
+    for name in again["flow"].values:
+        flow = end.sel(flow=name)
+        values = {"window [segments]": flow.window, "rate [B/s]": flow.rate, "smoothed RTT [s]": flow.srtt}
+        for column, value in values.items():
+            assert np.array_equal(float(last[f"{name} {column}"]), float(value), equal_nan=True)
+    for name in again["queue"].values:
+        queue = end.sel(queue=name)
+        assert float(last[f"{name} [packets]"]) == float(queue.queue_length)
+        assert float(last[f"{name} delay [s]"]) == float(queue.queue_delay)
 
 
 def test_the_command_line_takes_the_saved_file(tmp_path: Path) -> None:

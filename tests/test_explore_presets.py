@@ -1,4 +1,7 @@
-"""Presets of the explorer: every experiment of the papers has one, none is refused, each says how all of it is run."""
+"""Presets of the explorer: none is refused, and each says how all of it is run.
+
+All settings of the papers on sharing a link and of 2011 and 2012 have one; of 2010 those of ``cases_of_2010``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import btflow
 from btflow.explore.app import PANELS
 from btflow.explore.frame import Frame
 from btflow.explore.limits import check_swarm
+from btflow.explore.link_presets import GENI, OPNET
 from btflow.explore.link_presets import presets as link_presets
 from btflow.explore.link_state import scenario as link_of
 from btflow.explore.panel import Preset
@@ -38,14 +42,14 @@ def digest(command: str) -> str:
     return load(words[2], **dict(word.split("=", 1) for word in words[3:] if "=" in word)).digest()
 
 
-def of(presets: tuple[Preset, ...], *begin: str) -> list[str]:
-    """Return the digests of the presets of a paper."""
-    return [digest(text) for p in presets if p.name.startswith(begin) for text in p.commands.values()]
+def of(presets: tuple[Preset, ...], *papers: str) -> list[str]:
+    """Return the digests of the presets of some papers, those beyond them left out."""
+    found = [p for p in presets if p.paper in papers and not p.beyond]
+    return [digest(text) for p in found for text in p.commands.values()]
 
 
 def test_labels_are_different_within_a_panel() -> None:
     for presets in (link_presets(), SWARMS, WHATIFS):
-        assert len({p.label for p in presets}) == len(presets)
         assert len({p.state for p in presets}) == len(presets)
         assert len({(p.paper, p.entry) for p in presets}) == len(presets)
 
@@ -65,7 +69,7 @@ def test_presets_are_chosen_by_paper_and_experiment() -> None:
     panel.canvas.cancel()
 
 
-@pytest.mark.parametrize(("panel", "preset"), ALL, ids=[f"{panel}-{p.label}" for panel, p in ALL])
+@pytest.mark.parametrize(("panel", "preset"), ALL, ids=[f"{panel}-{p.paper}-{p.entry}" for panel, p in ALL])
 def test_none_is_refused_and_links_bring_them_back(panel: str, preset: Preset) -> None:
     opened = from_query(to_query(panel, preset.state), KINDS)
     assert (opened.panel, opened.state, opened.problems) == (panel, preset.state, ())
@@ -81,7 +85,7 @@ def test_none_is_refused_and_links_bring_them_back(panel: str, preset: Preset) -
 
 
 def cases_of_2010() -> Iterator[Case]:
-    """Yield the cases of figures 5, 7b, 8 and 9 and of table IV that have presets."""
+    """Yield the cases that have presets: of figure 5 and table IV three RTTs at 20 kB/s, of 8 and 9 one seed each."""
     for loss in (0, 5):
         yield from (Case(20, rtt, loss) for rtt in (0, 400, 1000))
     yield Case(20, 400, tso=True)
@@ -114,9 +118,9 @@ def test_the_commands_run_the_swarms_of_2012() -> None:
 def test_the_presets_of_links_are_the_cases_of_both_papers() -> None:
     geni = [btflow.load_link("geni", transport=transport, seeds=seeds).digest() for transport, seeds in SETTINGS]
     opnet = [btflow.load_link("opnet2009", transport=transport).digest() for transport in ("tcp", "utp")]
-    assert sorted(of(link_presets(), "Yin")) == sorted(geni)
-    assert sorted(of(link_presets(), "Ciapponi")) == sorted(opnet)
-    assert set(of(WHATIFS, "Yin", "Ciapponi")) <= {*geni, *opnet}
+    assert sorted(of(link_presets(), GENI)) == sorted(geni)
+    assert sorted(of(link_presets(), OPNET)) == sorted(opnet)
+    assert set(of(WHATIFS, GENI, OPNET)) <= {*geni, *opnet}
 
 
 @pytest.mark.parametrize("paths", ["AS1+AS3+AS4/AS4", "iplane"])

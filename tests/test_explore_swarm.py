@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
 import sys
 import time
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from busy import soon
+from explorer_saved import read_figure
 
 import btflow
 from btflow.errors import InputError
@@ -202,6 +205,25 @@ def test_the_command_line_and_the_saved_model_give_the_same_swarm(model: str, tm
     rows = files["peers.csv"].splitlines()
     assert len(rows) >= 1 + panel.scenario().seeds + 10  # more where others take the place of who leaves
     assert rows[0].startswith("peer,class,role,start [s],completion time [s]")
+    linked = {"queues.csv"} if model != "rao2010" else set()
+    assert files.keys() == {f"{model}.toml", "peers.csv", "pieces.csv", "causes.csv"} | linked
+
+
+def test_what_is_drawn_is_saved_with_its_units(panel: SwarmPanel) -> None:
+    files, shown = panel.files(), panel.canvas.gallery.figures
+    queues = read_figure(files["queues.csv"])
+    assert queues.columns == ("packets waiting", "time with more [%]")
+    assert list(queues.series) == [trace.name for trace in shown["queues"].data] == ["tcp", "utp"]
+    for trace in shown["queues"].data:
+        np.testing.assert_array_equal(queues.series[trace.name], np.column_stack([trace.x, trace.y]))
+    rows = list(csv.DictReader(io.StringIO(files["causes.csv"])))
+    share = "share of the time of unchoked connections [%]"
+    drawn = {
+        (trace.name, sender): x for trace in shown["causes"].data for x, sender in zip(trace.x, trace.y, strict=True)
+    }
+    assert {(row["series"], row["sender"]): float(row[share]) for row in rows} == drawn
+    for sender in {sender for _, sender in drawn}:
+        assert sum(x for (_, of), x in drawn.items() if of == sender) == pytest.approx(100.0)
 
 
 def test_a_figure_is_redrawn_in_place_whatever_its_traces_were() -> None:

@@ -15,6 +15,7 @@ import hypothesis
 import numpy as np
 import pytest
 from busy import soon
+from explorer_saved import read_figure
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -283,7 +284,7 @@ def test_the_commands_of_both_settings_are_told_each_with_its_side(panel: WhatIf
 
 
 def test_pairs_of_other_settings_are_not_saved_beside_these(panel: WhatIfPanel) -> None:
-    assert panel.files().keys() == {"a.toml", "b.toml", "pairs.csv"}
+    assert panel.files().keys() == {"a.toml", "b.toml", "pairs.csv", "distributions.csv"}
     assert panel.about() == "The same numbers"
     panel.set_state(WhatIfState("link", "200"))
     panel.canvas.cancel()
@@ -362,3 +363,9 @@ def test_files_are_both_settings_and_the_pairs(panel: WhatIfPanel, tmp_path: Pat
     rows = files["pairs.csv"].splitlines()
     assert rows[0] == "pair,completion_mean A [s],completion_mean B [s]"
     assert len(rows) == 4
+    found = read_figure(files["distributions.csv"])
+    both = panel.canvas.gallery.figures["both"]
+    assert found.columns == ("completion time [s]", "leechers that have completed [%]")
+    assert list(found.series) == [trace.name for trace in both.data]
+    for trace in both.data:
+        np.testing.assert_array_equal(found.series[trace.name], np.column_stack([trace.x, trace.y]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 import urllib.error
@@ -67,6 +69,25 @@ def test_without_a_folder_for_jupyters_files_no_address_is_told(
     with pytest.raises(btflow.InputError, match=r"JUPYTER_RUNTIME_DIR = '.*: cannot be made: .*; allowed: "):
         lab.main(Options("127.0.0.1", None, "token", 1), browser=False)
     assert capsys.readouterr().out == ""
+
+
+_TAKEN = """
+import socket
+from btflow.explore import lab
+from btflow.explore.options import Options
+other = socket.create_server(("127.0.0.1", 0))  # between the two times that the port is bound
+lab.bound_port = lambda *_: ([], other.getsockname()[1])
+lab.main(Options("127.0.0.1", None, "token", 1), browser=False)
+"""
+
+
+def test_no_address_is_told_of_a_port_that_another_program_took(tmp_path: Path) -> None:
+    own = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("RUNTIME", "CONFIG", "DATA")}
+    run = [sys.executable, "-c", _TAKEN]
+    done = subprocess.run(run, env=os.environ | own, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 1
+    assert "is not available" in done.stderr
+    assert "http://" not in done.stdout + done.stderr
 
 
 def test_kernels_have_sockets_where_the_path_is_short(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 from typing import Any
 
 import ipywidgets as widgets
@@ -54,7 +53,7 @@ class App:
         self._frames: dict[str, Frame] = {}
         self._problems = widgets.HTML(layout={"display": "none"})
         self._problems.add_class("btflow-error")
-        self._share = Share(self._files, live=True)
+        self._share = Share(self._files)
         self._share.observe(self._opened, "opened")
         self._tabs = widgets.Tab([widgets.VBox() for _ in PANELS], titles=[title for title, _, _ in PANELS.values()])
         self._tabs.observe(lambda _: self._show(), "selected_index")
@@ -107,9 +106,3 @@ def page() -> widgets.Widget:
     bound_memory(os.environ.get("BTFLOW_EXPLORE_MEMORY", ""))
     widgets.register_comm_target()  # what a kernel does by itself only if widgets are imported after it has begun
     return App().widget
-
-
-def style() -> widgets.HTML:
-    """Return the page's style sheet, for other notebooks."""
-    sheet = (files("btflow.explore") / "page" / "style.css").read_text(encoding="utf-8")
-    return widgets.HTML(f"<style>{sheet}</style>")

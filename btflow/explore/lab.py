@@ -24,10 +24,11 @@ COPIES = "btflow-notebooks"
 
 
 def main(options: Options, *, browser: bool) -> None:
-    """Run JupyterLab until Ctrl-C.
+    """Run JupyterLab until Ctrl-C; its address is told once it listens there.
 
     Raises:
         InputError: The port is not to be had, the notebooks cannot be copied, or no folder for Jupyter's files be made.
+        SystemExit: Another program took the port while JupyterLab started, which says so.
     """
     import voila  # noqa: F401 - the server loads it, and from then on warnings of traitlets are shown
     from jupyterlab.labapp import LabApp
@@ -40,11 +41,16 @@ def main(options: Options, *, browser: bool) -> None:
     if options.ip not in LOCAL or not options.token:
         typer.echo("Warning: whoever opens this page can run programs as you.", err=True)
     page = address(options, port, first_page(folder))
-    typer.echo(f"The notebooks are in {folder}\nJupyterLab is at\n\n    {page}\n\nCtrl-C stops it.")
-    sys.stdout.flush()  # it may be a pipe, and JupyterLab says no more
+
+    def ready() -> None:
+        typer.echo(f"The notebooks are in {folder}\nJupyterLab is at\n\n    {page}\n\nCtrl-C stops it.")
+        sys.stdout.flush()  # it may be a pipe, and JupyterLab says no more
+
     # About how extensions of the server are written: notebook_shim reads its every attribute, those deprecated, too.
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="traitlets")
-    LabApp.launch_instance(argv=arguments(options, port, folder, browser=browser))
+    server = LabApp.initialize_server(argv=arguments(options, port, folder, browser=browser))
+    server.io_loop.add_callback(ready)  # behind what binds the port, which JupyterLab wants to do itself
+    server.start()
 
 
 def first_page(folder: Path) -> str:

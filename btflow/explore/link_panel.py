@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import ipywidgets as widgets
-import numpy as np
 import xarray as xr
 
 from btflow.explore import link_figure, link_text
-from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.link_presets import presets
 from btflow.explore.link_state import LinkState, command, preset, scenario
 from btflow.explore.live import framed
 from btflow.explore.panel import SHOWN, Commands
+from btflow.explore.tables import of_link
+from btflow.explore.toml import to_toml
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
 
@@ -72,7 +72,7 @@ class LinkPanel:
 
     def files(self) -> Mapping[str, str]:
         """Return the experiment as TOML and its time series as CSV."""
-        tables = {} if self.result is None else {"btflow-link.csv": to_csv(series(self.result))}
+        tables = {} if self.result is None else of_link(self.result)
         note = f"# The seed of the random numbers was {self.state.seed}.\n"
         return {"btflow-link.toml": note + to_toml(self.scenario())} | tables
 
@@ -119,17 +119,3 @@ class LinkPanel:
         link_figure.mark(self.figure, float(self.result["time"][index]) if moved else None)
         self._time.value = f"{float(self.result['time'][index]):.2f} s"
         self._moment.value = link_text.moment(self.result, index) if moved else ""
-
-
-def series(result: xr.Dataset) -> dict[str, np.ndarray]:
-    """Return the time series of a result as columns."""
-    columns = {"time [s]": result["time"].values}
-    for flow in result["flow"].values:
-        chosen = result.sel(flow=flow)
-        columns[f"{flow} window [segments]"] = chosen["window"].values
-        columns[f"{flow} rate [B/s]"] = chosen["rate"].values
-        columns[f"{flow} smoothed RTT [s]"] = chosen["srtt"].values
-    for queue in result["queue"].values:
-        columns[f"{queue} [packets]"] = result["queue_length"].sel(queue=queue).values
-        columns[f"{queue} delay [s]"] = result["queue_delay"].sel(queue=queue).values
-    return columns

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from btflow.catalog import names, title_of
-from btflow.explore.link_state import DISCIPLINES, ONE_LINK, LinkState, command, preset
-from btflow.explore.panel import Preset
+from btflow.explore.link_state import DISCIPLINES, LinkState, command, preset
+from btflow.explore.panel import OWN, Preset
 
 GENI, OPNET = "Yin et al., GENI project", "Ciapponi et al. 2009"
 """Of the first the paper says no year."""
@@ -28,8 +28,8 @@ def opnet(**values: str) -> LinkState:
 GENI_UTP, OPNET_UTP = geni(cc2="utp-2013", cc3="utp-2013"), opnet(cc1="sfu-utp")
 
 
-def _of(paper: str, title: str, state: LinkState) -> Preset:
-    return Preset(paper, title, state, "", {"": command(state)})
+def _of(paper: str, title: str, state: LinkState, *, beyond: bool = False) -> Preset:
+    return Preset(paper, "", title, state, {"": command(state)}, beyond=beyond)
 
 
 def _published() -> Iterator[Preset]:
@@ -38,15 +38,15 @@ def _published() -> Iterator[Preset]:
     yield _of(GENI, "iperf beside two TCP seeds", geni())
     yield _of(GENI, "iperf beside two uTP seeds", GENI_UTP)
     for aqm in QUEUES:
-        yield _of(f"After {GENI}", f"iperf beside two TCP seeds, {aqm}", geni(aqm=aqm))
-    yield _of(f"{OPNET} (OPNET)", "a call beside three TCP downloads on a T1", opnet())
-    yield _of(f"{OPNET} (OPNET)", "a call beside three downloads by its changed TCP, called uTP there", OPNET_UTP)
+        yield _of(GENI, f"iperf beside two TCP seeds, {aqm}", geni(aqm=aqm), beyond=True)
+    yield _of(OPNET, "a call beside three TCP downloads on a T1", opnet())
+    yield _of(OPNET, "a call beside three downloads by its changed TCP, called uTP there", OPNET_UTP)
     for aqm in QUEUES:
-        yield _of(f"After {OPNET}", f"a call beside three TCP downloads, {aqm}", opnet(aqm=aqm))
+        yield _of(OPNET, f"a call beside three TCP downloads, {aqm}", opnet(aqm=aqm), beyond=True)
 
 
 def presets() -> tuple[Preset, ...]:
     """Return every link experiment; none is larger than the page computes."""
-    one = _of(ONE_LINK, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState())
-    taught = [_of(name, title_of(name, "links"), preset(name)) for name in names("links") if name not in PAPERS]
+    one = _of(OWN, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState())
+    taught = [_of(OWN, title_of(name, "links"), preset(name)) for name in names("links") if name not in PAPERS]
     return (one, *_published(), *taught)

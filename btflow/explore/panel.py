@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,7 +14,6 @@ NOT_SHOWN = "The numbers of these inputs, which the figures do not show"
 
 OWN = "btflow's own"
 """In place of a paper."""
-_PAPER = re.compile(r"(?P<after>After )?(?P<paper>.+? \d{4}|.+ project)(, (?P<figure>.+)| .*)?$")
 
 Commands = Mapping[str, str]
 """Command lines: of a what-if by the side that each runs, A and B; of another panel one, by an empty text."""
@@ -26,36 +24,28 @@ class Preset:
     """A published or teaching experiment, as one state of a panel.
 
     Attributes:
-        name: The paper with its year, or the name of the model.
-        title: One line for people; name and title together are of one preset only.
+        paper: The paper with its year, or OWN: what the first menu has.
+        figure: The paper's figure or table; empty for none.
+        title: One line for people; figure and title together are of one preset of the paper only.
         state: What the panel shows.
-        note: What differs from the experiment because of the page's limits; empty if nothing does.
         commands: The command lines that run the whole of it.
+        note: What differs from the experiment because of the page's limits; empty if nothing does.
+        beyond: Whether the paper has no such experiment.
     """
 
-    name: str
+    paper: str
+    figure: str
     title: str
     state: Any
-    note: str
     commands: Commands
-
-    @property
-    def label(self) -> str:
-        """What it is called where nothing else tells the paper."""
-        return f"{self.name}: {self.title}"
-
-    @property
-    def paper(self) -> str:
-        """The paper with its year, or OWN: what the first menu has."""
-        found = _PAPER.match(self.name)
-        return found["paper"] if found else OWN
+    note: str = ""
+    beyond: bool = False
 
     @property
     def entry(self) -> str:
         """What the menu of the paper's experiments has for it."""
-        found = _PAPER.match(self.name)
-        figure = f"{found['figure']}: " if found and found["figure"] else ""
-        return figure + self.title + (" (beyond the paper)" if found and found["after"] else "")
+        figure = f"{self.figure}: " if self.figure else ""
+        return figure + self.title + " (beyond the paper)" * self.beyond
 
 
 class Panel(Protocol):

@@ -18,22 +18,15 @@ class Share(anywidget.AnyWidget):
     Attributes:
         opened: The query string that the page was opened with, once the browser told it.
         query: The one that brings back what is shown.
-        live: Whether the page is the explorer's, whose address may be changed.
     """
 
     _esm = (_PAGE / "share.js").read_text(encoding="utf-8")
     opened = traitlets.Unicode("").tag(sync=True)
     query = traitlets.Unicode("").tag(sync=True)
-    live = traitlets.Bool(True).tag(sync=True)
 
-    def __init__(self, files_of: Callable[[], Mapping[str, str]], *, live: bool) -> None:
-        """Make the widget.
-
-        Args:
-            files_of: Returns what there is to save, by file name.
-            live: See the class.
-        """
-        super().__init__(live=live)
+    def __init__(self, files_of: Callable[[], Mapping[str, str]]) -> None:
+        """Make the widget; `files_of` returns what there is to save, by file name."""
+        super().__init__()
         self._files_of = files_of
         self.on_msg(self._asked)
 

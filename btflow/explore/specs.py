@@ -132,8 +132,9 @@ class Choice:
 
     Attributes:
         label: What stands beside it.
-        options: The words, or pairs of what is shown and the word.
+        options: The words.
         default: What it holds at first.
+        shown: What the menu shows for each word; empty for the words themselves.
         help: One line on what it is.
     """
 

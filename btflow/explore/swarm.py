@@ -8,13 +8,14 @@ import ipywidgets as widgets
 import xarray as xr
 
 from btflow.explore.canvas import Canvas
-from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.limits import check_swarm
 from btflow.explore.live import beside
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
 from btflow.explore.swarm_presets import PRESETS
 from btflow.explore.swarm_state import SwarmState, command_of, inputs, scenario_of
+from btflow.explore.tables import of_swarm
+from btflow.explore.toml import to_toml
 from btflow.explore.views import LINKED, Asked, see
 from btflow.scenario import Scenario
 
@@ -58,10 +59,10 @@ class SwarmPanel:
         return scenario_of(self.state)
 
     def files(self) -> Mapping[str, str]:
-        """Return what can be saved, by file name: the swarm as TOML; its peers and pieces as CSV once there are any."""
+        """Return what can be saved, by file name: the swarm as TOML, as CSV what is drawn if it is its."""
         note = f"# The seed of the random numbers was {self.state.seed}.\n"
         found = {f"{self.state.model}.toml": note + to_toml(self.scenario())}
-        return found | tables(self.result) if self.result is not None and self._is_shown() else found
+        return found | of_swarm(self.canvas.seen) if self.canvas.seen is not None and self._is_shown() else found
 
     def about(self) -> str:
         """Return what the command line gives."""
@@ -91,19 +92,3 @@ class SwarmPanel:
     def _tell(self) -> None:
         for call in self._listeners:
             call()
-
-
-def tables(result: xr.Dataset) -> dict[str, str]:
-    """Return the peers of a result's first replica, and the pieces held over time, as CSV by file name."""
-    first = result.isel(replica=0)
-    peers = {
-        "peer": first["peer"].values,
-        "class": first["peer_class"].values,
-        "role": first["role"].values,
-        "start [s]": first["start_time"].values,
-        "completion time [s]": first["completion_time"].values,
-        "sent [B]": first["bytes_sent"].values,
-        "received [B]": first["bytes_received"].values,
-    }
-    pieces = {"time [s]": first["time"].values, "pieces held, mean over the leechers": first["pieces_held"].values}
-    return {"peers.csv": to_csv(peers), "pieces.csv": to_csv(pieces)}

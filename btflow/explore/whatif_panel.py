@@ -10,12 +10,13 @@ import ipywidgets as widgets
 import xarray as xr
 
 from btflow.explore import comparison, swarm_state
-from btflow.explore.export import to_csv, to_toml
 from btflow.explore.fields import Form
 from btflow.explore.live import beside
-from btflow.explore.pairs import COMPARED, Compared, Model
+from btflow.explore.pairs import Compared, Model
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
 from btflow.explore.swarm_state import SwarmState
+from btflow.explore.tables import of_pairs
+from btflow.explore.toml import to_toml
 from btflow.explore.whatif_presets import PRESETS, commands
 from btflow.explore.whatif_state import Setting, Settings, WhatIfState, scenario_of, settings, state_of
 from btflow.words import counted
@@ -75,16 +76,13 @@ class WhatIfPanel:
         return scenario_of(settings(self.state).a)
 
     def files(self) -> Mapping[str, str]:
-        """Return what can be saved, by file name: both settings as TOML, their pairs as CSV once there are any."""
+        """Return what can be saved, by file name: both settings as TOML, as CSV what is drawn if it is theirs."""
         asked, shown = _compared(self.state), self.canvas.seen
         note = f"# The seed of the random numbers was {asked.seed}, of {counted(asked.pairs, 'pair')}.\n"
         found = {f"{side}.toml": note + to_toml(model) for side, model in zip("ab", (asked.a, asked.b), strict=True)}
-        if self.result is None or shown is None or shown.asked[:3] != asked[:3]:
+        if shown is None or shown.asked[:3] != asked[:3]:
             return found  # what is shown is of other settings, as after a run that was cancelled
-        name = next(name for name in COMPARED if name in self.result)
-        columns = {f"{name} {side} [s]": row for side, row in zip("AB", self.result[name].values, strict=True)}
-        pairs = range(1, self.result.sizes["replica"] + 1)
-        return found | {"pairs.csv": to_csv({"pair": pairs} | columns)}
+        return found | of_pairs(shown)
 
     def commands(self) -> Commands:
         """Return the command lines that run both settings."""

@@ -9,7 +9,6 @@ function save(name, text) {
 
 function render({ model, el }) {
   const page = location.origin + location.pathname;
-  const live = model.get("live");
   const field = document.createElement("input");
   field.readOnly = true;
   field.setAttribute("aria-label", "Link to this state");
@@ -23,10 +22,10 @@ function render({ model, el }) {
   };
   const show = () => {
     field.value = page + "?" + model.get("query");
-    if (live && model.get("query")) history.replaceState(null, "", "?" + model.get("query"));
+    if (model.get("query")) history.replaceState(null, "", "?" + model.get("query"));
   };
   el.classList.add("btflow-share");
-  if (live) el.append(field, copy);
+  el.append(field, copy);
   for (const [kind, label] of [["toml", "Save scenario (TOML)"], ["csv", "Save data (CSV)"]]) {
     const button = document.createElement("button");
     button.textContent = label;
@@ -36,7 +35,7 @@ function render({ model, el }) {
   const saved = (message) => { if (message.name) save(message.name, message.text); };
   model.on("msg:custom", saved);
   model.on("change:query", show);
-  if (live && !model.get("opened")) {
+  if (!model.get("opened")) {
     model.set("opened", location.search || "?");
     model.save_changes();
   } else {

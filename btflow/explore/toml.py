@@ -1,10 +1,6 @@
-"""A scenario as a TOML file that `btflow run` and `btflow link` take, and figures as CSV."""
+"""A scenario as a TOML file that `btflow run` and `btflow link` take."""
 
 from __future__ import annotations
-
-import csv
-import io
-from collections.abc import Iterable, Mapping
 
 from btflow.parametrised import ParametrisedModel
 from btflow.tomlfile import inline
@@ -20,8 +16,7 @@ def to_toml(scenario: ParametrisedModel) -> str:
     Raises:
         ScenarioError: The scenario was not made from a model.
     """
-    document = scenario.document
-    tree = document.content(document.assigner.assign(scenario.given))
+    tree = scenario.document.standing_alone(scenario.given)
     plain = {name: value for name, value in tree.items() if not isinstance(value, dict)}
     lines = [f"{name} = {inline(value)}" for name, value in plain.items()]
     for name, table in tree.items():
@@ -34,12 +29,3 @@ def _table(name: str, table: Tree) -> list[str]:
     if name in _TABLES:
         return [line for key, entry in table.items() for line in _table(f'{name}."{key}"', entry)]
     return ["", f"[{name}]", *(f"{key} = {inline(value)}" for key, value in table.items())]
-
-
-def to_csv(columns: Mapping[str, Iterable[object]]) -> str:
-    """Return columns of equal length as CSV; the names of the columns say the units."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return out.getvalue()
