@@ -29,7 +29,6 @@ MOVES = 21
 SIZE = (1366, 900)
 SWARMS = {
     "100 peers, capped uploads, 10 MB": "model=rao2010&leechers=99&file_size=10+MB&rtt=50+ms",
-    "100 peers on access links, 1 MB": "leechers=99&file_size=1+MB",
     "100 peers on access links, 2 MB": "leechers=99",
 }
 """Swarms by name: what their link says."""
