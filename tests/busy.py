@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 
-PATIENCE = 180.0
-"""Longest that tests wait for what has no limit of its own [s]."""
+from validation.served import PATIENCE as PATIENCE
 
 LOOK = 0.2
 """Processor time spent to find out [s]."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from explorer_served import Served, served
 from hypothesis import settings
 from lesson_time import LessonTime
 
 from btflow import load, simulate, simulate_link
 from btflow.scenario import Scenario
+from validation.served import Served, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

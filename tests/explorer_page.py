@@ -9,35 +9,18 @@ from typing import Any, NamedTuple
 import psutil
 from browser import SLOWEST as SLOWEST
 from busy import slowdown
-from explorer_served import Served
 from playwright.sync_api import Locator, Page, expect
 
 from btflow.explore.state import to_query
+from validation.explorer_page import drawn as drawn
+from validation.explorer_page import latencies
+from validation.explorer_page import open_page as open_page
+from validation.served import Served
 
 _SERIES = """() => {
   const shown = document.querySelector('.js-plotly-plot');
   return shown?.data ? shown.data.map(t => Array.from(t.y ?? [], v => Number.isNaN(v) ? null : v)) : [];
 }"""
-_CHANGED = """before => {
-  const shown = document.querySelector('.js-plotly-plot');
-  if (!shown?.data || !shown.querySelector('path.js-line')) return false;
-  const now = shown.data.map(t => Array.from(t.y ?? [], v => Number.isNaN(v) ? null : v));
-  return JSON.stringify(now) !== JSON.stringify(before) && now.some(y => y.length > 50);
-}"""
-_LATENCY = """([name, key]) => new Promise((found, failed) => {
-  const inView = selector => [...document.querySelectorAll(selector)].filter(e => e.offsetParent !== null);
-  const field = inView('.btflow-field').find(f => f.querySelector('label')?.textContent === name);
-  const handle = field.querySelector('.noUi-handle');
-  setTimeout(() => failed(new Error('not all figures were drawn')), 120000);
-  let start;
-  Promise.all(inView('.js-plotly-plot').map(g => new Promise(drawn => g.once('plotly_afterplot', drawn))))
-    .then(() => requestAnimationFrame(() => found(performance.now() - start)));
-  handle.focus();
-  start = performance.now();
-  handle.dispatchEvent(new KeyboardEvent('keydown', { key, keyCode: key === 'ArrowRight' ? 39 : 37, bubbles: true }));
-})"""
-
-
 FIGURES = """() => Object.fromEntries([...document.querySelectorAll('.js-plotly-plot')]
   .filter(g => g.offsetParent !== null && g.layout?.title?.text && g.data?.length)
   .map(g => [g.layout.title.text, g.data.map(t => [...Array.from(t.x ?? []), ...Array.from(t.y ?? [])].join())]))"""
@@ -51,21 +34,10 @@ _FIT = """() => [document.documentElement.scrollWidth - innerWidth,
     .map(g => g.querySelector('.main-svg').getBoundingClientRect().right - innerWidth)]"""
 
 
-def open_page(shown: Page, url: str) -> None:
-    """Open the explorer and wait for its first figure."""
-    shown.goto(url, wait_until="commit", timeout=SLOWEST)
-    drawn(shown, [])
-
-
 def series(shown: Page) -> list[list[float | None]]:
     """Return the y values of every line of the first figure."""
     found: list[list[float | None]] = shown.evaluate(_SERIES)
     return found
-
-
-def drawn(shown: Page, before: list[list[float | None]]) -> None:
-    """Wait until the first figure shows other data."""
-    shown.wait_for_function(_CHANGED, arg=before, timeout=SLOWEST)
 
 
 def controls(shown: Page, label: str) -> Locator:
@@ -93,12 +65,6 @@ def drag(shown: Page, handle: Locator, pixels: float) -> None:
     shown.mouse.down()
     shown.mouse.move(x + pixels, y, steps=6)
     shown.mouse.up()
-
-
-def latencies(shown: Page, label: str, count: int) -> list[float]:
-    """Return the times from a key on a slider to all redrawn figures in view [s]."""
-    keys = ("ArrowRight", "ArrowLeft")
-    return [float(shown.evaluate(_LATENCY, [label, keys[i // 4 % 2]])) / 1000 for i in range(count)]
 
 
 def open_at(shown: Page, explorer: Served, name: str, state: Any, titles: list[str]) -> None:

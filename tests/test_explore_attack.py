@@ -18,10 +18,10 @@ import psutil
 import pytest
 import websocket
 from busy import PATIENCE
-from explorer_served import Served, served
 from explorer_socket import Visitor, answers, get, message, visit
 
 from btflow.explore.channel import LONGEST, passes
+from validation.served import Served, served
 
 pytestmark = pytest.mark.xdist_group("explorer")
 

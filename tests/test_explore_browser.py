@@ -17,7 +17,6 @@ import pytest
 from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
 from busy import soon
 from explorer_page import choose, controls, drag, drawn, open_page, redraws, series, slider, text_of
-from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 
 import btflow
@@ -31,6 +30,7 @@ from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState, scenario_of, settings
 from btflow.plots import completion_cdf
+from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from browser import LAPTOP, PHONE, needs_browser, page, screenshot
 from explorer_page import SLOWEST, open_at
-from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 
 from btflow.explore.link_state import LinkState
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState
+from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
 from explorer_page import drawn, open_page, series, slider
-from explorer_served import Served, served
 from playwright.sync_api import Browser
 from test_lab_browser import TOKEN, lab, run_all
 
 from btflow.explore.link_state import LinkState
 from btflow.explore.state import to_query
+from validation.served import Served, served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from browser import LAPTOP, SLOWEST, needs_browser, page
 from explorer_page import FIGURES, choose, moved, open_at
-from explorer_served import Served
 from playwright.sync_api import Browser, Download, Page, expect
 
 import btflow
@@ -18,6 +17,7 @@ from btflow.explore.swarm_state import SwarmState
 from btflow.explore.swarm_state import scenario_of as swarm_of
 from btflow.explore.whatif_presets import PRESETS as WHATIFS
 from btflow.explore.whatif_state import WhatIfState, scenario_of, settings
+from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
 

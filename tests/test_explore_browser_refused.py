@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from browser import LAPTOP, SLOWEST, needs_browser, page, screenshot
 from explorer_page import FIGURES, enter, moved, open_at, open_page, series
-from explorer_served import Served, served
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState
+from validation.served import Served, served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
 

@@ -13,12 +13,12 @@ import pytest
 from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
 from busy import soon
 from explorer_page import FIGURES, enter, moved, open_at, redraws, wide
-from explorer_served import Served
 from playwright.sync_api import Browser, Page, expect
 
 import btflow
 from btflow.explore.swarm_state import SwarmState, scenario_of
 from btflow.explore.whatif_state import WhatIfState
+from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
 

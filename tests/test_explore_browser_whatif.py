@@ -9,10 +9,10 @@ import pytest
 from browser import LAPTOP, SLOWEST, needs_browser, page, screenshot
 from busy import soon
 from explorer_page import FIGURES, enter, moved, open_at, wide
-from explorer_served import Served
 from playwright.sync_api import Browser, expect
 
 from btflow.explore.whatif_state import WhatIfState
+from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from busy import PATIENCE
-from explorer_served import served
 from explorer_socket import answers, get, message, visit
 
 from btflow.explore import server
+from validation.served import served
 
 pytestmark = pytest.mark.xdist_group("explorer")
 

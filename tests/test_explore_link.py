@@ -74,6 +74,11 @@ def test_every_preset_simulates(panel: LinkPanel) -> None:
         assert len(panel.figure.data[0].x) > 100
 
 
+def test_the_guide_says_how_many_congestion_controls_the_menu_has() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "explorer.md").read_text(encoding="utf-8")
+    assert f"have {len(CONTROLS)} of btflow's {len(names('congestion'))} congestion controls" in page
+
+
 @settings(max_examples=15)
 @given(states)
 def test_the_command_line_makes_the_same_experiment(state: LinkState) -> None:

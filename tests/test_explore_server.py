@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 from busy import PATIENCE, soon
-from explorer_served import Served, served
 from program import Run, runner
 
 import btflow
 from btflow.explore.command import address
 from btflow.explore.options import Options, options
+from validation.served import Served, served
 
 pytestmark = pytest.mark.xdist_group("explorer")
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from busy import PATIENCE, soon
-from explorer_served import served
 
 import btflow
 from btflow.explore import lab
 from btflow.explore.options import Options
+from validation.served import served
 
 pytestmark = pytest.mark.xdist_group("explorer")
 

@@ -25,12 +25,11 @@ from validation.command import run_app
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-TESTS = Path(__file__).parent.parent / "tests"
 MOVES = 21
 SIZE = (1366, 900)
 SWARMS = {
-    "100 peers, capped uploads": "model=rao2010&leechers=99&file_size=10+MB&rtt=50+ms",
-    "100 peers on access links": "leechers=99",
+    "100 peers, capped uploads, 10 MB": "model=rao2010&leechers=99&file_size=10+MB&rtt=50+ms",
+    "100 peers on access links, 2 MB": "leechers=99",
 }
 """Swarms by name: what their link says."""
 
@@ -51,10 +50,9 @@ def measure(
     if image is not None:
         output_file("--image", image, ".png")
     installed()
-    sys.path.insert(0, str(TESTS))
-    from browser import chromium, page
-    from explorer_page import latencies, open_page
-    from explorer_served import served
+    from validation.browser import chromium, page
+    from validation.explorer_page import latencies, open_page
+    from validation.served import served
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()

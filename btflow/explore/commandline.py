@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from btflow.explore.options import LAB_PORT, MEGABYTES, PORT, VISITORS, options
+
 Text = str | None
 
 HERE = "127.0.0.1"
@@ -22,16 +24,14 @@ NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a bro
 
 
 def explore(
-    port: Annotated[Text, _port(8866)] = None,
+    port: Annotated[Text, _port(PORT)] = None,
     no_browser: NoBrowser = False,
     ip: Ip = HERE,
     no_token: NoToken = False,
-    visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = "12",
-    memory: Annotated[str, typer.Option(metavar="MB", help="Most memory that one visitor's process takes.")] = "3600",
+    visitors: Annotated[str, typer.Option(metavar="NUMBER", help="Most visitors at once.")] = str(VISITORS),
+    memory: Annotated[str, typer.Option(metavar="MB", help="Most memory of a visitor's process.")] = str(MEGABYTES),
 ) -> None:
     """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
-    from btflow.explore.options import options
-
     given = options(ip, port, visitors, memory, token=not no_token)
     from btflow.explore.command import main as run_explorer
 
@@ -39,14 +39,12 @@ def explore(
 
 
 def lab(
-    port: Annotated[Text, _port(8888)] = None,
+    port: Annotated[Text, _port(LAB_PORT)] = None,
     no_browser: NoBrowser = False,
     ip: Ip = HERE,
     no_token: NoToken = False,
 ) -> None:
     """Open JupyterLab on the teaching notebooks; needs the extra notebook."""
-    from btflow.explore.options import options
-
     given = options(ip, port, token=not no_token, command="lab")
     from btflow.explore.lab import main as run_lab
 

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 import ipywidgets as widgets
 
 from btflow.errors import InputError, SimulationError
+from btflow.explore.renamed import renamed
 from btflow.explore.specs import STEPS, Amount, Choice, Spec
 from btflow.explore.state import specs
 from btflow.explore.work import text_of
@@ -177,8 +178,7 @@ class Form(Generic[State]):
     def _refuse(self, name: str, problems: Iterable[InputError]) -> None:
         """Say next to an input what is wrong with it, or with what it made wrong."""
         labels = {name: spec.label for name, spec in specs(self.state).items()}
-        named = [InputError(labels.get(p.field, p.field), p.value, p.reason, p.allowed) for p in problems]
-        self.fields[name].refuse(*named)
+        self.fields[name].refuse(*(renamed(problem, labels) for problem in problems))
 
 
 def _control(spec: Spec) -> Any:

@@ -14,9 +14,8 @@ import typer
 
 from btflow.errors import InputError
 from btflow.explore.command import address, bound_port
-from btflow.explore.options import LOCAL, Options
+from btflow.explore.options import LAB_PORT, LOCAL, Options
 
-PORT = 8888
 LONGEST_FOLDER = 50
 """Of Jupyter's files, for the sockets in it: a path has at most 104 B, of which the name of one takes 50."""
 COPIES = "btflow-notebooks"
@@ -35,7 +34,7 @@ def main(options: Options, *, browser: bool) -> None:
 
     check_runtime()
     folder = notebooks(Path.cwd())
-    sockets, port = bound_port(options, PORT)
+    sockets, port = bound_port(options, LAB_PORT)
     for each in sockets:
         each.close()
     if options.ip not in LOCAL or not options.token:

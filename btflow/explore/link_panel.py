@@ -6,7 +6,7 @@ holds back further messages of a slider meanwhile and sends the newest one then:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import ipywidgets as widgets
 import xarray as xr
@@ -16,7 +16,7 @@ from btflow.explore.fields import Form
 from btflow.explore.link_presets import presets
 from btflow.explore.link_state import LinkState, command, preset, scenario
 from btflow.explore.live import framed
-from btflow.explore.panel import SHOWN, Commands
+from btflow.explore.panel import SHOWN, Commands, Observed
 from btflow.explore.tables import of_link
 from btflow.explore.toml import to_toml
 from btflow.link.scenario import LinkScenario
@@ -30,12 +30,12 @@ _FLOWS = ("cc1", "n1", "start1", "cc2", "n2", "start2", "cc3", "n3", "start3", "
 _RUN = ("duration", "seed")
 
 
-class LinkPanel:
+class LinkPanel(Observed):
     """One link; see btflow.explore.panel for its attributes."""
 
     def __init__(self, state: LinkState | None = None) -> None:
+        super().__init__()
         self.result: xr.Dataset | None = None
-        self._calls: list[Callable[[], None]] = []
         self._form = Form(state or LinkState(), self._change)
         self.figure = link_figure.empty()
         self._numbers, self._moment = widgets.HTML(), widgets.HTML()
@@ -80,10 +80,6 @@ class LinkPanel:
         """Return what the command line gives."""
         return SHOWN  # a link is simulated at once, or refused
 
-    def on_change(self, call: Callable[[], None]) -> None:
-        """Have something called after each new state."""
-        self._calls.append(call)
-
     def _layout(self) -> widgets.Widget:
         boxes = [self._form.box(part) for part in (_LINK, _FLOWS, _RUN)]
         inputs = widgets.VBox([*boxes])
@@ -107,8 +103,7 @@ class LinkPanel:
         link_figure.draw(self.figure, self.result)
         self._numbers.value = link_text.numbers(self.result)
         self._show_moment()
-        for call in self._calls:
-            call()
+        self._tell()
 
     def _show_moment(self) -> None:
         """Show the cursor and what there is at its time; not before it was first moved."""

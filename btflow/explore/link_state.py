@@ -12,6 +12,7 @@ from btflow.catalog import link_document, names, parse_as
 from btflow.document import Document
 from btflow.errors import InputError
 from btflow.explore.limits import check_link
+from btflow.explore.renamed import renamed
 from btflow.explore.specs import Amount, Choice, value
 from btflow.link.flow import Flow
 from btflow.link.kind import LINKS
@@ -130,7 +131,7 @@ def scenario(state: LinkState) -> LinkScenario:
         built = document(state.model).build(given)
         check_link(built)
     except InputError as error:
-        raise InputError.all_of([_of_the_input(problem, state.model) for problem in error.problems]) from None
+        raise renamed(error, _inputs(state.model)) from None
     return built
 
 
@@ -201,13 +202,12 @@ def _call(state: LinkState) -> dict[str, object]:
     return {f"flows.{name}.{field}": text for name in flows for field, text in (("codec", codec), ("count", count))}
 
 
-def _of_the_input(problem: InputError, model: str) -> InputError:
-    """Return a problem as that of the input which sets the field, if there is one."""
-    inputs = {field: name for name, fields in _places(model).items() for field in fields}
+def _inputs(model: str) -> dict[str, str]:
+    """Return the input that sets each field of an experiment, and each parameter."""
+    found = {field: name for name, fields in _places(model).items() for field in fields}
     for name, parameter in document(model).parameters.items():
-        inputs.update((name, inputs[field]) for field in parameter.sets if field in inputs)
-    found = inputs.get(problem.field.removesuffix(".base"), problem.field)
-    return InputError(found, problem.value, problem.reason, problem.allowed)
+        found.update((name, found[field]) for field in parameter.sets if field in found)
+    return found | {f"{field}.base": name for field, name in found.items()}
 
 
 def _one_link() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from btflow.explore.canvas import Canvas
 from btflow.explore.fields import Form
 from btflow.explore.live import beside
 from btflow.explore.parameters import inputs
+from btflow.explore.renamed import renamed
 from btflow.explore.views import LINK, LINKED, Asked, see
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_SEED, whole_number
@@ -57,15 +58,10 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self.scenario = self._first.set(**{n: text for n, text in changed.items() if n not in without})
         except InputError as error:
             fields = {name: field for field, name in self._names.items()}
-            raise InputError.all_of(_of(fields.get(p.field, p.field), p) for p in error.problems) from None
+            raise renamed(error, fields) from None
         for field, name in self._names.items():
             self.form.fields[field].widget.layout.display = None if name in self.scenario.parameters else "none"
         self.canvas.ask(Asked(self.scenario, self._seed))
-
-
-def _of(field: str, problem: InputError) -> InputError:
-    """Return a problem as that of an input."""
-    return InputError(field, problem.value, problem.reason, problem.allowed)
 
 
 def checked(scenario: object, seed: object) -> tuple[Scenario | LinkScenario, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import secrets
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -13,7 +12,8 @@ from btflow.extras import extra
 from btflow.options import parse_whole_number
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
-PORT = 8866
+PORT, LAB_PORT = 8866, 8888
+VISITORS = 12
 MEGABYTES = 3600
 """Bound on the data of one visitor's process [MB], 1024 of which LLVM reserves and does not use. The largest requests
 that pass take three quarters of it; ``python -m validation.visitor_memory`` prints their peaks."""
@@ -45,7 +45,7 @@ class Options:
 def options(
     ip: str,
     port: str | None,
-    visitors: str = "1",
+    visitors: str = str(VISITORS),
     memory: str = str(MEGABYTES),
     *,
     token: bool,
@@ -61,10 +61,16 @@ def options(
     return Options(
         ip=_address(ip),
         port=None if port is None else parse_whole_number("--port", port, 1, 65535),
-        token=(os.environ.get("BTFLOW_TOKEN") or secrets.token_urlsafe(24)) if token else "",
+        token=(os.environ.get("BTFLOW_TOKEN") or _token()) if token else "",
         visitors=parse_whole_number("--visitors", visitors, 1, 200),
         memory=parse_whole_number("--memory", memory, LEAST_MEGABYTES, 1_000_000),
     )
+
+
+def _token() -> str:
+    import secrets  # every command reads the options' defaults, and this takes a while
+
+    return secrets.token_urlsafe(24)
 
 
 def _address(ip: str) -> str:

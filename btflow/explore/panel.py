@@ -48,6 +48,21 @@ class Preset:
         return figure + self.title + " (beyond the paper)" * self.beyond
 
 
+class Observed:
+    """What calls those who want to know that it changes."""
+
+    def __init__(self) -> None:
+        self._observers: list[Callable[[], None]] = []
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have something called after each new state, and when work in the background ends."""
+        self._observers.append(call)
+
+    def _tell(self) -> None:
+        for call in self._observers:
+            call()
+
+
 class Panel(Protocol):
     """A part of the page that turns a state into a result and figures of it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import ipywidgets as widgets
 import xarray as xr
@@ -11,7 +11,7 @@ from btflow.explore.canvas import Canvas
 from btflow.explore.fields import Form
 from btflow.explore.limits import check_swarm
 from btflow.explore.live import beside
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset
 from btflow.explore.swarm_presets import PRESETS
 from btflow.explore.swarm_state import SwarmState, command_of, inputs, scenario_of
 from btflow.explore.tables import of_swarm
@@ -20,7 +20,7 @@ from btflow.explore.views import LINKED, Asked, see
 from btflow.scenario import Scenario
 
 
-class SwarmPanel:
+class SwarmPanel(Observed):
     """One swarm; see ``btflow.explore.panel.Panel``.
 
     Attributes:
@@ -32,7 +32,7 @@ class SwarmPanel:
     presets: tuple[Preset, ...] = PRESETS
 
     def __init__(self, state: SwarmState = PRESETS[0].state) -> None:
-        self._listeners: list[Callable[[], None]] = []
+        super().__init__()
         self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell)
         self.form = Form(state, self._change)
         controls = widgets.VBox([self.form.box(), self.canvas.status.widget])
@@ -77,10 +77,6 @@ class SwarmPanel:
         """Return the command line that gives the same result."""
         return {"": command_of(self.state)}
 
-    def on_change(self, call: Callable[[], None]) -> None:
-        """Have something called after each new state, and when work in the background ends."""
-        self._listeners.append(call)
-
     def _change(self, state: SwarmState) -> None:
         scenario = scenario_of(state)
         check_swarm(scenario)
@@ -88,7 +84,3 @@ class SwarmPanel:
             field.widget.layout.display = None if name in inputs(state) else "none"
         self.canvas.ask(Asked(scenario, int(state.seed)))
         self._tell()
-
-    def _tell(self) -> None:
-        for call in self._listeners:
-            call()

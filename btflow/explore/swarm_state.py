@@ -9,6 +9,7 @@ from functools import cache
 from btflow import catalog
 from btflow.document import Document
 from btflow.errors import InputError
+from btflow.explore.renamed import renamed
 from btflow.explore.specs import Amount, Choice, value
 from btflow.explore.state import specs
 from btflow.scenario import Scenario
@@ -156,14 +157,7 @@ def scenario_of(state: SwarmState) -> Scenario:
     try:
         return _document(state.model).build(settings(state))
     except InputError as error:
-        raise InputError.all_of(_renamed(problem, INPUTS[state.model]) for problem in error.problems) from None
-
-
-def _renamed(problem: InputError, sets: Mapping[str, str]) -> InputError:
-    """Return a problem as one of the input that sets its field."""
-    names = {to: name for name, to in sets.items()}
-    field = names.get(problem.field, problem.field)
-    return InputError(field, problem.value, problem.reason, problem.allowed)
+        raise renamed(error, {field: name for name, field in INPUTS[state.model].items()}) from None
 
 
 def command_of(state: SwarmState) -> str:

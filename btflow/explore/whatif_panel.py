@@ -13,7 +13,7 @@ from btflow.explore import comparison, swarm_state
 from btflow.explore.fields import Form
 from btflow.explore.live import beside
 from btflow.explore.pairs import Compared, Model
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.tables import of_pairs
 from btflow.explore.toml import to_toml
@@ -31,7 +31,7 @@ def _compared(state: WhatIfState) -> Compared:
     return Compared(scenario_of(both.a), scenario_of(both.b), int(both.a.seed), int(state.pairs))
 
 
-class WhatIfPanel:
+class WhatIfPanel(Observed):
     """Two settings; see ``btflow.explore.panel.Panel``.
 
     Attributes:
@@ -44,7 +44,7 @@ class WhatIfPanel:
     presets: tuple[Preset, ...] = PRESETS
 
     def __init__(self, state: WhatIfState = PRESETS[0].state) -> None:
-        self._listeners: list[Callable[[], None]] = []
+        super().__init__()
         self.canvas = comparison.canvas(self._tell)
         self._columns = widgets.GridBox(layout=_SIDE_BY_SIDE)
         self._shown: tuple[str, Settings] | None = None
@@ -95,10 +95,6 @@ class WhatIfPanel:
             return NOT_SHOWN
         return SHOWN if self.state.of == "swarm" else _FIRST_PAIR
 
-    def on_change(self, call: Callable[[], None]) -> None:
-        """Have something called after each new state, and when work in the background ends."""
-        self._listeners.append(call)
-
     def _change(self, state: WhatIfState) -> None:
         """Simulate a state; with what it begins with if something else is to be compared."""
         if self._shown is not None and state.of != self._shown[0]:
@@ -139,7 +135,3 @@ class WhatIfPanel:
             self.form.show(state_of(of, found, self.state.pairs))
 
         return entered
-
-    def _tell(self) -> None:
-        for call in self._listeners:
-            call()

@@ -1,4 +1,4 @@
-"""The explorer as a program that tests start, wait for, and stop as a user does."""
+"""The explorer as a program that is started, waited for, and stopped as a user does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from busy import PATIENCE
+PATIENCE = 180.0
+"""Longest to wait for what has no limit of its own [s]: a machine that runs other things is slow."""
 
 _CHANGED = """from btflow.__main__ import main
 from btflow.explore import server

@@ -1,0 +1,43 @@
+"""What measuring and tests do on the explorer's page: open it, wait for its figures, move a slider."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+from validation.browser import SLOWEST
+
+_CHANGED = """before => {
+  const shown = document.querySelector('.js-plotly-plot');
+  if (!shown?.data || !shown.querySelector('path.js-line')) return false;
+  const now = shown.data.map(t => Array.from(t.y ?? [], v => Number.isNaN(v) ? null : v));
+  return JSON.stringify(now) !== JSON.stringify(before) && now.some(y => y.length > 50);
+}"""
+_LATENCY = """([name, key]) => new Promise((found, failed) => {
+  const inView = selector => [...document.querySelectorAll(selector)].filter(e => e.offsetParent !== null);
+  const field = inView('.btflow-field').find(f => f.querySelector('label')?.textContent === name);
+  const handle = field.querySelector('.noUi-handle');
+  setTimeout(() => failed(new Error('not all figures were drawn')), 120000);
+  let start;
+  Promise.all(inView('.js-plotly-plot').map(g => new Promise(drawn => g.once('plotly_afterplot', drawn))))
+    .then(() => requestAnimationFrame(() => found(performance.now() - start)));
+  handle.focus();
+  start = performance.now();
+  handle.dispatchEvent(new KeyboardEvent('keydown', { key, keyCode: key === 'ArrowRight' ? 39 : 37, bubbles: true }));
+})"""
+
+
+def open_page(shown: Page, url: str) -> None:
+    """Open the explorer and wait for its first figure."""
+    shown.goto(url, wait_until="commit", timeout=SLOWEST)
+    drawn(shown, [])
+
+
+def drawn(shown: Page, before: list[list[float | None]]) -> None:
+    """Wait until the first figure shows other data."""
+    shown.wait_for_function(_CHANGED, arg=before, timeout=SLOWEST)
+
+
+def latencies(shown: Page, label: str, count: int) -> list[float]:
+    """Return the times from a key on a slider to all redrawn figures in view [s]."""
+    keys = ("ArrowRight", "ArrowLeft")
+    return [float(shown.evaluate(_LATENCY, [label, keys[i // 4 % 2]])) / 1000 for i in range(count)]
