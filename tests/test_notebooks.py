@@ -20,6 +20,23 @@ LONGEST = 60
 
 CAPTION = re.compile(r"\*{0,2}Figure (\d+)\.")
 PLOTLY = "application/vnd.plotly.v1+json"
+UNIT = re.compile(r"\[.+\]")
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+COUNTS = {
+    "GAIN",
+    "LEDBAT flows",
+    "mean opinion score of the call, from 1 to 4.5",
+    "number of leechers",
+    "packets waiting",
+    "paths with at most this",
+    "pieces held, mean over the leechers",
+    "share of the variance",
+    "slowdown",
+}
+NAMES = {"at the cursor", "buffer of the downlink", "congestion control of the upload", "discipline of the uplink"}
+NAMES |= {"message", "sender"}
+"""Titles of the axes that have no unit: of numbers, and of what is called by a name."""
 
 OFFLINE = """
 import socket
@@ -98,20 +115,24 @@ def read(path: Path) -> NotebookNode:
 
 
 def check_outputs(cells: list[NotebookNode]) -> None:
-    """Each figure has a caption directly below it, each solution shows something, and nothing warns."""
+    """Each figure, live or not, has units and a caption below it; each solution shows something; nothing warns."""
     for cell, below in zip(cells, [*cells[1:], None], strict=True):
         if cell.cell_type != "code":
             continue
         drawn = [output.data[PLOTLY] for output in cell.outputs if PLOTLY in output.get("data", {})]
-        assert all(figure["data"] and axis_titles(figure["layout"]) for figure in drawn)
+        live = [output for output in cell.outputs if WIDGET in output.get("data", {})]
+        for figure in drawn:
+            titles = axis_titles(figure["layout"])
+            assert figure["data"]
+            assert titles
+            assert not [title for title in titles if not UNIT.search(title) and title not in COUNTS | NAMES]
         assert all(figure["layout"].get("height") for figure in drawn)  # else 360 px in JupyterLab
         printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
         assert not [output for output in cell.outputs if output.get("name") == "stderr"], printed
         if "solution" in cell.metadata.get("tags", ()):
             assert cell.outputs
-        else:
-            captioned = below is not None and below.cell_type == "markdown" and bool(CAPTION.match(below.source))
-            assert captioned == bool(drawn), cell.source
+        captioned = below is not None and below.cell_type == "markdown" and bool(CAPTION.match(below.source))
+        assert captioned == bool(drawn or live), cell.source
 
 
 def axis_titles(layout: NotebookNode) -> list[str]:
