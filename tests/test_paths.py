@@ -342,8 +342,9 @@ def test_a_fitted_structure_has_the_detours_and_draws_the_violations_of_what_it_
     fitted_to = stretched(rtt, IPLANE)  # the times of the table, in the order of the matrix
     for measure in (triangle_violations, lambda one: triangle_violations(one, 0.25), triangle_share):
         assert np.mean([measure(one) for one in drawn]) == pytest.approx(measure(fitted_to), abs=0.04)
-    assert found.measured == pytest.approx((triangle_violations(fitted_to), triangle_violations(fitted_to, 0.25)))
-    assert found.drawn == pytest.approx(found.measured, abs=0.03)
+    assert found.measured == pytest.approx((triangle_violations(rtt), triangle_violations(rtt, 0.25)))
+    assert found.in_table == pytest.approx((triangle_violations(fitted_to), triangle_violations(fitted_to, 0.25)))
+    assert found.drawn == pytest.approx(found.in_table, abs=0.03)
     assert found.notes == ()
 
 

@@ -152,7 +152,7 @@ def describe(model: PathModel, measured: Measured, fitted: Fitted | None) -> dic
     """Return the quantiles of the model beside the measured ones, and what paths have in common.
 
     ``violations`` are shares of the pairs of peers that are ``above`` their best path through another one by more than
-    10% and by more than 25%.
+    10% and by more than 25%: of measured times, of those of the model's table in their order, and of drawn ones.
     """
     import numpy as np
 
@@ -168,7 +168,12 @@ def describe(model: PathModel, measured: Measured, fitted: Fitted | None) -> dic
     shared: dict[str, Any] = {"regions": len(structure.regions), "violations": None}
     shared |= {"detour": structure.detour, "detour_spread": structure.detour_spread}
     if fitted is not None:
-        shared["violations"] = {"above": ABOVE, "measured": fitted.measured, "model": fitted.drawn}
+        shared["violations"] = {
+            "above": ABOVE,
+            "measured": fitted.measured,
+            "in_table": fitted.in_table,
+            "model": fitted.drawn,
+        }
     return found | shared
 
 
@@ -183,7 +188,7 @@ def as_text(found: dict[str, Any], notes: list[str]) -> str:
     off = "" if varies == "0.0%" else f"; half of the paths are about {varies} or more off others as far"
     lines += ["", f"Peers are in {counted(found['regions'], 'region')}{off}."]
     if (shares := found["violations"]) is not None:
-        for above, measured, drawn in zip(*shares.values(), strict=True):
+        for above, measured, drawn in zip(*(shares[name] for name in ("above", "measured", "model")), strict=True):
             best = f"more than {above:.0%} above their best path through another one"
             lines.append(f"Of the pairs of peers {measured:.1%} are {best}; of drawn ones {drawn:.1%}.")
     lines += [f"Note: {note}." for note in notes]
