@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.special import chndtr
 
-from btflow.paths.structure import Region, Structure
+from btflow.paths.structure import MOST_DETOUR, Region, Structure
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +30,11 @@ def share_below(structure: Structure, distance: Floats) -> Floats:
     return np.asarray(np.interp(np.log(np.maximum(distance, np.exp(at[0]))), at, share), np.float64)
 
 
+def detours_of(structure: Structure, normal: Floats) -> Floats:
+    """Return the detours of pairs, whose logarithms have these standard normal variables, any shape."""
+    return np.asarray(np.minimum(structure.detour * np.exp(structure.detour_spread * normal), MOST_DETOUR), np.float64)
+
+
 @lru_cache(maxsize=32)
 def _grid(structure: Structure) -> tuple[Floats, Floats]:
     """Return logarithms of distances and the shares below (points,).
@@ -37,7 +42,7 @@ def _grid(structure: Structure) -> tuple[Floats, Floats]:
     They are those for each detour that pairs have, by the share of pairs that have it.
     """
     normal = _NORMAL if structure.detour_spread else np.zeros(1)
-    detours, weights = structure.detours(normal), np.exp(-0.5 * normal**2)
+    detours, weights = detours_of(structure, normal), np.exp(-0.5 * normal**2)
     at, straight = _with_room(*_straight(structure.regions), _FURTHEST * float(detours.max()))
     step = float(at[1] - at[0])
     return at, np.average([_both_ways(straight, step, detour) for detour in detours], axis=0, weights=weights)

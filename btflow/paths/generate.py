@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from btflow.options import MAX_SEED, whole_number
-from btflow.paths.distance import share_below
+from btflow.paths.distance import detours_of, share_below
 from btflow.paths.files import load
 from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.paths.structure import Structure
@@ -83,7 +83,7 @@ def _closer(
     place = _places(structure, peers, random)
     between = place[one] - place[other]
     strays = random.standard_normal(peers)
-    detour = structure.detours(np.sqrt(0.5) * (strays[one] + strays[other]))
+    detour = detours_of(structure, np.sqrt(0.5) * (strays[one] + strays[other]))
     factor = np.exp(detour * random.laplace(0.0, 1.0, one.size))
     return share_below(structure, np.hypot(between[:, 0], between[:, 1]) * factor)
 

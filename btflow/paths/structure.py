@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from btflow.errors import TableError
 from btflow.quantity import FrozenModel, Quantity
-
-Floats = NDArray[np.float64]
 
 Share = Annotated[float, Quantity("fraction", 0, 1)]
 Delay = Annotated[float, Quantity("time", 0, 60)]
@@ -54,10 +50,6 @@ class Structure(FrozenModel):
     """Share of the variance of a pair's loss (as a standard normal variable) that its two peers have, half each."""
     loss_with_rtt: Annotated[float, Quantity("fraction", 0, 1)]
     """Correlation of loss and round-trip time of a pair, both as standard normal variables."""
-
-    def detours(self, normal: Floats) -> Floats:
-        """Return the detours of pairs, whose logarithms have these standard normal variables, any shape."""
-        return np.minimum(self.detour * np.exp(self.detour_spread * normal), MOST_DETOUR)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
