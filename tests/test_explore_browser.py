@@ -203,6 +203,32 @@ def test_a_value_is_typed_with_its_unit(visitor: Page) -> None:
     visitor.wait_for_function("location.search.includes('rate=448+kbit/s')", timeout=SLOWEST)
 
 
+def test_a_buffer_is_typed_in_any_unit_after_any_other(visitor: Page) -> None:
+    """The slider gets other ends with each unit: it moves to the value, and the value stays as it was typed."""
+    before = text_of(visitor, "Buffer")
+    for text in ("1.5 BDP", "400 ms", "100 packets", "64 kB", "2 BDP", "50 packets", before):
+        entry = controls(visitor, "Buffer").locator("input")
+        entry.fill(text)
+        entry.press("Enter")
+        expect(visitor.locator(".btflow-command")).to_contain_text(text, timeout=SLOWEST)
+        visitor.wait_for_timeout(700)  # what a browser tells of a slider comes later
+        assert text_of(visitor, "Buffer") == text
+        assert text in visitor.locator(".btflow-command").inner_text()
+
+
+def test_a_figure_follows_though_its_script_came_late(explorer: Served, browser: Browser) -> None:
+    """anywidget drops all messages to a widget whose script took more than two seconds: here none is left to any."""
+    with page(browser) as shown:
+        shown.add_init_script(
+            "{ const wait = AbortSignal.timeout.bind(AbortSignal);"
+            " AbortSignal.timeout = (ms) => wait(ms <= 2000 ? 0 : ms); }"
+        )
+        open_page(shown, explorer.url)
+        before = series(shown)
+        slider(shown, "Capacity").press("ArrowRight")
+        drawn(shown, before)
+
+
 def test_a_bad_value_is_refused_next_to_its_field(visitor: Page) -> None:
     before = series(visitor)
     field = controls(visitor, "Base RTT").locator("input")

@@ -16,7 +16,7 @@ from btflow import InputError
 from btflow.paths import fit, read_csv
 from btflow.paths.pairs import Pairs
 
-UNITLESS = "the column loss names no unit and is read as fractions, of which 0.01 is 1%"
+UNITLESS = 'the column loss names no unit and is read as fractions, of which 0.01 is 1%; loss_unit="%" reads percent'
 
 
 @pytest.fixture

@@ -102,6 +102,15 @@ def test_losses_add_up_along_the_shortest_path(tmp_path: Path) -> None:
     assert found.measured == pytest.approx(1 - 2 * len(to_6) / total)
 
 
+def test_losses_of_other_links_are_refused(tmp_path: Path) -> None:
+    links = read_iplane(links_file(tmp_path, ring(30)))
+    (other := tmp_path / "other.txt").write_text("".join(f"{i} 1 {i + 1} 1 0.01\n" for i in range(100, 140)))
+    with pytest.raises(
+        InputError, match=r"losses = 'other.txt': has no link that is on a path between the PoPs of inter"
+    ):
+        fit_iplane(links, read_iplane(other, quantity="loss"))
+
+
 def test_a_known_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what git calls its content, plain or packed: `git hash-object` gives the same."""
     content = ("\n".join(ring()) + "\n").encode()

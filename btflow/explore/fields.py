@@ -22,6 +22,8 @@ from btflow.explore.work import text_of
 
 State = TypeVar("State")
 
+_SLIDER = {"readout": False, "continuous_update": True}
+
 
 class Field:
     """An input: its label, its control or controls, and a line for what is wrong.
@@ -34,7 +36,7 @@ class Field:
         self._spec, self._entered = spec, entered
         self._quiet = False
         self._control = _control(spec)
-        self._slider = _slider(spec) if isinstance(spec, Amount) else None
+        self._slider: Any = _slider(spec) if isinstance(spec, Amount) else None
         self._shown, self._read = 0.0, spec.default
         self._error = widgets.HTML(layout={"display": "none"})
         self._error.add_class("btflow-error")
@@ -93,9 +95,22 @@ class Field:
             return
         if number is not None:
             self._read = text
-            _set_span(self._slider, self._spec.span(text))
+            self._span(*self._spec.span(text))
             self._slider.value = _place(self._slider, number)
             self._shown = self._slider.value
+
+    def _span(self, low: float, high: float, step: float) -> None:
+        """Have a slider between these ends, which differ with the unit of a buffer.
+
+        A browser moves a slider that gets other ends from its old place to between them, and tells that as a new value.
+        """
+        before = self._slider
+        if isinstance(before, widgets.FloatLogSlider) or (before.min, before.max) == (low, high):
+            return
+        self._slider = type(before)(value=low, min=low, max=high, step=step, **_SLIDER)
+        self._slider.observe(self._slid, "value")
+        self.widget.children = (*self.widget.children[:-1], self._slider)
+        before.close()
 
     def _same_place(self, number: float) -> bool:
         """Return whether the slider stands where it was put: a browser tells that once more, rounded."""
@@ -192,24 +207,12 @@ def _control(spec: Spec) -> Any:
 
 def _slider(spec: Amount) -> Any:
     low, high, step = spec.span(spec.default)
-    common = {"readout": False, "continuous_update": True}
     if spec.log:
         ends = log10(low), log10(high)
         step = (ends[1] - ends[0]) / STEPS
-        return widgets.FloatLogSlider(value=low, min=ends[0], max=ends[1], step=step, **common)
+        return widgets.FloatLogSlider(value=low, min=ends[0], max=ends[1], step=step, **_SLIDER)
     kind = widgets.IntSlider if spec.kind == "count" else widgets.FloatSlider
-    return kind(value=low, min=low, max=high, step=step, **common)
-
-
-def _set_span(slider: Any, span: tuple[float, float, float]) -> None:
-    """Change the ends of a buffer's slider if its text is in another unit."""
-    low, high, step = span
-    if isinstance(slider, widgets.FloatLogSlider) or (slider.min, slider.max) == (low, high):
-        return
-    with slider.hold_sync():
-        slider.min = min(low, slider.min)  # never above the other end
-        slider.max, slider.step = high, step
-        slider.min = low
+    return kind(value=low, min=low, max=high, step=step, **_SLIDER)
 
 
 def _step(slider: Any, number: float) -> float:

@@ -115,10 +115,11 @@ def value(name: str, column: Column, line: int, text: str) -> float:
         allowed = "not negative" if shown < 0.0 else least + hint
         raise wrong(FIELD, name, line, f"has {column.what} = {shown:g} {column.unit}", allowed)
     if value > column.most:
-        hint = "another rtt_unit?" if column.what == "rtt" else 'loss_unit="%" if it is in percent'
+        percent = "" if column.scale < 1.0 else '; loss_unit="%" if it is in percent'
+        hint = "; another rtt_unit?" if column.what == "rtt" else percent
         limit = f"{column.most / column.scale:g} {column.unit}"
         reason = f"has {column.what} = {shown:g} {column.unit}"
-        raise wrong(FIELD, name, line, reason, f"at most {limit}; {hint}")
+        raise wrong(FIELD, name, line, reason, f"at most {limit}{hint}")
     return value
 
 
@@ -152,4 +153,5 @@ def said(column: Column) -> Iterator[str]:
     if column.given and named is not None and units[named] != column.scale:
         yield f"the column {column.title} is read in {column.unit}, as {column.what}_unit says"
     if not column.given and named is None:
-        yield f"the column {column.title} names no unit and is read as fractions, of which 0.01 is 1%"
+        fractions = "is read as fractions, of which 0.01 is 1%"
+        yield f'the column {column.title} names no unit and {fractions}; loss_unit="%" reads percent'

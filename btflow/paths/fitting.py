@@ -154,7 +154,9 @@ def _counted(measured: Measured) -> str:
 
 
 def _taken(measured: Measured, matrix: Floats | None) -> str:
-    """Say what is of the base and what was fitted."""
+    """Say what is of the base, and why, and what was fitted."""
     lacking = [what for what, values in (("rtt", measured.rtt), ("loss", measured.loss)) if values is None]
     shared = f"of {BASE}" if matrix is None else f"fitted to the paths between {len(matrix)} peers"
+    if matrix is None and measured.rtt is not None and measured.ends is not None:
+        shared += f", as there are no {FEWEST_PEERS} peers between all of which times are measured"
     return "; ".join([*(f"{what} of {BASE}" for what in lacking), f"structure {shared}"])

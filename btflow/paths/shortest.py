@@ -58,6 +58,9 @@ def pop_paths(links: xr.Dataset, losses: xr.Dataset | None, pops: int = POPS, se
     """Return the shortest paths between some PoPs; as ``pop_rtts``.
 
     The loss of a path is that of its links one after the other; a link without a measured loss counts as without loss.
+
+    Raises:
+        InputError: As of ``pop_rtts``; or no link on the paths has a measured loss.
     """
     count, number = whole_number("pops", pops, 2, MOST_PEERS), whole_number("seed", seed, 0, MAX_SEED)
     together = together_of(checked("links", links, "latency"))
@@ -72,6 +75,9 @@ def pop_paths(links: xr.Dataset, losses: xr.Dataset | None, pops: int = POPS, se
     if losses is None:
         return PopPaths(_both_ways(times), None, 0.0)
     lost, measured = _along(_thinned(links, checked("losses", losses, "loss"), size), before, chosen)
+    if not measured:
+        reason = f"has no link that is on a path between the PoPs of {links.attrs['file']}"
+        raise InputError("losses", losses.attrs["file"], reason, "losses of the same links")
     return PopPaths(_both_ways(times), _both_ways(-np.expm1(-lost)), measured)
 
 
@@ -108,7 +114,7 @@ def _along(thinned: csr_matrix, before: NDArray[np.int32], chosen: NDArray[np.in
     while (moving := before[row, at] >= 0).any():
         earlier = before[row, at][moving]
         number = np.asarray(thinned[earlier, at[moving]], np.float64).ravel()
-        total[moving] += number
+        total[moving] += np.where(number > np.finfo(np.float64).tiny, number, 0.0)
         links, found = links + number.size, found + int(np.count_nonzero(number))
         at[moving] = earlier
     return total, found / max(links, 1)
