@@ -224,6 +224,17 @@ def test_a_share_may_be_a_number_or_a_list() -> None:
     assert IPLANE.loss_at([0.0, 1.0]) == pytest.approx([0.0, 0.224])
 
 
+def test_a_table_of_a_single_value_needs_no_point_where_the_tail_of_the_other_begins() -> None:
+    without = parse(IPLANE.content() | {"loss": [{"share": 1.0, "value": 0.0}]})
+    assert without.tail == IPLANE.tail < 1.0
+    shares = np.linspace(0.0, 1.0, 2001)
+    np.testing.assert_array_equal(without.rtt_at(shares), IPLANE.rtt_at(shares))
+    np.testing.assert_array_equal(without.loss_at(shares), 0.0)
+    few = draw(without, 300, seed=1)
+    np.testing.assert_array_equal(few.rtt, draw(IPLANE, 300, seed=1).rtt)
+    assert not few.loss.any()
+
+
 @pytest.mark.parametrize("wrong", ["x", None, [["a", "b"], ["c", "d"]], [[1], [1, 2]]])
 def test_no_text_is_a_matrix(wrong: object) -> None:
     for measure in (triangle_violations, triangle_share):

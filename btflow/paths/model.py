@@ -66,6 +66,11 @@ def _rising(points: tuple[RttPoint | LossPoint, ...]) -> tuple[RttPoint | LossPo
     return points
 
 
+def _varies(points: tuple[RttPoint | LossPoint, ...]) -> bool:
+    """Return whether a table has more than one value; otherwise there is nothing between its points."""
+    return points[0].value < points[-1].value
+
+
 def _shares(given: ArrayLike) -> Floats:
     """Return shares as an array; an InputError if they are none."""
     import numpy as np
@@ -90,7 +95,7 @@ class PathModel(FrozenModel):
     """What it was made from."""
     tail: Share = 1.0
     """Share of the tables above which values lie on power laws of the share that is higher, below it on straight lines;
-    1: on straight lines all."""
+    1: on straight lines all. For a table of a single value it says nothing."""
     rtt: Annotated[tuple[RttPoint, ...], Field(min_length=1), AfterValidator(_rising)]
     """Quantiles of the round-trip times of pairs of peers."""
     loss: Annotated[tuple[LossPoint, ...], Field(min_length=1), AfterValidator(_rising)]
@@ -100,7 +105,8 @@ class PathModel(FrozenModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name, points in (("rtt", self.rtt), ("loss", self.loss)):
+        tables: dict[str, tuple[RttPoint | LossPoint, ...]] = {"rtt": self.rtt, "loss": self.loss}
+        for name, points in ({name: of for name, of in tables.items() if _varies(of)} or tables).items():
             values = {point.share: point.value for point in points}
             if self.tail < 1.0 and (values.get(self.tail, 0.0) == 0.0 or 1.0 in values):
                 reason = f"is not the share of a point of {name}, with a value above 0, of a table that ends below 1"
@@ -134,7 +140,7 @@ class PathModel(FrozenModel):
             raise InputError("quantity", quantity, "is unknown", "rtt or loss")
         points = self.rtt if quantity == "rtt" else self.loss
         share, value = (np.array([getattr(point, name) for point in points]) for name in ("share", "value"))
-        return Table(share, value, self.tail)
+        return Table(share, value, self.tail if _varies(points) else 1.0)
 
     def content(self) -> dict[str, Any]:
         """Return the model as its file has it, with units, numbers to ten digits."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PATHS = "iplane"
 """The path model."""
 
-WITHOUT_LOSS = {"base": PATHS, "tail": 1.0, "loss": [{"share": 1.0, "value": 0.0}]}
+WITHOUT_LOSS = {"base": PATHS, "loss": [{"share": 1.0, "value": 0.0}]}
 NEAR, LOSSLESS, WHOLE = "RTT 0, no loss", "Internet, without loss", "Internet, with loss"
 KINDS: Mapping[str, Mapping[str, Any]] = {NEAR: {}, LOSSLESS: {"internet": WITHOUT_LOSS}, WHOLE: {"internet": PATHS}}
 """Parameters of the model by what lies between the peers."""
