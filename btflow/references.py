@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -20,6 +21,9 @@ BASES = {"congestion": "stacks"}
 """Folders of tables that are not whole by themselves but that those of another folder may start from."""
 
 _LONGEST_CHAIN = 10
+
+_MEASURED = (".csv", ".tsv")
+"""Ends of the names of files that a path model may be made of."""
 
 
 def names(folder: str = "swarms") -> tuple[str, ...]:
@@ -40,6 +44,9 @@ def names_path(name: str) -> bool:
 
 def find(name: str, kind: str, folder: Path, field: str) -> tuple[File, Path]:
     """Return the file that a field names and the folder that its own references are relative to."""
+    if kind == "internet" and name.endswith(_MEASURED):
+        allowed = f"what `btflow calibrate {shlex.quote(name)} --out my.toml` makes of measured paths"
+        raise ScenarioError(field, name, "is not a path model", allowed)
     if names_path(name):
         path = folder / name
         return path, path.parent

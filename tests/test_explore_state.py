@@ -62,7 +62,8 @@ def test_no_link_raises_or_gives_a_bad_state(query: str) -> None:
 def test_a_bad_value_in_a_link_is_told_and_left_out(name: str, text: str) -> None:
     opened = from_query(to_query("made", Made(peers="7")) + "&" + "&".join([f"{name}=%00{len(text)}7foo"]), PANELS)
     first = name in ("panel", "v", "peers")  # the first of a name counts
-    assert first == (opened.problems == ())
+    assert ("more than once" in "".join(opened.problems)) == first
+    assert len(opened.problems) == 1
     assert opened.state == Made(peers="7")
 
 
@@ -81,6 +82,8 @@ def test_what_is_wrong_with_a_link_is_said() -> None:
     assert "rate = '3 Mb/s'" in problems("rate=3+Mb/s")
     assert "out of range; allowed: 64 kbit/s to 20 Mbit/s" in problems("rate=3+Gbit/s")
     assert "no input of this panel" in problems("colour=red")
+    assert problems("peers=7&peers=8") == "The link says 'peers' more than once: '7', the first, counts."
+    assert problems("peers=7&peers=7") == ""
     assert "longer than 500" in problems("words=" + "a" * 501)
     assert "longer than 8000" in problems("words=" + "a" * 9000)
     assert "more than 100 parts" in problems("&".join(f"a{i}=1" for i in range(101)))

@@ -270,6 +270,15 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         swarm(internet={"base": "iplane", "tail": math.nan})
 
 
+@pytest.mark.parametrize("name", ["mine.csv", "runs/of today.tsv"])
+def test_measured_paths_in_place_of_a_model_are_told_what_makes_one(name: str) -> None:
+    said = (
+        rf"^internet = '{name}': is not a path model; allowed: what `btflow calibrate '?{name}'? --out my.toml` makes"
+    )
+    with pytest.raises(InputError, match=said):
+        swarm(internet=name)
+
+
 def test_a_field_of_the_model_that_a_parameter_names_can_be_set() -> None:
     made = swarm(**{"paths.internet.structure.detour": 0.5})
     assert made.paths.internet is not None

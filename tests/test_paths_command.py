@@ -107,8 +107,14 @@ def test_the_command_says_what_of_losses_of_iplanes_links_it_takes_otherwise(tmp
     losses.write_text("".join(f"{line[:-2]}1\n" for line in ring(30)))
     code, _, errors = run("calibrate", *given)
     assert code == 2
-    assert errors.startswith("btflow: error: iplane = 'losses.txt': has no loss below 40%")
+    assert errors.startswith("btflow: error: --iplane-loss = 'losses.txt': has no loss below 40%")
     assert errors.rstrip().endswith("allowed: losses of paths that data got through")
+    for shown in ("5%", "5"):
+        losses.write_text("".join(f"{line[:-2]}{shown}\n" for line in ring(30)))
+        code, _, errors = run("calibrate", *given)
+        said = f"line 1 has loss {shown!r}" if "%" in shown else f"line 1 has loss {shown}"
+        assert errors.startswith(f"btflow: error: --iplane-loss = 'losses.txt': {said}; allowed: a fraction, at most 1")
+        assert code == 2
 
 
 def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run) -> None:

@@ -124,8 +124,8 @@ def _parts(query: str, problems: list[str]) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for name, text in pairs:
-        if name not in _OTHERS:
-            found.setdefault(name, text)
+        if name not in _OTHERS and found.setdefault(name, text) != text:
+            problems.append(f"The link says {name[:40]!r} more than once: {found[name][:40]!r}, the first, counts.")
     return found
 
 

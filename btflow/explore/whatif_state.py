@@ -29,11 +29,14 @@ BEGIN: Mapping[str, tuple[Setting, Setting]] = {
 
 
 def _reads(text: str) -> None:
-    """Raise an InputError if a text names no values."""
+    """Raise an InputError if a text names no values, or one more than once."""
+    allowed = "such as leechers=30&rtt=400+ms"
     try:
-        parse_qsl(text, strict_parsing=bool(text), max_num_fields=100)
+        names = [name for name, _ in parse_qsl(text, strict_parsing=bool(text), max_num_fields=100)]
     except ValueError:
-        raise InputError("setting", text, "names no values", "such as leechers=30&rtt=400+ms") from None
+        raise InputError("setting", text, "names no values", allowed) from None
+    if len(set(names)) < len(names):
+        raise InputError("setting", text, "names a value more than once", allowed)
 
 
 @dataclass(frozen=True)

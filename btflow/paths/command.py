@@ -29,8 +29,11 @@ Text = str | None
 Progress = Callable[[float], None] | None
 
 _COLUMNS = "--rtt, --rtt-unit, --loss, --loss-unit, --src, --dst and --separator"
-_OPTIONS = ("rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator", "checksum")
+_OPTIONS = ("rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator", "checksum", "iplane")
 """Arguments of functions that are options here, of the same name."""
+
+_RENAMED = {"losses": "--iplane-loss"}
+"""Those that are options of another name."""
 
 _READING = 0.5
 """Share of the work that is done when a CSV file is read."""
@@ -132,7 +135,7 @@ def _named_as_options() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        field = _option(error.field) if error.field in _OPTIONS else error.field
+        field = _option(error.field) if error.field in _OPTIONS else _RENAMED.get(error.field, error.field)
         raise InputError(field, error.value, _as_options(error.reason), _as_options(error.allowed)) from None
 
 

@@ -22,7 +22,9 @@ from btflow.paths.lines import number, path_name, read, split, unended, wrong
 from btflow.words import counted
 
 Floats = NDArray[np.float64]
-FIELD = "iplane"
+FIELDS = {"latency": "iplane", "loss": "losses"}
+"""What a file is called in errors, by what it has."""
+
 FORM = "cluster AS cluster AS latency"
 
 LONGEST = 10_000.0
@@ -30,6 +32,8 @@ LONGEST = 10_000.0
 
 SLOW = 500.0
 """Of a link, one way [ms]: there and back takes TCP's first timeout (1 s, RFC 6298)."""
+
+_FRACTION = "a fraction, at most 1, such as 0.05 for 5%"
 
 _CLUSTER, _AS = re.compile("[0-9]+"), re.compile("-?[0-9]+")
 """An AS may be unknown, as -1."""
@@ -61,21 +65,22 @@ def read_iplane(
     """
     _one_of("quantity", quantity, ("latency", "loss"))
     _one_of("unmeasured", unmeasured, ("refuse", "drop"))
-    name = path_name(FIELD, path)
+    field = FIELDS[quantity]
+    name = path_name(field, path)
     ends: list[list[str]] = []
     values: list[float] = []
     dropped = 0
-    content = read(FIELD, path, checksum)
-    lines = split(FIELD, path, content)
+    content = read(field, path, checksum)
+    lines = split(field, path, content)
     at: list[int] = []
     for line, text in enumerate(lines, 1):
         if not text.strip():
             continue
-        *link, shown = _cells(name, line, text)
-        value = _value(name, line, shown, quantity)
+        *link, shown = _cells(field, name, line, text)
+        value = _value(field, name, line, shown, quantity)
         if value < 0.0 and unmeasured == "refuse":
             allowed = 'not negative; unmeasured="drop" leaves such links out'
-            raise wrong(FIELD, name, line, f"has {quantity} {shown}", allowed)
+            raise wrong(field, name, line, f"has {quantity} {shown}", allowed)
         if value < 0.0:
             dropped += 1
         else:
@@ -85,45 +90,47 @@ def read_iplane(
     last = unended(lines)
     if last is not None and checksum is None:
         allowed = "the whole file; one that is whole with a newline at its end, or with its checksum"
-        raise wrong(FIELD, name, last, "has no newline at its end: the file may be cut off in it", allowed)
+        raise wrong(field, name, last, "has no newline at its end: the file may be cut off in it", allowed)
     if not values:
-        raise InputError(FIELD, name, "has no measured link", FORM)
+        raise InputError(field, name, "has no measured link", FORM)
     if quantity == "latency":
-        _check_unit(name, at, np.array(values))
+        _check_unit(field, name, at, np.array(values))
     origin = known(content) or ("" if checksum is None else "the file that its checksum is of")
     return _dataset(name, ends, np.array(values), quantity, {"dropped": dropped, "origin": origin})
 
 
-def _cells(name: str, line: int, text: str) -> list[str]:
+def _cells(field: str, name: str, line: int, text: str) -> list[str]:
     """Return the five cells of a line."""
     cells = text.split()
     if len(cells) != 5:
-        raise wrong(FIELD, name, line, f"has {counted(len(cells), 'cell')}: {shorten(text)}", FORM)
+        raise wrong(field, name, line, f"has {counted(len(cells), 'cell')}: {shorten(text)}", FORM)
     if not (_CLUSTER.fullmatch(cells[0]) and _CLUSTER.fullmatch(cells[2])):
-        raise wrong(FIELD, name, line, f"has no numbers of clusters: {shorten(text)}", FORM)
+        raise wrong(field, name, line, f"has no numbers of clusters: {shorten(text)}", FORM)
     if not (_AS.fullmatch(cells[1]) and _AS.fullmatch(cells[3])):
-        raise wrong(FIELD, name, line, f"has no numbers of AS: {shorten(text)}", FORM)
+        raise wrong(field, name, line, f"has no numbers of AS: {shorten(text)}", FORM)
     return cells
 
 
-def _value(name: str, line: int, text: str, quantity: str) -> float:
+def _value(field: str, name: str, line: int, text: str, quantity: str) -> float:
     """Return the latency [ms] or loss of a line."""
-    value = number(FIELD, name, line, quantity, text)
+    if quantity == "loss" and text.endswith("%"):
+        raise wrong(field, name, line, f"has loss {shorten(text)}", _FRACTION)
+    value = number(field, name, line, quantity, text)
     if quantity == "loss" and value > 1.0:
-        raise wrong(FIELD, name, line, f"has loss {text}", "a fraction, at most 1")
+        raise wrong(field, name, line, f"has loss {text}", _FRACTION)
     if value > LONGEST:
-        raise wrong(FIELD, name, line, f"has latency {text}", f"milliseconds, at most {LONGEST:g}")
+        raise wrong(field, name, line, f"has latency {text}", f"milliseconds, at most {LONGEST:g}")
     return value
 
 
-def _check_unit(name: str, lines: list[int], latency: Floats) -> None:
+def _check_unit(field: str, name: str, lines: list[int], latency: Floats) -> None:
     """Refuse latencies [ms] of which most must be in another unit: iPlane's are whole milliseconds."""
     some = latency > 0.0
     for odd, unit in ((some & (latency < 1.0), "seconds"), (latency > SLOW, "microseconds")):
         if np.count_nonzero(odd) > 0.5 * np.count_nonzero(some):
             first = int(np.argmax(odd))
             reason = f"has latency {latency[first]:g}, and most lines have such: {unit}?"
-            raise wrong(FIELD, name, lines[first], reason, "milliseconds")
+            raise wrong(field, name, lines[first], reason, "milliseconds")
 
 
 def _dataset(name: str, ends: list[list[str]], values: Floats, quantity: str, told: dict[str, Any]) -> xr.Dataset:

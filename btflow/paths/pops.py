@@ -11,7 +11,7 @@ from btflow.errors import InputError
 from btflow.options import whole_number
 from btflow.paths.files import load
 from btflow.paths.fitting import BASE, FEWEST_PEERS, check_through, fit, too_lossy, with_structure
-from btflow.paths.links import FIELD
+from btflow.paths.links import FIELDS
 from btflow.paths.measured import FEWEST, Measured, Progress
 from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.paths.shortest import POPS, PopPaths, checked, pop_paths, together_of
@@ -53,15 +53,17 @@ def of_pops(
     matrix, lossy, _ = paths
     file, count = links.attrs["file"], links.sizes["link"]
     if len(matrix) < FEWEST_PEERS:
-        raise InputError(FIELD, file, f"connects only {counted(len(matrix), 'PoP')}", f"{FEWEST_PEERS} or more")
+        raise InputError(
+            FIELDS["latency"], file, f"connects only {counted(len(matrix), 'PoP')}", f"{FEWEST_PEERS} or more"
+        )
     if losses is not None and losses.sizes["link"] < FEWEST:
         found = counted(losses.sizes["link"], "loss", "losses")
-        raise InputError(FIELD, losses.attrs["file"], f"has {found}", f"{FEWEST} or more, for quantiles")
+        raise InputError(FIELDS["loss"], losses.attrs["file"], f"has {found}", f"{FEWEST} or more, for quantiles")
     pairs = np.triu_indices(len(matrix), 1)
     loss = None if lossy is None else lossy[pairs]
     measured = Measured(file, count, matrix[pairs], loss, None, tuple(_notes(links, losses, paths)))
     if losses is not None:
-        check_through(FIELD, losses.attrs["file"], loss)
+        check_through(FIELDS["loss"], losses.attrs["file"], loss)
     source = f"shortest paths between {len(matrix)} PoPs of {count} links in {file}"
     lost = "loss of iplane" if losses is None else f"losses of the {len(losses['loss'])} links in {losses.file} on them"
     model = fit(measured).model_copy(update={"source": f"{source}; {lost}; detours of {BASE}"})
