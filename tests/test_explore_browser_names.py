@@ -27,11 +27,15 @@ _USED = ("button", "combobox", "figure", "group", "slider", "tab", "tablist", "t
 """Roles of what is used, or looked at, by its name."""
 _COVERED = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(g => g.offsetParent).flatMap(g => {
   const bar = [...g.querySelectorAll('.modebar-group')].map(e => e.getBoundingClientRect());
-  const said = [...g.querySelectorAll('.gtitle, .legendtext')].map(e => e.getBoundingClientRect());
+  const said = [...g.querySelectorAll('.gtitle, .gtitle-subtitle, .legendtext')].map(e => e.getBoundingClientRect());
   const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-  return said.filter(text => bar.some(part => part.width && over(part, text))).map(() => g.layout.title.text ?? '');
+  const axes = [...g.querySelectorAll('[class^=g-x], [class^=g-y]')].map(e => e.getBoundingClientRect());
+  const all = g.getBoundingClientRect();
+  const beyond = axes.filter(a => a.left < all.left || a.right > all.right || a.top < all.top || a.bottom > all.bottom);
+  const on = [...bar, ...axes].filter(part => part.width && said.some(text => over(part, text)));
+  return [...beyond, ...on].map(() => g.layout.title.text ?? '');
 })"""
-"""What returns the figures on whose title or legend Plotly's buttons lie."""
+"""What returns the figures whose title or legend is under a button or an axis title, or whose axis title is cut off."""
 
 
 @pytest.fixture(scope="module")

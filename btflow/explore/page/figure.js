@@ -21,6 +21,41 @@ function described(layout) {
   return text.replace(/<[^>]*>/g, " ");
 }
 
+const AXIS = /^([xy])axis\d*$/;
+const LINE = 1.3; // Plotly's height of a line, in sizes of its letters
+const ruler = document.createElement("canvas").getContext("2d");
+
+// Return a text in as many lines as it takes to be no wider than there is room [px], broken between words.
+function folded(text, room) {
+  const wide = (part) => ruler.measureText(part).width;
+  if (!text || text.includes("<") || wide(text) <= room) return text;
+  const each = Math.min(room, 1.15 * wide(text) / Math.ceil(wide(text) / room)); // lines about as wide as each other
+  return text.split(" ").reduce((lines, word) => {
+    const last = `${lines.at(-1)} ${word}`;
+    return lines.length && wide(last) <= each ? [...lines.slice(0, -1), last] : [...lines, word];
+  }, []).join("<br>");
+}
+
+// Return a layout whose axes have their titles beside them, however narrow or low the figure is.
+function titled(layout, width, height) {
+  const common = layout.template?.layout ?? {};
+  const margin = { ...layout.margin };
+  const axes = {};
+  for (const [name, axis] of Object.entries(layout)) {
+    const letter = AXIS.exec(name)?.[1];
+    if (!letter || !axis.title?.text) continue;
+    const [begin, end] = axis.domain ?? [0, 1];
+    const size = axis.title.font?.size ?? common[`${letter}axis`]?.title?.font?.size ?? 14;
+    ruler.font = `${size}px ${common.font?.family ?? "sans-serif"}`;
+    const long = letter === "x" ? width - margin.l - margin.r : height - margin.t - margin.b;
+    const text = folded(axis.title.text, (end - begin) * long);
+    axes[name] = { ...axis, title: { ...axis.title, text } };
+    const more = Math.ceil(LINE * size) * (text.split("<br>").length - 1);
+    if (letter === "x") margin[axis.side === "top" ? "t" : "b"] += more;
+  }
+  return { ...layout, ...axes, margin };
+}
+
 const NARROW = 400; // there Plotly's buttons would lie on the title [px]
 
 // On a telephone's page a figure leaves room for the inputs below it.
@@ -46,7 +81,7 @@ function render({ model, el }) {
       const room = Math.round(0.45 * innerHeight) + 20 * Math.max(0, named - 4); // a long legend takes none of the plot
       const height = low.matches ? Math.min(layout.height, room) : layout.height;
       const config = { ...model.get("_config"), ...(width < NARROW ? { displayModeBar: false } : {}) };
-      const fitted = { uirevision: "kept", ...layout, width, height, autosize: false }; // a new figure leaves a zoom as it is
+      const fitted = { uirevision: "kept", ...titled(layout, width, height), width, height, autosize: false }; // a new figure leaves a zoom as it is
       try {
         await plotly.react(plot, data, fitted, config);
         plot.setAttribute("aria-label", described(layout));
