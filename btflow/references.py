@@ -22,9 +22,6 @@ BASES = {"congestion": "stacks"}
 
 _LONGEST_CHAIN = 10
 
-_MEASURED = (".csv", ".tsv")
-"""Ends of the names of files that a path model may be made of."""
-
 
 def names(folder: str = "swarms") -> tuple[str, ...]:
     """Return the names of the models that come with btflow.
@@ -44,8 +41,8 @@ def names_path(name: str) -> bool:
 
 def find(name: str, kind: str, folder: Path, field: str) -> tuple[File, Path]:
     """Return the file that a field names and the folder that its own references are relative to."""
-    if kind == "internet" and name.endswith(_MEASURED):
-        allowed = f"what `btflow calibrate {shlex.quote(name)} --out my.toml` makes of measured paths"
+    if kind == "internet" and name.lower().endswith((".csv", ".csv.gz")):
+        allowed = f"what `btflow calibrate {shlex.quote(str(folder / name))} --out my.toml` makes of measured paths"
         raise ScenarioError(field, name, "is not a path model", allowed)
     if names_path(name):
         path = folder / name

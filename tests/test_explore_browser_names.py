@@ -31,11 +31,21 @@ _COVERED = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(g =
   const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
   const axes = [...g.querySelectorAll('[class^=g-x], [class^=g-y]')].map(e => e.getBoundingClientRect());
   const all = g.getBoundingClientRect();
-  const beyond = axes.filter(a => a.left < all.left || a.right > all.right || a.top < all.top || a.bottom > all.bottom);
+  const beyond = axes.filter(a => a.width &&
+    (a.left < all.left || a.right > all.right || a.top < all.top || a.bottom > all.bottom));
   const on = [...bar, ...axes].filter(part => part.width && said.some(text => over(part, text)));
-  return [...beyond, ...on].map(() => g.layout.title.text ?? '');
+  return [...beyond, ...on].map(() => g.layout.title?.text ?? '');
 })"""
 """What returns the figures whose title or legend is under a button or an axis title, or whose axis title is cut off."""
+
+_AXIS_TITLES = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(g => g.offsetParent).flatMap(g =>
+  ['x', 'y'].filter(letter => g.querySelector(`.${letter}title`)).map(letter => {
+    const title = g.querySelector(`.${letter}title`), lines = [...title.querySelectorAll('tspan.line')];
+    return { lines: (lines.length ? lines : [title]).map(e => e.textContent),
+      widths: (lines.length ? lines : [title]).map(e => e.getComputedTextLength()),
+      room: g._fullLayout[`${letter}axis`]._length };
+  }))"""
+"""What returns the lines of each axis title, their widths, and how long the axis is [px]."""
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +129,17 @@ def test_on_a_phone_nothing_lies_on_the_titles(explorer: Served, browser: Browse
             assert shown.locator(".js-plotly-plot").filter(visible=True).count() >= 1
             assert shown.locator(".modebar-btn").filter(visible=True).count() == 0
             assert shown.evaluate(_COVERED) == []
+
+
+def test_axis_titles_on_a_phone_have_no_more_lines_than_they_need(explorer: Served, browser: Browser) -> None:
+    found = []
+    with page(browser, PHONE) as shown:
+        for name in PANELS:
+            open_panel(shown, explorer, name)
+            found += shown.evaluate(_AXIS_TITLES)
+    words = [" ".join(title["lines"]) for title in found]
+    assert {"time with more waiting [%] (log scale)", "mean queueing delay: B against A [%]", "time [s]"} <= set(words)
+    assert {len(title["lines"]) for title in found} == {1, 2}
+    for title in found:
+        assert max(title["widths"]) <= 1.05 * title["room"], title["lines"]  # rooms are those before margins grow
+        assert len(title["lines"]) == 1 or sum(title["widths"]) > 0.9 * title["room"], title["lines"]

@@ -82,7 +82,7 @@ def test_what_is_wrong_with_a_link_is_said() -> None:
     assert "rate = '3 Mb/s'" in problems("rate=3+Mb/s")
     assert "out of range; allowed: 64 kbit/s to 20 Mbit/s" in problems("rate=3+Gbit/s")
     assert "no input of this panel" in problems("colour=red")
-    assert problems("peers=7&peers=8") == "The link says 'peers' more than once: '7', the first, counts."
+    assert problems("peers=7&peers=8&peers=9") == "The link says 'peers' more than once: '7', the first, counts."
     assert problems("peers=7&peers=7") == ""
     assert "longer than 500" in problems("words=" + "a" * 501)
     assert "longer than 8000" in problems("words=" + "a" * 9000)

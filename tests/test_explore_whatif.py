@@ -301,8 +301,9 @@ def test_a_link_with_a_wrong_setting_is_refused() -> None:
         settings(WhatIfState(b="rtt=3+kg"))
     opened = from_query("v=1&panel=whatif&a=nonsense", {"whatif": WhatIfState})
     assert "names no values" in opened.problems[0]
-    opened = from_query("panel=whatif&a=leechers%3D30%26leechers%3D40", {"whatif": WhatIfState})
-    assert "names a value more than once" in opened.problems[0]
+    opened = from_query("panel=whatif&a=leechers%3D%26leechers%3D40", {"whatif": WhatIfState})
+    assert "has two values of one name" in opened.problems[0]
+    assert from_query("panel=whatif&a=leechers%3D40%26leechers%3D40", {"whatif": WhatIfState}).problems == ()
 
 
 @pytest.mark.parametrize(

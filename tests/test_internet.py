@@ -270,12 +270,13 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         swarm(internet={"base": "iplane", "tail": math.nan})
 
 
-@pytest.mark.parametrize("name", ["mine.csv", "runs/of today.tsv"])
-def test_measured_paths_in_place_of_a_model_are_told_what_makes_one(name: str) -> None:
-    said = (
-        rf"^internet = '{name}': is not a path model; allowed: what `btflow calibrate '?{name}'? --out my.toml` makes"
-    )
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("mine.csv", "mine.csv"), ("runs/of today.CSV", "'runs/of today.CSV'"), ("mine.csv.gz", "mine.csv.gz")],
+)
+def test_measured_paths_in_place_of_a_model_are_told_what_makes_one(name: str, shown: str) -> None:
+    said = f"internet = {name!r}: is not a path model; allowed: what `btflow calibrate {shown} --out my.toml` makes"
+    with pytest.raises(InputError, match=re.escape(said)):
         swarm(internet=name)
 
 

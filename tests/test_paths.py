@@ -224,12 +224,18 @@ def test_a_share_may_be_a_number_or_a_list() -> None:
     assert IPLANE.loss_at([0.0, 1.0]) == pytest.approx([0.0, 0.224])
 
 
+ALIKE = {"rtt": "80 ms", "loss": 0.01}
+
+
 def test_a_table_of_a_single_value_needs_no_point_where_the_tail_of_the_other_begins() -> None:
     without = parse(IPLANE.content() | {"loss": [{"share": 1.0, "value": 0.0}]})
     assert without.tail == IPLANE.tail < 1.0
     shares = np.linspace(0.0, 1.0, 2001)
     np.testing.assert_array_equal(without.rtt_at(shares), IPLANE.rtt_at(shares))
     np.testing.assert_array_equal(without.loss_at(shares), 0.0)
+    both = parse(IPLANE.content() | {name: [{"share": 1.0, "value": value}] for name, value in ALIKE.items()})
+    np.testing.assert_array_equal(both.rtt_at(shares), 0.08)
+    np.testing.assert_array_equal(both.loss_at(shares), 0.01)
     few = draw(without, 300, seed=1)
     np.testing.assert_array_equal(few.rtt, draw(IPLANE, 300, seed=1).rtt)
     assert not few.loss.any()
@@ -401,7 +407,10 @@ def one_region(**changes: object) -> dict[str, object]:
         (one_region(x=5), "x = 5: has no unit"),
         ({"rtt": [{"share": 0.5, "value": "-1 ms"}]}, "value = '-1 ms'"),
         ({"rtt": [{"share": 0.5, "value": "2 ms"}, {"share": 0.4, "value": "3 ms"}]}, "does not rise"),
-        ({"tail": 0.5}, "tail"),
+        (
+            {"tail": 0.5, "rtt": [{"share": 0.4, "value": "9 ms"}, {"share": 0.9, "value": "10 ms"}]},
+            "tail = 0.5: is not the share of a point of rtt",
+        ),
     ],
 )
 def test_wrong_models_are_refused(changes: dict[str, object], said: str) -> None:

@@ -208,7 +208,7 @@ def test_what_failed_can_be_run_again(run: Run, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_grid_of_a_billion_points_is_refused_at_once(run: Run) -> None:
     axes = ("rtt=lin(0ms,1s,1000)", "loss=lin(0%,5%,1000)", "upload_limit=lin(10kB/s,100kB/s,1000)")
-    run(*sweep_args(Path("a.zarr"), vary=axes))  # whatever it imports, it has imported
+    run(*sweep_args(Path("a.zarr"), vary=("rtt=lin(0ms,1s,2000)", "loss=lin(0%,5%,1000)")))  # imports what it needs
     begun = time.thread_time()  # other programs must not matter
     code, _, err = run(*sweep_args(Path("a.zarr"), vary=axes))
     assert time.thread_time() - begun < 1.0

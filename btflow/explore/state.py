@@ -123,9 +123,9 @@ def _parts(query: str, problems: list[str]) -> dict[str, str]:
         problems.append(f"The link has more than {_MOST_PARTS} parts: it is not used.")
         return {}
     found: dict[str, str] = {}
-    for name, text in pairs:
-        if name not in _OTHERS and found.setdefault(name, text) != text:
-            problems.append(f"The link says {name[:40]!r} more than once: {found[name][:40]!r}, the first, counts.")
+    others = [name for name, text in pairs if name not in _OTHERS and found.setdefault(name, text) != text]
+    for name in dict.fromkeys(others):
+        problems.append(f"The link says {name[:40]!r} more than once: {found[name][:40]!r}, the first, counts.")
     return found
 
 

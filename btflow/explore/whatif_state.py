@@ -29,14 +29,14 @@ BEGIN: Mapping[str, tuple[Setting, Setting]] = {
 
 
 def _reads(text: str) -> None:
-    """Raise an InputError if a text names no values, or one more than once."""
+    """Raise an InputError if a text names no values, or two of one name."""
     allowed = "such as leechers=30&rtt=400+ms"
     try:
-        names = [name for name, _ in parse_qsl(text, strict_parsing=bool(text), max_num_fields=100)]
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=100)
     except ValueError:
         raise InputError("setting", text, "names no values", allowed) from None
-    if len(set(names)) < len(names):
-        raise InputError("setting", text, "names a value more than once", allowed)
+    if len(dict(pairs)) < len(set(pairs)):
+        raise InputError("setting", text, "has two values of one name", allowed)
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,9 @@ class PathModel(FrozenModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         tables: dict[str, tuple[RttPoint | LossPoint, ...]] = {"rtt": self.rtt, "loss": self.loss}
-        for name, points in ({name: of for name, of in tables.items() if _varies(of)} or tables).items():
+        for name, points in tables.items():
             values = {point.share: point.value for point in points}
-            if self.tail < 1.0 and (values.get(self.tail, 0.0) == 0.0 or 1.0 in values):
+            if self.tail < 1.0 and _varies(points) and (values.get(self.tail, 0.0) == 0.0 or 1.0 in values):
                 reason = f"is not the share of a point of {name}, with a value above 0, of a table that ends below 1"
                 raise TableError("tail", self.tail, reason, "such a share, or 1")
         return self

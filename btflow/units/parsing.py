@@ -169,9 +169,9 @@ def _to_fraction(value: object, kind: Kind, byte_prefix: BytePrefix, fail: Calla
 
 
 def _unknown_unit(unit: str, units: Collection[str]) -> str:
-    """Return why ``unit`` is refused, with the units it may have been meant to be, or else with all."""
+    """Return why what follows a number is refused, with the units it may have been meant to be, or else with all."""
     if re.match(r",\d", unit):
-        return "has a comma in its number: a decimal point is wanted, and nothing between thousands"
+        return "has a comma: one number is wanted, with a decimal point and nothing between thousands"
     if not units:
         return f"has a unit ({unit[:20]!r}) where none is used"
     meant = unit.casefold().replace("bps", "b/s").replace("ib", "b")

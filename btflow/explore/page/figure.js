@@ -13,47 +13,54 @@ function read(value) {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, read(part)]));
 }
 
+const AXIS = /^([xy])axis\d*$/;
+
 // Return what a figure shows, for those who do not see it: its title, or what its axes have.
 function described(layout) {
-  const titles = (letter) => Object.keys(layout).filter((name) => RegExp(`^${letter}axis\\d*$`).test(name))
+  const titles = (letter) => Object.keys(layout).filter((name) => AXIS.exec(name)?.[1] === letter)
     .map((name) => layout[name].title?.text).filter(Boolean).join(", ");
   const text = layout.title?.text || `${titles("y")} against ${titles("x")}`;
   return text.replace(/<[^>]*>/g, " ");
 }
 
-const AXIS = /^([xy])axis\d*$/;
 const LINE = 1.3; // Plotly's height of a line, in sizes of its letters
 const ruler = document.createElement("canvas").getContext("2d");
 
-// Return a text in as many lines as it takes to be no wider than there is room [px], broken between words.
+// Return a text as lines no wider than there is room [px], broken between words: as few as it takes, about as wide each.
 function folded(text, room) {
   const wide = (part) => ruler.measureText(part).width;
-  if (!text || text.includes("<") || wide(text) <= room) return text;
-  const each = Math.min(room, 1.15 * wide(text) / Math.ceil(wide(text) / room)); // lines about as wide as each other
-  return text.split(" ").reduce((lines, word) => {
-    const last = `${lines.at(-1)} ${word}`;
-    return lines.length && wide(last) <= each ? [...lines.slice(0, -1), last] : [...lines, word];
-  }, []).join("<br>");
+  const lines = (most) => text.split(" ").reduce((found, word) => {
+    const last = `${found.at(-1)} ${word}`;
+    return found.length && wide(last) <= most ? [...found.slice(0, -1), last] : [...found, word];
+  }, []);
+  if (!text || text.includes("<") || !(room > 0) || wide(text) <= room) return text;
+  const fewest = lines(room).length;
+  let most = wide(text) / fewest;
+  while (most < room && lines(most).length > fewest) most += 4;
+  return lines(Math.min(most, room)).join("<br>");
 }
 
 // Return a layout whose axes have their titles beside them, however narrow or low the figure is.
 function titled(layout, width, height) {
   const common = layout.template?.layout ?? {};
-  const margin = { ...layout.margin };
+  const before = { l: 80, r: 80, t: 100, b: 80, ...common.margin, ...layout.margin };
+  const more = { t: 0, b: 0 }; // the left margin grows by itself; so would these, but into the legend and the title
   const axes = {};
-  for (const [name, axis] of Object.entries(layout)) {
-    const letter = AXIS.exec(name)?.[1];
-    if (!letter || !axis.title?.text) continue;
-    const [begin, end] = axis.domain ?? [0, 1];
-    const size = axis.title.font?.size ?? common[`${letter}axis`]?.title?.font?.size ?? 14;
-    ruler.font = `${size}px ${common.font?.family ?? "sans-serif"}`;
-    const long = letter === "x" ? width - margin.l - margin.r : height - margin.t - margin.b;
-    const text = folded(axis.title.text, (end - begin) * long);
-    axes[name] = { ...axis, title: { ...axis.title, text } };
-    const more = Math.ceil(LINE * size) * (text.split("<br>").length - 1);
-    if (letter === "x") margin[axis.side === "top" ? "t" : "b"] += more;
+  for (const letter of ["x", "y"]) { // what a title below takes of the height, those on the left do without
+    const long = letter === "x" ? width - before.l - before.r : height - before.t - before.b - more.t - more.b;
+    for (const [name, axis] of Object.entries(layout).filter(([name]) => AXIS.exec(name)?.[1] === letter)) {
+      const [begin, end] = axis.domain ?? [0, 1];
+      const size = axis.title?.font?.size ?? common[`${letter}axis`]?.title?.font?.size ?? 14;
+      ruler.font = `${size}px ${common.font?.family ?? "sans-serif"}`;
+      const text = folded(axis.title?.text, (end - begin) * long);
+      if (!text) continue;
+      axes[name] = { ...axis, title: { ...axis.title, text } };
+      const side = axis.side === "top" ? "t" : "b";
+      const added = Math.ceil(LINE * size) * (text.split("<br>").length - 1);
+      if (letter === "x") more[side] = Math.max(more[side], added);
+    }
   }
-  return { ...layout, ...axes, margin };
+  return { ...layout, ...axes, margin: { ...before, t: before.t + more.t, b: before.b + more.b } };
 }
 
 const NARROW = 400; // there Plotly's buttons would lie on the title [px]
