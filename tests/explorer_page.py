@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import psutil
 from browser import SLOWEST as SLOWEST
 from busy import slowdown
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from btflow.explore.state import to_query
 from validation.explorer_page import drawn as drawn
@@ -29,6 +30,9 @@ _MOVED = f"""([before, titles]) => {{
   const now = ({FIGURES})();
   return titles.every(t => now[t] !== undefined && JSON.stringify(now[t]) !== JSON.stringify(before[t]));
 }}"""
+_SHOWN = """() => ({ text: document.body.innerText, figures: [...document.querySelectorAll('[role=figure]')].map(g => ({
+  width: g.clientWidth, around: g.parentElement.clientWidth, traces: g.data?.length, title: g.layout?.title?.text
+})) })"""
 _FIT = """() => [document.documentElement.scrollWidth - innerWidth,
   ...[...document.querySelectorAll('.js-plotly-plot')].filter(g => g.offsetParent !== null)
     .map(g => g.querySelector('.main-svg').getBoundingClientRect().right - innerWidth)]"""
@@ -69,13 +73,19 @@ def drag(shown: Page, handle: Locator, pixels: float) -> None:
 
 def open_at(shown: Page, explorer: Served, name: str, state: Any, titles: list[str]) -> None:
     """Open a panel by its link and wait for its figures."""
-    shown.goto(f"{explorer.url}&{to_query(name, state)}", wait_until="commit", timeout=SLOWEST)
+    answer = shown.goto(f"{explorer.url}&{to_query(name, state)}", wait_until="commit", timeout=SLOWEST)
+    assert answer is not None
+    assert answer.ok, f"{answer.status}: {answer.text()}"
     moved(shown, {}, titles)
 
 
 def moved(shown: Page, before: Any, titles: list[str]) -> None:
-    """Wait until figures show other data."""
-    shown.wait_for_function(_MOVED, arg=[before, titles], timeout=SLOWEST)
+    """Wait until figures show other data; what the page shows instead is told."""
+    try:
+        shown.wait_for_function(_MOVED, arg=[before, titles], timeout=SLOWEST)
+    except TimeoutError as error:
+        error.add_note(json.dumps(shown.evaluate(_SHOWN), indent=1))
+        raise
 
 
 def enter(shown: Page, label: str, text: str, number: int = 0) -> None:

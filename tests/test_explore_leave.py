@@ -28,8 +28,9 @@ def wait_for(true: Callable[[], bool]) -> float:
 
 def test_the_times_are_those_of_the_guide() -> None:
     guide = (Path(__file__).parents[1] / "docs" / "explorer.md").read_text(encoding="utf-8")
-    assert (server.IDLE, server.GONE) == (15 * 60, 60)
+    assert (server.IDLE, server.GONE, server.AWAY) == (15 * 60, 60, 10)
     assert "15 minutes" in guide
+    assert "10 seconds" in guide
     assert "a minute" in guide
 
 
@@ -44,6 +45,23 @@ def test_the_page_that_is_idle_for_longest_gives_way(tmp_path: Path) -> None:
             answers(touched, "comm_msg")
             third = visit(explorer.url)
             assert (first.alive(), second.alive(), third.alive()) == (True, False, True)
+
+
+def test_a_page_that_was_closed_gives_way_before_one_that_is_open(tmp_path: Path) -> None:
+    with served(tmp_path, "--visitors", "2", AWAY=3) as explorer:
+        first, second = visit(explorer.url), visit(explorer.url)
+        with closing(first.socket()):
+            with closing(second.socket()):
+                time.sleep(4)
+                assert get(explorer.url)[0] == 503
+            assert get(explorer.url)[0] == 503  # it may come back
+            with closing(second.socket()):
+                time.sleep(4)
+                assert get(explorer.url)[0] == 503
+            time.sleep(4)
+            third = visit(explorer.url)
+            assert (first.alive(), second.alive(), third.alive()) == (True, False, True)
+            assert get(explorer.url)[0] == 503  # the third one's page may still load
 
 
 def test_the_process_of_a_page_that_is_open_stays_and_ends_once_it_is_closed(tmp_path: Path) -> None:

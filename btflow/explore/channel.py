@@ -69,6 +69,7 @@ class Channel(VoilaKernelWebsocketHandler):  # type: ignore[misc]
         """Connect to the visitor's process."""
         with contextlib.suppress(Exception):
             await self.connection.connect()
+            self.settings["explorer"].opened(kernel_id)
             return
         self.close(reason=f"no process {kernel_id}")
 
@@ -94,3 +95,4 @@ class Channel(VoilaKernelWebsocketHandler):  # type: ignore[misc]
         """Forget the connection, if there was one."""
         if getattr(self, "connection", None) is not None:
             super().on_close()
+            self.settings["explorer"].closed(self.kernel_id)

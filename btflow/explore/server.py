@@ -44,6 +44,8 @@ IDLE = 15 * 60
 """A page that nobody touched for so long gives way when there is no room [s]."""
 GONE = 60
 """A kernel whose page is gone ends after so long [s]."""
+AWAY = 10
+"""One whose page is gone for so long gives way when there is no room; one that lost the network is back before [s]."""
 CULL = 20
 """Time between two looks for kernels whose page is gone [s]."""
 LOOK = 1
@@ -149,6 +151,7 @@ class Explorer(Voila):  # type: ignore[misc]
     sockets: Any
     ready: Any
     door: asyncio.Lock
+    away: dict[str, float]
 
     def init_settings(self) -> dict[str, Any]:
         """Return Voila's settings, with only this machine's names allowed where only it is served."""
@@ -181,19 +184,40 @@ class Explorer(Voila):  # type: ignore[misc]
         return handler
 
     async def refuses(self) -> str:
-        """Return why there is no room for one more visitor, empty if there is; one who was idle for long gives way."""
+        """Return why there is no room for one more visitor, empty if there is; one who left or was idle gives way."""
         kernels = self.kernel_manager
         if not self.births.ready:
             return AGAIN
         if len(kernels.list_kernel_ids()) < self.visitors:
             return ""
-        now = time.time()
-        idle = {k: now - kernels.get_kernel(k).last_activity.timestamp() for k in kernels.list_kernel_ids()}
-        oldest = max(idle, key=lambda kernel: idle[kernel])
-        if idle[oldest] < IDLE:
+        oldest = self._gone() or self._idle()
+        if oldest is None:
             return BUSY
         await ensure_async(kernels.shutdown_kernel(oldest, now=True))
         return ""
+
+    def opened(self, kernel: str) -> None:
+        """Take note that a kernel has a page."""
+        self.away.pop(kernel, None)
+
+    def closed(self, kernel: str) -> None:
+        """Take note that a page of a kernel is gone; it may have another."""
+        kernels = self.kernel_manager
+        if kernel in kernels and not kernels.kernel_model(kernel)["connections"]:
+            self.away[kernel] = time.monotonic()
+
+    def _gone(self) -> str | None:
+        """Return the kernel whose page is gone for longest, if it may give way."""
+        self.away = {kernel: since for kernel, since in self.away.items() if kernel in self.kernel_manager}
+        first = min(self.away, key=lambda kernel: self.away[kernel], default=None)
+        return None if first is None or time.monotonic() - self.away[first] < AWAY else first
+
+    def _idle(self) -> str | None:
+        """Return the kernel that nobody has touched for longest, if it may give way."""
+        kernels, now = self.kernel_manager, time.time()
+        idle = {k: now - kernels.get_kernel(k).last_activity.timestamp() for k in kernels.list_kernel_ids()}
+        oldest = max(idle, key=lambda kernel: idle[kernel])
+        return oldest if idle[oldest] >= IDLE else None
 
     async def look(self) -> None:
         """Say what has died, and forget it: its page notices."""
@@ -258,7 +282,7 @@ def serve(options: Options, sockets: Any, ready: Any, births: Births, folder: st
     OwnPython.place = births.place
     app = Explorer(config=_config(options, folder))
     app.sockets, app.ready, app.visitors, app.births = sockets, ready, options.visitors, births
-    app.door = asyncio.Lock()
+    app.door, app.away = asyncio.Lock(), {}
     app.initialize([str(PAGE / "explorer.ipynb")])
     app.template_paths.insert(0, str(PAGE))
     app.start()

@@ -88,8 +88,9 @@ function render({ model, el }) {
       const room = Math.round(0.45 * innerHeight) + 20 * Math.max(0, named - 4); // a long legend takes none of the plot
       const height = low.matches ? Math.min(layout.height, room) : layout.height;
       const config = { ...model.get("_config"), ...(width < NARROW ? { displayModeBar: false } : {}) };
-      const fitted = { uirevision: "kept", ...titled(layout, width, height), width, height, autosize: false }; // a new figure leaves a zoom as it is
       try {
+        const shown = titled(layout, width, height);
+        const fitted = { uirevision: "kept", ...shown, width, height, autosize: false }; // a new figure leaves a zoom as it is
         await plotly.react(plot, data, fitted, config);
         plot.setAttribute("aria-label", described(layout));
       } catch (error) {
