@@ -47,8 +47,17 @@ def hear_again(dropped: sys.UnraisableHookArgs) -> None:
         again.start()
 
 
+def hush() -> None:
+    """Have asyncio say nothing at exit of what a signal left unfinished in threads of libraries, such as zarr's."""
+    if "asyncio" in sys.modules:
+        from asyncio.log import logger
+
+        logger.disabled = True
+
+
 def stopped() -> int:
     """Say in one line what has stopped the program, and return its exit code."""
+    hush()
     word, code = ("terminated", TERMINATED) if Terminated.came else ("interrupted", INTERRUPTED)
     print(f"btflow: {word}", file=sys.stderr, flush=True)
     return code

@@ -89,6 +89,29 @@ main()
     assert (ended.returncode, err) == (130, f"btflow: interrupted{': ' + kept(path) if made else chr(10)}")
 
 
+def test_ctrl_c_while_zarr_works(tmp_path: Path) -> None:
+    """What its event loop has not finished asyncio would tell of at exit."""
+    path = tmp_path / "a.zarr"
+    program = """
+import asyncio, itertools
+from btflow.__main__ import main
+calls, submit = itertools.count(1), asyncio.run_coroutine_threadsafe
+async def unfinished():
+    await asyncio.gather(asyncio.get_running_loop().create_future())
+def interrupted(coroutine, loop):
+    if next(calls) == 60:
+        submit(unfinished(), loop)
+        raise KeyboardInterrupt
+    return submit(coroutine, loop)
+asyncio.run_coroutine_threadsafe = interrupted
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *sweep_args(path)], capture_output=True, text=True, timeout=120
+    )
+    assert (ended.returncode, besides_progress(ended.stderr)) == (130, f"btflow: interrupted: {kept(path)}")
+
+
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_while_the_kernels_compile(number: signal.Signals, tmp_path: Path) -> None:
     """They are those of access links, whose compilation is said, too."""

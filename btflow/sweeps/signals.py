@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from btflow.termination import TERMINATED, Terminated
+from btflow.termination import TERMINATED, Terminated, hush
 
 
 class Stop(threading.Event):
@@ -71,4 +71,5 @@ def leave(code: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+    hush()
     raise SystemExit(code)
