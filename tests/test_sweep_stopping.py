@@ -66,6 +66,13 @@ def test_ctrl_c_while_processes_start(delay: float, tmp_path: Path) -> None:
     assert (process.returncode, err) == (130, f"btflow: interrupted: {kept(path)}")
 
 
+def how_ends(program: str, path: Path) -> tuple[int, str]:
+    """Run a sweep by a program that changes what it needs; return its exit code and what it printed."""
+    run = [sys.executable, "-c", program, *sweep_args(path)]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    return ended.returncode, besides_progress(ended.stderr)
+
+
 @pytest.mark.parametrize("call", [1, 20, 60])
 def test_ctrl_c_between_two_steps_of_zarr(call: int, tmp_path: Path) -> None:
     """What zarr was about to run is left, unawaited, which Python would warn of when all modules are gone."""
@@ -81,12 +88,10 @@ def interrupted(coroutine, loop):
 asyncio.run_coroutine_threadsafe = interrupted
 main()
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", program, *sweep_args(path)], capture_output=True, text=True, timeout=120
-    )
-    made, err = path.exists(), besides_progress(ended.stderr)
+    code, err = how_ends(program, path)
+    made = path.exists()
     assert made == (call == 60)
-    assert (ended.returncode, err) == (130, f"btflow: interrupted{': ' + kept(path) if made else chr(10)}")
+    assert (code, err) == (130, f"btflow: interrupted{': ' + kept(path) if made else chr(10)}")
 
 
 def test_ctrl_c_while_zarr_works(tmp_path: Path) -> None:
@@ -106,10 +111,7 @@ def interrupted(coroutine, loop):
 asyncio.run_coroutine_threadsafe = interrupted
 main()
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", program, *sweep_args(path)], capture_output=True, text=True, timeout=120
-    )
-    assert (ended.returncode, besides_progress(ended.stderr)) == (130, f"btflow: interrupted: {kept(path)}")
+    assert how_ends(program, path) == (130, f"btflow: interrupted: {kept(path)}")
 
 
 @pytest.mark.parametrize("number", CODES)

@@ -36,14 +36,14 @@ function folded(text, room) {
   if (!text || text.includes("<") || !(room > 0) || wide(text) <= room) return text;
   const fewest = lines(room).length;
   let most = wide(text) / fewest;
-  while (most < room && lines(most).length > fewest) most += 4;
+  while (most < room && lines(most).length > fewest) most += 4; // a letter or so
   return lines(Math.min(most, room)).join("<br>");
 }
 
 // Return a layout whose axes have their titles beside them, however narrow or low the figure is.
 function titled(layout, width, height) {
   const common = layout.template?.layout ?? {};
-  const before = { l: 80, r: 80, t: 100, b: 80, ...common.margin, ...layout.margin };
+  const before = { l: 80, r: 80, t: 100, b: 80, ...common.margin, ...layout.margin }; // of Plotly, if none are said
   const more = { t: 0, b: 0 }; // the left margin grows by itself; so would these, but into the legend and the title
   const axes = {};
   for (const letter of ["x", "y"]) { // what a title below takes of the height, those on the left do without
