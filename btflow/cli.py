@@ -10,7 +10,7 @@ import typer
 
 from btflow import __version__
 from btflow.bars import SHARE, bar
-from btflow.commands import Json, Model, Out, Plot, Seed, Settings, complain, complain_of, progress, write
+from btflow.commands import FidelityOption, Json, Model, Out, Plot, Seed, Settings, complain, complain_of, progress, write
 from btflow.errors import InputError, SimulationError
 from btflow.explore.commandline import explore, lab
 from btflow.link.command import link
@@ -91,6 +91,7 @@ def run(
     settings: Settings = None,
     replicas: Annotated[str, typer.Option(metavar="NUMBER", help="Independent repetitions.")] = "1",
     seed: Seed = "0",
+    fidelity: FidelityOption = "full",
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
@@ -98,18 +99,20 @@ def run(
     """Simulate a swarm and print when its peers complete."""
     from btflow import options
     from btflow.catalog import load
+    from btflow.fidelity import checked
 
     count = options.parse_whole_number("--replicas", replicas, 1, options.MAX_REPLICAS)
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
+    which = checked("--fidelity", fidelity)
     scenario = load(model, **options.parse_settings(settings or ()))
 
     from btflow import output, report
     from btflow.simulation import simulate
 
     with progress(count, shown=not as_json and sys.stderr.isatty()) as update:
-        result = simulate(scenario, seed=number, replicas=count, progress=update)
+        result = simulate(scenario, seed=number, replicas=count, fidelity=which, progress=update)
     typer.echo(output.to_json(report.summary(result)) if as_json else report.as_text(result))
     write(result, ((output.write_netcdf, result_file), (output.write_plot, figure_file)))
 

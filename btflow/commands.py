@@ -21,6 +21,12 @@ Settings = Annotated[
     typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms", or any field.'),
 ]
 Seed = Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")]
+FidelityOption = Annotated[
+    str,
+    typer.Option(
+        "--fidelity", metavar="full|flow", help="full: every block and message an event; flow: about seven times cheaper."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")]
 Plot = Annotated[

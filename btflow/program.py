@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import ScenarioError
+from btflow.fidelity import Fidelity, check_flow
 from btflow.kernels.state import Rules
 from btflow.link.access import MAX_RATE
 from btflow.links import Links, compile_links
@@ -45,6 +46,8 @@ MOST_APART = MOST_PEERS
 class Program:
     """What one swarm is, in arrays. Peers are in the order of the scenario's classes, seeds first."""
 
+    fidelity: Fidelity
+    """How it is run."""
     rules: Rules
     """The client's and TCP's constants, and the sizes of the swarm."""
     class_names: tuple[str, ...]
@@ -87,8 +90,10 @@ class Program:
     """The peers' access links; None if there are none."""
 
 
-def compile_scenario(scenario: Scenario) -> Program:
-    """Flatten `scenario`; a ScenarioError if it uses what the engine cannot run."""
+def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program:
+    """Flatten `scenario`; a ScenarioError if it uses what the engine of this fidelity cannot run."""
+    if fidelity == "flow":
+        check_flow(scenario)
     classes = sorted(scenario.classes, key=lambda c: c.role != "seed")
     client = classes[0].client
     for peer_class in classes:
@@ -111,6 +116,7 @@ def compile_scenario(scenario: Scenario) -> Program:
     pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
     refill = min(pipeline, client.pipeline_cap) + rules.blocks
     return Program(
+        fidelity=fidelity,
         rules=rules,
         class_names=tuple(c.name for c in classes),
         klass=np.repeat(np.arange(len(classes), dtype=np.int32), counts),

@@ -61,7 +61,7 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
         data |= _paths(rows)
     replica = _array(("replica",), np.arange(len(rows)), "1", "number of the replica")
     coords = _peer_coordinates(program) | {"replica": replica}
-    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, rows, seed))
+    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, rows, seed))
 
 
 def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str, **coords: Any) -> xr.DataArray:
@@ -226,12 +226,13 @@ def segments(bursts: Floats, unit: int, largest: int) -> tuple[NDArray[np.int64]
     return payloads.astype(np.int64), counts
 
 
-def _provenance(scenario: Scenario, rows: Sequence[Replica], seed: int) -> dict[str, Any]:
+def _provenance(scenario: Scenario, program: Program, rows: Sequence[Replica], seed: int) -> dict[str, Any]:
     return {
         "model": scenario.name,
         "title": scenario.title,
         "parameters": json.dumps(dict(scenario.parameters)),
         "seed": seed,
+        "fidelity": program.fidelity,
         "scenario_hash": scenario.digest(),
         "version": __version__,
         "replicas": len(rows),

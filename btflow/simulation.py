@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from btflow import memory
+from btflow import flow, memory
 from btflow.errors import InputError, ScenarioError, SimulationError
+from btflow.fidelity import Fidelity, checked
 from btflow.kernels import engine
 from btflow.kernels.access import engine as access_engine
 from btflow.kernels.access.state import Access
@@ -44,6 +45,8 @@ def run_with_links(
     program: Program, seed: int, replica: int, watch: Watch | None = None
 ) -> tuple[Swarm, Access | None]:
     """As `run_swarm`; the state of the links too, None if the peers have none."""
+    if program.fidelity == "flow":
+        return flow.run(program, seed, replica, watch), None
     s, x = start(program, seed, replica)
     events = FIRST_CHUNK
     while True:
@@ -93,12 +96,18 @@ def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[S
 
 
 def simulate(
-    scenario: Scenario, *, seed: int = 0, replicas: int = 1, progress: Callable[[float], None] | None = None
+    scenario: Scenario,
+    *,
+    seed: int = 0,
+    replicas: int = 1,
+    fidelity: Fidelity = "full",
+    progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Simulate `replicas` independent swarms of `scenario`.
 
     Returns a Dataset (btflow.results) with units in attrs. The same scenario and seed give the same bits anywhere;
-    replica r does not depend on how many are run. `progress(done)` is called a few times a second and after each
+    replica r does not depend on how many are run. `fidelity` is "full", where every block and message is an event, or
+    "flow" (docs/fidelity.md). `progress(done)` is called a few times a second and after each
     replica with the number done so far, a share of the present one included.
 
     Raises:
@@ -109,7 +118,7 @@ def simulate(
         raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
     seed = whole_number("seed", seed, 0, MAX_SEED)
     replicas = whole_number("replicas", replicas, 1, MAX_REPLICAS)
-    program = compile_scenario(scenario)
+    program = compile_scenario(scenario, checked("fidelity", fidelity))
     check_memory(scenario, state_bytes(program))
 
     from btflow.results import to_dataset
@@ -121,6 +130,9 @@ def simulate(
 
 def load_kernels(program: Program) -> None:
     """Load or compile the kernels that a program needs, so that this is not the first swarm's CPU time."""
+    if program.fidelity == "flow":
+        flow.load_kernels(program)
+        return
     s, x = start(program, 0, 0)
     if x is None:
         engine.run(s, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from btflow.fidelity import Fidelity
 from btflow.link.scenario import LinkScenario
 from btflow.parametrised import ParametrisedModel
 from btflow.sweeps.figures import Figures
@@ -23,8 +24,8 @@ class Kind(Protocol):
     keeps: tuple[str, ...]
     seed: str
 
-    def compile(self, scenario: Any) -> Any:
-        """Return the program of a scenario; an InputError if there is none."""
+    def compile(self, scenario: Any, fidelity: Fidelity = "full") -> Any:
+        """Return the program of a scenario at a fidelity; an InputError if there is none."""
 
     def bytes(self, program: Any) -> int:
         """Return the memory that a run takes [B]."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from btflow import simulation
 from btflow.errors import InputError
+from btflow.fidelity import Fidelity
 from btflow.kernels.access.state import Access
 from btflow.kernels.state import Swarm
 from btflow.program import Program, compile_scenario
@@ -24,9 +25,9 @@ class Swarms:
     keeps: tuple[str, ...] = ("peers", "series")
     seed = "seed of the point's replicas"
 
-    def compile(self, scenario: Scenario) -> Program:
-        """Return the program of a scenario."""
-        return compile_scenario(scenario)
+    def compile(self, scenario: Scenario, fidelity: Fidelity = "full") -> Program:
+        """Return the program of a scenario at a fidelity."""
+        return compile_scenario(scenario, fidelity)
 
     def bytes(self, program: Program) -> int:
         """Return the memory that a swarm takes [B]."""

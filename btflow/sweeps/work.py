@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from btflow.errors import InputError, SimulationError
+from btflow.fidelity import Fidelity
 from btflow.sweeps.figures import Table
 from btflow.sweeps.kind import Kind, kind_of
 from btflow.sweeps.parts import Part, Shape
@@ -75,6 +76,8 @@ class Job:
     """What is found of each swarm or experiment, ``btflow.sweeps.figures.Figures``."""
     shape: Shape
     """What is kept of each besides."""
+    fidelity: Fidelity = "full"
+    """How each is run."""
 
     @property
     def kind(self) -> Kind:
@@ -95,7 +98,7 @@ class Job:
     def prepare(self, point: Point) -> Prepared:
         """Return what all replicas of a point need; an InputError if it cannot be run."""
         scenario, kind = self.scenario.set(**point.settings), self.kind
-        program = kind.compile(scenario)
+        program = kind.compile(scenario, self.fidelity)
         kind.check_memory(scenario, kind.bytes(program))
         return Prepared(point, program, kind.common(scenario, program, self.statistics))
 
