@@ -1,23 +1,166 @@
-"""Run swarms at flow fidelity."""
+"""Swarms at flow fidelity: program to state arrays, and one replica to its end."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
+import numpy as np
+from numpy.typing import DTypeLike
+
+from btflow import simulation, swarm
+from btflow.allocate import arrays
+from btflow.kernels import clock
+from btflow.kernels.flow import engine
+from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEER, ROUND, RUN, Flow
+from btflow.kernels.state import BUCKET, BURST_BINS, CLOCK, FOREVER, GAP_BINS, NODE, WIRE
 from btflow.program import Program
 
+STEP_BYTES = 20480.0
+"""What a peer uploads between two looks at it [B]: a block and a quarter."""
 
-def run(program: Program, seed: int, replica: int, watch: Callable[[Any], None] | None = None) -> Any:
+SPARE_LANES = 8
+"""Lanes for connections that were choked with a block under way."""
+
+
+def run(program: Program, seed: int, replica: int, watch: Callable[[Flow], None] | None = None) -> Flow:
     """Run one replica to the end and return its final state; SimulationError if it cannot finish."""
-    from btflow import simulation
-
-    return simulation.run_swarm(replace(program, fidelity="full"), seed, replica + 1000, watch)
+    s = build(program, seed, replica)
+    looks = simulation.FIRST_CHUNK
+    while True:
+        begun = time.perf_counter()
+        outcome = engine.run(s, looks)
+        looks = simulation.next_chunk(looks, time.perf_counter() - begun)
+        if outcome == engine.FINISHED:
+            return s
+        if outcome == engine.FULL:
+            s = swarm.grow(s)
+        elif outcome == engine.STUCK:
+            raise simulation.unfinished(program, s)
+        if watch is not None:
+            watch(s)
 
 
 def load_kernels(program: Program) -> None:
     """Load or compile the kernels."""
-    from btflow import simulation
+    engine.run(build(program, 0, 0), 0)
 
-    simulation.load_kernels(replace(program, fidelity="full"))
+
+def build(program: Program, seed: int, replica: int) -> Flow:
+    """State of one replica before its first event. All randomness comes from (seed, replica)."""
+    source = np.random.SeedSequence(seed, spawn_key=(replica,))
+    rules = program.rules
+    n, pieces = rules.peers, rules.pieces
+    random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
+    rtt, loss = swarm.replica_paths(program, seed, replica)
+    order = random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1)
+    s = Flow(
+        rules=rules,
+        lanes=lanes(program),
+        runs=runs(program),
+        rng=source.generate_state(2, np.uint64),
+        rtt=rtt,
+        loss=loss,
+        births=program.births.copy(),
+        random_order=order,
+        have_time=np.full((n, pieces), np.nan),
+        **arrays(_layout(program)),
+    )
+    s.finish[:] = s.ready[:] = FOREVER
+    s.end.lane = NO_LANE
+    _fill_peers(s, program, random)
+    _start_clock(s, program)
+    return s
+
+
+def lanes(program: Program) -> int:
+    """Lanes of each peer: its slots, and some for blocks that outlast a choke."""
+    slots = max(int(program.upload_slots.max()), program.rules.min_uploads + 1)
+    return min(slots + SPARE_LANES, 127)
+
+
+def runs(program: Program) -> int:
+    """Rows of requests of a lane: a pipeline as full as it gets, in whole pieces, and some for those in between."""
+    return int(min(64, program.request_room // program.rules.blocks + 8))
+
+
+def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
+    """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
+    rules = program.rules
+    n, pieces, slots = rules.peers, rules.pieces, rules.slots
+    ends, words, served = n << rules.slot_bits, -(-pieces // 64), n * lanes(program)
+    return {
+        "clock": ((1,), CLOCK),
+        "round": ((len(program.class_names),), ROUND),
+        "queue": ((len(program.class_names), n), np.int32),
+        "peer": ((n,), PEER),
+        "has": ((n, words), np.uint64),
+        "shown": ((n, words), np.uint64),
+        "want": ((n, words), np.uint64),
+        "finish": ((served,), np.float64),
+        "ready": ((served,), np.float64),
+        "lane": ((served,), LANE),
+        "run": ((served, runs(program)), RUN),
+        "begun": ((n, MOST_BEGUN), BEGUN),
+        "order": ((n, slots), np.int32),
+        "served": ((n, slots), np.int32),
+        "recent": ((n, slots), np.int16),
+        "end": ((ends,), END),
+        "wire": ((1 if rules.ideal else ends,), WIRE),
+        "copies": ((pieces, n), np.uint16),
+        "have_log": ((n, pieces), np.uint16),
+        "bucket": ((1024,), BUCKET),
+        "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
+        "spare": ((n, rules.max_initiate), np.int32),
+        "registered": ((n + 1,), np.int64),
+        "scratch": ((4, max(slots, pieces, 64 * rules.blocks) + 64), np.int64),
+        "number": ((2 * slots,), np.float64),
+        "gaps": ((len(program.class_names), GAP_BINS), np.int64),
+        "bursts": ((BURST_BINS,), np.float64),
+        "visited": ((1,), np.int64),
+    }
+
+
+def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
+    """Caps, places, start times; the seeds hold everything and start at time 0."""
+    rules, peer, seeds = program.rules, s.peer, program.is_seed == 1
+    peer.cap, peer.klass, peer.place, peer.unit = program.upload_limit, program.klass, program.place, program.unit
+    peer.upload_slots = program.upload_slots
+    peer.was_seed = program.is_seed
+    peer.lane_row = program.klass
+    looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
+    peer.step = rules.choke_interval / looks
+    peer.start = np.where(
+        program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm.starts(program, random))
+    )
+    peer.done = peer.left_at = -1.0
+    peer.known_at = peer.shown_at = peer.due_at = FOREVER
+    peer.last_have = -1e9
+    peer.rtt = s.rtt[program.place].mean(axis=1)
+    peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
+    peer.n_log[seeds] = peer.n_known[seeds] = peer.n_shown[seeds] = rules.pieces
+    s.have_log[seeds] = np.arange(rules.pieces)
+    everything = swarm.piece_set(rules.pieces)[: s.has.shape[1]]
+    s.has[seeds] = s.shown[seeds] = everything
+    s.want[~seeds] = everything
+
+
+def _start_clock(s: Flow, program: Program) -> None:
+    """Empty calendar, free list over all nodes but those of timers."""
+    c, timers = s.clock[0], 2 * program.rules.peers
+    s.bucket.first = s.bucket.last = clock.NONE
+    s.node.bucket = clock.NONE
+    s.node.next[timers:] = np.arange(timers + 1, s.node.size + 1)
+    s.node.next[-1] = clock.NONE
+    c.free, c.n_free = timers, s.node.size - timers
+    c.width = 0.1
+    c.unfinished = program.target
+
+
+def state_bytes(program: Program) -> int:
+    """Memory that one replica takes [B]; its events may add to it."""
+    zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
+    per_piece = 8 + 2 + 2  # have_time, random_order, from which it is drawn
+    paths = swarm.PATH_BYTES * program.rules.peers**2 if program.internet is not None else 0
+    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + paths

@@ -64,7 +64,7 @@ def run_with_links(
             assert x is not None
             x = widen(x)
         elif outcome == engine.STUCK:
-            raise SimulationError(_unfinished(program, s))
+            raise unfinished(program, s)
         if watch is not None:
             watch(s)
 
@@ -80,8 +80,9 @@ def next_chunk(events: int, elapsed: float) -> int:
     return max(1, int(events * min(2.0, CHUNK_SECONDS / max(elapsed, 1e-9))))
 
 
-def _unfinished(program: Program, s: Swarm) -> str:
-    return (
+def unfinished(program: Program, s: Swarm) -> SimulationError:
+    """What is wrong with a swarm whose downloads do not all finish."""
+    return SimulationError(
         f"{s.clock[0].unfinished} of {program.target} downloads had not finished at {s.clock[0].now:.0f} s; a run is "
         f"given up at the horizon, here {program.rules.horizon:.0f} s: to change it put a line such as "
         'horizon = "30 d" above the tables of the model file'

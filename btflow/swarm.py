@@ -159,18 +159,18 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
     peer.was_seed = program.is_seed
     peer.unit = program.unit
     s.mode[seeds] = SEEDING | SUPER if program.super_seeding else SEEDING
-    peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, _starts(program, random)))
+    peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, starts(program, random)))
     peer.done = peer.left_at = -1.0
     peer.planned = -1
     s.n_log[seeds] = rules.pieces
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
     s.have_at[seeds] = s.have_log[seeds] = np.arange(rules.pieces)
-    everything = _piece_set(rules.pieces)
+    everything = piece_set(rules.pieces)
     s.has[seeds] = everything
     s.want[~seeds] = everything
 
 
-def _starts(program: Program, random: np.random.Generator) -> NDArray[np.float64]:
+def starts(program: Program, random: np.random.Generator) -> NDArray[np.float64]:
     """Start of each peer [s], as if all were leechers; one after the other, they are of the classes in random order."""
     arrivals, peers = program.arrivals, program.rules.peers
     if arrivals.kind == "flash":
@@ -184,7 +184,7 @@ def _starts(program: Program, random: np.random.Generator) -> NDArray[np.float64
     return starts
 
 
-def _piece_set(pieces: int) -> NDArray[np.uint64]:
+def piece_set(pieces: int) -> NDArray[np.uint64]:
     """The set of all pieces, 64 a word."""
     bits = np.zeros((pieces // 64 + 1) * 64, np.uint8)
     bits[:pieces] = 1

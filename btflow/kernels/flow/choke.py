@@ -1,0 +1,350 @@
+"""Whom a peer serves: the chokers of a leecher and of a seed, and what makes them run between their ticks.
+
+Interest is not announced: it is looked up when a choker asks. A leecher's client also unchokes those before its
+optimistic unchoke in its list who are not interested; they get no lane until they are, but need not be told then
+(`peer.reach`).
+"""
+
+import numpy as np
+
+from btflow.kernels import bits, rules
+from btflow.kernels.flow import fetch, transport, upload
+from btflow.kernels.flow.interest import seeding, wants_shown
+from btflow.kernels.flow.state import CLOSING, FREE_LANE, NO_LANE, SERVING
+from btflow.kernels.jit import kernel
+from btflow.kernels.state import FOREVER, NIL
+
+
+@kernel
+def piece_known(s, p, t):
+    """Peer `p` tells its neighbours of its next piece at `t`; who is served and has room asks for it."""
+    peer = s.peer[p]
+    piece = np.int64(s.have_log[p, peer.n_known])
+    peer.n_known += 1
+    peer.known_at = s.have_time[p, peer.n_known] if peer.n_known < peer.n_log else FOREVER
+    peer.last_have = t
+    bits.put_piece(s.has, p, piece)
+    for i in range(peer.n_order):
+        s.copies[piece, s.order[p, i] >> s.rules.slot_bits] += 1
+    if peer.shown_at == FOREVER:
+        peer.shown_at = t + peer.rtt
+    first = p * s.lanes
+    for u in range(first, first + peer.top):
+        if s.lane[u].state == SERVING:
+            fetch.got_have(s, u, piece, t + transport.half(s, np.int64(s.lane[u].h)))
+
+
+@kernel
+def piece_shown(s, p, t):
+    """The interest in the next piece of peer `p` has come back: one that was unchoked before makes the choker run."""
+    peer = s.peer[p]
+    piece = np.int64(s.have_log[p, peer.n_shown])
+    peer.n_shown += 1
+    more = peer.n_shown < peer.n_known
+    peer.shown_at = max(t, s.have_time[p, peer.n_shown] + peer.rtt) if more else FOREVER
+    bits.put_piece(s.shown, p, piece)
+    if seeding(s, p):
+        return
+    for i in range(min(peer.reach, peer.n_order)):
+        g = listed(s, p, i)
+        if s.end[s.end[g].mate].lane == NO_LANE and bits.has_piece(s.want, g >> s.rules.slot_bits, piece):
+            rechoke(s, p, t)
+            return
+
+
+@kernel
+def lost_interest(s, p, u, t):
+    """The downloader of lane `u` wants nothing more: the choker looks for another."""
+    s.lane[u].leaving = 0
+    s.ready[u] = FOREVER
+    rechoke(s, p, t)
+
+
+@kernel
+def listed(s, p, i):
+    """The other side's end at position `i` of the choker's list."""
+    peer = s.peer[p]
+    j = peer.head + i
+    if j >= peer.n_order:
+        j -= peer.n_order
+    return np.int64(s.order[p, j])
+
+
+@kernel
+def interested(s, p, y, lane):
+    """True if `y`, served on lane number `lane` of `p` if any, wants something of `p` as far as `p` knows."""
+    return (lane != NO_LANE and s.lane[p * s.lanes + lane].outstanding > 0) or wants_shown(s, y, p)
+
+
+@kernel
+def blocked(s, h, t):
+    """True if the socket of end `h` is full."""
+    return s.end[h].free > t
+
+
+# -- lanes ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def unchoke(s, p, h, told, t):
+    """Serve the other side of end `h`, which may know already; the lane, or -1 if all are in use."""
+    peer, e = s.peer[p], s.end[h]
+    first = p * s.lanes
+    if e.lane != NO_LANE:
+        u = first + e.lane
+        lane = s.lane[u]
+        if lane.state == CLOSING:
+            lane.state = SERVING
+            lane.unchoked_at = peer.ticks
+        return u
+    i = 0
+    while i < s.lanes and s.lane[first + i].state != FREE_LANE:
+        i += 1
+    if i == s.lanes:
+        return NIL - 1
+    peer.top = max(peer.top, i + 1)
+    e.lane = i
+    u = first + i
+    lane = s.lane[u]
+    g = np.int64(e.mate)
+    y = g >> s.rules.slot_bits
+    lane.h, lane.g = h, g
+    lane.state = SERVING
+    lane.runs = 0
+    lane.outstanding = 0
+    lane.stale = 0
+    lane.leaving = 0
+    lane.kept = 0
+    lane.unchoked_at = peer.ticks
+    peer.unchokes += 1
+    s.served[y, s.peer[y].n_served] = u
+    s.peer[y].n_served += 1
+    heard = t - transport.half(s, h) if told else transport.message_arrival(s, p, h, t)
+    fetch.request_more(s, u, NIL, heard)
+    return u
+
+
+@kernel
+def choke(s, p, u, t):
+    """Serve lane `u` no more; a part-sent block is finished first."""
+    lane = s.lane[u]
+    if upload.part_sent(s, u):
+        lane.state = CLOSING
+    else:
+        close_lane(s, u, transport.message_arrival(s, p, np.int64(lane.h), t))
+
+
+@kernel
+def close_lane(s, u, t):
+    """Lane `u` ends; its downloader hears of it at `t`."""
+    p = u // s.lanes
+    lane = s.lane[u]
+    s.finish[u] = FOREVER
+    s.ready[u] = FOREVER
+    lane.state = FREE_LANE
+    s.end[lane.h].lane = NO_LANE
+    fetch.let_go(s, u, t)
+    top = s.peer[p].top
+    while top > 0 and s.lane[p * s.lanes + top - 1].state == FREE_LANE:
+        top -= 1
+    s.peer[p].top = top
+
+
+@kernel
+def choke_others(s, p, t):
+    """Serve only the lanes that are marked; the marks are wiped."""
+    first = p * s.lanes
+    for u in range(first, first + s.peer[p].top):
+        lane = s.lane[u]
+        if lane.state == SERVING and lane.kept == 0:
+            choke(s, p, u, t)
+        lane.kept = 0
+
+
+# -- a leecher --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def forget_snubbed(s, p, t):
+    """Drop the sources that sent no block for the snub time from the list of recent ones."""
+    peer = s.peer[p]
+    base = p << s.rules.slot_bits
+    kept = 0
+    for i in range(peer.n_recent):
+        slot = s.recent[p, i]
+        e = s.end[base + slot]
+        if rules.snubbed(s.rules, e.last_block, t):
+            e.recent = 0
+        else:
+            s.recent[p, kept] = slot
+            kept += 1
+    peer.n_recent = kept
+
+
+@kernel
+def reciprocators(s, p, t):
+    """Unchoke and mark the interested, unsnubbed peers that `p` downloads from fastest; returns how many."""
+    peer = s.peer[p]
+    base = p << s.rules.slot_bits
+    forget_snubbed(s, p, t)
+    n = NIL
+    for i in range(peer.n_recent):
+        h = base + s.recent[p, i]
+        e = s.end[h]
+        if interested(s, p, np.int64(e.mate) >> s.rules.slot_bits, e.lane):
+            rules.insert_kept(s.number, s.scratch[3], h, -fetch.download_rate(s, e, t, 0.0), 0.0, n)
+            n += 1
+    n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
+    for i in range(n):
+        u = unchoke(s, p, s.scratch[3, i], False, t)
+        if u >= 0:
+            s.lane[u].kept = 1
+    return n
+
+
+@kernel
+def rechoke_leecher(s, p, t):
+    """Reciprocal slots by download rate, then optimistic ones by the order of the list; everyone else is choked."""
+    peer = s.peer[p]
+    reach, peer.reach = np.int64(peer.reach), peer.n_order
+    free = rules.optimistic_slots(s.rules, reciprocators(s, p, t))
+    for i in range(peer.n_order):
+        g = listed(s, p, i)
+        h = np.int64(s.end[g].mate)
+        lane = s.end[h].lane
+        if lane != NO_LANE and s.lane[p * s.lanes + lane].kept == 1:
+            continue
+        if interested(s, p, g >> s.rules.slot_bits, lane):
+            u = unchoke(s, p, h, i < reach, t)
+            if u >= 0:
+                s.lane[u].kept = 1
+            free -= 1
+            if free == 0:
+                peer.reach = i + 1
+                break
+    choke_others(s, p, t)
+
+
+@kernel
+def rotate(s, p):
+    """Optimistic rotation: the first choked, interested connection becomes the head of the list."""
+    peer = s.peer[p]
+    for i in range(peer.n_order):
+        g = listed(s, p, i)
+        lane = s.end[s.end[g].mate].lane
+        served = i < peer.reach or (lane != NO_LANE and s.lane[p * s.lanes + lane].state == SERVING)
+        if not served and interested(s, p, g >> s.rules.slot_bits, lane):
+            peer.head = (peer.head + i) % peer.n_order
+            peer.reach = 0
+            return
+
+
+# -- a seed -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def has_pending(s, u, t):
+    """True if requests wait at lane `u` besides the part-sent block, and the socket is flushed."""
+    lane = s.lane[u]
+    if lane.runs == 0 or blocked(s, lane.h, t):
+        return False
+    run = s.run[u, 0]
+    if not upload.part_sent(s, u):
+        return run.at <= t
+    if run.blocks & (run.blocks - bits.ONE) != bits.EMPTY:
+        return run.later <= t
+    return lane.runs > 1 and s.run[u, 1].at <= t
+
+
+@kernel
+def keep_unchoked(s, p, t, keep):
+    """Mark up to `keep` of the served, interested peers of a seed, best first; returns (how many, marked)."""
+    first = p * s.lanes
+    n = NIL
+    for u in range(first, first + s.peer[p].top):
+        lane = s.lane[u]
+        if lane.state == SERVING and interested(s, p, fetch.begun_row(s, u), np.int64(u - first)):
+            rank = rules.seed_rank(s.rules, lane.unchoked_at, s.peer[p].ticks, has_pending(s, u, t))
+            rate = fetch.download_rate(s, s.end[lane.g], t, 0.0)
+            rules.insert_kept(s.number, s.scratch[3], u, rank, -rate, n)
+            n += 1
+    kept = max(NIL, min(n, keep))
+    for i in range(kept):
+        s.lane[s.scratch[3, i]].kept = 1
+    return n, kept
+
+
+@kernel
+def count_idle_ends(s, p, n, kept):
+    """Count peers choked because they were idle while one unchoked before them was kept (statistics only)."""
+    oldest = 1 << 30
+    for i in range(kept):
+        oldest = min(oldest, s.lane[s.scratch[3, i]].unchoked_at)
+    for i in range(kept, n):
+        lane = s.lane[s.scratch[3, i]]
+        if s.number[i] > 0.0 and lane.unchoked_at > oldest and lane.kept == 0:
+            s.peer[p].idle_ends += 1
+
+
+@kernel
+def rechoke_seed(s, p, t, forced):
+    """Keep the best of those served, then fill the free slots from the list; returns how many were free."""
+    slots = np.int64(s.peer[p].upload_slots)
+    n, kept = keep_unchoked(s, p, t, slots - forced)
+    fill(s, p, t, slots - kept)
+    if n > kept:
+        count_idle_ends(s, p, n, kept)
+    choke_others(s, p, t)
+    return slots - kept
+
+
+@kernel
+def fill(s, p, t, free):
+    """Walk the list from its head: `free` interested peers get a slot; rotate behind the last."""
+    peer = s.peer[p]
+    if free <= 0:
+        return
+    for i in range(peer.n_order):
+        g = listed(s, p, i)
+        h = np.int64(s.end[g].mate)
+        lane = s.end[h].lane
+        u = p * s.lanes + lane
+        if lane != NO_LANE and s.lane[u].kept == 1:
+            continue
+        serving = lane != NO_LANE and s.lane[u].state == SERVING
+        if (serving or not blocked(s, h, t)) and interested(s, p, g >> s.rules.slot_bits, lane):
+            v = unchoke(s, p, h, False, t)
+            if v >= 0:
+                s.lane[v].kept = 1
+            free -= 1
+            if free == 0:
+                peer.head = (peer.head + i + 1) % peer.n_order
+                return
+
+
+# -- when -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def rechoke(s, p, t):
+    """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
+    if seeding(s, p):
+        s.peer[p].opened += rechoke_seed(s, p, t, NIL)
+    else:
+        rechoke_leecher(s, p, t)
+
+
+@kernel
+def tick(s, p, t):
+    """The choker's timer, every 10 s from the client's start."""
+    peer = s.peer[p]
+    peer.tick_at += s.rules.choke_interval
+    peer.ticks += 1
+    if seeding(s, p):
+        slots = np.int64(peer.upload_slots)
+        rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
+        peer.opened = 0
+    else:
+        if rules.is_optimistic_round(s.rules, peer.ticks):
+            rotate(s, p)
+        rechoke_leecher(s, p, t)

@@ -1,0 +1,120 @@
+"""The main loop at flow fidelity: each peer is looked at in turn, a step apart, and at each tick of its choker.
+
+Peers of equal steps follow each other in a round, so that the next one is known without a search. Between two looks at
+a peer, others can change what it will do, never what it has done: `upload.advance` takes its time up to the look alone.
+"""
+
+import numpy as np
+
+from btflow.kernels import clock
+from btflow.kernels.byref import by_ref
+from btflow.kernels.flow import choke, peers, upload
+from btflow.kernels.flow.events import post
+from btflow.kernels.jit import entry, kernel
+from btflow.kernels.state import (
+    ANY,
+    FOREVER,
+    LEAVE,
+    NIL,
+    READY,
+    REFUSED,
+    START,
+    SYN,
+    TRACKER_CHECK,
+    TRACKER_REPLY,
+)
+
+FINISHED, MORE, STUCK, FULL = 0, 1, 2, 3  # why `run` returned, as the full engine says it
+NONE = np.int64(-1)
+
+
+@entry
+def run(state, looks):
+    """Look at peers up to `looks` times and say why that is all: see engine.py. FULL: more nodes are needed."""
+    s = by_ref(state)
+    c = s.clock[0]
+    if c.events == 0 and looks > 0:
+        start_all(s)
+        c.events = 1
+    reserve = 8 * s.rules.slots + 2 * s.rules.tracker_reply + 64
+    for _ in range(looks):
+        if c.unfinished == 0:
+            return FINISHED
+        if c.n_free < reserve:
+            return FULL
+        row = earliest(s)
+        t = s.peer[first_of(s, row)].visit_at if row != NONE else s.rules.horizon
+        n = clock.pop_until(s, t)
+        if n != NONE:
+            take(s, n, c.now)
+        elif row == NONE or t > s.rules.horizon:
+            return STUCK
+        else:
+            look(s, row, t)
+        c.events += 1
+    return MORE
+
+
+@kernel
+def start_all(s):
+    """Schedule the start of every client."""
+    for p in range(s.rules.peers):
+        if s.peer[p].start < FOREVER:
+            post(s, s.peer[p].start, START, p, NIL, ANY)
+
+
+@kernel
+def first_of(s, row):
+    """The peer of a round that is looked at next."""
+    return np.int64(s.queue[row, s.round[row].first])
+
+
+@kernel
+def earliest(s):
+    """The round whose next peer comes first; NONE if all are empty."""
+    best, time = NONE, FOREVER
+    for row in range(s.round.size):
+        if s.round[row].count > 0:
+            t = s.peer[first_of(s, row)].visit_at
+            if t < time:
+                best, time = row, t
+    return best
+
+
+@kernel
+def look(s, row, t):
+    """Bring the next peer of a round up to `t`; it gets in line again unless it has left."""
+    p = first_of(s, row)
+    rounds = s.round[row]
+    rounds.first = rounds.first + 1 if rounds.first + 1 < s.queue.shape[1] else 0
+    rounds.count -= 1
+    peer = s.peer[p]
+    if peer.present == 0:
+        return
+    upload.advance(s, p, t)
+    if peer.tick_at <= t:
+        choke.tick(s, p, t)
+    peers.line_up(s, p)
+
+
+@kernel
+def take(s, n, t):
+    """An event: a client starts or leaves, the tracker answers, a connection gets further."""
+    node = s.node[n]
+    kind, target, generation = np.int64(node.kind), np.int64(node.target), node.generation
+    clock.give_node(s, n)
+    if kind == START:
+        peers.start(s, target, t)
+    elif kind == TRACKER_REPLY:
+        peers.tracker_reply(s, target, t)
+    elif kind == TRACKER_CHECK:
+        peers.check_tracker(s, target, t)
+    elif kind == LEAVE:
+        peers.leave(s, target, t)
+    elif s.end[target].generation == generation:
+        if kind == SYN:
+            peers.got_syn(s, target, t)
+        elif kind == READY:
+            peers.ready(s, target, t)
+        elif kind == REFUSED:
+            peers.release(s, target, t)

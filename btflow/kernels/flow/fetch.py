@@ -1,0 +1,460 @@
+"""Fetching: what a peer asks for when a block comes, when it is unchoked or choked, and when others get pieces.
+
+Times are those of the peer that fetches. A request's own time is the one at which it reaches the uploader, who sees no
+request before. `u` is the lane that serves, `g` the end of the peer that fetches.
+"""
+
+import numpy as np
+
+from btflow.kernels import bits, rate, rules
+from btflow.kernels.flow import transport
+from btflow.kernels.flow.interest import told_all
+from btflow.kernels.flow.state import CLOSING, MOST_BEGUN, SERVING
+from btflow.kernels.jit import kernel
+from btflow.kernels.rng import below, shuffle
+from btflow.kernels.state import ANY, FOREVER, LEAVE, NIL, SINGLE
+from btflow.kernels.rng import uniform
+from btflow.kernels.flow import events
+
+NOTHING = np.int64(-1)
+
+
+@kernel
+def begun_row(s, u):
+    """Row of `begun` that belongs to the downloader of lane `u`."""
+    return np.int64(s.lane[u].g) >> s.rules.slot_bits
+
+
+@kernel
+def download_rate(s, e, t, n):
+    """Count `n` bytes that come to end `e` at `t` and return the rate as the client measures it [B/s]."""
+    t = max(t, e.last)
+    e.rate, e.since, e.last = rate.updated(e.rate, e.since, e.last, t, n, s.rules.rate_window)
+    return e.rate
+
+
+@kernel
+def got_block(s, u, entry, b, size, stale, t):
+    """Block `b` of the begun piece `entry` arrives at the downloader of lane `u` at `t`; True if a piece is complete."""
+    lane = s.lane[u]
+    g = np.int64(lane.g)
+    y = g >> s.rules.slot_bits
+    peer, e = s.peer[y], s.end[g]
+    peer.bytes_down += size
+    if stale:
+        peer.duplicates += 1
+        return False
+    lane.outstanding -= 1
+    note_source(s, y, g, t)
+    download_rate(s, e, t, float(size))
+    piece = s.begun[y, entry]
+    piece.missing = bits.without_bit(piece.missing, b)
+    done = piece.missing == bits.EMPTY
+    if done:
+        complete(s, y, entry, t)
+    if peer.endgame == 1:
+        cancel_elsewhere(s, y, u, entry, b, t)
+    if lane.state == SERVING:
+        request_more(s, u, NIL, t)
+    return done
+
+
+@kernel
+def note_source(s, y, g, t):
+    """Remember end `g` among the sources that are not snubbed."""
+    e = s.end[g]
+    e.last_block = t
+    if e.recent == 0:
+        e.recent = 1
+        s.recent[y, s.peer[y].n_recent] = g - (y << s.rules.slot_bits)
+        s.peer[y].n_recent += 1
+
+
+@kernel
+def complete(s, y, entry, t):
+    """Peer `y` has the piece `entry`: it is entered in the log, and its last one ends the download."""
+    peer = s.peer[y]
+    piece = np.int64(s.begun[y, entry].piece)
+    peer.taken = bits.without_bit(peer.taken, entry)
+    bits.drop_piece(s.want, y, piece)
+    s.have_log[y, peer.n_log] = piece
+    s.have_time[y, peer.n_log] = t
+    peer.n_log += 1
+    if peer.n_log == s.rules.pieces:
+        peer.done = t
+        s.clock[0].unfinished -= 1
+        if s.rules.stay >= 0.0:
+            events.post(s, t + rules.stay(s.rules, t - peer.start, uniform(s.rng)), LEAVE, y, NIL, ANY)
+
+
+@kernel
+def announce(s, y):
+    """Peer `y` will tell of its next piece when it has it."""
+    peer = s.peer[y]
+    if peer.known_at == FOREVER:
+        peer.known_at = s.have_time[y, peer.n_known]
+
+
+# -- requests ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def room(s, u):
+    """True if lane `u` has a row left for requests."""
+    return s.lane[u].runs < s.runs
+
+
+@kernel
+def request_more(s, u, n_lost, t):
+    """Refill the pipeline of lane `u`; with `n_lost` > 0 only from the pieces scratch[1][:n_lost]."""
+    lane = s.lane[u]
+    g = np.int64(lane.g)
+    y = g >> s.rules.slot_bits
+    peer = s.peer[y]
+    b = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
+    if lane.outstanding >= b:
+        return
+    if peer.endgame == 1:
+        endgame_requests(s, u, t)
+        return
+    x = u // s.lanes
+    level = rules.refill_level(s.rules, b)
+    at = -1.0
+    while lane.outstanding < b and room(s, u):
+        entry = among(s, y, x, n_lost) if n_lost > 0 else next_piece(s, y, x)
+        if entry == NOTHING:
+            break
+        if at < 0.0:
+            at = transport.message_arrival(s, y, g, t)
+        take_blocks(s, u, y, entry, level - lane.outstanding, at)
+    if lane.outstanding == 0:
+        lose_interest(s, u, y, g, t)
+    if peer.endgame == 1:
+        endgame_everywhere(s, y, t)
+
+
+@kernel
+def take_blocks(s, u, y, entry, most, at):
+    """Ask on lane `u` for up to `most` unrequested blocks of the begun piece `entry`; they arrive there at `at`."""
+    piece, peer = s.begun[y, entry], s.peer[y]
+    blocks = bits.EMPTY
+    n = 0
+    left = np.uint64(piece.unrequested)
+    while n < most and left != bits.EMPTY:
+        lowest = left & (~left + bits.ONE)
+        blocks |= lowest
+        left ^= lowest
+        n += 1
+    piece.unrequested = left
+    peer.unrequested -= n
+    if left == bits.EMPTY:
+        peer.open = bits.without_bit(peer.open, entry)
+        bits.drop_piece(s.want, y, np.int64(piece.piece))
+    if peer.unrequested == 0 and s.rules.endgame == 1:
+        enter_endgame(s, y)
+    ask(s, u, entry, blocks, n, at)
+
+
+@kernel
+def ask(s, u, entry, blocks, n, at):
+    """Put a row with `n` blocks of a begun piece behind the requests of lane `u`."""
+    lane = s.lane[u]
+    run = s.run[u, lane.runs]
+    run.blocks = blocks
+    run.at = at
+    run.later = at
+    run.entry = entry
+    lane.runs += 1
+    lane.outstanding += n
+    if lane.runs == 1 and not s.finish[u] < FOREVER:
+        s.ready[u] = max(at, s.end[lane.h].free)
+        lane.leaving = 0
+
+
+@kernel
+def lose_interest(s, u, y, g, t):
+    """The downloader of lane `u` has nothing to ask for: the uploader hears of it."""
+    lane = s.lane[u]
+    if lane.runs == 0 and lane.leaving == 0 and lane.state == SERVING:
+        lane.leaving = 1
+        s.ready[u] = transport.message_arrival(s, y, g, t)
+
+
+# -- which piece ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def next_piece(s, y, x):
+    """Begun piece from which peer `y` asks `x` for blocks, or NOTHING."""
+    on_seed = told_all(s, x)
+    entry = begun_piece(s, y, x, on_seed)
+    if entry != NOTHING:
+        return entry
+    if rules.picks_at_random(s.rules, s.peer[y].n_log):
+        return begin(s, y, random_piece(s, y, x), on_seed)
+    return begin(s, y, rarest_piece(s, y, x), on_seed)
+
+
+@kernel
+def begun_piece(s, y, x, on_seed):
+    """Strict priority: the begun piece with fewest known copies, ties at random; on seeds only those begun on seeds."""
+    best, fewest, ties = NOTHING, 1 << 30, 0
+    left = np.uint64(s.peer[y].open)
+    while left != bits.EMPTY:
+        entry = bits.first(left)
+        left &= left - bits.ONE
+        begun = s.begun[y, entry]
+        piece = np.int64(begun.piece)
+        if (on_seed and begun.on_seed == 0) or not bits.has_piece(s.has, x, piece):
+            continue
+        n = np.int64(s.copies[piece, y])
+        if n < fewest:
+            best, fewest, ties = entry, n, 1
+        elif n == fewest:
+            ties += 1
+            if below(s.rng, ties) == 0:
+                best = entry
+    return best
+
+
+@kernel
+def random_piece(s, y, x):
+    """Random first: the first wanted piece in the client's own random order."""
+    for i in range(s.rules.pieces):
+        piece = np.int64(s.random_order[y, i])
+        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, x, piece):
+            return piece
+    return NOTHING
+
+
+@kernel
+def rarest_piece(s, y, x):
+    """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
+    best, fewest = NOTHING, 1 << 30
+    rank = np.uint64(0)
+    for word in range(s.has.shape[1]):
+        candidates = s.has[x, word] & s.want[y, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            n = np.int64(s.copies[piece, y])
+            if n > fewest:
+                continue
+            challenger = rules.tie_rank(s.rng[1], y, piece, n)
+            if n < fewest or challenger < rank:
+                best, fewest, rank = piece, n, challenger
+    return best
+
+
+@kernel
+def begin(s, y, piece, on_seed):
+    """Row of `begun` for `piece`, a new one unless it has one; NOTHING for no piece, or if all rows are in use."""
+    if piece == NOTHING:
+        return NOTHING
+    peer = s.peer[y]
+    left = np.uint64(peer.open)
+    while left != bits.EMPTY:
+        entry = bits.first(left)
+        left &= left - bits.ONE
+        if s.begun[y, entry].piece == piece:
+            if on_seed:
+                s.begun[y, entry].on_seed = 1
+            return entry
+    if peer.taken == ~bits.EMPTY:
+        return NOTHING
+    entry = bits.first(~np.uint64(peer.taken))
+    peer.taken = bits.with_bit(peer.taken, entry)
+    peer.open = bits.with_bit(peer.open, entry)
+    begun = s.begun[y, entry]
+    begun.piece = piece
+    begun.on_seed = 1 if on_seed else 0
+    blocks = s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks
+    begun.missing = ~bits.EMPTY >> np.uint64(64 - blocks)
+    begun.unrequested = begun.missing
+    return entry
+
+
+@kernel
+def among(s, y, x, n_lost):
+    """Begun piece of the first of scratch[1][:n_lost] that `x` has and `y` may still ask for."""
+    for i in range(n_lost):
+        piece = s.scratch[1, i]
+        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, x, piece):
+            return begin(s, y, piece, told_all(s, x))
+    return NOTHING
+
+
+# -- what a choke gives back ------------------------------------------------------------------------------------------
+
+
+@kernel
+def let_go(s, u, t):
+    """Lane `u` ends for its downloader at `t`: what it asked for there goes back to the pool (not in endgame)."""
+    lane = s.lane[u]
+    y = np.int64(lane.g) >> s.rules.slot_bits
+    peer = s.peer[y]
+    n_lost = NIL
+    if peer.endgame == 0:
+        for i in range(lane.runs):
+            run = s.run[u, i]
+            entry = np.int64(run.entry)
+            piece = s.begun[y, entry]
+            piece.unrequested |= run.blocks
+            peer.unrequested += count(run.blocks)
+            peer.open = bits.with_bit(peer.open, entry)
+            number = np.int64(piece.piece)
+            bits.put_piece(s.want, y, number)
+            if n_lost == 0 or s.scratch[1, n_lost - 1] != number:
+                s.scratch[1, n_lost] = number
+                n_lost += 1
+    lane.runs = 0
+    lane.outstanding = 0
+    for i in range(peer.n_served):
+        if s.served[y, i] == u:
+            peer.n_served -= 1
+            s.served[y, i] = s.served[y, peer.n_served]
+            break
+    if n_lost > 0:
+        refill(s, y, n_lost, t)
+
+
+@kernel
+def count(mask):
+    """Number of blocks in `mask`."""
+    n = 0
+    while mask != bits.EMPTY:
+        mask &= mask - bits.ONE
+        n += 1
+    return n
+
+
+@kernel
+def refill(s, y, n_lost, t):
+    """Offer the pieces scratch[1][:n_lost] to the lanes that serve peer `y`, in random order, while any is left."""
+    n = np.int64(s.peer[y].n_served)
+    for i in range(n):
+        s.scratch[0, i] = s.served[y, i]
+    shuffle(s.rng, s.scratch[0], n)
+    for i in range(n):
+        u = s.scratch[0, i]
+        x = u // s.lanes
+        if s.lane[u].state == SERVING and among(s, y, x, n_lost) != NOTHING:
+            request_more(s, u, n_lost, t)
+
+
+@kernel
+def got_have(s, u, piece, t):
+    """The uploader of lane `u` has told of a piece."""
+    y = begun_row(s, u)
+    if s.lane[u].state != SERVING:
+        return
+    if s.peer[y].endgame == 1:
+        endgame_requests(s, u, t)
+    elif bits.has_piece(s.want, y, piece):
+        s.scratch[1, 0] = piece
+        request_more(s, u, SINGLE, t)
+
+
+# -- endgame ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def enter_endgame(s, y):
+    """Every block is requested: from now on peer `y` wants what it misses."""
+    peer = s.peer[y]
+    peer.endgame = 1
+    left = np.uint64(peer.taken)
+    while left != bits.EMPTY:
+        bits.put_piece(s.want, y, np.int64(s.begun[y, bits.first(left)].piece))
+        left &= left - bits.ONE
+
+
+@kernel
+def endgame_everywhere(s, y, t):
+    """Endgame has begun: let every lane that serves peer `y` ask for what is missing."""
+    for i in range(s.peer[y].n_served):
+        endgame_requests(s, np.int64(s.served[y, i]), t)
+
+
+@kernel
+def endgame_requests(s, u, t):
+    """Missing blocks not yet asked of lane `u`, drawn at random, up to the pipeline's floor."""
+    lane = s.lane[u]
+    if lane.state != SERVING:
+        return
+    g = np.int64(lane.g)
+    y = g >> s.rules.slot_bits
+    x = u // s.lanes
+    floor = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
+    most = min(floor - lane.outstanding, s.runs - lane.runs)
+    chosen, seen = s.scratch[2], 0
+    left = np.uint64(s.peer[y].taken)
+    while left != bits.EMPTY and most > 0:
+        entry = bits.first(left)
+        left &= left - bits.ONE
+        begun = s.begun[y, entry]
+        if not bits.has_piece(s.has, x, np.int64(begun.piece)):
+            continue
+        blocks = np.uint64(begun.missing)
+        for i in range(lane.runs):
+            if s.run[u, i].entry == entry:
+                blocks &= ~s.run[u, i].blocks
+        while blocks != bits.EMPTY:
+            block = (entry << 6) + bits.first(blocks)
+            blocks &= blocks - bits.ONE
+            if seen < most:
+                chosen[seen] = block
+            else:
+                j = below(s.rng, seen + 1)
+                if j < most:
+                    chosen[j] = block
+            seen += 1
+    n = np.int64(min(seen, most))
+    if n > 0:
+        shuffle(s.rng, chosen, n)
+        at = transport.message_arrival(s, y, g, t)
+        for i in range(n):
+            ask(s, u, chosen[i] >> 6, bits.ONE << np.uint64(chosen[i] & 63), SINGLE, at)
+    elif lane.outstanding == 0:
+        lose_interest(s, u, y, g, t)
+
+
+@kernel
+def cancel_elsewhere(s, y, u, entry, b, t):
+    """Endgame: a block arrived, so its other requests are cancelled and those lanes look for more."""
+    peer = s.peer[y]
+    block = bits.ONE << np.uint64(b)
+    for k in range(peer.n_served):
+        v = np.int64(s.served[y, k])
+        if v == u:
+            continue
+        lane = s.lane[v]
+        for i in range(lane.runs):
+            if s.run[v, i].entry == entry and s.run[v, i].blocks & block != bits.EMPTY:
+                cancel(s, v, i, block)
+                peer.cancelled += 1
+                if lane.state == SERVING:
+                    endgame_requests(s, v, t)
+                break
+
+
+@kernel
+def cancel(s, v, i, block):
+    """Take a block out of row `i` of lane `v`; the one being sent is sent to its end, and wanted no more."""
+    lane = s.lane[v]
+    if i == 0 and s.finish[v] < FOREVER and s.run[v, 0].blocks & (~s.run[v, 0].blocks + bits.ONE) == block:
+        if lane.stale == 1:
+            return
+        if s.peer[v // s.lanes].work >= lane.began:
+            lane.stale = 1
+            lane.outstanding -= 1
+            return
+        s.finish[v] = FOREVER
+    lane.outstanding -= 1
+    s.run[v, i].blocks ^= block
+    if s.run[v, i].blocks == bits.EMPTY:
+        for j in range(i + 1, lane.runs):
+            s.run[v, j - 1] = s.run[v, j]
+        lane.runs -= 1
+    if not s.finish[v] < FOREVER:
+        s.ready[v] = max(s.run[v, 0].at, s.end[lane.h].free) if lane.runs > 0 else FOREVER

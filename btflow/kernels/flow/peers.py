@@ -1,0 +1,388 @@
+"""The peer set: the tracker, connections that open and close, peers that leave. The rules are those of `peerset.py`."""
+
+import numpy as np
+
+from btflow.kernels import clock, rules, tcp
+from btflow.kernels.flow import choke
+from btflow.kernels.flow.events import post
+from btflow.kernels.flow.interest import seeding, told_all
+from btflow.kernels.flow.state import NO_LANE, SERVING
+from btflow.kernels.jit import kernel
+from btflow.kernels.rng import below
+from btflow.kernels.state import (
+    ACCEPTED,
+    ANY,
+    CONNECTING,
+    FOREVER,
+    FREE,
+    INCOMING,
+    NIL,
+    OPEN,
+    OUTGOING,
+    READY,
+    REFUSED,
+    START,
+    SYN,
+    TRACKER_CHECK,
+    TRACKER_REPLY,
+)
+
+NONE = np.int64(-1)
+
+
+@kernel
+def start(s, p, t):
+    """The client starts: it is looked at from now on, and asks the tracker."""
+    peer = s.peer[p]
+    peer.start = t
+    peer.now = t
+    peer.present = 1
+    peer.tick_at = t + s.rules.choke_interval
+    peer.visit_at = t
+    line_up(s, p)
+    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
+    ask_tracker(s, p, t)
+
+
+@kernel
+def line_up(s, p):
+    """Peer `p` will be looked at a step later, after all others of its round."""
+    peer, row = s.peer[p], s.round[s.peer[p].lane_row]
+    following = peer.visit_at + peer.step
+    peer.visit_at = peer.tick_at if following > peer.tick_at - 0.5 * peer.step else following
+    at = row.first + row.count
+    size = s.queue.shape[1]
+    s.queue[peer.lane_row, at if at < size else at - size] = p
+    row.count += 1
+
+
+@kernel
+def path(s, p, q):
+    """Round-trip time [s] and loss between two peers."""
+    a, b = s.peer[p].place, s.peer[q].place
+    return s.rtt[a, b], s.loss[a, b]
+
+
+# -- tracker ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def ask_tracker(s, p, t):
+    """Announce over HTTP: two round trips to the tracker, which is beside peer 0."""
+    s.peer[p].last_announce = t
+    rtt, _ = path(s, p, NIL)
+    post(s, t + 2.0 * rtt * (p > 0), TRACKER_REPLY, p, NIL, ANY)
+
+
+@kernel
+def tracker_reply(s, p, t):
+    """The tracker's answer: a random sample of those registered, ourselves and seeds-for-seeds left out."""
+    peer = s.peer[p]
+    if peer.present == 0:
+        return
+    registered = s.registered
+    n = np.int64(registered[0])
+    wanted = rules.peers_wanted(s.rules, peer.complete)
+    for i in range(n):  # partial Fisher-Yates: entries 1..n are the registered peers
+        if wanted == 0:
+            break
+        j = i + below(s.rng, n - i)
+        registered[1 + i], registered[1 + j] = registered[1 + j], registered[1 + i]
+        q = registered[1 + i]
+        if q != p and not (seeding(s, p) and seeding(s, q)):
+            learn(s, p, q, t)
+            wanted -= 1
+    if peer.registered == 0:
+        peer.registered = 1
+        registered[1 + n] = p
+        registered[0] = n + 1
+
+
+@kernel
+def check_tracker(s, p, t):
+    """Each minute: announce again if short of peers or when the tracker asks for it."""
+    peer = s.peer[p]
+    if peer.present == 0:
+        return
+    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
+    if rules.announces_again(s.rules, peer.complete, peer.ever_incoming == 1, t - peer.last_announce):
+        ask_tracker(s, p, t)
+
+
+@kernel
+def unregister(s, p):
+    """The tracker forgets peer `p`."""
+    registered = s.registered
+    n = np.int64(registered[0])
+    for i in range(n):
+        if registered[1 + i] == p:
+            registered[1 + i] = registered[n]
+            registered[0] = n - 1
+            break
+    s.peer[p].registered = 0
+
+
+# -- connections ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def connected_to(s, p, q):
+    """True if peer `p` has a connection to `q`, complete or not."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].end_top):
+        e = s.end[base + slot]
+        if e.state != FREE and e.mate >> s.rules.slot_bits == q:
+            return True
+    return False
+
+
+@kernel
+def learn(s, p, q, t):
+    """Peer `p` learns of `q`: connect while below max_initiate, else keep it as a spare."""
+    peer = s.peer[p]
+    if s.peer[q].present == 0 or connected_to(s, p, q):
+        return
+    if rules.may_initiate(s.rules, peer.degree) and connect(s, p, q, t):
+        return
+    if peer.n_spare < s.spare.shape[1]:
+        s.spare[p, peer.n_spare] = q
+        peer.n_spare += 1
+
+
+@kernel
+def take_end(s, p):
+    """A free end of peer `p`; NONE if all are in use."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.rules.slots):
+        if s.end[base + slot].state == FREE:
+            s.peer[p].end_top = max(s.peer[p].end_top, slot + 1)
+            return base + slot
+    return NONE
+
+
+@kernel
+def connect(s, p, q, t):
+    """Open a connection to `q`, who decides 1.5 round trips from now; False if a peer has no end left."""
+    h = take_end(s, p)
+    g = take_end(s, q) if h != NONE else NONE
+    if g == NONE:
+        return False
+    rtt, loss = path(s, p, q)
+    set_up(s, h, g, rtt, loss, t)
+    set_up(s, g, h, rtt, loss, t)
+    s.end[h].outgoing = OUTGOING
+    s.peer[p].degree += 1
+    delay = tcp.handshake_delay(s, s.wire[h]) if loss > 0.0 else 0.0
+    post(s, t + delay + 1.5 * rtt, SYN, g, NIL, s.end[g].generation)
+    return True
+
+
+@kernel
+def set_up(s, h, g, rtt, loss, t):
+    """A fresh end `h` whose other side is end `g`."""
+    e = s.end[h]
+    e.state = CONNECTING
+    e.outgoing = INCOMING
+    e.generation += 1
+    e.mate = g
+    e.rate = 0.0
+    e.last_block = -1e9
+    e.free = -1.0
+    e.recent = 0
+    e.lane = NO_LANE
+    if s.rules.ideal == 0:
+        w = s.wire[h]
+        w.rtt = rtt
+        w.loss = loss
+        tcp.reset(s, w, t)
+
+
+@kernel
+def got_syn(s, g, t):
+    """The handshake of an incoming connection: accepted or refused."""
+    e = s.end[g]
+    peer = s.peer[g >> s.rules.slot_bits]
+    h = np.int64(e.mate)
+    rtt, _ = path(s, g >> s.rules.slot_bits, h >> s.rules.slot_bits)
+    if not rules.may_accept(s.rules, peer.degree):
+        post(s, t + 0.5 * rtt, REFUSED, h, NIL, s.end[h].generation)
+        forget_attempt(s, g)
+        return
+    peer.degree += 1
+    peer.ever_incoming = 1
+    e.outgoing = ACCEPTED
+    post(s, t + rtt, READY, g, NIL, e.generation)
+
+
+@kernel
+def forget_attempt(s, h):
+    """Give up the end of an incoming connection that was not accepted."""
+    s.end[h].state = FREE
+    s.end[h].generation += 1
+
+
+@kernel
+def ready(s, g, t):
+    """Both sides know each other's pieces: the connection of end `g` counts, and closes if both are seeds."""
+    h = np.int64(s.end[g].mate)
+    join(s, g, t)
+    join(s, h, t)
+    if seeding(s, g >> s.rules.slot_bits) and seeding(s, h >> s.rules.slot_bits):
+        close(s, g, t)
+
+
+@kernel
+def join(s, h, t):
+    """The connection is complete at end `h`."""
+    e, p = s.end[h], h >> s.rules.slot_bits
+    e.state = OPEN
+    e.since = t - s.rules.rate_fudge
+    e.last = e.since
+    s.peer[p].complete += 1
+    enlist(s, h)
+    q = np.int64(e.mate) >> s.rules.slot_bits
+    for i in range(s.peer[q].n_known):
+        s.copies[s.have_log[q, i], p] += 1
+
+
+@kernel
+def enlist(s, h):
+    """A new connection enters the choker's list at a uniformly random position."""
+    p = h >> s.rules.slot_bits
+    peer = s.peer[p]
+    at = peer.head + below(s.rng, peer.n_order + 1)
+    if at > peer.n_order:
+        at -= peer.n_order
+        peer.head += 1
+    elif at < peer.head:
+        peer.head += 1
+    for j in range(peer.n_order, at, -1):
+        s.order[p, j] = s.order[p, j - 1]
+    s.order[p, at] = s.end[h].mate
+    peer.n_order += 1
+
+
+@kernel
+def delist(s, h):
+    """A closed connection leaves the choker's list."""
+    p = h >> s.rules.slot_bits
+    peer = s.peer[p]
+    at = 0
+    while s.order[p, at] != s.end[h].mate:
+        at += 1
+    for j in range(at, peer.n_order - 1):
+        s.order[p, j] = s.order[p, j + 1]
+    peer.n_order -= 1
+    if at < peer.head:
+        peer.head -= 1
+    if peer.head >= peer.n_order:
+        peer.head = 0
+
+
+@kernel
+def forget_source(s, h):
+    """End `h` is closed: it leaves the list of recent sources, as it will be used again."""
+    p = h >> s.rules.slot_bits
+    peer = s.peer[p]
+    slot = h - (p << s.rules.slot_bits)
+    if s.end[h].recent == 0:
+        return
+    s.end[h].recent = 0
+    kept = 0
+    for i in range(peer.n_recent):
+        if s.recent[p, i] != slot:
+            s.recent[p, kept] = s.recent[p, i]
+            kept += 1
+    peer.n_recent = kept
+
+
+@kernel
+def close(s, h, t):
+    """Close the connection of end `h` at both sides."""
+    g = np.int64(s.end[h].mate)
+    release(s, h, t)
+    release(s, g, t)
+
+
+@kernel
+def close_to_seeds(s, p, t):
+    """Peer `p` has everything: it closes its connections to those that have, too."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].end_top):
+        e = s.end[base + slot]
+        if e.state == OPEN and told_all(s, np.int64(e.mate) >> s.rules.slot_bits):
+            close(s, base + slot, t)
+
+
+@kernel
+def release(s, h, t):
+    """Give up end `h`: its lane ends, a spare takes its place; an open, used slot makes the choker run."""
+    e = s.end[h]
+    p = h >> s.rules.slot_bits
+    peer = s.peer[p]
+    if e.state == FREE:
+        return
+    used = False
+    if e.state == OPEN:
+        q = np.int64(e.mate) >> s.rules.slot_bits
+        if not seeding(s, p):
+            for i in range(s.peer[q].n_known):
+                s.copies[s.have_log[q, i], p] -= 1
+        forget_source(s, h)
+        delist(s, h)
+        peer.complete -= 1
+        if e.lane != NO_LANE:
+            u = p * s.lanes + e.lane
+            used = s.lane[u].state == SERVING
+            choke.close_lane(s, u, t)
+    e.state = FREE
+    e.generation += 1
+    peer.degree -= 1
+    if peer.present == 0:
+        return
+    for _ in range(peer.n_spare):
+        if not rules.may_initiate(s.rules, peer.degree):
+            break
+        peer.n_spare -= 1
+        learn(s, p, np.int64(s.spare[p, peer.n_spare]), t)
+    if used:
+        peer.due_at = min(peer.due_at, t)
+
+
+# -- departures -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def leave(s, p, t):
+    """Peer `p` leaves: the tracker forgets it, its connections close, and a new leecher may take its place."""
+    s.peer[p].present = 0
+    s.peer[p].left_at = t
+    unregister(s, p)
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].end_top):
+        h = base + slot
+        e = s.end[h]
+        if e.state == FREE:
+            continue
+        g = np.int64(e.mate)
+        counts = e.state == OPEN or e.outgoing != INCOMING
+        if s.end[g].state != FREE and s.end[g].mate == h:
+            if s.end[g].state == CONNECTING and s.end[g].outgoing == INCOMING:
+                forget_attempt(s, g)
+            else:
+                release(s, g, t)
+        if counts:
+            release(s, h, t)
+        else:
+            forget_attempt(s, h)
+    if s.rules.replace == 1:
+        give_birth(s, np.int64(s.peer[p].klass), t)
+
+
+@kernel
+def give_birth(s, k, t):
+    """A new leecher of class `k` starts, if there is one left."""
+    p = s.births[k, 0]
+    if p < s.births[k, 1]:
+        s.births[k, 0] = p + 1
+        post(s, t, START, p, NIL, ANY)

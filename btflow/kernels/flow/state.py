@@ -1,0 +1,155 @@
+"""The state of one swarm at flow fidelity.
+
+`h = (peer << slot_bits) + slot` names an *end* of a connection as in `kernels/state.py`; `s.end[h]` is what its peer
+knows of the other side as a source. A peer serves few neighbours at once: `u = peer * lanes + i` names one of its
+*lanes*, the unchoked connections and those whose last block is being finished after a choke. What is asked on lane `u`
+lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it is sent.
+
+    finish[u]  work at which the block of lane u is written; FOREVER while none is being sent
+    ready[u]   time at which the lane's next block may begin, or news of its downloader arrives [s]; FOREVER for never
+    want[p]    pieces that p needs: with unrequested blocks, in endgame with missing ones
+    has[p]     pieces of p that its neighbours are told of
+    shown[p]   those whose neighbours' interest p has been told of: a round trip later
+    begun[p]   pieces that are being fetched, with their blocks; the bits of peer.taken say which are in use, those of
+               peer.open which have blocks that were never requested
+
+*Work* of a peer is the payload and headers each of its active lanes has been given since the start [B]: with n active
+lanes it grows by cap / n a second (processor sharing; the limiter's turns of 1380 B are a round robin).
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+FREE_LANE, SERVING, CLOSING = 0, 1, 2  # lane.state
+MOST_BEGUN = 64  # pieces that a peer fetches at once: the bits of `taken`
+NO_LANE = np.int8(-1)
+
+PEER = np.dtype(
+    [  # cache line 1: uploading
+        ("cap", "f8"),  # upload limit [B/s]
+        ("now", "f8"),  # until when its uploads are known [s]
+        ("work", "f8"),
+        ("free_at", "f8"),  # the limiter's debt is worked off then [s]
+        ("known_at", "f8"),  # its next piece is told to its neighbours then [s]
+        ("shown_at", "f8"),  # the interest in its next piece is back then [s]
+        ("top", "i4"),  # lanes 0..top-1 may be in use
+        ("active", "i4"),  # lanes that are sending
+        ("due_at", "f8"),  # the choker is to run then [s]
+        # cache line 2: downloading
+        ("open", "u8"),
+        ("taken", "u8"),
+        ("unrequested", "i4"),  # blocks never requested
+        ("n_log", "i4"),  # pieces it has verified, whether told or not
+        ("n_known", "i4"),
+        ("n_shown", "i4"),
+        ("n_recent", "i4"),
+        ("n_served", "i4"),  # lanes of others that serve it
+        ("endgame", "i4"),
+        ("unit", "i4"),
+        ("n_order", "i4"),
+        ("head", "i4"),  # where the choker's list starts
+        ("last_have", "f8"),
+        ("rtt", "f8"),  # mean round-trip time to the others [s]
+        # cache line 3
+        ("reach", "i4"),  # the first so many of the choker's list are unchoked, interested or not
+        ("ticks", "i4"),
+        ("opened", "i4"),
+        ("upload_slots", "i4"),
+        ("step", "f8"),  # time between two looks at it [s]
+        ("tick_at", "f8"),
+        ("visit_at", "f8"),
+        ("bytes_up", "f8"),
+        ("bytes_down", "f8"),
+        ("klass", "i4"),
+        ("place", "i4"),
+        # the rest
+        ("duplicates", "i8"),
+        ("cancelled", "i8"),
+        ("unchokes", "i8"),
+        ("idle_ends", "i8"),
+        ("start", "f8"),
+        ("done", "f8"),
+        ("left_at", "f8"),
+        ("last_announce", "f8"),
+        ("degree", "i4"),
+        ("complete", "i4"),
+        ("n_spare", "i4"),
+        ("end_top", "i4"),  # ends 0..end_top-1 may be in use
+        ("lane_row", "i4"),  # which of the rounds of looks it is in
+        ("was_seed", "u1"),
+        ("registered", "u1"),
+        ("ever_incoming", "u1"),
+        ("present", "u1"),  # started and not left
+    ],
+    align=True,
+)
+
+END = np.dtype(
+    [
+        ("rate", "f8"),  # what comes from the other side, as the client measures it [B/s]
+        ("since", "f8"),
+        ("last", "f8"),
+        ("last_block", "f8"),
+        ("free", "f8"),  # the socket of what is sent takes data again then [s]
+        ("generation", "i4"),
+        ("mate", "i4"),
+        ("told", "i4"),  # pieces of ours that the other side counts: the first of our log
+        ("state", "u1"),
+        ("outgoing", "u1"),
+        ("recent", "u1"),
+        ("lane", "i1"),  # on which we serve the other side; NO_LANE
+        ("spare", "u1", 8),
+    ],
+    align=True,
+)
+
+LANE = np.dtype(
+    [
+        ("h", "i4"),  # our end
+        ("g", "i4"),  # the downloader's end
+        ("runs", "i4"),
+        ("outstanding", "i4"),  # blocks asked for and not arrived, as the downloader counts them
+        ("unchoked_at", "i4"),  # tick of the choker
+        ("units", "i4"),  # turns that the block being sent takes
+        ("state", "u1"),
+        ("stale", "u1"),  # the block being sent is no longer wanted
+        ("leaving", "u1"),  # the downloader has lost interest: news of it arrives at `ready`
+        ("kept", "u1"),  # scratch of the choker
+        ("spare", "u1", 4),
+        ("began", "f8"),  # work at which the block has its first turn
+        ("rest", "f8", 3),
+    ],
+    align=True,
+)
+
+RUN = np.dtype(
+    [
+        ("blocks", "u8"),  # of one piece, asked for together, sent in rising order
+        ("at", "f8"),  # when the first of them may begin [s]
+        ("later", "f8"),  # when the others may
+        ("entry", "i4"),  # of `begun`
+        ("spare", "i4"),
+    ],
+    align=True,
+)
+
+BEGUN = np.dtype(
+    [
+        ("unrequested", "u8"),
+        ("missing", "u8"),
+        ("piece", "i4"),
+        ("on_seed", "i4"),  # begun on a seed
+        ("spare", "i8"),
+    ],
+    align=True,
+)
+
+ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at one after the other, equally often
+
+Flow = namedtuple(
+    "Flow",
+    "rules lanes runs peer end wire order recent served has shown want lane finish ready run begun copies "
+    "have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
+    "scratch number gaps bursts visited",
+)
