@@ -121,7 +121,7 @@ def request_more(s, u, n_lost, t):
     level = rules.refill_level(s.rules, b)
     at = -1.0
     while lane.outstanding < b and room(s, u):
-        entry = among(s, y, x, n_lost) if n_lost > 0 else next_piece(s, y, x)
+        entry = begin(s, y, first_wanted(s, y, x, n_lost), told_all(s, x)) if n_lost > 0 else next_piece(s, y, x)
         if entry == NOTHING:
             break
         if at < 0.0:
@@ -275,12 +275,12 @@ def begin(s, y, piece, on_seed):
 
 
 @kernel
-def among(s, y, x, n_lost):
-    """Begun piece of the first of scratch[1][:n_lost] that `x` has and `y` may still ask for."""
+def first_wanted(s, y, x, n_lost):
+    """First of scratch[1][:n_lost] that `x` has and of which `y` may still ask for blocks, or NOTHING."""
     for i in range(n_lost):
         piece = s.scratch[1, i]
         if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, x, piece):
-            return begin(s, y, piece, told_all(s, x))
+            return piece
     return NOTHING
 
 
@@ -338,7 +338,7 @@ def refill(s, y, n_lost, t):
     for i in range(n):
         u = s.scratch[0, i]
         x = u // s.lanes
-        if s.lane[u].state == SERVING and among(s, y, x, n_lost) != NOTHING:
+        if s.lane[u].state == SERVING and first_wanted(s, y, x, n_lost) != NOTHING:
             request_more(s, u, n_lost, t)
 
 
