@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.kernels.access.state import Access
+from btflow.kernels.flow.state import Flow
 from btflow.kernels.state import CAUSES, FOREVER, LINKED, TOLD, Swarm
 from btflow.program import Program
 from btflow.uplinks import Uplinks, uplinks
@@ -48,12 +49,12 @@ class Replica:
     """Blocks that arrived though the peer had them (peers,)."""
     cancelled: Ints
     """Requests withdrawn (peers,)."""
-    unchokes: Ints
-    """Unchokes (peers,)."""
+    unchokes: Ints | None
+    """Unchokes (peers,); None at flow fidelity, which has none of those that nobody uses."""
     idle_ends: Ints
     """Unchokes ended because the connection was idle (peers,)."""
-    held_for: Floats
-    """Time that unchoked connections were held back by each cause [s] (peers, causes)."""
+    held_for: Floats | None
+    """Time that unchoked connections were held back by each cause [s] (peers, causes); None at flow fidelity."""
     gaps: Ints
     """Units sent, by class and by the number of connections sharing the limit (classes, connections)."""
     bursts: Floats
@@ -93,7 +94,9 @@ PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
 """Arrays (peers,) of a replica by name: value, unit, meaning."""
 
 
-def collect(program: Program, state: Swarm, cpu: float, links: Access | None = None, *, series: bool = True) -> Replica:
+def collect(
+    program: Program, state: Swarm | Flow, cpu: float, links: Access | None = None, *, series: bool = True
+) -> Replica:
     """Copy what is kept out of the final state of a replica.
 
     Args:
@@ -104,6 +107,7 @@ def collect(program: Program, state: Swarm, cpu: float, links: Access | None = N
         series: Whether to find `held`, for which all times of pieces are sorted; empty if not.
     """
     peer, leecher = state.peer, program.is_seed == 0
+    full = program.fidelity == "full"
     done = np.where(leecher & (peer.done >= 0.0), peer.done, np.nan)
     last = float(np.nanmax(done))
     step = time_step(last)
@@ -122,9 +126,9 @@ def collect(program: Program, state: Swarm, cpu: float, links: Access | None = N
         received=peer.bytes_down.copy(),
         duplicates=peer.duplicates.astype(np.int64),
         cancelled=peer.cancelled.astype(np.int64),
-        unchokes=peer.unchokes.astype(np.int64),
+        unchokes=peer.unchokes.astype(np.int64) if full else None,
         idle_ends=peer.idle_ends.astype(np.int64),
-        held_for=time_by_cause(state, last),
+        held_for=time_by_cause(state, last) if full else None,
         gaps=state.gaps.copy(),
         bursts=state.bursts.copy(),
         time_step=step,

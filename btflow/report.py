@@ -143,8 +143,10 @@ def _mechanism(result: xarray.Dataset) -> list[str]:
     for name, part in peers.items():
         lines.append(f"{f'upload utilisation, {name}':<34}{_percent(part['upload_utilisation'].mean())}")
     for name, part in peers.items():
-        ended, opened = (float(part[v].sum()) for v in ("idle_terminations", "unchokes"))
-        lines.append(f"{f'unchokes ended idle, {name}':<34}{ended:.0f} of {opened:.0f}")
+        of = f" of {float(part['unchokes'].sum()):.0f}" if "unchokes" in part else ""
+        lines.append(f"{f'unchokes ended idle, {name}':<34}{float(part['idle_terminations'].sum()):.0f}{of}")
+    if "limited_share" not in result:
+        return [*lines, *_paths(result)]
     shares = peers["leechers"]["limited_share"].mean(("replica", "peer"))
     causes = ", ".join(
         f"{cause} {_percent(share)}" for cause, share in zip(shares["cause"].values, shares.values, strict=True)

@@ -34,7 +34,10 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
         seed: The seed they were run with.
     """
     data: dict[str, xr.DataArray] = {}
+    full = program.fidelity == "full"
     for name, (value, unit, meaning) in PER_PEER.items():
+        if name == "unchokes" and not full:
+            continue
         data[name] = _array(("replica", "peer"), np.array([value(row) for row in rows]), unit, meaning)
     rate = sending_rate(program)
     data["upload_utilisation"] = _array(
@@ -51,7 +54,8 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
         "payload sent by the initial seeds over the file size",
     )
     data["pieces_held"] = _pieces_held(rows)
-    data["limited_share"] = _limited_share(rows)
+    if full:
+        data["limited_share"] = _limited_share(rows)
     data["send_gap_count"] = _send_gaps(scenario, program, rows)
     if scenario.transport is not None:
         data["segment_payload_count"] = _segment_payloads(scenario.transport, program, rows)

@@ -12,12 +12,16 @@ from btflow.fidelity import Fidelity, checked
 from btflow.kernels import engine
 from btflow.kernels.access import engine as access_engine
 from btflow.kernels.access.state import Access
+from btflow.kernels.flow.state import Flow
 from btflow.kernels.state import Swarm
 from btflow.links import build_links, widen
 from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
 from btflow.swarm import build, grow, more_rows, state_bytes
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,10 +34,10 @@ FIRST_CHUNK = 4096
 CHUNK_SECONDS = 0.2
 """Wall time between two looks at Ctrl-C, to which the number of events is adapted."""
 
-Watch = Callable[[Swarm], None]
+Watch = Callable[[Swarm | Flow], None]
 
 
-def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = None) -> Swarm:
+def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = None) -> Swarm | Flow:
     """Run one replica to the end and return its final state; SimulationError if it cannot finish.
 
     `watch(state)` is called a few times a second. The result does not depend on how often.
@@ -43,7 +47,7 @@ def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = N
 
 def run_with_links(
     program: Program, seed: int, replica: int, watch: Watch | None = None
-) -> tuple[Swarm, Access | None]:
+) -> tuple[Swarm | Flow, Access | None]:
     """As `run_swarm`; the state of the links too, None if the peers have none."""
     if program.fidelity == "flow":
         return flow.run(program, seed, replica, watch), None
@@ -80,7 +84,7 @@ def next_chunk(events: int, elapsed: float) -> int:
     return max(1, int(events * min(2.0, CHUNK_SECONDS / max(elapsed, 1e-9))))
 
 
-def unfinished(program: Program, s: Swarm) -> SimulationError:
+def unfinished(program: Program, s: Swarm | Flow) -> SimulationError:
     """What is wrong with a swarm whose downloads do not all finish."""
     return SimulationError(
         f"{s.clock[0].unfinished} of {program.target} downloads had not finished at {s.clock[0].now:.0f} s; a run is "
@@ -89,7 +93,7 @@ def unfinished(program: Program, s: Swarm) -> SimulationError:
     )
 
 
-def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[Swarm, float]]:
+def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[Swarm | Flow, float]]:
     """Final state and CPU seconds of replicas 0..replicas-1; a replica depends on (seed, its number) alone."""
     for replica in range(replicas):
         start = time.process_time()
@@ -120,13 +124,18 @@ def simulate(
     seed = whole_number("seed", seed, 0, MAX_SEED)
     replicas = whole_number("replicas", replicas, 1, MAX_REPLICAS)
     program = compile_scenario(scenario, checked("fidelity", fidelity))
-    check_memory(scenario, state_bytes(program))
+    check_memory(scenario, swarm_bytes(program))
 
     from btflow.results import to_dataset
 
     load_kernels(program)
     rows = [_replica(program, seed, k, progress) for k in range(replicas)]
     return to_dataset(scenario, program, rows, seed)
+
+
+def held(s: Swarm | Flow) -> NDArray[np.int64]:
+    """Pieces that each peer holds (peers,)."""
+    return np.asarray(s.peer.n_log if isinstance(s, Flow) else s.n_log, np.int64)
 
 
 def load_kernels(program: Program) -> None:
@@ -139,6 +148,11 @@ def load_kernels(program: Program) -> None:
         engine.run(s, 0)
     else:
         access_engine.run(x, 0)
+
+
+def swarm_bytes(program: Program) -> int:
+    """Memory that a swarm takes [B]."""
+    return flow.state_bytes(program) if program.fidelity == "flow" else state_bytes(program)
 
 
 def check_memory(scenario: Scenario, need: int) -> None:
@@ -160,9 +174,9 @@ def _replica(program: Program, seed: int, number: int, progress: Callable[[float
     leecher = program.is_seed == 0
     pieces = program.target * program.rules.pieces
 
-    def watch(s: Swarm) -> None:
+    def watch(s: Swarm | Flow) -> None:
         if progress is not None:
-            progress(number + min(1.0, int(s.n_log[leecher].sum()) / pieces))
+            progress(number + min(1.0, int(held(s)[leecher].sum()) / pieces))
 
     begun = time.process_time()
     state, links = run_with_links(program, seed, number, watch)

@@ -23,7 +23,14 @@ def why_slow(results: Results) -> go.Figure:
     """Return, for each class, what share of the time of its unchoked connections each cause held them back [%].
 
     A peer counts as much as any other of its class, in every replica in which it unchoked anyone.
+
+    Raises:
+        InputError: A result is of flow fidelity, which does not know it.
     """
+    for result in labelled(results).values():
+        if "limited_share" not in result:
+            reason = "does not know what held uploads back"
+            raise InputError("fidelity", result.attrs.get("fidelity"), reason, "a result of fidelity full")
     drawn = figure(
         "What held unchoked connections back",
         "share of the time of unchoked connections [%]",

@@ -13,7 +13,7 @@ from btflow.errors import brief
 from btflow.plots.mechanism import send_gaps, why_slow
 from btflow.plots.progress import completion_cdf, pieces_over_time
 from btflow.plots.style import TEMPLATE, linked, one_result
-from btflow.plots.uplinks import LINKED_VIEWS
+from btflow.plots.uplinks import LINKED_VIEWS, completion_by_rank
 from btflow.words import counted
 
 _LONGEST_LINE = 150
@@ -27,14 +27,16 @@ def overview(result: xr.Dataset) -> go.Figure:
     """Return completion times, pieces held, what held uploads back and the times between sends, two by two.
 
     Of a swarm on access links the last is left out, as uploads need no limit there; it has completion by rank, the
-    uplinks' queues and the delays of control messages.
+    uplinks' queues and the delays of control messages. At flow fidelity it is not known what held uploads back: completion
+    by rank takes its place.
 
     Raises:
         InputError: `result` is not a result.
     """
     one_result(result)
     last = LINKED_VIEWS if linked(result) else (send_gaps,)
-    views = [view(result) for view in (completion_cdf, pieces_over_time, why_slow, *last)]
+    held = why_slow if "limited_share" in result else completion_by_rank
+    views = [view(result) for view in (completion_cdf, pieces_over_time, held, *last)]
     rows = len(views) // 2
     inside = rows * _VIEW + (rows - 1) * _BETWEEN
     drawn = make_subplots(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.fidelity import Fidelity
 from btflow.program import Program
 from btflow.replica import CAUSE_NAMES, Replica, sending_rate, utilisation
 from btflow.sweeps.figures import Statistic, Table
@@ -123,10 +124,14 @@ class Statistics:
     """Names of the classes, in the program's order: initial seeds first."""
     linked: bool
     """Whether the peers have access links."""
+    fidelity: Fidelity = "full"
+    """How the swarms are run: flow does not know what nobody uses, nor so what holds it back."""
 
     @property
     def by_group(self) -> tuple[Statistic, ...]:
         """Figures of a group of peers."""
+        if self.fidelity == "flow":
+            return (*COMPLETION, *(s for s in UPLOADS if s.name != "unchokes"))
         return (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
 
     @property
@@ -160,7 +165,9 @@ class Statistics:
         return np.array(values, np.float64)
 
     def _of_group(self, swarm: Swarm, group: Group) -> tuple[float, ...]:
-        finders: list[Callable[[Swarm, Group], tuple[float, ...]]] = [_completion, _uploads, _limited]
+        finders: list[Callable[[Swarm, Group], tuple[float, ...]]] = [_completion, _uploads]
+        if self.fidelity == "full":
+            finders.append(_limited)
         values = tuple(value for find in finders for value in find(swarm, group))
         if not self.linked:
             return values
@@ -188,7 +195,8 @@ def percentile(ordered: Sequence[float], q: float) -> float:
 
 def _uploads(swarm: Swarm, group: Group) -> tuple[float, ...]:
     row, members = swarm.row, group.members
-    counts = (row.unchokes, row.idle_ends, row.duplicates, row.cancelled)
+    unchokes = () if row.unchokes is None else (row.unchokes,)
+    counts = (*unchokes, row.idle_ends, row.duplicates, row.cancelled)
     used = swarm.utilisation[members]
     return (
         float((swarm.counting & members).sum()),
@@ -199,6 +207,7 @@ def _uploads(swarm: Swarm, group: Group) -> tuple[float, ...]:
 
 def _limited(swarm: Swarm, group: Group) -> tuple[float, ...]:
     """Mean over peers of the share of their unchoked time by cause; who unchoked nobody does not count."""
+    assert swarm.row.held_for is not None
     spent = swarm.row.held_for[group.members]
     total = spent.sum(axis=1)
     spent, total = spent[total > 0.0], total[total > 0.0]

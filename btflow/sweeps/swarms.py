@@ -8,14 +8,14 @@ from btflow import simulation
 from btflow.errors import InputError
 from btflow.fidelity import Fidelity
 from btflow.kernels.access.state import Access
+from btflow.kernels.flow.state import Flow
 from btflow.kernels.state import Swarm
 from btflow.program import Program, compile_scenario
 from btflow.replica import Replica, collect
 from btflow.scenario import Scenario
-from btflow.swarm import state_bytes
 from btflow.sweeps.statistics import Peers, Statistics, peers
 
-State = tuple[Swarm, Access | None]
+State = tuple[Swarm | Flow, Access | None]
 """Of a swarm, and of its links."""
 
 
@@ -31,7 +31,7 @@ class Swarms:
 
     def bytes(self, program: Program) -> int:
         """Return the memory that a swarm takes [B]."""
-        return state_bytes(program)
+        return simulation.swarm_bytes(program)
 
     def check_memory(self, scenario: Scenario, need: int) -> None:
         """Raise an InputError if a swarm needs more memory [B] than there is."""
@@ -43,7 +43,7 @@ class Swarms:
 
     def figures(self, scenario: Scenario, program: Program) -> Statistics:
         """Return what is found of each swarm."""
-        return Statistics(program.class_names, scenario.linked)
+        return Statistics(program.class_names, scenario.linked, program.fidelity)
 
     def common(self, scenario: Scenario, program: Program, figures: Statistics) -> Peers:
         """Return what all swarms of a program have in common; an InputError if they have other classes of peers."""
