@@ -57,7 +57,8 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     order = random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1)
     s = Flow(
         rules=rules,
-        lanes=lanes(program),
+        lanes=1 << lane_bits(program),
+        lane_bits=lane_bits(program),
         runs=runs(program),
         rng=source.generate_state(2, np.uint64),
         rtt=rtt,
@@ -74,10 +75,10 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     return s
 
 
-def lanes(program: Program) -> int:
-    """Lanes of each peer: its slots, and some for blocks that outlast a choke."""
+def lane_bits(program: Program) -> int:
+    """Lanes of each peer, as a power of two: its slots, and some for blocks that outlast a choke."""
     slots = max(int(program.upload_slots.max()), program.rules.min_uploads + 1)
-    return min(slots + SPARE_LANES, 127)
+    return min((slots + SPARE_LANES - 1).bit_length(), 7)
 
 
 def runs(program: Program) -> int:
@@ -89,7 +90,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
     rules = program.rules
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
-    ends, words, served = n << rules.slot_bits, -(-pieces // 64), n * lanes(program)
+    ends, words, served = n << rules.slot_bits, 4 * -(-pieces // 256), n << lane_bits(program)
     return {
         "clock": ((1,), CLOCK),
         "round": ((len(program.class_names),), ROUND),
@@ -103,7 +104,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "lane": ((served,), LANE),
         "run": ((served, runs(program)), RUN),
         "begun": ((n, MOST_BEGUN), BEGUN),
-        "order": ((n, slots), np.int32),
+        "order": ((n, slots), np.int64),
         "served": ((n, slots), np.int32),
         "recent": ((n, slots), np.int16),
         "end": ((ends,), END),
@@ -118,7 +119,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "number": ((2 * slots,), np.float64),
         "gaps": ((len(program.class_names), GAP_BINS), np.int64),
         "bursts": ((BURST_BINS,), np.float64),
-        "visited": ((1,), np.int64),
+        "soonest": ((1,), np.float64),
     }
 
 
@@ -129,6 +130,7 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.upload_slots = program.upload_slots
     peer.was_seed = program.is_seed
     peer.lane_row = program.klass
+    peer.turns = -(-(rules.block_size + rules.header) // program.unit)
     looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
     peer.step = rules.choke_interval / looks
     peer.start = np.where(
@@ -137,11 +139,13 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.done = peer.left_at = -1.0
     peer.known_at = peer.shown_at = peer.due_at = FOREVER
     peer.last_have = -1e9
+    peer.next_at = FOREVER
     peer.rtt = s.rtt[program.place].mean(axis=1)
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
     peer.n_log[seeds] = peer.n_known[seeds] = peer.n_shown[seeds] = rules.pieces
     s.have_log[seeds] = np.arange(rules.pieces)
-    everything = swarm.piece_set(rules.pieces)[: s.has.shape[1]]
+    everything = np.resize(swarm.piece_set(rules.pieces), s.has.shape[1])
+    everything[-(-rules.pieces // 64) :] = 0
     s.has[seeds] = s.shown[seeds] = everything
     s.want[~seeds] = everything
 
@@ -156,6 +160,7 @@ def _start_clock(s: Flow, program: Program) -> None:
     c.free, c.n_free = timers, s.node.size - timers
     c.width = 0.1
     c.unfinished = program.target
+    s.soonest[0] = FOREVER
 
 
 def state_bytes(program: Program) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from btflow.kernels import bits, rules
 from btflow.kernels.flow import fetch, transport, upload
-from btflow.kernels.flow.interest import seeding, wants_shown
+from btflow.kernels.flow.interest import seeding, wants
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import FOREVER, NIL
@@ -25,10 +25,10 @@ def piece_known(s, p, t):
     peer.last_have = t
     bits.put_piece(s.has, p, piece)
     for i in range(peer.n_order):
-        s.copies[piece, s.order[p, i] >> s.rules.slot_bits] += 1
+        s.copies[piece, other_end(s, s.order[p, i]) >> s.rules.slot_bits] += 1
     if peer.shown_at == FOREVER:
         peer.shown_at = t + peer.rtt
-    first = p * s.lanes
+    first = p << s.lane_bits
     for u in range(first, first + peer.top):
         if s.lane[u].state == SERVING:
             fetch.got_have(s, u, piece, t + transport.half(s, np.int64(s.lane[u].h)))
@@ -46,8 +46,8 @@ def piece_shown(s, p, t):
     if seeding(s, p):
         return
     for i in range(min(peer.reach, peer.n_order)):
-        g = listed(s, p, i)
-        if s.end[s.end[g].mate].lane == NO_LANE and bits.has_piece(s.want, g >> s.rules.slot_bits, piece):
+        entry = listed(s, p, i)
+        if entry >= 0 and bits.has_piece(s.want, entry >> (2 * s.rules.slot_bits), piece):
             rechoke(s, p, t)
             return
 
@@ -62,7 +62,7 @@ def lost_interest(s, p, u, t):
 
 @kernel
 def listed(s, p, i):
-    """The other side's end at position `i` of the choker's list."""
+    """Entry at position `i` of the choker's list."""
     peer = s.peer[p]
     j = peer.head + i
     if j >= peer.n_order:
@@ -71,9 +71,31 @@ def listed(s, p, i):
 
 
 @kernel
-def interested(s, p, y, lane):
-    """True if `y`, served on lane number `lane` of `p` if any, wants something of `p` as far as `p` knows."""
-    return (lane != NO_LANE and s.lane[p * s.lanes + lane].outstanding > 0) or wants_shown(s, y, p)
+def other_end(s, entry):
+    """The other side's end of an entry of the list."""
+    return (entry if entry >= 0 else -1 - entry) >> s.rules.slot_bits
+
+
+@kernel
+def own_end(s, p, entry):
+    """The end of peer `p` of an entry of its list."""
+    slot = (entry if entry >= 0 else -1 - entry) & (s.rules.slots - 1)
+    return (p << s.rules.slot_bits) + slot
+
+
+@kernel
+def lane_of(s, p, entry):
+    """The lane of an entry of the list that has one."""
+    return (p << s.lane_bits) + s.end[own_end(s, p, entry)].lane
+
+
+@kernel
+def may_serve(s, p, entry):
+    """True if who is at an entry of the list is interested in `p`, as far as `p` knows, and not marked to be kept."""
+    if entry >= 0:
+        return wants(s, entry >> (2 * s.rules.slot_bits), p)
+    lane = s.lane[lane_of(s, p, entry)]
+    return lane.kept == 0 and (lane.outstanding > 0 or wants(s, other_end(s, entry) >> s.rules.slot_bits, p))
 
 
 @kernel
@@ -86,12 +108,12 @@ def blocked(s, h, t):
 
 
 @kernel
-def unchoke(s, p, h, told, t):
-    """Serve the other side of end `h`, which may know already; the lane, or -1 if all are in use."""
-    peer, e = s.peer[p], s.end[h]
-    first = p * s.lanes
-    if e.lane != NO_LANE:
-        u = first + e.lane
+def unchoke(s, p, entry, told, t):
+    """Serve who is at an entry of the list and may know already; the lane, or -1 if all are in use."""
+    peer = s.peer[p]
+    first = p << s.lane_bits
+    if entry < 0:
+        u = lane_of(s, p, entry)
         lane = s.lane[u]
         if lane.state == CLOSING:
             lane.state = SERVING
@@ -101,13 +123,14 @@ def unchoke(s, p, h, told, t):
     while i < s.lanes and s.lane[first + i].state != FREE_LANE:
         i += 1
     if i == s.lanes:
-        return NIL - 1
+        return np.int64(-1)
     peer.top = max(peer.top, i + 1)
-    e.lane = i
     u = first + i
     lane = s.lane[u]
-    g = np.int64(e.mate)
+    h, g = own_end(s, p, entry), other_end(s, entry)
     y = g >> s.rules.slot_bits
+    s.end[h].lane = i
+    s.order[p, s.end[h].at] = -1 - entry
     lane.h, lane.g = h, g
     lane.state = SERVING
     lane.runs = 0
@@ -125,10 +148,17 @@ def unchoke(s, p, h, told, t):
 
 
 @kernel
+def keep(s, u):
+    """Mark lane `u`, if there is one: `choke_others` spares it."""
+    if u >= 0:
+        s.lane[u].kept = 1
+
+
+@kernel
 def choke(s, p, u, t):
     """Serve lane `u` no more; a part-sent block is finished first."""
     lane = s.lane[u]
-    if upload.part_sent(s, u):
+    if upload.part_sent(s, u, t):
         lane.state = CLOSING
     else:
         close_lane(s, u, transport.message_arrival(s, p, np.int64(lane.h), t))
@@ -137,15 +167,21 @@ def choke(s, p, u, t):
 @kernel
 def close_lane(s, u, t):
     """Lane `u` ends; its downloader hears of it at `t`."""
-    p = u // s.lanes
+    p = u >> s.lane_bits
     lane = s.lane[u]
+    if s.finish[u] < FOREVER:
+        upload.settle(s, p, t)
+        s.peer[p].active -= 1
     s.finish[u] = FOREVER
     s.ready[u] = FOREVER
+    fetch.wake(s, p, 0.0)
     lane.state = FREE_LANE
-    s.end[lane.h].lane = NO_LANE
+    e = s.end[lane.h]
+    e.lane = NO_LANE
+    s.order[p, e.at] = -1 - s.order[p, e.at]
     fetch.let_go(s, u, t)
     top = s.peer[p].top
-    while top > 0 and s.lane[p * s.lanes + top - 1].state == FREE_LANE:
+    while top > 0 and s.lane[(p << s.lane_bits) + top - 1].state == FREE_LANE:
         top -= 1
     s.peer[p].top = top
 
@@ -153,7 +189,7 @@ def close_lane(s, u, t):
 @kernel
 def choke_others(s, p, t):
     """Serve only the lanes that are marked; the marks are wiped."""
-    first = p * s.lanes
+    first = p << s.lane_bits
     for u in range(first, first + s.peer[p].top):
         lane = s.lane[u]
         if lane.state == SERVING and lane.kept == 0:
@@ -189,16 +225,14 @@ def reciprocators(s, p, t):
     forget_snubbed(s, p, t)
     n = NIL
     for i in range(peer.n_recent):
-        h = base + s.recent[p, i]
-        e = s.end[h]
-        if interested(s, p, np.int64(e.mate) >> s.rules.slot_bits, e.lane):
-            rules.insert_kept(s.number, s.scratch[3], h, -fetch.download_rate(s, e, t, 0.0), 0.0, n)
+        e = s.end[base + s.recent[p, i]]
+        entry = s.order[p, e.at]
+        if may_serve(s, p, entry):
+            rules.insert_kept(s.number, s.scratch[3], entry, -fetch.download_rate(s, e, t, 0.0), 0.0, n)
             n += 1
     n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
     for i in range(n):
-        u = unchoke(s, p, s.scratch[3, i], False, t)
-        if u >= 0:
-            s.lane[u].kept = 1
+        keep(s, unchoke(s, p, s.scratch[3, i], False, t))
     return n
 
 
@@ -209,19 +243,14 @@ def rechoke_leecher(s, p, t):
     reach, peer.reach = np.int64(peer.reach), peer.n_order
     free = rules.optimistic_slots(s.rules, reciprocators(s, p, t))
     for i in range(peer.n_order):
-        g = listed(s, p, i)
-        h = np.int64(s.end[g].mate)
-        lane = s.end[h].lane
-        if lane != NO_LANE and s.lane[p * s.lanes + lane].kept == 1:
+        entry = listed(s, p, i)
+        if not may_serve(s, p, entry):
             continue
-        if interested(s, p, g >> s.rules.slot_bits, lane):
-            u = unchoke(s, p, h, i < reach, t)
-            if u >= 0:
-                s.lane[u].kept = 1
-            free -= 1
-            if free == 0:
-                peer.reach = i + 1
-                break
+        keep(s, unchoke(s, p, entry, i < reach, t))
+        free -= 1
+        if free == 0:
+            peer.reach = i + 1
+            break
     choke_others(s, p, t)
 
 
@@ -229,11 +258,11 @@ def rechoke_leecher(s, p, t):
 def rotate(s, p):
     """Optimistic rotation: the first choked, interested connection becomes the head of the list."""
     peer = s.peer[p]
-    for i in range(peer.n_order):
-        g = listed(s, p, i)
-        lane = s.end[s.end[g].mate].lane
-        served = i < peer.reach or (lane != NO_LANE and s.lane[p * s.lanes + lane].state == SERVING)
-        if not served and interested(s, p, g >> s.rules.slot_bits, lane):
+    for i in range(peer.reach, peer.n_order):
+        entry = listed(s, p, i)
+        if entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING:
+            continue
+        if may_serve(s, p, entry):
             peer.head = (peer.head + i) % peer.n_order
             peer.reach = 0
             return
@@ -249,7 +278,7 @@ def has_pending(s, u, t):
     if lane.runs == 0 or blocked(s, lane.h, t):
         return False
     run = s.run[u, 0]
-    if not upload.part_sent(s, u):
+    if not upload.part_sent(s, u, t):
         return run.at <= t
     if run.blocks & (run.blocks - bits.ONE) != bits.EMPTY:
         return run.later <= t
@@ -257,20 +286,20 @@ def has_pending(s, u, t):
 
 
 @kernel
-def keep_unchoked(s, p, t, keep):
-    """Mark up to `keep` of the served, interested peers of a seed, best first; returns (how many, marked)."""
-    first = p * s.lanes
+def keep_unchoked(s, p, t, most):
+    """Mark up to `most` of the served, interested peers of a seed, best first; returns (how many, marked)."""
+    first = p << s.lane_bits
     n = NIL
     for u in range(first, first + s.peer[p].top):
         lane = s.lane[u]
-        if lane.state == SERVING and interested(s, p, fetch.begun_row(s, u), np.int64(u - first)):
+        if lane.state == SERVING and may_serve(s, p, s.order[p, s.end[lane.h].at]):
             rank = rules.seed_rank(s.rules, lane.unchoked_at, s.peer[p].ticks, has_pending(s, u, t))
             rate = fetch.download_rate(s, s.end[lane.g], t, 0.0)
             rules.insert_kept(s.number, s.scratch[3], u, rank, -rate, n)
             n += 1
-    kept = max(NIL, min(n, keep))
+    kept = max(NIL, min(n, most))
     for i in range(kept):
-        s.lane[s.scratch[3, i]].kept = 1
+        keep(s, s.scratch[3, i])
     return n, kept
 
 
@@ -305,21 +334,17 @@ def fill(s, p, t, free):
     if free <= 0:
         return
     for i in range(peer.n_order):
-        g = listed(s, p, i)
-        h = np.int64(s.end[g].mate)
-        lane = s.end[h].lane
-        u = p * s.lanes + lane
-        if lane != NO_LANE and s.lane[u].kept == 1:
+        entry = listed(s, p, i)
+        if not may_serve(s, p, entry):
             continue
-        serving = lane != NO_LANE and s.lane[u].state == SERVING
-        if (serving or not blocked(s, h, t)) and interested(s, p, g >> s.rules.slot_bits, lane):
-            v = unchoke(s, p, h, False, t)
-            if v >= 0:
-                s.lane[v].kept = 1
-            free -= 1
-            if free == 0:
-                peer.head = (peer.head + i + 1) % peer.n_order
-                return
+        serving = entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING
+        if not serving and blocked(s, own_end(s, p, entry), t):
+            continue
+        keep(s, unchoke(s, p, entry, False, t))
+        free -= 1
+        if free == 0:
+            peer.head = (peer.head + i + 1) % peer.n_order
+            return
 
 
 # -- when -------------------------------------------------------------------------------------------------------------

@@ -44,9 +44,13 @@ def run(state, looks):
             return FULL
         row = earliest(s)
         t = s.peer[first_of(s, row)].visit_at if row != NONE else s.rules.horizon
-        n = clock.pop_until(s, t)
-        if n != NONE:
+        if s.soonest[0] <= t:
+            n = clock.filed(s)
+            clock.remove(s, n)
+            c.now = s.node[n].time
             take(s, n, c.now)
+            n = clock.filed(s)
+            s.soonest[0] = s.node[n].time if n != NONE else FOREVER
         elif row == NONE or t > s.rules.horizon:
             return STUCK
         else:
@@ -91,9 +95,13 @@ def look(s, row, t):
     peer = s.peer[p]
     if peer.present == 0:
         return
-    upload.advance(s, p, t)
+    if peer.next_at <= t:
+        upload.advance(s, p, t)
     if peer.tick_at <= t:
+        upload.settle(s, p, t)
+        peer.now = t
         choke.tick(s, p, t)
+        upload.advance(s, p, t)
     peers.line_up(s, p)
 
 

@@ -14,3 +14,4 @@ def post(s, time, kind, target, arg, generation):
     node.arg = arg
     node.generation = generation
     clock.insert(s, n, max(time, s.clock[0].now))
+    s.soonest[0] = min(s.soonest[0], node.time)

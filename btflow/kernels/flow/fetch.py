@@ -7,14 +7,13 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 import numpy as np
 
 from btflow.kernels import bits, rate, rules
-from btflow.kernels.flow import transport
+from btflow.kernels.flow import events, transport, upload
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, MOST_BEGUN, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below, shuffle
 from btflow.kernels.state import ANY, FOREVER, LEAVE, NIL, SINGLE
 from btflow.kernels.rng import uniform
-from btflow.kernels.flow import events
 
 NOTHING = np.int64(-1)
 
@@ -28,7 +27,10 @@ def begun_row(s, u):
 @kernel
 def download_rate(s, e, t, n):
     """Count `n` bytes that come to end `e` at `t` and return the rate as the client measures it [B/s]."""
-    t = max(t, e.last)
+    if t <= e.last:
+        if n == 0.0:
+            return e.rate
+        t = e.last
     e.rate, e.since, e.last = rate.updated(e.rate, e.since, e.last, t, n, s.rules.rate_window)
     return e.rate
 
@@ -93,6 +95,13 @@ def announce(s, y):
     peer = s.peer[y]
     if peer.known_at == FOREVER:
         peer.known_at = s.have_time[y, peer.n_known]
+        wake(s, y, peer.known_at)
+
+
+@kernel
+def wake(s, p, t):
+    """Something may happen in the uploads of peer `p` at `t`."""
+    s.peer[p].next_at = min(s.peer[p].next_at, t)
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
@@ -117,7 +126,7 @@ def request_more(s, u, n_lost, t):
     if peer.endgame == 1:
         endgame_requests(s, u, t)
         return
-    x = u // s.lanes
+    x = u >> s.lane_bits
     level = rules.refill_level(s.rules, b)
     at = -1.0
     while lane.outstanding < b and room(s, u):
@@ -167,8 +176,9 @@ def ask(s, u, entry, blocks, n, at):
     lane.runs += 1
     lane.outstanding += n
     if lane.runs == 1 and not s.finish[u] < FOREVER:
-        s.ready[u] = max(at, s.end[lane.h].free)
+        s.ready[u] = at if s.rules.ideal == 1 else max(at, s.end[lane.h].free)
         lane.leaving = 0
+        wake(s, u >> s.lane_bits, s.ready[u])
 
 
 @kernel
@@ -178,6 +188,7 @@ def lose_interest(s, u, y, g, t):
     if lane.runs == 0 and lane.leaving == 0 and lane.state == SERVING:
         lane.leaving = 1
         s.ready[u] = transport.message_arrival(s, y, g, t)
+        wake(s, u >> s.lane_bits, s.ready[u])
 
 
 # -- which piece ------------------------------------------------------------------------------------------------------
@@ -337,7 +348,7 @@ def refill(s, y, n_lost, t):
     shuffle(s.rng, s.scratch[0], n)
     for i in range(n):
         u = s.scratch[0, i]
-        x = u // s.lanes
+        x = u >> s.lane_bits
         if s.lane[u].state == SERVING and first_wanted(s, y, x, n_lost) != NOTHING:
             request_more(s, u, n_lost, t)
 
@@ -384,7 +395,7 @@ def endgame_requests(s, u, t):
         return
     g = np.int64(lane.g)
     y = g >> s.rules.slot_bits
-    x = u // s.lanes
+    x = u >> s.lane_bits
     floor = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
     most = min(floor - lane.outstanding, s.runs - lane.runs)
     chosen, seen = s.scratch[2], 0
@@ -431,7 +442,7 @@ def cancel_elsewhere(s, y, u, entry, b, t):
         lane = s.lane[v]
         for i in range(lane.runs):
             if s.run[v, i].entry == entry and s.run[v, i].blocks & block != bits.EMPTY:
-                cancel(s, v, i, block)
+                cancel(s, v, i, block, t)
                 peer.cancelled += 1
                 if lane.state == SERVING:
                     endgame_requests(s, v, t)
@@ -439,17 +450,18 @@ def cancel_elsewhere(s, y, u, entry, b, t):
 
 
 @kernel
-def cancel(s, v, i, block):
+def cancel(s, v, i, block, t):
     """Take a block out of row `i` of lane `v`; the one being sent is sent to its end, and wanted no more."""
     lane = s.lane[v]
     if i == 0 and s.finish[v] < FOREVER and s.run[v, 0].blocks & (~s.run[v, 0].blocks + bits.ONE) == block:
         if lane.stale == 1:
             return
-        if s.peer[v // s.lanes].work >= lane.began:
+        if upload.part_sent(s, v, t):
             lane.stale = 1
             lane.outstanding -= 1
             return
         s.finish[v] = FOREVER
+        s.peer[v >> s.lane_bits].active -= 1
     lane.outstanding -= 1
     s.run[v, i].blocks ^= block
     if s.run[v, i].blocks == bits.EMPTY:
@@ -458,3 +470,4 @@ def cancel(s, v, i, block):
         lane.runs -= 1
     if not s.finish[v] < FOREVER:
         s.ready[v] = max(s.run[v, 0].at, s.end[lane.h].free) if lane.runs > 0 else FOREVER
+    wake(s, v >> s.lane_bits, 0.0)

@@ -8,21 +8,13 @@ from btflow.kernels.jit import kernel
 
 @kernel
 def wants(s, y, x):
-    """True if peer `y` needs a piece that `x` has told of."""
-    for word in range(s.has.shape[1]):
-        if s.has[x, word] & s.want[y, word] != bits.EMPTY:
+    """True if peer `y` needs a piece of `x`, and its interest in it has reached `x`; four words at a time."""
+    for w in range(0, s.shown.shape[1], 4):
+        some = (s.shown[x, w] & s.want[y, w]) | (s.shown[x, w + 1] & s.want[y, w + 1])
+        others = (s.shown[x, w + 2] & s.want[y, w + 2]) | (s.shown[x, w + 3] & s.want[y, w + 3])
+        if some | others != bits.EMPTY:
             return True
     return False
-
-
-@kernel
-def wants_shown(s, y, x):
-    """True if peer `y` needs a piece of `x`, and its interest in it has reached `x`."""
-    for word in range(s.shown.shape[1]):
-        if s.shown[x, word] & s.want[y, word] != bits.EMPTY:
-            return True
-    return False
-
 
 @kernel
 def seeding(s, p):
@@ -34,11 +26,3 @@ def seeding(s, p):
 def told_all(s, x):
     """True if the neighbours of `x` know that it has every piece."""
     return s.peer[x].n_known == s.rules.pieces
-
-
-@kernel
-def block_bytes(s, piece, b):
-    """Payload of block `b` of a piece [B]."""
-    r = s.rules
-    last = piece == r.pieces - 1 and b == r.last_piece_blocks - 1
-    return np.int64(r.last_block_size if last else r.block_size)

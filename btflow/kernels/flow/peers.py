@@ -257,9 +257,16 @@ def enlist(s, h):
     elif at < peer.head:
         peer.head += 1
     for j in range(peer.n_order, at, -1):
-        s.order[p, j] = s.order[p, j - 1]
-    s.order[p, at] = s.end[h].mate
+        put(s, p, j, s.order[p, j - 1])
+    put(s, p, at, (np.int64(s.end[h].mate) << s.rules.slot_bits) + (h & (s.rules.slots - 1)))
     peer.n_order += 1
+
+
+@kernel
+def put(s, p, j, entry):
+    """An entry stands at place `j` of the choker's list."""
+    s.order[p, j] = entry
+    s.end[choke.own_end(s, p, entry)].at = j
 
 
 @kernel
@@ -267,11 +274,9 @@ def delist(s, h):
     """A closed connection leaves the choker's list."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    at = 0
-    while s.order[p, at] != s.end[h].mate:
-        at += 1
+    at = s.end[h].at
     for j in range(at, peer.n_order - 1):
-        s.order[p, j] = s.order[p, j + 1]
+        put(s, p, j, s.order[p, j + 1])
     peer.n_order -= 1
     if at < peer.head:
         peer.head -= 1
@@ -329,12 +334,12 @@ def release(s, h, t):
             for i in range(s.peer[q].n_known):
                 s.copies[s.have_log[q, i], p] -= 1
         forget_source(s, h)
-        delist(s, h)
         peer.complete -= 1
         if e.lane != NO_LANE:
-            u = p * s.lanes + e.lane
+            u = (p << s.lane_bits) + e.lane
             used = s.lane[u].state == SERVING
             choke.close_lane(s, u, t)
+        delist(s, h)
     e.state = FREE
     e.generation += 1
     peer.degree -= 1
@@ -347,6 +352,7 @@ def release(s, h, t):
         learn(s, p, np.int64(s.spare[p, peer.n_spare]), t)
     if used:
         peer.due_at = min(peer.due_at, t)
+        peer.next_at = min(peer.next_at, t)
 
 
 # -- departures -------------------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ PEER = np.dtype(
         ("n_served", "i4"),  # lanes of others that serve it
         ("endgame", "i4"),
         ("unit", "i4"),
+        ("turns", "i4"),  # of a whole block
         ("n_order", "i4"),
         ("head", "i4"),  # where the choker's list starts
         ("last_have", "f8"),
@@ -59,6 +60,7 @@ PEER = np.dtype(
         ("step", "f8"),  # time between two looks at it [s]
         ("tick_at", "f8"),
         ("visit_at", "f8"),
+        ("next_at", "f8"),  # nothing happens in its uploads before [s]
         ("bytes_up", "f8"),
         ("bytes_down", "f8"),
         ("klass", "i4"),
@@ -99,7 +101,8 @@ END = np.dtype(
         ("outgoing", "u1"),
         ("recent", "u1"),
         ("lane", "i1"),  # on which we serve the other side; NO_LANE
-        ("spare", "u1", 8),
+        ("at", "i4"),  # where it stands in `order`
+        ("spare", "u1", 4),
     ],
     align=True,
 )
@@ -149,7 +152,7 @@ ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at
 
 Flow = namedtuple(
     "Flow",
-    "rules lanes runs peer end wire order recent served has shown want lane finish ready run begun copies "
+    "rules lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun copies "
     "have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
-    "scratch number gaps bursts visited",
+    "scratch number gaps bursts soonest",
 )

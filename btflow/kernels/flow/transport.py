@@ -5,9 +5,9 @@ is written on it.
 """
 
 from btflow.kernels import tcp, window
+from btflow.kernels.flow import upload
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import FOREVER
 
 
 @kernel
@@ -48,8 +48,8 @@ def message_arrival(s, p, h, t):
     """When a message that peer `p` writes on end `h` at `t` arrives: behind a part-sent block, then as TCP has it."""
     u = s.end[h].lane
     if u != NO_LANE:
-        lane = p * s.lanes + u
-        if s.finish[lane] < FOREVER and s.peer[p].work >= s.lane[lane].began:
+        lane = (p << s.lane_bits) + u
+        if upload.part_sent(s, lane, t):
             peer = s.peer[p]
             t = max(t, peer.now + (s.finish[lane] - peer.work) * peer.active / peer.cap)
     if s.rules.ideal == 1:

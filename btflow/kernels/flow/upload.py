@@ -12,7 +12,7 @@ import numpy as np
 
 from btflow.kernels import bits, rules
 from btflow.kernels.flow import choke, fetch, peers, transport
-from btflow.kernels.flow.interest import block_bytes, told_all
+from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import FOREVER, GAP_BINS
@@ -22,35 +22,29 @@ from btflow.kernels.state import FOREVER, GAP_BINS
 def advance(s, p, t):
     """Bring the uploads of peer `p` up to time `t` [s]."""
     peer = s.peer[p]
-    first = p * s.lanes
+    first = p << s.lane_bits
     while True:
-        active, least, soon, ending, coming = 0, FOREVER, FOREVER, first, first
+        active, least, soon = 0, FOREVER, FOREVER
         for u in range(first, first + peer.top):
             finish = s.finish[u]
-            if finish < FOREVER:
-                active += 1
-                if finish < least:
-                    least, ending = finish, u
-            elif s.ready[u] < soon:
-                soon, coming = s.ready[u], u
+            active += finish < FOREVER
+            least = min(least, finish)
+            soon = min(soon, s.ready[u])
         peer.active = active
-        now = peer.now
-        end = now + (least - peer.work) * active / peer.cap if active > 0 else FOREVER
+        end = peer.now + (least - peer.work) * active / peer.cap if active > 0 else FOREVER
         event = min(min(end, soon), min(peer.known_at, min(peer.shown_at, peer.due_at)))
+        peer.next_at = event
         if event > t:
-            if active > 0:
-                peer.work += (t - now) * peer.cap / active
-                peer.now = t
             return
-        event = max(event, now)
+        event = max(event, peer.now)
         if end <= event:
             peer.work = least
-        elif active > 0:
-            peer.work += (event - now) * peer.cap / active
+            peer.now = event
+            written(s, p, lane_at(s.finish, first, least), event, active)
+            continue
+        settle(s, p, event)
         peer.now = event
-        if end <= event:
-            written(s, p, ending, event, active)
-        elif peer.known_at <= event:
+        if peer.known_at <= event:
             choke.piece_known(s, p, event)
             if told_all(s, p):
                 peers.close_to_seeds(s, p, event)
@@ -59,10 +53,35 @@ def advance(s, p, t):
         elif peer.due_at <= event:
             peer.due_at = FOREVER
             choke.rechoke(s, p, event)
-        elif s.lane[coming].leaving == 1:
-            choke.lost_interest(s, p, coming, event)
         else:
-            begin(s, p, coming, event, active)
+            called(s, p, lane_at(s.ready, first, soon), event, active)
+
+
+@kernel
+def settle(s, p, t):
+    """Give the active lanes of peer `p` what they get until `t`, or until its next event if that is sooner."""
+    peer = s.peer[p]
+    until = min(t, peer.next_at)
+    if until > peer.now and peer.active > 0:
+        peer.work += (until - peer.now) * peer.cap / peer.active
+        peer.now = until
+
+
+@kernel
+def lane_at(times, u, value):
+    """The first lane from `u` on that has this value."""
+    while times[u] != value:
+        u += 1
+    return u
+
+
+@kernel
+def called(s, p, u, t, active):
+    """Lane `u` is ready: its block begins, or its downloader has lost interest."""
+    if s.lane[u].leaving == 1:
+        choke.lost_interest(s, p, u, t)
+    else:
+        begin(s, p, u, t, active)
 
 
 @kernel
@@ -72,15 +91,22 @@ def next_block(s, u):
 
 
 @kernel
-def take_turns(s, p, u):
-    """Find how many turns the block at the head of lane `u` takes; returns (turns, bytes of the last one)."""
-    run = s.run[u, 0]
-    unit = np.int64(s.peer[p].unit)
-    piece = np.int64(s.begun[fetch.begun_row(s, u), run.entry].piece)
-    size = block_bytes(s, piece, next_block(s, u)) + s.rules.header
-    turns = (size + unit - 1) // unit
+def is_short(s, u):
+    """True if the block at the head of lane `u` is the file's last, which may be shorter."""
+    if s.rules.last_block_size == s.rules.block_size:
+        return False
+    piece = s.begun[fetch.begun_row(s, u), s.run[u, 0].entry].piece
+    return piece == s.rules.pieces - 1 and next_block(s, u) == s.rules.last_piece_blocks - 1
+
+
+@kernel
+def set_turns(s, p, u):
+    """Write down how many turns the block at the head of lane `u` takes."""
+    turns = np.int64(s.peer[p].turns)
+    if is_short(s, u):
+        turns = (s.rules.last_block_size + s.rules.header + s.peer[p].unit - 1) // s.peer[p].unit
     s.lane[u].units = turns
-    return turns, size - (turns - 1) * unit
+    return turns
 
 
 @kernel
@@ -90,16 +116,18 @@ def begin(s, p, u, t, active):
     if active == 0 and peer.free_at > t:
         s.ready[u] = peer.free_at
         return
-    turns, _ = take_turns(s, p, u)
+    turns = set_turns(s, p, u)
     s.ready[u] = FOREVER
     s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0))
     s.finish[u] = s.lane[u].began + (turns - 1) * peer.unit
 
 
 @kernel
-def part_sent(s, u):
-    """True if a block of lane `u` has had its first turn."""
-    return s.finish[u] < FOREVER and s.peer[u // s.lanes].work >= s.lane[u].began
+def part_sent(s, u, t):
+    """True if a block of lane `u` has had its first turn at `t`."""
+    p = u >> s.lane_bits
+    settle(s, p, t)
+    return s.finish[u] < FOREVER and s.peer[p].work >= s.lane[u].began
 
 
 @kernel
@@ -107,9 +135,8 @@ def written(s, p, u, t, active):
     """The block at the head of lane `u` is in its socket at `t`; what is next begins, and the downloader gets it."""
     peer, lane, run = s.peer[p], s.lane[u], s.run[u, 0]
     entry, b = np.int64(run.entry), next_block(s, u)
-    piece = np.int64(s.begun[fetch.begun_row(s, u), entry].piece)
     units = np.int64(lane.units)
-    size = block_bytes(s, piece, b)
+    size = np.int64(s.rules.last_block_size if is_short(s, u) else s.rules.block_size)
     last_turn = size + s.rules.header - (units - 1) * peer.unit
     peer.bytes_up += size
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += units
@@ -118,7 +145,7 @@ def written(s, p, u, t, active):
     pop(s, u)
     more = lane.runs > 0
     arrival = transport.block_arrival(s, p, u, t, active, units, more)
-    free = s.end[lane.h].free
+    free = t if s.rules.ideal == 1 else s.end[lane.h].free
     work = peer.work
     if active == 1:
         peer.free_at = t + last_turn / peer.cap
@@ -141,7 +168,7 @@ def continue_lane(s, p, u, t, free, work):
     if at > t:
         s.ready[u] = at
         return
-    turns, _ = take_turns(s, p, u)
+    turns = set_turns(s, p, u)
     s.lane[u].began = work
     s.finish[u] = work + (turns - 1) * s.peer[p].unit
 
