@@ -128,14 +128,11 @@ def request_more(s, u, n_lost, t):
         return
     x = u >> s.lane_bits
     level = rules.refill_level(s.rules, b)
-    at = -1.0
     while lane.outstanding < b and room(s, u):
         entry = begin(s, y, first_wanted(s, y, x, n_lost), told_all(s, x)) if n_lost > 0 else next_piece(s, y, x)
         if entry == NOTHING:
             break
-        if at < 0.0:
-            at = transport.message_arrival(s, y, g, t)
-        take_blocks(s, u, y, entry, level - lane.outstanding, at)
+        take_blocks(s, u, y, g, entry, level - lane.outstanding, t)
     if lane.outstanding == 0:
         lose_interest(s, u, y, g, t)
     if peer.endgame == 1:
@@ -143,8 +140,8 @@ def request_more(s, u, n_lost, t):
 
 
 @kernel
-def take_blocks(s, u, y, entry, most, at):
-    """Ask on lane `u` for up to `most` unrequested blocks of the begun piece `entry`; they arrive there at `at`."""
+def take_blocks(s, u, y, g, entry, most, t):
+    """Ask on lane `u` at `t` for up to `most` unrequested blocks of the begun piece `entry`."""
     piece, peer = s.begun[y, entry], s.peer[y]
     blocks = bits.EMPTY
     n = 0
@@ -161,17 +158,18 @@ def take_blocks(s, u, y, entry, most, at):
         bits.drop_piece(s.want, y, np.int64(piece.piece))
     if peer.unrequested == 0 and s.rules.endgame == 1:
         enter_endgame(s, y)
-    ask(s, u, entry, blocks, n, at)
+    at = transport.message_arrival(s, y, g, t)
+    ask(s, u, entry, blocks, n, at, at if n == 1 or s.rules.ideal == 1 else transport.message_arrival(s, y, g, t))
 
 
 @kernel
-def ask(s, u, entry, blocks, n, at):
-    """Put a row with `n` blocks of a begun piece behind the requests of lane `u`."""
+def ask(s, u, entry, blocks, n, at, later):
+    """Put a row with `n` blocks of a begun piece behind the requests of lane `u`: the first arrives before the others."""
     lane = s.lane[u]
     run = s.run[u, lane.runs]
     run.blocks = blocks
     run.at = at
-    run.later = at
+    run.later = later
     run.entry = entry
     lane.runs += 1
     lane.outstanding += n
@@ -424,8 +422,10 @@ def endgame_requests(s, u, t):
     if n > 0:
         shuffle(s.rng, chosen, n)
         at = transport.message_arrival(s, y, g, t)
+        later = at if n == 1 or s.rules.ideal == 1 else transport.message_arrival(s, y, g, t)
         for i in range(n):
-            ask(s, u, chosen[i] >> 6, bits.ONE << np.uint64(chosen[i] & 63), SINGLE, at)
+            arrival = at if i == 0 else later
+            ask(s, u, chosen[i] >> 6, bits.ONE << np.uint64(chosen[i] & 63), SINGLE, arrival, arrival)
     elif lane.outstanding == 0:
         lose_interest(s, u, y, g, t)
 

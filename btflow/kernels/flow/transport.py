@@ -29,18 +29,8 @@ def block_arrival(s, p, u, t, active, units, more):
 @kernel
 def catch_up(s, p, w):
     """Let the last HAVE of peer `p` have its effect on the connection `w`."""
-    sent = s.peer[p].last_have
-    if sent <= w.last_sent:
-        return
-    window.idle_restart(s, w, sent)
-    w.last_sent = sent
-    if s.rules.nagle == 1:
-        if sent >= w.small_acked:
-            w.small_acked = sent + w.rtt
-            w.small_held = 0
-        else:
-            w.small_held = 1
-    w.last_arrival = max(w.last_arrival, sent + 0.5 * w.rtt)
+    if s.peer[p].last_have > w.last_sent:
+        tcp.control_arrival(s, w, s.peer[p].last_have)
 
 
 @kernel

@@ -144,7 +144,7 @@ def written(s, p, u, t, active):
     lane.stale = 0
     pop(s, u)
     more = lane.runs > 0
-    arrival = transport.block_arrival(s, p, u, t, active, units, more)
+    arrival = transport.block_arrival(s, p, u, t, active, units, more and s.run[u, 0].at <= t)
     free = t if s.rules.ideal == 1 else s.end[lane.h].free
     work = peer.work
     if active == 1:
