@@ -102,6 +102,7 @@ def announce(s, y):
 def wake(s, p, t):
     """Something may happen in the uploads of peer `p` at `t`."""
     s.peer[p].next_at = min(s.peer[p].next_at, t)
+    s.peer[p].ending = -1
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
