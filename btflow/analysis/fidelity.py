@@ -172,9 +172,9 @@ def corrected(
         In the unit of the statistic ``mean``, the ends of its interval ``mean_low`` and ``mean_high``, and
         ``flow_mean`` of the same points; ``points`` and how many of them were checked, ``checks``. Over all points
         (without `x`) also ``point``, ``point_low`` and ``point_high`` along the dimensions of the sweep: full at each
-        point, where it was run without an interval. The attrs have the ``coefficient`` b, the ``intercept`` a, the ``correlation`` of the
-        fidelities, the degrees of ``freedom``, and ``narrowing``: how wide the interval of the mean over all points is
-        as a share of that by the full runs alone.
+        point, where it was run without an interval. The attrs have the ``coefficient`` b, the ``intercept`` a, the
+        ``correlation`` of the fidelities, the degrees of ``freedom``, and ``narrowing``: how wide the interval of the
+        mean over all points is as a share of that by the full runs alone.
 
     Raises:
         InputError: There is no check, or it has values at fewer than three points; a name is unknown, or the level out
@@ -355,6 +355,15 @@ def _with_check(ds: xr.Dataset) -> xr.Dataset:
     if not has_check(ds):
         raise InputError("ds", None, "has no check: no point of it was run in full, too", _CHECKED)
     return ds
+
+
+def point_pairs(ds: xr.Dataset, variable: str) -> Pairs:
+    """Return the points at which both fidelities have a value; an InputError if there is no check, or no such point."""
+    ds = _with_check(ds)
+    pairs = _pairs(ds, variable, statistic(ds, variable))
+    if not len(pairs.points):
+        raise InputError("variable", variable, "has no value in both fidelities at any point", _CHECKED)
+    return pairs
 
 
 def _pairs(ds: xr.Dataset, variable: str, flow: xr.DataArray) -> Pairs:
