@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,10 +25,7 @@ MOST = 10**9
 """Most points that can be checked."""
 
 CANDIDATES = 2**16
-"""Points of a larger design that are looked at for each of the checked ones."""
-
-GOLDEN = 0.618
-"""Share of all points between one that is tried and the next: no period of a dimension's values is near it."""
+"""Points, drawn at random, of a larger design that are looked at for each of the checked ones."""
 
 
 def check_number(check: object, fidelity: Fidelity) -> int:
@@ -46,7 +43,8 @@ def checked_points(design: Design, number: int) -> tuple[int, ...]:
 
     The first points of a Sobol sequence, each coordinate replaced by its rank among them, so that every stretch of a
     dimension has its share (a Latin hypercube); of each the nearest point of the design that is not taken yet. So each
-    value along a grid's dimension has as many of them as any other, or one more, unless some had to give way.
+    value along a grid's dimension has as many of them as any other, or one more, unless some had to give way. Very many
+    (a quarter of ``CANDIDATES``) are drawn at random, without preference.
 
     Args:
         design: The points of the sweep.
@@ -60,18 +58,17 @@ def checked_points(design: Design, number: int) -> tuple[int, ...]:
         raise InputError("check", number, f"is more than the sweep's {total:,} points", f"at most {total:,}")
     if number in (0, total):
         return tuple(range(number))
-    step = coprime(total)
-    if 4 * number > CANDIDATES:  # so many are spread as they are
-        return tuple(sorted(i * step % total for i in range(number)))
-    candidates = np.arange(total) if total <= CANDIDATES else np.arange(CANDIDATES) * step % total
+    if 4 * number > CANDIDATES:  # so many are spread evenly by chance
+        return tuple(_drawn(total, number).tolist())
+    candidates = np.arange(total) if total <= CANDIDATES else _drawn(total, CANDIDATES)
     places = design.places(candidates)
     taken = [_take(places, target) for target in _spread(number, places.shape[1])]
     return tuple(sorted(candidates[taken].tolist()))
 
 
-def coprime(total: int) -> int:
-    """Return a step, about the golden share of a number of points, that comes by each of them."""
-    return next(s for s in range(int(GOLDEN * total), 2 * total + 2) if s > 0 and gcd(s, total) == 1)
+def _drawn(total: int, number: int) -> NDArray[np.int64]:
+    """Return the numbers of some points, always the same ones, in order."""
+    return np.sort(np.random.default_rng(0).choice(total, number, replace=False, shuffle=False))
 
 
 def _spread(number: int, dimensions: int) -> NDArray[np.float64]:

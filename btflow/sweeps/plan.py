@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import btflow
@@ -17,7 +17,7 @@ from btflow.fidelity import Fidelity
 from btflow.sweeps import beforehand
 from btflow.sweeps.arguments import kept
 from btflow.sweeps.cells import Block
-from btflow.sweeps.check import DIM, FULL, checked_points, coprime
+from btflow.sweeps.check import DIM, FULL, checked_points
 from btflow.sweeps.contents import Contents, contained, contents, digests
 from btflow.sweeps.design import Coordinate, Design
 from btflow.sweeps.figures import Figures
@@ -31,6 +31,9 @@ from btflow.sweeps.work import Job, Point, Task
 
 TRIED = 100
 """Points, far apart, of which one at least must make a scenario for a sweep to begin."""
+
+GOLDEN = 0.618
+"""Share of all points between one that is tried and the next: no period of a dimension's values is near it."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ def _first_scenario(
     same at all of them.
     """
     points, first = prod(design.shape), None
-    step = coprime(points)
+    step = next(s for s in range(int(GOLDEN * points), 2 * points + 2) if s > 0 and gcd(s, points) == 1)
     spread = (design.settings(i * step % points) for i in range(points))
     all_used = (settings for settings in spread if not document.assigner.outdated(fixed, settings))
     for settings in islice(all_used, TRIED):
