@@ -20,6 +20,7 @@ from btflow.analysis.design import (
     SAMPLE,
     Floats,
     checked,
+    declared,
     independent,
     is_sample,
     source,
@@ -185,7 +186,7 @@ def corrected(
     if x is None and by is not None:
         raise InputError("by", by, "is given without x", "x too")
     flow = statistic(ds, variable)
-    fit = _fit(_pairs(ds, variable, flow), _means(flow), level)
+    fit = fitted(_pairs(ds, variable, flow), _means(flow), level)
     attrs = source(ds, variable) | {"confidence": level} | fit.attrs()
     units = {key: value for key, value in ds[variable].attrs.items() if key == "units"}
     text = str(ds[variable].attrs.get("long_name", variable))
@@ -270,7 +271,7 @@ class Fit:
         }
 
 
-def _fit(pairs: Pairs, flow: Floats, confidence: float) -> Fit:
+def fitted(pairs: Pairs, flow: Floats, confidence: float) -> Fit:
     """Return the fit to the checked points; `flow` has the mean at each point."""
     if len(pairs.points) < 3:
         reason = f"has values in full at {len(pairs.points)} points that have one in flow: two are for the coefficients"
@@ -369,6 +370,8 @@ def point_pairs(ds: xr.Dataset, variable: str) -> Pairs:
 def _pairs(ds: xr.Dataset, variable: str, flow: xr.DataArray) -> Pairs:
     """Return the points at which both fidelities have a value of a statistic; `flow` has it for each swarm."""
     full = in_full(ds)
+    if variable not in full:
+        raise InputError("variable", variable, "was not found in full", "a statistic of both fidelities")
     rows, points = matched(ds, tuple(str(dim) for dim in flow.dims[:-1]))
     values = full[variable].transpose(DIM, REPLICA).astype(float).values
     done = swarm_status(full["status"].transpose(DIM, REPLICA).values) == DONE
@@ -432,7 +435,7 @@ def matched(ds: xr.Dataset, dims: Sequence[str]) -> tuple[NDArray[np.int64], NDA
 def _names(ds: xr.Dataset) -> dict[str, str]:
     """Return what was varied, and what its values at the checked points are called."""
     found = (str(name) for name in ds.coords if str(name).startswith(f"{DIM}_") and name != SEED)
-    return {name.removeprefix(f"{DIM}_"): name for name in found}
+    return {name: f"{DIM}_{name}" for name in (*declared(ds), *(name.removeprefix(f"{DIM}_") for name in found))}
 
 
 def _keys(ds: xr.Dataset, names: Sequence[str]) -> list[tuple[str, ...]]:
