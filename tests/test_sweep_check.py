@@ -6,6 +6,7 @@ import csv
 import json
 import multiprocessing
 import random
+import re
 import shutil
 import signal
 import time
@@ -372,7 +373,7 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
     assert code == 0
     first, title, *lines = out.splitlines()
     assert first == "a.zarr: 14 of 14 swarms done, 0 failed"
-    assert title == "flow against full, where both were run:"
+    assert title == "flow against full, at 3 checked points:"
     assert [line.split(":")[0].strip() for line in lines] == list(analysis.fidelity.STATISTICS)
     code, out, _ = run(*args, "--resume", "--json", "--statistics", "unchokes, completion_mean")
     assert code == 0
@@ -385,14 +386,16 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
         assert row == {str(column): found[column].item() for column in error.data_vars}
     row = said["statistics"]["completion_mean"]
     (line,) = (line for line in lines if line.startswith("  completion_mean:"))
-    assert f" {100 * row['bias']:+.2g}%, 90% interval {100 * row['bias_low']:+.2g}%" in line
-    assert line.endswith("; 3 points, 6 swarms each")
+    names = ("bias", "bias_low", "bias_high", "spread", "effect")
+    shown = re.findall(r"([+-]?[\d.]+)%(?! interval)", line)
+    assert [float(number) for number in shown] == pytest.approx([100 * row[name] for name in names], rel=0.05, abs=5e-3)
 
 
 def test_one_checked_point_has_no_interval(run: Run) -> None:
     code, out, _ = run(*sweep_args(Path("a.zarr"), *FLOW, "--check", "1", "--jobs", "1"))
     assert code == 0
-    assert out.count("no interval of one point") == 4
+    assert out.count("spread of one point unknown") == 4
+    assert "interval" not in out
     code, out, _ = run(*sweep_args(Path("a.zarr"), *FLOW, "--check", "1", "--resume", "--json"))
     assert json.loads(out)["check"]["statistics"]["completion_mean"]["bias_low"] is None
 
@@ -421,7 +424,8 @@ def test_an_error_above_the_effect_of_the_sweep_is_warned_of(
     assert code == 0
     assert ("warning: completion_mean: the difference of flow from full may be greater than" in err) == warned
     (line,) = (line for line in out.splitlines() if line.startswith("  completion_mean:"))
-    assert f": {100 * (factor - 1):+.2g}%, 90% interval {100 * (factor - 1):+.2g}%" in line
+    off = "+200%" if warned else "+0.00%"
+    assert f": bias {off} (90% interval {off} to {off}), spread of one point 0.00%" in line
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -463,3 +467,17 @@ def test_ctrl_c_ends_swarms_that_run_in_full_within_two_seconds(tmp_path: Path) 
         return took
 
     in_time(measured, tmp_path)
+
+
+def test_a_check_without_values_is_said_to_have_none(run: Run) -> None:
+    """Where every swarm failed, and where one checked point did."""
+    args = (*FLOW, "--jobs", "1")
+    code, out, _ = run(*sweep_args(Path("a.zarr"), *args, "--check", "2", vary=("horizon=11s,12s",)))
+    assert code == 1
+    assert "completion_mean: bias unknown, spread of one point unknown, effect of the sweep unknown;" in out
+    assert "values in both at 0 points" in out
+    vary = ("rtt=0ms,20ms,40ms", "seed_as=none,AS1")
+    code, out, _ = run(*sweep_args(Path("b.zarr"), *args, "--check", "6", vary=vary))
+    assert code == 0
+    assert "6 failed" not in out.splitlines()[0]
+    assert out.count("; values in both at 3 points") == 4

@@ -72,7 +72,8 @@ def flow_error(ds: xr.Dataset, statistics: Sequence[str] | None = None, *, confi
         Along ``statistic``, as shares of full: ``bias``, the ends of its interval ``bias_low`` and ``bias_high``,
         ``spread``, the standard deviation of one point's difference, and ``effect``, that of flow's means over all
         points of the sweep over their mean; ``exceeds``, whether the far end of the interval (of a single point the
-        bias) or the spread is greater than the effect; ``points`` and ``swarms`` compared.
+        bias) or the spread is greater than the effect; ``points`` and ``swarms`` compared. All is NaN, and
+        the numbers are 0, where the statistic has no value.
 
     Raises:
         InputError: The sweep has no check, a statistic is unknown, or the level is out of range.
@@ -104,26 +105,32 @@ _ERROR = {
 
 
 def _error(ds: xr.Dataset, variable: str, confidence: float) -> dict[str, Any]:
+    if variable in ds.data_vars and not _has_values(ds, variable):
+        return dict.fromkeys(_ERROR, np.nan) | {"exceeds": False, "points": 0, "swarms": 0}
     flow = statistic(ds, variable)
     pairs = _pairs(ds, variable, flow)
-    differences = _relative(pairs)
-    number, means = len(differences), _means(flow)
+    differences, means = _relative(pairs), _means(flow)
+    number, known = len(differences), means[np.isfinite(means)]
     bias = float(differences.mean()) if number else np.nan
     spread = float(differences.std(ddof=1)) if number > 1 else np.nan
     half = _quantile(confidence, number - 1) * spread / np.sqrt(number) if number > 1 else np.nan
-    known = means[np.isfinite(means)]
-    mean = abs(known.mean())
-    effect = float(known.std(ddof=1) / mean) if known.size > 1 and mean else np.nan
+    effect = float(known.std(ddof=1) / abs(known.mean())) if known.size > 1 and known.mean() else np.nan
     return {
         "bias": bias,
         "bias_low": bias - half,
         "bias_high": bias + half,
         "spread": spread,
         "effect": effect,
-        "exceeds": bool(np.nanmax([abs(bias) + np.nan_to_num(half), spread, -np.inf]) > effect),
+        "exceeds": max(abs(bias) + np.nan_to_num(half), np.nan_to_num(spread)) > effect,
         "points": number,
         "swarms": pairs.swarms,
     }
+
+
+def _has_values(ds: xr.Dataset, variable: str) -> bool:
+    """Return whether any swarm that is done has a value."""
+    values = ds[variable].where(ds["status"] == DONE)
+    return values.dtype.kind != "f" or bool(np.isfinite(values).any())
 
 
 def _quantile(confidence: float, freedom: int) -> float:

@@ -83,6 +83,8 @@ def _fidelities(ds: xr.Dataset) -> list[xr.Dataset]:
         return [ds]
     full, (rows, _) = in_full(ds), matched(ds, point_dims(ds))
     names = {str(c): str(c).removeprefix(f"{DIM}_") for c in full.coords if str(c).startswith(f"{DIM}_")}
+    if not rows.size:
+        return [ds.assign_coords(fidelity="flow")]
     names |= {DIM: SAMPLE} if SAMPLE in ds.coords else {}
     full = full.isel({DIM: rows}).drop_vars([*names.values()], errors="ignore").rename(names)
     full = full.reset_coords("seed").drop_vars(DIM, errors="ignore")

@@ -105,7 +105,7 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
 
     found["reasons"] = causes(out, declared) if failed else {}
     if declared.checked:
-        found["check"] = _checked(out, statistics)
+        found["check"] = _checked(out, len(declared.checked), statistics)
     return found
 
 
@@ -123,7 +123,7 @@ def _statistics(text: str | None, declared: Plan) -> list[str] | None:
     return names
 
 
-def _checked(out: Path, statistics: list[str] | None) -> dict[str, Any]:
+def _checked(out: Path, points: int, statistics: list[str] | None) -> dict[str, Any]:
     """Return by how much flow differs from full, and warn of what differs by more than the sweep is about."""
     from btflow.analysis.fidelity import flow_error
 
@@ -136,7 +136,7 @@ def _checked(out: Path, statistics: list[str] | None) -> dict[str, Any]:
         if row["exceeds"]:
             effect = f"what it varies by over the sweep, {_share(row['effect'])}"
             _say(f"warning: {name}: the difference of flow from full may be greater than {effect}")
-    return {"confidence": table.attrs["confidence"], "statistics": rows}
+    return {"points": points, "confidence": table.attrs["confidence"], "statistics": rows}
 
 
 def _plain(value: Any) -> Any:
@@ -145,7 +145,11 @@ def _plain(value: Any) -> Any:
 
 
 def _share(value: float | None, sign: str = "") -> str:
-    return "unknown" if value is None else f"{100 * value:{sign}.2g}%"
+    """Return a share in percent, of which two digits at least are shown."""
+    if value is None:
+        return "unknown"
+    percent = 100 * value
+    return f"{percent:{sign}.{0 if abs(percent) >= 10 else 1 if abs(percent) >= 1 else 2}f}%"
 
 
 def _kept(given: Given) -> str:
@@ -173,17 +177,14 @@ def as_text(found: dict[str, Any]) -> str:
 def _check_lines(check: dict[str, Any]) -> Iterator[str]:
     """Give what is said of the difference of flow from full, a line for each statistic."""
     level = f"{100 * check['confidence']:g}% interval"
-    yield "flow against full, where both were run:"
+    yield f"flow against full, at {counted(check['points'], 'checked point', 'checked points')}:"
     for name, row in check["statistics"].items():
-        of = f"{counted(row['points'], 'point')}, {counted(row['swarms'], 'swarm')} each"
-        if row["bias"] is None:
-            yield f"  {name}: no value in both ({of})"
-            continue
-        ends = f"{level} {_share(row['bias_low'], '+')} to {_share(row['bias_high'], '+')}"
-        one = f"one point by {_share(row['spread'])} (standard deviation)"
-        if row["spread"] is None:
-            ends, one = "no interval of one point", "what one point varies by is unknown"
-        yield f"  {name}: {_share(row['bias'], '+')}, {ends}; {one}; over the sweep {_share(row['effect'])}; {of}"
+        found = f"  {name}: bias {_share(row['bias'], '+')}"
+        if row["points"] > 1:
+            found += f" ({level} {_share(row['bias_low'], '+')} to {_share(row['bias_high'], '+')})"
+        found += f", spread of one point {_share(row['spread'])}, effect of the sweep {_share(row['effect'])}"
+        fewer = f"; values in both at {counted(row['points'], 'point')}" if row["points"] < check["points"] else ""
+        yield found + fewer
 
 
 def _path(given: Given) -> Path:
