@@ -10,8 +10,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -32,7 +31,7 @@ from btflow.fidelity import Fidelity
 from btflow.program import Program
 from btflow.replica import Replica
 from btflow.scenario import Scenario
-from btflow.simulation import run_with_links, simulate
+from btflow.simulation import simulate
 from btflow.sweeps import api
 from btflow.sweeps.cells import division
 from btflow.sweeps.check import CANDIDATES, checked_points
@@ -44,7 +43,7 @@ from btflow.sweeps.scout import scout
 from btflow.sweeps.sound import check, sound
 from btflow.sweeps.statistics import Peers, Statistics
 from btflow.sweeps.store import Store, open_store
-from btflow.sweeps.swarms import State, Swarms
+from btflow.sweeps.swarms import Swarms
 
 CHECK = 5
 REPLICAS = 3
@@ -375,11 +374,11 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
     assert first == "a.zarr: 14 of 14 swarms done, 0 failed"
     assert title == "flow against full, at 3 checked points:"
     assert [line.split(":")[0].strip() for line in lines] == list(analysis.fidelity.STATISTICS)
-    code, out, _ = run(*args, "--resume", "--json", "--statistics", "unchokes, completion_mean")
+    code, out, _ = run(*args, "--resume", "--json", "--statistics", "completion_last, completion_mean")
     assert code == 0
     said = json.loads(out)["check"]
-    error = analysis.flow_error(read(Path("a.zarr")), ["unchokes", "completion_mean"])
-    assert list(said["statistics"]) == ["unchokes", "completion_mean"]
+    error = analysis.flow_error(read(Path("a.zarr")), ["completion_last", "completion_mean"])
+    assert list(said["statistics"]) == ["completion_last", "completion_mean"]
     assert said["confidence"] == 0.9
     for name, row in said["statistics"].items():
         found = error.sel(statistic=name)
@@ -407,17 +406,13 @@ def test_an_error_above_the_effect_of_the_sweep_is_warned_of(
     """Flow three times too slow, beside an effect of about a half of the mean; or as full."""
     found, compiled, flowing = Statistics.of, Swarms.compile, [False]
 
-    def as_full(_: Swarms, program: Program, seed: int, replica: int, watch: Callable[[], None]) -> State:
-        return run_with_links(replace(program, fidelity="full"), seed, replica, lambda _: watch())
-
     def told(self: Swarms, scenario: Scenario, fidelity: Fidelity = "full") -> Program:
         flowing[:] = [fidelity == "flow"]
-        return compiled(self, scenario, fidelity)
+        return compiled(self, scenario, "full")
 
     def slower(self: Statistics, common: Peers, row: Replica) -> NDArray[np.float64]:
         return found(self, common, row) * (factor if flowing[0] else 1.0)
 
-    monkeypatch.setattr(Swarms, "run", as_full)
     monkeypatch.setattr(Swarms, "compile", told)
     monkeypatch.setattr(Statistics, "of", slower)
     code, out, err = run(*sweep_args(Path("a.zarr"), *FLOW, "--check", "4", "--jobs", "1", "--backend", "threads"))

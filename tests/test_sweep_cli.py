@@ -114,10 +114,10 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     ((*OUT, *RTT, "--fidelity", "flow", "--check", "-2"), "--check = -2: is out of range"),
     ((*OUT, *RTT, "--fidelity", "flow", "--check", "all"), "--check = 'all': is not a whole number"),
     ((*OUT, *RTT, "--fidelity", "flow", "--check", "3"), "--check = 3: is more than the sweep's 2 points"),
-    ((*OUT, *RTT, "--statistics", "unchokes"), "--statistics = 'unchokes': is of a check, and there is none"),
+    ((*OUT, *RTT, "--statistics", "downloads"), "--statistics = 'downloads': is of a check, and there is none"),
     (
-        (*OUT, *RTT, "--fidelity", "flow", "--check", "2", "--statistics", "completion_mean,unchoke"),
-        "--statistics = 'unchoke': is not a statistic of a swarm (did you mean unchokes",
+        (*OUT, *RTT, "--fidelity", "flow", "--check", "2", "--statistics", "completion_mean,seed_copy"),
+        "--statistics = 'seed_copy': is not a statistic of a swarm (did you mean seed_copies",
     ),
     ((*RTT, "--out", "a.nc"), "--out = 'a.nc': has the wrong ending"),
     ((*RTT, "--out", ""), "is empty"),
