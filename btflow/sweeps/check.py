@@ -34,7 +34,9 @@ def check_number(check: object, fidelity: Fidelity) -> int:
         return 0
     number = whole_number("check", check, 1, MOST)
     if fidelity == "full":
-        raise InputError("check", check, "is of flow: all points are run in full as it is", "--fidelity flow too")
+        raise InputError(
+            "check", check, "is of flow: all points are run in full as it is", '--fidelity flow (fidelity="flow") too'
+        )
     return number
 
 
@@ -72,7 +74,7 @@ def _drawn(total: int, number: int) -> NDArray[np.int64]:
 
 
 def _spread(number: int, dimensions: int) -> NDArray[np.float64]:
-    """Return points (number, dimensions) in the unit cube, of which each row of it has one in any dimension."""
+    """Return points (number, dimensions) in the unit cube: in any dimension, one in each of as many equal stretches."""
     from scipy.stats import qmc  # takes a second to import
 
     first = qmc.Sobol(dimensions, scramble=False).random_base2((number - 1).bit_length())[:number]
