@@ -12,7 +12,7 @@ from btflow.kernels import tcp, window
 from btflow.kernels.flow import upload
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import geometric
+from btflow.kernels.rng import first_success
 from btflow.kernels.state import FOREVER
 
 
@@ -56,7 +56,7 @@ def as_written(s, w, t, gap, units, more):
     left = units
     while w.until_loss <= left:
         left -= np.int64(w.until_loss)
-        w.until_loss = geometric(s.rng, w.loss)
+        w.until_loss = first_success(s.rng, w.log_passed)
         delivered = max(delivered, late_segment(s, w, t - left * gap, gap, left + (units if more else 0)))
     w.until_loss -= left
     flight = w.rtt / gap + 1.0
