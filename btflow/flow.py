@@ -123,6 +123,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "bursts": ((BURST_BINS,), np.float64),
         "soonest": ((1,), np.float64),
         "delay": ((len(program.class_names) if sampled else 0, 1 + (1 << lane_bits(program)), SAMPLES, 2, 2), np.float32),
+        "repeats": ((len(program.class_names),), np.uint8),
         "drawn": ((len(program.class_names), 1 + (1 << lane_bits(program))), np.uint8),
     }
 

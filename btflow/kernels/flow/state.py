@@ -16,6 +16,7 @@ lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it
     delay      how long a block takes to arrive, and how long its socket is full [s], by class, active lanes, place in a
                stream, and whether another block follows; empty if not all paths are alike (transport.py)
     drawn      which of these are there
+    repeats    1 for the classes of peers that use them
 
 *Work* of a peer is the payload and headers each of its active lanes has been given since the start [B]: with n active
 lanes it grows by cap / n a second (processor sharing; the limiter's turns of 1380 B are a round robin).
@@ -160,5 +161,5 @@ Flow = namedtuple(
     "Flow",
     "rules lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun copies "
     "have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
-    "scratch number gaps bursts soonest delay drawn",
+    "scratch number gaps bursts soonest delay drawn repeats",
 )

@@ -15,6 +15,7 @@ from btflow.kernels.rng import below
 
 SAMPLES = 1024  # blocks of the streams that are drawn for each number of lanes
 STRETCH = 32  # of which so many follow each other without a pause
+OFTEN = 0.05  # share of blocks that fill their socket from which streams are not used
 ARRIVES, IS_FREE = 0, 1  # last axis of `delay`
 
 
@@ -28,7 +29,7 @@ def block_arrival(s, p, u, t, active, units, more):
     w = s.wire[h]
     gap = active * s.peer[p].unit / s.peer[p].cap
     tcp.count_burst(s, w, gap, units)
-    if s.delay.shape[0] > 0:
+    if s.repeats[s.peer[p].klass] == 1:
         return sampled_arrival(s, p, h, t, active, gap, units, more)
     catch_up(s, p, w)
     arrival, free, _ = tcp.block_arrival(s, w, t, gap, units, more)
@@ -60,6 +61,26 @@ def sampled_arrival(s, p, h, t, active, gap, units, more):
     w.last_arrival = max(w.last_arrival, t + s.delay[k, active, at, way, ARRIVES])
     e.free = t + s.delay[k, active, at, way, IS_FREE]
     return w.last_arrival
+
+
+@kernel
+def find_repeats(s):
+    """Find the classes whose blocks can be taken from streams: all paths are alike and leave room in the window.
+
+    Where the socket is often full, what a block meets depends on all that the connection had before it.
+    """
+    if s.delay.shape[0] == 0:
+        return
+    for p in range(s.rules.peers):
+        k, slots = np.int64(s.peer[p].klass), min(np.int64(s.peer[p].upload_slots), s.lanes)
+        if s.drawn[k, slots] == 1:
+            continue
+        turns = np.int64(s.peer[p].turns)
+        draw(s, k, slots, slots * s.peer[p].unit / s.peer[p].cap, turns)
+        full = 0
+        for i in range(SAMPLES):
+            full += s.delay[k, slots, i, 0, IS_FREE] > 0.0
+        s.repeats[k] = 1 if full <= OFTEN * SAMPLES else 0
 
 
 @kernel
