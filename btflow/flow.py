@@ -122,7 +122,10 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "gaps": ((len(program.class_names), GAP_BINS), np.int64),
         "bursts": ((BURST_BINS,), np.float64),
         "soonest": ((1,), np.float64),
-        "delay": ((len(program.class_names) if sampled else 0, 1 + (1 << lane_bits(program)), SAMPLES, 2, 2), np.float32),
+        "delay": (
+            (len(program.class_names) if sampled else 0, 1 + (1 << lane_bits(program)), SAMPLES, 2, 2),
+            np.float32,
+        ),
         "repeats": ((len(program.class_names),), np.uint8),
         "drawn": ((len(program.class_names), 1 + (1 << lane_bits(program))), np.uint8),
     }
@@ -138,9 +141,7 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.turns = -(-(rules.block_size + rules.header) // program.unit)
     looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
     peer.step = rules.choke_interval / looks
-    peer.start = np.where(
-        program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm.starts(program, random))
-    )
+    peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm.starts(program, random)))
     peer.done = peer.left_at = -1.0
     peer.known_at = peer.shown_at = peer.due_at = FOREVER
     peer.last_have = -1e9

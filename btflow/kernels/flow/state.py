@@ -123,10 +123,9 @@ LANE = np.dtype(
         ("unchoked_at", "i4"),  # tick of the choker
         ("units", "i4"),  # turns that the block being sent takes
         ("state", "u1"),
-        ("stale", "u1"),  # the block being sent is no longer wanted
         ("leaving", "u1"),  # the downloader has lost interest: news of it arrives at `ready`
         ("kept", "u1"),  # scratch of the choker
-        ("spare", "u1", 4),
+        ("spare", "u1", 5),
         ("began", "f8"),  # work at which the block has its first turn
         ("rest", "f8", 3),
     ],
@@ -140,6 +139,8 @@ RUN = np.dtype(
         ("later", "f8"),  # when the others may
         ("entry", "i4"),  # of `begun`
         ("spare", "i4"),
+        ("cancelled", "u8"),  # those of them that are no longer wanted,
+        ("cancel_at", "f8"),  # and are not sent if their turn comes after this [s]
     ],
     align=True,
 )
