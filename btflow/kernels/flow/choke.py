@@ -64,10 +64,7 @@ def lost_interest(s, p, u, t):
 def listed(s, p, i):
     """The other side's end at position `i` of the choker's list."""
     peer = s.peer[p]
-    j = peer.head + i
-    if j >= peer.n_order:
-        j -= peer.n_order
-    return np.int64(s.order[p, j])
+    return np.int64(s.order[p, rules.position(peer.head, i, peer.n_order)])
 
 
 @kernel
@@ -192,11 +189,13 @@ def reciprocators(s, p, t):
         h = base + s.recent[p, i]
         e = s.end[h]
         if interested(s, p, np.int64(e.mate) >> s.rules.slot_bits, e.lane):
-            rules.insert_kept(s.number, s.scratch[3], h, -fetch.download_rate(s, e, t, 0.0), 0.0, n)
+            rate = fetch.download_rate(s, e, t, 0.0)
+            n_order, head = np.int64(peer.n_order), np.int64(peer.head)
+            rules.insert_source(s.number, s.scratch[3], s.order, p, n_order, head, np.int64(e.mate), -rate, n)
             n += 1
     n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
     for i in range(n):
-        u = unchoke(s, p, s.scratch[3, i], False, t)
+        u = unchoke(s, p, np.int64(s.end[s.scratch[3, i]].mate), False, t)
         if u >= 0:
             s.lane[u].kept = 1
     return n
@@ -234,7 +233,7 @@ def rotate(s, p):
         lane = s.end[s.end[g].mate].lane
         served = i < peer.reach or (lane != NO_LANE and s.lane[p * s.lanes + lane].state == SERVING)
         if not served and interested(s, p, g >> s.rules.slot_bits, lane):
-            peer.head = (peer.head + i) % peer.n_order
+            peer.head = rules.position(peer.head, i, peer.n_order)
             peer.reach = 0
             return
 
@@ -257,8 +256,8 @@ def has_pending(s, u, t):
 
 
 @kernel
-def keep_unchoked(s, p, t, keep):
-    """Mark up to `keep` of the served, interested peers of a seed, best first; returns (how many, marked)."""
+def keep_unchoked(s, p, t, slots, forced):
+    """Mark the best of the served, interested peers of a seed; returns (how many there are, how many marked)."""
     first = p * s.lanes
     n = NIL
     for u in range(first, first + s.peer[p].top):
@@ -268,7 +267,7 @@ def keep_unchoked(s, p, t, keep):
             rate = fetch.download_rate(s, s.end[lane.g], t, 0.0)
             rules.insert_kept(s.number, s.scratch[3], u, rank, -rate, n)
             n += 1
-    kept = max(NIL, min(n, keep))
+    kept = rules.seed_keeps(n, slots, forced)
     for i in range(kept):
         s.lane[s.scratch[3, i]].kept = 1
     return n, kept
@@ -282,7 +281,7 @@ def count_idle_ends(s, p, n, kept):
         oldest = min(oldest, s.lane[s.scratch[3, i]].unchoked_at)
     for i in range(kept, n):
         lane = s.lane[s.scratch[3, i]]
-        if s.number[i] > 0.0 and lane.unchoked_at > oldest and lane.kept == 0:
+        if rules.is_idle_end(s.number[i], lane.unchoked_at, oldest) and lane.kept == 0:
             s.peer[p].idle_ends += 1
 
 
@@ -290,7 +289,7 @@ def count_idle_ends(s, p, n, kept):
 def rechoke_seed(s, p, t, forced):
     """Keep the best of those served, then fill the free slots from the list; returns how many were free."""
     slots = np.int64(s.peer[p].upload_slots)
-    n, kept = keep_unchoked(s, p, t, slots - forced)
+    n, kept = keep_unchoked(s, p, t, slots, forced)
     fill(s, p, t, slots - kept)
     if n > kept:
         count_idle_ends(s, p, n, kept)
@@ -312,13 +311,13 @@ def fill(s, p, t, free):
         if lane != NO_LANE and s.lane[u].kept == 1:
             continue
         serving = lane != NO_LANE and s.lane[u].state == SERVING
-        if (serving or not blocked(s, h, t)) and interested(s, p, g >> s.rules.slot_bits, lane):
+        if rules.may_fill(serving, blocked(s, h, t)) and interested(s, p, g >> s.rules.slot_bits, lane):
             v = unchoke(s, p, h, False, t)
             if v >= 0:
                 s.lane[v].kept = 1
             free -= 1
             if free == 0:
-                peer.head = (peer.head + i + 1) % peer.n_order
+                peer.head = rules.position(peer.head, i + 1, peer.n_order)
                 return
 
 

@@ -11,9 +11,8 @@ from btflow.kernels.flow import transport
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, MOST_BEGUN, SERVING
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import below, shuffle
+from btflow.kernels.rng import shuffle
 from btflow.kernels.state import ANY, FOREVER, LEAVE, NIL, SINGLE
-from btflow.kernels.rng import uniform
 from btflow.kernels.flow import events
 
 NOTHING = np.int64(-1)
@@ -84,7 +83,7 @@ def complete(s, y, entry, t):
         peer.done = t
         s.clock[0].unfinished -= 1
         if s.rules.stay >= 0.0:
-            events.post(s, t + rules.stay(s.rules, t - peer.start, uniform(s.rng)), LEAVE, y, NIL, ANY)
+            events.post(s, t + rules.stay(s.rules, t - peer.start, s.rng), LEAVE, y, NIL, ANY)
 
 
 @kernel
@@ -150,7 +149,7 @@ def take_blocks(s, u, y, entry, most, at):
     if left == bits.EMPTY:
         peer.open = bits.without_bit(peer.open, entry)
         bits.drop_piece(s.want, y, np.int64(piece.piece))
-    if peer.unrequested == 0 and s.rules.endgame == 1:
+    if rules.endgame_begins(s.rules, peer.unrequested):
         enter_endgame(s, y)
     ask(s, u, entry, blocks, n, at)
 
@@ -205,15 +204,11 @@ def begun_piece(s, y, x, on_seed):
         left &= left - bits.ONE
         begun = s.begun[y, entry]
         piece = np.int64(begun.piece)
-        if (on_seed and begun.on_seed == 0) or not bits.has_piece(s.has, x, piece):
+        if not rules.may_continue(on_seed, begun.on_seed == 1) or not bits.has_piece(s.has, x, piece):
             continue
-        n = np.int64(s.copies[piece, y])
-        if n < fewest:
-            best, fewest, ties = entry, n, 1
-        elif n == fewest:
-            ties += 1
-            if below(s.rng, ties) == 0:
-                best = entry
+        better, fewest, ties = rules.fewer(s.rng, np.int64(s.copies[piece, y]), fewest, ties)
+        if better:
+            best = entry
     return best
 
 
@@ -241,7 +236,7 @@ def rarest_piece(s, y, x):
             if n > fewest:
                 continue
             challenger = rules.tie_rank(s.rng[1], y, piece, n)
-            if n < fewest or challenger < rank:
+            if rules.rarer(n, challenger, fewest, rank):
                 best, fewest, rank = piece, n, challenger
     return best
 
@@ -387,7 +382,7 @@ def endgame_requests(s, u, t):
     x = u // s.lanes
     floor = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
     most = min(floor - lane.outstanding, s.runs - lane.runs)
-    chosen, seen = s.scratch[2], 0
+    chosen, seen = s.scratch[2], NIL
     left = np.uint64(s.peer[y].taken)
     while left != bits.EMPTY and most > 0:
         entry = bits.first(left)
@@ -402,13 +397,7 @@ def endgame_requests(s, u, t):
         while blocks != bits.EMPTY:
             block = (entry << 6) + bits.first(blocks)
             blocks &= blocks - bits.ONE
-            if seen < most:
-                chosen[seen] = block
-            else:
-                j = below(s.rng, seen + 1)
-                if j < most:
-                    chosen[j] = block
-            seen += 1
+            seen = rules.draw_missing(s.rng, chosen, most, seen, block)
     n = np.int64(min(seen, most))
     if n > 0:
         shuffle(s.rng, chosen, n)

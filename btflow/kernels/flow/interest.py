@@ -1,8 +1,6 @@
 """Who wants something of whom: pieces as rows of bits, compared when somebody asks."""
 
-import numpy as np
-
-from btflow.kernels import bits
+from btflow.kernels import bits, rules
 from btflow.kernels.jit import kernel
 
 
@@ -39,6 +37,4 @@ def told_all(s, x):
 @kernel
 def block_bytes(s, piece, b):
     """Payload of block `b` of a piece [B]."""
-    r = s.rules
-    last = piece == r.pieces - 1 and b == r.last_piece_blocks - 1
-    return np.int64(r.last_block_size if last else r.block_size)
+    return rules.block_bytes(s.rules, piece * s.rules.blocks + b)

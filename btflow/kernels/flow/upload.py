@@ -77,10 +77,10 @@ def take_turns(s, p, u):
     run = s.run[u, 0]
     unit = np.int64(s.peer[p].unit)
     piece = np.int64(s.begun[fetch.begun_row(s, u), run.entry].piece)
-    size = block_bytes(s, piece, next_block(s, u)) + s.rules.header
-    turns = (size + unit - 1) // unit
+    size = block_bytes(s, piece, next_block(s, u))
+    turns = rules.turns(s.rules, size, unit)
     s.lane[u].units = turns
-    return turns, size - (turns - 1) * unit
+    return turns, rules.last_turn(s.rules, size, turns, unit)
 
 
 @kernel
@@ -110,7 +110,7 @@ def written(s, p, u, t, active):
     piece = np.int64(s.begun[fetch.begun_row(s, u), entry].piece)
     units = np.int64(lane.units)
     size = block_bytes(s, piece, b)
-    last_turn = size + s.rules.header - (units - 1) * peer.unit
+    last_turn = rules.last_turn(s.rules, size, units, np.int64(peer.unit))
     peer.bytes_up += size
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += units
     stale = lane.stale == 1
