@@ -295,7 +295,7 @@ def let_go(s, u, t):
             entry = np.int64(run.entry)
             piece = s.begun[y, entry]
             piece.unrequested |= run.blocks
-            peer.unrequested += count(run.blocks)
+            peer.unrequested += bits.count(run.blocks)
             peer.open = bits.with_bit(peer.open, entry)
             number = np.int64(piece.piece)
             bits.put_piece(s.want, y, number)
@@ -311,16 +311,6 @@ def let_go(s, u, t):
             break
     if n_lost > 0:
         refill(s, y, n_lost, t)
-
-
-@kernel
-def count(mask):
-    """Number of blocks in `mask`."""
-    n = 0
-    while mask != bits.EMPTY:
-        mask &= mask - bits.ONE
-        n += 1
-    return n
 
 
 @kernel
