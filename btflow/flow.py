@@ -13,8 +13,8 @@ from btflow import simulation, swarm
 from btflow.allocate import arrays
 from btflow.kernels import clock
 from btflow.kernels.flow import engine
-from btflow.kernels.flow.transport import SAMPLES
 from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEER, ROUND, RUN, Flow
+from btflow.kernels.flow.transport import SAMPLES
 from btflow.kernels.state import BUCKET, BURST_BINS, CLOCK, FOREVER, GAP_BINS, NODE, WIRE
 from btflow.program import Program
 
@@ -58,6 +58,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     order = random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1)
     s = Flow(
         rules=rules,
+        alike=int(rules.last_block_size == rules.block_size),
         lanes=1 << lane_bits(program),
         lane_bits=lane_bits(program),
         runs=runs(program),

@@ -111,7 +111,7 @@ def look(s, row, t):
 
 @kernel
 def look_ahead(s, row):
-    """Have the processor fetch what the next looks will touch: the peer after the next one, and the next one's lanes."""
+    """Have the processor fetch what the next looks will touch: the peer after the next, the next one's lanes."""
     at = s.round[row].first
     p = np.int64(s.queue[row, at + 1 if at + 1 < s.queue.shape[1] else 0])
     prefetch.line(s.peer, p, 0)

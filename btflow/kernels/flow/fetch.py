@@ -7,13 +7,12 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 import numpy as np
 
 from btflow.kernels import bits, rate, rules
-from btflow.kernels.flow import events, transport, upload
+from btflow.kernels.flow import events, transport
 from btflow.kernels.flow.interest import told_all
-from btflow.kernels.flow.state import CLOSING, MOST_BEGUN, SERVING
+from btflow.kernels.flow.state import SERVING
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import below, shuffle
+from btflow.kernels.rng import shuffle
 from btflow.kernels.state import ANY, FOREVER, LEAVE, NIL, SINGLE
-from btflow.kernels.rng import uniform
 
 NOTHING = np.int64(-1)
 
@@ -37,7 +36,7 @@ def download_rate(s, e, t, n):
 
 @kernel
 def got_block(s, u, entry, b, size, stale, t):
-    """Block `b` of the begun piece `entry` arrives at the downloader of lane `u` at `t`; True if a piece is complete."""
+    """Block `b` of the begun piece `entry` arrives at the downloader of lane `u` at `t`; True if that completes it."""
     lane = s.lane[u]
     g = np.int64(lane.g)
     y = g >> s.rules.slot_bits
@@ -86,7 +85,7 @@ def complete(s, y, entry, t):
         peer.done = t
         s.clock[0].unfinished -= 1
         if s.rules.stay >= 0.0:
-            events.post(s, t + rules.stay(s.rules, t - peer.start, uniform(s.rng)), LEAVE, y, NIL, ANY)
+            events.post(s, t + rules.stay(s.rules, t - peer.start, s.rng), LEAVE, y, NIL, ANY)
 
 
 @kernel
@@ -157,7 +156,7 @@ def take_blocks(s, u, y, g, entry, most, t):
     if left == bits.EMPTY:
         peer.open = bits.without_bit(peer.open, entry)
         bits.drop_piece(s.want, y, np.int64(piece.piece))
-    if peer.unrequested == 0 and s.rules.endgame == 1:
+    if rules.endgame_begins(s.rules, peer.unrequested):
         enter_endgame(s, y)
     at = transport.message_arrival(s, y, g, t)
     ask(s, u, entry, blocks, n, at, at if n == 1 or s.rules.ideal == 1 else transport.message_arrival(s, y, g, t))
@@ -165,7 +164,7 @@ def take_blocks(s, u, y, g, entry, most, t):
 
 @kernel
 def ask(s, u, entry, blocks, n, at, later):
-    """Put a row with `n` blocks of a begun piece behind the requests of lane `u`: the first arrives before the others."""
+    """Put a row with `n` blocks of a begun piece behind the requests of lane `u`: the first arrives at `at`."""
     lane = s.lane[u]
     run = s.run[u, lane.runs]
     run.blocks = blocks
@@ -218,15 +217,11 @@ def begun_piece(s, y, x, on_seed):
         left &= left - bits.ONE
         begun = s.begun[y, entry]
         piece = np.int64(begun.piece)
-        if (on_seed and begun.on_seed == 0) or not bits.has_piece(s.has, x, piece):
+        if not rules.may_continue(on_seed, begun.on_seed == 1) or not bits.has_piece(s.has, x, piece):
             continue
-        n = np.int64(s.copies[piece, y])
-        if n < fewest:
-            best, fewest, ties = entry, n, 1
-        elif n == fewest:
-            ties += 1
-            if below(s.rng, ties) == 0:
-                best = entry
+        better, fewest, ties = rules.fewer(s.rng, np.int64(s.copies[piece, y]), fewest, ties)
+        if better:
+            best = entry
     return best
 
 
@@ -254,7 +249,7 @@ def rarest_piece(s, y, x):
             if n > fewest:
                 continue
             challenger = rules.tie_rank(s.rng[1], y, piece, n)
-            if n < fewest or challenger < rank:
+            if rules.rarer(n, challenger, fewest, rank):
                 best, fewest, rank = piece, n, challenger
     return best
 
@@ -400,7 +395,7 @@ def endgame_requests(s, u, t):
     x = u >> s.lane_bits
     floor = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
     most = min(floor - lane.outstanding, s.runs - lane.runs)
-    chosen, seen = s.scratch[2], 0
+    chosen, seen = s.scratch[2], NIL
     left = np.uint64(s.peer[y].taken)
     while left != bits.EMPTY and most > 0:
         entry = bits.first(left)
@@ -415,13 +410,7 @@ def endgame_requests(s, u, t):
         while blocks != bits.EMPTY:
             block = (entry << 6) + bits.first(blocks)
             blocks &= blocks - bits.ONE
-            if seen < most:
-                chosen[seen] = block
-            else:
-                j = below(s.rng, seen + 1)
-                if j < most:
-                    chosen[j] = block
-            seen += 1
+            seen = rules.draw_missing(s.rng, chosen, most, seen, block)
     n = np.int64(min(seen, most))
     if n > 0:
         shuffle(s.rng, chosen, n)

@@ -1,7 +1,5 @@
 """Who wants something of whom: pieces as rows of bits, compared when somebody asks."""
 
-import numpy as np
-
 from btflow.kernels import bits
 from btflow.kernels.jit import kernel
 

@@ -13,6 +13,7 @@ lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it
     begun[p]   pieces that are being fetched, with their blocks; the bits of peer.taken say which are in use, those of
                peer.open which have blocks that were never requested
 
+    alike      1 if all blocks of the file have the same size
     delay      how long a block takes to arrive, and how long its socket is full [s], by class, active lanes, place in a
                stream, and whether another block follows; empty if not all paths are alike (transport.py)
     drawn      which of these are there
@@ -160,7 +161,7 @@ ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at
 
 Flow = namedtuple(
     "Flow",
-    "rules lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun copies "
+    "rules alike lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun copies "
     "have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
     "scratch number gaps bursts soonest delay drawn repeats",
 )

@@ -1,7 +1,7 @@
 """When blocks and messages arrive: the window laws of `tcp.py`, asked once for each.
 
-HAVEs are not sent one by one: what they do to a connection, to Nagle's wait above all, is worked out when something else
-is written on it.
+HAVEs are not sent one by one: what they do to a connection, to Nagle's wait above all, is worked out when something
+else is written on it.
 """
 
 import numpy as np
@@ -11,7 +11,6 @@ from btflow.kernels.flow import upload
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below
-
 
 SAMPLES = 1024  # blocks of the streams that are drawn for each number of lanes
 STRETCH = 32  # of which so many follow each other without a pause
