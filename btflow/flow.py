@@ -79,7 +79,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
 
 def lane_bits(program: Program) -> int:
     """Lanes of each peer, as a power of two: its slots, and some for blocks that outlast a choke."""
-    slots = max(int(program.upload_slots.max()), program.rules.min_uploads + 1)
+    slots = int(max(program.upload_slots.max(), program.rules.min_uploads + 1))
     return min((slots + SPARE_LANES - 1).bit_length(), 7)
 
 

@@ -161,7 +161,7 @@ ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at
 
 Flow = namedtuple(
     "Flow",
-    "rules alike lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun copies "
-    "have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
+    "rules alike lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun "
+    "copies have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
     "scratch number gaps bursts soonest delay drawn repeats",
 )
