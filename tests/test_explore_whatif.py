@@ -30,12 +30,13 @@ from btflow.explore.swarm_state import SwarmState
 from btflow.explore.views import Seen
 from btflow.explore.whatif_panel import WhatIfPanel
 from btflow.explore.whatif_state import Settings, WhatIfState, scenario_of, settings, state_of
+from btflow.explore.work import Look
 
 SMALL = {"leechers": 9, "file_size": "1 MB"}
 
 
 def seen(asked: Compared) -> list[Seen]:
-    return list(compare(asked, lambda _: None))
+    return list(compare(asked, Look()))
 
 
 def assert_same(found: Any, wanted: Any) -> None:
