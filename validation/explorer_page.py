@@ -41,3 +41,10 @@ def latencies(shown: Page, label: str, count: int) -> list[float]:
     """Return the times from a key on a slider to all redrawn figures in view [s]."""
     keys = ("ArrowRight", "ArrowLeft")
     return [float(shown.evaluate(_LATENCY, [label, keys[i // 4 % 2]])) / 1000 for i in range(count)]
+
+
+def words_of_full(shown: Page) -> str:
+    """Return what the page says of a swarm drawn from full, once the inputs rest."""
+    words = shown.locator(".btflow-words").filter(visible=True, has_text="Full")
+    words.wait_for(timeout=SLOWEST)
+    return words.inner_text()
