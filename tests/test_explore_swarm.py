@@ -202,6 +202,7 @@ def test_a_capped_swarm_is_drawn_from_flow_and_then_from_full_with_the_differenc
         titles = [figures[name].layout.title.text for name in panel.canvas.gallery.shown]
         assert {title.endswith(" (flow)") for title in titles} == {fidelity == "flow"}
         assert bool(figures["causes"].data) == (fidelity == "full"), "flow does not know them"
+        assert panel.result is not None
         assert panel.result.attrs["fidelity"] == fidelity
         saved = panel.files()
         assert saved["rao2010.toml"].startswith(f"# The seed of the random numbers was 0, the fidelity {fidelity}.\n")
@@ -212,10 +213,10 @@ def test_a_capped_swarm_is_drawn_from_flow_and_then_from_full_with_the_differenc
         }
         assert "--fidelity" not in panel.commands()[""], "of full, which is there or about to be"
         if fidelity == "flow":
-            assert words.startswith(f'<p role="status">Flow, an approximation: mean completion {means["flow"]:.4g} s.')
+            assert f"<b>Flow, an approximation</b>: mean completion {means['flow']:.4g} s." in words
             assert panel.canvas.wait()
     off = 100 * (means["flow"] / means["full"] - 1)
-    said = f"Full: mean completion {means['full']:.4g} s; flow said {means['flow']:.4g} s, {off:+.1f} %."
+    said = f"<b>Full</b>: mean completion {means['full']:.4g} s; flow said {means['flow']:.4g} s, {off:+.1f} %."
     assert said in words
 
 
@@ -228,6 +229,7 @@ def test_while_a_slider_moves_there_is_flow_alone_and_full_when_it_rests(panel: 
         assert panel.canvas.seen.fidelity == "flow"
     assert panel.canvas.wait()
     assert panel.state.rtt == "500 ms"
+    assert panel.result is not None
     assert panel.result.attrs["fidelity"] == "full"
     assert panel.result.attrs["scenario_hash"] == scenario_of(panel.state).digest()
 

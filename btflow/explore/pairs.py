@@ -130,7 +130,8 @@ def _pairs(
         if time.monotonic() - shown >= BETWEEN or replica == asked.pairs - 1:
             seen = _seen(asked, sides, labels)
             if fidelity == "flow":
-                seen = seen._replace(figures=marked(seen.figures), words=f"{FLOW_SAYS}: {seen.words}", fidelity="flow")
+                drawn = {name: marked(one) for name, one in seen.figures.items()}
+                seen = seen._replace(figures=drawn, words=f"{FLOW_SAYS}: {seen.words}", fidelity="flow")
             elif flow is not None:
                 seen = seen._replace(words=f"{seen.words}\n{_against_flow(statistic(asked.a), flow, found)}")
             yield seen

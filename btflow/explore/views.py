@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +28,15 @@ from btflow.simulation import simulate
 View = Callable[[xr.Dataset], go.Figure]
 
 
-def _unknown(_: xr.Dataset) -> go.Figure:
-    """Return what keeps the place of a figure of what flow does not know."""
-    drawn = figure("What held unchoked connections back", "", "")
+MARK = " (flow)"
+"""How the titles of flow's figures end: one that is saved as a picture has no words beside it."""
+
+
+@cache
+def _unknown() -> go.Figure:
+    """Return what keeps the place of the figure of what flow does not know: always the same, which is drawn once."""
+    drawn = figure(f"What held unchoked connections back{MARK}", "", "")
+    drawn.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     place = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
     return drawn.add_annotation(text="known at full fidelity only", showarrow=False, **place)
 
@@ -39,7 +46,11 @@ SWARM: dict[str, View] = {
     "pieces": plots.pieces_over_time,
     "causes": plots.why_slow,
 }
-FLOW: dict[str, View] = {**SWARM, "causes": _unknown}
+FLOW: dict[str, View] = {
+    "completion": lambda result: marked(plots.completion_cdf(result)),
+    "pieces": lambda result: marked(plots.pieces_over_time(result)),
+    "causes": lambda _: _unknown(),
+}
 LINKED: dict[str, View] = {**SWARM, "queues": plots.uplink_queue_ccdf}
 LINK: dict[str, View] = {
     "windows": plots.windows,
@@ -108,10 +119,9 @@ def has_flow(*models: Scenario | LinkScenario) -> bool:
     return flow_is_there()
 
 
-def marked(drawn: Mapping[str, go.Figure]) -> Mapping[str, go.Figure]:
-    """Return figures of flow with titles that say so: one that is saved as a picture has no words beside it."""
-    for one in drawn.values():
-        one.layout.title.text += " (flow)"
+def marked(drawn: go.Figure) -> go.Figure:
+    """Return a figure of flow with a title that says so."""
+    drawn.layout.title.text += MARK
     return drawn
 
 
@@ -121,8 +131,9 @@ def off_by(flow: float, full: float) -> str:
 
 
 def paragraph(words: str) -> str:
-    """Return words as HTML, which screen readers say whenever they change."""
-    return f'<p role="status">{html.escape(words)}</p>'
+    """Return words as HTML, what they are of in bold; screen readers say them whenever they change."""
+    of, colon, said = html.escape(words).partition(":")
+    return f'<p role="status"><b>{of}</b>{colon}{said}</p>'
 
 
 def _flow(scenario: Scenario, seed: int, look: Look) -> xr.Dataset | None:
@@ -137,10 +148,7 @@ def _flow(scenario: Scenario, seed: int, look: Look) -> xr.Dataset | None:
 
 def _seen(asked: Asked, result: xr.Dataset, words: str = "") -> Seen:
     drawn = {name: view(result) for name, view in views(result).items()}
-    said = words and paragraph(words)
-    if result.attrs.get("fidelity") == "flow":
-        return Seen(result, marked(drawn), said, asked, "flow")
-    return Seen(result, drawn, said, asked)
+    return Seen(result, drawn, words and paragraph(words), asked, result.attrs.get("fidelity", "full"))
 
 
 def _difference(flow: xr.Dataset, full: xr.Dataset) -> str:
