@@ -17,8 +17,8 @@ from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEE
 from btflow.kernels.state import BUCKET, BURST_BINS, CLOCK, FOREVER, GAP_BINS, NODE, WIRE
 from btflow.program import Program
 
-STEP_BYTES = 20480.0
-"""What a peer uploads between two looks at it [B]: a block and a quarter."""
+STEP_BYTES = 40960.0
+"""What a peer uploads between two looks at it [B]: two and a half blocks."""
 
 SPARE_LANES = 8
 """Lanes for connections that were choked with a block under way."""

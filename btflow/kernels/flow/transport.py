@@ -4,10 +4,15 @@ HAVEs are not sent one by one: what they do to a connection, to Nagle's wait abo
 is written on it.
 """
 
+import math
+
+import numpy as np
+
 from btflow.kernels import tcp, window
 from btflow.kernels.flow import upload
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
+from btflow.kernels.rng import geometric
 from btflow.kernels.state import FOREVER
 
 
@@ -23,7 +28,7 @@ def block_arrival(s, p, u, t, active, units, more):
     gap = active * s.peer[p].unit / s.peer[p].cap
     tcp.count_burst(s, w, gap, units)
     window.idle_restart(s, w, t - (units - 1) * gap)
-    if unhindered(s, w, t, gap, units):
+    if unhindered(s, w, t, gap):
         s.end[h].free = t
         return as_written(s, w, t, gap, units, more)
     arrival, free, _ = tcp.block_arrival(s, w, t, gap, units, more)
@@ -32,47 +37,71 @@ def block_arrival(s, p, u, t, active, units, more):
 
 
 @kernel
-def unhindered(s, w, t, gap, units):
-    """True if a block leaves as it is written: no loss in it or under repair, and neither window nor socket is full.
-
-    A window that is far from full does not grow (`window.limiting`); one in slow start opens with the acknowledgements.
-    """
+def unhindered(s, w, t, gap):
+    """True if the limiter alone says when segments `gap` apart leave: neither window nor socket is full, no repair on."""
     if w.falling > 0 or w.repairing > 0 or w.timeout_at < FOREVER or w.held_until + 0.5 * w.rtt > t:
         return False
-    if w.loss > 0.0 and (w.until_loss <= units or s.rules.segment_units > 1):
+    if w.buffer * gap <= w.rtt or s.rules.window_validation == 0 or (w.loss > 0.0 and s.rules.segment_units > 1):
         return False
-    if w.buffer * gap <= w.rtt or s.rules.window_validation == 0:
-        return False
-    if (w.cwnd - s.rules.dupacks - 1.0) * gap > w.rtt:
-        return True
-    return w.cwnd <= w.ssthresh and (w.cwnd - 1.0) * gap > w.rtt
+    return (math.floor(w.cwnd) - 1.0) * gap > w.rtt
 
 
 @kernel
 def as_written(s, w, t, gap, units, more):
-    """When such a block arrives, written by `t`; the rounds of `tcp.block_arrival` in closed form."""
-    w.until_loss -= units
-    if w.cwnd <= w.ssthresh:
+    """When such a block arrives, written by `t`: `tcp.block_arrival` without its rounds.
+
+    The window opens if it is not far from full (`window.limiting`), by all of the block's acknowledgements at once.
+    """
+    delivered = w.last_arrival
+    left = units
+    while w.until_loss <= left:
+        left -= np.int64(w.until_loss)
+        w.until_loss = geometric(s.rng, w.loss)
+        delivered = max(delivered, late_segment(s, w, t - left * gap, gap, left + (units if more else 0)))
+    w.until_loss -= left
+    flight = w.rtt / gap + 1.0
+    if w.held_until < t and flight + s.rules.dupacks >= w.cwnd:
         acks = units if w.quick >= units else 0.5 * units
-        enough = w.rtt / gap + 1.0 + s.rules.dupacks + 1.0
-        w.cwnd = max(w.cwnd, min(w.cwnd + acks, min(enough, w.ssthresh + 1.0)))
+        if w.cwnd <= w.ssthresh:
+            w.cwnd = min(w.cwnd + acks, min(flight + s.rules.dupacks + 1.0, math.floor(w.ssthresh) + 1.0))
+        else:
+            window.grow(s, w, t, acks)
     w.quick = max(0, w.quick - units)
-    w.round_at = t
+    w.round_at = max(w.round_at, t)
     w.in_round = 1
-    tail = 0.0
-    if s.rules.nagle == 1 and gap < w.rtt:
-        begin = t - (units - 1) * gap
-        if w.small_acked < begin:
-            w.small_acked = begin + w.rtt
-        if w.small_acked <= t:
-            w.small_acked += w.rtt * (int((t - w.small_acked) / w.rtt) + 1)
-        w.small_held = 1
-        tail = w.small_acked - t
-        if more:
-            tail = min(tail, gap)
     w.last_sent = t
-    w.last_arrival = max(w.last_arrival, t + tail + 0.5 * w.rtt)
+    w.last_arrival = max(delivered, t + last_wait(s, w, t, gap, units, more) + 0.5 * w.rtt)
     return w.last_arrival
+
+
+@kernel
+def late_segment(s, w, sent, gap, following):
+    """When the segment lost at `sent` arrives at last; the window falls."""
+    late = tcp.recover(s, w, sent, sent - gap, gap, following)
+    if w.falling > 0:
+        lost = w.falling
+        window.reduce(s, w, False)
+        w.cwnd = max(1.0, min(w.cwnd, w.rtt / gap + 1.0 - lost))
+    if w.timeout_at < FOREVER:
+        window.time_out(s, w)
+    w.held_from = sent
+    w.held_until = max(w.held_until, late)
+    return late
+
+
+@kernel
+def last_wait(s, w, t, gap, units, more):
+    """Nagle: the block's last bytes wait for the last small segment's acknowledgement or for the next write."""
+    if s.rules.nagle == 0 or gap >= w.rtt:
+        return 0.0
+    begin = t - (units - 1) * gap
+    if w.small_acked < begin:
+        w.small_acked = begin + w.rtt
+    if w.small_acked <= t:
+        w.small_acked += w.rtt * (int((t - w.small_acked) / w.rtt) + 1)
+    w.small_held = 1
+    wait = w.small_acked - t
+    return min(wait, gap) if more else wait
 
 
 @kernel
