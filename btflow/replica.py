@@ -119,7 +119,7 @@ def collect(
         start=np.where(started, peer.start, np.nan),
         completion=done - peer.start,
         rank=rank,
-        counted=rank >= program.discard,
+        counted=(rank >= program.discard) & (rank < program.target),
         present=np.where(started, np.maximum(gone - peer.start, 0.0), 0.0),
         sent=peer.bytes_up.copy(),
         received=peer.bytes_down.copy(),

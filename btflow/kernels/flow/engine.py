@@ -39,7 +39,7 @@ def run(state, looks):
         c.events = 1
     reserve = 8 * s.rules.slots + 2 * s.rules.tracker_reply + 64
     for _ in range(looks):
-        if c.unfinished == 0:
+        if c.unfinished <= 0:  # a look may end several downloads
             return FINISHED
         if c.n_free < reserve:
             return FULL
