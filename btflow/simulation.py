@@ -91,7 +91,7 @@ def unfinished(program: Program, s: Swarm | Flow) -> SimulationError:
     )
 
 
-def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[Swarm | Flow, float]]:
+def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[Any, float]]:
     """Final state and CPU seconds of replicas 0..replicas-1; a replica depends on (seed, its number) alone."""
     for replica in range(replicas):
         start = time.process_time()

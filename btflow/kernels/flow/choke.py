@@ -247,7 +247,7 @@ def rechoke_leecher(s, p, t):
         entry = s.order[p, place]
         if entry >= 0 and not wants(
             s, entry >> (2 * s.rules.slot_bits), p
-        ):  # most of a list: `may_serve` says the same
+        ):  # most are such
             continue
         if not may_serve(s, p, entry):
             continue
