@@ -245,9 +245,8 @@ def rechoke_leecher(s, p, t):
     for i in range(peer.n_order):
         place = place_of(s, p, i)
         entry = s.order[p, place]
-        if entry >= 0 and not wants(
-            s, entry >> (2 * s.rules.slot_bits), p
-        ):  # most are such
+        y = entry >> (2 * s.rules.slot_bits)
+        if entry >= 0 and not wants(s, y, p):  # most are such
             continue
         if not may_serve(s, p, entry):
             continue
