@@ -10,7 +10,19 @@ import typer
 
 from btflow import __version__
 from btflow.bars import SHARE, bar
-from btflow.commands import FidelityOption, Json, Model, Out, Plot, Seed, Settings, complain, complain_of, progress, write
+from btflow.commands import (
+    FidelityOption,
+    Json,
+    Model,
+    Out,
+    Plot,
+    Seed,
+    Settings,
+    complain,
+    complain_of,
+    progress,
+    write,
+)
 from btflow.errors import InputError, SimulationError
 from btflow.explore.commandline import explore, lab
 from btflow.link.command import link

@@ -24,7 +24,9 @@ Seed = Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random nu
 FidelityOption = Annotated[
     str,
     typer.Option(
-        "--fidelity", metavar="full|flow", help="full: every block and message an event; flow: about seven times cheaper."
+        "--fidelity",
+        metavar="full|flow",
+        help="full: every block and message an event; flow: about seven times cheaper.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

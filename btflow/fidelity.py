@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal
 
 from btflow.errors import InputError, ScenarioError
 from btflow.scenario import Scenario
@@ -19,7 +19,7 @@ def checked(field: str, value: object) -> Fidelity:
     """Return a fidelity; an InputError if there is none of this name."""
     if value not in FIDELITIES:
         raise InputError(field, value, "is no fidelity", " or ".join(FIDELITIES))
-    return cast("Fidelity", value)
+    return value
 
 
 def check_flow(scenario: Scenario) -> None:

@@ -140,6 +140,7 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.known_at = peer.shown_at = peer.due_at = FOREVER
     peer.last_have = -1e9
     peer.next_at = FOREVER
+    peer.ending = -1
     peer.rtt = s.rtt[program.place].mean(axis=1)
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
     peer.n_log[seeds] = peer.n_known[seeds] = peer.n_shown[seeds] = rules.pieces

@@ -43,8 +43,9 @@ UNITS = 12 * REPLICAS
 def planned(scenario: Scenario | None = None, **said: Any) -> Plan:
     """Return a sweep of tiny swarms, declared."""
     scenario = scenario or tiny()
+    how = {name: said.pop(name) for name in ("keep", "fidelity", "check") if name in said}
     declared = declaration(said.pop("vary", VARY), {}, "vary", **{"replicas": REPLICAS, **said})
-    return api.declare(scenario.document, scenario.given, declared)
+    return api.declare(scenario.document, scenario.given, declared, **how)
 
 
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +65,7 @@ def read(path: Path) -> xr.Dataset:
 
 def bits(found: xr.Dataset) -> xr.Dataset:
     """Return what must be equal to the last bit: all but the CPU time."""
-    return found.drop_vars("cpu_s")
+    return found.drop_vars(["cpu_s", "full_cpu_s"], errors="ignore")
 
 
 @contextmanager

@@ -116,3 +116,33 @@ def real(axes: Mapping[str, Sequence[str]], si: Mapping[str, Sequence[float]], r
         times = result["completion_time"].where(result["role"] == "leecher")
         values[place] = times.mean("peer").values
     return grid(si, values=values).assign_attrs(byte_prefix="binary")
+
+
+def with_check(ds: xr.Dataset, points: Sequence[int], full: Floats) -> xr.Dataset:
+    """Return a sweep in flow of which some points, by their numbers in C order, were run in full, too.
+
+    Args:
+        ds: The sweep.
+        points: The numbers.
+        full: What each gives in full (checked points, replicas), NaN for a swarm that failed.
+    """
+    dims = [str(dim) for dim in ds["status"].dims if dim != "replica"]
+    index = dict(zip(dims, np.unravel_index(np.array(points), [ds.sizes[dim] for dim in dims]), strict=True))
+    rows, failed = ("check", "replica"), ~np.isfinite(full)
+    values = {str(n): c for n, c in ds.coords.items() if len(c.dims) == 1 and c.dims[0] in dims and n != "sample"}
+    coords = {f"check_{n}": ("check", c.values[index[str(c.dims[0])]], c.attrs) for n, c in values.items()}
+    return (
+        ds.assign(
+            full_completion_mean=(rows, full, ds["completion_mean"].attrs),
+            full_status=(rows, np.where(failed, 2, 1).astype(np.int8)),
+        )
+        .assign_coords(
+            coords
+            | {
+                "check": np.array(points),
+                "check_seed": ("check", np.arange(len(points))),
+                "full_failure": (rows, np.where(failed, "too slow", "").astype(object)),
+            }
+        )
+        .assign_attrs(fidelity="flow", check=len(points))
+    )

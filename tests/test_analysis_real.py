@@ -62,6 +62,8 @@ def test_the_page_on_analyses_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.
     for block in re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL):
         exec(block, names)
     assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "both.html",
+        "flow.html",
         "loss.html",
         "results.csv",
         "sobol.html",
@@ -72,6 +74,6 @@ def test_the_page_on_analyses_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_allclose(shares, 1.0)
     assert names["rows"] == grid.sel(rtt=0.4)["status"].size
     for call in re.findall(
-        r"`((?:analysis|plots)\.[a-z_]+\((?:grid|design), .*?\))`", DOCS.read_text(encoding="utf-8")
+        r"`((?:analysis|plots)\.[a-z_]+\((?:grid|design|flow)\b.*?\))`", DOCS.read_text(encoding="utf-8")
     ):
         assert eval(call, names) is not None

@@ -60,6 +60,17 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"jobs": "2"}, "jobs = '2'", "from 1 to"),
     ({"backend": 5}, "backend = 5", "threads or processes"),
     ({"sample": 64}, "sample = 64", "KIND:N"),
+    ({"fidelity": "fluid"}, "fidelity = 'fluid': is no fidelity", "full or flow"),
+    ({"fidelity": None}, "fidelity: is no fidelity", "full or flow"),
+    ({"fidelity": ["flow"]}, "fidelity = ['flow']: is no fidelity", "full or flow"),
+    ({"check": 1}, "check = 1: is of flow", "--fidelity flow (fidelity="),
+    ({"check": 1, "fidelity": "full"}, "check = 1: is of flow", "--fidelity flow (fidelity="),
+    ({"check": 3, "fidelity": "flow"}, "check = 3: is more than the sweep's 2 points", "at most 2"),
+    ({"check": 0, "fidelity": "flow"}, "check = 0: is out of range", "from 1 to"),
+    ({"check": -1, "fidelity": "flow"}, "check = -1: is out of range", "from 1 to"),
+    ({"check": "2", "fidelity": "flow"}, "check = '2': is not a whole number", "from 1 to"),
+    ({"check": 1.0, "fidelity": "flow"}, "check = 1.0: is not a whole number", "from 1 to"),
+    ({"check": True, "fidelity": "flow"}, "check = True: is not a whole number", "from 1 to"),
 ]
 
 

@@ -179,7 +179,7 @@ def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path
     assert found.attrs["complete"] == 0
     failed = content.status.values == 2
     assert failed.sum() == 6
-    for name in sound(path, "out").swarms:
+    for name in sound(path, "out").blocks[""]:
         array = zarr.open_group(path, mode="r")[name]
         assert isinstance(array, zarr.Array)
         values = np.asarray(array[...])

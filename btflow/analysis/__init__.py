@@ -1,13 +1,23 @@
-"""What a sweep says: effects with intervals, paired differences, Sobol indices, response curves, swings, tables.
+"""What a sweep says: effects with intervals, pairs, Sobol indices, response curves, swings, tables, and flow's error.
 
 Everything takes the Dataset of a sweep (``btflow.sweep``), or a part of it chosen with ``sel``, and a statistic in it.
 Swarms that failed or were not run are never counted. The same Dataset and seed give the same figures.
 """
 
 from btflow.analysis.effect import mean_effect, response
+from btflow.analysis.fidelity import corrected, flow_error
 from btflow.analysis.paired import paired_difference
 from btflow.analysis.sobol import sobol_indices
 from btflow.analysis.swing import sensitivity
 from btflow.analysis.table import write_table
 
-__all__ = ["mean_effect", "paired_difference", "response", "sensitivity", "sobol_indices", "write_table"]
+__all__ = [
+    "corrected",
+    "flow_error",
+    "mean_effect",
+    "paired_difference",
+    "response",
+    "sensitivity",
+    "sobol_indices",
+    "write_table",
+]

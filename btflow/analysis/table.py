@@ -13,12 +13,14 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from btflow.analysis.design import REPLICA, SAMPLE, a_sweep, declared, swarm_status
+from btflow.analysis.design import REPLICA, SAMPLE, a_sweep, declared, point_dims, swarm_status
+from btflow.analysis.fidelity import has_check, in_full, matched
 from btflow.analysis.writers import Column, Table, writer
 from btflow.errors import InputError
 from btflow.extras import extra
 from btflow.options import output_file
 from btflow.output import replacing
+from btflow.sweeps.check import DIM
 from btflow.sweeps.sound import check
 from btflow.sweeps.status import STATUSES
 
@@ -44,7 +46,8 @@ def write_table(
     Columns: varied values in SI units, replica, seed, status (done, failed or pending), the reason of a failure, and
     every statistic; those by class of peers are named ``statistic[class]``, those by group of flows or by queue of link
     experiments likewise. What is missing is empty. In CSV the unit is part of the column's name, ``rtt [s]``; in
-    Parquet it is in the column's metadata, as is its meaning, and the sweep's attrs are in the schema's.
+    Parquet it is in the column's metadata, as is its meaning, and the sweep's attrs are in the schema's. The swarms
+    that were run in full to check a sweep in flow come after the others; the column ``fidelity`` tells them apart.
 
     Args:
         sweep: A sweep, or the path of its Zarr store, which is read chunk by chunk.
@@ -63,15 +66,29 @@ def write_table(
     ds = a_sweep(sweep if isinstance(sweep, xr.Dataset) else open_store("sweep", sweep), "sweep")
     names = _columns(ds, per)
     rows = 0
-    parts = list(_blocks(ds, per))
+    parts = [(each, part) for each in _fidelities(ds) for part in _blocks(each, per)]
     with replacing(file) as partial, writer(partial, ds) as write:
-        for number, part in enumerate(parts):
-            table = _table(ds.isel(part).load(), names, per)
+        for number, (each, part) in enumerate(parts):
+            table = _table(each.isel(part).load(), names, per)
             write(table)
             rows += len(table["status"].values)
             if progress is not None:
                 progress((number + 1) / len(parts))
     return rows
+
+
+def _fidelities(ds: xr.Dataset) -> list[xr.Dataset]:
+    """Return a sweep, and the swarms of it that were run in full besides as another one, if there are any."""
+    if not has_check(ds):
+        return [ds]
+    full, (rows, _) = in_full(ds), matched(ds, point_dims(ds))
+    names = {str(c): str(c).removeprefix(f"{DIM}_") for c in full.coords if str(c).startswith(f"{DIM}_")}
+    if not rows.size:
+        return [ds.assign_coords(fidelity="flow")]
+    names |= {DIM: SAMPLE} if SAMPLE in ds.coords else {}
+    full = full.isel({DIM: rows}).drop_vars([*names.values()], errors="ignore").rename(names)
+    full = full.reset_coords("seed").drop_vars(DIM, errors="ignore")
+    return [ds.assign_coords(fidelity="flow"), full.assign_coords(fidelity="full")]
 
 
 def table_path(field: str, name: str | Path) -> Path:

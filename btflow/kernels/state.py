@@ -174,7 +174,8 @@ WIRE = np.dtype(
         ("resume_at", "f8"),  # sending goes on then after a timeout
         ("intact", "i4"),  # segments of the round before the first lost
         ("repairing", "i4"),  # segments sent again in this round
-        ("spare", "u1", 24),
+        ("k", "f8"),  # from the epoch's start to its plateau [s]
+        ("spare", "u1", 16),
     ],
     align=True,
 )

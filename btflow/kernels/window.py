@@ -44,8 +44,7 @@ def cubic_target(s, w, t):
     K is the time from the window `w_start` of the epoch's start back to that of the loss (bictcp_update).
     """
     origin = max(w.w_max, w.w_start)
-    k = ((origin - w.w_start) / s.rules.cubic_c) ** (1.0 / 3.0)
-    x = t - w.epoch + w.rtt - k
+    x = t - w.epoch + w.rtt - w.k
     rise = math.floor(s.rules.cubic_c * abs(x) ** 3)
     return origin + rise if x > 0.0 else origin - rise
 
@@ -79,6 +78,7 @@ def grow(s, w, t, acks):
         if w.epoch < 0.0:
             w.epoch = t
             w.w_start = math.floor(w.cwnd)
+            w.k = ((max(w.w_max, w.w_start) - w.w_start) / s.rules.cubic_c) ** (1.0 / 3.0)
         w.cwnd += acks / (max(1.0, math.floor(0.5 * acks_per_segment(s, w, t))) + 1.0)
 
 

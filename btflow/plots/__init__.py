@@ -1,5 +1,6 @@
 """Figures of results: pure functions from a Dataset, or from several with a label each, to a Plotly figure."""
 
+from btflow.plots.fidelity import full_against_flow
 from btflow.plots.files import save, save_html, save_image
 from btflow.plots.heat_map import heat_map
 from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
@@ -30,6 +31,7 @@ __all__ = [
     "completion_by_rank",
     "completion_cdf",
     "delay_cdf",
+    "full_against_flow",
     "heat_map",
     "link_overview",
     "message_delays",

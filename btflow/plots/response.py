@@ -8,10 +8,12 @@ import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
 
-from btflow.analysis import response
+from btflow.analysis import corrected, response
 from btflow.analysis.cells import Axis
 from btflow.analysis.design import checked, find, runs
+from btflow.analysis.fidelity import has_check
 from btflow.analysis.resample import Intervals
+from btflow.errors import InputError
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line, translucent
 from btflow.plots.sweep_axes import (
     Shown,
@@ -25,6 +27,7 @@ from btflow.plots.sweep_axes import (
     statistic_scale,
     wrapped,
 )
+from btflow.words import counted
 
 MOST_BARS = 15
 """Most values along the axis that have a bar each; more have a band."""
@@ -43,7 +46,9 @@ def response_curve(
     """Return the mean of a statistic against `x`, a line for each value of `by`, with intervals.
 
     The other names are averaged over; the axis is logarithmic if the values are spaced so. Open symbols mark means that
-    lack some swarms, crosses at the bottom values without any result. Args and errors are those of
+    lack some swarms, crosses at the bottom values without any result. Of a sweep in flow with a check, black symbols
+    are the same means in full with their intervals, as ``btflow.analysis.corrected`` has them, where at least one of
+    the points was run in full; if all were, it is their mean. Args and errors are those of
     ``btflow.analysis.response``.
     """
     ds = checked(ds)
@@ -58,16 +63,55 @@ def response_curve(
     note = bars if np.isfinite(parts["mean_low"]).any() else ""
     drawn = figure(f"{heading(ds, variable)} against {short[x]}", "", text, subtitle=origin(ds, variable, note))
     lines = (
-        [("", parts)] if by is None else [(axes[1].text(i), parts.isel({by: i})) for i in range(len(axes[1].values))]
+        [("in flow" if has_check(ds) else "", parts)]
+        if by is None
+        else [(axes[1].text(i), parts.isel({by: i})) for i in range(len(axes[1].values))]
     )
     for number, (label, part) in enumerate(lines):
         _line(drawn, number, wrapped(label), _beside(across, number, len(lines)), part)
+    if has_check(ds):
+        _full(drawn, across, _corrected(ds, variable, x, by, options), scale.divisor)
     _crosses(drawn, across, axes, found)
     drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
     if by is not None:
         drawn.update_layout(legend={"title": {"text": short[by], "side": "top left", "font": {"size": 13}}})
     make_room(drawn, place(drawn, "x", across))
     return drawn
+
+
+def _corrected(ds: xr.Dataset, variable: str, x: str, by: str | None, options: Options) -> xr.Dataset | None:
+    """Return what full would give, at the same level; None if too few points were run in full."""
+    bins, by_bins, level = options.get("bins", 10), options.get("by_bins", 3), options.get("confidence", 0.95)
+    try:
+        return corrected(ds, variable, x, by, bins=bins, by_bins=by_bins, confidence=level)
+    except InputError:
+        return None
+
+
+def _full(drawn: go.Figure, across: Shown, found: xr.Dataset | None, divisor: float) -> None:
+    """Draw what full would give where points were checked, over each line."""
+    if found is None:
+        return
+    columns = found.transpose(*found["mean"].dims)
+    lines = columns["mean"].size // len(across.texts)
+    mean, low, high, checks = (
+        columns[name].values.reshape(len(across.texts), lines) for name in ("mean", "mean_low", "mean_high", "checks")
+    )
+    points = counted(int(found.attrs["checked"]), "checked point", "checked points")
+    for number in range(lines):
+        some = checks[:, number] > 0
+        ends = ((values[some, number] / divisor) for values in (mean, low, high))
+        middle, least, greatest = ends
+        drawn.add_scatter(
+            x=_beside(across, number, lines).positions[some],
+            y=middle,
+            error_y=_bars(middle, least, greatest),
+            mode="markers",
+            name=f"in full, by {points}",
+            legendgroup="full",
+            showlegend=number == 0,
+            marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 6, "color": "black"},
+        )
 
 
 def _axis(ds: xr.Dataset, found: xr.Dataset, name: str) -> Axis:

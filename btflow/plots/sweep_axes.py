@@ -91,7 +91,7 @@ def place(drawn: go.Figure, which: Literal["x", "y"], axis: Shown) -> int:
         settings |= {"tickvals": list(ticks), "ticktext": texts, "tickangle": 0}
         settings |= {"range": [-0.5, len(axis.texts) - 0.5], "showgrid": False}
     elif axis.kind == "log":
-        settings |= _log(float(axis.positions.min()), float(axis.positions.max()))
+        settings |= log_scale(float(axis.positions.min()), float(axis.positions.max()))
     drawn.update_layout({f"{which}axis": settings})
     return lines
 
@@ -114,7 +114,8 @@ def make_room(drawn: go.Figure, lines: int) -> None:
     drawn.update_layout(legend={"y": -above_legend / _INSIDE})
 
 
-def _log(low: float, high: float) -> dict[str, Any]:
+def log_scale(low: float, high: float) -> dict[str, Any]:
+    """Return the settings of a logarithmic axis from one value to another, with some room and handy ticks."""
     first, last = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
     decades = math.log10(high / low)
     digits = (1, 1.5, 2, 3, 4, 5, 7) if decades < 1.2 else (1, 2, 5) if decades < 4 else (1,)
@@ -149,7 +150,8 @@ def origin(ds: xr.Dataset, variable: str, *parts: str) -> str:
     points = f"{found.swarms // replicas:,} {'points' if replicas > 1 else found.noun}"
     points += f" × {replicas} replicas" if replicas > 1 else ""
     lost = (text.replace(" ", f" {found.noun} ", 1) for text in found.lost())
-    return ", ".join(part for part in (str(ds.attrs.get("model", "")), points, *lost, *parts) if part)
+    fidelity = "in flow" if ds.attrs.get("fidelity") == "flow" else ""
+    return ", ".join(part for part in (str(ds.attrs.get("model", "")), fidelity, points, *lost, *parts) if part)
 
 
 def level(found: xr.Dataset) -> str:

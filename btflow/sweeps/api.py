@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btflow.document import Document
 from btflow.errors import InputError
+from btflow.fidelity import Fidelity, checked
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.scenario import Scenario
 from btflow.sweeps import samples, spec
 from btflow.sweeps.arguments import check_client, flag, store_path, varied
+from btflow.sweeps.check import check_number
 from btflow.sweeps.design import design
 from btflow.sweeps.located import located
 from btflow.sweeps.running import Running
@@ -38,6 +40,8 @@ def declare(
     *,
     keep: str | Sequence[str] | None = (),
     yes: bool = False,
+    fidelity: Fidelity = "full",
+    check: int | None = None,
 ) -> Plan:
     """Return a sweep, checked.
 
@@ -47,10 +51,13 @@ def declare(
         said: The sweep.
         keep: What is kept of each swarm besides its figures.
         yes: Whether more than a million swarms are meant.
+        fidelity: How each swarm is run.
+        check: Points that are run in full besides; None for none.
 
     Raises:
         InputError: Something is wrong with it.
     """
+    number = check_number(check, checked("fidelity", fidelity))
     file = located(document, from_file(document.sweep))
     _check(file, "sweep.")
     _check(said)
@@ -63,7 +70,17 @@ def declare(
 
     from btflow.sweeps.plan import plan  # imports the engine
 
-    return plan(document, said.set, points, seed=seed, replicas=replicas, common=common, keep=keep)
+    return plan(
+        document,
+        said.set,
+        points,
+        seed=seed,
+        replicas=replicas,
+        common=common,
+        keep=keep,
+        fidelity=fidelity,
+        check=number,
+    )
 
 
 def _check(said: Declaration, of: str = "") -> None:
@@ -144,6 +161,8 @@ def sweep(
     replicas: int | None = None,
     common: bool | None = None,
     keep: str | Sequence[str] | None = (),
+    fidelity: Fidelity = "full",
+    check: int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     retry_failed: bool = False,
@@ -170,6 +189,10 @@ def sweep(
         replicas: Swarms of each point, 1 if the file says nothing.
         common: Whether all points have the same random numbers, for paired comparisons.
         keep: ``"peers"`` and ``"series"``: arrays of each swarm besides its figures.
+        fidelity: ``"full"``, where every block and message is an event, or ``"flow"``; link experiments have no flow.
+        check: With flow: so many points, spread over the design, are also run in full, with the same seeds. What they
+            give lies along ``check``, in variables whose names begin with ``full_``;
+            ``btflow.analysis.flow_error`` and ``corrected`` make use of it.
         out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone.
         resume: Whether ``out`` may have a part of this sweep already.
         retry_failed: Whether swarms of ``out`` that failed run again: most fail again, for want of memory perhaps not.
@@ -200,7 +223,15 @@ def sweep(
     said = declaration(varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
     path = store_path(out, resume)
     with terminable():
-        declared = declare(scenario.document, scenario.given, said, keep=keep, yes=flag("yes", yes))
+        declared = declare(
+            scenario.document,
+            scenario.given,
+            said,
+            keep=keep,
+            yes=flag("yes", yes),
+            fidelity=fidelity,
+            check=check,
+        )
         return _executed(declared, path, how, resume)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from btflow.sweeps import api
-from btflow.sweeps.cells import cells
+from btflow.sweeps.cells import division
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.status import FAILED
 from btflow.units import UNITS
@@ -27,10 +27,11 @@ def cause(text: str) -> str:
 def causes(path: Path, declared: Plan) -> dict[str, int]:
     """Return how many swarms of a store failed of each of the most frequent causes, by the first text of each."""
     dataset, found, examples = api.open_dataset(path), Counter[str](), dict[str, str]()
-    division = cells(declared.shape, declared.job.shape.bytes)
-    for region in map(division.region, range(division.count)):  # the texts of a whole sweep take much memory
-        failed = dataset["status"][region].values == FAILED
-        texts = Counter(map(str, dataset["failure"][region].values[failed])) if failed.any() else {}
+    cells = division(declared.blocks, declared.job.shape.bytes)
+    for cell in range(cells.count):  # the texts of a whole sweep take much memory
+        region, prefix = cells.region(cell), cells.prefix(cell)
+        failed = dataset[f"{prefix}status"][region].values == FAILED
+        texts = Counter(map(str, dataset[f"{prefix}failure"][region].values[failed])) if failed.any() else {}
         for text, number in texts.items():
             found[cause(text)] += number
             examples.setdefault(cause(text), text)

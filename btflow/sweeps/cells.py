@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
+from typing import NamedTuple
 
 MOST_UNITS = 4096
 """Most swarms of a cell."""
 
 MOST_BYTES = 16 * 2**20
 """About the most memory of a cell."""
+
+
+class Block(NamedTuple):
+    """Units whose figures lie in arrays of their own."""
+
+    prefix: str
+    """How the names of these begin."""
+    dims: tuple[str, ...]
+    """Their dimensions, the replicas' last."""
+    shape: tuple[int, ...]
+    """Lengths of these."""
 
 
 @dataclass(frozen=True)
@@ -93,3 +108,63 @@ def cells(shape: tuple[int, ...], unit_bytes: int) -> Cells:
     number = -(-shape[split] // max(1, room // inner))  # of cells, all about as long
     length = -(-shape[split] // number)
     return Cells(shape, (*(1 for _ in shape[:split]), length, *shape[split + 1 :]), split)
+
+
+@dataclass(frozen=True)
+class Division:
+    """The cells of several blocks; units and cells are numbered block after block."""
+
+    blocks: tuple[Block, ...]
+    cells: tuple[Cells, ...]
+    """Of each block."""
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return sum(each.count for each in self.cells)
+
+    def units(self, cell: int) -> range:
+        """Return the numbers of a cell's units."""
+        block, own = self.own(cell)
+        units, before = self.cells[block].units(own), self._first_unit(block)
+        return range(units.start + before, units.stop + before)
+
+    def cell(self, unit: int) -> int:
+        """Return the cell of a unit."""
+        block = _at(unit, [prod(each.shape) for each in self.cells])
+        return self._first_cell(block) + self.cells[block].cell(unit - self._first_unit(block))
+
+    def own(self, cell: int) -> tuple[int, int]:
+        """Return which block a cell is of, and its number there."""
+        block = _at(cell, [each.count for each in self.cells])
+        return block, cell - self._first_cell(block)
+
+    def at(self, prefix: str, index: tuple[int, ...]) -> int:
+        """Return the cell at a place along each dimension of a block, in cells."""
+        block = [each.prefix for each in self.blocks].index(prefix)
+        return self._first_cell(block) + self.cells[block].at(index)
+
+    def region(self, cell: int) -> tuple[slice, ...]:
+        """Return what a cell has of each dimension of its block."""
+        block, own = self.own(cell)
+        return self.cells[block].region(own)
+
+    def prefix(self, cell: int) -> str:
+        """Return how the names of the arrays begin that a cell is in."""
+        return self.blocks[self.own(cell)[0]].prefix
+
+    def _first_unit(self, block: int) -> int:
+        return sum(prod(each.shape) for each in self.cells[:block])
+
+    def _first_cell(self, block: int) -> int:
+        return sum(each.count for each in self.cells[:block])
+
+
+def _at(number: int, lengths: Sequence[int]) -> int:
+    """Return in which of some stretches, one after the other, a number lies."""
+    return bisect_right(list(accumulate(lengths)), number)
+
+
+def division(blocks: Sequence[Block], unit_bytes: int) -> Division:
+    """Return the cells of blocks whose units take some memory each [B]."""
+    return Division(tuple(blocks), tuple(cells(block.shape, unit_bytes) for block in blocks))

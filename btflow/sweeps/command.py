@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from btflow.commands import Json, Model, Settings, Text
+from btflow.commands import FidelityOption, Json, Model, Settings, Text
 
 
 def sweep(
@@ -34,6 +34,20 @@ def sweep(
         bool | None, typer.Option("--common/--no-common", help="The same random numbers at all points.  [no]")
     ] = None,
     keep: Annotated[Text, typer.Option(metavar="peers,series", help="Arrays of each swarm to keep, too.")] = None,
+    fidelity: FidelityOption = "full",
+    check: Annotated[
+        Text,
+        typer.Option(
+            metavar="NUMBER", help="With --fidelity flow: run so many points in full, too, and print the error."
+        ),
+    ] = None,
+    statistics: Annotated[
+        Text,
+        typer.Option(
+            metavar="NAME,...",
+            help="Statistics to compare with full.  [completion_mean, completion_p10, completion_p90, seed_copies]",
+        ),
+    ] = None,
     out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Run what --out does not have yet.")] = False,
     retry_failed: Annotated[
@@ -63,6 +77,9 @@ def sweep(
         seed=seed,
         common=common,
         keep=keep,
+        fidelity=fidelity,
+        check=check,
+        statistics=statistics,
         out=out or [],
         resume=resume,
         retry_failed=retry_failed,

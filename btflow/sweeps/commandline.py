@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from btflow import options
 from btflow.catalog import any_document
 from btflow.errors import InputError, SimulationError
+from btflow.fidelity import checked
+from btflow.parameters import unknown
 from btflow.sweeps import api, spec
+from btflow.sweeps.check import MOST
 from btflow.sweeps.paths import check_path
 from btflow.sweeps.running import Running
 from btflow.sweeps.signals import leave, terminable
@@ -18,7 +23,13 @@ from btflow.sweeps.table import declaration
 from btflow.termination import INTERRUPTED, TERMINATED
 from btflow.words import counted
 
-_OPTIONS = {"vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"}
+if TYPE_CHECKING:
+    from btflow.sweeps.plan import Plan
+
+_OPTIONS = {
+    *("vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"),
+    *("fidelity", "check", "statistics"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,9 @@ class Given:
     seed: str | None
     common: bool | None
     keep: str | None
+    fidelity: str
+    check: str | None
+    statistics: str | None
     out: list[str]
     resume: bool
     retry_failed: bool
@@ -79,13 +93,63 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
         common=given.common,
     )
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
-    declared = api.declare(any_document(given.model), {}, said, keep=keep, yes=given.yes)
+    fidelity, check = checked("fidelity", given.fidelity), _number("--check", given.check, 1, MOST)
+    declared = api.declare(
+        any_document(given.model), {}, said, keep=keep, yes=given.yes, fidelity=fidelity, check=check
+    )
+    statistics = _statistics(given.statistics, declared)
     done, failed = api.execute(declared, out, how, resume=given.resume)
     found: dict[str, Any] = {"out": str(out), declared.job.noun: declared.units, "done": done, "failed": failed}
 
     from btflow.sweeps.causes import causes  # imports the engine
 
-    return found | {"reasons": causes(out, declared) if failed else {}}
+    found["reasons"] = causes(out, declared) if failed else {}
+    if declared.checked:
+        found["check"] = _checked(out, len(declared.checked), statistics)
+    return found
+
+
+def _statistics(text: str | None, declared: Plan) -> list[str] | None:
+    """Return the statistics that are compared with full; None for the default ones."""
+    if text is None:
+        return None
+    if not declared.checked:
+        raise InputError("statistics", text, "is of a check, and there is none", "--check NUMBER too")
+    known = [s.name for table in declared.job.tables if not table.dimension for s in table.statistics]
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise unknown(name, known, "statistic of a swarm", "statistics")
+    return names
+
+
+def _checked(out: Path, points: int, statistics: list[str] | None) -> dict[str, Any]:
+    """Return by how much flow differs from full, and warn of what differs by more than the sweep is about."""
+    from btflow.analysis.fidelity import flow_error
+
+    table = flow_error(api.open_dataset(out), statistics)
+    rows = {
+        str(name): {str(column): _plain(table[column].sel(statistic=name).item()) for column in table}
+        for name in table["statistic"].values
+    }
+    for name, row in rows.items():
+        if row["exceeds"]:
+            effect = f"what it varies by over the sweep, {_share(row['effect'])}"
+            _say(f"warning: {name}: the difference of flow from full may be greater than {effect}")
+    return {"points": points, "confidence": table.attrs["confidence"], "statistics": rows}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it, in which there is no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _share(value: float | None, sign: str = "") -> str:
+    """Return a share in percent, of which two digits at least are shown."""
+    if value is None:
+        return "unknown"
+    percent = 100 * value
+    return f"{percent:{sign}.{0 if abs(percent) >= 10 else 1 if abs(percent) >= 1 else 2}f}%"
 
 
 def _kept(given: Given) -> str:
@@ -105,7 +169,22 @@ def as_text(found: dict[str, Any]) -> str:
     lines = [f"{found['out']}: {found['done']:,} of {of} done, {found['failed']:,} failed"]
     for reason, number in found["reasons"].items():
         lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")
+    if "check" in found:
+        lines += _check_lines(found["check"])
     return "\n".join(lines)
+
+
+def _check_lines(check: dict[str, Any]) -> Iterator[str]:
+    """Give what is said of the difference of flow from full, a line for each statistic."""
+    level = f"{100 * check['confidence']:g}% interval"
+    yield f"flow against full, at {counted(check['points'], 'checked point', 'checked points')}:"
+    for name, row in check["statistics"].items():
+        found = f"  {name}: bias {_share(row['bias'], '+')}"
+        if row["points"] > 1:
+            found += f" ({level} {_share(row['bias_low'], '+')} to {_share(row['bias_high'], '+')})"
+        found += f", spread of one point {_share(row['spread'])}, effect of the sweep {_share(row['effect'])}"
+        fewer = f"; values in both at {counted(row['points'], 'point')}" if row["points"] < check["points"] else ""
+        yield found + fewer
 
 
 def _path(given: Given) -> Path:

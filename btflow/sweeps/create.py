@@ -12,7 +12,7 @@ from pathlib import Path
 
 from btflow.errors import InputError
 from btflow.sweeps import layout
-from btflow.sweeps.cells import cells
+from btflow.sweeps.cells import division
 from btflow.sweeps.lock import FILE, locked
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.writing import LEFT, named, partial_name, sync_folder, sync_tree
@@ -47,7 +47,7 @@ def created(path: Path, plan: Plan, durable: bool) -> Iterator[None]:
 
 
 def _make(partial: Path, path: Path, plan: Plan, durable: bool) -> None:
-    layout.create(plan, cells(plan.shape, plan.job.shape.bytes), partial)
+    layout.create(plan, division(plan.blocks, plan.job.shape.bytes), partial)
     if durable:
         sync_tree(partial, but=FILE)
     partial.rename(path)

@@ -55,6 +55,9 @@ class Design(Protocol):
     def coordinates(self) -> list[Coordinate]:
         """Return the value of each parameter along its dimension."""
 
+    def places(self, points: NDArray[np.int64]) -> Floats:
+        """Return where some points lie in the unit cube (points, axes), the values of each axis at equal distances."""
+
     @property
     def kind(self) -> str:
         """``grid``, or the sample such as ``sobol:4096``."""
@@ -99,6 +102,11 @@ class Grid:
             _coordinate(v, a.name, [row[i] for row in a.values]) for a in self.axes for i, v in enumerate(a.variables)
         ]
 
+    def places(self, points: NDArray[np.int64]) -> Floats:
+        """Return where some points lie in the unit cube (points, axes)."""
+        index = np.column_stack(np.unravel_index(points, self.shape))
+        return np.asarray((index + 0.5) / self.shape, np.float64)
+
     def written(self) -> dict[str, Any]:
         """Return the values of each axis as they were given."""
         rows = {a.name: [[shown(text) for text in row] for row in a.texts] for a in self.axes}
@@ -136,6 +144,15 @@ class Column:
             return [self.listed[i] for i in self.index]
         return [int(v) for v in self.values] if is_counted(self.variable) else self.values.tolist()
 
+    def places(self) -> Floats:
+        """Return where each point lies between 0 and 1, those of one value in one place."""
+        if self.values is None:
+            assert self.index is not None
+            return np.asarray((self.index + 0.5) / len(self.texts), np.float64)
+        ordered = np.sort(self.values)
+        sides = (np.searchsorted(ordered, self.values, side) for side in ("left", "right"))
+        return np.asarray(sum(sides) / (2 * len(ordered)), np.float64)
+
 
 @dataclass(frozen=True)
 class Drawing:
@@ -170,6 +187,11 @@ class Drawing:
     def coordinates(self) -> list[Coordinate]:
         """Return each parameter along ``sample``."""
         return [_coordinate(c.variable, "sample", c.along()) for c in self.columns]
+
+    def places(self, points: NDArray[np.int64]) -> Floats:
+        """Return where some points lie in the unit cube (points, axes): numbers by their rank in the sample."""
+        axes = {c.axis: c for c in self.columns}
+        return np.column_stack([c.places()[points] for c in axes.values()])
 
     def written(self) -> dict[str, Any]:
         """Return the distribution of each parameter, and of those that vary together."""

@@ -11,7 +11,18 @@ from btflow.errors import InputError
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.versions import difference
 
-_SHOWN = {"model": "model", "design": "design", "seed": "seed", "replicas": "replicas", "keep": "kept"}
+_SHOWN = {
+    "model": "model",
+    "design": "design",
+    "seed": "seed",
+    "replicas": "replicas",
+    "keep": "kept",
+    "fidelity": "fidelity",
+    "check": "checked points",
+}
+
+_BEFORE = {"fidelity": "full", "check": 0}
+"""What stores are that were written before there were these."""
 
 
 def check_same(path: Path, attributes: Mapping[str, Any], plan: Plan) -> None:
@@ -23,6 +34,7 @@ def check_same(path: Path, attributes: Mapping[str, Any], plan: Plan) -> None:
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    there = _BEFORE | dict(there)
     found = [
         f"{shown} {_text(there.get(name))} there, {_text(here[name])} here"
         for name, shown in _SHOWN.items()

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from btflow.sweeps.cells import Cells
+from btflow.sweeps.cells import Division
 from btflow.sweeps.parts import Part, Shape
 from btflow.sweeps.writing import sync_folder, write_whole
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"([0-9]+)-([0-9]+)-([0-9]+)\.part")
 class Journal:
     """The parts of a store by cell."""
 
-    def __init__(self, store: Path, cells: Cells, shape: Shape, durable: bool) -> None:
+    def __init__(self, store: Path, cells: Division, shape: Shape, durable: bool) -> None:
         self.folder, self.cells, self.shape, self.durable = store / FOLDER, cells, shape, durable
         self.files: dict[int, list[Path]] = defaultdict(list)
         self.folder.mkdir(exist_ok=True)

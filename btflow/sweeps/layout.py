@@ -13,7 +13,8 @@ import zarr
 from zarr.codecs import ZstdCodec
 
 from btflow.replica import PER_PEER
-from btflow.sweeps.cells import Cells
+from btflow.sweeps.cells import Division
+from btflow.sweeps.check import DIM, FULL
 from btflow.sweeps.design import Coordinate
 from btflow.sweeps.figures import Table
 from btflow.sweeps.parts import Part
@@ -92,7 +93,7 @@ def lengths(plan: Plan) -> dict[str, int]:
     """Return the length of each dimension."""
     extra = {table.dimension: len(table.parts) for table in plan.job.tables if table.dimension}
     extra |= {"peer": plan.job.shape.peers, "step": plan.job.shape.times}
-    return dict(zip((*plan.design.dims, "replica"), plan.shape, strict=True)) | extra
+    return {dim: length for block in plan.blocks for dim, length in zip(block.dims, block.shape, strict=True)} | extra
 
 
 CHECKED: Any = ZstdCodec(level=0, checksum=True)
@@ -102,32 +103,34 @@ ALL: Any = {"write_empty_chunks": True}
 """Every chunk that is written has a file, so that a missing one is found."""
 
 
-def create(plan: Plan, cells: Cells, folder: Path) -> None:
+def create(plan: Plan, division: Division, folder: Path) -> None:
     """Write the store of a sweep, complete but for the swarms, to an empty folder."""
     # As xarray knows them by; with the texts of failures among them, `where` works on the dataset.
-    names = " ".join([*(coordinate.name for coordinate in coordinates(plan)), "failure"])
+    failures = (f"{block.prefix}failure" for block in plan.blocks)
+    names = " ".join([*(coordinate.name for coordinate in coordinates(plan)), *failures])
     attributes = plan.attributes() | {"complete": 0, "coordinates": names}
     group = zarr.create_group(folder, attributes=attributes)
-    size, dims = lengths(plan), (*plan.design.dims, "replica")
-    for array in arrays(plan):
-        group.create_array(
-            array.name,
-            shape=(*plan.shape, *(size[d] for d in array.extra)),
-            chunks=(*cells.chunk, *(size[d] for d in array.extra)),
-            dtype=array.dtype,
-            compressors=CHECKED,
-            fill_value=array.fill,
-            dimension_names=(*dims, *array.extra),
-            attributes=_described(array.units, array.meaning),
-        )
+    size = lengths(plan)
+    for block, cells in zip(division.blocks, division.cells, strict=True):
+        for array in arrays(plan):
+            group.create_array(
+                block.prefix + array.name,
+                shape=(*block.shape, *(size[d] for d in array.extra)),
+                chunks=(*cells.chunk, *(size[d] for d in array.extra)),
+                dtype=array.dtype,
+                compressors=CHECKED,
+                fill_value=array.fill,
+                dimension_names=(*block.dims, *array.extra),
+                attributes=_described(array.units, array.meaning + (", in full" if block.prefix == FULL else "")),
+            )
     group.create_array(
         "seed",
         shape=plan.shape[:-1],
-        chunks=cells.chunk[:-1],
+        chunks=division.cells[0].chunk[:-1],
         dtype="i8",
         compressors=CHECKED,
         fill_value=-1,
-        dimension_names=dims[:-1],
+        dimension_names=plan.design.dims,
         attributes=_described("1", f"{plan.job.kind.seed}; -1 before one is run"),
     )
     for coordinate in coordinates(plan):
@@ -166,9 +169,26 @@ def coordinates(plan: Plan) -> list[Coordinate]:
             names = np.array(table.parts, object)
             found.append(Coordinate(table.dimension, table.dimension, names, "", table.meaning))
     found.append(Coordinate("replica", "replica", np.arange(plan.replicas), "1", "number of the replica"))
+    if plan.checked:
+        found += _of_check(plan)
     if size["peer"]:
         found.append(Coordinate("peer", "peer", np.arange(size["peer"]), "1", "number of the peer"))
     return found
+
+
+def _of_check(plan: Plan) -> list[Coordinate]:
+    """Return the coordinates of the points that are run in full besides: their numbers, seeds and varied values."""
+    points = np.array(plan.checked, np.int64)
+    index = dict(zip(plan.design.dims, np.unravel_index(points, plan.design.shape), strict=True))
+    seeds = np.array([plan.seed_of(point) for point in plan.checked], np.int64)
+    return [
+        Coordinate(DIM, DIM, points, "1", "number of the point that is run in full, too, in C order"),
+        Coordinate(f"{DIM}_seed", DIM, seeds, "1", plan.job.kind.seed),
+        *(
+            Coordinate(f"{DIM}_{c.name}", DIM, c.values[index[c.dimension]], c.units, f"{c.meaning}, of the check")
+            for c in plan.design.coordinates()
+        ),
+    ]
 
 
 def rewrite(group: zarr.Group, plan: Plan, name: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from btflow import memory
 from btflow.errors import InputError, ScenarioError
+from btflow.fidelity import Fidelity
 from btflow.kernels.link import engine
 from btflow.kernels.link.state import State
 from btflow.link.build import LinkProgram, build, state_bytes
@@ -27,8 +28,10 @@ class Links:
     keeps: tuple[str, ...] = ()
     seed = "seed of the point's replica 0, replica r has it plus r"
 
-    def compile(self, scenario: LinkScenario) -> LinkProgram:
-        """Return the program of an experiment."""
+    def compile(self, scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkProgram:
+        """Return the program of an experiment, of which there is no flow."""
+        if fidelity != "full":
+            raise InputError("fidelity", fidelity, "is of swarms: link experiments have each segment", "full")
         return compile_link(scenario)
 
     def bytes(self, program: LinkProgram) -> int:

@@ -12,10 +12,10 @@ import zarr
 from numpy.typing import NDArray
 
 from btflow.sweeps import layout
-from btflow.sweeps.cells import Cells
+from btflow.sweeps.cells import Division
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.sound import Index, Sound, damaged
+from btflow.sweeps.sound import Place, Sound, damaged
 from btflow.sweeps.status import FAILED, PENDING
 from btflow.sweeps.writing import LEFT, Disk, remove
 
@@ -42,7 +42,7 @@ class Merged:
         lost: What was damaged and has been deleted.
     """
 
-    def __init__(self, found: Sound, plan: Plan, cells: Cells, durable: bool) -> None:
+    def __init__(self, found: Sound, plan: Plan, cells: Division, durable: bool) -> None:
         self.plan, self.cells, self.durable = plan, cells, durable
         self.arrays = layout.arrays(plan)
         self.pending: dict[int, int] = {}
@@ -54,14 +54,14 @@ class Merged:
 
     def status(self, cell: int) -> NDArray[np.int8]:
         """Return the status of a cell's swarms (units,)."""
-        return np.asarray(self._opened["status"][self.cells.region(cell)]).ravel()
+        return np.asarray(self._array("status", cell)[self.cells.region(cell)]).ravel()
 
     def read(self, cell: int) -> Part:
         """Return what is there of a cell."""
         units, region = self.cells.units(cell), self.cells.region(cell)
         whole = self.plan.job.shape.empty(units.start, len(units))
         for array in self.arrays if cell in self.pending else ():
-            found = np.asarray(self._opened[array.name][region])
+            found = np.asarray(self._array(array.name, cell)[region])
             into = np.asarray(array.values(whole))
             if array.name == "failure":
                 whole.reasons[:] = [str(text) for text in found.ravel()]
@@ -102,29 +102,34 @@ class Merged:
         lost = Lost()
         for name in self._found.labels():
             layout.rewrite(self._group, self.plan, name)
-        for index in self._found.cells():
-            cell, broken = self.cells.at(index), self._found.broken(index)
+        for place in self._found.cells():
+            cell, broken = self.cells.at(*place), self._found.broken(place)
             if broken == ["seed"]:
                 self._write_seeds(cell)
             if broken in ([], ["seed"]):
-                self._count(cell, self._found.status.read(index), 1)
+                self._count(cell, self._found.read_status(place), 1)
             else:
-                lost = self._discard(index, broken[0], lost)
+                lost = self._discard(place, broken[0], lost)
         return lost
 
-    def _discard(self, index: Index, broken: str, lost: Lost) -> Lost:
+    def _discard(self, place: Place, broken: str, lost: Lost) -> Lost:
         """Delete a cell, its status first."""
-        found, status = self._found, self._found.status.read(index)
-        number = len(self.cells.units(self.cells.at(index))) if status is None else int((status != PENDING).sum())
+        found, status = self._found, self._found.read_status(place)
+        number = len(self.cells.units(self.cells.at(*place))) if status is None else int((status != PENDING).sum())
         self._group.attrs["complete"] = 0
-        for name in ("status", *(name for name in found.swarms if name not in ("status", "seed"))):
-            remove(found.file(name, index), self.durable)
-        return Lost(lost.swarms + number, lost.file or found.file(broken, index))
+        first = f"{place.block}status"
+        for name in (first, *(name for name in found.blocks[place.block] if name not in (first, "seed"))):
+            remove(found.file(name, place), self.durable)
+        return Lost(lost.swarms + number, lost.file or found.file(broken, place))
+
+    def _array(self, name: str, cell: int) -> zarr.Array[Any]:
+        """Return the array of a name that a cell is in."""
+        return self._opened[self.cells.prefix(cell) + name]
 
     def _put(self, cell: int, array: layout.Array, whole: Part) -> None:
         region, values = self.cells.region(cell), np.asarray(array.values(whole))
         shape = tuple(s.stop - s.start for s in region)
-        self._opened[array.name][region] = values.reshape(shape + values.shape[1:])
+        self._array(array.name, cell)[region] = values.reshape(shape + values.shape[1:])
 
     def _write_status(self, cell: int, whole: Part) -> None:
         before = self.status(cell) if cell in self.pending else ()
@@ -139,6 +144,8 @@ class Merged:
         self.failed += sign * failed
 
     def _write_seeds(self, cell: int) -> None:
+        if self.cells.prefix(cell):  # of points that are in the design, and have their seeds there
+            return
         units, region = self.cells.units(cell), self.cells.region(cell)
         replicas = self.plan.replicas
         shape = tuple(s.stop - s.start for s in region)

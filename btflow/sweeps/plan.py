@@ -13,8 +13,11 @@ from typing import Any
 import btflow
 from btflow.document import Document
 from btflow.errors import InputError
+from btflow.fidelity import Fidelity
 from btflow.sweeps import beforehand
 from btflow.sweeps.arguments import kept
+from btflow.sweeps.cells import Block
+from btflow.sweeps.check import DIM, FULL, checked_points
 from btflow.sweeps.contents import Contents, contained, contents, digests
 from btflow.sweeps.design import Coordinate, Design
 from btflow.sweeps.figures import Figures
@@ -45,6 +48,7 @@ class Plan:
         common: Whether all points have the sweep's seed.
         keep: What is kept of each swarm besides its figures.
         contents: Content of the files that varied values name, by the parameter and the path.
+        checked: Numbers of the points that are run in full besides.
     """
 
     job: Job
@@ -54,6 +58,7 @@ class Plan:
     common: bool
     keep: tuple[str, ...]
     contents: Contents = field(default_factory=dict)
+    checked: tuple[int, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -61,15 +66,28 @@ class Plan:
         return (*self.design.shape, self.replicas)
 
     @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The swarms of the design and, if points are checked, those that are run in full besides."""
+        found = Block("", (*self.design.dims, "replica"), self.shape)
+        if not self.checked:
+            return (found,)
+        return found, Block(FULL, (DIM, "replica"), (len(self.checked), self.replicas))
+
+    @property
     def units(self) -> int:
         """Number of swarms."""
-        return prod(self.shape)
+        return sum(prod(block.shape) for block in self.blocks)
 
     def task(self, first: int, count: int) -> Task:
         """Return some consecutive units of work, with all that they need besides the job."""
         points = range(first // self.replicas, (first + count - 1) // self.replicas + 1)
-        made = (Point(self.seed_of(point), self.settings(point)) for point in points)
-        return Task(first, count, self.replicas, tuple(made))
+        return Task(first, count, self.replicas, tuple(self._point(number) for number in points))
+
+    def _point(self, number: int) -> Point:
+        """Return a point by its number, which of those that are run in full goes on after the design's."""
+        again = number - prod(self.design.shape)
+        point = number if again < 0 else self.checked[again]
+        return Point(self.seed_of(point), self.settings(point), again >= 0)
 
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point, with the content of files in place of their paths."""
@@ -92,6 +110,8 @@ class Plan:
             "replicas": self.replicas,
             "common_random_numbers": int(self.common),
             "keep": ",".join(self.keep),
+            "fidelity": self.job.fidelity,
+            "check": len(self.checked),
             "versions": json.dumps(versions()),
         }
 
@@ -134,6 +154,8 @@ def plan(
     replicas: int,
     common: bool = False,
     keep: str | Sequence[str] | None = (),
+    fidelity: Fidelity = "full",
+    check: int = 0,
 ) -> Plan:
     """Return a sweep of a model over a design.
 
@@ -145,26 +167,30 @@ def plan(
         replicas: Swarms of each point.
         common: Whether all points have the sweep's seed.
         keep: What is kept of each swarm besides its figures.
+        fidelity: How each is run.
+        check: Points that are run in full besides.
 
     Raises:
-        InputError: No point makes a scenario, a value is wrong, or what is to be kept is unknown.
+        InputError: No point makes a scenario, a value is wrong, what is to be kept is unknown, or there are fewer
+            points than are to be checked.
     """
     kind = kind_of(document.kind.model)
-    keep = kept(keep, kind.keeps)
+    keep, checked = kept(keep, kind.keeps), checked_points(design, check)
     beforehand.check_superseded(document, fixed, design)
     fixed = contained(document, fixed)
-    base, program = _first_scenario(document, kind, fixed, design)
+    base, program = _first_scenario(document, kind, fixed, design, fidelity)
     beforehand.check_files(document, base.given, design)
     statistics = kind.figures(base, program)
-    _check_names(design, statistics, kind)
+    _check_names(design, statistics, kind, checked)
     peers = most_peers(base, design) if "peers" in keep else 0
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
     found = contents(document, design)
-    return Plan(Job(base, statistics, shape), design, seed, replicas, common, keep, found)
+    job = Job(base, statistics, shape, fidelity)
+    return Plan(job, design, seed, replicas, common, keep, found, checked)
 
 
 def _first_scenario(
-    document: Document[Any], kind: Kind, fixed: Mapping[str, object], design: Design
+    document: Document[Any], kind: Kind, fixed: Mapping[str, object], design: Design, fidelity: Fidelity
 ) -> tuple[Any, Any]:
     """Return the first of some points that makes a scenario, and its program; the first point's error if none does.
 
@@ -180,20 +206,23 @@ def _first_scenario(
     for settings in islice(all_used, TRIED):
         try:
             base = document.build({**fixed, **settings})
-            return base, kind.compile(base)
+            return base, kind.compile(base, fidelity)
         except InputError as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def _check_names(design: Design, statistics: Figures, kind: Kind) -> None:
+def _check_names(design: Design, statistics: Figures, kind: Kind, checked: Sequence[int]) -> None:
     """Raise an InputError for a parameter whose name the dataset has for something else."""
     taken = {s.name for table in statistics.tables for s in table.statistics}
     taken |= {table.dimension for table in statistics.tables}
     taken |= {"sample", "replica", "seed", "status", "failure", "cpu_s"}
     if kind.keeps:
         taken |= {*PEER_ARRAYS, "peer", "pieces_held", "step", "time_step"}
-    for name in (coordinate.name for coordinate in design.coordinates()):
+    names = [coordinate.name for coordinate in design.coordinates()]
+    if checked:
+        taken |= {DIM, f"{DIM}_seed", *(FULL + name for name in taken), *(f"{DIM}_{name}" for name in names)}
+    for name in names:
         if name in taken:
             raise InputError("vary", name, "cannot be varied: the dataset has something else of this name")

@@ -36,7 +36,7 @@ def counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int, int]:
     check_same(path, found.attributes, plan)
     if not _complete(found):
         raise unwritable(path, f"it is not complete, or damaged, so that {plan.job.noun} are to be run")
-    failed = sum(int((np.asarray(found.status.read(cell)) == FAILED).sum()) for cell in found.cells())
+    failed = sum(int((np.asarray(found.read_status(cell)) == FAILED).sum()) for cell in found.cells())
     if failed and retry_failed:
         lost, are = counted(failed, plan.job.noun.removesuffix("s")), "is" if failed == 1 else "are"
         raise unwritable(path, f"{lost} that failed {are} to be run again")

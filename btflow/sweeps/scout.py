@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from btflow.errors import InputError
+from btflow.fidelity import Fidelity
 from btflow.sweeps.design import Coordinate, Design
 from btflow.sweeps.plan import Plan
 
@@ -45,16 +46,23 @@ def scout(plan: Plan) -> Scouted:
 
 
 def _programs(plan: Plan) -> Iterator[Any]:
-    for point in scouted_points(plan.design):
+    yield from _compiled(plan, scouted_points(plan.design), plan.job.fidelity)
+    evenly = -(-len(plan.checked) // SPREAD) or 1
+    yield from _compiled(plan, plan.checked[::evenly], "full")
+
+
+def _compiled(plan: Plan, points: Iterable[int], fidelity: Fidelity) -> Iterator[Any]:
+    for point in points:
         try:
-            yield plan.job.kind.compile(plan.job.scenario.set(**plan.settings(point)))
+            yield plan.job.kind.compile(plan.job.scenario.set(**plan.settings(point)), fidelity)
         except InputError:  # recorded when it is run
             continue
 
 
 def _kind(program: Any) -> object:
     """Return what decides the kernels, which Numba compiles for the types of what they are given."""
-    return getattr(program, "links", None) is None, tuple(type(value) for value in program.rules)
+    fidelity = getattr(program, "fidelity", "full")
+    return fidelity, getattr(program, "links", None) is None, tuple(type(value) for value in program.rules)
 
 
 def scouted_points(design: Design) -> list[int]:

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numcodecs.zstd import Zstd
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
+from btflow.sweeps.check import FULL
 from btflow.sweeps.paths import is_store, was_store
 
 FORMAT = 2
@@ -26,6 +27,15 @@ FORMAT = 2
 
 Index = tuple[int, ...]
 """Place of a chunk along each dimension, in chunks."""
+
+
+class Place(NamedTuple):
+    """Where a cell is."""
+
+    block: str
+    """How the names of the arrays begin that it is in."""
+    at: Index
+    """Its place along the dimensions of these."""
 
 
 @dataclass(frozen=True)
@@ -79,33 +89,42 @@ class Sound:
     attributes: dict[str, Any]
     arrays: dict[str, Chunks]
 
-    @property
-    def status(self) -> Chunks:
-        """The status, which says what of a cell is there; its chunks are the cells."""
-        return self.arrays["status"]
-
     @cached_property
-    def swarms(self) -> tuple[str, ...]:
-        """Names of the arrays with values for each swarm, or each point."""
-        dims = set(self.status.dims)
-        return tuple(name for name, array in self.arrays.items() if name == "seed" or dims <= set(array.dims))
+    def blocks(self) -> dict[str, tuple[str, ...]]:
+        """Names of the arrays with values for each swarm, or each point, by how they begin: of the design, in full."""
+        checked = self.arrays.get(f"{FULL}status")
+        full = () if checked is None else tuple(n for n, a in self.arrays.items() if _is_of(FULL, n, a, checked))
+        others = {name: array for name, array in self.arrays.items() if name not in full}
+        swarms = tuple(n for n, a in others.items() if n == "seed" or _is_of("", n, a, self.status("")))
+        return {"": swarms} | ({FULL: full} if full else {})
 
-    def cells(self) -> Iterator[Index]:
+    def status(self, block: str) -> Chunks:
+        """Return the status, which says what of a cell is there; its chunks are the cells."""
+        return self.arrays[f"{block}status"]
+
+    def read_status(self, cell: Place) -> NDArray[Any] | None:
+        """Return the status of a cell's swarms, None if it is missing or damaged."""
+        return self.status(cell.block).read(cell.at)
+
+    def cells(self) -> Iterator[Place]:
         """Give the cells that are to be there: those with a status, all if the sweep is complete."""
         whole = self.attributes.get("complete") == 1
-        yield from np.ndindex(self.status.number) if whole else self.status.files()
+        for block in self.blocks:
+            status = self.status(block)
+            yield from (Place(block, index) for index in (np.ndindex(status.number) if whole else status.files()))
 
-    def broken(self, cell: Index) -> list[str]:
+    def broken(self, cell: Place) -> list[str]:
         """Return the names of the arrays whose chunk of a cell is missing or damaged."""
-        return [name for name in self.swarms if self.arrays[name].read(self.index(name, cell)) is None]
+        return [name for name in self.blocks[cell.block] if self.arrays[name].read(self.index(name, cell)) is None]
 
     def labels(self) -> list[str]:
         """Return the names of the coordinates that are missing or damaged."""
-        return [name for name in self.arrays if name not in self.swarms and self.arrays[name].read((0,)) is None]
+        others = {name for names in self.blocks.values() for name in names}
+        return [name for name in self.arrays if name not in others and self.arrays[name].read((0,)) is None]
 
-    def index(self, name: str, cell: Index) -> Index:
+    def index(self, name: str, cell: Place) -> Index:
         """Return the place of an array's chunk that a cell lies in."""
-        at = dict(zip(self.status.dims, cell, strict=True))
+        at = dict(zip(self.status(cell.block).dims, cell.at, strict=True))
         return tuple(at.get(dim, 0) for dim in self.arrays[name].dims)
 
     def check(self, field: str) -> None:
@@ -122,9 +141,14 @@ class Sound:
         for cell in self.cells():
             yield from (self.file(name, cell) for name in self.broken(cell))
 
-    def file(self, name: str, cell: Index) -> Path:
+    def file(self, name: str, cell: Place) -> Path:
         """Return the file of an array's chunk that a cell lies in."""
         return self.arrays[name].file(self.index(name, cell))
+
+
+def _is_of(prefix: str, name: str, array: Chunks, status: Chunks) -> bool:
+    """Return whether an array has values for each swarm that has a status."""
+    return name.startswith(prefix) and set(status.dims) <= set(array.dims)
 
 
 def check(path: Path, field: str) -> None:

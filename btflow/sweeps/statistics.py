@@ -6,7 +6,7 @@ Most are found for a group of peers: for all leechers, under the plain name, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -156,6 +156,8 @@ class Statistics:
 
     def of(self, common: Peers, row: Replica) -> Floats:
         """Return the figures of a swarm (width,): the whole's, then all of the first class, of the second..."""
+        if self.fidelity == "flow":  # what flow does not know is not told of the swarms that check it either
+            row = replace(row, unchokes=None, held_for=None)
         counting = row.counted & np.isfinite(row.completion)
         swarm = Swarm(row, counting, utilisation(row, common.rate))
         leechers = self._of_group(swarm, common.leechers)

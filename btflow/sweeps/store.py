@@ -11,11 +11,12 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from btflow.sweeps.cells import Cells, cells
+from btflow.sweeps.cells import Division, division
 from btflow.sweeps.create import created
 from btflow.sweeps.identity import check_same
 from btflow.sweeps.journal import Journal
@@ -40,7 +41,7 @@ class Store:
 
     def __init__(self, path: Path, plan: Plan, *, durable: bool = True) -> None:
         self.path, self.plan = path, plan
-        self.cells: Cells = cells(plan.shape, plan.job.shape.bytes)
+        self.cells: Division = division(plan.blocks, plan.job.shape.bytes)
         self._left: dict[int, int] = {}
         found = sound(path, "out")
         check_same(path, found.attributes, plan)
@@ -62,8 +63,12 @@ class Store:
                 self._merged.forget_failures(cell)
 
     def pending(self) -> Iterator[range]:
-        """Return the units that are to be run, in order, cell by cell; units of two cells are never in one range."""
-        for cell in range(self.cells.count):
+        """Return the units that are to be run, cell by cell; units of two cells are never in one range.
+
+        Those that check the sweep come first: they take longest, and what is long is not left to the end.
+        """
+        designed = self.cells.cells[0].count
+        for cell in chain(range(designed, self.cells.count), range(designed)):
             units, left = self.cells.units(cell), self._merged.pending.get(cell)
             if left == 0:
                 continue

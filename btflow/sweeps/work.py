@@ -26,6 +26,8 @@ class Point(NamedTuple):
     """Seed of its replicas."""
     settings: dict[str, str]
     """What is set in the base scenario."""
+    full: bool = False
+    """Whether it is run in full, whatever the fidelity of the sweep: to check that."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Job:
     shape: Shape
     """What is kept of each besides."""
     fidelity: Fidelity = "full"
-    """How each is run."""
+    """How each is run, but for the points that are checked."""
 
     @property
     def kind(self) -> Kind:
@@ -98,7 +100,7 @@ class Job:
     def prepare(self, point: Point) -> Prepared:
         """Return what all replicas of a point need; an InputError if it cannot be run."""
         scenario, kind = self.scenario.set(**point.settings), self.kind
-        program = kind.compile(scenario, self.fidelity)
+        program = kind.compile(scenario, "full" if point.full else self.fidelity)
         kind.check_memory(scenario, kind.bytes(program))
         return Prepared(point, program, kind.common(scenario, program, self.statistics))
 

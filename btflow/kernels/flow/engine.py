@@ -6,7 +6,7 @@ a peer, others can change what it will do, never what it has done: `upload.advan
 
 import numpy as np
 
-from btflow.kernels import clock
+from btflow.kernels import clock, prefetch
 from btflow.kernels.byref import by_ref
 from btflow.kernels.flow import choke, peers, upload
 from btflow.kernels.flow.events import post
@@ -92,6 +92,8 @@ def look(s, row, t):
     rounds = s.round[row]
     rounds.first = rounds.first + 1 if rounds.first + 1 < s.queue.shape[1] else 0
     rounds.count -= 1
+    if rounds.count > 1:
+        look_ahead(s, row)
     peer = s.peer[p]
     if peer.present == 0:
         return
@@ -100,9 +102,31 @@ def look(s, row, t):
     if peer.tick_at <= t:
         upload.settle(s, p, t)
         peer.now = t
+        peer.ending = -1
         choke.tick(s, p, t)
         upload.advance(s, p, t)
     peers.line_up(s, p)
+
+
+@kernel
+def look_ahead(s, row):
+    """Have the processor fetch what the next looks will touch: the peer after the next one, and the next one's lanes."""
+    at = s.round[row].first
+    p = np.int64(s.queue[row, at + 1 if at + 1 < s.queue.shape[1] else 0])
+    prefetch.line(s.peer, p, 0)
+    prefetch.line(s.peer, p, 64)
+    prefetch.line(s.peer, p, 128)
+    u = np.int64(s.queue[row, at]) << s.lane_bits
+    if s.peer[u >> s.lane_bits].next_at <= s.peer[u >> s.lane_bits].visit_at:
+        prefetch.line(s.finish, u, 0)
+        prefetch.line(s.ready, u, 0)
+        v = u + max(0, s.peer[u >> s.lane_bits].ending)
+        prefetch.line(s.lane, v, 0)
+        prefetch.line(s.run, v, 0)
+        if s.rules.ideal == 0:
+            h = np.int64(s.lane[v].h)
+            prefetch.line(s.wire, h, 0)
+            prefetch.line(s.wire, h, 64)
 
 
 @kernel

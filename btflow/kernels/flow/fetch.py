@@ -102,6 +102,7 @@ def announce(s, y):
 def wake(s, p, t):
     """Something may happen in the uploads of peer `p` at `t`."""
     s.peer[p].next_at = min(s.peer[p].next_at, t)
+    s.peer[p].ending = -1
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ def request_more(s, u, n_lost, t):
         return
     x = u >> s.lane_bits
     level = rules.refill_level(s.rules, b)
-    while lane.outstanding < b and room(s, u):
+    while lane.outstanding < b and room(s, u) and peer.endgame == 0:
         entry = begin(s, y, first_wanted(s, y, x, n_lost), told_all(s, x)) if n_lost > 0 else next_piece(s, y, x)
         if entry == NOTHING:
             break

@@ -353,6 +353,7 @@ def release(s, h, t):
     if used:
         peer.due_at = min(peer.due_at, t)
         peer.next_at = min(peer.next_at, t)
+        peer.ending = -1
 
 
 # -- departures -------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ PEER = np.dtype(
         ("bytes_up", "f8"),
         ("bytes_down", "f8"),
         ("klass", "i4"),
-        ("place", "i4"),
+        ("ending", "i4"),  # its lane whose block is written next, if known
         # the rest
         ("duplicates", "i8"),
         ("cancelled", "i8"),
@@ -78,6 +78,7 @@ PEER = np.dtype(
         ("complete", "i4"),
         ("n_spare", "i4"),
         ("end_top", "i4"),  # ends 0..end_top-1 may be in use
+        ("place", "i4"),
         ("lane_row", "i4"),  # which of the rounds of looks it is in
         ("was_seed", "u1"),
         ("registered", "u1"),

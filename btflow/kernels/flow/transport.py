@@ -8,6 +8,7 @@ from btflow.kernels import tcp, window
 from btflow.kernels.flow import upload
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
+from btflow.kernels.state import FOREVER
 
 
 @kernel
@@ -21,9 +22,57 @@ def block_arrival(s, p, u, t, active, units, more):
     catch_up(s, p, w)
     gap = active * s.peer[p].unit / s.peer[p].cap
     tcp.count_burst(s, w, gap, units)
+    window.idle_restart(s, w, t - (units - 1) * gap)
+    if unhindered(s, w, t, gap, units):
+        s.end[h].free = t
+        return as_written(s, w, t, gap, units, more)
     arrival, free, _ = tcp.block_arrival(s, w, t, gap, units, more)
     s.end[h].free = free
     return arrival
+
+
+@kernel
+def unhindered(s, w, t, gap, units):
+    """True if a block leaves as it is written: no loss in it or under repair, and neither window nor socket is full.
+
+    A window that is far from full does not grow (`window.limiting`); one in slow start opens with the acknowledgements.
+    """
+    if w.falling > 0 or w.repairing > 0 or w.timeout_at < FOREVER or w.held_until + 0.5 * w.rtt > t:
+        return False
+    if w.loss > 0.0 and (w.until_loss <= units or s.rules.segment_units > 1):
+        return False
+    if w.buffer * gap <= w.rtt or s.rules.window_validation == 0:
+        return False
+    if (w.cwnd - s.rules.dupacks - 1.0) * gap > w.rtt:
+        return True
+    return w.cwnd <= w.ssthresh and (w.cwnd - 1.0) * gap > w.rtt
+
+
+@kernel
+def as_written(s, w, t, gap, units, more):
+    """When such a block arrives, written by `t`; the rounds of `tcp.block_arrival` in closed form."""
+    w.until_loss -= units
+    if w.cwnd <= w.ssthresh:
+        acks = units if w.quick >= units else 0.5 * units
+        enough = w.rtt / gap + 1.0 + s.rules.dupacks + 1.0
+        w.cwnd = max(w.cwnd, min(w.cwnd + acks, min(enough, w.ssthresh + 1.0)))
+    w.quick = max(0, w.quick - units)
+    w.round_at = t
+    w.in_round = 1
+    tail = 0.0
+    if s.rules.nagle == 1 and gap < w.rtt:
+        begin = t - (units - 1) * gap
+        if w.small_acked < begin:
+            w.small_acked = begin + w.rtt
+        if w.small_acked <= t:
+            w.small_acked += w.rtt * (int((t - w.small_acked) / w.rtt) + 1)
+        w.small_held = 1
+        tail = w.small_acked - t
+        if more:
+            tail = min(tail, gap)
+    w.last_sent = t
+    w.last_arrival = max(w.last_arrival, t + tail + 0.5 * w.rtt)
+    return w.last_arrival
 
 
 @kernel

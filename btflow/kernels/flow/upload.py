@@ -10,7 +10,7 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 
 import numpy as np
 
-from btflow.kernels import bits, rules
+from btflow.kernels import bits, prefetch
 from btflow.kernels.flow import choke, fetch, peers, transport
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, NO_LANE, SERVING
@@ -23,6 +23,11 @@ def advance(s, p, t):
     """Bring the uploads of peer `p` up to time `t` [s]."""
     peer = s.peer[p]
     first = p << s.lane_bits
+    if peer.ending >= 0:  # nothing has changed since the last look: it found what comes now
+        u, active = first + peer.ending, np.int64(peer.active)
+        peer.work = s.finish[u]
+        peer.now = peer.next_at
+        written(s, p, u, peer.now, active)
     while True:
         active, least, soon = 0, FOREVER, FOREVER
         for u in range(first, first + peer.top):
@@ -35,6 +40,7 @@ def advance(s, p, t):
         event = min(min(end, soon), min(peer.known_at, min(peer.shown_at, peer.due_at)))
         peer.next_at = event
         if event > t:
+            peer.ending = lane_at(s.finish, first, least) - first if end <= event and active > 0 else -1
             return
         event = max(event, peer.now)
         if end <= event:
@@ -134,6 +140,7 @@ def part_sent(s, u, t):
 def written(s, p, u, t, active):
     """The block at the head of lane `u` is in its socket at `t`; what is next begins, and the downloader gets it."""
     peer, lane, run = s.peer[p], s.lane[u], s.run[u, 0]
+    fetch_ahead(s, np.int64(lane.g))
     entry, b = np.int64(run.entry), next_block(s, u)
     units = np.int64(lane.units)
     size = np.int64(s.rules.last_block_size if is_short(s, u) else s.rules.block_size)
@@ -159,6 +166,17 @@ def written(s, p, u, t, active):
         continue_lane(s, p, u, t, free, work + last_turn)
     if fetch.got_block(s, u, entry, b, size, stale, arrival):
         fetch.announce(s, lane.g >> s.rules.slot_bits)
+
+
+@kernel
+def fetch_ahead(s, g):
+    """Have the processor fetch what the owner of end `g` will look at when the block arrives."""
+    y = g >> s.rules.slot_bits
+    prefetch.line(s.end, g, 0)
+    prefetch.line(s.peer, y, 64)
+    prefetch.line(s.begun, y, 0)
+    if s.rules.ideal == 0:
+        prefetch.line(s.wire, g, 0)
 
 
 @kernel
