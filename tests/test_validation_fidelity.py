@@ -21,7 +21,7 @@ from validation.fidelity.measured import Measured, Stores, measured, run
 from validation.fidelity.parts import PARTS, Plan
 from validation.fidelity.swarms import SEEDS, Setup, Swarm, cells, kinds
 from validation.measured import Measured as Figures
-from validation.measured import NotKnown
+from validation.measured import NotKnownError
 from validation.runs import Task, run_all
 
 TINY: dict[str, str | int | bool] = {"leechers": 8, "file_size": "1 MB"}
@@ -150,7 +150,7 @@ def test_points_are_within_the_axes_and_scenarios() -> None:
 
 
 def test_a_claim_about_what_flow_does_not_know() -> None:
-    with pytest.raises(NotKnown):
+    with pytest.raises(NotKnownError):
         _ = Figures([1.0], seed_idle=[3]).idle_share
     task = Task(Case(100), 1, TINY, "flow")
     ((_, found),) = run_all([task], 1)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from btflow.scenario import Scenario
 
 
-class NotKnown(LookupError):
+class NotKnownError(LookupError):
     """A figure that the fidelity of a run does not know."""
 
 
@@ -60,7 +60,7 @@ class Measured:
     def idle_share(self) -> list[float]:
         """Share of the seed's unchokes that ended idle, by replica."""
         if not self.seed_unchokes:
-            raise NotKnown("unchokes")
+            raise NotKnownError("unchokes")
         return [idle / max(1, given) for idle, given in zip(self.seed_idle, self.seed_unchokes, strict=True)]
 
     @property

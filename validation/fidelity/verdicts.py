@@ -9,7 +9,7 @@ from pathlib import Path
 
 from validation import claims, pipeline, reference, report
 from validation.experiments import Plan
-from validation.measured import NotKnown
+from validation.measured import NotKnownError
 from validation.runs import Task
 from validation.store import Store
 from validation.verdict import Results, Verdict
@@ -41,7 +41,7 @@ def at_flow(plan: Plan, out: Path, processes: int, fresh: bool) -> dict[str, Jud
 def _judged(name: str, results: Results) -> Judged:
     try:
         verdict = Verdict(reference.claims()[name], claims.CHECKS[name].judge(results))
-    except NotKnown as error:
+    except NotKnownError as error:
         return Judged(UNKNOWN, f"needs {error}")
     return Judged(verdict.text, verdict.finding.ours)
 
