@@ -138,7 +138,6 @@ def unchoke(s, p, entry, told, t):
     lane.state = SERVING
     lane.runs = 0
     lane.outstanding = 0
-    lane.stale = 0
     lane.leaving = 0
     lane.kept = 0
     lane.unchoked_at = peer.ticks

@@ -8,7 +8,7 @@ import numpy as np
 
 from btflow.kernels import clock, prefetch
 from btflow.kernels.byref import by_ref
-from btflow.kernels.flow import choke, peers, upload
+from btflow.kernels.flow import choke, peers, transport, upload
 from btflow.kernels.flow.events import post
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
@@ -34,6 +34,7 @@ def run(state, looks):
     s = by_ref(state)
     c = s.clock[0]
     if c.events == 0 and looks > 0:
+        transport.find_repeats(s)
         start_all(s)
         c.events = 1
     reserve = 8 * s.rules.slots + 2 * s.rules.tracker_reply + 64

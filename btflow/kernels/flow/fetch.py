@@ -172,6 +172,7 @@ def ask(s, u, entry, blocks, n, at, later):
     run.at = at
     run.later = later
     run.entry = entry
+    run.cancelled = bits.EMPTY
     lane.runs += 1
     lane.outstanding += n
     if lane.runs == 1 and not s.finish[u] < FOREVER:
@@ -184,6 +185,8 @@ def ask(s, u, entry, blocks, n, at, later):
 def lose_interest(s, u, y, g, t):
     """The downloader of lane `u` has nothing to ask for: the uploader hears of it."""
     lane = s.lane[u]
+    if not s.finish[u] < FOREVER:
+        lane.runs = 0  # what is left is cancelled
     if lane.runs == 0 and lane.leaving == 0 and lane.state == SERVING:
         lane.leaving = 1
         s.ready[u] = transport.message_arrival(s, y, g, t)
@@ -415,7 +418,7 @@ def endgame_requests(s, u, t):
         blocks = np.uint64(begun.missing)
         for i in range(lane.runs):
             if s.run[u, i].entry == entry:
-                blocks &= ~s.run[u, i].blocks
+                blocks &= ~(s.run[u, i].blocks & ~s.run[u, i].cancelled)
         while blocks != bits.EMPTY:
             block = (entry << 6) + bits.first(blocks)
             blocks &= blocks - bits.ONE
@@ -449,8 +452,8 @@ def cancel_elsewhere(s, y, u, entry, b, t):
             continue
         lane = s.lane[v]
         for i in range(lane.runs):
-            if s.run[v, i].entry == entry and s.run[v, i].blocks & block != bits.EMPTY:
-                cancel(s, v, i, block, t)
+            if s.run[v, i].entry == entry and s.run[v, i].blocks & ~s.run[v, i].cancelled & block != bits.EMPTY:
+                cancel(s, y, v, i, block, t)
                 peer.cancelled += 1
                 if lane.state == SERVING:
                     endgame_requests(s, v, t)
@@ -458,24 +461,10 @@ def cancel_elsewhere(s, y, u, entry, b, t):
 
 
 @kernel
-def cancel(s, v, i, block, t):
-    """Take a block out of row `i` of lane `v`; the one being sent is sent to its end, and wanted no more."""
-    lane = s.lane[v]
-    if i == 0 and s.finish[v] < FOREVER and s.run[v, 0].blocks & (~s.run[v, 0].blocks + bits.ONE) == block:
-        if lane.stale == 1:
-            return
-        if upload.part_sent(s, v, t):
-            lane.stale = 1
-            lane.outstanding -= 1
-            return
-        s.finish[v] = FOREVER
-        s.peer[v >> s.lane_bits].active -= 1
-    lane.outstanding -= 1
-    s.run[v, i].blocks ^= block
-    if s.run[v, i].blocks == bits.EMPTY:
-        for j in range(i + 1, lane.runs):
-            s.run[v, j - 1] = s.run[v, j]
-        lane.runs -= 1
-    if not s.finish[v] < FOREVER:
-        s.ready[v] = max(s.run[v, 0].at, s.end[lane.h].free) if lane.runs > 0 else FOREVER
-    wake(s, v >> s.lane_bits, 0.0)
+def cancel(s, y, v, i, block, t):
+    """CANCEL for a block of row `i` of lane `v`: it is sent all the same if its turn comes first."""
+    run = s.run[v, i]
+    at = transport.message_arrival(s, y, np.int64(s.lane[v].g), t)
+    run.cancel_at = max(run.cancel_at, at) if run.cancelled != bits.EMPTY else at
+    run.cancelled |= block
+    s.lane[v].outstanding -= 1

@@ -16,6 +16,7 @@ def wants(s, y, x):
             return True
     return False
 
+
 @kernel
 def seeding(s, p):
     """True if peer `p` has every piece."""

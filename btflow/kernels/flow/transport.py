@@ -4,75 +4,106 @@ HAVEs are not sent one by one: what they do to a connection, to Nagle's wait abo
 is written on it.
 """
 
+import numpy as np
+
 from btflow.kernels import tcp, window
 from btflow.kernels.flow import upload
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import FOREVER
+from btflow.kernels.rng import below
+
+
+SAMPLES = 1024  # blocks of the streams that are drawn for each number of lanes
+STRETCH = 32  # of which so many follow each other without a pause
+OFTEN = 0.05  # share of blocks that fill their socket from which streams are not used
+ARRIVES, IS_FREE = 0, 1  # last axis of `delay`
 
 
 @kernel
 def block_arrival(s, p, u, t, active, units, more):
     """When a block written on lane `u` of peer `p` by `t` arrives; the end's `free` says when the socket takes more."""
-    h = s.lane[u].h
     if s.rules.ideal == 1:
         s.bursts[1] += units
         return t
+    h = np.int64(s.lane[u].h)
     w = s.wire[h]
-    catch_up(s, p, w)
     gap = active * s.peer[p].unit / s.peer[p].cap
     tcp.count_burst(s, w, gap, units)
-    window.idle_restart(s, w, t - (units - 1) * gap)
-    if unhindered(s, w, t, gap, units):
-        s.end[h].free = t
-        return as_written(s, w, t, gap, units, more)
+    if s.repeats[s.peer[p].klass] == 1:
+        return sampled_arrival(s, p, h, t, active, gap, units, more)
+    catch_up(s, p, w)
     arrival, free, _ = tcp.block_arrival(s, w, t, gap, units, more)
     s.end[h].free = free
     return arrival
 
 
-@kernel
-def unhindered(s, w, t, gap, units):
-    """True if a block leaves as it is written: no loss in it or under repair, and neither window nor socket is full.
+# -- one path for all -------------------------------------------------------------------------------------------------
 
-    A window that is far from full does not grow (`window.limiting`); one in slow start opens with the acknowledgements.
+
+@kernel
+def sampled_arrival(s, p, h, t, active, gap, units, more):
+    """As `tcp.block_arrival`, from blocks that it was asked for before: those of a long stream with the same gaps.
+
+    A connection follows the stream block by block, from the first behind a pause after it was idle.
     """
-    if w.falling > 0 or w.repairing > 0 or w.timeout_at < FOREVER or w.held_until + 0.5 * w.rtt > t:
-        return False
-    if w.loss > 0.0 and (w.until_loss <= units or s.rules.segment_units > 1):
-        return False
-    if w.buffer * gap <= w.rtt or s.rules.window_validation == 0:
-        return False
-    if (w.cwnd - s.rules.dupacks - 1.0) * gap > w.rtt:
-        return True
-    return w.cwnd <= w.ssthresh and (w.cwnd - 1.0) * gap > w.rtt
+    w, e, k = s.wire[h], s.end[h], np.int64(s.peer[p].klass)
+    if s.drawn[k, active] == 0:
+        draw(s, k, active, gap, units)
+    if t - units * gap - w.round_at > window.rto(s, w):
+        e.sample = STRETCH * below(s.rng, SAMPLES // STRETCH)
+    at, way = np.int64(e.sample), 0 if more else 1
+    e.sample += 1
+    if e.sample % STRETCH == 0:
+        e.sample = STRETCH * below(s.rng, SAMPLES // STRETCH) + STRETCH // 2
+    catch_up(s, p, w)
+    w.round_at = t
+    w.last_sent = t
+    w.last_arrival = max(w.last_arrival, t + s.delay[k, active, at, way, ARRIVES])
+    e.free = t + s.delay[k, active, at, way, IS_FREE]
+    return w.last_arrival
 
 
 @kernel
-def as_written(s, w, t, gap, units, more):
-    """When such a block arrives, written by `t`; the rounds of `tcp.block_arrival` in closed form."""
-    w.until_loss -= units
-    if w.cwnd <= w.ssthresh:
-        acks = units if w.quick >= units else 0.5 * units
-        enough = w.rtt / gap + 1.0 + s.rules.dupacks + 1.0
-        w.cwnd = max(w.cwnd, min(w.cwnd + acks, min(enough, w.ssthresh + 1.0)))
-    w.quick = max(0, w.quick - units)
-    w.round_at = t
-    w.in_round = 1
-    tail = 0.0
-    if s.rules.nagle == 1 and gap < w.rtt:
-        begin = t - (units - 1) * gap
-        if w.small_acked < begin:
-            w.small_acked = begin + w.rtt
-        if w.small_acked <= t:
-            w.small_acked += w.rtt * (int((t - w.small_acked) / w.rtt) + 1)
-        w.small_held = 1
-        tail = w.small_acked - t
-        if more:
-            tail = min(tail, gap)
-    w.last_sent = t
-    w.last_arrival = max(w.last_arrival, t + tail + 0.5 * w.rtt)
-    return w.last_arrival
+def find_repeats(s):
+    """Find the classes whose blocks can be taken from streams: all paths are alike and leave room in the window.
+
+    Where the socket is often full, what a block meets depends on all that the connection had before it.
+    """
+    if s.delay.shape[0] == 0:
+        return
+    for p in range(s.rules.peers):
+        k, slots = np.int64(s.peer[p].klass), min(np.int64(s.peer[p].upload_slots), s.lanes)
+        if s.drawn[k, slots] == 1:
+            continue
+        turns = np.int64(s.peer[p].turns)
+        draw(s, k, slots, slots * s.peer[p].unit / s.peer[p].cap, turns)
+        full = 0
+        for i in range(SAMPLES):
+            full += s.delay[k, slots, i, 0, IS_FREE] > 0.0
+        s.repeats[k] = 1 if full <= OFTEN * SAMPLES else 0
+
+
+@kernel
+def draw(s, k, active, gap, units):
+    """Ask TCP for streams of blocks written `gap` apart, with a pause before each; each block as the last one, too."""
+    s.drawn[k, active] = 1
+    w, last = s.wire[s.end.size], s.wire[s.end.size + 1]
+    w.rtt, w.loss = s.rtt[0, 0], s.loss[0, 0]
+    tcp.reset(s, w, 0.0)
+    t = 0.0
+    for i in range(SAMPLES):
+        if i % STRETCH == 0:
+            t += 1000.0 * window.rto(s, w)
+        t += units * gap
+        s.wire[s.end.size + 1] = w
+        for way in range(2):
+            arrival, free, _ = tcp.block_arrival(s, last if way == 1 else w, t, gap, units, way == 0)
+            s.delay[k, active, i, way, ARRIVES] = arrival - t
+            s.delay[k, active, i, way, IS_FREE] = free - t
+        t += s.delay[k, active, i, 0, IS_FREE]
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -122,8 +122,11 @@ def begin(s, p, u, t, active):
     if active == 0 and peer.free_at > t:
         s.ready[u] = peer.free_at
         return
-    turns = set_turns(s, p, u)
     s.ready[u] = FOREVER
+    skip_cancelled(s, u, t)
+    if s.lane[u].runs == 0:
+        return
+    turns = set_turns(s, p, u)
     s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0))
     s.finish[u] = s.lane[u].began + (turns - 1) * peer.unit
 
@@ -147,9 +150,9 @@ def written(s, p, u, t, active):
     last_turn = size + s.rules.header - (units - 1) * peer.unit
     peer.bytes_up += size
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += units
-    stale = lane.stale == 1
-    lane.stale = 0
+    stale = bits.has(run.cancelled, b)
     pop(s, u)
+    skip_cancelled(s, u, t)
     more = lane.runs > 0
     arrival = transport.block_arrival(s, p, u, t, active, units, more and s.run[u, 0].at <= t)
     free = t if s.rules.ideal == 1 else s.end[lane.h].free
@@ -166,6 +169,8 @@ def written(s, p, u, t, active):
         continue_lane(s, p, u, t, free, work + last_turn)
     if fetch.got_block(s, u, entry, b, size, stale, arrival):
         fetch.announce(s, lane.g >> s.rules.slot_bits)
+    elif stale and lane.outstanding == 0:
+        fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), arrival)
 
 
 @kernel
@@ -199,6 +204,14 @@ def pop(s, u):
     run.at = run.later
     if run.blocks == bits.EMPTY:
         drop_run(s, u, 0)
+
+
+@kernel
+def skip_cancelled(s, u, t):
+    """Take the blocks at the head of lane `u` whose CANCEL has come by `t` out of its requests."""
+    lane, run = s.lane[u], s.run[u, 0]
+    while lane.runs > 0 and run.cancel_at <= t and bits.has(run.cancelled, next_block(s, u)):
+        pop(s, u)
 
 
 @kernel
