@@ -12,7 +12,7 @@ CAP, TURN, BLOCK, LAST = 20480.0, 1380, 16397, 1217
 
 
 def test_two_lanes_share_the_cap() -> None:
-    """Each lane gets half of the cap, the second a half turn behind; when the first has all, the other gets the rest."""
+    """Each lane gets half of the cap, the second half a turn behind; when one has all, the other gets the rest."""
     swarm = btflow.load("rao2010", leechers=2, file_size="256 kB", arrival_spread="0 s")
     times = sorted(btflow.simulate(swarm, seed=1, fidelity="flow")["completion_time"].values[0, 1:])
     work = 15 * BLOCK + 11 * TURN

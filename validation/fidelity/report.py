@@ -21,9 +21,9 @@ METHOD = (
     "the mean of full, in percent, with Student's 90% interval over the seeds in brackets. Two one-sided tests (TOST, "
     f"5% each) find a statistic equal within {100 * BOUND:.0f}% where this interval is within ±{100 * BOUND:.0f}%; the "
     "column `not shown` names those where it is not, in bold where it is beyond the bound altogether. A difference "
-    "that is not shown to be small need not be large: one mean of 301 peers scatters by 2%. *Pieces*: greatest distance "
-    "of the mean curves of the pieces held over time, in percent of all pieces, with the 95% end of a bootstrap over the "
-    "seeds. *CPU*: one swarm at each fidelity, one right after the other."
+    "that is not shown to be small need not be large: one mean of 301 peers scatters by 2%. *Pieces*: greatest "
+    "distance of the mean curves of the pieces held over time, in percent of all pieces, with the 95% end of a "
+    "bootstrap over the seeds. *CPU*: one swarm at each fidelity, one right after the other."
 )
 
 Costs = Mapping[str, Mapping[Fidelity, float]]
@@ -42,7 +42,7 @@ class Section:
     """Its tables and text."""
 
 
-HEADER = ("", "seeds", "full [s]", *(f"{name} [%]" for name in STATISTICS.values()), "pieces [%]", "not shown")
+HEADER = ("swarm", "seeds", "full [s]", *(f"{name} [%]" for name in STATISTICS.values()), "pieces [%]", "not shown")
 CPU = ("CPU, full [s]", "flow [s]", "ratio")
 
 
@@ -56,7 +56,7 @@ def row(pair: Pair, cost: Mapping[Fidelity, float]) -> list[str]:
     full = sum(pair.values("full", "mean")) / pair.seeds
     start = [pair.setup.label, f"{pair.seeds}", f"{full:.0f}"]
     if pair.refused:
-        return [*start, *["-"] * (len(STATISTICS) + 1), f"refused: {pair.refused}", f"{cost['full']:.2f}", "-", "-"]
+        return [*start, *["-"] * (len(STATISTICS) + 1), "refused", f"{cost['full']:.2f}", "-", "-"]
     differences = [pair.difference(name).text for name in STATISTICS]
     times = [f"{cost['full']:.2f}", f"{cost['flow']:.3f}", f"{cost['full'] / cost['flow']:.1f}"]
     return [*start, *differences, pair.growth.text, ", ".join(not_shown(pair)) or "-", *times]

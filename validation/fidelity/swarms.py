@@ -105,9 +105,14 @@ def _kinds() -> dict[str, dict[str, Any]]:
             "upload_limit": "50 kB/s",
             "rtt": "400 ms",
         },
-        "ns2-eger": {"classes.*.client": "ns2-eger", **near},
+        "ns2-eger, super-seeding": {"classes.*.client": "ns2-eger", **near},
+        "ns2-eger, an ordinary seed": {
+            "classes.*.client": "ns2-eger",
+            "classes.*.client.super_seeding": False,
+            **near,
+        },
         "utorrent-3.0": {"classes.*.client": "utorrent-3.0", **near},
-        "super-seeding": {"classes.*.client.super_seeding": True, **near},
+        "mainline-4.0, super-seeding": {"classes.*.client.super_seeding": True, **near},
     }
 
 
