@@ -36,7 +36,7 @@ def piece_known(s, p, t):
 
 @kernel
 def piece_shown(s, p, t):
-    """The interest in the next piece of peer `p` has come back: one that was unchoked before makes the choker run."""
+    """The interest in the next piece of peer `p` has come back: those unchoked before have asked, so the choker runs."""
     peer = s.peer[p]
     piece = np.int64(s.have_log[p, peer.n_shown])
     peer.n_shown += 1
@@ -45,11 +45,14 @@ def piece_shown(s, p, t):
     bits.put_piece(s.shown, p, piece)
     if seeding(s, p):
         return
+    asked = False
     for i in range(min(peer.reach, peer.n_order)):
         entry = s.order[p, place_of(s, p, i)]
         if entry >= 0 and bits.has_piece(s.want, entry >> (2 * s.rules.slot_bits), piece):
-            rechoke(s, p, t)
-            return
+            fetch.asked_for(s, entry >> (2 * s.rules.slot_bits), piece)
+            asked = True
+    if asked:
+        rechoke(s, p, t)
 
 
 @kernel
