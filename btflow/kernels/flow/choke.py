@@ -36,7 +36,7 @@ def piece_known(s, p, t):
 
 @kernel
 def piece_shown(s, p, t):
-    """The interest in the next piece of peer `p` has come back: those unchoked before have asked, so the choker runs."""
+    """The interest in the next piece of peer `p` has come back: who was unchoked has asked, the choker runs."""
     peer = s.peer[p]
     piece = np.int64(s.have_log[p, peer.n_shown])
     peer.n_shown += 1
