@@ -29,3 +29,11 @@ def check_flow(scenario: Scenario) -> None:
         raise ScenarioError(
             f"classes.{name}.access", "an access link", "is not in flow fidelity: it has no access links yet", INSTEAD
         )
+    showing = next((c for c in scenario.classes if c.client.super_seeding), None)
+    if showing is not None:
+        raise ScenarioError(
+            f"classes.{showing.name}.client.super_seeding",
+            "true",
+            "is not in flow fidelity: its seed shows all it has",
+            INSTEAD,
+        )

@@ -14,6 +14,7 @@ from btflow.allocate import arrays
 from btflow.kernels import clock
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEER, ROUND, RUN, Flow
+from btflow.kernels.flow.transport import SAMPLES
 from btflow.kernels.state import BUCKET, BURST_BINS, CLOCK, FOREVER, GAP_BINS, NODE, WIRE
 from btflow.program import Program
 
@@ -57,6 +58,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     order = random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1)
     s = Flow(
         rules=rules,
+        alike=int(rules.last_block_size == rules.block_size),
         lanes=1 << lane_bits(program),
         lane_bits=lane_bits(program),
         runs=runs(program),
@@ -77,7 +79,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
 
 def lane_bits(program: Program) -> int:
     """Lanes of each peer, as a power of two: its slots, and some for blocks that outlast a choke."""
-    slots = max(int(program.upload_slots.max()), program.rules.min_uploads + 1)
+    slots = int(max(program.upload_slots.max(), program.rules.min_uploads + 1))
     return min((slots + SPARE_LANES - 1).bit_length(), 7)
 
 
@@ -90,6 +92,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
     rules = program.rules
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
+    sampled = not rules.ideal and program.rtt.size == 1 and program.internet is None
     ends, words, served = n << rules.slot_bits, 4 * -(-pieces // 256), n << lane_bits(program)
     return {
         "clock": ((1,), CLOCK),
@@ -108,7 +111,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "served": ((n, slots), np.int32),
         "recent": ((n, slots), np.int16),
         "end": ((ends,), END),
-        "wire": ((1 if rules.ideal else ends,), WIRE),
+        "wire": ((1 if rules.ideal else ends + 2,), WIRE),  # and two for `transport.draw`
         "copies": ((pieces, n), np.uint16),
         "have_log": ((n, pieces), np.uint16),
         "bucket": ((1024,), BUCKET),
@@ -120,6 +123,12 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "gaps": ((len(program.class_names), GAP_BINS), np.int64),
         "bursts": ((BURST_BINS,), np.float64),
         "soonest": ((1,), np.float64),
+        "delay": (
+            (len(program.class_names) if sampled else 0, 1 + (1 << lane_bits(program)), SAMPLES, 2, 2),
+            np.float32,
+        ),
+        "repeats": ((len(program.class_names),), np.uint8),
+        "drawn": ((len(program.class_names), 1 + (1 << lane_bits(program))), np.uint8),
     }
 
 
@@ -133,9 +142,7 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.turns = -(-(rules.block_size + rules.header) // program.unit)
     looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
     peer.step = rules.choke_interval / looks
-    peer.start = np.where(
-        program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm.starts(program, random))
-    )
+    peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm.starts(program, random)))
     peer.done = peer.left_at = -1.0
     peer.known_at = peer.shown_at = peer.due_at = FOREVER
     peer.last_have = -1e9

@@ -79,7 +79,7 @@ CAUSE_NAMES = ("limiter", "window", "loss", "pipeline", "idle")
 """What held an unchoked connection back, in the order of the kernels' causes: the upload limiter, the congestion
 window, the repair of a loss, an empty request pipeline, or a peer that is not interested."""
 
-PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
+PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any] | None], str, str]] = {
     "completion_time": (lambda r: r.completion, "s", "time from a client's start to its last piece"),
     "start_time": (lambda r: r.start, "s", "time a client is started"),
     "completion_rank": (lambda r: r.rank, "1", "place in the order of completion, from 0 on; -1 for none"),
@@ -91,7 +91,7 @@ PER_PEER: dict[str, tuple[Callable[[Replica], NDArray[Any]], str, str]] = {
     "unchokes": (lambda r: r.unchokes, "1", "unchokes given"),
     "idle_terminations": (lambda r: r.idle_ends, "1", "unchokes ended because the connection was idle"),
 }
-"""Arrays (peers,) of a replica by name: value, unit, meaning."""
+"""Arrays (peers,) of a replica by name: value, unit, meaning. A value that its fidelity does not know is None."""
 
 
 def collect(
@@ -107,7 +107,6 @@ def collect(
         series: Whether to find `held`, for which all times of pieces are sorted; empty if not.
     """
     peer, leecher = state.peer, program.is_seed == 0
-    full = program.fidelity == "full"
     done = np.where(leecher & (peer.done >= 0.0), peer.done, np.nan)
     last = float(np.nanmax(done))
     step = time_step(last)
@@ -126,9 +125,9 @@ def collect(
         received=peer.bytes_down.copy(),
         duplicates=peer.duplicates.astype(np.int64),
         cancelled=peer.cancelled.astype(np.int64),
-        unchokes=peer.unchokes.astype(np.int64) if full else None,
+        unchokes=None if isinstance(state, Flow) else peer.unchokes.astype(np.int64),
         idle_ends=peer.idle_ends.astype(np.int64),
-        held_for=time_by_cause(state, last) if full else None,
+        held_for=None if isinstance(state, Flow) else time_by_cause(state, last),
         gaps=state.gaps.copy(),
         bursts=state.bursts.copy(),
         time_step=step,

@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from btflow import flow, memory
 from btflow.errors import InputError, ScenarioError, SimulationError
 from btflow.fidelity import Fidelity, checked
@@ -19,9 +22,6 @@ from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
 from btflow.swarm import build, grow, more_rows, state_bytes
-
-import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import xarray as xr

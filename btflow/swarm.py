@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from btflow.allocate import arrays
 from btflow.kernels import clock
+from btflow.kernels.flow.state import Flow
 from btflow.kernels.state import (
     BUCKET,
     BURST_BINS,
@@ -26,6 +28,8 @@ from btflow.kernels.state import (
 )
 from btflow.links import links_bytes
 from btflow.program import Program
+
+State = TypeVar("State", Swarm, Flow)
 
 NOT_HELD = 65535
 PATH_BYTES = 70
@@ -240,7 +244,7 @@ def more_rows(s: Swarm) -> Swarm:
     return s._replace(**larger)
 
 
-def grow(s: Swarm) -> Swarm:
+def grow(s: State) -> State:
     """The same swarm with twice the nodes; free nodes must not run out while an event is handled."""
     old = s.node.size
     node = arrays({"node": ((2 * old,), NODE)})["node"]

@@ -57,5 +57,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels once, before the workers start: several processes filling one Numba cache can crash."""
     if not hasattr(session.config, "workerinput"):
         simulate(load("rao2010").set(leechers=2, file_size="256 KiB"))
+        simulate(load("rao2010").set(leechers=2, file_size="256 KiB"), fidelity="flow")
         simulate(load("flashcrowd").set(leechers=2, file_size="256 KiB"))
         simulate_link(rate="1 Mbit/s", rtt="10 ms", buffer="10 packets", flows=["cubic"], duration="1 s")

@@ -48,6 +48,7 @@ MODULES = [
     "rate",
     "rng",
     "rows",
+    "rules",
     "state",
     "tcp",
     "window",
@@ -86,13 +87,14 @@ bits, choker, clock, closing = (_found[n] for n in ("bits", "choker", "clock", "
 download, engine = (_found[n] for n in ("download", "engine"))
 ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
 endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pipeline", "rate"))
-rng, rows, state, tcp, window = (_found[n] for n in ("rng", "rows", "state", "tcp", "window"))
+rng, rows, rules, state = (_found[n] for n in ("rng", "rows", "rules", "state"))
+tcp, window = (_found[n] for n in ("tcp", "window"))
 link = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("link.")})
 swarm, simulate = _found["swarm"], _found["simulation"]
 
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.
 rng.next_u64 = np.errstate(over="ignore")(rng.next_u64)
-picker.tie_rank = np.errstate(over="ignore")(picker.tie_rank)
+rules.tie_rank = np.errstate(over="ignore")(rules.tie_rank)
 
 
 def link_module(name: str) -> Any:

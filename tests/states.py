@@ -63,8 +63,8 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
         s.dn[e] = plain.state.LINKED
         own.complete += 1
         own.degree += 1
-        s.conn[e].up_since = s.conn[e].up_last = t - s.rules.rate_fudge
-        s.conn[e].dn_since = s.conn[e].dn_last = t - s.rules.rate_fudge
+        s.conn[e].up_since = s.conn[e].up_last = plain.rate.measured_from(s.rules, t)
+        s.conn[e].dn_since = s.conn[e].dn_last = plain.rate.measured_from(s.rules, t)
         plain.choker.enlist(s, e)
 
 

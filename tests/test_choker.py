@@ -199,8 +199,8 @@ def test_a_seed_unchokes_whom_the_rules_say(history: list[tuple[float, str, int,
 
 @pytest.mark.parametrize("slots", FORCED)
 def test_forced_unchokes_of_three_rounds(slots: int) -> None:
-    assert tuple(plain.choker.forced_unchokes(slots, count, 0) for count in (3, 4, 5)) == FORCED[slots]
-    assert [plain.choker.forced_unchokes(slots, 5, opened) for opened in (1, 2)] == [
+    assert tuple(plain.rules.forced_unchokes(slots, count, 0) for count in (3, 4, 5)) == FORCED[slots]
+    assert [plain.rules.forced_unchokes(slots, 5, opened) for opened in (1, 2)] == [
         max(0, FORCED[slots][2] - 1),
         max(0, FORCED[slots][2] - 2),
     ]

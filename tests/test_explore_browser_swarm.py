@@ -94,6 +94,56 @@ def test_a_swarm_without_access_links_has_no_figure_of_queues(swarm: Page) -> No
     assert wide(swarm) == []
 
 
+NOTES = """() => {
+  window.notes = [];
+  const words = [...document.querySelectorAll('.btflow-words')].find(w => w.offsetParent);
+  const first = [...document.querySelectorAll('.js-plotly-plot')].find(g => g.offsetParent);
+  const note = () => window.notes.push(words.innerText.trim());
+  new MutationObserver(note).observe(words, { childList: true, characterData: true, subtree: true });
+  first.on('plotly_afterplot', () => window.notes.push(first.layout.title.text));
+}"""
+"""What notes each change of the words, and the title of the first figure each time that it is drawn."""
+
+
+def test_a_capped_swarm_is_flow_s_while_a_slider_is_dragged_and_full_s_at_rest(
+    explorer: Served, browser: Browser
+) -> None:
+    state = SwarmState(model="rao2010", leechers="60", file_size="4 MB", rtt="50 ms")
+    with page(browser, LAPTOP) as shown:
+        open_at(shown, explorer, "swarm", state, TITLES)
+        words = shown.locator(".btflow-words").filter(visible=True)
+        expect(words).to_contain_text("Full: ", timeout=SLOWEST)
+        shown.evaluate(NOTES)
+        handle = shown.locator(".btflow-field", has=shown.get_by_text("round-trip time", exact=True)).filter(
+            visible=True
+        )
+        handle = handle.locator(".noUi-handle")
+        handle.scroll_into_view_if_needed()
+        box = handle.bounding_box()
+        assert box is not None
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        shown.mouse.move(x, y)
+        shown.mouse.down()
+        for step in range(1, 60):
+            shown.mouse.move(x + step, y)
+            if "Flow, an approximation: mean completion" in words.inner_text():
+                break
+        screenshot(shown, "explorer-swarm-flow")
+        shown.mouse.up()
+        expect(words).to_contain_text("Full: mean completion", timeout=SLOWEST)
+        expect(words).to_contain_text("; flow said ", timeout=SLOWEST)
+        shown.wait_for_function(f"() => ({FIGURES})()['{TITLES[2]}']", timeout=SLOWEST)
+        screenshot(shown, "explorer-swarm-full")
+        notes = shown.evaluate("() => window.notes")
+        said = [note for note in notes if note.startswith(("Flow", "Full"))]
+        titles = [note for note in notes if note.startswith(TITLES[0])]
+        assert said[0].startswith("Flow, an approximation: mean completion"), notes
+        assert said[-1].startswith("Full: mean completion"), notes
+        assert titles[0] == f"{TITLES[0]} (flow)", notes
+        assert titles[-1] == TITLES[0], notes
+        assert wide(shown) == []
+
+
 def test_a_hundred_peers_are_redrawn_in_time(explorer: Served, browser: Browser) -> None:
     state = SwarmState(model="rao2010", leechers="99", file_size="10 MB", rtt="50 ms")
     with page(browser, LAPTOP) as shown:

@@ -21,10 +21,12 @@ from btflow.errors import InputError
 from btflow.explore import explore
 from btflow.explore.fields import Form
 from btflow.explore.live import Gallery, live, redraw
+from btflow.explore.panel import SHOWN
 from btflow.explore.parameters import spec_of
 from btflow.explore.specs import Choice
 from btflow.explore.swarm import SwarmPanel
 from btflow.explore.swarm_state import INPUTS, SwarmState, command_of, inputs, scenario_of
+from btflow.explore.work import REST
 from btflow.plots import completion_cdf, why_slow
 
 SMALL = SwarmState(leechers="9", file_size="1 MB")
@@ -169,6 +171,100 @@ def test_a_large_swarm_shows_progress_and_is_cancelled(panel: SwarmPanel) -> Non
     np.testing.assert_array_equal(before, first_trace(panel, "completion"))
     assert "do not show" in panel.about()
     assert [name for name in panel.files() if name.endswith(".csv")] == []
+
+
+CAPPED = replace(SMALL, model="rao2010", rtt="100 ms")
+
+
+def flow_shown(panel: SwarmPanel, state: SwarmState) -> None:
+    """Show a state and wait until it is drawn from flow."""
+    panel.set_state(state)
+    wanted = scenario_of(state)
+
+    def drawn() -> bool:
+        seen = panel.canvas.seen
+        return seen is not None and seen.fidelity == "flow" and seen.asked[0] == wanted
+
+    assert panel.canvas._work.wait(20, drawn)
+    assert panel.canvas.busy
+
+
+def test_a_capped_swarm_is_drawn_from_flow_and_then_from_full_with_the_difference(panel: SwarmPanel) -> None:
+    flow_shown(panel, CAPPED)
+    means = {}
+    for fidelity in ("flow", "full"):
+        result = btflow.simulate(scenario_of(CAPPED), fidelity=fidelity)
+        means[fidelity] = float(result.completion_time.mean())
+        drawn = np.array(completion_cdf(result).data[0].x, float)
+        np.testing.assert_array_equal(drawn, first_trace(panel, "completion"))
+        figures, words = panel.canvas.gallery.figures, panel.canvas.words.value
+        assert panel.canvas.gallery.shown == ["completion", "pieces", "causes"]
+        titles = [figures[name].layout.title.text for name in panel.canvas.gallery.shown]
+        assert {title.endswith(" (flow)") for title in titles} == {fidelity == "flow"}
+        assert bool(figures["causes"].data) == (fidelity == "full"), "flow does not know them"
+        assert panel.result is not None
+        assert panel.result.attrs["fidelity"] == fidelity
+        saved = panel.files()
+        assert saved["rao2010.toml"].startswith(f"# The seed of the random numbers was 0, the fidelity {fidelity}.\n")
+        mark = "-flow" if fidelity == "flow" else ""
+        assert f"{result.completion_time.max():.6g}"[:5] in saved[f"peers{mark}.csv"]
+        assert {name for name in saved if name.endswith(".csv")} == {
+            f"{name}{mark}.csv" for name in ("peers", "pieces", *(["causes"] if fidelity == "full" else []))
+        }
+        assert "--fidelity" not in panel.commands()[""], "of full, which is there or about to be"
+        if fidelity == "flow":
+            assert f"<b>Flow, an approximation</b>: mean completion {means['flow']:.4g} s." in words
+            assert panel.canvas.wait()
+    off = 100 * (means["flow"] / means["full"] - 1)
+    said = f"<b>Full</b>: mean completion {means['full']:.4g} s; flow said {means['flow']:.4g} s, {off:+.1f} %."
+    assert said in words
+
+
+def test_while_a_slider_moves_there_is_flow_alone_and_full_when_it_rests(panel: SwarmPanel) -> None:
+    flow_shown(panel, CAPPED)
+    for rtt in (0.2, 0.3, 0.4, 0.5):
+        panel.form.fields["rtt"]._slider.value = rtt
+        assert not panel.canvas.wait(REST / 3)
+        assert panel.canvas.seen is not None
+        assert panel.canvas.seen.fidelity == "flow"
+    assert panel.canvas.wait()
+    assert panel.state.rtt == "500 ms"
+    assert panel.result is not None
+    assert panel.result.attrs["fidelity"] == "full"
+    assert panel.result.attrs["scenario_hash"] == scenario_of(panel.state).digest()
+
+
+def test_flow_that_stays_as_full_was_cancelled_has_its_own_command_line(panel: SwarmPanel) -> None:
+    flow_shown(panel, CAPPED)
+    panel.canvas.status._button.click()
+    assert panel.canvas.wait(5)
+    assert "Flow, an approximation" in panel.canvas.words.value
+    assert panel.about() == SHOWN
+    assert panel.commands()[""].endswith(" --seed 0 --fidelity flow")
+    assert "peers-flow.csv" in panel.files()
+
+
+@pytest.mark.parametrize("why", ["access links", "not compiled yet", "stuck"])
+def test_what_flow_does_not_run_is_drawn_from_full_alone(
+    panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    import btflow.explore.views as views
+
+    if why == "not compiled yet":
+        monkeypatch.setattr(views, "flow_is_there", lambda: False)
+    if why == "stuck":
+        monkeypatch.setattr("btflow.flow.run", stuck)
+    shown: list[str] = []
+    monkeypatch.setattr(panel.canvas.gallery, "show", lambda drawn: shown.append(drawn["completion"].layout.title.text))
+    panel.set_state(replace(SMALL if why == "access links" else CAPPED, seed="7"))
+    assert panel.canvas.wait()
+    assert shown == ["Completion time of the leechers"]
+    assert panel.canvas.words.value == ""
+    assert panel.canvas.words.layout.display == "none"
+
+
+def stuck(*_: object, **__: object) -> None:
+    raise btflow.SimulationError("3 of 9 downloads had not finished")
 
 
 def test_an_error_is_shown_beside_and_goes_with_the_next_run(

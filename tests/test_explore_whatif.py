@@ -24,18 +24,19 @@ from btflow.analysis import paired_difference
 from btflow.errors import InputError
 from btflow.explore import whatif
 from btflow.explore.frame import Frame
-from btflow.explore.pairs import Compared, compare, difference, labels_of, words
+from btflow.explore.pairs import Compared, compare, difference, labels_of, percent, words
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.views import Seen
 from btflow.explore.whatif_panel import WhatIfPanel
 from btflow.explore.whatif_state import Settings, WhatIfState, scenario_of, settings, state_of
+from btflow.explore.work import Look
 
 SMALL = {"leechers": 9, "file_size": "1 MB"}
 
 
 def seen(asked: Compared) -> list[Seen]:
-    return list(compare(asked, lambda _: None))
+    return list(compare(asked, Look()))
 
 
 def assert_same(found: Any, wanted: Any) -> None:
@@ -67,13 +68,37 @@ def test_pairs_are_those_of_simulate_and_come_one_by_one(monkeypatch: pytest.Mon
     a = btflow.load("rao2010", **SMALL)
     b = a.set(rtt="1 s")
     steps = seen(Compared(a, b, 5, 4))
-    assert [int(step.result["pairs"]) for step in steps] == [1, 2, 3, 4]
-    for side, scenario in enumerate((a, b)):
-        times = btflow.simulate(scenario, seed=5, replicas=4).completion_time.mean("peer")
-        np.testing.assert_allclose(steps[-1].result["completion_mean"].values[side], times)
+    kinds = [(step.fidelity, int(step.result["pairs"])) for step in steps]
+    assert kinds == [(fidelity, pairs) for fidelity in ("flow", "full") for pairs in (1, 2, 3, 4)]
+    for last in (steps[3], steps[-1]):
+        for side, scenario in enumerate((a, b)):
+            times = btflow.simulate(scenario, seed=5, replicas=4, fidelity=last.fidelity).completion_time.mean("peer")
+            np.testing.assert_allclose(last.result["completion_mean"].values[side], times)
     points = steps[-1].figures["pairs"].data[-1]
     assert list(points.x) == [1, 2, 3, 4]
     assert len(steps[-1].figures["both"].data) == 2 * 1
+
+
+def test_pairs_of_flow_say_so_and_those_of_full_say_how_far_it_was_off() -> None:
+    a = btflow.load("rao2010", **SMALL)
+    steps = seen(Compared(a, a.set(rtt="4 s"), 5, 3))
+    flow, full = [step for step in steps if step.fidelity == "flow"][-1], steps[-1]
+    assert flow.words.startswith("Flow, an approximation: ")
+    assert {drawn.layout.title.text.endswith(" (flow)") for drawn in flow.figures.values()} == {True}
+    assert not any("flow" in drawn.layout.title.text for drawn in full.figures.values())
+    ratios = [float(step.result["mean_ratio"]) - 1 for step in (flow, full)]
+    found, difference_of_flow = full.words.splitlines()
+    assert f"B (rtt 4 s) takes {percent(ratios[1])} longer than A" in found
+    off = flow.result["completion_mean"].mean("replica") / full.result["completion_mean"].mean("replica") - 1
+    in_both = " in A, ".join(f"{100 * float(share):+.1f} %" for share in off)
+    assert difference_of_flow == f"Full; flow said {percent(ratios[0])} longer, its means off by {in_both} in B."
+
+
+def test_a_swarm_and_one_that_flow_does_not_run_are_compared_in_full_alone() -> None:
+    a, b = (btflow.load(name, **SMALL) for name in ("rao2010", "flashcrowd"))
+    steps = seen(Compared(a, b, 0, 2))
+    assert {step.fidelity for step in steps} == {"full"}
+    assert "flow" not in steps[-1].words.lower()
 
 
 @pytest.mark.parametrize(

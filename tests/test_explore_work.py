@@ -13,7 +13,7 @@ from busy import soon
 
 import btflow
 from btflow.errors import InputError, SimulationError
-from btflow.explore.work import GRACE, Listeners, Look, Work
+from btflow.explore.work import GRACE, REST, Listeners, Look, Work
 
 
 class Heard:
@@ -90,6 +90,57 @@ def test_a_long_run_is_given_up_for_a_newer_request() -> None:
     assert work.wait(10)
     assert heard.results == ["short"]
     assert soon(time.monotonic() - begun, GRACE + 1.0)
+
+
+def drafts(request: str, look: Look) -> Iterator[str]:
+    """A run that yields a draft at once and, once the inputs rest, what takes half a minute, or a moment if final."""
+    yield f"draft {request}"
+    look.rest()
+    for _ in range(3000 if request != "last" else 1):
+        look(0.5)
+        time.sleep(0.01)
+    yield f"result {request}"
+
+
+def test_what_follows_a_draft_waits_until_the_inputs_rest() -> None:
+    heard = Heard()
+    work = Work(drafts, heard.listeners())
+    for number in range(8):
+        work.ask(str(number))
+        work.wait(REST / 4)
+    assert heard.shares == [], "none was begun"
+    work.ask("last")
+    begun = time.monotonic()
+    assert work.wait()
+    assert time.monotonic() - begun >= REST
+    assert heard.results == [*(f"draft {number}" for number in range(8)), "draft last", "result last"]
+
+
+def test_what_follows_a_draft_ends_at_once_for_a_newer_request() -> None:
+    heard = Heard()
+    work = Work(drafts, heard.listeners())
+    work.ask("long")
+    assert not work.wait(REST + 0.1)
+    assert heard.shares
+    begun = time.monotonic()
+    work.ask("last")
+    assert work.wait(5, lambda: "draft last" in heard.results)
+    assert soon(time.monotonic() - begun, GRACE / 2)
+    assert work.wait()
+    assert heard.results == ["draft long", "draft last", "result last"]
+
+
+def test_a_cancel_before_the_inputs_rest_leaves_the_draft() -> None:
+    heard = Heard()
+    work = Work(drafts, heard.listeners())
+    work.ask("long")
+    assert work.wait(5, lambda: bool(heard.results))
+    begun = time.monotonic()
+    work.cancel()
+    assert work.wait(5)
+    assert soon(time.monotonic() - begun, REST)
+    assert heard.results == ["draft long"]
+    assert heard.shares == []
 
 
 def test_a_cancelled_run_ends_within_a_second_and_gives_nothing() -> None:

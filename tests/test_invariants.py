@@ -103,7 +103,7 @@ class Caps:
         """Peer `p` has written the block of end `h` at `t`."""
         unit, cap = s.rules.unit, float(self.program.upload_limit[p])
         block = plain.limiter.block_number(plain.limiter.entry(s, h, s.conn[h].up_head))
-        message = int(plain.limiter.block_bytes(s, block)) + s.rules.header
+        message = int(plain.rules.block_bytes(s.rules, block)) + s.rules.header
         self.whole[p] += message
         ring = ((p << s.rules.slot_bits) + int(slot) for slot in s.ring[p, : s.peer[p].n_ring])
         begun = sum(int(s.conn[e].full - s.turns[e]) * unit for e in ring if s.turns[e] > 0)

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 MOVES = 21
 SIZE = (1366, 900)
 SWARMS = {
+    "300 peers, capped uploads, 10 MB": "model=rao2010&leechers=299&file_size=10+MB&rtt=50+ms",
     "100 peers, capped uploads, 10 MB": "model=rao2010&leechers=99&file_size=10+MB&rtt=50+ms",
     "100 peers on access links, 2 MB": "leechers=99",
 }
-"""Swarms by name: what their link says."""
+"""Swarms by name: what their link says. While the slider moves, those with capped uploads are drawn from flow."""
 
 _FIGURES = """() => [...document.querySelectorAll('.js-plotly-plot')]
   .filter(g => g.offsetParent && g.layout?.title?.text && g.data?.length).length > 2"""
@@ -51,7 +52,7 @@ def measure(
         output_file("--image", image, ".png")
     installed()
     from validation.browser import chromium, page
-    from validation.explorer_page import latencies, open_page
+    from validation.explorer_page import latencies, open_page, words_of_full
     from validation.served import served
 
     with tempfile.TemporaryDirectory() as folder:
@@ -70,6 +71,8 @@ def measure(
                 shown.wait_for_function(_FIGURES)
                 shown.wait_for_timeout(1000)
                 report(name, latencies(shown, "round-trip time", MOVES))
+                if "rao2010" in query:
+                    print(f"  at rest: {words_of_full(shown)}", flush=True)
 
 
 def take(shown: Page, image: Path) -> None:

@@ -18,7 +18,8 @@ _LATENCY = """([name, key]) => new Promise((found, failed) => {
   const handle = field.querySelector('.noUi-handle');
   setTimeout(() => failed(new Error('not all figures were drawn')), 120000);
   let start;
-  Promise.all(inView('.js-plotly-plot').map(g => new Promise(drawn => g.once('plotly_afterplot', drawn))))
+  const figures = inView('.js-plotly-plot').filter(g => g.data?.length);  // one without data may stay as it is
+  Promise.all(figures.map(g => new Promise(drawn => g.once('plotly_afterplot', drawn))))
     .then(() => requestAnimationFrame(() => found(performance.now() - start)));
   handle.focus();
   start = performance.now();
@@ -41,3 +42,10 @@ def latencies(shown: Page, label: str, count: int) -> list[float]:
     """Return the times from a key on a slider to all redrawn figures in view [s]."""
     keys = ("ArrowRight", "ArrowLeft")
     return [float(shown.evaluate(_LATENCY, [label, keys[i // 4 % 2]])) / 1000 for i in range(count)]
+
+
+def words_of_full(shown: Page) -> str:
+    """Return what the page says of a swarm drawn from full, once the inputs rest."""
+    words = shown.locator(".btflow-words").filter(visible=True, has_text="Full")
+    words.wait_for(timeout=SLOWEST)
+    return words.inner_text()

@@ -32,6 +32,7 @@ class Canvas(Generic[Request]):
         status: Progress and errors.
         gallery: The figures.
         words: What the figures say, as HTML; hidden while there is none.
+        views: Words and figures.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Canvas(Generic[Request]):
         self.gallery = Gallery(names, height)
         self.words = widgets.HTML(layout={"display": "none", "width": "100%"})
         self.words.add_class("btflow-words")
+        self.views = widgets.VBox([self.words, self.gallery.widget], layout={"min_width": "0"})
         listeners = Listeners(self._show, self.status.say, self.status.progress, self._busy)
         self._work: Work[Request, Seen] = Work(compute, listeners)
 
@@ -69,8 +71,8 @@ class Canvas(Generic[Request]):
         return self._work.wait(timeout)
 
     def first(self) -> None:
-        """Wait for the first figures, so that a page or a notebook's cell begins with them."""
-        self._work.wait(FIRST, lambda: self.seen is not None)
+        """Wait for the first figures, full's if it is quick, so that a page or a notebook's cell begins with them."""
+        self._work.wait(FIRST, lambda: self.seen is not None and self.seen.fidelity == "full")
 
     def _show(self, seen: Seen) -> None:
         self.gallery.show(seen.figures)

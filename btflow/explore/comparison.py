@@ -26,7 +26,8 @@ def canvas(ended: Callable[[], None] = lambda: None) -> Canvas[Compared]:
 
 def _seen(asked: Compared, look: Look) -> Iterator[Seen]:
     for seen in compare(asked, look):
-        yield seen._replace(words=f'<p role="status"><b>{html.escape(seen.words)}</b></p>')
+        first, *others = (html.escape(line) for line in seen.words.splitlines())
+        yield seen._replace(words=f'<p role="status">{"<br>".join([f"<b>{first}</b>", *others])}</p>')
 
 
 class WhatIf(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -44,7 +45,7 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.more = widgets.Button(description="Twice as many pairs", layout={"width": "180px"})
         self.more.on_click(lambda _: self._double())
         shown = self.canvas
-        super().__init__([shown.words, shown.gallery.widget, self.more, shown.status.widget])
+        super().__init__([shown.views, self.more, shown.status.widget])
         shown.ask(asked)
         shown.first()
 

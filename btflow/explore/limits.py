@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from btflow.errors import InputError
+from btflow.errors import InputError, ScenarioError
 from btflow.units import format_quantity
 from btflow.words import counted
 
@@ -106,9 +107,12 @@ def check_swarm(scenario: Scenario, limits: SwarmLimits = SWARMS) -> None:
 def _check_memory(scenario: Scenario, leechers: int, most: int) -> None:
     """Refuse a swarm whose queues and windows have room for too much: buffers, rates and round trips have no bound."""
     from btflow.program import compile_scenario  # the page begins with a link
-    from btflow.swarm import state_bytes
+    from btflow.simulation import swarm_bytes
 
-    need = state_bytes(compile_scenario(scenario))
+    programs = [compile_scenario(scenario)]
+    with suppress(ScenarioError):  # it has access links: flow does not run it
+        programs.append(compile_scenario(scenario, "flow"))
+    need = max(swarm_bytes(program) for program in programs)  # one after the other
     if need > most:
         reason = f"takes {need / 1e9:.2g} GB of memory, which {WHY}"
         allowed = f"{most / 1e9:.2g} GB: fewer leechers, a smaller buffer, a lower rate or a shorter round-trip time"

@@ -27,6 +27,8 @@ def live(drawn: go.Figure, height: int = HEIGHT) -> Figure:
 def redraw(widget: Figure, drawn: go.Figure) -> None:
     """Show another figure in a widget, in one message to the browser."""
     layout = {"shapes": [], "annotations": []} | fitted(drawn, int(widget.layout.height))
+    for axis in ("xaxis", "yaxis"):
+        layout[axis] = {"visible": True} | layout[axis]  # the figure before may have had none
     del layout["template"]  # is there already
     with widget.hold_sync():
         if [trace.type for trace in widget.data] != [trace.type for trace in drawn.data]:
@@ -85,6 +87,7 @@ class Gallery:
 
     def __init__(self, names: Iterable[str], height: int = HEIGHT) -> None:
         self.figures = {name: live(figure("", "", ""), height) for name in names}
+        self._drawn: dict[str, go.Figure] = {}
         self._boxes = {name: framed(shown) for name, shown in self.figures.items()}
         for box in self._boxes.values():
             box.layout.display = "none"
@@ -101,7 +104,9 @@ class Gallery:
     def show(self, drawn: Mapping[str, go.Figure]) -> None:
         """Show figures by name, and no others."""
         for name, found in drawn.items():
-            redraw(self.figures[name], found)
+            if self._drawn.get(name) is not found:  # what is there already takes no time
+                redraw(self.figures[name], found)
+                self._drawn[name] = found
         for name, box in self._boxes.items():
             box.layout.display = None if name in drawn else "none"
 

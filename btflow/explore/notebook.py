@@ -36,7 +36,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.canvas: Canvas[Asked] = Canvas(see, LINK if isinstance(scenario, LinkScenario) else LINKED)
         self.form: Form[Any] = Form(state, self._change)
         controls = widgets.VBox([self.form.box(), self.canvas.status.widget])
-        super().__init__([beside(controls, self.canvas.gallery.widget)])
+        super().__init__([beside(controls, self.canvas.views)])
         self.canvas.ask(Asked(scenario, seed))
         self.canvas.first()
 

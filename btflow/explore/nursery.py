@@ -34,9 +34,9 @@ def start(place: str) -> subprocess.Popen[bytes]:
 
 def main(place: str) -> None:
     """Import, compile, and fork a kernel for each request until the input is closed."""
-    from btflow.explore.warm import warm
+    from btflow.explore import warm
 
-    warm()
+    warm.warm()
     if not place:
         _write_ready()
         return
@@ -46,9 +46,12 @@ def main(place: str) -> None:
         listener.listen(64)
         _write_ready()
         while True:
-            ready, _, _ = select.select([listener, sys.stdin], [], [])
+            ready, _, _ = select.select([listener, sys.stdin, *warm.under_way()], [], [])
             if sys.stdin in ready:  # the server is gone, perhaps without a word: nobody may stay
                 os.killpg(0, signal.SIGKILL)
+            if listener not in ready:
+                warm.finish()
+                continue
             asked, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()

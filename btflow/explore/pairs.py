@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +17,10 @@ import xarray as xr
 from btflow import plots
 from btflow.analysis import paired_difference
 from btflow.analysis.effect import ratio
-from btflow.explore.views import Seen
+from btflow.errors import SimulationError
+from btflow.explore.views import FLOW_SAYS, Seen, has_flow, marked, off_by
 from btflow.explore.work import Look
+from btflow.fidelity import Fidelity
 from btflow.link.results import to_dataset as link_dataset
 from btflow.link.scenario import LinkScenario
 from btflow.plots.style import COLOURS, figure, line, translucent
@@ -55,13 +59,17 @@ class Compared(NamedTuple):
     pairs: int = 10
 
 
+Values = tuple[list[float], list[float]]
+"""The statistic of each pair, in setting A and in setting B."""
+
+
 class _Side:
     """One setting and what was found of it, replica by replica, as a sweep with common random numbers finds it."""
 
-    def __init__(self, scenario: Model) -> None:
+    def __init__(self, scenario: Model, fidelity: Fidelity) -> None:
         self.scenario = scenario
         self.kind = _kind(scenario)
-        self.program: Any = self.kind.compile(scenario)
+        self.program: Any = self.kind.compile(scenario, fidelity)
         self.kind.check_memory(scenario, self.kind.bytes(self.program))
         self._figures: Any = self.kind.figures(scenario, self.program)
         self._common: Any = self.kind.common(scenario, self.program, self._figures)
@@ -94,18 +102,41 @@ def statistic(scenario: Model) -> str:
 
 
 def compare(asked: Compared, look: Look) -> Iterator[Seen]:
-    """Add pair after pair of two settings of one kind and yield what is to be seen: what a ``Work`` runs."""
+    """Add pair after pair of two settings of one kind and yield what is to be seen: what a ``Work`` runs.
+
+    Swarms that flow can run are first compared in flow.
+    """
+    flow: Values | None = None
+    if has_flow(asked.a, asked.b):
+        with suppress(SimulationError):  # full may finish, or says why it does not
+            flow = yield from _pairs(asked, look, "flow")
+            look.rest()
+    yield from _pairs(asked, look, "full", flow)
+
+
+def _pairs(
+    asked: Compared, look: Look, fidelity: Fidelity, flow: Values | None = None
+) -> Generator[Seen, None, Values]:
+    """Add pair after pair at a fidelity; of full it is said how far flow was off. The progress is full's alone."""
     labels = labels_of(asked)
-    sides = _Side(asked.a), _Side(asked.b)
+    sides = _Side(asked.a, fidelity), _Side(asked.b, fidelity)
+    found = sides[0].values, sides[1].values
     shown = -math.inf
     for replica in range(asked.pairs):
         for number, side in enumerate(sides):
-            share = (2 * replica + number) / (2 * asked.pairs)
+            share = (2 * replica + number) / (2 * asked.pairs) if fidelity == "full" else 0.0
             look(share)
             side.run(asked.seed, replica, look, share)
         if time.monotonic() - shown >= BETWEEN or replica == asked.pairs - 1:
-            yield _seen(asked, sides, labels)
+            seen = _seen(asked, sides, labels)
+            if fidelity == "flow":
+                drawn = {name: marked(one) for name, one in seen.figures.items()}
+                seen = seen._replace(figures=drawn, words=f"{FLOW_SAYS}: {seen.words}", fidelity="flow")
+            elif flow is not None:
+                seen = seen._replace(words=f"{seen.words}\n{_against_flow(statistic(asked.a), flow, found)}")
+            yield seen
             shown = time.monotonic()
+    return found
 
 
 def _seen(asked: Compared, sides: tuple[_Side, _Side], labels: tuple[str, str]) -> Seen:
@@ -115,6 +146,14 @@ def _seen(asked: Compared, sides: tuple[_Side, _Side], labels: tuple[str, str]) 
     both = plots.queue_ccdf(results) if isinstance(asked.a, LinkScenario) else plots.completion_cdf(results)
     drawn = {"both": both, "pairs": differences(sides[0].values, sides[1].values, found, name)}
     return Seen(found, drawn, words(found, labels, name), asked._replace(pairs=len(sides[1].values)))
+
+
+def _against_flow(name: str, flow: Values, full: Values) -> str:
+    """Return in words what all pairs of flow said, and how far it was off in those pairs that full has so far."""
+    said = less_or_more(difference(name, *flow), name)
+    off = (off_by(fmean(a[: len(b)]), fmean(b)) for a, b in zip(flow, full, strict=True))
+    of_sides = ", ".join(f"{by} in {side}" for by, side in zip(off, SIDES, strict=True))
+    return f"Full; flow said {said}, its means off by {of_sides}."
 
 
 def difference(name: str, a: list[float], b: list[float]) -> xr.Dataset:
@@ -130,12 +169,12 @@ def difference(name: str, a: list[float], b: list[float]) -> xr.Dataset:
 def words(found: xr.Dataset, labels: tuple[str, str], name: str) -> str:
     """Return the paired difference with its interval, in words."""
     verb, more, less = COMPARED[name]
-    change, low, high = (float(found[f"mean_ratio{end}"]) - 1.0 for end in ("", "_low", "_high"))
+    mean, low, high = (float(found[f"mean_ratio{end}"]) - 1.0 for end in ("", "_low", "_high"))
     pairs = int(found["pairs"])
-    said = f"{labels[1]} {verb} {percent(abs(change))} {more if change >= 0 else less} than {labels[0]}"
+    said = f"{labels[1]} {verb} {less_or_more(found, name)} than {labels[0]}"
     count = counted(pairs, "pair")
-    if not np.isfinite([change, low, high]).all():
-        return f"{said}; {count}, no interval yet." if np.isfinite(change) else f"There is nothing to compare; {count}."
+    if not np.isfinite([mean, low, high]).all():
+        return f"{said}; {count}, no interval yet." if np.isfinite(mean) else f"There is nothing to compare; {count}."
     if low == high == 0.0:
         return f"{labels[0]} and {labels[1]} have the same {_WHAT[name]} in each of {count}."
     if low <= 0.0 <= high:
@@ -145,6 +184,13 @@ def words(found: xr.Dataset, labels: tuple[str, str], name: str) -> str:
     more_digits = percent(ends[0]) == percent(ends[1])
     shown = [percent(end, more_digits) for end in ends]
     return f"{said}, 95 % interval {shown[0].removesuffix(' %')} to {shown[1]}, {count}."
+
+
+def less_or_more(found: xr.Dataset, name: str) -> str:
+    """Return the difference of B's mean from A's, in words."""
+    _, more, less = COMPARED[name]
+    mean = float(found["mean_ratio"]) - 1.0
+    return f"{percent(abs(mean))} {more if mean >= 0 else less}"
 
 
 def percent(share: float, more: bool = False) -> str:

@@ -19,6 +19,11 @@ Commands = Mapping[str, str]
 """Command lines: of a what-if by the side that each runs, A and B; of another panel one, by an empty text."""
 
 
+def in_flow(commands: Commands) -> Commands:
+    """Return the command lines that run the same swarms in flow."""
+    return {side: f"{text} --fidelity flow" for side, text in commands.items()}
+
+
 @dataclass(frozen=True)
 class Preset:
     """A published or teaching experiment, as one state of a panel.

@@ -11,12 +11,12 @@ from btflow.explore.canvas import Canvas
 from btflow.explore.fields import Form
 from btflow.explore.limits import check_swarm
 from btflow.explore.live import beside
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset, in_flow
 from btflow.explore.swarm_presets import PRESETS
 from btflow.explore.swarm_state import SwarmState, command_of, inputs, scenario_of
 from btflow.explore.tables import of_swarm
 from btflow.explore.toml import to_toml
-from btflow.explore.views import LINKED, Asked, see
+from btflow.explore.views import LINKED, Asked, Seen, see
 from btflow.scenario import Scenario
 
 
@@ -36,7 +36,7 @@ class SwarmPanel(Observed):
         self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell)
         self.form = Form(state, self._change)
         controls = widgets.VBox([self.form.box(), self.canvas.status.widget])
-        self.widget = beside(controls, self.canvas.gallery.widget)
+        self.widget = beside(controls, self.canvas.views)
         self.set_state(state)
         self.canvas.first()
 
@@ -60,22 +60,26 @@ class SwarmPanel(Observed):
 
     def files(self) -> Mapping[str, str]:
         """Return what can be saved, by file name: the swarm as TOML, as CSV what is drawn if it is its."""
-        note = f"# The seed of the random numbers was {self.state.seed}.\n"
+        shown = self._shown()
+        fidelity = shown.fidelity if shown is not None else "full"
+        note = f"# The seed of the random numbers was {self.state.seed}, the fidelity {fidelity}.\n"
         found = {f"{self.state.model}.toml": note + to_toml(self.scenario())}
-        return found | of_swarm(self.canvas.seen) if self.canvas.seen is not None and self._is_shown() else found
+        return found | of_swarm(shown) if shown is not None else found
 
     def about(self) -> str:
         """Return what the command line gives."""
-        return SHOWN if self.canvas.busy or self._is_shown() else NOT_SHOWN
+        return SHOWN if self.canvas.busy or self._shown() is not None else NOT_SHOWN
 
-    def _is_shown(self) -> bool:
-        """Return whether the figures are of the inputs, not of earlier ones as after a run that was cancelled."""
-        asked = Asked(scenario_of(self.state), int(self.state.seed))
-        return self.canvas.seen is not None and self.canvas.seen.asked == asked
+    def _shown(self) -> Seen | None:
+        """Return what is shown if it is of the inputs, not of earlier ones as after a run that was cancelled."""
+        asked, seen = Asked(scenario_of(self.state), int(self.state.seed)), self.canvas.seen
+        return seen if seen is not None and seen.asked == asked else None
 
     def commands(self) -> Commands:
-        """Return the command line that gives the same result."""
-        return {"": command_of(self.state)}
+        """Return the command line that gives the same result; in flow only if its figures stay: full was cancelled."""
+        shown, found = self._shown(), {"": command_of(self.state)}
+        stays = shown is not None and shown.fidelity == "flow" and not self.canvas.busy
+        return in_flow(found) if stays else found
 
     def _change(self, state: SwarmState) -> None:
         scenario = scenario_of(state)

@@ -79,7 +79,7 @@ class SwarmState:
             "what kind of swarm it is; each is a model that comes with btflow",
         )
     )
-    leechers: str = value(Amount("leechers", "count", "50", "2", "200", minimum="1", maximum="300"))
+    leechers: str = value(Amount("leechers", "count", "50", "2", "300", minimum="1"))
     file_size: str = value(Amount("file size", "size", "2 MB", "1 MB", "50 MB", log=True, minimum="16 kB"))
     utp_share: str = value(
         Amount("uTP share", "fraction", "50%", "0%", "100%", help="share of the leechers that open uTP connections")

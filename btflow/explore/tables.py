@@ -53,8 +53,8 @@ def of_swarm(seen: Seen) -> dict[str, str]:
         "received [B]": first["bytes_received"].values,
     }
     pieces = {"time [s]": first["time"].values, "pieces held, mean over the leechers": first["pieces_held"].values}
-    drawn = {f"{name}.csv": of_figure(seen.figures[name]) for name in ("causes", "queues") if name in seen.figures}
-    return {"peers.csv": to_csv(peers), "pieces.csv": to_csv(pieces)} | drawn
+    drawn = {name: of_figure(seen.figures[name]) for name in ("causes", "queues") if _has_data(seen, name)}
+    return _files(seen, {"peers": to_csv(peers), "pieces": to_csv(pieces)} | drawn)
 
 
 def of_pairs(seen: Seen) -> dict[str, str]:
@@ -62,7 +62,7 @@ def of_pairs(seen: Seen) -> dict[str, str]:
     (name,) = (name for name, values in seen.result.items() if "setting" in values.dims)
     columns = {f"{name} {side} [s]": row for side, row in zip("AB", seen.result[name].values, strict=True)}
     pairs = range(1, seen.result.sizes["replica"] + 1)
-    return {"pairs.csv": to_csv({"pair": pairs} | columns), "distributions.csv": of_figure(seen.figures["both"])}
+    return _files(seen, {"pairs": to_csv({"pair": pairs} | columns), "distributions": of_figure(seen.figures["both"])})
 
 
 def of_figure(drawn: go.Figure) -> str:
@@ -74,3 +74,13 @@ def of_figure(drawn: go.Figure) -> str:
         for of, axis in axes.items()
     }
     return to_csv({"series": names} | columns)
+
+
+def _has_data(seen: Seen, name: str) -> bool:
+    return name in seen.figures and bool(seen.figures[name].data)
+
+
+def _files(seen: Seen, tables: Mapping[str, str]) -> dict[str, str]:
+    """Return tables by file name; it tells those of flow, so that nobody takes them for full's later."""
+    mark = "-flow" if seen.fidelity == "flow" else ""
+    return {f"{name}{mark}.csv": text for name, text in tables.items()}

@@ -13,10 +13,11 @@ from btflow.explore import comparison, swarm_state
 from btflow.explore.fields import Form
 from btflow.explore.live import beside
 from btflow.explore.pairs import Compared, Model
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset, in_flow
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.tables import of_pairs
 from btflow.explore.toml import to_toml
+from btflow.explore.views import Seen
 from btflow.explore.whatif_presets import PRESETS, commands
 from btflow.explore.whatif_state import Setting, Settings, WhatIfState, scenario_of, settings, state_of
 from btflow.words import counted
@@ -51,8 +52,7 @@ class WhatIfPanel(Observed):
         self.sides: tuple[Form[Any], ...] = ()
         self.form = Form(state, self._change)
         controls = [self.form.box(("of", "pairs")), self.canvas.status.widget, self._columns]
-        views = widgets.VBox([self.canvas.words, self.canvas.gallery.widget], layout={"min_width": "0"})
-        self.widget = beside(widgets.VBox(controls), views)
+        self.widget = beside(widgets.VBox(controls), self.canvas.views)
         self.widget.add_class("btflow-wide")
         self.set_state(state)
         self.canvas.first()
@@ -78,22 +78,30 @@ class WhatIfPanel(Observed):
     def files(self) -> Mapping[str, str]:
         """Return what can be saved, by file name: both settings as TOML, as CSV what is drawn if it is theirs."""
         asked, shown = _compared(self.state), self.canvas.seen
-        note = f"# The seed of the random numbers was {asked.seed}, of {counted(asked.pairs, 'pair')}.\n"
-        found = {f"{side}.toml": note + to_toml(model) for side, model in zip("ab", (asked.a, asked.b), strict=True)}
-        if shown is None or shown.asked[:3] != asked[:3]:
-            return found  # what is shown is of other settings, as after a run that was cancelled
-        return found | of_pairs(shown)
+        if shown is not None and shown.asked[:3] != asked[:3]:
+            shown = None  # it is of other settings, as after a run that was cancelled
+        note = f"# The seed of the random numbers was {asked.seed}, of {counted(asked.pairs, 'pair')}"
+        fidelity = f", the fidelity {shown.fidelity if shown else 'full'}" if self.state.of == "swarm" else ""
+        models = zip("ab", (asked.a, asked.b), strict=True)
+        found = {f"{side}.toml": f"{note}{fidelity}.\n{to_toml(model)}" for side, model in models}
+        return found | of_pairs(shown) if shown is not None else found
 
     def commands(self) -> Commands:
-        """Return the command lines that run both settings."""
-        return commands(settings(self.state), self.state.pairs)
+        """Return the command lines that run both settings; in flow only if its figures stay: full was cancelled."""
+        whole, found = self._whole(), commands(settings(self.state), self.state.pairs)
+        stays = whole is not None and whole.fidelity == "flow" and not self.canvas.busy
+        return in_flow(found) if stays else found
 
     def about(self) -> str:
         """Return what the command lines give."""
-        seen = self.canvas.seen
-        if not self.canvas.busy and (seen is None or seen.asked != _compared(self.state)):
+        if not self.canvas.busy and self._whole() is None:
             return NOT_SHOWN
         return SHOWN if self.state.of == "swarm" else _FIRST_PAIR
+
+    def _whole(self) -> Seen | None:
+        """Return what is shown if it is of these settings and has all pairs."""
+        seen = self.canvas.seen
+        return seen if seen is not None and seen.asked == _compared(self.state) else None
 
     def _change(self, state: WhatIfState) -> None:
         """Simulate a state; with what it begins with if something else is to be compared."""

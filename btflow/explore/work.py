@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from btflow.errors import InputError, SimulationError
 
@@ -23,15 +23,25 @@ GRACE = 0.5
 """How long a run goes on although a newer request waits [s]: short ones are finished, so that a figure moves while a
 slider is dragged; long ones are given up."""
 
+REST = 0.3
+"""How long no newer request comes until the inputs rest [s]: a slider that is dragged moves several times as often."""
+
 Request = TypeVar("Request")
 Result = TypeVar("Result")
-
-Look = Callable[[float], None]
-"""Called with the share done, a few times a second; it ends the run by raising `Cancelled`."""
 
 
 class Cancelled(BaseException):
     """A run is to end without a result; no Exception, so that nothing on the way takes it for an error."""
+
+
+class Look:
+    """What a run calls, and what ends it by raising `Cancelled`; this one ends none."""
+
+    def __call__(self, share: float) -> None:
+        """Tell the share done, a few times a second."""
+
+    def rest(self) -> None:
+        """Wait until the inputs rest; from then on a newer request ends the run at once, however short it has been."""
 
 
 def _nothing(_: object) -> None:
@@ -63,7 +73,8 @@ class Work(Generic[Request, Result]):
     def __init__(self, run: Callable[[Request, Look], Iterator[Result]], listeners: Listeners[Result]) -> None:
         self._run = run
         self._listeners = listeners
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._asked = 0.0
         self._waiting: list[Request] = []  # one at most
         self._running = False
         self._cancels = 0
@@ -80,8 +91,9 @@ class Work(Generic[Request, Result]):
         """Run a request as soon as what runs is finished or given up; one that still waits is dropped."""
         with self._lock:
             self._wake = self._waker()
-            self._waiting = [request]
+            self._waiting, self._asked = [request], time.monotonic()
             begins, self._running = not self._running, True
+            self._lock.notify_all()
         if begins:
             self._listeners.busy(True)
             threading.Thread(target=self._work, name="btflow-explore", daemon=True).start()
@@ -91,6 +103,7 @@ class Work(Generic[Request, Result]):
         with self._lock:
             self._waiting = []
             self._cancels += 1
+            self._lock.notify_all()
 
     def wait(self, timeout: float = 60.0, enough: Callable[[], bool] = lambda: False) -> bool:
         """Take what is found until nothing runs, or it is enough; return whether that is so within a time [s]."""
@@ -123,25 +136,26 @@ class Work(Generic[Request, Result]):
 
     def _one(self, request: Request, number: int) -> None:
         """Run one request and hand over what it yields."""
-        begun = time.monotonic()
-
-        def check() -> None:
-            late = time.monotonic() - begun > GRACE
-            if number != self._cancels or (self._waiting and late):
-                raise Cancelled
-
-        def look(share: float) -> None:
-            check()
-            self._tell(number, partial(self._listeners.progress, share))
-
+        look = _Watched(self, number)
         try:
             for result in self._run(request, look):
-                check()
+                look.check()
                 self._tell(number, partial(self._listeners.done, result))
         except Cancelled:
             return
         except Exception as error:
             self._tell(number, partial(self._listeners.failed, text_of(error)))
+
+    def _outdated(self, number: int, patient: bool) -> bool:
+        """Return whether a run begun after so many cancels is to end; a patient one goes on though another waits."""
+        with self._lock:
+            return number != self._cancels or bool(self._waiting and not patient)
+
+    def _rest(self, number: int) -> None:
+        """Wait until the inputs rest, or a run begun after so many cancels is outdated."""
+        with self._lock:
+            remaining = self._asked + REST - time.monotonic()
+            self._lock.wait_for(lambda: number != self._cancels or self._waiting, remaining)
 
     def _tell(self, number: int, call: Callable[[], None]) -> None:
         """Hand over a call, to be left out if there is a cancel before it is made."""
@@ -163,6 +177,28 @@ class Work(Generic[Request, Result]):
             call()
         except Exception as error:
             self._listeners.failed(text_of(error))
+
+
+class _Watched(Look):
+    """Watches one run of a ``Work``, begun after so many cancels."""
+
+    def __init__(self, work: Work[Any, Any], number: int) -> None:
+        self._work, self._number = work, number
+        self._patient_until = time.monotonic() + GRACE
+
+    def __call__(self, share: float) -> None:
+        self.check()
+        self._work._tell(self._number, partial(self._work._listeners.progress, share))
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the run is to end."""
+        if self._work._outdated(self._number, time.monotonic() < self._patient_until):
+            raise Cancelled
+
+    def rest(self) -> None:
+        self._patient_until = 0.0
+        self._work._rest(self._number)
+        self.check()
 
 
 def text_of(error: Exception) -> str:

@@ -34,6 +34,16 @@ def first(mask):
 
 
 @kernel
+def count(mask):
+    """Number of blocks in `mask`."""
+    n = 0
+    while mask != EMPTY:
+        mask &= mask - ONE
+        n += 1
+    return n
+
+
+@kernel
 def has_piece(sets, p, piece):
     """True if `piece` is in the piece set sets[p] (64 pieces a word)."""
     return has(sets[p, piece >> 6], piece & 63)

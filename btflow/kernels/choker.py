@@ -3,14 +3,15 @@
 The list of connections is circular and starts at `peer.head`; rotating it moves the head.
 """
 
-from btflow.kernels import clock, superseed
+import numpy as np
+
+from btflow.kernels import clock, rules, superseed
 from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import linked, lower_flag, raise_flag, seeding, super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import forget, part_sent, queued, sync
 from btflow.kernels.messages import enqueue, send
 from btflow.kernels.rate import download_rate, upload_rate
-from btflow.kernels.rng import below
 from btflow.kernels.state import (
     BLOCKED,
     BY_PIPELINE,
@@ -31,26 +32,16 @@ from btflow.kernels.state import (
 def listed(s, p, i):
     """End at position `i` of the choker's list."""
     peer = s.peer[p]
-    j = peer.head + i
-    if j >= peer.n_order:
-        j -= peer.n_order
-    return (p << s.rules.slot_bits) + s.order[p, j]
+    return (p << s.rules.slot_bits) + s.order[p, rules.position(peer.head, i, peer.n_order)]
 
 
 @kernel
 def enlist(s, h):
-    """A new connection enters the list at a uniformly random position."""
+    """A new connection enters the list."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    at = peer.head + below(s.rng, peer.n_order + 1)
-    if at > peer.n_order:
-        at -= peer.n_order
-        peer.head += 1
-    elif at < peer.head:
-        peer.head += 1
-    for j in range(peer.n_order, at, -1):
-        s.order[p, j] = s.order[p, j - 1]
-    s.order[p, at] = h - (p << s.rules.slot_bits)
+    slot = h - (p << s.rules.slot_bits)
+    peer.head = rules.enlist(s.rng, s.order, p, np.int64(peer.n_order), np.int64(peer.head), slot)
     peer.n_order += 1
 
 
@@ -60,16 +51,8 @@ def delist(s, h):
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
     slot = h - (p << s.rules.slot_bits)
-    at = 0
-    while s.order[p, at] != slot:
-        at += 1
-    for j in range(at, peer.n_order - 1):
-        s.order[p, j] = s.order[p, j + 1]
+    peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), slot)
     peer.n_order -= 1
-    if at < peer.head:
-        peer.head -= 1
-    if peer.head >= peer.n_order:
-        peer.head = 0
 
 
 @kernel
@@ -152,7 +135,7 @@ def forget_snubbed(s, p, t):
     for i in range(peer.n_recent):
         slot = s.recent[p, i]
         c = s.conn[base + slot]
-        if not linked(s, base + slot) or t - c.last_block > s.rules.snub_time:
+        if not linked(s, base + slot) or rules.snubbed(s.rules, c.last_block, t):
             c.recent = 0
         else:
             s.recent[p, kept] = slot
@@ -167,57 +150,30 @@ def forget_source(s, h):
         return
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    slot = h - (p << s.rules.slot_bits)
-    kept = 0
-    for i in range(peer.n_recent):
-        if s.recent[p, i] != slot:
-            s.recent[p, kept] = s.recent[p, i]
-            kept += 1
-    peer.n_recent = kept
+    rules.strike(s.recent, p, np.int64(peer.n_recent), h - (p << s.rules.slot_bits))
+    peer.n_recent -= 1
     s.conn[h].recent = 0
 
 
 @kernel
 def reciprocators(s, p, t):
-    """Mark the interested, unsnubbed peers we download from fastest, at most max_uploads - 1; returns how many."""
+    """Mark the interested, unsnubbed peers we download from fastest, by slot in scratch[3]; returns how many."""
     peer = s.peer[p]
     base = p << s.rules.slot_bits
     forget_snubbed(s, p, t)
+    n_order, head = np.int64(peer.n_order), np.int64(peer.head)
     n = NIL
     for i in range(peer.n_recent):
-        h = base + s.recent[p, i]
-        c = s.conn[h]
-        if s.up[h] & INTERESTED_IN_US != 0:
-            insert_ranked(s, p, h, -download_rate(s, c, t, 0.0), n)
+        slot = np.int64(s.recent[p, i])
+        c = s.conn[base + slot]
+        if s.up[base + slot] & INTERESTED_IN_US != 0:
+            rate = download_rate(s, c, t, 0.0)
+            rules.insert_source(s.number, s.scratch[3], s.order, p, n_order, head, slot, -rate, n)
             n += 1
-    n = min(n, peer.upload_slots - 1)
+    n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
     for i in range(n):
-        raise_flag(s.up, s.scratch[3, i], KEPT)
+        raise_flag(s.up, base + s.scratch[3, i], KEPT)
     return n
-
-
-@kernel
-def insert_ranked(s, p, h, key, n):
-    """Insert `h` with `key` into the ascending list scratch[3][:n]; ties stay in the order of the choker's list."""
-    j = n
-    while j > 0 and (s.number[j - 1] > key or (s.number[j - 1] == key and comes_before(s, p, h, s.scratch[3, j - 1]))):
-        s.number[j] = s.number[j - 1]
-        s.scratch[3, j] = s.scratch[3, j - 1]
-        j -= 1
-    s.number[j] = key
-    s.scratch[3, j] = h
-
-
-@kernel
-def comes_before(s, p, h, g):
-    """True if end `h` stands before end `g` in the choker's list."""
-    for i in range(s.peer[p].n_order):
-        e = listed(s, p, i)
-        if e == h:
-            return True
-        if e == g:
-            return False
-    return False
 
 
 @kernel
@@ -227,10 +183,11 @@ def rechoke_leecher(s, p, t):
     The walk ends where nobody is left to unchoke or to choke.
     """
     n = reciprocators(s, p, t)
+    base = p << s.rules.slot_bits
     for i in range(n):
-        unchoke(s, s.scratch[3, i], t)
+        unchoke(s, base + s.scratch[3, i], t)
     peer = s.peer[p]
-    optimistic = max(1, s.rules.min_uploads - n)
+    optimistic = rules.optimistic_slots(s.rules, n)
     others = peer.n_unchoked - n
     for i in range(peer.n_order):
         if optimistic == 0 and others == 0:
@@ -250,22 +207,7 @@ def rechoke_leecher(s, p, t):
         elif unchoked:
             choke(s, h, t)
     for i in range(n):
-        lower_flag(s.up, s.scratch[3, i], KEPT)
-
-
-@kernel
-def forced_unchokes(slots, round_number, opened):
-    """New unchokes a seed forces this round: about (slots + 2) / 3 each 30 s, less those opened since the last tick."""
-    return max(0, ((slots + 2) // 3 + round_number % 3) // 3 - opened)
-
-
-@kernel
-def seed_rank(s, h):
-    """Order in which a seed keeps peers: those unchoked in the last rounds or with requests pending, latest first."""
-    c = s.conn[h]
-    if c.up_round > s.peer[h >> s.rules.slot_bits].ticks - s.rules.recent_rounds or has_pending(s, h):
-        return float(-c.up_round)
-    return 1.0
+        lower_flag(s.up, base + s.scratch[3, i], KEPT)
 
 
 @kernel
@@ -275,35 +217,20 @@ def has_pending(s, h):
 
 
 @kernel
-def keep_unchoked(s, p, t, keep):
-    """Mark up to `keep` of the unchoked, interested peers of a seed, best first; returns (how many, marked)."""
+def keep_unchoked(s, p, t, slots, forced):
+    """Mark the best of the unchoked, interested peers of a seed; returns (how many there are, how many marked)."""
     sync(s, p, t)
     n = NIL
     for i in range(s.peer[p].n_order):
         h = listed(s, p, i)
         if s.up[h] & UNCHOKED != 0 and s.up[h] & INTERESTED_IN_US != 0:
-            rate = upload_rate(s, h, t, 0.0)
-            insert_kept(s, h, seed_rank(s, h), -rate, n)
+            rank = rules.seed_rank(s.rules, s.conn[h].up_round, s.peer[p].ticks, has_pending(s, h))
+            rules.insert_kept(s.number, s.scratch[3], h, rank, -upload_rate(s, h, t, 0.0), n)
             n += 1
-    kept = max(NIL, min(n, keep))
+    kept = rules.seed_keeps(n, slots, forced)
     for i in range(kept):
         raise_flag(s.up, s.scratch[3, i], KEPT)
     return n, kept
-
-
-@kernel
-def insert_kept(s, h, rank, rate, n):
-    """Insert `h` into scratch[3][:n], ascending by (rank, rate); ties keep the order of the list."""
-    half = s.number.size // 2
-    j = n
-    while j > 0 and (s.number[j - 1] > rank or (s.number[j - 1] == rank and s.number[half + j - 1] > rate)):
-        s.number[j] = s.number[j - 1]
-        s.number[half + j] = s.number[half + j - 1]
-        s.scratch[3, j] = s.scratch[3, j - 1]
-        j -= 1
-    s.number[j] = rank
-    s.number[half + j] = rate
-    s.scratch[3, j] = h
 
 
 @kernel
@@ -314,15 +241,15 @@ def count_idle_ends(s, p, n, kept):
         oldest = min(oldest, s.conn[s.scratch[3, i]].up_round)
     for i in range(kept, n):
         h = s.scratch[3, i]
-        if s.number[i] > 0.0 and s.conn[h].up_round > oldest and s.up[h] & UNCHOKED == 0:
+        if rules.is_idle_end(s.number[i], s.conn[h].up_round, oldest) and s.up[h] & UNCHOKED == 0:
             s.peer[p].idle_ends += 1
 
 
 @kernel
 def rechoke_seed(s, p, t, forced):
     """Keep the best of the unchoked, then fill the free slots from the list; returns how many were free."""
-    slots = s.peer[p].upload_slots
-    n, kept = keep_unchoked(s, p, t, slots - forced)
+    slots = np.int64(s.peer[p].upload_slots)
+    n, kept = keep_unchoked(s, p, t, slots, forced)
     fill(s, p, t, slots - kept)
     count_idle_ends(s, p, n, kept)
     return slots - kept
@@ -335,18 +262,18 @@ def fill(s, p, t, free):
     last = -1
     for i in range(peer.n_order):
         h = listed(s, p, i)
-        if s.up[h] & KEPT != 0:
+        flags = s.up[h]
+        if flags & KEPT != 0:
             lower_flag(s.up, h, KEPT)
-        elif s.up[h] & INTERESTED_IN_US == 0 or (s.up[h] & UNCHOKED != 0 and free == 0):
-            if s.up[h] & UNCHOKED != 0:
-                choke(s, h, t)
-        elif s.up[h] & UNCHOKED != 0 or (free > 0 and s.up[h] & BLOCKED == 0):
+        elif free > 0 and flags & INTERESTED_IN_US != 0 and rules.may_fill(flags & UNCHOKED != 0, flags & BLOCKED != 0):
             unchoke(s, h, t)
             free -= 1
             if free == 0:
                 last = i
+        elif flags & UNCHOKED != 0:
+            choke(s, h, t)
     if last >= 0:
-        peer.head = (peer.head + last + 1) % peer.n_order
+        peer.head = rules.position(peer.head, last + 1, peer.n_order)
 
 
 @kernel
@@ -365,7 +292,7 @@ def rotate(s, p):
     for i in range(peer.n_order):
         h = listed(s, p, i)
         if s.up[h] & UNCHOKED == 0 and s.up[h] & INTERESTED_IN_US != 0:
-            peer.head = (peer.head + i) % peer.n_order
+            peer.head = rules.position(peer.head, i, peer.n_order)
             return
 
 
@@ -378,10 +305,11 @@ def tick(s, p, t):
     if super_seeding(s, p):
         superseed.tick(s, p, t)
     if seeding(s, p):
-        rechoke_seed(s, p, t, forced_unchokes(peer.upload_slots, peer.ticks, peer.opened))
+        slots = np.int64(peer.upload_slots)
+        rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0
     else:
-        if peer.ticks % s.rules.optimistic_rounds == 0:
+        if rules.is_optimistic_round(s.rules, peer.ticks):
             rotate(s, p)
         rechoke_leecher(s, p, t)
 

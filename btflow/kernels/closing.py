@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from btflow.kernels import bits, choker, clock, download, messages
+from btflow.kernels import bits, choker, clock, download, messages, rules
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.ends import mate
@@ -81,7 +81,7 @@ def release(s, h, t):
     if was_open and in_endgame(s, p) and not seeding(s, p):
         download.endgame_everywhere(s, p, t)
     for _ in range(s.peer[p].n_spare):
-        if s.peer[p].degree >= s.rules.max_initiate:
+        if not rules.may_initiate(s.rules, s.peer[p].degree):
             break
         s.peer[p].n_spare -= 1
         learn(s, p, s.spare[p, s.peer[p].n_spare], t)
@@ -164,9 +164,8 @@ def give_up(s, h, t):
 @kernel
 def give_birth(s, k, t):
     """A new leecher of class `k` starts, if there is one left."""
-    p = s.births[k, 0]
-    if p < s.births[k, 1]:
-        s.births[k, 0] = p + 1
+    p = rules.next_born(s.births, k)
+    if p >= 0:
         post(s, t, START, p, NIL, ANY)
 
 

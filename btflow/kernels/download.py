@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from btflow.kernels import bits, picker
+from btflow.kernels import bits, picker, rules
 from btflow.kernels.endgame import any_missing, cancel_elsewhere, endgame_everywhere, endgame_requests
 from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import (
@@ -17,13 +17,12 @@ from btflow.kernels.flags import (
     words_of,
 )
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import block_bytes, block_number, cancelled, entry, place
+from btflow.kernels.limiter import block_number, cancelled, entry, place
 from btflow.kernels.picker import NOTHING
 from btflow.kernels.pipeline import (
     backlog,
     free_entries,
     new_request,
-    refill_level,
     say_interested,
     say_not_interested,
     send_requests,
@@ -55,7 +54,7 @@ def request_more(s, h, lost, n_lost, t):
             say_interested(s, h, t)
         picker.begin(s, h, piece)
         entered = NIL
-        level = min(refill_level(s, b), room)
+        level = min(rules.refill_level(s.rules, b), room)
         while c.outstanding < level:
             new_request(s, h, piece)
             entered += 1
@@ -236,7 +235,7 @@ def got_block(s, h, seq, t):
     c = s.conn[h]
     peer = s.peer[p]
     block = entry(s, mate(s, h), seq)
-    size = block_bytes(s, block_number(block))
+    size = rules.block_bytes(s.rules, block_number(block))
     peer.bytes_down += size
     if block < 0 or seq < c.dn_base:
         peer.duplicates += 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from btflow.kernels import bits, picker
+from btflow.kernels import bits, picker, rules
 from btflow.kernels.ends import mate
 from btflow.kernels.flags import linked, served, wanting
 from btflow.kernels.jit import kernel
@@ -16,8 +16,8 @@ from btflow.kernels.pipeline import (
     say_not_interested,
     send_requests,
 )
-from btflow.kernels.rng import below, shuffle
-from btflow.kernels.state import CANCEL, MISSING
+from btflow.kernels.rng import shuffle
+from btflow.kernels.state import CANCEL, MISSING, NIL
 
 
 @kernel
@@ -63,7 +63,7 @@ def request_missing(s, h, room, t):
     """Request up to `room` missing blocks not yet asked of this connection, drawn at random (reservoir sampling)."""
     p = h >> s.rules.slot_bits
     chosen = s.scratch[2]
-    seen = 0
+    seen = NIL
     for i in range(s.peer[p].n_begun):
         piece = np.int64(s.begun[p, i])
         if not picker.knows(s, h, piece):
@@ -72,13 +72,7 @@ def request_missing(s, h, room, t):
             block = piece * s.rules.blocks + b
             if not bits.has(s.blocks[p, piece, MISSING], b) or asked(s, h, block) >= 0:
                 continue
-            if seen < room:
-                chosen[seen] = block
-            else:
-                j = below(s.rng, seen + 1)
-                if j < room:
-                    chosen[j] = block
-            seen += 1
+            seen = rules.draw_missing(s.rng, chosen, room, seen, block)
     n = np.int64(min(seen, room))
     shuffle(s.rng, chosen, n)
     if n > 0 and not wanting(s, h):

@@ -4,18 +4,15 @@ Within one event the order is: the limiter performs the turns that are due; the 
 one peer; messages it writes are posted, to be handled after it, in order, even when they take no time.
 """
 
-import math
-
 import numpy as np
 
-from btflow.kernels import bits, choker, clock, closing, download, limiter, messages, peerset, superseed, tcp
+from btflow.kernels import bits, choker, clock, closing, download, limiter, messages, peerset, rules, superseed, tcp
 from btflow.kernels.byref import by_ref
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import in_endgame, linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
-from btflow.kernels.rng import uniform
 from btflow.kernels.rows import collect_rows
 from btflow.kernels.state import (
     ANY,
@@ -189,7 +186,7 @@ def block_written(s, p, t):
     h = limiter.finish(s, p, t)
     c = s.conn[h]
     seq, units = c.up_head, c.full
-    s.peer[p].bytes_up += limiter.block_bytes(s, limiter.block_number(limiter.entry(s, h, seq)))
+    s.peer[p].bytes_up += rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, seq)))
     c.up_head += 1
     if s.rules.ideal == 1:
         s.bursts[1] += units
@@ -249,15 +246,8 @@ def finished(s, p, t):
     peer.done = t
     s.clock[0].unfinished -= 1
     if s.rules.stay >= 0.0:
-        post(s, t + stay(s, t - peer.start), LEAVE, p, NIL, ANY)
+        post(s, t + rules.stay(s.rules, t - peer.start, s.rng), LEAVE, p, NIL, ANY)
     closing.close_to_seeds(s, p, t)
-
-
-@kernel
-def stay(s, download_time):
-    """How long a peer stays once it has everything: exponentially distributed, its mean in download times."""
-    mean = s.rules.stay * download_time
-    return -mean * math.log(1.0 - uniform(s.rng)) if mean > 0.0 else 0.0
 
 
 @kernel

@@ -8,7 +8,7 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 
 import numpy as np
 
-from btflow.kernels import clock
+from btflow.kernels import clock, rules
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE
 from btflow.kernels.ends import mate
@@ -41,18 +41,9 @@ def block_number(entry):
 
 
 @kernel
-def block_bytes(s, block):
-    """Payload of block number `block` [B] (piece * blocks-per-piece + offset)."""
-    r = s.rules
-    last = (r.pieces - 1) * r.blocks + r.last_piece_blocks - 1
-    return r.last_block_size if block == last else r.block_size
-
-
-@kernel
 def message_units(s, p, block):
     """Turns one PIECE message of peer `p` takes."""
-    unit = s.peer[p].unit
-    return (block_bytes(s, block) + s.rules.header + unit - 1) // unit
+    return rules.turns(s.rules, rules.block_bytes(s.rules, block), np.int64(s.peer[p].unit))
 
 
 @kernel
@@ -129,7 +120,7 @@ def send_unit(s, p, time):
     h = (p << s.rules.slot_bits) + s.ring[p, peer.at]
     c = s.conn[h]
     if s.turns[h] == c.full and rates_matter(s, p):
-        upload_rate(s, h, time, float(block_bytes(s, block_number(entry(s, h, np.int64(c.up_head))))))
+        upload_rate(s, h, time, float(rules.block_bytes(s.rules, block_number(entry(s, h, np.int64(c.up_head))))))
     s.turns[h] -= 1
     peer.at += 1
     if peer.at >= peer.n_ring:
@@ -293,11 +284,9 @@ def finish(s, p, t):
     slot = s.ring[p, peer.at]
     h = (p << s.rules.slot_bits) + slot
     c = s.conn[h]
-    last_unit = (
-        block_bytes(s, block_number(entry(s, h, np.int64(c.up_head)))) + s.rules.header - (c.full - 1) * s.rules.unit
-    )
+    size = rules.block_bytes(s.rules, block_number(entry(s, h, np.int64(c.up_head))))
     send_unit(s, p, t)
-    charge(s, p, last_unit)
+    charge(s, p, rules.last_turn(s.rules, size, np.int64(c.full), s.rules.unit))
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += 1
     peer.planned = NONE
     return h

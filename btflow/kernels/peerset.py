@@ -1,11 +1,10 @@
 """The peer set: tracker replies, connections, handshake (4.0.2 Encoder, Rerequester)."""
 
-from btflow.kernels import choker, clock, messages, superseed, tcp
+from btflow.kernels import choker, clock, messages, rate, rules, superseed, tcp
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.ends import mate, neighbour, wire
 from btflow.kernels.flags import left, raise_flag, seeding, super_seeding
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import below
 from btflow.kernels.state import (
     ACCEPTED,
     ANY,
@@ -41,9 +40,9 @@ def start_client(s, p, t):
 
 @kernel
 def ask_tracker(s, p, t):
-    """Announce over HTTP: two round trips (TCP set-up, request and reply) to the tracker, which is beside peer 0."""
+    """Announce to the tracker."""
     s.peer[p].last_announce = t
-    post(s, t + 2.0 * s.rtt[s.peer[p].place, s.peer[0].place] * (p > 0), TRACKER_REPLY, p, NIL, ANY)
+    post(s, t + rules.reply_time(p, s.rtt[s.peer[p].place, s.peer[0].place]), TRACKER_REPLY, p, NIL, ANY)
 
 
 @kernel
@@ -54,32 +53,27 @@ def tracker_reply(s, p, t):
         return
     registered = s.registered
     n = int(registered[0])
-    wanted = 0 if peer.complete >= s.rules.max_initiate else s.rules.tracker_reply
-    for i in range(n):  # partial Fisher-Yates: entries 1..n are the registered peers
+    wanted = rules.peers_wanted(s.rules, peer.complete)
+    for i in range(n):
         if wanted == 0:
             break
-        j = i + below(s.rng, n - i)
-        registered[1 + i], registered[1 + j] = registered[1 + j], registered[1 + i]
-        q = registered[1 + i]
-        if q != p and not (seeding(s, p) and seeding(s, q)):
+        q = rules.draw_registered(s.rng, registered, n, i)
+        if rules.is_named(p, seeding(s, p), q, seeding(s, q)):
             learn(s, p, q, t)
             wanted -= 1
     if peer.registered == 0:
         peer.registered = 1
-        registered[1 + n] = p
-        registered[0] = n + 1
+        rules.register(registered, p)
 
 
 @kernel
 def check_tracker(s, p, t):
-    """Each minute: announce again if short of peers (5 minutes apart at least) or when the tracker asks for it."""
+    """Each minute: announce again if short of peers or when the tracker asks for it."""
     peer = s.peer[p]
     if left(s, p):
         return
     post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
-    few = peer.complete <= s.rules.min_peers_incoming if peer.ever_incoming == 1 else peer.complete < s.rules.min_peers
-    since = t - peer.last_announce
-    if (few and since >= s.rules.reannounce) or since >= s.rules.announce_interval:
+    if rules.announces_again(s.rules, peer.complete, peer.ever_incoming == 1, t - peer.last_announce):
         ask_tracker(s, p, t)
 
 
@@ -100,7 +94,7 @@ def learn(s, p, q, t):
     peer = s.peer[p]
     if left(s, q) or connected_to(s, p, q):
         return
-    if peer.degree < s.rules.max_initiate and connect(s, p, q, t):
+    if rules.may_initiate(s.rules, peer.degree) and connect(s, p, q, t):
         return
     if peer.n_spare < s.spare.shape[1]:
         s.spare[p, peer.n_spare] = q
@@ -185,7 +179,7 @@ def got_syn(s, h, t):
     p = h >> s.rules.slot_bits
     c = s.conn[h]
     g = mate(s, h)
-    if s.peer[p].degree >= s.rules.max_allow_in:
+    if not rules.may_accept(s.rules, s.peer[p].degree):
         post(s, t + 0.5 * wire(s, h).rtt, REFUSED, g, NIL, s.conn[g].generation)
         forget_attempt(s, h)
         return
@@ -219,10 +213,10 @@ def ready(s, h, t):
     c.state = OPEN
     raise_flag(s.dn, h, LINKED)
     s.peer[p].complete += 1
-    c.up_since = t - s.rules.rate_fudge
+    c.up_since = rate.measured_from(s.rules, t)
     c.up_last = c.up_since
-    c.dn_since = t - s.rules.rate_fudge
-    c.dn_last = c.dn_since
+    c.dn_since = c.up_since
+    c.dn_last = c.up_since
     choker.enlist(s, h)
     if super_seeding(s, p):
         superseed.begin(s, h, t)
@@ -234,11 +228,5 @@ def ready(s, h, t):
 @kernel
 def unregister(s, p):
     """The tracker forgets peer `p`."""
-    registered = s.registered
-    n = int(registered[0])
-    for i in range(n):
-        if registered[1 + i] == p:
-            registered[1 + i] = registered[n]
-            registered[0] = n - 1
-            break
+    rules.unregister(s.registered, p)
     s.peer[p].registered = 0

@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from btflow.kernels import bits
+from btflow.kernels import bits, rules
 from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import super_seeding
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import below
 
 NOTHING = np.int64(-1)
-_MIX = np.uint64(0xD6E8FEB86659FD93)
 
 
 @kernel
@@ -45,15 +43,6 @@ def untold(s, h):
 
 
 @kernel
-def tie_rank(s, p, piece, copies):
-    """Rank of a piece within its rarity class: random, differs between clients, persists until the class changes."""
-    z = s.rng[1] ^ (np.uint64(p) << np.uint64(40)) ^ (np.uint64(copies) << np.uint64(24)) ^ np.uint64(piece)
-    z = (z ^ (z >> np.uint64(32))) * _MIX
-    z = (z ^ (z >> np.uint64(32))) * _MIX
-    return z ^ (z >> np.uint64(32))
-
-
-@kernel
 def begun_piece(s, h):
     """Strict priority: the begun piece with fewest known copies, ties at random; on seeds only those begun on seeds."""
     p = h >> s.rules.slot_bits
@@ -61,15 +50,11 @@ def begun_piece(s, h):
     best, fewest, ties = NOTHING, 1 << 30, 0
     for i in range(s.peer[p].n_begun):
         piece = np.int64(s.begun[p, i])
-        if (seed and s.seed_begun[p, piece] == 0) or not wants(s, h, piece):
+        if not rules.may_continue(seed, s.seed_begun[p, piece] == 1) or not wants(s, h, piece):
             continue
-        n = np.int64(s.copies[piece, p])
-        if n < fewest:
-            best, fewest, ties = piece, n, 1
-        elif n == fewest:
-            ties += 1
-            if below(s.rng, ties) == 0:
-                best = piece
+        better, fewest, ties = rules.fewer(s.rng, np.int64(s.copies[piece, p]), fewest, ties)
+        if better:
+            best = piece
     return best
 
 
@@ -99,8 +84,8 @@ def rarest_piece(s, h):
             n = np.int64(s.copies[piece, p])
             if n > fewest or (news and not knows(s, h, piece)):
                 continue
-            challenger = tie_rank(s, p, piece, n)
-            if n < fewest or challenger < rank:
+            challenger = rules.tie_rank(s.rng[1], p, piece, n)
+            if rules.rarer(n, challenger, fewest, rank):
                 best, fewest, rank = piece, n, challenger
     return best
 
@@ -111,7 +96,7 @@ def next_piece(s, h):
     piece = begun_piece(s, h)
     if piece != NOTHING:
         return piece
-    if s.n_log[h >> s.rules.slot_bits] < s.rules.random_first:
+    if rules.picks_at_random(s.rules, s.n_log[h >> s.rules.slot_bits]):
         return random_piece(s, h)
     return rarest_piece(s, h)
 

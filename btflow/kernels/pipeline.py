@@ -1,6 +1,6 @@
 """What one connection has asked for and how far it may go: the request pipeline (4.0.2 SingleDownload)."""
 
-from btflow.kernels import bits
+from btflow.kernels import bits, rules
 from btflow.kernels.ends import mate
 from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
@@ -13,20 +13,10 @@ from btflow.kernels.state import ENDGAME, INTERESTED, NIL, NOT_INTERESTED, REQUE
 
 @kernel
 def backlog(s, h, t):
-    """Floor of the pipeline: 2 requests and 4 s of data at the measured rate, flattening above 50."""
-    r = s.rules
+    """Floor of the pipeline of end `h` at its measured rate."""
     c = s.conn[h]
     rate = c.dn_rate if c.dn_last == t else download_rate(s, c, t, 0.0)
-    b = r.pipeline_floor + int(r.pipeline_seconds * rate / r.block_size)
-    if b > r.pipeline_cap:
-        b = max(r.pipeline_cap, int(r.pipeline_slope * b))
-    return min(b, s.requests.shape[1] - r.blocks)
-
-
-@kernel
-def refill_level(s, b):
-    """How far a refill of the pipeline goes whose floor is `b`."""
-    return max(b, (b - s.rules.pipeline_floor) * s.rules.pipeline_refill + s.rules.pipeline_floor)
+    return rules.pipeline(s.rules, rate, s.requests.shape[1] - s.rules.blocks)
 
 
 @kernel
@@ -71,7 +61,7 @@ def new_request(s, h, piece):
     s.peer[p].unrequested -= 1
     if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
         bits.drop_piece(s.want, p, piece)
-    if s.peer[p].unrequested == 0 and s.rules.endgame == 1:
+    if rules.endgame_begins(s.rules, s.peer[p].unrequested):
         raise_flag(s.mode, p, ENDGAME)
     enter(s, h, piece * s.rules.blocks + b)
 

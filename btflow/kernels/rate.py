@@ -4,6 +4,12 @@ from btflow.kernels.jit import kernel
 
 
 @kernel
+def measured_from(r, t):
+    """Time from which a connection that opens at `t` is measured: some seconds before, so that it starts gently."""
+    return t - r.rate_fudge
+
+
+@kernel
 def updated(rate, since, last, t, n, window):
     """(rate, since, last) after `n` bytes at time `t` [s]; rate in B/s. With n = 0 this is also how it is read."""
     rate = (rate * (last - since) + n) / (t - since)

@@ -47,4 +47,21 @@ def geometric(rng, p):
     """Number of trials up to and including the first success of probability `p`; NEVER if p is (next to) 0."""
     if p <= 0.0:
         return NEVER
-    return int(min(np.log(1.0 - uniform(rng)) / np.log1p(-p), float(NEVER))) + 1
+    return first_success(rng, np.log1p(-p))
+
+
+@kernel
+def first_success(rng, log_failure):
+    """`geometric`, of which the logarithm of a failure's probability is known."""
+    return int(min(np.log(1.0 - uniform(rng)) / log_failure, float(NEVER))) + 1
+
+
+@kernel
+def all_of(p, n):
+    """Chance that `n` trials of probability `p` all succeed; a few products cost less than a power."""
+    chance = 1.0
+    for _ in range(int(n)):
+        chance *= p
+        if chance < 1e-18:
+            break
+    return chance

@@ -1,8 +1,9 @@
 """The client's rules as functions of plain values, for both fidelities (mainline 4.0.2 unless a model file says else).
 
 What a peer knows, and when, is kept in two ways: every message an event (`engine.py` and its neighbours), or uploads
-advanced between ticks (`flow/`). What it decides is here, once: whom to unchoke, how many blocks to ask for, which piece
-first, when to look for more peers. `rate.py` has how rates are measured. `r` is a `state.Rules`.
+advanced between ticks (`flow/`). What it decides is here, once: whom to unchoke, how many blocks to ask for, which
+piece first, when to look for more peers. `rate.py` has how rates are measured. `r` is a `state.Rules`; the list of
+peer `p` is the first `n` entries of lists[p].
 """
 
 import math
@@ -10,8 +11,66 @@ import math
 import numpy as np
 
 from btflow.kernels.jit import kernel
+from btflow.kernels.rng import below, uniform
+from btflow.kernels.state import NIL
 
 _MIX = np.uint64(0xD6E8FEB86659FD93)
+
+
+# -- the choker's list (Choker.py) ------------------------------------------------------------------------------------
+
+
+@kernel
+def position(head, i, n):
+    """Where entry `i` of the choker's list stands, which is circular: `n` entries from `head` on."""
+    j = head + i
+    return j - n if j >= n else j
+
+
+@kernel
+def enlist(rng, lists, p, n, head, entry):
+    """A new connection enters the list at a uniformly random position; returns where the list then starts."""
+    at = head + below(rng, n + 1)
+    if at > n:
+        at -= n
+        head += 1
+    elif at < head:
+        head += 1
+    for j in range(n, at, -1):
+        lists[p, j] = lists[p, j - 1]
+    lists[p, at] = entry
+    return head
+
+
+@kernel
+def delist(lists, p, n, head, entry):
+    """A closed connection leaves the list, whose order is kept; returns where the list then starts."""
+    if strike(lists, p, n, entry) < head:
+        head -= 1
+    return NIL if head >= n - 1 else head
+
+
+@kernel
+def strike(lists, p, n, entry):
+    """Take `entry` out of a list and close the gap; returns where it stood."""
+    at = NIL
+    while lists[p, at] != entry:
+        at += 1
+    for j in range(at, n - 1):
+        lists[p, j] = lists[p, j + 1]
+    return at
+
+
+@kernel
+def comes_before(lists, p, n, head, entry, other):
+    """True if `entry` stands before `other` in the choker's list."""
+    for i in range(n):
+        e = lists[p, position(head, i, n)]
+        if e == entry:
+            return True
+        if e == other:
+            return False
+    return False
 
 
 # -- choker (Choker.py) -----------------------------------------------------------------------------------------------
@@ -48,6 +107,41 @@ def seed_rank(r, unchoked_at, ticks, pending):
     `unchoked_at` and `ticks` count the rounds of the choker.
     """
     return float(-unchoked_at) if unchoked_at > ticks - r.recent_rounds or pending else 1.0
+
+
+@kernel
+def seed_keeps(candidates, slots, forced):
+    """How many of a seed's unchoked, interested peers keep their slot: all it has but those that are forced open."""
+    return max(NIL, min(candidates, slots - forced))
+
+
+@kernel
+def may_fill(unchoked, blocked):
+    """True if an interested peer takes one of a seed's free slots: it has one now, or its socket is not full."""
+    return unchoked or not blocked
+
+
+@kernel
+def is_idle_end(rank, unchoked_at, oldest):
+    """True if a seed that chokes a peer does so as it was idle, for it keeps one unchoked before, at `oldest`."""
+    return rank > 0.0 and unchoked_at > oldest
+
+
+@kernel
+def insert_source(number, chosen, lists, p, n, head, entry, rate, kept):
+    """Insert `entry` of the choker's list into chosen[:kept], ascending by rate, whose keys are in `number`.
+
+    Ties stand in the order of the list.
+    """
+    j = kept
+    while j > 0 and (
+        number[j - 1] > rate or (number[j - 1] == rate and comes_before(lists, p, n, head, entry, chosen[j - 1]))
+    ):
+        number[j] = number[j - 1]
+        chosen[j] = chosen[j - 1]
+        j -= 1
+    number[j] = rate
+    chosen[j] = entry
 
 
 @kernel
@@ -89,6 +183,27 @@ def refill_level(r, b):
     return max(b, (b - r.pipeline_floor) * r.pipeline_refill + r.pipeline_floor)
 
 
+@kernel
+def endgame_begins(r, unrequested):
+    """True if a client whose last block was just requested from now on asks everybody for what it misses."""
+    return unrequested == 0 and r.endgame == 1
+
+
+@kernel
+def draw_missing(rng, chosen, most, seen, block):
+    """In endgame one more block may be asked for, after `seen` others: it is among the `most` drawn, or not.
+
+    All have the same chance (reservoir sampling). Returns how many were seen.
+    """
+    if seen < most:
+        chosen[seen] = block
+    else:
+        j = below(rng, seen + 1)
+        if j < most:
+            chosen[j] = block
+    return seen + 1
+
+
 # -- order of pieces (PiecePicker.py) ---------------------------------------------------------------------------------
 
 
@@ -99,12 +214,59 @@ def picks_at_random(r, held):
 
 
 @kernel
+def may_continue(from_seed, begun_on_seed):
+    """True if a begun piece may go on at this neighbour: at a seed only pieces of which a seed was asked before."""
+    return begun_on_seed or not from_seed
+
+
+@kernel
+def fewer(rng, n, fewest, ties):
+    """Whether a begun piece with `n` copies goes on before the best so far; returns (so, fewest, ties).
+
+    The one of the fewest copies does; of `ties` alike each with the same chance.
+    """
+    if n > fewest:
+        return False, fewest, ties
+    if n < fewest:
+        return True, n, 1
+    return below(rng, ties + 1) == 0, fewest, ties + 1
+
+
+@kernel
+def rarer(n, rank, fewest, best_rank):
+    """True if a piece with `n` copies and this rank is begun before one with `fewest` and `best_rank`."""
+    return n < fewest or (n == fewest and rank < best_rank)
+
+
+@kernel
 def tie_rank(key, p, piece, copies):
     """Rank of a piece within its rarity class: random, differs between clients, persists until the class changes."""
     z = key ^ (np.uint64(p) << np.uint64(40)) ^ (np.uint64(copies) << np.uint64(24)) ^ np.uint64(piece)
     z = (z ^ (z >> np.uint64(32))) * _MIX
     z = (z ^ (z >> np.uint64(32))) * _MIX
     return z ^ (z >> np.uint64(32))
+
+
+# -- upload limiter (RateLimiter.py, Connecter.py) --------------------------------------------------------------------
+
+
+@kernel
+def block_bytes(r, block):
+    """Payload of block number `block` [B] (piece * blocks-per-piece + offset)."""
+    last = (r.pieces - 1) * r.blocks + r.last_piece_blocks - 1
+    return r.last_block_size if block == last else r.block_size
+
+
+@kernel
+def turns(r, size, unit):
+    """Turns of `unit` bytes in which a block of `size` bytes is written, with its header."""
+    return (size + r.header + unit - 1) // unit
+
+
+@kernel
+def last_turn(r, size, n, unit):
+    """What the last of the `n` turns of a block writes [B]."""
+    return size + r.header - (n - 1) * unit
 
 
 # -- peer set (Encoder.py, Rerequester.py) ----------------------------------------------------------------------------
@@ -135,11 +297,66 @@ def peers_wanted(r, complete):
     return 0 if complete >= r.max_initiate else r.tracker_reply
 
 
+# -- tracker (track.py), which is beside peer 0 -----------------------------------------------------------------------
+
+
+@kernel
+def reply_time(p, rtt):
+    """How long an announce over HTTP takes [s]: two round trips, TCP set-up, request and reply."""
+    return 2.0 * rtt * (p > 0)
+
+
+@kernel
+def draw_registered(rng, registered, n, i):
+    """The next of the `n` registered peers in random order, `i` after the first: a step of a Fisher-Yates shuffle.
+
+    registered[0] is their number, registered[1] the first.
+    """
+    j = i + below(rng, n - i)
+    registered[1 + i], registered[1 + j] = registered[1 + j], registered[1 + i]
+    return registered[1 + i]
+
+
+@kernel
+def is_named(p, seeds, q, other_seeds):
+    """True if a reply to `p` may name `q`: no peer is told of itself, and no seed of seeds."""
+    return q != p and not (seeds and other_seeds)
+
+
+@kernel
+def register(registered, p):
+    """The tracker learns of peer `p`."""
+    n = registered[0] + 1
+    registered[n] = p
+    registered[0] = n
+
+
+@kernel
+def unregister(registered, p):
+    """The tracker forgets peer `p`; the last one registered takes its place."""
+    n = registered[0]
+    for i in range(n):
+        if registered[1 + i] == p:
+            registered[1 + i] = registered[n]
+            registered[0] = n - 1
+            break
+
+
 # -- departures -------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def stay(r, download_time, u):
+def stay(r, download_time, rng):
     """How long a peer stays once it has everything [s]: exponentially distributed, its mean in download times."""
     mean = r.stay * download_time
-    return -mean * math.log(1.0 - u) if mean > 0.0 else 0.0
+    return -mean * math.log(1.0 - uniform(rng)) if mean > 0.0 else 0.0
+
+
+@kernel
+def next_born(births, k):
+    """The leecher of class `k` that starts when one leaves, -1 if there is none left."""
+    p = births[k, 0]
+    if p >= births[k, 1]:
+        return NIL - 1
+    births[k, 0] = p + 1
+    return p

@@ -175,7 +175,8 @@ WIRE = np.dtype(
         ("intact", "i4"),  # segments of the round before the first lost
         ("repairing", "i4"),  # segments sent again in this round
         ("k", "f8"),  # from the epoch's start to its plateau [s]
-        ("spare", "u1", 16),
+        ("log_passed", "f8"),  # logarithm of the chance that a segment is not lost
+        ("spare", "u1", 8),
     ],
     align=True,
 )

@@ -10,7 +10,7 @@ near the rounds come to the same rules taken segment by segment, test_tcp.py say
 import math
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import geometric, uniform
+from btflow.kernels.rng import all_of, first_success, geometric, uniform
 from btflow.kernels.state import BURST_BINS, FOREVER, NIL
 from btflow.kernels.window import coast, idle_restart, next_departure, rto
 
@@ -37,6 +37,7 @@ def reset(s, w, t):
     w.timeout_at = FOREVER
     w.small_acked = -1e9
     w.small_held = 0
+    w.log_passed = math.log1p(-w.loss)
     w.until_loss = geometric(s.rng, w.loss)
 
 
@@ -46,7 +47,7 @@ def lost(s, w):
     w.until_loss -= 1
     if w.until_loss > 0:
         return False
-    w.until_loss = geometric(s.rng, w.loss)
+    w.until_loss = first_success(s.rng, w.log_passed)
     return True
 
 
@@ -109,7 +110,7 @@ def handshake_delay(s, w):
 @kernel
 def silent(s, w, segments):
     """True if not one of `segments` brings an acknowledgement back."""
-    return segments <= 0 or uniform(s.rng) < (1.0 - (1.0 - w.loss) ** 2) ** segments
+    return segments <= 0 or uniform(s.rng) < all_of(1.0 - (1.0 - w.loss) ** 2, segments)
 
 
 @kernel

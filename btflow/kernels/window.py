@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import uniform
+from btflow.kernels.rng import all_of, uniform
 from btflow.kernels.state import FOREVER
 
 
@@ -230,4 +230,4 @@ def undo(s, w):
 @kernel
 def acks_lost(s, w):
     """True if every acknowledgement of the round was lost: the sender times out for nothing."""
-    return uniform(s.rng) < w.loss ** round_acks(s, w)
+    return uniform(s.rng) < all_of(w.loss, round_acks(s, w))

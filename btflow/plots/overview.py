@@ -27,8 +27,8 @@ def overview(result: xr.Dataset) -> go.Figure:
     """Return completion times, pieces held, what held uploads back and the times between sends, two by two.
 
     Of a swarm on access links the last is left out, as uploads need no limit there; it has completion by rank, the
-    uplinks' queues and the delays of control messages. At flow fidelity it is not known what held uploads back: completion
-    by rank takes its place.
+    uplinks' queues and the delays of control messages. What held uploads back is not known at flow
+    fidelity: completion by rank takes its place.
 
     Raises:
         InputError: `result` is not a result.

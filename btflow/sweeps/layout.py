@@ -53,7 +53,8 @@ def arrays(plan: Plan) -> list[Array]:
         meanings = {f"peer_{name}": (units, meaning) for name, (_, units, meaning) in PER_PEER.items()}
         meanings["class_number"] = ("1", "place of the peer's class along peer_class")
         for i, (name, (units, meaning)) in enumerate(meanings.items()):
-            found.append(Array(name, units, meaning, _peers(i), extra=("peer",)))
+            if plan.job.fidelity == "full" or name != "peer_unchokes":  # which flow does not know
+                found.append(Array(name, units, meaning, _peers(i), extra=("peer",)))
     if shape.times:
         text = "mean number of pieces held by a leecher at time_step times the step's number"
         found.append(Array("pieces_held", "pieces", text, lambda part: part.held, extra=("step",)))

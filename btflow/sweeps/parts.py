@@ -97,7 +97,8 @@ class Part:
         if self.peers.shape[2]:
             arrays = [value(row) for value, _, _ in PER_PEER.values()]
             for out, array in zip(self.peers[number], (*arrays, program.klass), strict=True):
-                out[: len(array)] = array
+                if array is not None:
+                    out[: len(array)] = array
         if self.held.shape[1]:
             self.held[number, : len(row.held)] = row.held
             self.step[number] = row.time_step

@@ -6,7 +6,7 @@ and the ring goes on until every socket is full (BitTorrent 4.0.2 RateLimiter.tr
 
 import numpy as np
 
-from btflow.kernels import choker, limiter
+from btflow.kernels import choker, limiter, rules
 from btflow.kernels.access import connection, stream
 from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import raise_flag
@@ -34,10 +34,10 @@ def write_unit(x, p, t):
     h = (p << s.rules.slot_bits) + s.ring[p, peer.at]
     c = s.conn[h]
     block = limiter.block_number(limiter.entry(s, h, np.int64(c.up_head)))
-    size = limiter.block_bytes(s, block)
+    size = rules.block_bytes(s.rules, block)
     amount = np.int64(peer.unit)
     if s.turns[h] == 1:
-        amount = size + s.rules.header - (c.full - 1) * peer.unit
+        amount = rules.last_turn(s.rules, size, np.int64(c.full), np.int64(peer.unit))
     s.gaps[peer.klass, min(peer.n_ring, GAP_BINS - 1)] += 1
     at = np.int64(peer.at)
     limiter.send_unit(s, p, t)

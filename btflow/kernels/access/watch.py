@@ -41,17 +41,7 @@ def sample(x, t):
         if not seeding(s, p):
             x.slots[peer.klass, 0] += 1.0
             for word in words_of(s, p):
-                x.slots[peer.klass, 1] += count(served_among(s, word) & wanting_among(s, word))
-
-
-@kernel
-def count(word):
-    """Number of bits set."""
-    n = 0
-    while word != bits.EMPTY:
-        word &= word - bits.ONE
-        n += 1
-    return n
+                x.slots[peer.klass, 1] += bits.count(served_among(s, word) & wanting_among(s, word))
 
 
 @kernel

@@ -64,10 +64,7 @@ def lost_interest(s, p, u, t):
 def listed(s, p, i):
     """Entry at position `i` of the choker's list."""
     peer = s.peer[p]
-    j = peer.head + i
-    if j >= peer.n_order:
-        j -= peer.n_order
-    return np.int64(s.order[p, j])
+    return np.int64(s.order[p, rules.position(peer.head, i, peer.n_order)])
 
 
 @kernel
@@ -135,7 +132,6 @@ def unchoke(s, p, entry, told, t):
     lane.state = SERVING
     lane.runs = 0
     lane.outstanding = 0
-    lane.stale = 0
     lane.leaving = 0
     lane.kept = 0
     lane.unchoked_at = peer.ticks
@@ -228,7 +224,9 @@ def reciprocators(s, p, t):
         e = s.end[base + s.recent[p, i]]
         entry = s.order[p, e.at]
         if may_serve(s, p, entry):
-            rules.insert_kept(s.number, s.scratch[3], entry, -fetch.download_rate(s, e, t, 0.0), 0.0, n)
+            rate = fetch.download_rate(s, e, t, 0.0)
+            n_order, head = np.int64(peer.n_order), np.int64(peer.head)
+            rules.insert_source(s.number, s.scratch[3], s.order, p, n_order, head, entry, -rate, n)
             n += 1
     n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
     for i in range(n):
@@ -263,7 +261,7 @@ def rotate(s, p):
         if entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING:
             continue
         if may_serve(s, p, entry):
-            peer.head = (peer.head + i) % peer.n_order
+            peer.head = rules.position(peer.head, i, peer.n_order)
             peer.reach = 0
             return
 
@@ -286,8 +284,8 @@ def has_pending(s, u, t):
 
 
 @kernel
-def keep_unchoked(s, p, t, most):
-    """Mark up to `most` of the served, interested peers of a seed, best first; returns (how many, marked)."""
+def keep_unchoked(s, p, t, slots, forced):
+    """Mark the best of the served, interested peers of a seed; returns (how many there are, how many marked)."""
     first = p << s.lane_bits
     n = NIL
     for u in range(first, first + s.peer[p].top):
@@ -297,7 +295,7 @@ def keep_unchoked(s, p, t, most):
             rate = fetch.download_rate(s, s.end[lane.g], t, 0.0)
             rules.insert_kept(s.number, s.scratch[3], u, rank, -rate, n)
             n += 1
-    kept = max(NIL, min(n, most))
+    kept = rules.seed_keeps(n, slots, forced)
     for i in range(kept):
         keep(s, s.scratch[3, i])
     return n, kept
@@ -311,7 +309,7 @@ def count_idle_ends(s, p, n, kept):
         oldest = min(oldest, s.lane[s.scratch[3, i]].unchoked_at)
     for i in range(kept, n):
         lane = s.lane[s.scratch[3, i]]
-        if s.number[i] > 0.0 and lane.unchoked_at > oldest and lane.kept == 0:
+        if rules.is_idle_end(s.number[i], lane.unchoked_at, oldest) and lane.kept == 0:
             s.peer[p].idle_ends += 1
 
 
@@ -319,7 +317,7 @@ def count_idle_ends(s, p, n, kept):
 def rechoke_seed(s, p, t, forced):
     """Keep the best of those served, then fill the free slots from the list; returns how many were free."""
     slots = np.int64(s.peer[p].upload_slots)
-    n, kept = keep_unchoked(s, p, t, slots - forced)
+    n, kept = keep_unchoked(s, p, t, slots, forced)
     fill(s, p, t, slots - kept)
     if n > kept:
         count_idle_ends(s, p, n, kept)
@@ -338,12 +336,12 @@ def fill(s, p, t, free):
         if not may_serve(s, p, entry):
             continue
         serving = entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING
-        if not serving and blocked(s, own_end(s, p, entry), t):
+        if not rules.may_fill(serving, blocked(s, own_end(s, p, entry), t)):
             continue
         keep(s, unchoke(s, p, entry, False, t))
         free -= 1
         if free == 0:
-            peer.head = (peer.head + i + 1) % peer.n_order
+            peer.head = rules.position(peer.head, i + 1, peer.n_order)
             return
 
 

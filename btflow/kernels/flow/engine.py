@@ -8,7 +8,7 @@ import numpy as np
 
 from btflow.kernels import clock, prefetch
 from btflow.kernels.byref import by_ref
-from btflow.kernels.flow import choke, peers, upload
+from btflow.kernels.flow import choke, peers, transport, upload
 from btflow.kernels.flow.events import post
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
@@ -35,6 +35,7 @@ def run(state, looks):
     s = by_ref(state)
     c = s.clock[0]
     if c.events == 0 and looks > 0:
+        transport.find_repeats(s)
         start_all(s)
         c.events = 1
     reserve = 8 * s.rules.slots + 2 * s.rules.tracker_reply + 64
@@ -111,7 +112,7 @@ def look(s, row, t):
 
 @kernel
 def look_ahead(s, row):
-    """Have the processor fetch what the next looks will touch: the peer after the next one, and the next one's lanes."""
+    """Have the processor fetch what the next looks will touch: the peer after the next, the next one's lanes."""
     at = s.round[row].first
     p = np.int64(s.queue[row, at + 1 if at + 1 < s.queue.shape[1] else 0])
     prefetch.line(s.peer, p, 0)

@@ -1,4 +1,4 @@
-"""What does not happen in a peer's uploads waits in the calendar: clients that start or leave, the tracker, connections."""
+"""What is not part of a peer's uploads waits in the calendar: clients start or leave, the tracker, connections."""
 
 from btflow.kernels import clock
 from btflow.kernels.jit import kernel

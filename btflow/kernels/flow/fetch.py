@@ -7,13 +7,12 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 import numpy as np
 
 from btflow.kernels import bits, rate, rules
-from btflow.kernels.flow import events, transport, upload
+from btflow.kernels.flow import events, transport
 from btflow.kernels.flow.interest import told_all
-from btflow.kernels.flow.state import CLOSING, MOST_BEGUN, SERVING
+from btflow.kernels.flow.state import SERVING
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import below, shuffle
+from btflow.kernels.rng import shuffle
 from btflow.kernels.state import ANY, FOREVER, LEAVE, NIL, SINGLE
-from btflow.kernels.rng import uniform
 
 NOTHING = np.int64(-1)
 
@@ -37,7 +36,7 @@ def download_rate(s, e, t, n):
 
 @kernel
 def got_block(s, u, entry, b, size, stale, t):
-    """Block `b` of the begun piece `entry` arrives at the downloader of lane `u` at `t`; True if a piece is complete."""
+    """Block `b` of the begun piece `entry` arrives at the downloader of lane `u` at `t`; True if that completes it."""
     lane = s.lane[u]
     g = np.int64(lane.g)
     y = g >> s.rules.slot_bits
@@ -86,7 +85,7 @@ def complete(s, y, entry, t):
         peer.done = t
         s.clock[0].unfinished -= 1
         if s.rules.stay >= 0.0:
-            events.post(s, t + rules.stay(s.rules, t - peer.start, uniform(s.rng)), LEAVE, y, NIL, ANY)
+            events.post(s, t + rules.stay(s.rules, t - peer.start, s.rng), LEAVE, y, NIL, ANY)
 
 
 @kernel
@@ -157,7 +156,7 @@ def take_blocks(s, u, y, g, entry, most, t):
     if left == bits.EMPTY:
         peer.open = bits.without_bit(peer.open, entry)
         bits.drop_piece(s.want, y, np.int64(piece.piece))
-    if peer.unrequested == 0 and s.rules.endgame == 1:
+    if rules.endgame_begins(s.rules, peer.unrequested):
         enter_endgame(s, y)
     at = transport.message_arrival(s, y, g, t)
     ask(s, u, entry, blocks, n, at, at if n == 1 or s.rules.ideal == 1 else transport.message_arrival(s, y, g, t))
@@ -165,13 +164,14 @@ def take_blocks(s, u, y, g, entry, most, t):
 
 @kernel
 def ask(s, u, entry, blocks, n, at, later):
-    """Put a row with `n` blocks of a begun piece behind the requests of lane `u`: the first arrives before the others."""
+    """Put a row with `n` blocks of a begun piece behind the requests of lane `u`: the first arrives at `at`."""
     lane = s.lane[u]
     run = s.run[u, lane.runs]
     run.blocks = blocks
     run.at = at
     run.later = later
     run.entry = entry
+    run.cancelled = bits.EMPTY
     lane.runs += 1
     lane.outstanding += n
     if lane.runs == 1 and not s.finish[u] < FOREVER:
@@ -184,6 +184,8 @@ def ask(s, u, entry, blocks, n, at, later):
 def lose_interest(s, u, y, g, t):
     """The downloader of lane `u` has nothing to ask for: the uploader hears of it."""
     lane = s.lane[u]
+    if not s.finish[u] < FOREVER:
+        lane.runs = 0  # what is left is cancelled
     if lane.runs == 0 and lane.leaving == 0 and lane.state == SERVING:
         lane.leaving = 1
         s.ready[u] = transport.message_arrival(s, y, g, t)
@@ -215,15 +217,11 @@ def begun_piece(s, y, x, on_seed):
         left &= left - bits.ONE
         begun = s.begun[y, entry]
         piece = np.int64(begun.piece)
-        if (on_seed and begun.on_seed == 0) or not bits.has_piece(s.has, x, piece):
+        if not rules.may_continue(on_seed, begun.on_seed == 1) or not bits.has_piece(s.has, x, piece):
             continue
-        n = np.int64(s.copies[piece, y])
-        if n < fewest:
-            best, fewest, ties = entry, n, 1
-        elif n == fewest:
-            ties += 1
-            if below(s.rng, ties) == 0:
-                best = entry
+        better, fewest, ties = rules.fewer(s.rng, np.int64(s.copies[piece, y]), fewest, ties)
+        if better:
+            best = entry
     return best
 
 
@@ -251,7 +249,7 @@ def rarest_piece(s, y, x):
             if n > fewest:
                 continue
             challenger = rules.tie_rank(s.rng[1], y, piece, n)
-            if n < fewest or challenger < rank:
+            if rules.rarer(n, challenger, fewest, rank):
                 best, fewest, rank = piece, n, challenger
     return best
 
@@ -397,7 +395,7 @@ def endgame_requests(s, u, t):
     x = u >> s.lane_bits
     floor = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
     most = min(floor - lane.outstanding, s.runs - lane.runs)
-    chosen, seen = s.scratch[2], 0
+    chosen, seen = s.scratch[2], NIL
     left = np.uint64(s.peer[y].taken)
     while left != bits.EMPTY and most > 0:
         entry = bits.first(left)
@@ -408,17 +406,11 @@ def endgame_requests(s, u, t):
         blocks = np.uint64(begun.missing)
         for i in range(lane.runs):
             if s.run[u, i].entry == entry:
-                blocks &= ~s.run[u, i].blocks
+                blocks &= ~(s.run[u, i].blocks & ~s.run[u, i].cancelled)
         while blocks != bits.EMPTY:
             block = (entry << 6) + bits.first(blocks)
             blocks &= blocks - bits.ONE
-            if seen < most:
-                chosen[seen] = block
-            else:
-                j = below(s.rng, seen + 1)
-                if j < most:
-                    chosen[j] = block
-            seen += 1
+            seen = rules.draw_missing(s.rng, chosen, most, seen, block)
     n = np.int64(min(seen, most))
     if n > 0:
         shuffle(s.rng, chosen, n)
@@ -442,8 +434,8 @@ def cancel_elsewhere(s, y, u, entry, b, t):
             continue
         lane = s.lane[v]
         for i in range(lane.runs):
-            if s.run[v, i].entry == entry and s.run[v, i].blocks & block != bits.EMPTY:
-                cancel(s, v, i, block, t)
+            if s.run[v, i].entry == entry and s.run[v, i].blocks & ~s.run[v, i].cancelled & block != bits.EMPTY:
+                cancel(s, y, v, i, block, t)
                 peer.cancelled += 1
                 if lane.state == SERVING:
                     endgame_requests(s, v, t)
@@ -451,24 +443,10 @@ def cancel_elsewhere(s, y, u, entry, b, t):
 
 
 @kernel
-def cancel(s, v, i, block, t):
-    """Take a block out of row `i` of lane `v`; the one being sent is sent to its end, and wanted no more."""
-    lane = s.lane[v]
-    if i == 0 and s.finish[v] < FOREVER and s.run[v, 0].blocks & (~s.run[v, 0].blocks + bits.ONE) == block:
-        if lane.stale == 1:
-            return
-        if upload.part_sent(s, v, t):
-            lane.stale = 1
-            lane.outstanding -= 1
-            return
-        s.finish[v] = FOREVER
-        s.peer[v >> s.lane_bits].active -= 1
-    lane.outstanding -= 1
-    s.run[v, i].blocks ^= block
-    if s.run[v, i].blocks == bits.EMPTY:
-        for j in range(i + 1, lane.runs):
-            s.run[v, j - 1] = s.run[v, j]
-        lane.runs -= 1
-    if not s.finish[v] < FOREVER:
-        s.ready[v] = max(s.run[v, 0].at, s.end[lane.h].free) if lane.runs > 0 else FOREVER
-    wake(s, v >> s.lane_bits, 0.0)
+def cancel(s, y, v, i, block, t):
+    """CANCEL for a block of row `i` of lane `v`: it is sent all the same if its turn comes first."""
+    run = s.run[v, i]
+    at = transport.message_arrival(s, y, np.int64(s.lane[v].g), t)
+    run.cancel_at = max(run.cancel_at, at) if run.cancelled != bits.EMPTY else at
+    run.cancelled |= block
+    s.lane[v].outstanding -= 1

@@ -1,7 +1,5 @@
 """Who wants something of whom: pieces as rows of bits, compared when somebody asks."""
 
-import numpy as np
-
 from btflow.kernels import bits
 from btflow.kernels.jit import kernel
 
@@ -15,6 +13,7 @@ def wants(s, y, x):
         if some | others != bits.EMPTY:
             return True
     return False
+
 
 @kernel
 def seeding(s, p):

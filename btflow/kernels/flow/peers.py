@@ -2,18 +2,16 @@
 
 import numpy as np
 
-from btflow.kernels import clock, rules, tcp
+from btflow.kernels import rate, rules, tcp
 from btflow.kernels.flow import choke
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.interest import seeding, told_all
 from btflow.kernels.flow.state import NO_LANE, SERVING
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import below
 from btflow.kernels.state import (
     ACCEPTED,
     ANY,
     CONNECTING,
-    FOREVER,
     FREE,
     INCOMING,
     NIL,
@@ -71,7 +69,7 @@ def ask_tracker(s, p, t):
     """Announce over HTTP: two round trips to the tracker, which is beside peer 0."""
     s.peer[p].last_announce = t
     rtt, _ = path(s, p, NIL)
-    post(s, t + 2.0 * rtt * (p > 0), TRACKER_REPLY, p, NIL, ANY)
+    post(s, t + rules.reply_time(p, rtt), TRACKER_REPLY, p, NIL, ANY)
 
 
 @kernel
@@ -83,19 +81,16 @@ def tracker_reply(s, p, t):
     registered = s.registered
     n = np.int64(registered[0])
     wanted = rules.peers_wanted(s.rules, peer.complete)
-    for i in range(n):  # partial Fisher-Yates: entries 1..n are the registered peers
+    for i in range(n):
         if wanted == 0:
             break
-        j = i + below(s.rng, n - i)
-        registered[1 + i], registered[1 + j] = registered[1 + j], registered[1 + i]
-        q = registered[1 + i]
-        if q != p and not (seeding(s, p) and seeding(s, q)):
+        q = rules.draw_registered(s.rng, registered, n, i)
+        if rules.is_named(p, seeding(s, p), q, seeding(s, q)):
             learn(s, p, q, t)
             wanted -= 1
     if peer.registered == 0:
         peer.registered = 1
-        registered[1 + n] = p
-        registered[0] = n + 1
+        rules.register(registered, p)
 
 
 @kernel
@@ -112,13 +107,7 @@ def check_tracker(s, p, t):
 @kernel
 def unregister(s, p):
     """The tracker forgets peer `p`."""
-    registered = s.registered
-    n = np.int64(registered[0])
-    for i in range(n):
-        if registered[1 + i] == p:
-            registered[1 + i] = registered[n]
-            registered[0] = n - 1
-            break
+    rules.unregister(s.registered, p)
     s.peer[p].registered = 0
 
 
@@ -236,7 +225,7 @@ def join(s, h, t):
     """The connection is complete at end `h`."""
     e, p = s.end[h], h >> s.rules.slot_bits
     e.state = OPEN
-    e.since = t - s.rules.rate_fudge
+    e.since = rate.measured_from(s.rules, t)
     e.last = e.since
     s.peer[p].complete += 1
     enlist(s, h)
@@ -247,26 +236,13 @@ def join(s, h, t):
 
 @kernel
 def enlist(s, h):
-    """A new connection enters the choker's list at a uniformly random position."""
+    """A new connection enters the choker's list."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    at = peer.head + below(s.rng, peer.n_order + 1)
-    if at > peer.n_order:
-        at -= peer.n_order
-        peer.head += 1
-    elif at < peer.head:
-        peer.head += 1
-    for j in range(peer.n_order, at, -1):
-        put(s, p, j, s.order[p, j - 1])
-    put(s, p, at, (np.int64(s.end[h].mate) << s.rules.slot_bits) + (h & (s.rules.slots - 1)))
+    entry = (np.int64(s.end[h].mate) << s.rules.slot_bits) + (h & (s.rules.slots - 1))
+    peer.head = rules.enlist(s.rng, s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
     peer.n_order += 1
-
-
-@kernel
-def put(s, p, j, entry):
-    """An entry stands at place `j` of the choker's list."""
-    s.order[p, j] = entry
-    s.end[choke.own_end(s, p, entry)].at = j
+    note_places(s, p)
 
 
 @kernel
@@ -274,31 +250,28 @@ def delist(s, h):
     """A closed connection leaves the choker's list."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    at = s.end[h].at
-    for j in range(at, peer.n_order - 1):
-        put(s, p, j, s.order[p, j + 1])
+    entry = s.order[p, s.end[h].at]
+    peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
     peer.n_order -= 1
-    if at < peer.head:
-        peer.head -= 1
-    if peer.head >= peer.n_order:
-        peer.head = 0
+    note_places(s, p)
+
+
+@kernel
+def note_places(s, p):
+    """Each end of peer `p` has its place in the choker's list."""
+    for j in range(s.peer[p].n_order):
+        s.end[choke.own_end(s, p, s.order[p, j])].at = j
 
 
 @kernel
 def forget_source(s, h):
     """End `h` is closed: it leaves the list of recent sources, as it will be used again."""
-    p = h >> s.rules.slot_bits
-    peer = s.peer[p]
-    slot = h - (p << s.rules.slot_bits)
     if s.end[h].recent == 0:
         return
     s.end[h].recent = 0
-    kept = 0
-    for i in range(peer.n_recent):
-        if s.recent[p, i] != slot:
-            s.recent[p, kept] = s.recent[p, i]
-            kept += 1
-    peer.n_recent = kept
+    p = h >> s.rules.slot_bits
+    rules.strike(s.recent, p, np.int64(s.peer[p].n_recent), h - (p << s.rules.slot_bits))
+    s.peer[p].n_recent -= 1
 
 
 @kernel
@@ -389,7 +362,6 @@ def leave(s, p, t):
 @kernel
 def give_birth(s, k, t):
     """A new leecher of class `k` starts, if there is one left."""
-    p = s.births[k, 0]
-    if p < s.births[k, 1]:
-        s.births[k, 0] = p + 1
+    p = rules.next_born(s.births, k)
+    if p >= 0:
         post(s, t, START, p, NIL, ANY)

@@ -13,6 +13,12 @@ lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it
     begun[p]   pieces that are being fetched, with their blocks; the bits of peer.taken say which are in use, those of
                peer.open which have blocks that were never requested
 
+    alike      1 if all blocks of the file have the same size
+    delay      how long a block takes to arrive, and how long its socket is full [s], by class, active lanes, place in a
+               stream, and whether another block follows; empty if not all paths are alike (transport.py)
+    drawn      which of these are there
+    repeats    1 for the classes of peers that use them
+
 *Work* of a peer is the payload and headers each of its active lanes has been given since the start [B]: with n active
 lanes it grows by cap / n a second (processor sharing; the limiter's turns of 1380 B are a round robin).
 """
@@ -102,7 +108,8 @@ END = np.dtype(
         ("outgoing", "u1"),
         ("recent", "u1"),
         ("lane", "i1"),  # on which we serve the other side; NO_LANE
-        ("at", "i4"),  # where it stands in `order`
+        ("at", "i2"),  # where it stands in `order`
+        ("sample", "i2"),  # the block of the streams of `delay` that is next
         ("spare", "u1", 4),
     ],
     align=True,
@@ -117,10 +124,9 @@ LANE = np.dtype(
         ("unchoked_at", "i4"),  # tick of the choker
         ("units", "i4"),  # turns that the block being sent takes
         ("state", "u1"),
-        ("stale", "u1"),  # the block being sent is no longer wanted
         ("leaving", "u1"),  # the downloader has lost interest: news of it arrives at `ready`
         ("kept", "u1"),  # scratch of the choker
-        ("spare", "u1", 4),
+        ("spare", "u1", 5),
         ("began", "f8"),  # work at which the block has its first turn
         ("rest", "f8", 3),
     ],
@@ -134,6 +140,8 @@ RUN = np.dtype(
         ("later", "f8"),  # when the others may
         ("entry", "i4"),  # of `begun`
         ("spare", "i4"),
+        ("cancelled", "u8"),  # those of them that are no longer wanted,
+        ("cancel_at", "f8"),  # and are not sent if their turn comes after this [s]
     ],
     align=True,
 )
@@ -153,7 +161,7 @@ ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at
 
 Flow = namedtuple(
     "Flow",
-    "rules lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun copies "
-    "have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
-    "scratch number gaps bursts soonest",
+    "rules alike lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun "
+    "copies have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
+    "scratch number gaps bursts soonest delay drawn repeats",
 )

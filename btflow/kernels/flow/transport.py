@@ -1,10 +1,8 @@
 """When blocks and messages arrive: the window laws of `tcp.py`, asked once for each.
 
-HAVEs are not sent one by one: what they do to a connection, to Nagle's wait above all, is worked out when something else
-is written on it.
+HAVEs are not sent one by one: what they do to a connection, to Nagle's wait above all, is worked out when something
+else is written on it.
 """
-
-import math
 
 import numpy as np
 
@@ -12,96 +10,99 @@ from btflow.kernels import tcp, window
 from btflow.kernels.flow import upload
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
-from btflow.kernels.rng import geometric
-from btflow.kernels.state import FOREVER
+from btflow.kernels.rng import below
+
+SAMPLES = 1024  # blocks of the streams that are drawn for each number of lanes
+STRETCH = 32  # of which so many follow each other without a pause
+OFTEN = 0.05  # share of blocks that fill their socket from which streams are not used
+ARRIVES, IS_FREE = 0, 1  # last axis of `delay`
 
 
 @kernel
 def block_arrival(s, p, u, t, active, units, more):
     """When a block written on lane `u` of peer `p` by `t` arrives; the end's `free` says when the socket takes more."""
-    h = s.lane[u].h
     if s.rules.ideal == 1:
         s.bursts[1] += units
         return t
+    h = np.int64(s.lane[u].h)
     w = s.wire[h]
-    catch_up(s, p, w)
     gap = active * s.peer[p].unit / s.peer[p].cap
     tcp.count_burst(s, w, gap, units)
-    window.idle_restart(s, w, t - (units - 1) * gap)
-    if unhindered(s, w, t, gap):
-        s.end[h].free = t
-        return as_written(s, w, t, gap, units, more)
+    if s.repeats[s.peer[p].klass] == 1:
+        return sampled_arrival(s, p, h, t, active, gap, units, more)
+    catch_up(s, p, w)
     arrival, free, _ = tcp.block_arrival(s, w, t, gap, units, more)
     s.end[h].free = free
     return arrival
 
 
-@kernel
-def unhindered(s, w, t, gap):
-    """True if the limiter alone says when segments `gap` apart leave: neither window nor socket is full, no repair on."""
-    if w.falling > 0 or w.repairing > 0 or w.timeout_at < FOREVER or w.held_until + 0.5 * w.rtt > t:
-        return False
-    if w.buffer * gap <= w.rtt or s.rules.window_validation == 0 or (w.loss > 0.0 and s.rules.segment_units > 1):
-        return False
-    return (math.floor(w.cwnd) - 1.0) * gap > w.rtt
+# -- one path for all -------------------------------------------------------------------------------------------------
 
 
 @kernel
-def as_written(s, w, t, gap, units, more):
-    """When such a block arrives, written by `t`: `tcp.block_arrival` without its rounds.
+def sampled_arrival(s, p, h, t, active, gap, units, more):
+    """As `tcp.block_arrival`, from blocks that it was asked for before: those of a long stream with the same gaps.
 
-    The window opens if it is not far from full (`window.limiting`), by all of the block's acknowledgements at once.
+    A connection follows the stream block by block, from the first behind a pause after it was idle.
     """
-    delivered = w.last_arrival
-    left = units
-    while w.until_loss <= left:
-        left -= np.int64(w.until_loss)
-        w.until_loss = geometric(s.rng, w.loss)
-        delivered = max(delivered, late_segment(s, w, t - left * gap, gap, left + (units if more else 0)))
-    w.until_loss -= left
-    flight = w.rtt / gap + 1.0
-    if w.held_until < t and flight + s.rules.dupacks >= w.cwnd:
-        acks = units if w.quick >= units else 0.5 * units
-        if w.cwnd <= w.ssthresh:
-            w.cwnd = min(w.cwnd + acks, min(flight + s.rules.dupacks + 1.0, math.floor(w.ssthresh) + 1.0))
-        else:
-            window.grow(s, w, t, acks)
-    w.quick = max(0, w.quick - units)
-    w.round_at = max(w.round_at, t)
-    w.in_round = 1
+    w, e, k = s.wire[h], s.end[h], np.int64(s.peer[p].klass)
+    if s.drawn[k, active] == 0:
+        draw(s, k, active, gap, units)
+    if t - units * gap - w.round_at > window.rto(s, w):
+        e.sample = STRETCH * below(s.rng, SAMPLES // STRETCH)
+    at, way = np.int64(e.sample), 0 if more else 1
+    e.sample += 1
+    if e.sample % STRETCH == 0:
+        e.sample = STRETCH * below(s.rng, SAMPLES // STRETCH) + STRETCH // 2
+    catch_up(s, p, w)
+    w.round_at = t
     w.last_sent = t
-    w.last_arrival = max(delivered, t + last_wait(s, w, t, gap, units, more) + 0.5 * w.rtt)
+    w.last_arrival = max(w.last_arrival, t + s.delay[k, active, at, way, ARRIVES])
+    e.free = t + s.delay[k, active, at, way, IS_FREE]
     return w.last_arrival
 
 
 @kernel
-def late_segment(s, w, sent, gap, following):
-    """When the segment lost at `sent` arrives at last; the window falls."""
-    late = tcp.recover(s, w, sent, sent - gap, gap, following)
-    if w.falling > 0:
-        lost = w.falling
-        window.reduce(s, w, False)
-        w.cwnd = max(1.0, min(w.cwnd, w.rtt / gap + 1.0 - lost))
-    if w.timeout_at < FOREVER:
-        window.time_out(s, w)
-    w.held_from = sent
-    w.held_until = max(w.held_until, late)
-    return late
+def find_repeats(s):
+    """Find the classes whose blocks can be taken from streams: all paths are alike and leave room in the window.
+
+    Where the socket is often full, what a block meets depends on all that the connection had before it.
+    """
+    if s.delay.shape[0] == 0:
+        return
+    for p in range(s.rules.peers):
+        k, slots = np.int64(s.peer[p].klass), min(np.int64(s.peer[p].upload_slots), s.lanes)
+        if s.drawn[k, slots] == 1:
+            continue
+        turns = np.int64(s.peer[p].turns)
+        draw(s, k, slots, slots * s.peer[p].unit / s.peer[p].cap, turns)
+        full = 0
+        for i in range(SAMPLES):
+            full += s.delay[k, slots, i, 0, IS_FREE] > 0.0
+        s.repeats[k] = 1 if full <= OFTEN * SAMPLES else 0
 
 
 @kernel
-def last_wait(s, w, t, gap, units, more):
-    """Nagle: the block's last bytes wait for the last small segment's acknowledgement or for the next write."""
-    if s.rules.nagle == 0 or gap >= w.rtt:
-        return 0.0
-    begin = t - (units - 1) * gap
-    if w.small_acked < begin:
-        w.small_acked = begin + w.rtt
-    if w.small_acked <= t:
-        w.small_acked += w.rtt * (int((t - w.small_acked) / w.rtt) + 1)
-    w.small_held = 1
-    wait = w.small_acked - t
-    return min(wait, gap) if more else wait
+def draw(s, k, active, gap, units):
+    """Ask TCP for streams of blocks written `gap` apart, with a pause before each; each block as the last one, too."""
+    s.drawn[k, active] = 1
+    w, last = s.wire[s.end.size], s.wire[s.end.size + 1]
+    w.rtt, w.loss = s.rtt[0, 0], s.loss[0, 0]
+    tcp.reset(s, w, 0.0)
+    t = 0.0
+    for i in range(SAMPLES):
+        if i % STRETCH == 0:
+            t += 1000.0 * window.rto(s, w)
+        t += units * gap
+        s.wire[s.end.size + 1] = w
+        for way in range(2):
+            arrival, free, _ = tcp.block_arrival(s, last if way == 1 else w, t, gap, units, way == 0)
+            s.delay[k, active, i, way, ARRIVES] = arrival - t
+            s.delay[k, active, i, way, IS_FREE] = free - t
+        t += s.delay[k, active, i, 0, IS_FREE]
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -10,12 +10,12 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 
 import numpy as np
 
-from btflow.kernels import bits, prefetch
+from btflow.kernels import bits, prefetch, rules
 from btflow.kernels.flow import choke, fetch, peers, transport
 from btflow.kernels.flow.interest import told_all
-from btflow.kernels.flow.state import CLOSING, FREE_LANE, NO_LANE, SERVING
+from btflow.kernels.flow.state import CLOSING
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import FOREVER, GAP_BINS
+from btflow.kernels.state import FOREVER, GAP_BINS, NIL
 
 
 @kernel
@@ -97,20 +97,21 @@ def next_block(s, u):
 
 
 @kernel
-def is_short(s, u):
-    """True if the block at the head of lane `u` is the file's last, which may be shorter."""
-    if s.rules.last_block_size == s.rules.block_size:
-        return False
-    piece = s.begun[fetch.begun_row(s, u), s.run[u, 0].entry].piece
-    return piece == s.rules.pieces - 1 and next_block(s, u) == s.rules.last_piece_blocks - 1
+def head_bytes(s, u):
+    """Payload of the block at the head of lane `u` [B]; where all are alike, without a look at which it is."""
+    if s.alike == 1:
+        return np.int64(rules.block_bytes(s.rules, NIL))
+    piece = np.int64(s.begun[fetch.begun_row(s, u), s.run[u, 0].entry].piece)
+    return np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + next_block(s, u)))
 
 
 @kernel
 def set_turns(s, p, u):
     """Write down how many turns the block at the head of lane `u` takes."""
-    turns = np.int64(s.peer[p].turns)
-    if is_short(s, u):
-        turns = (s.rules.last_block_size + s.rules.header + s.peer[p].unit - 1) // s.peer[p].unit
+    peer = s.peer[p]
+    turns = np.int64(peer.turns)
+    if s.alike == 0:
+        turns = rules.turns(s.rules, head_bytes(s, u), np.int64(peer.unit))
     s.lane[u].units = turns
     return turns
 
@@ -122,8 +123,11 @@ def begin(s, p, u, t, active):
     if active == 0 and peer.free_at > t:
         s.ready[u] = peer.free_at
         return
-    turns = set_turns(s, p, u)
     s.ready[u] = FOREVER
+    skip_cancelled(s, u, t)
+    if s.lane[u].runs == 0:
+        return
+    turns = set_turns(s, p, u)
     s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0))
     s.finish[u] = s.lane[u].began + (turns - 1) * peer.unit
 
@@ -143,13 +147,13 @@ def written(s, p, u, t, active):
     fetch_ahead(s, np.int64(lane.g))
     entry, b = np.int64(run.entry), next_block(s, u)
     units = np.int64(lane.units)
-    size = np.int64(s.rules.last_block_size if is_short(s, u) else s.rules.block_size)
-    last_turn = size + s.rules.header - (units - 1) * peer.unit
+    size = head_bytes(s, u)
+    last_turn = rules.last_turn(s.rules, size, units, np.int64(peer.unit))
     peer.bytes_up += size
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += units
-    stale = lane.stale == 1
-    lane.stale = 0
+    stale = bits.has(run.cancelled, b)
     pop(s, u)
+    skip_cancelled(s, u, t)
     more = lane.runs > 0
     arrival = transport.block_arrival(s, p, u, t, active, units, more and s.run[u, 0].at <= t)
     free = t if s.rules.ideal == 1 else s.end[lane.h].free
@@ -166,6 +170,8 @@ def written(s, p, u, t, active):
         continue_lane(s, p, u, t, free, work + last_turn)
     if fetch.got_block(s, u, entry, b, size, stale, arrival):
         fetch.announce(s, lane.g >> s.rules.slot_bits)
+    elif stale and lane.outstanding == 0:
+        fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), arrival)
 
 
 @kernel
@@ -194,11 +200,19 @@ def continue_lane(s, p, u, t, free, work):
 @kernel
 def pop(s, u):
     """Take the block at the head of lane `u` out of its requests."""
-    lane, run = s.lane[u], s.run[u, 0]
+    run = s.run[u, 0]
     run.blocks = run.blocks & (run.blocks - bits.ONE)
     run.at = run.later
     if run.blocks == bits.EMPTY:
         drop_run(s, u, 0)
+
+
+@kernel
+def skip_cancelled(s, u, t):
+    """Take the blocks at the head of lane `u` whose CANCEL has come by `t` out of its requests."""
+    lane, run = s.lane[u], s.run[u, 0]
+    while lane.runs > 0 and run.cancel_at <= t and bits.has(run.cancelled, next_block(s, u)):
+        pop(s, u)
 
 
 @kernel
