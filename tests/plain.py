@@ -31,6 +31,10 @@ MODULES = [
     "ends",
     "engine",
     "flags",
+    "flow.engine",
+    "flow.fetch",
+    "flow.state",
+    "flow.upload",
     "limiter",
     "link.codel",
     "link.events",
@@ -61,17 +65,17 @@ settings: Any = numba.config
 
 
 def _ours(name: str) -> bool:
-    return name.startswith("btflow.kernels") or name in ("btflow.swarm", "btflow.simulation")
+    return name.startswith("btflow.kernels") or name in ("btflow.flow", "btflow.swarm", "btflow.simulation")
 
 
 def _import() -> dict[str, Any]:
     """Import the kernels and what runs them without the JIT, and leave the compiled ones as they were."""
     compiled = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
-    attributes = {name: getattr(btflow, name) for name in ("kernels", "swarm", "simulation") if name in vars(btflow)}
+    attributes = {name: getattr(btflow, name) for name in ("flow", "kernels", "swarm", "simulation") if name in vars(btflow)}
     before, settings.DISABLE_JIT = settings.DISABLE_JIT, 1
     try:
         found = {name: importlib.import_module(f"btflow.kernels.{name}") for name in MODULES}
-        found |= {name: importlib.import_module(f"btflow.{name}") for name in ("swarm", "simulation")}
+        found |= {name: importlib.import_module(f"btflow.{name}") for name in ("flow", "swarm", "simulation")}
     finally:
         settings.DISABLE_JIT = before
         for name in [name for name in sys.modules if _ours(name)]:
@@ -90,6 +94,8 @@ endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pip
 rng, rows, rules, state = (_found[n] for n in ("rng", "rows", "rules", "state"))
 tcp, window = (_found[n] for n in ("tcp", "window"))
 link = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("link.")})
+flow = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("flow.")})
+flow.build, flow.run = _found["flow"].build, _found["flow"].run
 swarm, simulate = _found["swarm"], _found["simulation"]
 
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.

@@ -16,6 +16,7 @@ from btflow.kernels.state import (
     FOREVER,
     LEAVE,
     NIL,
+    OPEN,
     READY,
     REFUSED,
     START,
@@ -131,6 +132,18 @@ def look_ahead(s, row):
 
 
 @kernel
+def bring_up(s, p, t):
+    """What peer `p` does until `t`, it does with the neighbours that it has until then."""
+    peer = s.peer[p]
+    if peer.present == 0:
+        return
+    if peer.next_at <= t:
+        upload.advance(s, p, t)
+    upload.settle(s, p, t)
+    peer.now = max(peer.now, t)
+
+
+@kernel
 def take(s, n, t):
     """An event: a client starts or leaves, the tracker answers, a connection gets further."""
     node = s.node[n]
@@ -143,8 +156,18 @@ def take(s, n, t):
     elif kind == TRACKER_CHECK:
         peers.check_tracker(s, target, t)
     elif kind == LEAVE:
+        bring_up(s, target, t)
+        base = target << s.rules.slot_bits
+        for slot in range(s.peer[target].end_top):
+            if s.end[base + slot].state == OPEN:
+                bring_up(s, np.int64(s.end[base + slot].mate) >> s.rules.slot_bits, t)
         peers.leave(s, target, t)
     elif s.end[target].generation == generation:
+        if kind == READY:
+            bring_up(s, target >> s.rules.slot_bits, t)
+            bring_up(s, np.int64(s.end[target].mate) >> s.rules.slot_bits, t)
+            if s.end[target].generation != generation:
+                return
         if kind == SYN:
             peers.got_syn(s, target, t)
         elif kind == READY:

@@ -50,9 +50,10 @@ def got_block(s, u, entry, b, size, stale, t):
     download_rate(s, e, t, float(size))
     piece = s.begun[y, entry]
     piece.missing = bits.without_bit(piece.missing, b)
+    piece.last = max(piece.last, t)
     done = piece.missing == bits.EMPTY
     if done:
-        complete(s, y, entry, t)
+        complete(s, y, entry, piece.last)
     if peer.endgame == 1:
         cancel_elsewhere(s, y, u, entry, b, t)
     if lane.state == SERVING:
@@ -73,8 +74,13 @@ def note_source(s, y, g, t):
 
 @kernel
 def complete(s, y, entry, t):
-    """Peer `y` has the piece `entry`: it is entered in the log, and its last one ends the download."""
+    """Peer `y` has the piece `entry`: it is entered in the log, and its last one ends the download.
+
+    Uploaders are looked at one after the other: a piece entered before may come later, and this one is told after it.
+    """
     peer = s.peer[y]
+    if peer.n_log > 0:
+        t = max(t, s.have_time[y, peer.n_log - 1])
     piece = np.int64(s.begun[y, entry].piece)
     peer.taken = bits.without_bit(peer.taken, entry)
     bits.drop_piece(s.want, y, piece)
@@ -275,6 +281,7 @@ def begin(s, y, piece, on_seed):
     peer.open = bits.with_bit(peer.open, entry)
     begun = s.begun[y, entry]
     begun.piece = piece
+    begun.last = 0.0
     begun.on_seed = 1 if on_seed else 0
     blocks = s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks
     begun.missing = ~bits.EMPTY >> np.uint64(64 - blocks)

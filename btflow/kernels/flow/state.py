@@ -152,7 +152,7 @@ BEGUN = np.dtype(
         ("missing", "u8"),
         ("piece", "i4"),
         ("on_seed", "i4"),  # begun on a seed
-        ("spare", "i8"),
+        ("last", "f8"),  # when the last block so far arrives [s]
     ],
     align=True,
 )

@@ -1,0 +1,228 @@
+"""What must hold of the state of a swarm at flow fidelity after any number of looks, said in sets and lists."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
+from btflow.kernels.state import FOREVER, FREE, OPEN
+
+COUNTS = (
+    *("top", "active", "unrequested", "reach", "ticks", "opened", "bytes_up", "bytes_down", "degree", "complete"),
+    *("n_log", "n_known", "n_shown", "n_recent", "n_served", "n_order", "n_spare", "head"),
+    *("duplicates", "cancelled", "unchokes", "idle_ends"),
+)
+"""Fields of a peer that are never negative."""
+
+Blocks = set[tuple[int, int]]
+"""Blocks as (piece, number in it)."""
+
+
+def bits(mask: Any) -> set[int]:
+    """Return the numbers of the bits of a word that are set."""
+    word = int(mask)
+    return {b for b in range(64) if word >> b & 1}
+
+
+def pieces(row: Any) -> set[int]:
+    """Return the pieces of a row of words."""
+    return {64 * w + b for w, word in enumerate(row) for b in bits(word)}
+
+
+def log(s: Flow, p: int, count: int) -> list[int]:
+    """Return the first so many pieces that a peer got."""
+    return [int(piece) for piece in s.have_log[p, :count]]
+
+
+def ends_of(s: Flow, p: int) -> range:
+    """Return the ends of a peer that may be in use."""
+    return range(p << s.rules.slot_bits, (p << s.rules.slot_bits) + int(s.peer.end_top[p]))
+
+
+def lanes_of(s: Flow, p: int) -> range:
+    return range(p << s.lane_bits, (p + 1) << s.lane_bits)
+
+
+def blocks_of(s: Flow, piece: int) -> int:
+    """Return the number of blocks of a piece."""
+    return int(s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks)
+
+
+def begun_rows(s: Flow, y: int) -> dict[int, Any]:
+    """Return the rows of pieces that a peer fetches, by entry."""
+    return {entry: s.begun[y, entry] for entry in bits(s.peer[y].taken)}
+
+
+def asked(s: Flow, u: int) -> Blocks:
+    """Return what is asked on a lane; blocks that are no longer wanted are left out."""
+    y, lane = int(s.lane.g[u]) >> s.rules.slot_bits, s.lane[u]
+    found: Blocks = set()
+    for i in range(lane.runs):
+        run = s.run[u, i]
+        assert bits(run.blocks), "an empty row of requests"
+        numbers = bits(run.blocks) - bits(run.cancelled)
+        own = {(int(s.begun[y, run.entry].piece), b) for b in numbers}
+        assert not found & own, "a block asked for twice on a lane"
+        found |= own
+    return found
+
+
+def check(s: Flow) -> None:
+    """Check the whole state."""
+    for p in range(s.rules.peers):
+        check_counts(s, p)
+        check_pieces(s, p)
+        check_list(s, p)
+        check_lanes(s, p)
+        check_sources(s, p)
+        check_fetched(s, p)
+        check_copies(s, p)
+    check_lines(s)
+
+
+def check_counts(s: Flow, p: int) -> None:
+    """No count is negative, and those of connections agree with them."""
+    for name in COUNTS:
+        assert s.peer[name][p] >= 0, name
+    base = p << s.rules.slot_bits
+    states = s.end.state[base : base + s.rules.slots]
+    assert s.peer.complete[p] == (states == OPEN).sum()
+    assert (states[s.peer.end_top[p] :] == FREE).all()
+    assert s.peer.present[p] or (states == FREE).all()
+
+
+def check_pieces(s: Flow, p: int) -> None:
+    """What is held, told and shown is the log, and what is wanted is what is left of it."""
+    peer = s.peer[p]
+    assert peer.n_shown <= peer.n_known <= peer.n_log <= s.rules.pieces
+    held = log(s, p, peer.n_log)
+    assert len(set(held)) == len(held)
+    assert pieces(s.has[p]) == set(log(s, p, peer.n_known))
+    assert pieces(s.shown[p]) == set(log(s, p, peer.n_shown))
+    rows = {int(row.piece): row for row in begun_rows(s, p).values()}
+    assert not set(rows) & set(held)
+    missing = set(range(s.rules.pieces)) - set(held)
+    if peer.endgame:
+        assert pieces(s.want[p]) == missing == set(rows)
+    else:
+        assert pieces(s.want[p]) == {piece for piece in missing if piece not in rows or rows[piece].unrequested}
+    fresh = sum(blocks_of(s, piece) for piece in missing - set(rows))
+    assert peer.unrequested == fresh + sum(len(bits(row.unrequested)) for row in rows.values())
+    assert bool(peer.endgame) <= (peer.unrequested == 0)
+
+
+def entry_end(s: Flow, p: int, entry: int) -> int:
+    """Return the end of a peer that an entry of its list stands for; its other side is checked."""
+    plain = entry if entry >= 0 else -1 - entry
+    h = (p << s.rules.slot_bits) + (plain & (s.rules.slots - 1))
+    assert s.end.mate[h] == plain >> s.rules.slot_bits
+    return h
+
+
+def check_list(s: Flow, p: int) -> None:
+    """The choker's list has each open connection once; entries below zero are those with a lane."""
+    n = int(s.peer.n_order[p])
+    ends = [entry_end(s, p, int(entry)) for entry in s.order[p, :n]]
+    assert sorted(ends) == [h for h in ends_of(s, p) if s.end.state[h] == OPEN]
+    assert [int(s.end.at[h]) for h in ends] == list(range(n))
+    assert 0 <= s.peer.head[p] < max(n, 1)
+    for h, entry in zip(ends, s.order[p, :n], strict=True):
+        assert (entry < 0) == (s.end.lane[h] != NO_LANE)
+        assert s.end.mate[s.end.mate[h]] == h
+        assert s.end.state[s.end.mate[h]] == OPEN
+
+
+def check_lanes(s: Flow, p: int) -> None:
+    """A lane belongs to an open end; a free one has nothing; as many are active as have a block that is being sent."""
+    lanes = lanes_of(s, p)
+    assert s.peer.active[p] == sum(s.finish[u] < FOREVER for u in lanes)
+    slots = int(s.peer.upload_slots[p])
+    assert sum(s.lane.state[u] == SERVING for u in lanes) <= max(slots, s.rules.min_uploads + 1)
+    for i, u in enumerate(lanes):
+        lane = s.lane[u]
+        if lane.state == FREE_LANE:
+            assert s.finish[u] == s.ready[u] == FOREVER
+            assert lane.runs == lane.outstanding == 0
+            continue
+        assert i < s.peer.top[p]
+        assert lane.kept == 0
+        assert lane.h >> s.rules.slot_bits == p
+        assert s.end.lane[lane.h] == i
+        assert s.end.mate[lane.h] == lane.g
+        assert lane.outstanding == len(asked(s, u))
+        if s.finish[u] < FOREVER:
+            assert lane.runs > 0
+            assert s.ready[u] == FOREVER
+            assert s.finish[u] >= s.peer.work[p] - 1e-6, (s.finish[u] - s.peer.work[p], s.peer.work[p])
+        if lane.state == CLOSING:
+            assert s.finish[u] < FOREVER
+        if lane.leaving:
+            assert lane.outstanding == 0
+            assert s.ready[u] < FOREVER
+        elif lane.runs > 0:
+            assert (s.finish[u] < FOREVER) != (s.ready[u] < FOREVER)  # what is asked will be sent
+
+
+def check_sources(s: Flow, y: int) -> None:
+    """The lanes that serve a peer are those of others that say so; recent sources are marked, each once."""
+    served = [int(u) for u in s.served[y, : s.peer.n_served[y]]]
+    own = [u for u in np.flatnonzero(s.lane.state != FREE_LANE) if s.lane.g[u] >> s.rules.slot_bits == y]
+    assert sorted(served) == own
+    recent = [int(slot) for slot in s.recent[y, : s.peer.n_recent[y]]]
+    marked = [h - (y << s.rules.slot_bits) for h in ends_of(s, y) if s.end.recent[h]]
+    assert sorted(recent) == marked
+
+
+def check_fetched(s: Flow, y: int) -> None:
+    """Begun pieces are each in one row; what is missing and was requested is asked for on one lane, in endgame on any."""
+    rows = begun_rows(s, y)
+    peer = s.peer[y]
+    assert len(rows) <= MOST_BEGUN
+    assert len({int(row.piece) for row in rows.values()}) == len(rows)
+    for row in rows.values():
+        assert bits(row.missing) <= set(range(blocks_of(s, int(row.piece))))
+        assert bits(row.missing)
+        assert bits(row.unrequested) <= bits(row.missing)
+    assert bits(peer.open) == {entry for entry, row in rows.items() if row.unrequested}
+    missing = {(int(row.piece), b) for row in rows.values() for b in bits(row.missing)}
+    fresh = {(int(row.piece), b) for row in rows.values() for b in bits(row.unrequested)}
+    wanted: Counter[tuple[int, int]] = Counter()
+    for u in s.served[y, : peer.n_served]:
+        for i in range(s.lane.runs[u]):
+            assert s.run[u, i].entry in rows or bits(s.run[u, i].blocks) <= bits(s.run[u, i].cancelled)
+        own = asked(s, int(u))
+        wanted.update(own)
+        x = int(u) >> s.lane_bits
+        assert {piece for piece, _ in own} <= pieces(s.has[x]), "asked of one that does not have it"
+    if peer.endgame:
+        assert set(wanted) <= missing
+    else:
+        assert wanted == Counter(missing - fresh)
+
+
+def check_copies(s: Flow, p: int) -> None:
+    """A peer counts the copies of a piece among its open neighbours that have told of it."""
+    if s.peer.n_log[p] == s.rules.pieces or not s.peer.present[p]:
+        return
+    found = np.zeros(s.rules.pieces, np.int64)
+    for h in ends_of(s, p):
+        if s.end.state[h] == OPEN:
+            q = int(s.end.mate[h]) >> s.rules.slot_bits
+            found[log(s, q, int(s.peer.n_known[q]))] += 1
+    assert (s.copies[:, p] == found).all()
+
+
+def check_lines(s: Flow) -> None:
+    """Who is there waits for its next look in the line of its class, the earliest first."""
+    waiting: list[int] = []
+    for row, line in zip(s.queue, s.round, strict=True):
+        places = (int(line.first) + np.arange(int(line.count))) % len(row)
+        times = s.peer.visit_at[row[places]]
+        assert (np.diff(times) >= -s.peer.step.max()).all()
+        waiting += [int(p) for p in row[places]]
+    present = set(np.flatnonzero(s.peer.present))
+    assert present <= set(waiting)
+    assert len(set(waiting)) == len(waiting)

@@ -1,0 +1,136 @@
+"""What a user asks of flow fidelity that it does not have: one line each, before any work; and what its results lack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+from program import Run, runner
+
+import btflow
+from btflow import InputError, ScenarioError, load, memory, plots, simulate
+from btflow.fidelity import FIDELITIES
+from btflow.report import summary
+
+SMALL = ("--set", "leechers=4", "--set", "file_size=300 kB")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def result() -> xr.Dataset:
+    return simulate(load("rao2010", leechers=5, file_size="500 kB"), fidelity="flow", replicas=2)
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no swarm be run."""
+
+    def never(*_: Any) -> None:
+        raise AssertionError("a swarm is run")
+
+    monkeypatch.setattr(btflow.flow, "run", never)
+    monkeypatch.setattr(btflow.flow, "load_kernels", never)
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize(
+    ("args", "texts"),
+    [
+        (("rao2010", "--fidelity", "fluid"), ("--fidelity = 'fluid': is no fidelity", "full or flow")),
+        (("rao2010", "--fidelity", ""), ("--fidelity = '': is no fidelity", "full or flow")),
+        (("rao2010", "--fidelity", "Flow"), ("--fidelity = 'Flow': is no fidelity",)),
+        (("flashcrowd", "--fidelity", "flow"), ("access", "no access links yet", "--fidelity full")),
+        (("testa2011", "--fidelity", "flow"), ("access", "no access links yet", "--fidelity full")),
+        (
+            ("rao2010", "--fidelity", "flow", "--set", "classes.*.client.super_seeding=true"),
+            ("super_seeding", "not in flow fidelity", "--fidelity full"),
+        ),
+    ],
+)
+def test_the_command_line_says_in_one_line_what_flow_does_not_have(
+    run: Run, args: tuple[str, ...], texts: tuple[str, ...]
+) -> None:
+    code, out, err = run("run", *args)
+    assert (code, out) == (2, "")
+    assert err.startswith("btflow: error: ")
+    assert err.count("\n") == 1
+    assert all(text in err for text in texts)
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("value", [3, None, "", "fluid", "FULL", True, ("flow",), ["flow"], {"flow": 1}])
+def test_python_says_what_is_no_fidelity(value: Any) -> None:
+    with pytest.raises(InputError, match="is no fidelity") as caught:
+        simulate(load("rao2010"), fidelity=value)
+    assert caught.value.field == "fidelity"
+    assert "full or flow" in str(caught.value)
+
+
+@pytest.mark.usefixtures("idle")
+def test_python_says_that_flow_has_no_access_links() -> None:
+    with pytest.raises(ScenarioError, match="no access links yet") as caught:
+        simulate(load("flashcrowd"), fidelity="flow")
+    assert caught.value.field.endswith(".access")
+    assert "--fidelity full" in str(caught.value)
+
+
+@pytest.mark.usefixtures("idle")
+def test_a_swarm_larger_than_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 10**9)
+    with pytest.raises(ScenarioError, match=r"leechers = 100000: needs \d[\d.,]* GB of memory for 200 pieces"):
+        simulate(load("rao2010", leechers=100_000), fidelity="flow")
+
+
+def test_the_memory_of_a_replica_is_that_of_its_arrays() -> None:
+    from btflow import flow
+    from btflow.program import compile_scenario
+
+    program = compile_scenario(load("rao2010", leechers=40, file_size="10 MB"), "flow")
+    built = sum(getattr(array, "nbytes", 0) for array in flow.build(program, 1, 0))
+    assert built <= flow.state_bytes(program) * 1.01 <= 1.2 * built
+
+
+def test_a_result_says_its_fidelity_and_lacks_what_flow_does_not_know(result: xr.Dataset) -> None:
+    assert result.attrs["fidelity"] == "flow"
+    assert not {"unchokes", "limited_share"} & set(result.data_vars)
+    assert "cause" not in result.dims
+    full = simulate(load("rao2010", leechers=5, file_size="500 kB"))
+    assert full.attrs["fidelity"] == "full"
+    assert set(full.data_vars) - set(result.data_vars) == {"unchokes", "limited_share"}
+    assert set(result.data_vars) <= set(full.data_vars)
+    for name in result.data_vars:
+        assert result[name].dims == full[name].dims
+        assert result[name].attrs == full[name].attrs
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_json_says_the_fidelity(run: Run, fidelity: str) -> None:
+    code, out, _ = run("run", "rao2010", "--fidelity", fidelity, "--json", *SMALL)
+    assert code == 0
+    assert json.loads(out)["fidelity"] == fidelity
+
+
+def test_full_is_what_runs_if_nothing_is_said(run: Run) -> None:
+    assert json.loads(run("run", "rao2010", "--json", *SMALL)[1])["fidelity"] == "full"
+
+
+def test_a_result_that_was_written_says_the_same(result: xr.Dataset, tmp_path: Path) -> None:
+    result.to_netcdf(tmp_path / "flow.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "flow.nc", engine="h5netcdf") as read:
+        assert summary(read) == summary(result)
+        assert read.attrs["fidelity"] == "flow"
+
+
+def test_plots_of_a_result_of_flow(result: xr.Dataset) -> None:
+    assert len(plots.overview(result).data) > 0
+    with pytest.raises(InputError, match="does not know what held uploads back") as caught:
+        plots.why_slow(result)
+    assert "\n" not in str(caught.value)
+    assert "fidelity full" in str(caught.value)
