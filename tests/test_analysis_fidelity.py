@@ -29,7 +29,7 @@ POINTS = 80
 JOINED: Any = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
 
 REPETITIONS = 1000
-"""With so many the standard error of a coverage of 90 % is 0.7 %."""
+"""With so many the standard error of a coverage of 90 % is 1 %."""
 
 
 class Shape:
@@ -132,7 +132,7 @@ FULL: dict[str, tuple[Callable[[Floats, np.random.Generator], Floats], float]] =
     ),
     "skewed": (lambda flow, rng: 1.05 * flow * (1 + 0.02 * (rng.gamma(2.0, size=flow.shape) - 2.0)), 0.05),
 }
-"""What full has for a mean over seeds, given flow's, and how far from 90 % coverage may be: on a line, on a curve, and
+"""What full has for a mean over seeds, given flow's, and how far below 90 % coverage may be: on a line, on a curve, and
 with differences far from normal."""
 
 SWARM = 0.05
@@ -161,7 +161,7 @@ def test_corrected_estimates_hold_what_full_gives_as_often_as_they_say(kind: str
     """The mean over the design that endlessly many seeds would give, by four replicas in flow and one swarm in full.
 
     Over a group of points and at each point an interval may be too wide, not too short: the chance of one swarm is
-    taken for the point's own.
+    taken for the point's own. Over the design it is hardly so.
     """
     full_of, band = FULL[kind]
     points, group = np.array(spread_points(number)), np.arange(40, 60)
@@ -178,8 +178,7 @@ def test_corrected_estimates_hold_what_full_gives_as_often_as_they_say(kind: str
         _, low, high = fit.points().T
         held[2] += ((low <= full) & (full <= high)).mean()
     held /= REPETITIONS
-    print("HELD", kind, number, shared, held)
-    assert abs(held[0] - 0.9) <= band, held
+    assert 0.9 - band <= held[0] <= 0.95, held
     assert (held[1:] >= 0.9 - band).all(), held
 
 

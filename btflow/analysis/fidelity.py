@@ -1,6 +1,6 @@
 """What flow is off by, found at the points that a sweep ran in full, too, and full's figures estimated with their help.
 
-Of each such point one swarm was run in full, that of replica 0; it makes a pair with the same replica in flow, which has
+Of each such point one swarm was run in full, that of replica 0; it makes a pair with the same replica in flow, of
 the same seed.
 """
 

@@ -190,7 +190,7 @@ def sweep(
         common: Whether all points have the same random numbers, for paired comparisons.
         keep: ``"peers"`` and ``"series"``: arrays of each swarm besides its figures.
         fidelity: ``"full"``, where every block and message is an event, or ``"flow"``; link experiments have no flow.
-        check: With flow: the first replica of so many points, spread over the design, is also run in full, with the same
+        check: With flow: replica 0 of so many points, spread over the design, is also run in full, with the same
             seed. What they give lies along ``check``, in variables whose names begin with ``full_``;
             ``btflow.analysis.flow_error`` and ``corrected`` make use of it.
         out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone.

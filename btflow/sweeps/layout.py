@@ -113,6 +113,7 @@ def create(plan: Plan, division: Division, folder: Path) -> None:
     group = zarr.create_group(folder, attributes=attributes)
     size = lengths(plan)
     for block, cells in zip(division.blocks, division.cells, strict=True):
+        meant = ", in full, of replica 0" if block.prefix == FULL else ""
         for array in arrays(plan):
             group.create_array(
                 block.prefix + array.name,
@@ -122,7 +123,7 @@ def create(plan: Plan, division: Division, folder: Path) -> None:
                 compressors=CHECKED,
                 fill_value=array.fill,
                 dimension_names=(*block.dims, *array.extra),
-                attributes=_described(array.units, array.meaning + (", in full, of replica 0" if block.prefix == FULL else "")),
+                attributes=_described(array.units, array.meaning + meant),
             )
     group.create_array(
         "seed",
