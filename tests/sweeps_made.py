@@ -119,16 +119,16 @@ def real(axes: Mapping[str, Sequence[str]], si: Mapping[str, Sequence[float]], r
 
 
 def with_check(ds: xr.Dataset, points: Sequence[int], full: Floats) -> xr.Dataset:
-    """Return a sweep in flow of which some points, by their numbers in C order, were run in full, too.
+    """Return a sweep in flow of which one swarm of some points, by their numbers in C order, was run in full, too.
 
     Args:
         ds: The sweep.
         points: The numbers.
-        full: What each gives in full (checked points, replicas), NaN for a swarm that failed.
+        full: What each gives in full (checked points,), NaN for a swarm that failed.
     """
     dims = [str(dim) for dim in ds["status"].dims if dim != "replica"]
     index = dict(zip(dims, np.unravel_index(np.array(points), [ds.sizes[dim] for dim in dims]), strict=True))
-    rows, failed = ("check", "replica"), ~np.isfinite(full)
+    rows, failed = "check", ~np.isfinite(full)
     values = {str(n): c for n, c in ds.coords.items() if len(c.dims) == 1 and c.dims[0] in dims and n != "sample"}
     coords = {f"check_{n}": ("check", c.values[index[str(c.dims[0])]], c.attrs) for n, c in values.items()}
     return (

@@ -47,7 +47,7 @@ from btflow.sweeps.swarms import Swarms
 
 CHECK = 5
 REPLICAS = 3
-UNITS = (12 + CHECK) * REPLICAS
+UNITS = 12 * REPLICAS + CHECK
 
 Vary = dict[str | tuple[str, ...], object]
 
@@ -59,9 +59,9 @@ def checking(**said: Any) -> Plan:
 
 @pytest.fixture(scope="module", autouse=True)
 def small_cells() -> Iterator[None]:
-    """Divide both blocks into cells of two points."""
+    """Divide the design into cells of one point, and what is run in full into two."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("btflow.sweeps.cells.MOST_UNITS", 2 * REPLICAS)
+        patch.setattr("btflow.sweeps.cells.MOST_UNITS", REPLICAS)
         yield
 
 
@@ -145,7 +145,7 @@ def test_checked_points_of_a_sample_have_each_part_of_its_values(sample: str) ->
 
 
 def test_the_store_has_both_fidelities_of_the_checked_points(whole: xr.Dataset) -> None:
-    """Each is, to the bit, what a sweep in that fidelity alone finds; of full also what ``simulate`` does."""
+    """Each is, to the bit, what a sweep in that fidelity alone finds; of full the first replica, as of ``simulate``."""
     full, flow = (sweep(tiny(), VARY, replicas=REPLICAS, fidelity=f, progress=False) for f in ("full", "flow"))
     names = [str(name).removeprefix("full_") for name in whole.data_vars if str(name).startswith("full_")]
     assert {"completion_mean", "class_completion_mean", "status"} <= set(names)
@@ -155,12 +155,12 @@ def test_the_store_has_both_fidelities_of_the_checked_points(whole: xr.Dataset) 
         at = {name: whole[f"check_{name}"].values[row] for name in ("rtt", "upload_limit", "leechers")}
         for name in names:
             found = whole[f"full_{name}"].isel(check=row).values
-            assert np.array_equal(full[name].sel(at).values, found, equal_nan=True), name
+            assert np.array_equal(full[name].sel(at).isel(replica=0).values, found, equal_nan=True), name
         assert int(whole["check_seed"][row]) == int(whole["seed"].sel(at))
     assert (whole["full_status"] == 1).all()
     assert (whole["full_failure"] == "").all()
     scenario = tiny().set(rtt=f"{at['rtt']} s", upload_limit=f"{int(at['upload_limit'])} B/s", leechers=at["leechers"])
-    alone = simulate(scenario, seed=int(whole["check_seed"][-1]), replicas=REPLICAS)
+    alone = simulate(scenario, seed=int(whole["check_seed"][-1]), replicas=1)
     times = alone["completion_time"].where(alone["role"] == "leecher").mean("peer")
     assert np.allclose(whole["full_completion_mean"].isel(check=-1), times, rtol=1e-12)
 
@@ -169,8 +169,9 @@ def test_what_is_kept_of_each_swarm_is_kept_in_full_too() -> None:
     found = sweep(
         tiny(), {"leechers": [2, 4]}, fidelity="flow", check=1, keep=("peers", "series"), progress=False, jobs=1
     )
-    assert found["full_peer_completion_time"].dims == ("check", "replica", "peer")
-    times = found["full_peer_completion_time"].isel(check=0, replica=0).values
+    assert found["full_peer_completion_time"].dims == ("check", "peer")
+    assert found["full_pieces_held"].dims == ("check", "step")
+    times = found["full_peer_completion_time"].isel(check=0).values
     assert np.isfinite(times[1 : 1 + int(found["check_leechers"][0])]).all()
     assert np.isfinite(found["full_pieces_held"].values).any()
 
@@ -269,7 +270,7 @@ def test_each_array_belongs_to_the_block_whose_swarms_it_is_of(whole_store: Path
     found = sound(whole_store, "out")
     assert set(found.blocks) == {"", "full_"}
     assert {name.removeprefix("full_") for name in found.blocks["full_"]} | {"seed"} == set(found.blocks[""])
-    assert all(found.arrays[name].dims[:2] == ("check", "replica") for name in found.blocks["full_"])
+    assert all(found.arrays[name].dims[0] == "check" for name in found.blocks["full_"])
 
 
 @given(st.lists(st.lists(st.integers(1, 7), min_size=1, max_size=3), min_size=1, max_size=3), st.integers(100, 10**6))
@@ -289,12 +290,12 @@ def test_cells_of_several_blocks_hold_every_unit_once(shapes: list[list[int]], u
 def test_swarms_that_fail_in_full_are_recorded_and_can_run_again(tmp_path: Path) -> None:
     path = tmp_path / "a.zarr"
     made = checking(vary={"leechers": [0, 3], "rtt": ["0 ms", "50 ms"]}, check=4)
-    assert api.execute(made, path, Running(jobs=1)) == (12, 12)
+    assert api.execute(made, path, Running(jobs=1)) == (8, 8)
     found = read(path)
-    assert found.full_status.values.tolist() == [[2] * 3] * 2 + [[1] * 3] * 2
-    assert all("leechers" in text for text in found.full_failure.values[:2].ravel())
+    assert found.full_status.values.tolist() == [2, 2, 1, 1]
+    assert all("leechers" in text for text in found.full_failure.values[:2])
     assert np.isnan(found.full_completion_mean.values[:2]).all()
-    assert api.execute(made, path, Running(jobs=1, retry_failed=True), resume=True) == (12, 12)
+    assert api.execute(made, path, Running(jobs=1, retry_failed=True), resume=True) == (8, 8)
     assert bits(read(path)).identical(bits(found))
     assert int(analysis.flow_error(found, ["completion_mean"])["points"][0]) == 2
 
@@ -371,7 +372,7 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
     code, out, _ = run(*args)
     assert code == 0
     first, title, *lines = out.splitlines()
-    assert first == "a.zarr: 14 of 14 swarms done, 0 failed"
+    assert first == "a.zarr: 11 of 11 swarms done, 0 failed"
     assert title == "flow against full, at 3 checked points:"
     assert [line.split(":")[0].strip() for line in lines] == list(analysis.fidelity.STATISTICS)
     code, out, _ = run(*args, "--resume", "--json", "--statistics", "completion_last, completion_mean")
@@ -393,7 +394,7 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
 def test_one_checked_point_has_no_interval(run: Run) -> None:
     code, out, _ = run(*sweep_args(Path("a.zarr"), *FLOW, "--check", "1", "--jobs", "1"))
     assert code == 0
-    assert out.count("spread of one point unknown") == 4
+    assert out.count("spread of one swarm unknown") == 4
     assert "interval" not in out
     code, out, _ = run(*sweep_args(Path("a.zarr"), *FLOW, "--check", "1", "--resume", "--json"))
     assert json.loads(out)["check"]["statistics"]["completion_mean"]["bias_low"] is None
@@ -420,7 +421,7 @@ def test_an_error_above_the_effect_of_the_sweep_is_warned_of(
     assert ("warning: completion_mean: the difference of flow from full may be greater than" in err) == warned
     (line,) = (line for line in out.splitlines() if line.startswith("  completion_mean:"))
     off = "+200%" if warned else "+0.00%"
-    assert f": bias {off} (90% interval {off} to {off}), spread of one point 0.00%" in line
+    assert f": bias {off} (90% interval {off} to {off}), spread of one swarm 0.00%" in line
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -432,19 +433,20 @@ def test_the_table_has_a_row_for_each_swarm_of_either_fidelity(run: Run, whole: 
     code, _, _ = run("export", str(whole_store), "a.csv")
     assert code == 0
     rows = table(Path("a.csv"))
-    assert [row["fidelity"] for row in rows] == ["flow"] * 12 * REPLICAS + ["full"] * CHECK * REPLICAS
+    assert [row["fidelity"] for row in rows] == ["flow"] * 12 * REPLICAS + ["full"] * CHECK
     for number, row in enumerate(rows[12 * REPLICAS :]):
-        at = {"check": number // REPLICAS, "replica": number % REPLICAS}
-        assert float(row["completion_mean [s]"]) == float(whole["full_completion_mean"].isel(at))
-        assert float(row["rtt [s]"]) == float(whole["check_rtt"].isel(check=at["check"]))
-        assert int(row["seed"]) == int(whole["check_seed"].isel(check=at["check"]))
-        assert (row["status"], row["replica"]) == ("done", str(at["replica"]))
+        assert float(row["completion_mean [s]"]) == float(whole["full_completion_mean"][number])
+        assert float(row["rtt [s]"]) == float(whole["check_rtt"][number])
+        assert int(row["seed"]) == int(whole["check_seed"][number])
+        assert (row["status"], row["replica"]) == ("done", "0")
     some = whole.sel(rtt=0.05, leechers=[2, 4])
     analysis.write_table(some, "b.csv")
     part = table(Path("b.csv"))
     wanted = [row for row in rows if row["rtt [s]"] == "0.05" and row["leechers"] in ("2", "4")]
     assert sorted(row["completion_mean [s]"] for row in part) == sorted(row["completion_mean [s]"] for row in wanted)
     assert {row["fidelity"] for row in part} == {"flow", "full"}
+    for replica, numbers in ((0, 12 + CHECK), ([0, 2], 24 + CHECK), (1, 12), ([1, 2], 24)):
+        assert analysis.write_table(whole.isel(replica=replica), "c.csv") == numbers
 
 
 def test_ctrl_c_ends_swarms_that_run_in_full_within_two_seconds(tmp_path: Path) -> None:
@@ -469,7 +471,7 @@ def test_a_check_without_values_is_said_to_have_none(run: Run) -> None:
     args = (*FLOW, "--jobs", "1")
     code, out, _ = run(*sweep_args(Path("a.zarr"), *args, "--check", "2", vary=("horizon=11s,12s",)))
     assert code == 1
-    assert "completion_mean: bias unknown, spread of one point unknown, effect of the sweep unknown;" in out
+    assert "completion_mean: bias unknown, spread of one swarm unknown, effect of the sweep unknown;" in out
     assert "values in both at 0 points" in out
     vary = ("rtt=0ms,20ms,40ms", "seed_as=none,AS1")
     code, out, _ = run(*sweep_args(Path("b.zarr"), *args, "--check", "6", vary=vary))

@@ -1,6 +1,7 @@
 """What flow is off by, found at the points that a sweep ran in full, too, and full's figures estimated with their help.
 
-The points are the independent units: the replicas of a point, the same seeds in both fidelities, are averaged first.
+Of each such point one swarm was run in full, that of replica 0; it makes a pair with the same replica in flow, of
+the same seed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from btflow.analysis.design import (
 )
 from btflow.analysis.resample import Settings, point_means
 from btflow.errors import InputError
-from btflow.sweeps.check import DIM, FULL
+from btflow.sweeps.check import DIM, FIRST, FULL
 from btflow.sweeps.status import DONE
 
 STATISTICS = ("completion_mean", "completion_p10", "completion_p90", "seed_copies")
@@ -48,20 +49,19 @@ class Pairs:
     points: NDArray[np.int64]
     """Number of each in C order over the dimensions of ``btflow.analysis.design.statistic`` (pairs,)."""
     flow: Floats
-    """Mean over the replicas that have a value in both (pairs,)."""
+    """Of replica 0 (pairs,)."""
     full: Floats
-    """The same in full (pairs,)."""
-    swarms: int
-    """Replicas in all of these means."""
+    """Of the same in full (pairs,)."""
 
 
 def flow_error(ds: xr.Dataset, statistics: Sequence[str] | None = None, *, confidence: float = 0.9) -> xr.Dataset:
     """Return by how much flow differs from full at the points that were run in both, relative to full.
 
-    The difference of a point is flow / full - 1 of its means over replicas; where a statistic is not above zero at all
+    The difference of a point is flow / full - 1 of one swarm, replica 0; where a statistic is not above zero at all
     these points, flow less full over the mean size of full. The bias is the mean over the points, with the interval of
-    Student's t over as many observations as there are points: what holds for as few points as there are. Of a single
-    point there is no interval (NaN).
+    Student's t over as many observations as there are points: what holds for as few points as there are. The two swarms
+    have one seed but not all of their chance in common: what is left of it widens the interval and the spread. Of a
+    single point there is no interval (NaN).
 
     Args:
         ds: A sweep in flow with a check, or a part of it.
@@ -70,10 +70,10 @@ def flow_error(ds: xr.Dataset, statistics: Sequence[str] | None = None, *, confi
 
     Returns:
         Along ``statistic``, as shares of full: ``bias``, the ends of its interval ``bias_low`` and ``bias_high``,
-        ``spread``, the standard deviation of one point's difference, and ``effect``, that of flow's means over all
+        ``spread``, the standard deviation of one swarm's difference, and ``effect``, that of flow's means over all
         points of the sweep over their mean; ``exceeds``, whether the far end of the interval (of a single point the
-        bias) or the spread is greater than the effect; ``points`` and ``swarms`` compared. All is NaN, and
-        the numbers are 0, where the statistic has no value.
+        bias) or the spread is greater than the effect; ``points`` compared. All is NaN, and ``points`` is 0, where the
+        statistic has no value.
 
     Raises:
         InputError: The sweep has no check, a statistic is unknown, or the level is out of range.
@@ -95,18 +95,17 @@ _ERROR = {
         "bias": "mean difference of flow from full, over full",
         "bias_low": "low end of the interval of the bias",
         "bias_high": "high end of the interval of the bias",
-        "spread": "standard deviation of one point's difference",
+        "spread": "standard deviation of one swarm's difference",
         "effect": "standard deviation of flow's means over the points of the sweep, over their mean",
         "exceeds": "whether the difference may be greater than the effect",
         "points": "points compared",
-        "swarms": "swarms compared, in each fidelity",
     }.items()
 }
 
 
 def _error(ds: xr.Dataset, variable: str, confidence: float) -> dict[str, Any]:
     if variable in ds.data_vars and not _has_values(ds, variable):
-        return dict.fromkeys(_ERROR, np.nan) | {"exceeds": False, "points": 0, "swarms": 0}
+        return dict.fromkeys(_ERROR, np.nan) | {"exceeds": False, "points": 0}
     flow = statistic(ds, variable)
     pairs = _pairs(ds, variable, flow)
     differences, means = _relative(pairs), _means(flow)
@@ -123,7 +122,6 @@ def _error(ds: xr.Dataset, variable: str, confidence: float) -> dict[str, Any]:
         "effect": effect,
         "exceeds": max(abs(bias) + np.nan_to_num(half), np.nan_to_num(spread)) > effect,
         "points": number,
-        "swarms": pairs.swarms,
     }
 
 
@@ -156,16 +154,23 @@ def corrected(
     by_bins: int = 3,
     confidence: float = 0.9,
 ) -> xr.Dataset:
-    """Return what a sweep in flow would have given in full, estimated with the points that were run in both.
+    """Return the mean that full would give over the points of a sweep in flow, estimated with those run in both.
 
-    Flow is a control variate of full, with its mean known from all points (Gorodetsky, Geraci, Eldred and Jakeman,
-    arXiv 1811.04988, section 2): full = a + b flow is fitted to the checked points, by least squares weighted with
-    1 / flow^2, as errors grow with what they are of (alike for a statistic that is not above zero everywhere). The mean
-    over some points is that of full where it was run and of the fit elsewhere; its interval, and that of a single
-    point, is of the prediction by this regression (Royall, "On finite population sampling theory under certain linear
-    regression models", Biometrika 57, 1970), with Student's t of as many degrees of freedom as there are checked points
-    less two. So the coefficients' own errors are in it, and it holds what these very points, replicas and seeds would
-    have given in full; what chance would do with other seeds is not in it.
+    What is estimated is an expectation over seeds: the mean that endlessly many replicas of these points would have in
+    full. Flow is a control variate of full, with its mean known from all points (Gorodetsky, Geraci, Eldred and
+    Jakeman, arXiv 1811.04988, section 2): full = a + b flow is fitted to the pairs of the checked points, swarm against
+    swarm, by least squares weighted with 1 / flow^2, as errors grow with what they are of (alike for a statistic that
+    is not above zero everywhere). The mean over some points, checked ones too, is a + b times that of flow's means over
+    all replicas.
+
+    The interval is of this regression (Royall, "On finite population sampling theory under certain linear regression
+    models", Biometrika 57, 1970), with Student's t of as many degrees of freedom as there are checked points less two.
+    One swarm in full for each point cannot tell how much of a residual is chance and how much the point's own, that is,
+    what no seed would change. So all of it is both: the interval holds the chance of one swarm, and is as wide as the
+    worse of the two needs. That is hardly too wide for the mean over all points, and too wide for few points or a
+    single one where swarms of one point differ much. What chance both fidelities share is not in the residuals; it is
+    added from the differences between the replicas in flow, of which there must be two. Chance that all points share
+    (common random numbers) is not in it.
 
     Args:
         ds: A sweep in flow with a check, or a part of it; the pairs of the part count alone.
@@ -174,15 +179,15 @@ def corrected(
         by: Another one.
         bins: Most bins along `x`, if it was sampled.
         by_bins: The same of `by`.
-        confidence: Share of intervals that hold what full gives.
+        confidence: Share of intervals, at least, that hold what full gives.
 
     Returns:
         In the unit of the statistic ``mean``, the ends of its interval ``mean_low`` and ``mean_high``, and
         ``flow_mean`` of the same points; ``points`` and how many of them were checked, ``checks``. Over all points
-        (without `x`) also ``point``, ``point_low`` and ``point_high`` along the dimensions of the sweep: full at each
-        point, where it was run without an interval. The attrs have the ``coefficient`` b, the ``intercept`` a, the
-        ``correlation`` of the fidelities, the degrees of ``freedom``, and ``narrowing``: how wide the interval of the
-        mean over all points is as a share of that by the full runs alone.
+        (without `x`) also ``point``, ``point_low`` and ``point_high`` along the dimensions of the sweep: the mean in
+        full at each. The attrs have the ``coefficient`` b, the ``intercept`` a, the ``correlation`` of the pairs, the
+        degrees of ``freedom``, and ``narrowing``: how wide the interval of the mean over all points is as a share of
+        that of the mean of the swarms in full alone.
 
     Raises:
         InputError: There is no check, or it has values at fewer than three points; a name is unknown, or the level out
@@ -193,7 +198,7 @@ def corrected(
     if x is None and by is not None:
         raise InputError("by", by, "is given without x", "x too")
     flow = statistic(ds, variable)
-    fit = fitted(_pairs(ds, variable, flow), _means(flow), level)
+    fit = fitted(_pairs(ds, variable, flow), flow.values.reshape(-1, flow.shape[-1]), level)
     attrs = source(ds, variable) | {"confidence": level} | fit.attrs()
     units = {key: value for key, value in ds[variable].attrs.items() if key == "units"}
     text = str(ds[variable].attrs.get("long_name", variable))
@@ -215,44 +220,65 @@ class Fit:
     """Full as a linear function of flow, and what it says of points."""
 
     flow: Floats
-    """Mean of flow at each point, NaN where there is none (points,)."""
-    full: Floats
-    """Mean of full, NaN where it was not run (points,)."""
-    coefficients: Floats
-    """Intercept and slope (2,)."""
-    covariance: Floats
-    """Of the coefficients, over the variance of an error (2, 2)."""
+    """Mean of flow at each point over its replicas, NaN where there is none (points,)."""
+    pairs: Pairs
+    """What it was fitted to."""
+    inverse: Floats
+    """What the pairs in full are multiplied with to get the coefficients (2, pairs)."""
     size: Floats
-    """Standard deviation of the error at each point, over that at a flow of the scale (points,)."""
+    """Standard deviation of the residual at each point, over that at a flow of the scale (points,)."""
     variance: float
-    """Of an error at a flow of the scale."""
+    """Of a residual at a flow of the scale."""
+    chance: Floats
+    """Variance of flow's mean at each point, by seeds; 0 if there is one replica, which cannot tell it (points,)."""
+    chance_freedom: int
+    """Degrees of freedom of this."""
     freedom: int
+    """Of the residuals."""
     confidence: float
 
     @property
-    def quantile(self) -> float:
-        """Half the width of an interval, over the standard deviation of what it is of."""
-        return _quantile(self.confidence, self.freedom)
+    def coefficients(self) -> Floats:
+        """Intercept and slope (2,)."""
+        return np.asarray(self.inverse @ self.pairs.full)
+
+    def half(self, residuals: Floats | float, chance: Floats | float) -> Floats:
+        """Return half the width of intervals by the variances that residuals and flow's own chance give an error.
+
+        Each has a Student's t of its own, of as many degrees of freedom as it was estimated with; as the two are
+        independent, the squares add up.
+        """
+        of_residuals = _quantile(self.confidence, self.freedom) ** 2 * residuals
+        return np.asarray(np.sqrt(of_residuals + _quantile(self.confidence, max(1, self.chance_freedom)) ** 2 * chance))
 
     def mean(self, points: NDArray[np.int64]) -> tuple[float, float, float]:
-        """Return full's mean over some points, and the ends of its interval; NaN for none."""
-        if not len(points):
+        """Return full's mean over some points, and the ends of its interval; NaN for none.
+
+        It is a sum of the pairs in full with some weights. Its error has two parts. One is the error of these values:
+        their residuals, weighted. The other is what the points' own residuals have for a mean, which counts as much as
+        residuals are no chance: where it is in the pairs, too, it takes away from the first. So the variance is
+        greatest with all of them chance or none, whichever is more.
+        """
+        number = len(points)
+        if not number:
             return np.nan, np.nan, np.nan
-        known = np.isfinite(self.full[points])
-        rest = points[~known]
-        basis = np.array([len(rest), self.flow[rest].sum()])
-        mean = (self.full[points][known].sum() + basis @ self.coefficients) / len(points)
-        spread = self.variance * (basis @ self.covariance @ basis + np.square(self.size[rest]).sum())
-        half = self.quantile * float(np.sqrt(spread)) / len(points)
-        return float(mean), float(mean - half), float(mean + half)
+        weights = np.array([1.0, self.flow[points].mean()]) @ self.inverse
+        squares, inside = np.square(self.size), np.isin(self.pairs.points, points)
+        of_pairs = squares[self.pairs.points]
+        own = squares[points].sum() / number**2 - 2.0 * (weights * of_pairs)[inside].sum() / number
+        residuals = self.variance * (np.square(weights) @ of_pairs + max(0.0, own))
+        chance = np.square(self.coefficients[1]) * self.chance[points].sum() / number**2
+        mean, half = float(weights @ self.pairs.full), float(self.half(residuals, chance))
+        return mean, mean - half, mean + half
 
     def points(self) -> Floats:
-        """Return full at each point, and the ends of its interval (points, 3)."""
-        basis = np.column_stack([np.ones_like(self.flow), self.flow])
-        spread = self.variance * (np.einsum("ij,jk,ik->i", basis, self.covariance, basis) + np.square(self.size))
-        known = np.isfinite(self.full)
-        found = np.where(known, self.full, basis @ self.coefficients)
-        half = np.where(known, 0.0, self.quantile * np.sqrt(spread))
+        """Return full's mean at each point, and the ends of its interval (points, 3)."""
+        basis, checked = np.column_stack([np.ones_like(self.flow), self.flow]), self.pairs.points
+        own, of_pairs = np.square(self.size), np.square(self.size)[checked]
+        pairs = np.einsum("ij,jk,ik->i", basis, (self.inverse * of_pairs) @ self.inverse.T, basis)
+        own[checked] -= 2.0 * (basis[checked] * self.inverse.T).sum(axis=1) * of_pairs
+        residuals = self.variance * (pairs + np.maximum(0.0, own))
+        found, half = basis @ self.coefficients, self.half(residuals, np.square(self.coefficients[1]) * self.chance)
         return np.column_stack([found, found - half, found + half])
 
     def all_points(self, ds: xr.Dataset) -> NDArray[np.int64]:
@@ -262,12 +288,10 @@ class Fit:
 
     def attrs(self) -> dict[str, Any]:
         """Return what is said of it."""
-        known, everywhere = np.isfinite(self.full), np.isfinite(self.flow)
-        flow, full = self.flow[known], self.full[known]
-        number, total = int(known.sum()), int(everywhere.sum())
-        alike = flow.std() == 0 or full.std() == 0
-        alone = _quantile(self.confidence, number - 1) * np.sqrt(full.var(ddof=1) * (1 / number - 1 / total))
-        _, low, high = self.mean(np.flatnonzero(everywhere))
+        flow, full = self.pairs.flow, self.pairs.full
+        number, alike = len(full), flow.std() == 0 or full.std() == 0
+        alone = _quantile(self.confidence, number - 1) * np.sqrt(full.var(ddof=1) / number)
+        _, low, high = self.mean(np.flatnonzero(np.isfinite(self.flow)))
         return {
             "checked": number,
             "intercept": float(self.coefficients[0]),
@@ -278,30 +302,32 @@ class Fit:
         }
 
 
-def fitted(pairs: Pairs, flow: Floats, confidence: float) -> Fit:
-    """Return the fit to the checked points; `flow` has the mean at each point."""
+def fitted(pairs: Pairs, swarms: Floats, confidence: float) -> Fit:
+    """Return the fit to the checked points; `swarms` has flow at each point (points, replicas)."""
     if len(pairs.points) < 3:
         reason = f"has values in full at {len(pairs.points)} points that have one in flow: two are for the coefficients"
         raise InputError("ds", None, reason, "three checked points or more, better twenty")
+    flow = point_means(swarms)
     known = flow[np.isfinite(flow)]
     size = flow / np.abs(known).mean() if (known > 0).all() and (pairs.flow > 0).all() else np.ones_like(flow)
     weight = 1.0 / size[pairs.points]
     basis = np.column_stack([np.ones_like(pairs.flow), pairs.flow])
     weighted = basis * weight[:, None]
     length = np.maximum(np.linalg.norm(weighted, axis=0), np.finfo(float).tiny)  # no unit matters to what is zero
-    inverse = np.linalg.pinv(weighted / length, rcond=_EPSILON) / length[:, None]
-    coefficients = inverse @ (pairs.full * weight)
+    inverse = np.linalg.pinv(weighted / length, rcond=_EPSILON) / length[:, None] * weight
     freedom = len(pairs.points) - int(np.linalg.matrix_rank(weighted / length, tol=_EPSILON))
-    errors = (pairs.full - basis @ coefficients) * weight
-    full = np.full(flow.shape, np.nan)
-    full[pairs.points] = pairs.full
+    errors = (pairs.full - basis @ (inverse @ pairs.full)) * weight
+    number = np.isfinite(swarms).sum(axis=1)
+    chance_freedom = int(np.maximum(number - 1, 0).sum())
+    squares = np.nansum(np.square((swarms - flow[:, None]) / size[:, None]))
     return Fit(
         flow=flow,
-        full=full,
-        coefficients=coefficients,
-        covariance=inverse @ inverse.T,
+        pairs=pairs,
+        inverse=inverse,
         size=size,
         variance=float(errors @ errors) / freedom,
+        chance=np.square(size) * squares / max(1, chance_freedom) / np.maximum(number, 1),
+        chance_freedom=chance_freedom,
         freedom=freedom,
         confidence=confidence,
     )
@@ -325,7 +351,7 @@ def _rows(
     }
     numbers = {
         "points": ("points averaged over", [len(points) for points in groups]),
-        "checks": ("of these, points run in full", [int(np.isfinite(fit.full[points]).sum()) for points in groups]),
+        "checks": ("of these, points run in full", [int(np.isin(fit.pairs.points, points).sum()) for points in groups]),
     }
     for name, (meaning, counted) in numbers.items():
         found[name] = dims, np.array(counted).reshape(shape), {"units": "1", "long_name": meaning}
@@ -380,14 +406,12 @@ def _pairs(ds: xr.Dataset, variable: str, flow: xr.DataArray) -> Pairs:
     if variable not in full:
         raise InputError("variable", variable, "was not found in full", "a statistic of both fidelities")
     rows, points = matched(ds, tuple(str(dim) for dim in flow.dims[:-1]))
-    values = full[variable].transpose(DIM, REPLICA).astype(float).values
-    done = swarm_status(full["status"].transpose(DIM, REPLICA).values) == DONE
-    values = np.where(done, values, np.nan)[rows]
-    ours = flow.values.reshape(-1, flow.shape[-1])[points]
+    done = swarm_status(full["status"].values) == DONE
+    values = np.where(done, full[variable].astype(float).values, np.nan)[rows]
+    # the same shape also of a part without replica 0, of which there are no rows
+    ours = flow.values.reshape(-1, flow.shape[-1])[points, (flow[REPLICA].values == FIRST).argmax()]
     both = np.isfinite(values) & np.isfinite(ours)
-    some = both.any(axis=1)
-    ours, values = (np.where(both, of, np.nan)[some] for of in (ours, values))
-    return Pairs(points[some], point_means(ours), point_means(values), int(both.sum()))
+    return Pairs(points[both], ours[both], values[both])
 
 
 def in_full(ds: xr.Dataset) -> xr.Dataset:
@@ -398,10 +422,10 @@ def in_full(ds: xr.Dataset) -> xr.Dataset:
     """
     names = {str(name): str(name).removeprefix(FULL) for name in ds.variables if str(name).startswith(FULL)}
     found = ds[list(names)].drop_vars([*names.values()], errors="ignore").rename(names)
-    for dim in (DIM, REPLICA):
-        if dim not in found["status"].dims:
-            found = found.expand_dims(dim)
-    if set(found["status"].dims) != {DIM, REPLICA}:
+    found = found.isel({REPLICA: 0}, missing_dims="ignore")  # along which ``checked`` lays all of a selected replica
+    if DIM not in found["status"].dims:
+        found = found.expand_dims(DIM)
+    if found["status"].dims != (DIM,):
         dims = ", ".join(map(str, found["status"].dims))
         reason = f"has lost the form of its check: {FULL}status lies along {dims}"
         raise InputError("ds", None, reason, "a part chosen with sel or isel")
@@ -412,7 +436,7 @@ def matched(ds: xr.Dataset, dims: Sequence[str]) -> tuple[NDArray[np.int64], NDA
     """Return the places along ``check`` that are points of a sweep or of a part, and these points' numbers.
 
     The numbers are in C order over `dims`. Points are told by the values of what is varied, and those of a sample by
-    their numbers.
+    their numbers. A part without replica 0 has none.
 
     Raises:
         InputError: A coordinate that tells them was dropped.
@@ -421,7 +445,7 @@ def matched(ds: xr.Dataset, dims: Sequence[str]) -> tuple[NDArray[np.int64], NDA
     for name in (*names, *names.values()):
         if name not in ds.coords:
             raise InputError("ds", None, f"has lost {name}, which tells its points", "a part with all coordinates")
-    kept = np.ones(np.size(ds[DIM]), bool)
+    kept = np.full(np.size(ds[DIM]), (ds[REPLICA].values == FIRST).any())
     index = np.zeros((len(dims), kept.size), np.int64)
     for number, dim in enumerate(dims):
         there = [name for name in names if ds[name].dims == (dim,)]

@@ -20,7 +20,7 @@ from btflow.errors import InputError
 from btflow.extras import extra
 from btflow.options import output_file
 from btflow.output import replacing
-from btflow.sweeps.check import DIM
+from btflow.sweeps.check import DIM, FIRST
 from btflow.sweeps.sound import check
 from btflow.sweeps.status import STATUSES
 
@@ -47,7 +47,8 @@ def write_table(
     every statistic; those by class of peers are named ``statistic[class]``, those by group of flows or by queue of link
     experiments likewise. What is missing is empty. In CSV the unit is part of the column's name, ``rtt [s]``; in
     Parquet it is in the column's metadata, as is its meaning, and the sweep's attrs are in the schema's. The swarms
-    that were run in full to check a sweep in flow come after the others; the column ``fidelity`` tells them apart.
+    that were run in full to check a sweep in flow, replica 0 of each checked point, come after the others; the column
+    ``fidelity`` tells them apart.
 
     Args:
         sweep: A sweep, or the path of its Zarr store, which is read chunk by chunk.
@@ -88,7 +89,7 @@ def _fidelities(ds: xr.Dataset) -> list[xr.Dataset]:
     names |= {DIM: SAMPLE} if SAMPLE in ds.coords else {}
     full = full.isel({DIM: rows}).drop_vars([*names.values()], errors="ignore").rename(names)
     full = full.reset_coords("seed").drop_vars(DIM, errors="ignore")
-    return [ds.assign_coords(fidelity="flow"), full.assign_coords(fidelity="full")]
+    return [ds.assign_coords(fidelity="flow"), full.assign_coords({REPLICA: FIRST, "fidelity": "full"})]
 
 
 def table_path(field: str, name: str | Path) -> Path:

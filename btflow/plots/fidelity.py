@@ -21,7 +21,7 @@ WIDE = 8.0
 def full_against_flow(ds: xr.Dataset, variable: str, *, confidence: float = 0.9) -> go.Figure:
     """Return a statistic in full against the same in flow, a mark for each checked point, with the line of equality.
 
-    Marks are means over the replicas that have a value in both. Below the title is the bias with its interval
+    A mark is one swarm, replica 0 of the point, in both. Below the title is the bias with its interval
     (``btflow.analysis.flow_error``).
 
     Args:
@@ -78,8 +78,8 @@ def _ends(low: float, high: float) -> list[float]:
 
 def _subtitle(ds: xr.Dataset, error: xr.Dataset, confidence: float) -> str:
     """Return where the figure is from, and the bias."""
-    points, swarms = int(error["points"]), int(error["swarms"])
-    of = f"{counted(points, 'checked point', 'checked points')}, {counted(swarms, 'swarm')} each"
+    points = int(error["points"])
+    of = f"{counted(points, 'checked point', 'checked points')}, one swarm each"
     bias, low, high = (f"{100 * float(error[name]):+.2g}%" for name in ("bias", "bias_low", "bias_high"))
     interval = f" ({100 * confidence:g}% interval {low} to {high})" if points > 1 else ""
     return f"{ds.attrs.get('model', '')}, {of}; flow is off by {bias}{interval}"

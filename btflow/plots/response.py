@@ -48,7 +48,7 @@ def response_curve(
     The other names are averaged over; the axis is logarithmic if the values are spaced so. Open symbols mark means that
     lack some swarms, crosses at the bottom values without any result. Of a sweep in flow with a check, black symbols
     are the same means in full with their intervals, as ``btflow.analysis.corrected`` has them, where at least one of
-    the points was run in full; if all were, it is their mean. Args and errors are those of
+    the points was run in full. Args and errors are those of
     ``btflow.analysis.response``.
     """
     ds = checked(ds)

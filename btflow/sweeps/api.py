@@ -52,7 +52,7 @@ def declare(
         keep: What is kept of each swarm besides its figures.
         yes: Whether more than a million swarms are meant.
         fidelity: How each swarm is run.
-        check: Points that are run in full besides; None for none.
+        check: Points whose first replica is run in full besides; None for none.
 
     Raises:
         InputError: Something is wrong with it.
@@ -190,8 +190,8 @@ def sweep(
         common: Whether all points have the same random numbers, for paired comparisons.
         keep: ``"peers"`` and ``"series"``: arrays of each swarm besides its figures.
         fidelity: ``"full"``, where every block and message is an event, or ``"flow"``; link experiments have no flow.
-        check: With flow: so many points, spread over the design, are also run in full, with the same seeds. What they
-            give lies along ``check``, in variables whose names begin with ``full_``;
+        check: With flow: replica 0 of so many points, spread over the design, is also run in full, with the same
+            seed. What they give lies along ``check``, in variables whose names begin with ``full_``;
             ``btflow.analysis.flow_error`` and ``corrected`` make use of it.
         out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone.
         resume: Whether ``out`` may have a part of this sweep already.

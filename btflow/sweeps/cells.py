@@ -22,7 +22,7 @@ class Block(NamedTuple):
     prefix: str
     """How the names of these begin."""
     dims: tuple[str, ...]
-    """Their dimensions, the replicas' last."""
+    """Their dimensions, the replicas' last if they lie along them."""
     shape: tuple[int, ...]
     """Lengths of these."""
 
@@ -35,7 +35,7 @@ class Cells:
     """
 
     shape: tuple[int, ...]
-    """Lengths of the dimensions, the replicas' last."""
+    """Lengths of the dimensions."""
     chunk: tuple[int, ...]
     """Lengths of a cell."""
     split: int
@@ -97,7 +97,7 @@ def cells(shape: tuple[int, ...], unit_bytes: int) -> Cells:
     """Return the division into cells of at most about 4096 units and 16 MB.
 
     Args:
-        shape: Lengths of the dimensions, the replicas' last.
+        shape: Lengths of the dimensions.
         unit_bytes: Memory of one unit [B].
     """
     room = max(1, min(MOST_UNITS, MOST_BYTES // unit_bytes))

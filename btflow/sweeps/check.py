@@ -1,4 +1,4 @@
-"""The points of a flow sweep that are run in full, too: how many, which, and what their arrays are called."""
+"""The points of a flow sweep of which one swarm is run in full, too: which, and what their arrays are called."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ FULL = "full_"
 
 DIM = "check"
 """Dimension along which the checked points lie; of its coordinates the names begin with ``check_``."""
+
+FIRST = 0
+"""The replica of a checked point that is run in full."""
 
 MOST = 10**9
 """Most points that can be checked."""

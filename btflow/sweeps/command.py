@@ -38,7 +38,8 @@ def sweep(
     check: Annotated[
         Text,
         typer.Option(
-            metavar="NUMBER", help="With --fidelity flow: run so many points in full, too, and print the error."
+            metavar="NUMBER",
+            help="With --fidelity flow: run one swarm of so many points in full, too, and print the error.",
         ),
     ] = None,
     statistics: Annotated[

@@ -182,7 +182,7 @@ def _check_lines(check: dict[str, Any]) -> Iterator[str]:
         found = f"  {name}: bias {_share(row['bias'], '+')}"
         if row["points"] > 1:
             found += f" ({level} {_share(row['bias_low'], '+')} to {_share(row['bias_high'], '+')})"
-        found += f", spread of one point {_share(row['spread'])}, effect of the sweep {_share(row['effect'])}"
+        found += f", spread of one swarm {_share(row['spread'])}, effect of the sweep {_share(row['effect'])}"
         fewer = f"; values in both at {counted(row['points'], 'point')}" if row["points"] < check["points"] else ""
         yield found + fewer
 

@@ -113,6 +113,7 @@ def create(plan: Plan, division: Division, folder: Path) -> None:
     group = zarr.create_group(folder, attributes=attributes)
     size = lengths(plan)
     for block, cells in zip(division.blocks, division.cells, strict=True):
+        meant = ", in full, of replica 0" if block.prefix == FULL else ""
         for array in arrays(plan):
             group.create_array(
                 block.prefix + array.name,
@@ -122,7 +123,7 @@ def create(plan: Plan, division: Division, folder: Path) -> None:
                 compressors=CHECKED,
                 fill_value=array.fill,
                 dimension_names=(*block.dims, *array.extra),
-                attributes=_described(array.units, array.meaning + (", in full" if block.prefix == FULL else "")),
+                attributes=_described(array.units, array.meaning + meant),
             )
     group.create_array(
         "seed",
@@ -183,7 +184,7 @@ def _of_check(plan: Plan) -> list[Coordinate]:
     index = dict(zip(plan.design.dims, np.unravel_index(points, plan.design.shape), strict=True))
     seeds = np.array([plan.seed_of(point) for point in plan.checked], np.int64)
     return [
-        Coordinate(DIM, DIM, points, "1", "number of the point that is run in full, too, in C order"),
+        Coordinate(DIM, DIM, points, "1", "number of the point whose replica 0 is run in full, too, in C order"),
         Coordinate(f"{DIM}_seed", DIM, seeds, "1", plan.job.kind.seed),
         *(
             Coordinate(f"{DIM}_{c.name}", DIM, c.values[index[c.dimension]], c.units, f"{c.meaning}, of the check")

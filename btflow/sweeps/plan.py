@@ -48,7 +48,7 @@ class Plan:
         common: Whether all points have the sweep's seed.
         keep: What is kept of each swarm besides its figures.
         contents: Content of the files that varied values name, by the parameter and the path.
-        checked: Numbers of the points that are run in full besides.
+        checked: Numbers of the points whose first replica is run in full besides.
     """
 
     job: Job
@@ -71,7 +71,7 @@ class Plan:
         found = Block("", (*self.design.dims, "replica"), self.shape)
         if not self.checked:
             return (found,)
-        return found, Block(FULL, (DIM, "replica"), (len(self.checked), self.replicas))
+        return found, Block(FULL, (DIM,), (len(self.checked),))
 
     @property
     def units(self) -> int:
@@ -79,15 +79,16 @@ class Plan:
         return sum(prod(block.shape) for block in self.blocks)
 
     def task(self, first: int, count: int) -> Task:
-        """Return some consecutive units of work, with all that they need besides the job."""
-        points = range(first // self.replicas, (first + count - 1) // self.replicas + 1)
-        return Task(first, count, self.replicas, tuple(self._point(number) for number in points))
+        """Return some consecutive units of work of one block, with all that they need besides the job."""
+        designed = prod(self.shape)
+        if first >= designed:
+            points = self.checked[first - designed : first - designed + count]
+            return Task(first, count, 1, tuple(self._point(number, full=True) for number in points))
+        numbers = range(first // self.replicas, (first + count - 1) // self.replicas + 1)
+        return Task(first, count, self.replicas, tuple(self._point(number) for number in numbers))
 
-    def _point(self, number: int) -> Point:
-        """Return a point by its number, which of those that are run in full goes on after the design's."""
-        again = number - prod(self.design.shape)
-        point = number if again < 0 else self.checked[again]
-        return Point(self.seed_of(point), self.settings(point), again >= 0)
+    def _point(self, number: int, *, full: bool = False) -> Point:
+        return Point(self.seed_of(number), self.settings(number), full)
 
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point, with the content of files in place of their paths."""
@@ -168,7 +169,7 @@ def plan(
         common: Whether all points have the sweep's seed.
         keep: What is kept of each swarm besides its figures.
         fidelity: How each is run.
-        check: Points that are run in full besides.
+        check: Points whose first replica is run in full besides.
 
     Raises:
         InputError: No point makes a scenario, a value is wrong, what is to be kept is unknown, or there are fewer

@@ -37,7 +37,7 @@ class Task:
     first: int
     count: int
     replicas: int
-    """Replicas of each point."""
+    """Replicas of each point; of one that is run in full the first alone."""
     points: tuple[Point, ...]
     """The points that these units belong to, in order."""
     tries: int = 0
