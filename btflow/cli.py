@@ -167,11 +167,16 @@ def bench(
     scale: Annotated[
         bool, typer.Option("--scale", help="Also run 1,008 mixed swarms, up to 100,000 peers, a sweep of 100,000.")
     ] = False,
+    fidelity: Annotated[str, typer.Option(metavar="full|flow|both", help="How the swarms are run.")] = "both",
 ) -> None:
     """Measure swarms per second, CPU time against peers, pieces and file size, memory, start-up, and links."""
+    from btflow.fidelity import FIDELITIES, checked
+
+    chosen = FIDELITIES if fidelity == "both" else (checked("--fidelity", fidelity),)
+
     from btflow.benchmarks.command import main as run_bench
 
-    run_bench(cold=cold, large=scale)
+    run_bench(cold=cold, large=scale, fidelities=chosen)
 
 
 app.command()(calibrate)

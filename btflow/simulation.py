@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ CHUNK_SECONDS = 0.2
 Watch = Callable[[Swarm | Flow], None]
 
 
-def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = None) -> Swarm | Flow:
+def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = None) -> Any:
     """Run one replica to the end and return its final state; SimulationError if it cannot finish.
 
     `watch(state)` is called a few times a second. The result does not depend on how often.
@@ -45,9 +45,7 @@ def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = N
     return run_with_links(program, seed, replica, watch)[0]
 
 
-def run_with_links(
-    program: Program, seed: int, replica: int, watch: Watch | None = None
-) -> tuple[Swarm | Flow, Access | None]:
+def run_with_links(program: Program, seed: int, replica: int, watch: Watch | None = None) -> tuple[Any, Access | None]:
     """As `run_swarm`; the state of the links too, None if the peers have none."""
     if program.fidelity == "flow":
         return flow.run(program, seed, replica, watch), None
@@ -93,7 +91,7 @@ def unfinished(program: Program, s: Swarm | Flow) -> SimulationError:
     )
 
 
-def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[Swarm | Flow, float]]:
+def run_replicas(program: Program, seed: int, replicas: int) -> Iterator[tuple[Any, float]]:
     """Final state and CPU seconds of replicas 0..replicas-1; a replica depends on (seed, its number) alone."""
     for replica in range(replicas):
         start = time.process_time()

@@ -206,13 +206,13 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | None]:
     """Replace what takes time: 1 ms per peer of a 50 MB swarm, 2 % for the sweep, threads without loss."""
     seen: list[Mapping[str, str] | None] = []
 
-    def fake_measure(settings: Mapping[str, object], replicas: int, *_: str) -> measure.Cost:
+    def fake_measure(settings: Mapping[str, object], replicas: int, *_: str, **__: str) -> measure.Cost:
         peers = int(str(settings.get("leechers", 300))) + 1
         size = float(str(settings.get("file_size", "50 MB")).removesuffix(" MB"))
         piece = float(str(settings.get("piece_size", "256 KiB")).removesuffix(" KiB"))
         return measure.Cost(peers, int(1024 * size / piece), (0.001 * peers * size / 50,) * replicas)
 
-    def fake_sweep(_: object, varied: Mapping[str, object], replicas: int, workers: int) -> Spent:
+    def fake_sweep(_: object, varied: Mapping[str, object], replicas: int, workers: int, *__: object) -> Spent:
         swarms = replicas * (many.POINTS if len(varied) > 1 else 1)
         return Spent(swarms, 0.1 * swarms / workers, 0.1 * swarms)
 

@@ -83,7 +83,7 @@ def test_a_constant_is_that_of_the_code(page: str, value: str, where: str) -> No
     assert docs_pages.number(value) == pytest.approx(docs_pages.number(docs_pages.value_at(where)))
 
 
-REFERENCE = ("tcp", "ledbat", "laws", "queues", "speech", "client", "messages", "paths", "swarms-on-links")
+REFERENCE = ("tcp", "ledbat", "laws", "queues", "speech", "client", "messages", "paths", "swarms-on-links", "fidelity")
 
 
 @pytest.mark.parametrize("name", REFERENCE)

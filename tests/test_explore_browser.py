@@ -29,6 +29,7 @@ from btflow.explore.pairs import Compared, compare
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState, scenario_of, settings
+from btflow.explore.work import Look
 from btflow.plots import completion_cdf
 from validation.served import Served
 
@@ -64,7 +65,7 @@ def _completion(state: Any) -> list[float]:
 
 def _both(state: Any) -> list[float]:
     both = settings(state)
-    *_, last = compare(Compared(scenario_of(both.a), scenario_of(both.b), 0, int(state.pairs)), lambda _: None)
+    *_, last = compare(Compared(scenario_of(both.a), scenario_of(both.b), 0, int(state.pairs)), Look())
     return _known(last.figures["both"].data[0].x)
 
 

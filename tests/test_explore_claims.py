@@ -15,6 +15,7 @@ from btflow.explore.swarm_state import SwarmState
 from btflow.explore.swarm_state import scenario_of as swarm_of
 from btflow.explore.whatif_presets import PRESETS as WHATIFS
 from btflow.explore.whatif_state import Setting, scenario_of, settings
+from btflow.explore.work import Look
 
 ALIKE = (-0.05, 0.05)
 
@@ -49,9 +50,9 @@ PAIRS = 4
 @cache
 def means(setting: Setting) -> list[float]:
     """Return the mean completion time of each replica, as the what-if panel finds it [s]."""
-    side = _Side(scenario_of(setting))
+    side = _Side(scenario_of(setting), "full")
     for replica in range(PAIRS):
-        side.run(int(setting.seed), replica, lambda _: None, 0.0)
+        side.run(int(setting.seed), replica, Look(), 0.0)
     return side.values
 
 

@@ -90,7 +90,7 @@ def test_a_deadly_swarm_takes_no_more_workers_down_than_are_forgiven(
     monkeypatch.setattr("btflow.sweeps.cluster.FORGIVEN", 1)
     made, deaths, path = planned(tiny(), vary={"rtt": "0ms"}, replicas=1), tmp_path / "deaths", tmp_path / "a.zarr"
     statistics = made.job.statistics
-    deadly = Deadly(statistics.classes, statistics.linked, deaths)
+    deadly = Deadly(statistics.classes, statistics.linked, deaths=deaths)
     made = replace(made, job=replace(made.job, statistics=deadly))
     with local(1) as client:
         assert api.execute(made, path, Running(client=client)) == (0, 1)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from btflow.scenario import Scenario
 
 
+class NotKnownError(LookupError):
+    """A figure that the fidelity of a run does not know."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """The figures of one case; lists over replicas unless said otherwise."""
@@ -24,7 +28,7 @@ class Measured:
     seed_idle: list[int] = field(default_factory=list)
     """Unchokes of the seed that its choker ended because the connection was idle."""
     seed_unchokes: list[int] = field(default_factory=list)
-    """Unchokes given by the seed."""
+    """Unchokes given by the seed; empty at flow fidelity, which does not know them."""
     leecher_idle: list[int] = field(default_factory=list)
     """The same as seed_idle, all leechers together."""
     seed_copies: list[float] = field(default_factory=list)
@@ -55,6 +59,8 @@ class Measured:
     @property
     def idle_share(self) -> list[float]:
         """Share of the seed's unchokes that ended idle, by replica."""
+        if not self.seed_unchokes:
+            raise NotKnownError("unchokes")
         return [idle / max(1, given) for idle, given in zip(self.seed_idle, self.seed_unchokes, strict=True)]
 
     @property
@@ -74,12 +80,13 @@ def measure(scenario: Scenario, result: xr.Dataset) -> Measured:
     times = result["completion_time"].transpose("replica", "peer").values[:, ~seed]
     places = np.array([place for c in scenario.classes if c.role == "leecher" for place in c.placement()], str)
     gap = result[["send_gap", "send_gap_count"]].sel(sender_class="leechers")
-    idle, given = (result[name].transpose("replica", "peer").values for name in ("idle_terminations", "unchokes"))
+    idle = result["idle_terminations"].transpose("replica", "peer").values
+    given = result["unchokes"].transpose("replica", "peer").values[:, seed] if "unchokes" in result else None
     return Measured(
         means=_floats(times.mean(axis=1)),
         by_place={str(name): _floats(times[:, places == name].mean(axis=1)) for name in dict.fromkeys(places)},
         seed_idle=idle[:, seed].sum(axis=1).tolist(),
-        seed_unchokes=given[:, seed].sum(axis=1).tolist(),
+        seed_unchokes=[] if given is None else given.sum(axis=1).tolist(),
         leecher_idle=idle[:, ~seed].sum(axis=1).tolist(),
         seed_copies=_floats(result["seed_copies"].values),
         time=_floats(result["time"].values),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from btflow.errors import SimulationError
+from btflow.fidelity import Fidelity
 from validation.cases import MODEL, Case, Setting
 from validation.measured import Measured, measure
 
@@ -32,6 +33,8 @@ class Task:
     """How often."""
     swarm: Mapping[str, Setting]
     """Parameters set beside the case's, such as a smaller swarm."""
+    fidelity: Fidelity = "full"
+    """How it is run."""
 
     def scenario(self) -> Scenario:
         """Return the scenario to simulate."""
@@ -46,7 +49,7 @@ def run(task: Task) -> tuple[Task, Measured]:
 
     scenario = task.scenario()
     try:
-        result = simulate(scenario, seed=task.case.seed, replicas=task.replicas)
+        result = simulate(scenario, seed=task.case.seed, replicas=task.replicas, fidelity=task.fidelity)
     except SimulationError as error:
         raise SimulationError(f"{task.case.label}: {error}") from None
     return task, measure(scenario, result)
@@ -54,7 +57,9 @@ def run(task: Task) -> tuple[Task, Measured]:
 
 def run_all(tasks: Sequence[Task], processes: int) -> Iterator[tuple[Task, Measured]]:
     """Yield each task with its figures as it ends; the results do not depend on the number of processes."""
-    yield from in_processes(run, tasks, processes, [Task(Case(100), 1, {"leechers": 10, "file_size": "1 MB"})])
+    swarm: Mapping[str, Setting] = {"leechers": 10, "file_size": "1 MB"}
+    small = [Task(Case(100), 1, swarm, fidelity) for fidelity in {task.fidelity for task in tasks}]
+    yield from in_processes(run, tasks, processes, small)
 
 
 def in_processes(work: Callable[[Of], Out], tasks: Sequence[Of], processes: int, small: Sequence[Of]) -> Iterator[Out]:

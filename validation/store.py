@@ -20,6 +20,7 @@ import numpy
 import xarray
 
 import btflow
+from btflow.fidelity import Fidelity
 from btflow.output import replacing
 from validation.measured import Measured
 from validation.runs import Task
@@ -56,20 +57,26 @@ def digest_of(paths: Iterable[Path]) -> str:
     return found.hexdigest()
 
 
+def run_by(fidelity: Fidelity, paths: Iterable[Path]) -> list[Path]:
+    """Return those of some files that are run at a fidelity: full runs nothing of `flow.py` and `kernels/flow`."""
+    return [path for path in paths if fidelity == "flow" or "flow" not in (path.stem, path.parent.name)]
+
+
 @cache
-def code_digest() -> str:
+def code_digest(fidelity: Fidelity = "full") -> str:
     """Return a digest of everything but the scenario that a result depends on."""
     with as_file(files("btflow.models")) as models:
-        return digest_of(sources(Path(btflow.__file__).parent, models, Path(__file__).parent))
+        own = sources(Path(btflow.__file__).parent, models, Path(__file__).parent)
+        return digest_of(run_by(fidelity, own))
 
 
 class Store:
     """Measured cases on disk."""
 
-    def __init__(self, path: Path, fresh: bool = False) -> None:
+    def __init__(self, path: Path, fresh: bool = False, fidelity: Fidelity = "full") -> None:
         """Read what is there, unless `fresh`; a damaged or outdated file counts as empty."""
-        self.path = path
-        self._entries: dict[str, dict[str, Any]] = {} if fresh else _read(path)
+        self.path, self.code = path, code_digest(fidelity)
+        self._entries: dict[str, dict[str, Any]] = {} if fresh else _read(path, self.code)
 
     def find(self, task: Task) -> Measured | None:
         """Return the figures of a task that was run before with as many replicas or more, else None."""
@@ -83,7 +90,7 @@ class Store:
         self._entries[_key(task)] = figures.as_json()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(self.path) as partial:
-            content = {"version": VERSION, "code": code_digest(), "cases": self._entries}
+            content = {"version": VERSION, "code": self.code, "cases": self._entries}
             partial.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
 
 
@@ -91,10 +98,10 @@ def _key(task: Task) -> str:
     return f"{task.scenario().digest()}:{task.case.seed}"
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
+def _read(path: Path, code: str) -> dict[str, dict[str, Any]]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        same = content["version"] == VERSION and content["code"] == code_digest()
+        same = content["version"] == VERSION and content["code"] == code
         return dict(content["cases"]) if same else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

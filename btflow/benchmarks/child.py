@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping
 
 from btflow.benchmarks.memory import peak_memory, resident_memory, watched
 from btflow.errors import InputError, SimulationError
+from btflow.fidelity import Fidelity
 
 
-def one_swarm(settings: Mapping[str, object], model: str) -> dict[str, float]:
+def one_swarm(settings: Mapping[str, object], model: str, fidelity: Fidelity = "full") -> dict[str, float]:
     """Run one swarm: its CPU time with set-up [s], the process's peak memory and its memory before the swarm [B]."""
     from btflow.benchmarks.measure import SEED, SMALL
     from btflow.catalog import load
     from btflow.program import compile_scenario
-    from btflow.simulation import check_memory, run_swarm
-    from btflow.swarm import state_bytes
+    from btflow.simulation import check_memory, run_swarm, swarm_bytes
 
-    run_swarm(compile_scenario(load(model).set(**SMALL)), SEED, 0)
+    run_swarm(compile_scenario(load(model).set(**SMALL), fidelity), SEED, 0)
     scenario = load(model).set(**settings)
     before, begin = resident_memory(), time.process_time()
-    program = compile_scenario(scenario)
-    check_memory(scenario, state_bytes(program))
+    program = compile_scenario(scenario, fidelity)
+    check_memory(scenario, swarm_bytes(program))
     run_swarm(program, SEED, 0)
     return {"cpu": time.process_time() - begin, "before": before, "peak": peak_memory(), "peers": program.klass.size}
 

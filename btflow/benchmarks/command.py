@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from btflow.benchmarks import growth, many, scale, single, start
 from btflow.benchmarks.machine import machine
 from btflow.benchmarks.measure import SMALL, measure, report
 from btflow.benchmarks.table import Section, as_text, goals_section
+from btflow.fidelity import FIDELITIES, Fidelity
 
 Step = Callable[[], Section]
 
 
-def main(*, cold: bool = False, large: bool = False) -> None:
+def main(*, cold: bool = False, large: bool = False, fidelities: Sequence[Fidelity] = FIDELITIES) -> None:
     """Measure and print everything; progress goes to stderr.
 
     Args:
         cold: Also time a first run, with the kernels compiled anew in an empty cache.
         large: Also run what takes minutes: 1,008 mixed swarms, swarms of up to 100,000 peers, a sweep of 100,000.
+        fidelities: How the swarms are run, one after the other.
     """
-    show(steps(cold=cold, large=large))
+    show(steps(cold=cold, large=large, fidelities=fidelities))
 
 
 def show(made: Iterable[Step]) -> list[Section]:
     """Do the steps, print each section when it is done and the figures to reach at the end; return them all."""
     print("\n".join(machine()), flush=True)
     report("compiling or loading the kernels")
-    measure(SMALL, 1)
+    for fidelity in FIDELITIES:
+        measure(SMALL, 1, fidelity=fidelity)
     found = []
     for step in made:
         found.append(_done(step))
@@ -45,15 +49,16 @@ def _done(step: Step) -> Section:
         return Section("Not measured", [], (reason,))
 
 
-def steps(*, cold: bool, large: bool) -> Iterator[Step]:
+def steps(*, cold: bool, large: bool, fidelities: Sequence[Fidelity] = FIDELITIES) -> Iterator[Step]:
     """Yield what is measured, in the order of the report."""
-    yield single.whole_swarm
-    yield lambda: many.throughput(large)
+    for fidelity in fidelities:
+        yield partial(single.whole_swarm, fidelity)
+        yield partial(many.throughput, large, fidelity)
+        yield partial(growth.with_peers, fidelity)
+        yield partial(scale.large_swarms, large, fidelity)
     yield lambda: many.machinery(large)
-    yield growth.with_peers
     yield growth.with_file_size
     yield growth.with_pieces
-    yield lambda: scale.large_swarms(large)
     yield single.linked_swarms
     yield single.links
     yield lambda: start.start(cold)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from btflow.benchmarks.measure import Cost, exponent, measure, report
 from btflow.benchmarks.table import Row, Section
+from btflow.fidelity import Fidelity
 
 LEECHERS = (75, 150, 300, 600, 1200, 3000)
 FILE_SIZES = (12.5, 25.0, 50.0, 100.0)
@@ -14,10 +15,11 @@ PIECE_SIZES = (1024, 512, 256, 128, 64)
 """[KiB]"""
 
 
-def with_peers() -> Section:
+def with_peers(fidelity: Fidelity = "full") -> Section:
     """Measure the cost against the number of peers."""
-    costs = _costs((f"{n} leechers", {"leechers": n}) for n in LEECHERS)
-    return _growth("Cost against peers", "peers", [cost.peers for cost in costs], costs, "50 MB at 20 kB/s.")
+    costs = _costs(((f"{n} leechers, {fidelity}", {"leechers": n}) for n in LEECHERS), fidelity)
+    title = f"Cost against peers, {fidelity}"
+    return _growth(title, "peers", [cost.peers for cost in costs], costs, "50 MB at 20 kB/s.")
 
 
 def with_file_size() -> Section:
@@ -32,11 +34,11 @@ def with_pieces() -> Section:
     return _growth("Cost against pieces", "pieces", [c.pieces for c in costs], costs, "301 peers, 50 MB, 20 kB/s.")
 
 
-def _costs(cases: Iterable[tuple[str, Mapping[str, object]]]) -> list[Cost]:
+def _costs(cases: Iterable[tuple[str, Mapping[str, object]]], fidelity: Fidelity = "full") -> list[Cost]:
     found = []
     for name, settings in cases:
         report(name)
-        found.append(measure(settings, 1))
+        found.append(measure(settings, 1, fidelity=fidelity))
     return found
 
 

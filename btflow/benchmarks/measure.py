@@ -5,8 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from btflow.fidelity import Fidelity
 
 MODEL = "rao2010"
 SEED = 0
@@ -31,20 +35,38 @@ class Cost:
         return min(self.cpu)
 
 
-def measure(settings: Mapping[str, object], replicas: int, model: str = MODEL) -> Cost:
+def measure(settings: Mapping[str, object], replicas: int, model: str = MODEL, fidelity: Fidelity = "full") -> Cost:
     """Run replicas of a model with `settings` in this process and return what they cost."""
     from btflow.catalog import load
     from btflow.program import compile_scenario
     from btflow.simulation import run_replicas
 
     scenario = load(model).set(**settings)
-    cpu = tuple(used for _, used in run_replicas(compile_scenario(scenario), SEED, replicas))
+    cpu = tuple(used for _, used in run_replicas(compile_scenario(scenario, fidelity), SEED, replicas))
     return Cost(scenario.seeds + scenario.leechers, scenario.swarm.pieces, cpu)
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     """Return k of the least-squares fit of cost = a * size**k, in logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+def interval(sizes: Sequence[float], costs: Sequence[float], size: float) -> tuple[float, float, float]:
+    """Return what a power law through the costs, fitted in logarithms, says of another size: (estimate, low, high).
+
+    The interval is that of one further cost, at 90 %: Student t with two degrees of freedom less than sizes.
+    """
+    from scipy import stats
+
+    x, y = np.log(sizes), np.log(costs)
+    fitted = stats.linregress(x, y)
+    left = y - (fitted.intercept + fitted.slope * x)
+    free = len(x) - 2
+    spread = np.sqrt(float(left @ left) / free)
+    apart = (np.log(size) - x.mean()) ** 2 / float(((x - x.mean()) ** 2).sum())
+    half = float(stats.t.ppf(0.95, free) * spread * np.sqrt(1.0 + 1.0 / len(x) + apart))
+    middle = float(fitted.intercept + fitted.slope * np.log(size))
+    return float(np.exp(middle)), float(np.exp(middle - half)), float(np.exp(middle + half))
 
 
 def report(what: str) -> None:

@@ -7,6 +7,7 @@ from statistics import median
 
 from btflow.benchmarks.measure import Cost, measure, report
 from btflow.benchmarks.table import Row, Section
+from btflow.fidelity import Fidelity
 
 REPLICAS = 5
 PATHS: Mapping[str, Mapping[str, str]] = {
@@ -25,13 +26,13 @@ LINKED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 HEADER = ("peers", "pieces", "least [CPU s]", "median [CPU s]")
 
 
-def whole_swarm() -> Section:
+def whole_swarm(fidelity: Fidelity = "full") -> Section:
     """Measure the swarm of the 2010 experiments on three paths."""
     rows = []
     for name, settings in PATHS.items():
-        report(f"{name}, {REPLICAS} replicas")
-        rows.append(_row(name, measure(settings, REPLICAS)))
-    return Section("One swarm", [("50 MB at 20 kB/s", *HEADER), *rows])
+        report(f"{name}, {REPLICAS} replicas, {fidelity}")
+        rows.append(_row(name, measure(settings, REPLICAS, fidelity=fidelity)))
+    return Section(f"One swarm, {fidelity}", [("50 MB at 20 kB/s", *HEADER), *rows])
 
 
 def linked_swarms() -> Section:

@@ -12,6 +12,7 @@ from pathlib import Path
 import btflow
 from btflow.benchmarks.measure import MODEL, SEED, SMALL
 from btflow.catalog import load
+from btflow.fidelity import Fidelity
 from btflow.program import compile_scenario
 from btflow.scenario import Scenario
 from btflow.simulation import load_kernels, run_swarm
@@ -41,14 +42,27 @@ class Spent:
         return self.swarms / self.wall
 
 
-def sweep(scenario: Scenario, varied: Grid, replicas: int, workers: int) -> Spent:
+def sweep(
+    scenario: Scenario, varied: Grid, replicas: int, workers: int, fidelity: Fidelity = "full", check: int = 0
+) -> Spent:
     """Run `replicas` swarms of each point of a grid on `workers` threads, into a store on disk, with kernels loaded."""
-    load_kernels(compile_scenario(scenario))
+    load_kernels(compile_scenario(scenario, fidelity))
+    if check:
+        load_kernels(compile_scenario(scenario))
     _load_machinery()
     with tempfile.TemporaryDirectory(prefix="btflow-bench-") as folder:
         out = Path(folder, "sweep.zarr")
         wall, cpu = time.perf_counter(), time.process_time()
-        result = btflow.sweep(scenario, varied, replicas=replicas, seed=SEED, jobs=workers, out=out)
+        result = btflow.sweep(
+            scenario,
+            varied,
+            replicas=replicas,
+            seed=SEED,
+            fidelity=fidelity,
+            check=check or None,
+            jobs=workers,
+            out=out,
+        )
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return Spent(result["status"].size, wall, cpu)
 

@@ -36,7 +36,7 @@ def piece_known(s, p, t):
 
 @kernel
 def piece_shown(s, p, t):
-    """The interest in the next piece of peer `p` has come back: one that was unchoked before makes the choker run."""
+    """The interest in the next piece of peer `p` has come back: who was unchoked has asked, the choker runs."""
     peer = s.peer[p]
     piece = np.int64(s.have_log[p, peer.n_shown])
     peer.n_shown += 1
@@ -45,11 +45,14 @@ def piece_shown(s, p, t):
     bits.put_piece(s.shown, p, piece)
     if seeding(s, p):
         return
+    asked = False
     for i in range(min(peer.reach, peer.n_order)):
-        entry = listed(s, p, i)
+        entry = s.order[p, place_of(s, p, i)]
         if entry >= 0 and bits.has_piece(s.want, entry >> (2 * s.rules.slot_bits), piece):
-            rechoke(s, p, t)
-            return
+            fetch.asked_for(s, entry >> (2 * s.rules.slot_bits), piece)
+            asked = True
+    if asked:
+        rechoke(s, p, t)
 
 
 @kernel
@@ -61,10 +64,10 @@ def lost_interest(s, p, u, t):
 
 
 @kernel
-def listed(s, p, i):
-    """Entry at position `i` of the choker's list."""
+def place_of(s, p, i):
+    """Place in `order` of position `i` of the choker's list."""
     peer = s.peer[p]
-    return np.int64(s.order[p, rules.position(peer.head, i, peer.n_order)])
+    return np.int64(rules.position(peer.head, i, peer.n_order))
 
 
 @kernel
@@ -105,9 +108,10 @@ def blocked(s, h, t):
 
 
 @kernel
-def unchoke(s, p, entry, told, t):
-    """Serve who is at an entry of the list and may know already; the lane, or -1 if all are in use."""
+def unchoke(s, p, place, told, t):
+    """Serve who is at a place of `order` and may know already; the lane, or -1 if all are in use."""
     peer = s.peer[p]
+    entry = s.order[p, place]
     first = p << s.lane_bits
     if entry < 0:
         u = lane_of(s, p, entry)
@@ -127,7 +131,7 @@ def unchoke(s, p, entry, told, t):
     h, g = own_end(s, p, entry), other_end(s, entry)
     y = g >> s.rules.slot_bits
     s.end[h].lane = i
-    s.order[p, s.end[h].at] = -1 - entry
+    s.order[p, place] = -1 - entry
     lane.h, lane.g = h, g
     lane.state = SERVING
     lane.runs = 0
@@ -230,7 +234,8 @@ def reciprocators(s, p, t):
             n += 1
     n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
     for i in range(n):
-        keep(s, unchoke(s, p, s.scratch[3, i], False, t))
+        entry = s.scratch[3, i]
+        keep(s, unchoke(s, p, np.int64(s.end[own_end(s, p, entry)].at), False, t))
     return n
 
 
@@ -241,10 +246,14 @@ def rechoke_leecher(s, p, t):
     reach, peer.reach = np.int64(peer.reach), peer.n_order
     free = rules.optimistic_slots(s.rules, reciprocators(s, p, t))
     for i in range(peer.n_order):
-        entry = listed(s, p, i)
+        place = place_of(s, p, i)
+        entry = s.order[p, place]
+        y = entry >> (2 * s.rules.slot_bits)
+        if entry >= 0 and not wants(s, y, p):  # most are such
+            continue
         if not may_serve(s, p, entry):
             continue
-        keep(s, unchoke(s, p, entry, i < reach, t))
+        keep(s, unchoke(s, p, place, i < reach, t))
         free -= 1
         if free == 0:
             peer.reach = i + 1
@@ -257,7 +266,7 @@ def rotate(s, p):
     """Optimistic rotation: the first choked, interested connection becomes the head of the list."""
     peer = s.peer[p]
     for i in range(peer.reach, peer.n_order):
-        entry = listed(s, p, i)
+        entry = s.order[p, place_of(s, p, i)]
         if entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING:
             continue
         if may_serve(s, p, entry):
@@ -332,13 +341,14 @@ def fill(s, p, t, free):
     if free <= 0:
         return
     for i in range(peer.n_order):
-        entry = listed(s, p, i)
+        place = place_of(s, p, i)
+        entry = s.order[p, place]
         if not may_serve(s, p, entry):
             continue
         serving = entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING
         if not rules.may_fill(serving, blocked(s, own_end(s, p, entry), t)):
             continue
-        keep(s, unchoke(s, p, entry, False, t))
+        keep(s, unchoke(s, p, place, False, t))
         free -= 1
         if free == 0:
             peer.head = rules.position(peer.head, i + 1, peer.n_order)

@@ -358,6 +358,13 @@ def refill(s, y, n_lost, t):
 
 
 @kernel
+def asked_for(s, y, piece):
+    """Peer `y` asked for blocks of a piece: it has begun it, even if it is choked before one comes."""
+    if s.peer[y].endgame == 0:
+        begin(s, y, piece, False)
+
+
+@kernel
 def got_have(s, u, piece, t):
     """The uploader of lane `u` has told of a piece."""
     y = begun_row(s, u)

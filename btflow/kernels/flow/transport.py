@@ -14,7 +14,7 @@ from btflow.kernels.rng import below
 
 SAMPLES = 1024  # blocks of the streams that are drawn for each number of lanes
 STRETCH = 32  # of which so many follow each other without a pause
-OFTEN = 0.05  # share of blocks that fill their socket from which streams are not used
+OFTEN = 0.15  # share of blocks that fill their socket from which streams are not used
 ARRIVES, IS_FREE = 0, 1  # last axis of `delay`
 
 
