@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from naive import (
@@ -325,9 +326,10 @@ class NaiveSwarm:
                 peer.order = [q for q in optimistic_rotation(peer.order, self.neighbours(p, t)) if isinstance(q, int)]
             self.rechoke(p, t)
 
-    def neighbours(self, p: int, t: float) -> dict[int, Peer]:
+    def neighbours(self, p: int, t: float) -> dict[Hashable, Peer]:
         """What the choker of p knows."""
-        peer, found = self.peers[p], {}
+        peer = self.peers[p]
+        found: dict[Hashable, Peer] = {}
         for q in peer.order:
             sending = peer.sends.get(q)
             measure = self.peers[q].rates[p] if peer.seed else peer.rates[q]
