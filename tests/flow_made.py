@@ -22,17 +22,15 @@ ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")
 CLIENTS = ("mainline-4.0", "libtorrent-2", "utorrent-3.0")
 
 
-def scenario(
-    *counts: int, rates: tuple[float, ...] = (20.0,), seed_rate: float = 20.0, **options: Any
-) -> Scenario:
+def scenario(*counts: int, rates: tuple[float, ...] = (20.0,), seed_rate: float = 20.0, **options: Any) -> Scenario:
     """Return a swarm of a seed and classes of leechers.
 
     Args:
         counts: Leechers of each class.
         rates: Their upload limits [kB/s of 1024 B].
         seed_rate: The seed's [kB/s of 1024 B].
-        options: ``client``, ``seeds``, ``locations`` of classes; ``swarm``, ``transport``: fields that replace the usual ones; ``paths``,
-            ``arrivals``, ``departures``: whole tables.
+        options: ``client``, ``seeds``, ``locations`` of classes; ``swarm``, ``transport``: fields that replace the
+            usual ones; ``paths``, ``arrivals``, ``departures``: whole tables.
     """
     tree = read_toml(files("btflow.models") / "swarms" / "rao2010.toml")
     client = options.pop("client", "mainline-4.0")
@@ -105,7 +103,10 @@ def _paths(draw: st.DrawFn, classes: tuple[str, ...]) -> dict[str, Any]:
         return {"paths": {"rtt": f"{draw(st.integers(0, 1000))} ms", "loss": loss}}
     if kind == "matrix":
         names = st.lists(st.sampled_from(ASES), min_size=1, unique=True)
-        return {"paths": {"rtt": "0 ms", "loss": loss, "matrix": "rao2010-as"}, "locations": {"seed": ["seed-AS1"]} | {name: draw(names) for name in classes}}
+        return {
+            "paths": {"rtt": "0 ms", "loss": loss, "matrix": "rao2010-as"},
+            "locations": {"seed": ["seed-AS1"]} | {name: draw(names) for name in classes},
+        }
     return {"paths": {"internet": "iplane"}} if kind == "internet" else {}
 
 

@@ -117,7 +117,7 @@ def check_pieces(s: Flow, p: int) -> None:
 def entry_end(s: Flow, p: int, entry: int) -> int:
     """Return the end of a peer that an entry of its list stands for; its other side is checked."""
     plain = entry if entry >= 0 else -1 - entry
-    h = (p << s.rules.slot_bits) + (plain & (s.rules.slots - 1))
+    h = (p << int(s.rules.slot_bits)) + (plain & (int(s.rules.slots) - 1))
     assert s.end.mate[h] == plain >> s.rules.slot_bits
     return h
 
@@ -177,7 +177,7 @@ def check_sources(s: Flow, y: int) -> None:
 
 
 def check_fetched(s: Flow, y: int) -> None:
-    """Begun pieces are each in one row; what is missing and was requested is asked for on one lane, in endgame on any."""
+    """Begun pieces are each in one row; what is missing and was requested is on one lane, in endgame on any."""
     rows = begun_rows(s, y)
     peer = s.peer[y]
     assert len(rows) <= MOST_BEGUN

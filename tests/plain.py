@@ -71,7 +71,8 @@ def _ours(name: str) -> bool:
 def _import() -> dict[str, Any]:
     """Import the kernels and what runs them without the JIT, and leave the compiled ones as they were."""
     compiled = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
-    attributes = {name: getattr(btflow, name) for name in ("flow", "kernels", "swarm", "simulation") if name in vars(btflow)}
+    names = [name for name in ("flow", "kernels", "swarm", "simulation") if name in vars(btflow)]
+    attributes = {name: getattr(btflow, name) for name in names}
     before, settings.DISABLE_JIT = settings.DISABLE_JIT, 1
     try:
         found = {name: importlib.import_module(f"btflow.kernels.{name}") for name in MODULES}

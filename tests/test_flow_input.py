@@ -1,4 +1,4 @@
-"""What a user asks of flow fidelity that it does not have: one line each, before any work; and what its results lack."""
+"""What a user asks of flow fidelity that it does not have: one line each; and what its results lack."""
 
 from __future__ import annotations
 

@@ -16,9 +16,7 @@ from naive import UnitLimiter
 from btflow.program import compile_scenario
 
 CONNECTIONS, UNIT, HEADER = 6, 1380, 13
-PROGRAM = compile_scenario(
-    states.scenario(leechers=CONNECTIONS, file_size="1000001 B", piece_size="256 KiB"), "flow"
-)
+PROGRAM = compile_scenario(states.scenario(leechers=CONNECTIONS, file_size="1000001 B", piece_size="256 KiB"), "flow")
 RULES = PROGRAM.rules
 TICK = Fraction(1, 1009)
 """Grain of the times of requests [s]: no multiple of a turn."""
