@@ -32,7 +32,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
         "model": result.attrs["model"],
         "parameters": json.loads(result.attrs["parameters"]),
         "seed": int(result.attrs["seed"]),
-        "fidelity": result.attrs["fidelity"],
+        "fidelity": result.attrs.get("fidelity", "full"),
         "replicas": int(result.sizes["replica"]),
         "completion_s": _statistics(times, counted),
         "by_class": by_class,

@@ -8,13 +8,19 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
+from btflow.fidelity import Fidelity
 from btflow.scenario import Scenario
 
 CAUSES = ("limiter", "window", "loss", "pipeline", "idle")
 
 
 def simulate(
-    scenario: Scenario, *, seed: int = 0, replicas: int = 1, progress: Callable[[float], None] | None = None
+    scenario: Scenario,
+    *,
+    seed: int = 0,
+    replicas: int = 1,
+    fidelity: Fidelity = "full",
+    progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Return made-up results: leecher i of replica r completes after 1000 + 10 r + i seconds."""
     names = [c.name for c in scenario.classes for _ in range(c.number)]
@@ -42,6 +48,7 @@ def simulate(
             "model": scenario.name,
             "parameters": json.dumps(dict(scenario.parameters)),
             "seed": seed,
+            "fidelity": fidelity,
             "scenario_hash": scenario.digest(),
             "version": "0.1.0",
             "cpu_s_per_swarm": 0.125,
