@@ -107,7 +107,8 @@ def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program
     extra = [_replacements(scenario, c) for c in classes]
     counts = [c.number + more for c, more in zip(classes, extra, strict=True)]
     ends = np.cumsum(counts)
-    place, rtt = _places(scenario, [loc for c in classes for loc in c.placement()], sum(counts))
+    locations = [where for c, more in zip(classes, extra, strict=True) for where in _located(c, more)]
+    place, rtt = _places(scenario, locations, sum(counts))
     limits = np.repeat([float(c.upload_limit) for c in classes], counts)
     internet = scenario.paths.internet
     ideal = bool(internet is None and rtt.max() == 0.0 and scenario.paths.loss == 0.0 and not scenario.linked)
@@ -147,6 +148,12 @@ def _replacements(scenario: Scenario, peer_class: PeerClass) -> int:
     departures = scenario.departures
     replaced = departures.replace and departures.stay != "forever" and peer_class.role == "leecher"
     return scenario.target if replaced and peer_class.number else 0
+
+
+def _located(peer_class: PeerClass, more: int) -> list[str]:
+    """Location of each peer of a class, and of those that may take the place of others: one of the class's in turn."""
+    of_class = peer_class.location
+    return [*peer_class.placement(), *(of_class[i % len(of_class)] for i in range(more if of_class else 0))]
 
 
 def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
