@@ -77,7 +77,8 @@ def test_a_what_if_link_with_a_bad_value_is_told_at_the_top_and_opens_without_it
         expect(told).to_contain_text("allowed: 0 ms to 1 s")
         assert told.count() == 1
         leechers = shown.get_by_label("leechers", exact=True).and_(shown.locator("input")).filter(visible=True)
-        assert [leechers.nth(side).input_value() for side in range(2)] == ["6", "7"]
+        expect(leechers.nth(0)).to_have_value("6", timeout=SLOWEST)
+        expect(leechers.nth(1)).to_have_value("7", timeout=SLOWEST)
         shown.wait_for_function("location.search.includes('leechers%3D7')", timeout=SLOWEST)
         screenshot(shown, "explorer-whatif-bad-link")
 

@@ -109,6 +109,7 @@ def test_a_window_that_is_not_used_stays_while_acknowledgements_come() -> None:
 def test_the_cubic_target(w_max: float, start: float, rtt: float, since: float) -> None:
     s, w = wire(rtt=round(rtt, 3))
     w.w_max, w.w_start, w.epoch = w_max, start * w_max, 7.0
+    w.k = plain.window.plateau(s, w)
     c = 0.4
     k = ((w_max - start * w_max) / c) ** (1 / 3)  # from the window at the start of the epoch, not from beta Wmax
     exact = c * (since + w.rtt - k) ** 3 + w_max

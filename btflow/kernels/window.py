@@ -38,6 +38,12 @@ def idle_restart(s, w, t):
 
 
 @kernel
+def plateau(s, w):
+    """K [s]: time from the window `w_start` of CUBIC's epoch back to that of the last loss; once an epoch."""
+    return ((max(w.w_max, w.w_start) - w.w_start) / s.rules.cubic_c) ** (1.0 / 3.0)
+
+
+@kernel
 def cubic_target(s, w, t):
     """Whole segments CUBIC aims at a round trip after `t`: C (t - K)^3 from the window of the last loss, or of `epoch`.
 
@@ -78,7 +84,7 @@ def grow(s, w, t, acks):
         if w.epoch < 0.0:
             w.epoch = t
             w.w_start = math.floor(w.cwnd)
-            w.k = ((max(w.w_max, w.w_start) - w.w_start) / s.rules.cubic_c) ** (1.0 / 3.0)
+            w.k = plateau(s, w)
         w.cwnd += acks / (max(1.0, math.floor(0.5 * acks_per_segment(s, w, t))) + 1.0)
 
 
