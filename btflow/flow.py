@@ -137,8 +137,6 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     rules, peer, seeds = program.rules, s.peer, program.is_seed == 1
     peer.cap, peer.klass, peer.place, peer.unit = program.upload_limit, program.klass, program.place, program.unit
     peer.upload_slots = program.upload_slots
-    peer.was_seed = program.is_seed
-    peer.lane_row = program.klass
     peer.turns = -(-(rules.block_size + rules.header) // program.unit)
     looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
     peer.step = rules.choke_interval / looks

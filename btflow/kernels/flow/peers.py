@@ -45,12 +45,12 @@ def start(s, p, t):
 @kernel
 def line_up(s, p):
     """Peer `p` will be looked at a step later, after all others of its round."""
-    peer, row = s.peer[p], s.round[s.peer[p].lane_row]
+    peer, row = s.peer[p], s.round[s.peer[p].klass]
     following = peer.visit_at + peer.step
     peer.visit_at = peer.tick_at if following > peer.tick_at - 0.5 * peer.step else following
     at = row.first + row.count
     size = s.queue.shape[1]
-    s.queue[peer.lane_row, at if at < size else at - size] = p
+    s.queue[peer.klass, at if at < size else at - size] = p
     row.count += 1
 
 

@@ -85,8 +85,6 @@ PEER = np.dtype(
         ("n_spare", "i4"),
         ("end_top", "i4"),  # ends 0..end_top-1 may be in use
         ("place", "i4"),
-        ("lane_row", "i4"),  # which of the rounds of looks it is in
-        ("was_seed", "u1"),
         ("registered", "u1"),
         ("ever_incoming", "u1"),
         ("present", "u1"),  # started and not left
@@ -103,14 +101,13 @@ END = np.dtype(
         ("free", "f8"),  # the socket of what is sent takes data again then [s]
         ("generation", "i4"),
         ("mate", "i4"),
-        ("told", "i4"),  # pieces of ours that the other side counts: the first of our log
         ("state", "u1"),
         ("outgoing", "u1"),
         ("recent", "u1"),
         ("lane", "i1"),  # on which we serve the other side; NO_LANE
         ("at", "i2"),  # where it stands in `order`
         ("sample", "i2"),  # the block of the streams of `delay` that is next
-        ("spare", "u1", 4),
+        ("spare", "u1", 8),
     ],
     align=True,
 )
