@@ -170,9 +170,12 @@ def bench(
     fidelity: Annotated[str, typer.Option(metavar="full|flow|both", help="How the swarms are run.")] = "both",
 ) -> None:
     """Measure swarms per second, CPU time against peers, pieces and file size, memory, start-up, and links."""
-    from btflow.fidelity import FIDELITIES, checked
+    from btflow.errors import InputError
+    from btflow.fidelity import FIDELITIES
 
-    chosen = FIDELITIES if fidelity == "both" else (checked("--fidelity", fidelity),)
+    if fidelity not in (*FIDELITIES, "both"):
+        raise InputError("--fidelity", fidelity, "is no fidelity", "full, flow or both")
+    chosen = [known for known in FIDELITIES if fidelity in (known, "both")]
 
     from btflow.benchmarks.command import main as run_bench
 

@@ -12,6 +12,12 @@ Fidelity = Literal["full", "flow"]
 FIDELITIES: tuple[Fidelity, ...] = ("full", "flow")
 """``full``: each block and message is an event; ``flow``: docs/fidelity.md."""
 
+MOST_SLOTS = 120
+"""Upload slots of a peer that flow serves: a connection's lane is a number of seven bits, and eight outlast a choke."""
+
+MOST_RTT = 1.5
+"""Round-trip time between two peers [s] beyond which swarms get more than 5% too fast: docs/fidelity.md, "when"."""
+
 INSTEAD = "fidelity full (--fidelity full)"
 
 
@@ -29,11 +35,13 @@ def check_flow(scenario: Scenario) -> None:
         raise ScenarioError(
             f"classes.{name}.access", "an access link", "is not in flow fidelity: it has no access links yet", INSTEAD
         )
-    showing = next((c for c in scenario.classes if c.client.super_seeding), None)
-    if showing is not None:
-        raise ScenarioError(
-            f"classes.{showing.name}.client.super_seeding",
-            "true",
-            "is not in flow fidelity: its seed shows all it has",
-            INSTEAD,
-        )
+    for c in scenario.classes:
+        slots = max(scenario.slots_of(c), c.client.min_uploads + 1)
+        if slots > MOST_SLOTS:
+            field = "slots" if scenario.slots else f"classes.{c.name}.upload_limit"
+            problem = f"are more than the {MOST_SLOTS} of flow fidelity"
+            raise ScenarioError(field, f"{slots} upload slots", problem, f"fewer slots, or {INSTEAD}")
+    if scenario.paths.internet is None and scenario.longest_rtt > MOST_RTT:
+        field = "paths.matrix" if scenario.paths.matrix is not None else "paths.rtt"
+        problem = f"is more than the {MOST_RTT:g} s up to which flow fidelity is near full"
+        raise ScenarioError(field, f"{scenario.longest_rtt:g} s", problem, f"shorter round trips, or {INSTEAD}")

@@ -7,19 +7,19 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from btflow import simulation, swarm
 from btflow.allocate import arrays
 from btflow.kernels import clock
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEER, ROUND, RUN, Flow
-from btflow.kernels.flow.transport import SAMPLES
+from btflow.kernels.flow.transport import FRESH, SAMPLES, STRETCH
 from btflow.kernels.state import BUCKET, BURST_BINS, CLOCK, FOREVER, GAP_BINS, NODE, WIRE
 from btflow.program import Program
 
-STEP_BYTES = 40960.0
-"""What a peer uploads between two looks at it [B]: two and a half blocks."""
+STEP_BYTES = 57344.0
+"""What a peer uploads between two looks at it [B]: three and a half blocks."""
 
 SPARE_LANES = 8
 """Lanes for connections that were choked with a block under way."""
@@ -88,20 +88,29 @@ def runs(program: Program) -> int:
     return int(min(64, program.request_room // program.rules.blocks + 8))
 
 
+def super_ends(program: Program) -> int:
+    """Ends up to those of the last super-seed, whose connections differ in what they show; 0 if there is none."""
+    return int(np.flatnonzero(program.is_seed)[-1] + 1) << program.rules.slot_bits if program.super_seeding else 0
+
+
 def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
     rules = program.rules
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
     sampled = not rules.ideal and program.rtt.size == 1 and program.internet is None
     ends, words, served = n << rules.slot_bits, 4 * -(-pieces // 256), n << lane_bits(program)
+    showing = super_ends(program)
     return {
         "clock": ((1,), CLOCK),
         "round": ((len(program.class_names),), ROUND),
         "queue": ((len(program.class_names), n), np.int32),
         "peer": ((n,), PEER),
-        "has": ((n, words), np.uint64),
-        "shown": ((n, words), np.uint64),
+        "has": ((n + showing, words), np.uint64),
+        "shown": ((n + showing, words), np.uint64),
         "want": ((n, words), np.uint64),
+        "open": ((n, words), np.uint64),
+        "seeded": ((n, words), np.uint64),
+        "row": ((n, pieces), np.uint8),
         "finish": ((served,), np.float64),
         "ready": ((served,), np.float64),
         "lane": ((served,), LANE),
@@ -124,10 +133,19 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "bursts": ((BURST_BINS,), np.float64),
         "soonest": ((1,), np.float64),
         "delay": (
-            (len(program.class_names) if sampled else 0, 1 + (1 << lane_bits(program)), SAMPLES, 2, 2),
+            (
+                len(program.class_names) if sampled else 0,
+                1 + (1 << lane_bits(program)),
+                SAMPLES + FRESH * STRETCH,
+                2,
+                2,
+            ),
             np.float32,
         ),
         "repeats": ((len(program.class_names),), np.uint8),
+        "heard": ((max(showing, 1), words), np.uint64),
+        "latest": ((max(showing, 1),), np.int32),
+        "offers": ((pieces,), np.int64),
         "drawn": ((len(program.class_names), 1 + (1 << lane_bits(program))), np.uint8),
     }
 
@@ -136,6 +154,7 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     """Caps, places, start times; the seeds hold everything and start at time 0."""
     rules, peer, seeds = program.rules, s.peer, program.is_seed == 1
     peer.cap, peer.klass, peer.place, peer.unit = program.upload_limit, program.klass, program.place, program.unit
+    peer.per_byte = 1.0 / program.upload_limit
     peer.upload_slots = program.upload_slots
     peer.turns = -(-(rules.block_size + rules.header) // program.unit)
     looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
@@ -146,14 +165,26 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.last_have = -1e9
     peer.next_at = FOREVER
     peer.ending = -1
-    peer.rtt = s.rtt[program.place].mean(axis=1)
+    peer.rtt = _mean_rtts(s.rtt, program.place)
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
-    peer.n_log[seeds] = peer.n_known[seeds] = peer.n_shown[seeds] = rules.pieces
+    peer.n_log[seeds] = rules.pieces
+    if program.super_seeding:
+        peer.shows[seeds] = 1  # it has told nobody of anything
+    else:
+        peer.n_known[seeds] = peer.n_shown[seeds] = rules.pieces
     s.have_log[seeds] = np.arange(rules.pieces)
     everything = np.resize(swarm.piece_set(rules.pieces), s.has.shape[1])
     everything[-(-rules.pieces // 64) :] = 0
-    s.has[seeds] = s.shown[seeds] = everything
+    if not program.super_seeding:
+        s.has[: rules.peers][seeds] = s.shown[: rules.peers][seeds] = everything
     s.want[~seeds] = everything
+
+
+def _mean_rtts(rtt: NDArray[np.float64], place: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Mean round-trip time of each peer to all others [s]; of places (places, places), and the peers' places."""
+    there = np.bincount(place, minlength=len(rtt)) * 1.0
+    total = (rtt * there).sum(axis=1) - rtt.diagonal()  # no matrix product, whose rounding differs by machine
+    return np.asarray((total / max(1, len(place) - 1))[place], np.float64)
 
 
 def _start_clock(s: Flow, program: Program) -> None:
@@ -164,7 +195,7 @@ def _start_clock(s: Flow, program: Program) -> None:
     s.node.next[timers:] = np.arange(timers + 1, s.node.size + 1)
     s.node.next[-1] = clock.NONE
     c.free, c.n_free = timers, s.node.size - timers
-    c.width = 0.1
+    c.width = 0.005
     c.unfinished = program.target
     s.soonest[0] = FOREVER
 

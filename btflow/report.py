@@ -93,7 +93,8 @@ def as_text(result: xarray.Dataset) -> str:
         rows.popitem()
     settings = ", ".join(f"{name} = {brief(value)}" for name, value in found["parameters"].items())
     lines = [
-        f"{found['model']}, {counted(found['replicas'], 'replica')}, seed {found['seed']}",
+        f"{found['model']}, {counted(found['replicas'], 'replica')}, seed {found['seed']}"
+        + ", flow fidelity" * (found["fidelity"] == "flow"),
         settings,
         "",
         *_table(rows),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
+from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, UNLISTED, Flow
 from btflow.kernels.state import FOREVER, FREE, OPEN
 
 COUNTS = (
@@ -81,6 +81,7 @@ def check(s: Flow) -> None:
         check_fetched(s, p)
         check_copies(s, p)
     check_lines(s)
+    check_shown(s)
 
 
 def check_counts(s: Flow, p: int) -> None:
@@ -122,11 +123,16 @@ def entry_end(s: Flow, p: int, entry: int) -> int:
     return h
 
 
+def listed(s: Flow, h: int) -> bool:
+    """Return True for an open end whose bitfield was answered."""
+    return bool(s.end.state[h] == OPEN and s.end.at[h] != UNLISTED)
+
+
 def check_list(s: Flow, p: int) -> None:
     """The choker's list has each open connection once; entries below zero are those with a lane."""
     n = int(s.peer.n_order[p])
     ends = [entry_end(s, p, int(entry)) for entry in s.order[p, :n]]
-    assert sorted(ends) == [h for h in ends_of(s, p) if s.end.state[h] == OPEN]
+    assert sorted(ends) == [h for h in ends_of(s, p) if listed(s, h)]
     assert [int(s.end.at[h]) for h in ends] == list(range(n))
     assert 0 <= s.peer.head[p] < max(n, 1)
     for h, entry in zip(ends, s.order[p, :n], strict=True):
@@ -159,11 +165,16 @@ def check_lanes(s: Flow, p: int) -> None:
             assert s.finish[u] >= s.peer.work[p] - 1e-6, (s.finish[u] - s.peer.work[p], s.peer.work[p])
         if lane.state == CLOSING:
             assert s.finish[u] < FOREVER
-        if lane.leaving:
-            assert lane.outstanding == 0
+        if lane.leaving:  # what is asked for since comes later
             assert s.ready[u] < FOREVER
         elif lane.runs > 0:
             assert (s.finish[u] < FOREVER) != (s.ready[u] < FOREVER)  # what is asked will be sent
+
+
+def told_on(s: Flow, h: int) -> set[int]:
+    """Return the pieces that the owner of an end has told its other side of."""
+    p = h >> s.rules.slot_bits
+    return pieces(s.has[s.rules.peers + h]) if s.peer.shows[p] else pieces(s.has[p])
 
 
 def check_sources(s: Flow, y: int) -> None:
@@ -186,7 +197,8 @@ def check_fetched(s: Flow, y: int) -> None:
         assert bits(row.missing) <= set(range(blocks_of(s, int(row.piece))))
         assert bits(row.missing)
         assert bits(row.unrequested) <= bits(row.missing)
-    assert bits(peer.open) == {entry for entry, row in rows.items() if row.unrequested}
+    assert pieces(s.open[y]) == {int(row.piece) for row in rows.values() if row.unrequested}
+    assert all(s.row[y, row.piece] == entry for entry, row in rows.items())
     missing = {(int(row.piece), b) for row in rows.values() for b in bits(row.missing)}
     fresh = {(int(row.piece), b) for row in rows.values() for b in bits(row.unrequested)}
     wanted: Counter[tuple[int, int]] = Counter()
@@ -195,8 +207,7 @@ def check_fetched(s: Flow, y: int) -> None:
             assert s.run[u, i].entry in rows or bits(s.run[u, i].blocks) <= bits(s.run[u, i].cancelled)
         own = asked(s, int(u))
         wanted.update(own)
-        x = int(u) >> s.lane_bits
-        assert {piece for piece, _ in own} <= pieces(s.has[x]), "asked of one that does not have it"
+        assert {piece for piece, _ in own} <= told_on(s, int(s.lane.h[u])), "asked of one that does not have it"
     if peer.endgame:
         assert set(wanted) <= missing
     else:
@@ -204,15 +215,31 @@ def check_fetched(s: Flow, y: int) -> None:
 
 
 def check_copies(s: Flow, p: int) -> None:
-    """A peer counts the copies of a piece among its open neighbours that have told of it."""
+    """A peer counts the copies of a piece among its neighbours that have told of it."""
     if s.peer.n_log[p] == s.rules.pieces or not s.peer.present[p]:
         return
     found = np.zeros(s.rules.pieces, np.int64)
     for h in ends_of(s, p):
-        if s.end.state[h] == OPEN:
-            q = int(s.end.mate[h]) >> s.rules.slot_bits
-            found[log(s, q, int(s.peer.n_known[q]))] += 1
+        g = int(s.end.mate[h])
+        if s.end.state[h] == OPEN and (listed(s, g) or s.peer.shows[g >> s.rules.slot_bits]):
+            found[list(told_on(s, g))] += 1
     assert (s.copies[:, p] == found).all()
+
+
+def check_shown(s: Flow) -> None:
+    """Interest in a piece comes back after it is known; who heard of a piece heard of one that is there."""
+    for p in np.flatnonzero(s.peer.shows):
+        assert s.peer.n_log[p] == s.rules.pieces
+        assert s.peer.n_known[p] == s.peer.n_shown[p] == 0
+        for h in ends_of(s, int(p)):
+            if s.end.state[h] != OPEN:
+                continue
+            row, q = s.rules.peers + h, int(s.end.mate[h]) >> s.rules.slot_bits
+            known = pieces(s.has[row])
+            assert pieces(s.shown[row]) <= known
+            assert pieces(s.heard[h]) <= set(log(s, q, int(s.peer.n_log[q])))
+            assert -1 <= s.latest[h] < s.rules.pieces
+            assert (s.offers[list(known)] > 0).all()
 
 
 def check_lines(s: Flow) -> None:
@@ -221,7 +248,7 @@ def check_lines(s: Flow) -> None:
     for row, line in zip(s.queue, s.round, strict=True):
         places = (int(line.first) + np.arange(int(line.count))) % len(row)
         times = s.peer.visit_at[row[places]]
-        assert (np.diff(times) >= -s.peer.step.max()).all()
+        assert (np.diff(times) >= -1e-9).all()
         waiting += [int(p) for p in row[places]]
     present = set(np.flatnonzero(s.peer.present))
     assert present <= set(waiting)

@@ -431,7 +431,7 @@ def test_response_curves_show_full_over_flow(by: str | None, sweep: xr.Dataset) 
     black = [trace for trace in drawn.data if trace.legendgroup == "full"]
     assert len(black) == (1 if by is None else 4)
     assert [trace.showlegend for trace in black] == [True] + [False] * (len(black) - 1)
-    assert black[0].name == "in full, by 20 checked points"
+    assert black[0].name == "full, estimated by 20 checked points"
     for number, trace in enumerate(black):
         part = found if by is None else found.isel({by: number})
         some = (part["checks"] > 0).values

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import btflow
@@ -33,6 +34,20 @@ from btflow.errors import SimulationError
 from btflow.sweeps.pools import cores
 
 SMALL = dict(measure.SMALL)
+
+
+def test_the_interval_of_a_power_law_holds_what_another_size_costs() -> None:
+    """Exact for an exact law; in nine of ten draws where each cost is off by chance."""
+    sizes = [1000, 3000, 10_000, 30_000, 100_000]
+    assert measure.interval(sizes, [2e-4 * n**1.2 for n in sizes], 1e6) == pytest.approx([2e-4 * 1e6**1.2] * 3)
+    random = np.random.default_rng(1)
+    draws = [np.exp(random.normal(0.0, 0.1, len(sizes) + 1)) for _ in range(2000)]
+    held = 0
+    for *off, last in draws:
+        middle, low, high = measure.interval(sizes, [2e-4 * n**1.2 * e for n, e in zip(sizes, off, strict=True)], 1e6)
+        assert low < middle < high
+        held += low <= 2e-4 * 1e6**1.2 * last <= high
+    assert held / len(draws) == pytest.approx(0.9, abs=0.02)
 
 
 def test_exponent_of_a_power_law() -> None:

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from btflow.fidelity import Fidelity
 from btflow.simulation import run_swarm
 
+pytestmark = pytest.mark.xdist_group("flow")  # what is compared is run once, by one worker
+
 ALPHA = 0.05
 SEEDS: dict[Fidelity, int] = {"full": 60, "flow": 150}
 LEECHERS, SIZE = 40, 5 * 2**20
 
-CELLS = [(rtt, loss) for rtt in (0, 400) for loss in (0.0, 0.05)]
+CELLS = [(rtt, loss, False) for rtt in (0, 400) for loss in (0.0, 0.05)] + [(100, 0.01, True)]
+"""Round-trip time [ms], loss, and whether the seed shows its pieces one by one."""
 
 
 class Sample(NamedTuple):
@@ -35,10 +38,11 @@ class Sample(NamedTuple):
     most: NDArray[np.float64]
 
 
-def sample(fidelity: Fidelity, rtt: int, loss: float) -> Sample:
+def sample(fidelity: Fidelity, rtt: int, loss: float, shows: bool) -> Sample:
     """Run the swarms of a cell at a fidelity."""
     paths = {"rtt": f"{rtt} ms", "loss": loss}
-    program = made.program(LEECHERS, fidelity=fidelity, swarm={"file_size": "5 MB"}, paths=paths)
+    options = {"swarm": {"file_size": "5 MB"}, "paths": paths, "super_seeding": shows}
+    program = made.program(LEECHERS, fidelity=fidelity, **options)
     leecher = program.is_seed == 0
     rows = []
     for seed in range(SEEDS[fidelity]):
@@ -50,7 +54,9 @@ def sample(fidelity: Fidelity, rtt: int, loss: float) -> Sample:
     return Sample(*np.array(rows, float).T)
 
 
-@pytest.fixture(scope="module", params=CELLS, ids=lambda cell: f"{cell[0]} ms, loss {cell[1]}")
+@pytest.fixture(
+    scope="module", params=CELLS, ids=lambda cell: f"{cell[0]} ms, loss {cell[1]}" + ", super-seeding" * cell[2]
+)
 def both(request: pytest.FixtureRequest) -> tuple[Sample, Sample]:
     """Give the samples of a cell: full, flow."""
     return sample("full", *request.param), sample("flow", *request.param)

@@ -47,11 +47,19 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
         (("rao2010", "--fidelity", ""), ("--fidelity = '': is no fidelity", "full or flow")),
         (("rao2010", "--fidelity", "Flow"), ("--fidelity = 'Flow': is no fidelity",)),
         (("flashcrowd", "--fidelity", "flow"), ("access", "no access links yet", "--fidelity full")),
-        (("testa2011", "--fidelity", "flow"), ("access", "no access links yet", "--fidelity full")),
         (
-            ("rao2010", "--fidelity", "flow", "--set", "classes.*.client.super_seeding=true"),
-            ("super_seeding", "not in flow fidelity", "--fidelity full"),
+            ("rao2010", "--set", "rtt=1501ms", "--fidelity", "flow"),
+            ("paths.rtt = '1.501 s'", "more than the 1.5 s", "--fidelity full"),
         ),
+        (
+            ("rao2010", "--set", "slots=121", "--fidelity", "flow"),
+            ("slots = '121 upload slots'", "120 of flow", "--fidelity full"),
+        ),
+        (
+            ("rao2010", "--set", "upload_limit=30MB/s", "--fidelity", "flow"),
+            ("classes.seed.upload_limit", "upload slots", "120 of flow", "--fidelity full"),
+        ),
+        (("testa2011", "--fidelity", "flow"), ("access", "no access links yet", "--fidelity full")),
     ],
 )
 def test_the_command_line_says_in_one_line_what_flow_does_not_have(

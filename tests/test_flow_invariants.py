@@ -39,6 +39,15 @@ CASES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "no delay": ((12,), {"swarm": {"file_size": "1 MB"}}),
     "two classes, delay and loss": ((6, 6), {"rates": (10.0, 60.0), "paths": {"rtt": "300 ms", "loss": 0.05}}),
     "replaced": ((6,), {"departures": {"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 20}}),
+    "super-seeding": ((12,), {"super_seeding": True, "seed_rate": 60.0, "paths": {"rtt": "300 ms", "loss": 0.02}}),
+    "two super-seeds, replaced": (
+        (6,),
+        {
+            "super_seeding": True,
+            "seeds": 2,
+            "departures": {"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 12},
+        },
+    ),
     "drawn paths": ((9,), {"paths": {"internet": "iplane"}, "client": "libtorrent-2"}),
 }
 
@@ -110,6 +119,7 @@ def test_random_swarms_end_as_they_must(scenario: Scenario, seed: int) -> None:
     check_bounds(scenario, program, s)
     event(scenario.classes[0].client.name)
     event("no delay" if program.rules.ideal else "delay")
+    event(f"super-seeding: {program.super_seeding}")
     event(f"departures: {scenario.departures.stay}, replace: {scenario.departures.replace}")
     event(f"endgame duplicates: {bool(s.peer.duplicates.any())}")
 
@@ -138,7 +148,7 @@ def test_the_state_agrees_with_itself_at_any_time(scenario: Scenario, seed: int,
 @pytest.mark.parametrize("name", CASES)
 def test_the_state_agrees_with_itself_from_beginning_to_end(name: str) -> None:
     states = 0
-    for s in made.steps(case(name), 3, 101):
+    for s in made.steps(case(name), 3, 67):
         flow_states.check(s)
         states += 1
     assert states > 8

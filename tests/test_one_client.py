@@ -17,7 +17,6 @@ ALIKE = {
     "start_all": "posts the start of every client into the engine's own calendar",
     "give_birth": "posts the start of the client that rules.next_born gives",
     "unregister": "rules.unregister, and the peer's own flag",
-    "rechoke": "calls the engine's own chokers",
 }
 """Functions of the same text in both engines, and what they do besides calling rules."""
 

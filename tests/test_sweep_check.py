@@ -345,6 +345,23 @@ def test_link_experiments_and_access_links_have_no_flow() -> None:
     with pytest.raises(InputError, match="is not in flow fidelity") as caught:
         sweep(load("flashcrowd"), {"leechers": [3, 4]}, fidelity="flow", progress=False)
     assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="check = 1: is of swarms: link experiments have no flow fidelity"):
+        sweep(load_link("bufferbloat"), {"buffer": ["50 ms", "1 s"]}, check=1, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("vary", "problem"),
+    [
+        ({"slots": [4, 121, 8]}, "slots = '121 upload slots'"),
+        ({"rtt": ["0 ms", "1600 ms", "1 s"], "slots": [4, 5]}, "paths.rtt = '1.6 s': is more than the 1.5 s"),
+    ],
+)
+def test_a_sweep_is_refused_before_it_begins_if_flow_does_not_run_a_point(
+    vary: dict[str | tuple[str, ...], object], problem: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        sweep(tiny(), vary, fidelity="flow", out=tmp_path / "a.zarr", progress=False)
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["check", "full_status"])
@@ -372,7 +389,7 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
     code, out, _ = run(*args)
     assert code == 0
     first, title, *lines = out.splitlines()
-    assert first == "a.zarr: 11 of 11 swarms done, 0 failed"
+    assert first == "a.zarr: 11 of 11 swarms done at flow fidelity, 3 of them in full, 0 failed"
     assert title == "flow against full, at 3 checked points:"
     assert [line.split(":")[0].strip() for line in lines] == list(analysis.fidelity.STATISTICS)
     code, out, _ = run(*args, "--resume", "--json", "--statistics", "completion_last, completion_mean")

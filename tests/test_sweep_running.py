@@ -183,17 +183,17 @@ def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.Monk
 def test_a_look_at_some_points_finds_the_largest_swarm_and_all_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     from btflow.program import compile_scenario
     from btflow.swarm import state_bytes
-    from btflow.sweeps import scout
+    from btflow.sweeps import beforehand, scout
 
     vary: Vary = {"rtt": ["0 ms", "5 ms", "9 ms"], "leechers": [2, 30, 3], "upload_limit": "lin(10 kB/s, 99 kB/s, 40)"}
     made = planned(vary=vary, replicas=1)
     each = [state_bytes(compile_scenario(made.job.scenario.set(**made.settings(p)))) for p in range(made.units)]
     assert scout.scout(made).bytes == max(each)
     assert len(scout.scout(made).programs) == 1
-    assert len(set(scout.scouted_points(made.design))) <= scout.SPREAD + scout.CORNERS
-    assert scout.scouted_points(planned(vary={"tso": [True]}).design) == [0]
+    assert len(set(beforehand.scouted_points(made.design))) <= beforehand.SPREAD + beforehand.CORNERS
+    assert beforehand.scouted_points(planned(vary={"tso": [True]}).design) == [0]
     drawn = planned(vary={"leechers": "lin(2, 90)", "tso": "choice(true, false)"}, sample="random:500")
-    points = scout.scouted_points(drawn.design)
+    points = beforehand.scouted_points(drawn.design)
     assert {int(drawn.design.coordinates()[0].values.argmax()), 0, 499} <= set(points)
     monkeypatch.setattr(scout, "_kind", lambda program: program.rules.peers)
     assert len(scout.scout(made).programs) == 3

@@ -59,7 +59,8 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 def run_by(fidelity: Fidelity, paths: Iterable[Path]) -> list[Path]:
     """Return those of some files that are run at a fidelity: full runs nothing of `flow.py` and `kernels/flow`."""
-    return [path for path in paths if fidelity == "flow" or "flow" not in (path.stem, path.parent.name)]
+    apart = (("btflow", "flow.py"), ("kernels", "flow"))
+    return [path for path in paths if fidelity == "flow" or not {path.parts[-2:], path.parts[-3:-1]} & set(apart)]
 
 
 @cache

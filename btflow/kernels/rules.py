@@ -10,10 +10,12 @@ import math
 
 import numpy as np
 
+from btflow.kernels import bits
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below, uniform
 from btflow.kernels.state import NIL
 
+NO_OFFER = -1  # no piece is shown
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -245,6 +247,43 @@ def tie_rank(key, p, piece, copies):
     z = (z ^ (z >> np.uint64(32))) * _MIX
     z = (z ^ (z >> np.uint64(32))) * _MIX
     return z ^ (z >> np.uint64(32))
+
+
+# -- super-seeding (BEP 16) --------------------------------------------------------------------------------------------
+
+
+@kernel
+def piece_to_show(r, offers, shown, h, has, q):
+    """The piece that a super-seed shows peer `q` next: the one it showed least, the first of equals, or NO_OFFER.
+
+    None that is in shown[h], what `q` was shown already, or in has[q]; offers[piece] counts how often it was shown.
+    """
+    best, fewest = NO_OFFER, 1 << 60
+    for piece in range(r.pieces):
+        if offers[piece] < fewest and not bits.has_piece(shown, h, piece) and not bits.has_piece(has, q, piece):
+            best, fewest = piece, offers[piece]
+    return best
+
+
+@kernel
+def shows_next_at_once(pending, upload_slots):
+    """True if a super-seed shows the next piece to who has the last, though nobody else has reported it.
+
+    So it does while no more peers than it has upload slots have something to pass on (`pending`).
+    """
+    return pending <= upload_slots
+
+
+@kernel
+def passed_on(offer, piece, owned):
+    """True if a peer that was shown `offer`, and has reported it (`owned`), is shown another as one reports `piece`."""
+    return offer == piece and owned
+
+
+@kernel
+def idles(offer, owned):
+    """True if a peer that is not interested has nothing to fetch of a super-seed: it has reported what it was shown."""
+    return offer == NO_OFFER or owned
 
 
 # -- upload limiter (RateLimiter.py, Connecter.py) --------------------------------------------------------------------

@@ -156,10 +156,10 @@ WIRE = np.dtype(
         ("rtt", "f8"),
         ("loss", "f8"),
         ("until_loss", "i8"),
-        ("cwnd", "f8"),
+        ("round_at", "f8"),
         ("quick", "i4"),  # acknowledgements the receiver will not delay
         ("small_held", "u1"),  # Nagle: another one leaves at that time
-        ("round_at", "f8"),
+        ("cwnd", "f8"),
         ("in_round", "i4"),
         ("falling", "i4"),  # lost segments the window has not fallen for yet; it falls when `recovered`
         ("ssthresh", "f8"),
@@ -176,7 +176,7 @@ WIRE = np.dtype(
         ("repairing", "i4"),  # segments sent again in this round
         ("k", "f8"),  # from the epoch's start to its plateau [s]
         ("log_passed", "f8"),  # logarithm of the chance that a segment is not lost
-        ("spare", "u1", 8),
+        ("before", "f8"),  # flow: when the last of what was written before end.message_at arrives
     ],
     align=True,
 )

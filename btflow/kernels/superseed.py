@@ -7,14 +7,13 @@ slot shows peers that have nothing to do with it another piece at each tick of i
 
 import numpy as np
 
-from btflow.kernels import bits, download
+from btflow.kernels import bits, download, rules
 from btflow.kernels.ends import mate
 from btflow.kernels.flags import linked, super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.messages import send
+from btflow.kernels.rules import NO_OFFER
 from btflow.kernels.state import INTERESTED_IN_US, OFFER
-
-NO_OFFER = -1
 
 
 @kernel
@@ -30,10 +29,7 @@ def begin(s, h, t):
 def offer(s, h, t):
     """Show the other side of `h` the piece that was shown least, the first of equals; none that it has."""
     q = mate(s, h) >> s.rules.slot_bits
-    best, fewest = NO_OFFER, 1 << 60
-    for piece in range(s.rules.pieces):
-        if s.offers[piece] < fewest and not bits.has_piece(s.offered, h, piece) and not bits.has_piece(s.has, q, piece):
-            best, fewest = piece, s.offers[piece]
+    best = rules.piece_to_show(s.rules, s.offers, s.offered, h, s.has, q)
     s.conn[h].offer = best
     if best != NO_OFFER:
         s.offers[best] += 1
@@ -56,13 +52,13 @@ def watch(s, h, g, piece, t):
     if s.rules.super_seeding == 0 or not super_seeding(s, q):
         return
     if s.conn[g].offer == piece:
-        if pending(s, q) <= s.peer[q].upload_slots:
+        if rules.shows_next_at_once(pending(s, q), s.peer[q].upload_slots):
             offer(s, g, t)
         return
     base = q << s.rules.slot_bits
     for slot in range(s.peer[q].top):
         e = base + slot
-        if linked(s, e) and s.conn[e].offer == piece and owns(s, e, piece):
+        if linked(s, e) and rules.passed_on(s.conn[e].offer, piece, owns(s, e, piece)):
             offer(s, e, t)
 
 
@@ -97,6 +93,6 @@ def tick(s, p, t):
         if not linked(s, h) or s.up[h] & INTERESTED_IN_US != 0:
             continue
         piece = np.int64(s.conn[h].offer)
-        if piece == NO_OFFER or owns(s, h, piece):
+        if rules.idles(piece, piece != NO_OFFER and owns(s, h, piece)):
             offer(s, h, t)
             free -= 1

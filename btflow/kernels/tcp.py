@@ -246,13 +246,19 @@ def last_segment_wait(s, w, begin, end, gap, sent, more):
     """Nagle: the block's last bytes wait for the last small segment's acknowledgement or for the next write."""
     if s.rules.nagle == 0 or gap >= w.rtt or sent > end:
         return 0.0
-    if w.small_acked < begin:
-        w.small_acked = begin + w.rtt
-    while w.small_acked <= end:
-        w.small_acked += w.rtt
+    w.small_acked = small_ack(w, begin, end)
     w.small_held = 1
     wait = w.small_acked - end
     return min(wait, gap) if more else wait
+
+
+@kernel
+def small_ack(w, begin, end):
+    """When the small segment before the last one of a block is acknowledged, which is written from `begin` to `end`."""
+    acked = w.small_acked if w.small_acked >= begin else begin + w.rtt
+    while acked <= end:
+        acked += w.rtt
+    return acked
 
 
 @kernel

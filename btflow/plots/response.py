@@ -80,11 +80,13 @@ def response_curve(
 
 
 def _corrected(ds: xr.Dataset, variable: str, x: str, by: str | None, options: Options) -> xr.Dataset | None:
-    """Return what full would give, at the same level; None if too few points were run in full."""
+    """Return what full would give, at the same level; None without a check, or if it has too few points."""
     bins, by_bins, level = options.get("bins", 10), options.get("by_bins", 3), options.get("confidence", 0.95)
     try:
         return corrected(ds, variable, x, by, bins=bins, by_bins=by_bins, confidence=level)
-    except InputError:
+    except InputError as error:
+        if error.field != "ds":
+            raise
         return None
 
 
@@ -107,7 +109,7 @@ def _full(drawn: go.Figure, across: Shown, found: xr.Dataset | None, divisor: fl
             y=middle,
             error_y=_bars(middle, least, greatest),
             mode="markers",
-            name=f"in full, by {points}",
+            name=f"full, estimated by {points}",
             legendgroup="full",
             showlegend=number == 0,
             marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 6, "color": "black"},

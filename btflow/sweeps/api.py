@@ -57,6 +57,8 @@ def declare(
     Raises:
         InputError: Something is wrong with it.
     """
+    if check is not None and issubclass(document.kind.model, LinkScenario):
+        raise InputError("check", check, "is of swarms: link experiments have no flow fidelity", "no check")
     number = check_number(check, checked("fidelity", fidelity))
     file = located(document, from_file(document.sweep))
     _check(file, "sweep.")

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from btflow.document import Document
 from btflow.errors import InputError, ScenarioError
-from btflow.sweeps.design import Design
+from btflow.fidelity import check_flow
+from btflow.sweeps.design import Coordinate, Design
+
+SPREAD = 32
+"""Points, evenly spread, that are looked at."""
+
+CORNERS = 64
+"""Most points that are looked at because their values are the least or greatest."""
 
 
 def check_superseded(document: Document[Any], fixed: Mapping[str, object], design: Design) -> None:
@@ -52,6 +63,37 @@ def check_files(document: Document[Any], given: Mapping[str, object], design: De
                 problems = [p for p in error.problems if _is_of(p.field, name, fields, document)]
                 if problems:
                     raise ScenarioError.all_of(problems) from None
+
+
+def check_region(document: Document[Any], given: Mapping[str, object], design: Design) -> None:
+    """Raise a ScenarioError for a sweep in flow if a point, as far as some tell, is one that flow does not run."""
+    for point in scouted_points(design):
+        try:
+            scenario = document.build(document.assigner.over(given, design.settings(point)))
+        except InputError:  # recorded when it is run
+            continue
+        check_flow(scenario)
+
+
+def scouted_points(design: Design) -> list[int]:
+    """Return the numbers of points that are spread evenly, and of those whose values are the least or greatest."""
+    total = prod(design.shape)
+    spread = (i * (total - 1) // max(1, SPREAD - 1) for i in range(SPREAD))
+    places = [_extremes([c for c in design.coordinates() if c.dimension == dim]) for dim in design.dims]
+    corners = (int(np.ravel_multi_index(corner, design.shape)) if corner else 0 for corner in product(*places))
+    return list(dict.fromkeys([*spread, *islice(corners, CORNERS)]))
+
+
+def _extremes(coordinates: Sequence[Coordinate]) -> list[int]:
+    """Return the places along a dimension where a number is greatest or least; of words, where each is first."""
+    found: list[int] = []
+    for coordinate in coordinates:
+        values = coordinate.values
+        if values.dtype == object:
+            found += np.unique(values.astype(str), return_index=True)[1].tolist()
+        else:
+            found += [int(values.argmax()), int(values.argmin())]
+    return list(dict.fromkeys(found))
 
 
 def _is_of(problem: str, name: str, fields: set[str], document: Document[Any]) -> bool:

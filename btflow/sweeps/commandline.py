@@ -100,6 +100,8 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
     statistics = _statistics(given.statistics, declared)
     done, failed = api.execute(declared, out, how, resume=given.resume)
     found: dict[str, Any] = {"out": str(out), declared.job.noun: declared.units, "done": done, "failed": failed}
+    if fidelity == "flow":
+        found["fidelity"] = fidelity
 
     from btflow.sweeps.causes import causes  # imports the engine
 
@@ -115,10 +117,14 @@ def _statistics(text: str | None, declared: Plan) -> list[str] | None:
         return None
     if not declared.checked:
         raise InputError("statistics", text, "is of a check, and there is none", "--check NUMBER too")
+    from btflow.sweeps.statistics import ONLY_FULL  # imports the engine
+
     known = [s.name for table in declared.job.tables if not table.dimension for s in table.statistics]
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in known:
+            if name in ONLY_FULL:
+                raise InputError("statistics", name, "is not known at flow fidelity", "--fidelity full")
             raise unknown(name, known, "statistic of a swarm", "statistics")
     return names
 
@@ -166,7 +172,10 @@ def as_text(found: dict[str, Any]) -> str:
     """Return what is said of a sweep as a few lines for people."""
     noun = "experiments" if "experiments" in found else "swarms"
     of = counted(found[noun], noun.removesuffix("s"))
-    lines = [f"{found['out']}: {found['done']:,} of {of} done, {found['failed']:,} failed"]
+    by = f" at {found['fidelity']} fidelity" if "fidelity" in found else ""
+    if "check" in found:
+        by += f", {found['check']['points']:,} of them in full"
+    lines = [f"{found['out']}: {found['done']:,} of {of} done{by}, {found['failed']:,} failed"]
     for reason, number in found["reasons"].items():
         lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")
     if "check" in found:

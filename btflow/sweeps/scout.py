@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, product
-from math import prod
 from typing import Any
-
-import numpy as np
 
 from btflow.errors import InputError
 from btflow.fidelity import Fidelity
-from btflow.sweeps.design import Coordinate, Design
+from btflow.sweeps.beforehand import SPREAD, scouted_points
 from btflow.sweeps.plan import Plan
-
-SPREAD = 32
-"""Points, evenly spread, that are looked at."""
-
-CORNERS = 64
-"""Most points that are looked at because their values are the least or greatest."""
 
 
 @dataclass(frozen=True)
@@ -63,24 +53,3 @@ def _kind(program: Any) -> object:
     """Return what decides the kernels, which Numba compiles for the types of what they are given."""
     fidelity = getattr(program, "fidelity", "full")
     return fidelity, getattr(program, "links", None) is None, tuple(type(value) for value in program.rules)
-
-
-def scouted_points(design: Design) -> list[int]:
-    """Return the numbers of points that are spread evenly, and of those whose values are the least or greatest."""
-    total = prod(design.shape)
-    spread = (i * (total - 1) // max(1, SPREAD - 1) for i in range(SPREAD))
-    places = [_extremes([c for c in design.coordinates() if c.dimension == dim]) for dim in design.dims]
-    corners = (int(np.ravel_multi_index(corner, design.shape)) if corner else 0 for corner in product(*places))
-    return list(dict.fromkeys([*spread, *islice(corners, CORNERS)]))
-
-
-def _extremes(coordinates: Sequence[Coordinate]) -> list[int]:
-    """Return the places along a dimension where a number is greatest or least; of words, where each is first."""
-    found: list[int] = []
-    for coordinate in coordinates:
-        values = coordinate.values
-        if values.dtype == object:
-            found += np.unique(values.astype(str), return_index=True)[1].tolist()
-        else:
-            found += [int(values.argmax()), int(values.argmin())]
-    return list(dict.fromkeys(found))

@@ -91,6 +91,9 @@ LIMITED = tuple(
     for cause in CAUSE_NAMES
 )
 
+ONLY_FULL = ("unchokes", *(s.name for s in LIMITED))
+"""What flow does not know."""
+
 SWARM = (
     Statistic("completion_last", "s", "time of the last completion since the swarm's start"),
     Statistic("seed_copies", "1", "payload sent by the initial seeds over the file size"),
@@ -131,7 +134,7 @@ class Statistics:
     def by_group(self) -> tuple[Statistic, ...]:
         """Figures of a group of peers."""
         if self.fidelity == "flow":
-            return (*COMPLETION, *(s for s in UPLOADS if s.name != "unchokes"))
+            return (*COMPLETION, *(s for s in UPLOADS if s.name not in ONLY_FULL))
         return (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
 
     @property

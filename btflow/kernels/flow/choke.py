@@ -8,9 +8,9 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.flow import fetch, transport, upload
-from btflow.kernels.flow.interest import seeding, wants
-from btflow.kernels.flow.state import CLOSING, FREE_LANE, NO_LANE, SERVING
+from btflow.kernels.flow import fetch, superseed, transport, upload
+from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
+from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import FOREVER, NIL
 
@@ -43,8 +43,6 @@ def piece_shown(s, p, t):
     more = peer.n_shown < peer.n_known
     peer.shown_at = max(t, s.have_time[p, peer.n_shown] + peer.rtt) if more else FOREVER
     bits.put_piece(s.shown, p, piece)
-    if seeding(s, p):
-        return
     asked = False
     for i in range(min(peer.reach, peer.n_order)):
         entry = s.order[p, place_of(s, p, i)]
@@ -57,10 +55,23 @@ def piece_shown(s, p, t):
 
 @kernel
 def lost_interest(s, p, u, t):
-    """The downloader of lane `u` wants nothing more: the choker looks for another."""
-    s.lane[u].leaving = 0
+    """The downloader of lane `u` wants nothing more: the choker looks for another.
+
+    What it has asked for since is on its way: it counts if it is not choked, or unchoked without a slot.
+    """
+    lane = s.lane[u]
+    h, asked = np.int64(lane.h), s.run[u, 0].at if lane.runs > 0 else FOREVER
     s.ready[u] = FOREVER
+    lane.leaving = GONE
     rechoke(s, p, t)
+    if lane.state == SERVING:
+        lane.leaving = 0
+        if asked < FOREVER:
+            s.ready[u] = asked if s.rules.ideal == 1 else max(asked, s.end[h].free)
+            fetch.wake(s, p, s.ready[u])
+    elif asked < FOREVER and position_of(s, p, np.int64(s.end[h].at)) < s.peer[p].reach:
+        s.peer[p].due_at = min(s.peer[p].due_at, asked)
+        fetch.wake(s, p, asked)
 
 
 @kernel
@@ -68,6 +79,13 @@ def place_of(s, p, i):
     """Place in `order` of position `i` of the choker's list."""
     peer = s.peer[p]
     return np.int64(rules.position(peer.head, i, peer.n_order))
+
+
+@kernel
+def position_of(s, p, place):
+    """Position in the choker's list of a place in `order`."""
+    peer = s.peer[p]
+    return place - peer.head if place >= peer.head else place - peer.head + peer.n_order
 
 
 @kernel
@@ -90,12 +108,29 @@ def lane_of(s, p, entry):
 
 
 @kernel
-def may_serve(s, p, entry):
+def may_serve(s, p, entry, offered):
     """True if who is at an entry of the list is interested in `p`, as far as `p` knows, and not marked to be kept."""
-    if entry >= 0:
-        return wants(s, entry >> (2 * s.rules.slot_bits), p)
-    lane = s.lane[lane_of(s, p, entry)]
-    return lane.kept == 0 and (lane.outstanding > 0 or wants(s, other_end(s, entry) >> s.rules.slot_bits, p))
+    if entry < 0:
+        lane = s.lane[lane_of(s, p, entry)]
+        if lane.kept == 1 or lane.leaving == GONE:
+            return False
+        if lane.outstanding > 0:
+            return True
+    if super_seeding(s, p):
+        return superseed.interested(s, own_end(s, p, entry))
+    return wants(s, other_end(s, entry) >> s.rules.slot_bits, p, offered)
+
+
+@kernel
+def next_candidate(s, p, i, offered):
+    """The first position of the list, from `i` on, of one that is served or interested; behind it if there is none."""
+    n, head, shift = np.int64(s.peer[p].n_order), np.int64(s.peer[p].head), 2 * s.rules.slot_bits
+    while i < n:
+        entry = s.order[p, rules.position(head, i, n)]
+        if entry < 0 or wants(s, entry >> shift, p, offered):
+            break
+        i += 1
+    return i
 
 
 @kernel
@@ -138,6 +173,7 @@ def unchoke(s, p, place, told, t):
     lane.outstanding = 0
     lane.leaving = 0
     lane.kept = 0
+    lane.behind = 0.0
     lane.unchoked_at = peer.ticks
     peer.unchokes += 1
     s.served[y, s.peer[y].n_served] = u
@@ -161,12 +197,12 @@ def choke(s, p, u, t):
     if upload.part_sent(s, u, t):
         lane.state = CLOSING
     else:
-        close_lane(s, u, transport.message_arrival(s, p, np.int64(lane.h), t))
+        close_lane(s, u, t, transport.message_arrival(s, p, np.int64(lane.h), t))
 
 
 @kernel
-def close_lane(s, u, t):
-    """Lane `u` ends; its downloader hears of it at `t`."""
+def close_lane(s, u, t, heard):
+    """Lane `u` ends at `t`; its downloader hears of it at `heard`."""
     p = u >> s.lane_bits
     lane = s.lane[u]
     if s.finish[u] < FOREVER:
@@ -179,7 +215,7 @@ def close_lane(s, u, t):
     e = s.end[lane.h]
     e.lane = NO_LANE
     s.order[p, e.at] = -1 - s.order[p, e.at]
-    fetch.let_go(s, u, t)
+    fetch.let_go(s, u, heard)
     top = s.peer[p].top
     while top > 0 and s.lane[(p << s.lane_bits) + top - 1].state == FREE_LANE:
         top -= 1
@@ -201,41 +237,35 @@ def choke_others(s, p, t):
 
 
 @kernel
-def forget_snubbed(s, p, t):
-    """Drop the sources that sent no block for the snub time from the list of recent ones."""
+def reciprocators(s, p, t, offered, reach):
+    """Unchoke and mark the interested peers that `p` downloads from fastest; returns how many.
+
+    The first `reach` of its list know already.
+    The sources that sent no block for the snub time are dropped from the list of recent ones.
+    """
     peer = s.peer[p]
     base = p << s.rules.slot_bits
-    kept = 0
+    n = kept = NIL
     for i in range(peer.n_recent):
         slot = s.recent[p, i]
         e = s.end[base + slot]
         if rules.snubbed(s.rules, e.last_block, t):
             e.recent = 0
-        else:
-            s.recent[p, kept] = slot
-            kept += 1
-    peer.n_recent = kept
-
-
-@kernel
-def reciprocators(s, p, t):
-    """Unchoke and mark the interested, unsnubbed peers that `p` downloads from fastest; returns how many."""
-    peer = s.peer[p]
-    base = p << s.rules.slot_bits
-    forget_snubbed(s, p, t)
-    n = NIL
-    for i in range(peer.n_recent):
-        e = s.end[base + s.recent[p, i]]
+            continue
+        s.recent[p, kept] = slot
+        kept += 1
         entry = s.order[p, e.at]
-        if may_serve(s, p, entry):
+        if may_serve(s, p, entry, offered):
             rate = fetch.download_rate(s, e, t, 0.0)
             n_order, head = np.int64(peer.n_order), np.int64(peer.head)
             rules.insert_source(s.number, s.scratch[3], s.order, p, n_order, head, entry, -rate, n)
             n += 1
+    peer.n_recent = kept
     n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
     for i in range(n):
         entry = s.scratch[3, i]
-        keep(s, unchoke(s, p, np.int64(s.end[own_end(s, p, entry)].at), False, t))
+        place = np.int64(s.end[own_end(s, p, entry)].at)
+        keep(s, unchoke(s, p, place, position_of(s, p, place) < reach, t))
     return n
 
 
@@ -244,32 +274,30 @@ def rechoke_leecher(s, p, t):
     """Reciprocal slots by download rate, then optimistic ones by the order of the list; everyone else is choked."""
     peer = s.peer[p]
     reach, peer.reach = np.int64(peer.reach), peer.n_order
-    free = rules.optimistic_slots(s.rules, reciprocators(s, p, t))
-    for i in range(peer.n_order):
+    offered = offer(s, p)
+    free = rules.optimistic_slots(s.rules, reciprocators(s, p, t, offered, reach))
+    i = next_candidate(s, p, NIL, offered)
+    while i < peer.n_order:
         place = place_of(s, p, i)
-        entry = s.order[p, place]
-        y = entry >> (2 * s.rules.slot_bits)
-        if entry >= 0 and not wants(s, y, p):  # most are such
-            continue
-        if not may_serve(s, p, entry):
-            continue
-        keep(s, unchoke(s, p, place, i < reach, t))
-        free -= 1
-        if free == 0:
-            peer.reach = i + 1
-            break
+        if may_serve(s, p, s.order[p, place], offered):
+            keep(s, unchoke(s, p, place, i < reach, t))
+            free -= 1
+            if free == 0:
+                peer.reach = i + 1
+                break
+        i = next_candidate(s, p, i + 1, offered)
     choke_others(s, p, t)
 
 
 @kernel
 def rotate(s, p):
     """Optimistic rotation: the first choked, interested connection becomes the head of the list."""
-    peer = s.peer[p]
+    peer, offered = s.peer[p], offer(s, p)
     for i in range(peer.reach, peer.n_order):
         entry = s.order[p, place_of(s, p, i)]
         if entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING:
             continue
-        if may_serve(s, p, entry):
+        if may_serve(s, p, entry, offered):
             peer.head = rules.position(peer.head, i, peer.n_order)
             peer.reach = 0
             return
@@ -295,11 +323,11 @@ def has_pending(s, u, t):
 @kernel
 def keep_unchoked(s, p, t, slots, forced):
     """Mark the best of the served, interested peers of a seed; returns (how many there are, how many marked)."""
-    first = p << s.lane_bits
+    first, offered = p << s.lane_bits, offer(s, p)
     n = NIL
     for u in range(first, first + s.peer[p].top):
         lane = s.lane[u]
-        if lane.state == SERVING and may_serve(s, p, s.order[p, s.end[lane.h].at]):
+        if lane.state == SERVING and may_serve(s, p, s.order[p, s.end[lane.h].at], offered):
             rank = rules.seed_rank(s.rules, lane.unchoked_at, s.peer[p].ticks, has_pending(s, u, t))
             rate = fetch.download_rate(s, s.end[lane.g], t, 0.0)
             rules.insert_kept(s.number, s.scratch[3], u, rank, -rate, n)
@@ -327,32 +355,39 @@ def rechoke_seed(s, p, t, forced):
     """Keep the best of those served, then fill the free slots from the list; returns how many were free."""
     slots = np.int64(s.peer[p].upload_slots)
     n, kept = keep_unchoked(s, p, t, slots, forced)
-    fill(s, p, t, slots - kept)
+    told = fill(s, p, t, slots - kept)
     if n > kept:
         count_idle_ends(s, p, n, kept)
     choke_others(s, p, t)
-    return slots - kept
+    return slots - kept - told
 
 
 @kernel
 def fill(s, p, t, free):
-    """Walk the list from its head: `free` interested peers get a slot; rotate behind the last."""
-    peer = s.peer[p]
+    """Walk the list from its head: `free` interested peers get a slot; rotate behind the last.
+
+    A leecher that has just become a seed has unchoked the first of them already; returns how many of these.
+    """
+    peer, offered = s.peer[p], offer(s, p)
+    reach, peer.reach = np.int64(peer.reach), 0
+    told = NIL
     if free <= 0:
-        return
+        return told
     for i in range(peer.n_order):
         place = place_of(s, p, i)
         entry = s.order[p, place]
-        if not may_serve(s, p, entry):
+        if not may_serve(s, p, entry, offered):
             continue
         serving = entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING
         if not rules.may_fill(serving, blocked(s, own_end(s, p, entry), t)):
             continue
-        keep(s, unchoke(s, p, place, False, t))
+        keep(s, unchoke(s, p, place, i < reach, t))
+        told += i < reach
         free -= 1
         if free == 0:
             peer.head = rules.position(peer.head, i + 1, peer.n_order)
-            return
+            break
+    return told
 
 
 # -- when -------------------------------------------------------------------------------------------------------------
@@ -361,7 +396,7 @@ def fill(s, p, t, free):
 @kernel
 def rechoke(s, p, t):
     """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
-    if seeding(s, p):
+    if serves_as_seed(s, p):
         s.peer[p].opened += rechoke_seed(s, p, t, NIL)
     else:
         rechoke_leecher(s, p, t)
@@ -373,7 +408,9 @@ def tick(s, p, t):
     peer = s.peer[p]
     peer.tick_at += s.rules.choke_interval
     peer.ticks += 1
-    if seeding(s, p):
+    if super_seeding(s, p):
+        superseed.tick(s, p, t)
+    if serves_as_seed(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0

@@ -8,14 +8,18 @@ import numpy as np
 
 from btflow.kernels import clock, prefetch
 from btflow.kernels.byref import by_ref
-from btflow.kernels.flow import choke, peers, transport, upload
+from btflow.kernels.flow import choke, peers, superseed, transport, upload
 from btflow.kernels.flow.events import post
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
     ANY,
+    BITFIELD,
     FOREVER,
+    HAVE_ONE,
+    INTERESTED,
     LEAVE,
     NIL,
+    OFFER,
     OPEN,
     READY,
     REFUSED,
@@ -41,6 +45,7 @@ def run(state, looks):
     reserve = 8 * s.rules.slots + 2 * s.rules.tracker_reply + 64
     for _ in range(looks):
         if c.unfinished <= 0:  # a look may end several downloads
+            transport.count_bursts(s)
             return FINISHED
         if c.n_free < reserve:
             return FULL
@@ -148,6 +153,7 @@ def take(s, n, t):
     """An event: a client starts or leaves, the tracker answers, a connection gets further."""
     node = s.node[n]
     kind, target, generation = np.int64(node.kind), np.int64(node.target), node.generation
+    piece = np.int64(node.arg)
     clock.give_node(s, n)
     if kind == START:
         peers.start(s, target, t)
@@ -163,7 +169,7 @@ def take(s, n, t):
                 bring_up(s, np.int64(s.end[base + slot].mate) >> s.rules.slot_bits, t)
         peers.leave(s, target, t)
     elif s.end[target].generation == generation:
-        if kind == READY:
+        if kind == READY or kind == BITFIELD or kind == OFFER or kind == HAVE_ONE:
             bring_up(s, target >> s.rules.slot_bits, t)
             bring_up(s, np.int64(s.end[target].mate) >> s.rules.slot_bits, t)
             if s.end[target].generation != generation:
@@ -172,5 +178,13 @@ def take(s, n, t):
             peers.got_syn(s, target, t)
         elif kind == READY:
             peers.ready(s, target, t)
+        elif kind == OFFER:
+            superseed.got_offer(s, target, piece, t)
+        elif kind == INTERESTED:
+            superseed.got_interest(s, target, piece)
+        elif kind == HAVE_ONE:
+            peers.reported(s, target, piece, t)
+        elif kind == BITFIELD:
+            peers.enlist(s, target)
         elif kind == REFUSED:
             peers.release(s, target, t)

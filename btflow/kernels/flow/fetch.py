@@ -7,12 +7,12 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 import numpy as np
 
 from btflow.kernels import bits, rate, rules
-from btflow.kernels.flow import events, transport
-from btflow.kernels.flow.interest import told_all
-from btflow.kernels.flow.state import SERVING
+from btflow.kernels.flow import choke, events, transport
+from btflow.kernels.flow.interest import offer, row_of, super_seeding, told_all, wants
+from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING, UNLISTED
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import shuffle
-from btflow.kernels.state import ANY, FOREVER, LEAVE, NIL, SINGLE
+from btflow.kernels.state import ANY, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, SINGLE
 
 NOTHING = np.int64(-1)
 
@@ -87,11 +87,30 @@ def complete(s, y, entry, t):
     s.have_log[y, peer.n_log] = piece
     s.have_time[y, peer.n_log] = t
     peer.n_log += 1
+    if s.rules.super_seeding == 1:
+        report(s, y, piece, t)
     if peer.n_log == s.rules.pieces:
         peer.done = t
         s.clock[0].unfinished -= 1
         if s.rules.stay >= 0.0:
             events.post(s, t + rules.stay(s.rules, t - peer.start, s.rng), LEAVE, y, NIL, ANY)
+
+
+@kernel
+def report(s, y, piece, t):
+    """Super-seeds among the neighbours of peer `y` hear half a round trip later of a piece that it has at `t`."""
+    base = y << s.rules.slot_bits
+    for h in range(base, base + s.peer[y].end_top):
+        if s.end[h].state == OPEN:
+            report_on(s, h, piece, t)
+
+
+@kernel
+def report_on(s, h, piece, t):
+    """Tell the other side of end `h` of a piece at `t`, if that is a super-seed."""
+    g = np.int64(s.end[h].mate)
+    if super_seeding(s, g >> s.rules.slot_bits):
+        events.post(s, t + transport.half(s, h), HAVE_ONE, g, piece, s.end[g].generation)
 
 
 @kernel
@@ -133,9 +152,11 @@ def request_more(s, u, n_lost, t):
         endgame_requests(s, u, t)
         return
     x = u >> s.lane_bits
+    row = row_of(s, x, np.int64(lane.h))
     level = rules.refill_level(s.rules, b)
     while lane.outstanding < b and room(s, u) and peer.endgame == 0:
-        entry = begin(s, y, first_wanted(s, y, x, n_lost), told_all(s, x)) if n_lost > 0 else next_piece(s, y, x)
+        named = n_lost > 0
+        entry = begin(s, y, first_wanted(s, y, row, n_lost), told_all(s, x)) if named else next_piece(s, y, x, row)
         if entry == NOTHING:
             break
         take_blocks(s, u, y, g, entry, level - lane.outstanding, t)
@@ -160,12 +181,12 @@ def take_blocks(s, u, y, g, entry, most, t):
     piece.unrequested = left
     peer.unrequested -= n
     if left == bits.EMPTY:
-        peer.open = bits.without_bit(peer.open, entry)
+        bits.drop_piece(s.open, y, np.int64(piece.piece))
         bits.drop_piece(s.want, y, np.int64(piece.piece))
     if rules.endgame_begins(s.rules, peer.unrequested):
         enter_endgame(s, y)
-    at = transport.message_arrival(s, y, g, t)
-    ask(s, u, entry, blocks, n, at, at if n == 1 or s.rules.ideal == 1 else transport.message_arrival(s, y, g, t))
+    at, later = transport.request_arrivals(s, y, g, t, n)
+    ask(s, u, entry, blocks, n, at, later)
 
 
 @kernel
@@ -180,9 +201,8 @@ def ask(s, u, entry, blocks, n, at, later):
     run.cancelled = bits.EMPTY
     lane.runs += 1
     lane.outstanding += n
-    if lane.runs == 1 and not s.finish[u] < FOREVER:
+    if lane.runs == 1 and lane.leaving == 0 and not s.finish[u] < FOREVER:
         s.ready[u] = at if s.rules.ideal == 1 else max(at, s.end[lane.h].free)
-        lane.leaving = 0
         wake(s, u >> s.lane_bits, s.ready[u])
 
 
@@ -193,7 +213,7 @@ def lose_interest(s, u, y, g, t):
     if not s.finish[u] < FOREVER:
         lane.runs = 0  # what is left is cancelled
     if lane.runs == 0 and lane.leaving == 0 and lane.state == SERVING:
-        lane.leaving = 1
+        lane.leaving = LEAVES
         s.ready[u] = transport.message_arrival(s, y, g, t)
         wake(s, u >> s.lane_bits, s.ready[u])
 
@@ -202,32 +222,31 @@ def lose_interest(s, u, y, g, t):
 
 
 @kernel
-def next_piece(s, y, x):
-    """Begun piece from which peer `y` asks `x` for blocks, or NOTHING."""
+def next_piece(s, y, x, row):
+    """Begun piece from which peer `y` asks `x` for blocks, or NOTHING; `row` of `has` is what `y` knows of."""
     on_seed = told_all(s, x)
-    entry = begun_piece(s, y, x, on_seed)
+    entry = begun_piece(s, y, row, on_seed)
     if entry != NOTHING:
         return entry
     if rules.picks_at_random(s.rules, s.peer[y].n_log):
-        return begin(s, y, random_piece(s, y, x), on_seed)
-    return begin(s, y, rarest_piece(s, y, x), on_seed)
+        return begin(s, y, random_piece(s, y, row), on_seed)
+    return begin(s, y, rarest_piece(s, y, row), on_seed)
 
 
 @kernel
 def begun_piece(s, y, x, on_seed):
     """Strict priority: the begun piece with fewest known copies, ties at random; on seeds only those begun on seeds."""
     best, fewest, ties = NOTHING, 1 << 30, 0
-    left = np.uint64(s.peer[y].open)
-    while left != bits.EMPTY:
-        entry = bits.first(left)
-        left &= left - bits.ONE
-        begun = s.begun[y, entry]
-        piece = np.int64(begun.piece)
-        if not rules.may_continue(on_seed, begun.on_seed == 1) or not bits.has_piece(s.has, x, piece):
-            continue
-        better, fewest, ties = rules.fewer(s.rng, np.int64(s.copies[piece, y]), fewest, ties)
-        if better:
-            best = entry
+    for word in range(s.has.shape[1]):
+        candidates = s.has[x, word] & s.open[y, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if not rules.may_continue(on_seed, bits.has_piece(s.seeded, y, piece)):
+                continue
+            better, fewest, ties = rules.fewer(s.rng, np.int64(s.copies[piece, y]), fewest, ties)
+            if better:
+                best = np.int64(s.row[y, piece])
     return best
 
 
@@ -265,28 +284,30 @@ def begin(s, y, piece, on_seed):
     """Row of `begun` for `piece`, a new one unless it has one; NOTHING for no piece, or if all rows are in use."""
     if piece == NOTHING:
         return NOTHING
-    peer = s.peer[y]
-    left = np.uint64(peer.open)
-    while left != bits.EMPTY:
-        entry = bits.first(left)
-        left &= left - bits.ONE
-        if s.begun[y, entry].piece == piece:
-            if on_seed:
-                s.begun[y, entry].on_seed = 1
-            return entry
-    if peer.taken == ~bits.EMPTY:
+    if not bits.has_piece(s.open, y, piece) and not take_row(s, y, piece):
         return NOTHING
+    if on_seed:
+        bits.put_piece(s.seeded, y, piece)
+    return np.int64(s.row[y, piece])
+
+
+@kernel
+def take_row(s, y, piece):
+    """A fresh row of `begun` for `piece`; False if all are in use."""
+    peer = s.peer[y]
+    if peer.taken == ~bits.EMPTY:
+        return False
     entry = bits.first(~np.uint64(peer.taken))
     peer.taken = bits.with_bit(peer.taken, entry)
-    peer.open = bits.with_bit(peer.open, entry)
+    bits.put_piece(s.open, y, piece)
+    s.row[y, piece] = entry
     begun = s.begun[y, entry]
     begun.piece = piece
     begun.last = 0.0
-    begun.on_seed = 1 if on_seed else 0
     blocks = s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks
     begun.missing = ~bits.EMPTY >> np.uint64(64 - blocks)
     begun.unrequested = begun.missing
-    return entry
+    return True
 
 
 @kernel
@@ -315,9 +336,9 @@ def let_go(s, u, t):
             entry = np.int64(run.entry)
             piece = s.begun[y, entry]
             piece.unrequested |= run.blocks
-            peer.unrequested += count(run.blocks)
-            peer.open = bits.with_bit(peer.open, entry)
+            peer.unrequested += bits.count(run.blocks)
             number = np.int64(piece.piece)
+            bits.put_piece(s.open, y, number)
             bits.put_piece(s.want, y, number)
             if n_lost == 0 or s.scratch[1, n_lost - 1] != number:
                 s.scratch[1, n_lost] = number
@@ -334,16 +355,6 @@ def let_go(s, u, t):
 
 
 @kernel
-def count(mask):
-    """Number of blocks in `mask`."""
-    n = 0
-    while mask != bits.EMPTY:
-        mask &= mask - bits.ONE
-        n += 1
-    return n
-
-
-@kernel
 def refill(s, y, n_lost, t):
     """Offer the pieces scratch[1][:n_lost] to the lanes that serve peer `y`, in random order, while any is left."""
     n = np.int64(s.peer[y].n_served)
@@ -353,7 +364,8 @@ def refill(s, y, n_lost, t):
     for i in range(n):
         u = s.scratch[0, i]
         x = u >> s.lane_bits
-        if s.lane[u].state == SERVING and first_wanted(s, y, x, n_lost) != NOTHING:
+        row = row_of(s, x, np.int64(s.lane[u].h))
+        if s.lane[u].state == SERVING and first_wanted(s, y, row, n_lost) != NOTHING:
             request_more(s, u, n_lost, t)
 
 
@@ -396,6 +408,24 @@ def endgame_everywhere(s, y, t):
     """Endgame has begun: let every lane that serves peer `y` ask for what is missing."""
     for i in range(s.peer[y].n_served):
         endgame_requests(s, np.int64(s.served[y, i]), t)
+    ask_idle(s, y, t)
+
+
+@kernel
+def ask_idle(s, y, t):
+    """Peer `y` wants more: who had unchoked it while it wanted nothing gets its requests, and the choker runs."""
+    base = y << s.rules.slot_bits
+    for h in range(base, base + s.peer[y].end_top):
+        e = s.end[h]
+        if e.state != OPEN:
+            continue
+        g = np.int64(e.mate)
+        x, at = g >> s.rules.slot_bits, np.int64(s.end[g].at)
+        if s.peer[x].reach == 0 or at == UNLISTED or s.end[g].lane != NO_LANE:
+            continue
+        if choke.position_of(s, x, at) < s.peer[x].reach and wants(s, y, x, offer(s, x)):
+            s.peer[x].due_at = min(s.peer[x].due_at, t + transport.half(s, h))
+            wake(s, x, s.peer[x].due_at)
 
 
 @kernel
@@ -406,7 +436,7 @@ def endgame_requests(s, u, t):
         return
     g = np.int64(lane.g)
     y = g >> s.rules.slot_bits
-    x = u >> s.lane_bits
+    x = row_of(s, u >> s.lane_bits, np.int64(lane.h))
     floor = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
     most = min(floor - lane.outstanding, s.runs - lane.runs)
     chosen, seen = s.scratch[2], NIL
@@ -428,8 +458,7 @@ def endgame_requests(s, u, t):
     n = np.int64(min(seen, most))
     if n > 0:
         shuffle(s.rng, chosen, n)
-        at = transport.message_arrival(s, y, g, t)
-        later = at if n == 1 or s.rules.ideal == 1 else transport.message_arrival(s, y, g, t)
+        at, later = transport.request_arrivals(s, y, g, t, n)
         for i in range(n):
             arrival = at if i == 0 else later
             ask(s, u, chosen[i] >> 6, bits.ONE << np.uint64(chosen[i] & 63), SINGLE, arrival, arrival)

@@ -5,9 +5,24 @@ from btflow.kernels.jit import kernel
 
 
 @kernel
-def wants(s, y, x):
-    """True if peer `y` needs a piece of `x`, and its interest in it has reached `x`; four words at a time."""
-    for w in range(0, s.shown.shape[1], 4):
+def offer(s, x):
+    """The first four words of what peer `x` has to offer: who asks for many neighbours reads them once."""
+    return s.shown[x, 0], s.shown[x, 1], s.shown[x, 2], s.shown[x, 3]
+
+
+@kernel
+def wants(s, y, x, offered):
+    """True if peer `y` needs a piece of `x`, and its interest in it has reached `x`; `offered` is offer(s, x)."""
+    a, b, c, d = offered
+    some = (a & s.want[y, 0]) | (b & s.want[y, 1])
+    others = (c & s.want[y, 2]) | (d & s.want[y, 3])
+    return some | others != bits.EMPTY or (s.shown.shape[1] > 4 and wants_later(s, y, x))
+
+
+@kernel
+def wants_later(s, y, x):
+    """True if peer `y` needs a piece of `x` behind the first four words; four at a time."""
+    for w in range(4, s.shown.shape[1], 4):
         some = (s.shown[x, w] & s.want[y, w]) | (s.shown[x, w + 1] & s.want[y, w + 1])
         others = (s.shown[x, w + 2] & s.want[y, w + 2]) | (s.shown[x, w + 3] & s.want[y, w + 3])
         if some | others != bits.EMPTY:
@@ -16,9 +31,27 @@ def wants(s, y, x):
 
 
 @kernel
+def super_seeding(s, p):
+    """True if peer `p` shows its pieces one by one."""
+    return s.rules.super_seeding == 1 and s.peer[p].shows == 1
+
+
+@kernel
+def row_of(s, x, h):
+    """Row of `has` and `shown` for end `h` of peer `x`: `x`, or one of this end if `x` is a super-seed."""
+    return s.rules.peers + h if super_seeding(s, x) else x
+
+
+@kernel
 def seeding(s, p):
     """True if peer `p` has every piece."""
     return s.peer[p].n_log == s.rules.pieces
+
+
+@kernel
+def serves_as_seed(s, p):
+    """True if peer `p` has every piece by its own time: what is on its way to it does not count yet."""
+    return s.peer[p].shows == 1 or s.peer[p].n_known == s.rules.pieces
 
 
 @kernel

@@ -3,14 +3,15 @@
 import numpy as np
 
 from btflow.kernels import rate, rules, tcp
-from btflow.kernels.flow import choke
+from btflow.kernels.flow import choke, fetch, superseed
 from btflow.kernels.flow.events import post
-from btflow.kernels.flow.interest import seeding, told_all
-from btflow.kernels.flow.state import NO_LANE, SERVING
+from btflow.kernels.flow.interest import seeding, serves_as_seed, super_seeding, told_all
+from btflow.kernels.flow.state import NO_LANE, SERVING, UNLISTED, UNUSED
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import (
     ACCEPTED,
     ANY,
+    BITFIELD,
     CONNECTING,
     FREE,
     INCOMING,
@@ -44,14 +45,19 @@ def start(s, p, t):
 
 @kernel
 def line_up(s, p):
-    """Peer `p` will be looked at a step later, after all others of its round."""
+    """Peer `p` will be looked at a step later, after the others of its round but those that it is behind of."""
     peer, row = s.peer[p], s.round[s.peer[p].klass]
     following = peer.visit_at + peer.step
     peer.visit_at = peer.tick_at if following > peer.tick_at - 0.5 * peer.step else following
-    at = row.first + row.count
-    size = s.queue.shape[1]
-    s.queue[peer.klass, at if at < size else at - size] = p
+    size, place = s.queue.shape[1], row.first + row.count
     row.count += 1
+    while place > row.first:
+        before = np.int64(s.queue[peer.klass, place - 1 if place <= size else place - 1 - size])
+        if s.peer[before].visit_at <= peer.visit_at:
+            break
+        s.queue[peer.klass, place if place < size else place - size] = before
+        place -= 1
+    s.queue[peer.klass, place if place < size else place - size] = p
 
 
 @kernel
@@ -85,7 +91,7 @@ def tracker_reply(s, p, t):
         if wanted == 0:
             break
         q = rules.draw_registered(s.rng, registered, n, i)
-        if rules.is_named(p, seeding(s, p), q, seeding(s, q)):
+        if rules.is_named(p, serves_as_seed(s, p), q, serves_as_seed(s, q)):
             learn(s, p, q, t)
             wanted -= 1
     if peer.registered == 0:
@@ -177,8 +183,10 @@ def set_up(s, h, g, rtt, loss, t):
     e.rate = 0.0
     e.last_block = -1e9
     e.free = -1.0
+    e.message_at = -1.0
     e.recent = 0
     e.lane = NO_LANE
+    e.sample = UNUSED
     if s.rules.ideal == 0:
         w = s.wire[h]
         w.rtt = rtt
@@ -214,43 +222,72 @@ def forget_attempt(s, h):
 def ready(s, g, t):
     """Both sides know each other's pieces: the connection of end `g` counts, and closes if both are seeds."""
     h = np.int64(s.end[g].mate)
-    join(s, g, t)
-    join(s, h, t)
-    if seeding(s, g >> s.rules.slot_bits) and seeding(s, h >> s.rules.slot_bits):
+    join(s, g, t, 1.0)
+    join(s, h, t, 0.5)
+    if serves_as_seed(s, g >> s.rules.slot_bits) and serves_as_seed(s, h >> s.rules.slot_bits):
         close(s, g, t)
+    elif super_seeding(s, g >> s.rules.slot_bits):
+        superseed.begin(s, g, t)
+    elif super_seeding(s, h >> s.rules.slot_bits):
+        superseed.begin(s, h, t)
 
 
 @kernel
-def join(s, h, t):
-    """The connection is complete at end `h`."""
+def reported(s, h, piece, t):
+    """End `h` of a super-seed hears that the other side has a piece; it closes when that has all of them."""
+    superseed.watch(s, h, piece, t)
+    if superseed.heard_all(s, h):
+        close(s, h, t)
+
+
+@kernel
+def join(s, h, t, trips):
+    """The connection is complete at end `h`; the other side's bitfield or interest in ours is here `trips` RTT later.
+
+    A bitfield is sent when the handshake is done, by the one that opened the connection half a round trip before the
+    other; the answer to it, interest, takes a round trip from there.
+    """
     e, p = s.end[h], h >> s.rules.slot_bits
     e.state = OPEN
+    e.at = UNLISTED
     e.since = rate.measured_from(s.rules, t)
     e.last = e.since
     s.peer[p].complete += 1
-    enlist(s, h)
-    q = np.int64(e.mate) >> s.rules.slot_bits
-    for i in range(s.peer[q].n_known):
-        s.copies[s.have_log[q, i], p] += 1
+    rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
+    if rtt > 0.0:
+        post(s, t + trips * rtt, BITFIELD, h, NIL, e.generation)
+    else:
+        enlist(s, h)
 
 
 @kernel
 def enlist(s, h):
-    """A new connection enters the choker's list."""
+    """A new connection enters the choker's list; what its peer has told of is known to the other side."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
+    q = np.int64(s.end[h].mate) >> s.rules.slot_bits
+    for i in range(peer.n_known):
+        s.copies[s.have_log[p, i], q] += 1
     entry = (np.int64(s.end[h].mate) << s.rules.slot_bits) + (h & (s.rules.slots - 1))
     peer.head = rules.enlist(s.rng, s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
     peer.n_order += 1
     note_places(s, p)
+    if choke.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
+        peer.reach += 1  # those it has unchoked stay unchoked
 
 
 @kernel
 def delist(s, h):
-    """A closed connection leaves the choker's list."""
+    """A closed connection leaves the choker's list; what its peer has told of is a copy less for the other side."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
+    q = np.int64(s.end[h].mate) >> s.rules.slot_bits
+    if not seeding(s, q):
+        for i in range(peer.n_known):
+            s.copies[s.have_log[p, i], q] -= 1
     entry = s.order[p, s.end[h].at]
+    if choke.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
+        peer.reach -= 1
     peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
     peer.n_order -= 1
     note_places(s, p)
@@ -280,6 +317,15 @@ def close(s, h, t):
     g = np.int64(s.end[h].mate)
     release(s, h, t)
     release(s, g, t)
+    ask_others(s, h >> s.rules.slot_bits, t)
+    ask_others(s, g >> s.rules.slot_bits, t)
+
+
+@kernel
+def ask_others(s, p, t):
+    """A connection of peer `p` has closed: in endgame it asks the others for what it had asked there."""
+    if s.peer[p].present == 1 and s.peer[p].endgame == 1 and not seeding(s, p):
+        fetch.endgame_everywhere(s, p, t)
 
 
 @kernel
@@ -302,17 +348,16 @@ def release(s, h, t):
         return
     used = False
     if e.state == OPEN:
-        q = np.int64(e.mate) >> s.rules.slot_bits
-        if not seeding(s, p):
-            for i in range(s.peer[q].n_known):
-                s.copies[s.have_log[q, i], p] -= 1
+        if super_seeding(s, p):
+            superseed.forget_copies(s, h)
         forget_source(s, h)
         peer.complete -= 1
         if e.lane != NO_LANE:
             u = (p << s.lane_bits) + e.lane
             used = s.lane[u].state == SERVING
-            choke.close_lane(s, u, t)
-        delist(s, h)
+            choke.close_lane(s, u, t, t)
+        if e.at != UNLISTED:
+            delist(s, h)
     e.state = FREE
     e.generation += 1
     peer.degree -= 1
@@ -355,6 +400,7 @@ def leave(s, p, t):
             release(s, h, t)
         else:
             forget_attempt(s, h)
+        ask_others(s, g >> s.rules.slot_bits, t)
     if s.rules.replace == 1:
         give_birth(s, np.int64(s.peer[p].klass), t)
 

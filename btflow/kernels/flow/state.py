@@ -10,13 +10,22 @@ lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it
     want[p]    pieces that p needs: with unrequested blocks, in endgame with missing ones
     has[p]     pieces of p that its neighbours are told of
     shown[p]   those whose neighbours' interest p has been told of: a round trip later
-    begun[p]   pieces that are being fetched, with their blocks; the bits of peer.taken say which are in use, those of
-               peer.open which have blocks that were never requested
+    begun[p]   pieces that are being fetched, with their blocks; the bits of peer.taken say which rows are in use
+    row[p]     the row of a begun piece
+    open[p]    begun pieces that have blocks which were never requested
+    seeded[p]  pieces that were begun on a seed
+
+What a super-seed shows differs by connection: row peers + h of `has` and `shown` is that of its end `h`
+(interest.row_of).
+
+    heard[h]   pieces that the other side of end `h` of a super-seed has reported
+    latest[h]  the piece that end `h` of a super-seed showed last
+    offers     how often each piece was shown, by any super-seed
 
     alike      1 if all blocks of the file have the same size
     delay      how long a block takes to arrive, and how long its socket is full [s], by class, active lanes, place in a
                stream, and whether another block follows; empty if not all paths are alike (transport.py)
-    drawn      which of these are there
+    drawn      writes that leave together in them; 0 for those that are not there
     repeats    1 for the classes of peers that use them
 
 *Work* of a peer is the payload and headers each of its active lanes has been given since the start [B]: with n active
@@ -28,23 +37,26 @@ from collections import namedtuple
 import numpy as np
 
 FREE_LANE, SERVING, CLOSING = 0, 1, 2  # lane.state
+LEAVES, GONE = 1, 2  # lane.leaving: news of it is on its way, is here
 MOST_BEGUN = 64  # pieces that a peer fetches at once: the bits of `taken`
 NO_LANE = np.int8(-1)
+UNUSED = np.int16(-1)  # end.sample: nothing was sent yet
+UNLISTED = np.int16(-1)  # end.at: not in the choker's list yet
 
 PEER = np.dtype(
     [  # cache line 1: uploading
         ("cap", "f8"),  # upload limit [B/s]
+        ("per_byte", "f8"),  # what a byte takes at that rate [s/B]
         ("now", "f8"),  # until when its uploads are known [s]
         ("work", "f8"),
-        ("free_at", "f8"),  # the limiter's debt is worked off then [s]
         ("known_at", "f8"),  # its next piece is told to its neighbours then [s]
         ("shown_at", "f8"),  # the interest in its next piece is back then [s]
         ("top", "i4"),  # lanes 0..top-1 may be in use
         ("active", "i4"),  # lanes that are sending
         ("due_at", "f8"),  # the choker is to run then [s]
         # cache line 2: downloading
-        ("open", "u8"),
-        ("taken", "u8"),
+        ("taken", "u8"),  # rows of `begun` in use
+        ("last_have", "f8"),
         ("unrequested", "i4"),  # blocks never requested
         ("n_log", "i4"),  # pieces it has verified, whether told or not
         ("n_known", "i4"),
@@ -56,9 +68,9 @@ PEER = np.dtype(
         ("turns", "i4"),  # of a whole block
         ("n_order", "i4"),
         ("head", "i4"),  # where the choker's list starts
-        ("last_have", "f8"),
         ("rtt", "f8"),  # mean round-trip time to the others [s]
         # cache line 3
+        ("free_at", "f8"),  # the limiter's debt is worked off then [s]
         ("reach", "i4"),  # the first so many of the choker's list are unchoked, interested or not
         ("ticks", "i4"),
         ("opened", "i4"),
@@ -88,6 +100,7 @@ PEER = np.dtype(
         ("registered", "u1"),
         ("ever_incoming", "u1"),
         ("present", "u1"),  # started and not left
+        ("shows", "u1"),  # it is a super-seed
     ],
     align=True,
 )
@@ -107,7 +120,7 @@ END = np.dtype(
         ("lane", "i1"),  # on which we serve the other side; NO_LANE
         ("at", "i2"),  # where it stands in `order`
         ("sample", "i2"),  # the block of the streams of `delay` that is next
-        ("spare", "u1", 8),
+        ("message_at", "f8"),  # the last message on it that was ahead of our uploads was written then [s]
     ],
     align=True,
 )
@@ -125,7 +138,9 @@ LANE = np.dtype(
         ("kept", "u1"),  # scratch of the choker
         ("spare", "u1", 5),
         ("began", "f8"),  # work at which the block has its first turn
-        ("rest", "f8", 3),
+        ("since", "f8"),  # when it joined the others [s]
+        ("behind", "f8"),  # when the messages arrive that wait for it to be written [s]; 0 if there are none
+        ("rest", "f8"),
     ],
     align=True,
 )
@@ -148,7 +163,7 @@ BEGUN = np.dtype(
         ("unrequested", "u8"),
         ("missing", "u8"),
         ("piece", "i4"),
-        ("on_seed", "i4"),  # begun on a seed
+        ("spare", "i4"),
         ("last", "f8"),  # when the last block so far arrives [s]
     ],
     align=True,
@@ -158,7 +173,7 @@ ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at
 
 Flow = namedtuple(
     "Flow",
-    "rules alike lanes lane_bits runs peer end wire order recent served has shown want lane finish ready run begun "
-    "copies have_log have_time random_order round queue registered spare births node bucket clock rng rtt loss "
-    "scratch number gaps bursts soonest delay drawn repeats",
+    "rules alike lanes lane_bits runs peer end wire order recent served has shown want open seeded row lane finish "
+    "ready run begun copies have_log have_time random_order round queue registered spare births node bucket "
+    "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers",
 )

@@ -13,9 +13,11 @@ import numpy as np
 from btflow.kernels import bits, prefetch, rules
 from btflow.kernels.flow import choke, fetch, peers, transport
 from btflow.kernels.flow.interest import told_all
-from btflow.kernels.flow.state import CLOSING
+from btflow.kernels.flow.state import CLOSING, LEAVES
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import FOREVER, GAP_BINS, NIL
+
+AT_ONCE = 8  # lanes whose times are compared together; each peer has as many, or a multiple
 
 
 @kernel
@@ -23,30 +25,25 @@ def advance(s, p, t):
     """Bring the uploads of peer `p` up to time `t` [s]."""
     peer = s.peer[p]
     first = p << s.lane_bits
-    if peer.ending >= 0:  # nothing has changed since the last look: it found what comes now
-        u, active = first + peer.ending, np.int64(peer.active)
-        peer.work = s.finish[u]
-        peer.now = peer.next_at
-        written(s, p, u, peer.now, active)
+    ending = np.int64(peer.ending)  # if nothing has changed since the last look, it found what comes now
     while True:
-        active, least, soon = 0, FOREVER, FOREVER
-        for u in range(first, first + peer.top):
-            finish = s.finish[u]
-            active += finish < FOREVER
-            least = min(least, finish)
-            soon = min(soon, s.ready[u])
-        peer.active = active
-        end = peer.now + (least - peer.work) * active / peer.cap if active > 0 else FOREVER
+        if ending >= 0:
+            peer.work = s.finish[first + ending]
+            peer.now = max(peer.next_at, peer.now)
+            written(s, p, first + ending, peer.now)
+        least, soon = FOREVER, FOREVER
+        for u in range(first, first + peer.top, AT_ONCE):
+            least = min(least, soonest(s.finish, u))
+            soon = min(soon, soonest(s.ready, u))
+        end = peer.now + (least - peer.work) * peer.active * peer.per_byte if peer.active > 0 else FOREVER
         event = min(min(end, soon), min(peer.known_at, min(peer.shown_at, peer.due_at)))
         peer.next_at = event
         if event > t:
-            peer.ending = lane_at(s.finish, first, least) - first if end <= event and active > 0 else -1
+            peer.ending = lane_at(s.finish, first, least) - first if end <= event and peer.active > 0 else -1
             return
         event = max(event, peer.now)
-        if end <= event:
-            peer.work = least
-            peer.now = event
-            written(s, p, lane_at(s.finish, first, least), event, active)
+        ending = lane_at(s.finish, first, least) - first if end <= event else np.int64(-1)
+        if ending >= 0:
             continue
         settle(s, p, event)
         peer.now = event
@@ -60,7 +57,15 @@ def advance(s, p, t):
             peer.due_at = FOREVER
             choke.rechoke(s, p, event)
         else:
-            called(s, p, lane_at(s.ready, first, soon), event, active)
+            called(s, p, lane_at(s.ready, first, soon), event)
+
+
+@kernel
+def soonest(times, u):
+    """The least of the times of `AT_ONCE` lanes, from `u` on: pairs as a processor compares them side by side."""
+    a, b = min(times[u], times[u + 4]), min(times[u + 1], times[u + 5])
+    c, d = min(times[u + 2], times[u + 6]), min(times[u + 3], times[u + 7])
+    return min(min(a, c), min(b, d))
 
 
 @kernel
@@ -82,12 +87,12 @@ def lane_at(times, u, value):
 
 
 @kernel
-def called(s, p, u, t, active):
+def called(s, p, u, t):
     """Lane `u` is ready: its block begins, or its downloader has lost interest."""
-    if s.lane[u].leaving == 1:
+    if s.lane[u].leaving == LEAVES:
         choke.lost_interest(s, p, u, t)
     else:
-        begin(s, p, u, t, active)
+        begin(s, p, u, t)
 
 
 @kernel
@@ -117,9 +122,10 @@ def set_turns(s, p, u):
 
 
 @kernel
-def begin(s, p, u, t, active):
-    """The block at the head of lane `u` joins the `active` others at `t`."""
+def begin(s, p, u, t):
+    """The block at the head of lane `u` joins the active ones at `t`."""
     peer = s.peer[p]
+    active = np.int64(peer.active)
     if active == 0 and peer.free_at > t:
         s.ready[u] = peer.free_at
         return
@@ -128,22 +134,27 @@ def begin(s, p, u, t, active):
     if s.lane[u].runs == 0:
         return
     turns = set_turns(s, p, u)
+    s.lane[u].since = t
     s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0))
     s.finish[u] = s.lane[u].began + (turns - 1) * peer.unit
+    peer.active += 1
 
 
 @kernel
 def part_sent(s, u, t):
-    """True if a block of lane `u` has had its first turn at `t`."""
-    p = u >> s.lane_bits
-    settle(s, p, t)
-    return s.finish[u] < FOREVER and s.peer[p].work >= s.lane[u].began
+    """True if a block of lane `u` has had its first turn at `t`, which may be ahead of what is settled."""
+    peer = s.peer[u >> s.lane_bits]
+    if not s.finish[u] < FOREVER:
+        return False
+    ahead = max(0.0, min(t, peer.next_at) - peer.now)
+    return peer.work + ahead * peer.cap / peer.active >= s.lane[u].began
 
 
 @kernel
-def written(s, p, u, t, active):
+def written(s, p, u, t):
     """The block at the head of lane `u` is in its socket at `t`; what is next begins, and the downloader gets it."""
     peer, lane, run = s.peer[p], s.lane[u], s.run[u, 0]
+    active = np.int64(peer.active)
     fetch_ahead(s, np.int64(lane.g))
     entry, b = np.int64(run.entry), next_block(s, u)
     units = np.int64(lane.units)
@@ -159,17 +170,18 @@ def written(s, p, u, t, active):
     free = t if s.rules.ideal == 1 else s.end[lane.h].free
     work = peer.work
     if active == 1:
-        peer.free_at = t + last_turn / peer.cap
+        peer.free_at = t + last_turn * peer.per_byte
     s.finish[u] = FOREVER
+    peer.active -= 1
     s.ready[u] = FOREVER
-    if lane.state == CLOSING:
-        fetch.got_block(s, u, entry, b, size, stale, arrival)
-        choke.close_lane(s, u, arrival)
-        return
-    if more:
+    closing = lane.state == CLOSING
+    if more and not closing:
         continue_lane(s, p, u, t, free, work + last_turn)
-    if fetch.got_block(s, u, entry, b, size, stale, arrival):
+    done = fetch.got_block(s, u, entry, b, size, stale, arrival)
+    if done:
         fetch.announce(s, lane.g >> s.rules.slot_bits)
+    if closing:
+        choke.close_lane(s, u, t, arrival)
     elif stale and lane.outstanding == 0:
         fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), arrival)
 
@@ -193,8 +205,10 @@ def continue_lane(s, p, u, t, free, work):
         s.ready[u] = at
         return
     turns = set_turns(s, p, u)
+    s.lane[u].since = t
     s.lane[u].began = work
     s.finish[u] = work + (turns - 1) * s.peer[p].unit
+    s.peer[p].active += 1
 
 
 @kernel
