@@ -78,7 +78,12 @@ def scenarios(draw: st.DrawFn, most: int = 20_000_000) -> Scenario:
     options["arrivals"] = draw(_arrivals(sum(counts)))
     if "locations" not in options and draw(st.integers(0, 3)) == 0:
         options["departures"] = draw(_departures(sum(counts)))
-    transport = {"tso": draw(st.booleans()), "initial_window": draw(st.sampled_from([3, 10]))}
+    transport = {
+        "tso": draw(st.booleans()),
+        "nagle": draw(st.booleans()),
+        "initial_window": draw(st.sampled_from([3, 10])),
+    }
+    slots = draw(st.sampled_from([0, 0, 1, 2, 12]))  # 0: as many as the client's rule says
     return scenario(
         *counts,
         rates=tuple(draw(st.lists(st.floats(4, 200), min_size=len(counts), max_size=len(counts)))),
@@ -93,7 +98,7 @@ def scenarios(draw: st.DrawFn, most: int = 20_000_000) -> Scenario:
         },
         transport=transport,
         **options,
-    )
+    ).set(slots=slots)
 
 
 @st.composite
@@ -102,7 +107,7 @@ def _paths(draw: st.DrawFn, classes: tuple[str, ...]) -> dict[str, Any]:
     kind = draw(st.sampled_from(["none", "alike", "alike", "matrix", "internet"]))
     loss = draw(st.sampled_from([0.0, 0.0, 0.01, 0.08]))
     if kind == "alike":
-        return {"paths": {"rtt": f"{draw(st.integers(0, 1000))} ms", "loss": loss}}
+        return {"paths": {"rtt": f"{draw(st.integers(0, 1500))} ms", "loss": loss}}
     if kind == "matrix":
         names = st.lists(st.sampled_from(ASES), min_size=1, unique=True)
         return {

@@ -80,10 +80,14 @@ def settle(s, p, t):
 
 @kernel
 def lane_at(times, u, value):
-    """The first lane from `u` on that has this value."""
-    while times[u] != value:
-        u += 1
-    return u
+    """The first lane from `u` on that has this value, where one does: compared side by side, without a guess."""
+    while True:
+        at = NIL
+        for i in range(AT_ONCE):
+            at |= np.int64(times[u + i] == value) << i
+        if at != 0:
+            return u + bits.first(np.uint64(at))
+        u += AT_ONCE
 
 
 @kernel
