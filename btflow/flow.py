@@ -107,7 +107,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "peer": ((n,), PEER),
         "has": ((n + showing, words), np.uint64),
         "shown": ((n + showing, words), np.uint64),
-        "want": ((n, words), np.uint64),
+        "want": ((n + 1, words), np.uint64),  # and of one who wants nothing, a stranger to all
         "open": ((n, words), np.uint64),
         "seeded": ((n, words), np.uint64),
         "row": ((n, pieces), np.uint8),
@@ -121,7 +121,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "recent": ((n, slots), np.int16),
         "end": ((ends,), END),
         "wire": ((1 if rules.ideal else ends + 2,), WIRE),  # and two for `transport.draw`
-        "copies": ((pieces, n), np.uint16),
+        "copies": ((pieces, n + 1), np.uint16),
         "have_log": ((n, pieces), np.uint16),
         "bucket": ((1024,), BUCKET),
         "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
@@ -146,6 +146,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "heard": ((max(showing, 1), words), np.uint64),
         "latest": ((max(showing, 1),), np.int32),
         "offers": ((pieces,), np.int64),
+        "listed": ((ends,), np.int32),
         "drawn": ((len(program.class_names), 1 + (1 << lane_bits(program))), np.uint8),
     }
 
@@ -177,7 +178,7 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     everything[-(-rules.pieces // 64) :] = 0
     if not program.super_seeding:
         s.has[: rules.peers][seeds] = s.shown[: rules.peers][seeds] = everything
-    s.want[~seeds] = everything
+    s.want[: rules.peers][~seeds] = everything
 
 
 def _mean_rtts(rtt: NDArray[np.float64], place: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, UNLISTED, Flow
+from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
 from btflow.kernels.state import FOREVER, FREE, OPEN
 
 COUNTS = (
@@ -119,20 +119,21 @@ def entry_end(s: Flow, p: int, entry: int) -> int:
     """Return the end of a peer that an entry of its list stands for; its other side is checked."""
     plain = entry if entry >= 0 else -1 - entry
     h = (p << int(s.rules.slot_bits)) + (plain & (int(s.rules.slots) - 1))
-    assert s.end.mate[h] == plain >> s.rules.slot_bits
+    assert plain >> s.rules.slot_bits in (s.end.mate[h], s.rules.peers << s.rules.slot_bits)
     return h
 
 
-def listed(s: Flow, h: int) -> bool:
+def introduced(s: Flow, h: int) -> bool:
     """Return True for an open end whose bitfield was answered."""
-    return bool(s.end.state[h] == OPEN and s.end.at[h] != UNLISTED)
+    entry = int(s.order[h >> s.rules.slot_bits, s.end.at[h]])
+    return (entry if entry >= 0 else -1 - entry) >> s.rules.slot_bits == s.end.mate[h]
 
 
 def check_list(s: Flow, p: int) -> None:
     """The choker's list has each open connection once; entries below zero are those with a lane."""
     n = int(s.peer.n_order[p])
     ends = [entry_end(s, p, int(entry)) for entry in s.order[p, :n]]
-    assert sorted(ends) == [h for h in ends_of(s, p) if listed(s, h)]
+    assert sorted(ends) == [h for h in ends_of(s, p) if s.end.state[h] == OPEN]
     assert [int(s.end.at[h]) for h in ends] == list(range(n))
     assert 0 <= s.peer.head[p] < max(n, 1)
     for h, entry in zip(ends, s.order[p, :n], strict=True):
@@ -221,7 +222,7 @@ def check_copies(s: Flow, p: int) -> None:
     found = np.zeros(s.rules.pieces, np.int64)
     for h in ends_of(s, p):
         g = int(s.end.mate[h])
-        if s.end.state[h] == OPEN and (listed(s, g) or s.peer.shows[g >> s.rules.slot_bits]):
+        if s.end.state[h] == OPEN and (introduced(s, g) or s.peer.shows[g >> s.rules.slot_bits]):
             found[list(told_on(s, g))] += 1
     assert (s.copies[:, p] == found).all()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import flow_made as made
+import numpy as np
 import pytest
+from equivalence import differs_by_more
 
 import btflow
 from btflow.fidelity import FIDELITIES
@@ -67,6 +69,46 @@ def test_a_fresh_connection_is_served_when_its_interest_is_known(start: float, s
     first = served + 1.5 * 1.5 + (BLOCK - LAST) / CAP
     for result in (flow, full):
         assert float(result["start_time"][0, 1] + result["completion_time"][0, 1]) == pytest.approx(first)
+
+
+@pytest.mark.parametrize(("rtt", "late", "knows"), [(0.0, 14, True), (0.0, 21, False), (1.2, 14, True), (1.2, 21, False)])
+def test_a_new_seed_serves_at_once_whom_it_had_unchoked(rtt: float, late: int, knows: bool) -> None:
+    """One leecher has the only piece after some 25 s, another came when its choker had run at 20 s, or had not.
+
+    The late one gets the first block of both when the first is done if it is unchoked, else at the tick at 30 s; to the
+    end it may lose a block and a half, as blocks are cancelled when their uploader is looked at.
+    """
+    swarm = made.scenario(
+        2,
+        swarm={"file_size": "256 kB"},
+        transport={"initial_window": 30, "nagle": False},
+        paths={"rtt": f"{rtt} s", "loss": 0.0},
+        arrivals={"kind": "trace", "times": ["0 s", f"{late} s"]},
+    )
+    ends, sent = [], []
+    for fidelity in FIDELITIES:
+        result = btflow.simulate(swarm, seed=1, fidelity=fidelity, replicas=32)
+        ends.append(np.sort((result["start_time"] + result["completion_time"]).values[:, 1:], axis=1))
+        sent.append(result["bytes_sent"].values[:, 1:].sum(axis=1))
+    (full, flow), block = ends, BLOCK / CAP
+    assert flow[:, 0] == pytest.approx(full[:, 0], abs=0.5 * TURN / CAP)
+    for statistic in (np.min, np.mean, np.max):
+        assert statistic(flow[:, 1]) == pytest.approx(statistic(full[:, 1]), abs=1.5 * block)
+    for end, by_leecher in zip(ends, sent, strict=True):
+        begins = end[:, 0] if knows else 30.0
+        assert (by_leecher <= (end[:, 1] - begins) * CAP + TURN).all()  # the first turn is at once
+
+
+def test_three_leechers_lose_interest_and_find_it_again() -> None:
+    """Each piece of 64 kB that one gets first is asked of it; then it has nothing to offer until the next."""
+    swarm = made.scenario(
+        3, swarm={"file_size": "1 MB", "piece_size": "64 KiB"}, paths={"rtt": "400 ms", "loss": 0.0}
+    )
+    full, flow = (
+        btflow.simulate(swarm, seed=1, fidelity=f, replicas=100)["completion_time"].values[:, 1:] for f in FIDELITIES
+    )
+    assert differs_by_more(flow.mean(axis=1), full.mean(axis=1), 0.05 * full.mean()) < 0.05
+    assert differs_by_more(flow.max(axis=1), full.max(axis=1), 0.05 * full.mean()) < 0.05
 
 
 @pytest.mark.parametrize("settings", [{}, {"rtt": "400 ms"}, {"rtt": "400 ms", "loss": "5%"}, {"internet": "iplane"}])

@@ -46,7 +46,9 @@ def piece_shown(s, p, t):
     asked = False
     for i in range(min(peer.reach, peer.n_order)):
         entry = s.order[p, place_of(s, p, i)]
-        if entry >= 0 and bits.has_piece(s.want, entry >> (2 * s.rules.slot_bits), piece):
+        if entry < 0 or not bits.has_piece(s.want, entry >> (2 * s.rules.slot_bits), piece):
+            continue
+        if is_unchoked(s, p, i, peer.reach, entry):
             fetch.asked_for(s, entry >> (2 * s.rules.slot_bits), piece)
             asked = True
     if asked:
@@ -69,7 +71,7 @@ def lost_interest(s, p, u, t):
         if asked < FOREVER:
             s.ready[u] = asked if s.rules.ideal == 1 else max(asked, s.end[h].free)
             fetch.wake(s, p, s.ready[u])
-    elif asked < FOREVER and position_of(s, p, np.int64(s.end[h].at)) < s.peer[p].reach:
+    elif asked < FOREVER and keeps_unchoked(s, h):
         s.peer[p].due_at = min(s.peer[p].due_at, asked)
         fetch.wake(s, p, asked)
 
@@ -86,6 +88,19 @@ def position_of(s, p, place):
     """Position in the choker's list of a place in `order`."""
     peer = s.peer[p]
     return place - peer.head if place >= peer.head else place - peer.head + peer.n_order
+
+
+@kernel
+def is_unchoked(s, p, i, reach, entry):
+    """True if the choker unchoked who is at position `i` of its list when it last ran: up to `reach`, none that is new."""
+    return i < reach and s.listed[own_end(s, p, entry)] < s.peer[p].rechokes
+
+
+@kernel
+def keeps_unchoked(s, h):
+    """True if the other side of end `h` is unchoked, though it may have no lane as it wanted nothing."""
+    p, at = h >> s.rules.slot_bits, np.int64(s.end[h].at)
+    return is_unchoked(s, p, position_of(s, p, at), s.peer[p].reach, s.order[p, at])
 
 
 @kernel
@@ -163,7 +178,8 @@ def unchoke(s, p, place, told, t):
     peer.top = max(peer.top, i + 1)
     u = first + i
     lane = s.lane[u]
-    h, g = own_end(s, p, entry), other_end(s, entry)
+    h = own_end(s, p, entry)
+    g = np.int64(s.end[h].mate)
     y = g >> s.rules.slot_bits
     s.end[h].lane = i
     s.order[p, place] = -1 - entry
@@ -265,7 +281,7 @@ def reciprocators(s, p, t, offered, reach):
     for i in range(n):
         entry = s.scratch[3, i]
         place = np.int64(s.end[own_end(s, p, entry)].at)
-        keep(s, unchoke(s, p, place, position_of(s, p, place) < reach, t))
+        keep(s, unchoke(s, p, place, is_unchoked(s, p, position_of(s, p, place), reach, entry), t))
     return n
 
 
@@ -279,13 +295,15 @@ def rechoke_leecher(s, p, t):
     i = next_candidate(s, p, NIL, offered)
     while i < peer.n_order:
         place = place_of(s, p, i)
-        if may_serve(s, p, s.order[p, place], offered):
-            keep(s, unchoke(s, p, place, i < reach, t))
+        entry = s.order[p, place]
+        if may_serve(s, p, entry, offered):
+            keep(s, unchoke(s, p, place, is_unchoked(s, p, i, reach, entry), t))
             free -= 1
             if free == 0:
                 peer.reach = i + 1
                 break
         i = next_candidate(s, p, i + 1, offered)
+    peer.rechokes += 1
     choke_others(s, p, t)
 
 
@@ -381,8 +399,9 @@ def fill(s, p, t, free):
         serving = entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING
         if not rules.may_fill(serving, blocked(s, own_end(s, p, entry), t)):
             continue
-        keep(s, unchoke(s, p, place, i < reach, t))
-        told += i < reach
+        knows = is_unchoked(s, p, i, reach, entry)
+        keep(s, unchoke(s, p, place, knows, t))
+        told += knows
         free -= 1
         if free == 0:
             peer.head = rules.position(peer.head, i + 1, peer.n_order)

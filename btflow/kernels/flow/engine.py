@@ -185,6 +185,6 @@ def take(s, n, t):
         elif kind == HAVE_ONE:
             peers.reported(s, target, piece, t)
         elif kind == BITFIELD:
-            peers.enlist(s, target)
+            peers.introduce(s, target, t)
         elif kind == REFUSED:
             peers.release(s, target, t)

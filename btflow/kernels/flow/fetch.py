@@ -9,7 +9,7 @@ import numpy as np
 from btflow.kernels import bits, rate, rules
 from btflow.kernels.flow import choke, events, transport
 from btflow.kernels.flow.interest import offer, row_of, super_seeding, told_all, wants
-from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING, UNLISTED
+from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import shuffle
 from btflow.kernels.state import ANY, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, SINGLE
@@ -420,10 +420,10 @@ def ask_idle(s, y, t):
         if e.state != OPEN:
             continue
         g = np.int64(e.mate)
-        x, at = g >> s.rules.slot_bits, np.int64(s.end[g].at)
-        if s.peer[x].reach == 0 or at == UNLISTED or s.end[g].lane != NO_LANE:
+        x = g >> s.rules.slot_bits
+        if s.peer[x].reach == 0 or s.end[g].lane != NO_LANE:
             continue
-        if choke.position_of(s, x, at) < s.peer[x].reach and wants(s, y, x, offer(s, x)):
+        if choke.keeps_unchoked(s, g) and wants(s, y, x, offer(s, x)):
             s.peer[x].due_at = min(s.peer[x].due_at, t + transport.half(s, h))
             wake(s, x, s.peer[x].due_at)
 

@@ -5,8 +5,8 @@ import numpy as np
 from btflow.kernels import rate, rules, tcp
 from btflow.kernels.flow import choke, fetch, superseed
 from btflow.kernels.flow.events import post
-from btflow.kernels.flow.interest import seeding, serves_as_seed, super_seeding, told_all
-from btflow.kernels.flow.state import NO_LANE, SERVING, UNLISTED, UNUSED
+from btflow.kernels.flow.interest import offer, seeding, serves_as_seed, super_seeding, told_all, wants
+from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import (
     ACCEPTED,
@@ -245,35 +245,58 @@ def join(s, h, t, trips):
     """The connection is complete at end `h`; the other side's bitfield or interest in ours is here `trips` RTT later.
 
     A bitfield is sent when the handshake is done, by the one that opened the connection half a round trip before the
-    other; the answer to it, interest, takes a round trip from there.
+    other; the answer to it, interest, takes a round trip from there. Until then the choker's list has a stranger.
     """
     e, p = s.end[h], h >> s.rules.slot_bits
     e.state = OPEN
-    e.at = UNLISTED
     e.since = rate.measured_from(s.rules, t)
     e.last = e.since
     s.peer[p].complete += 1
+    enlist(s, h)
     rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
     if rtt > 0.0:
         post(s, t + trips * rtt, BITFIELD, h, NIL, e.generation)
     else:
-        enlist(s, h)
+        introduce(s, h, t)
+
+
+@kernel
+def list_entry(s, h, g):
+    """What stands in the choker's list for end `h`, whose other side is end `g`."""
+    return (g << s.rules.slot_bits) + (h & (s.rules.slots - 1))
+
+
+@kernel
+def stranger(s, h):
+    """What stands there until its interest is known: as if the other side were one more peer, who wants nothing."""
+    return list_entry(s, h, s.rules.peers << s.rules.slot_bits)
 
 
 @kernel
 def enlist(s, h):
-    """A new connection enters the choker's list; what its peer has told of is known to the other side."""
+    """A new connection enters the choker's list."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    q = np.int64(s.end[h].mate) >> s.rules.slot_bits
-    for i in range(peer.n_known):
-        s.copies[s.have_log[p, i], q] += 1
-    entry = (np.int64(s.end[h].mate) << s.rules.slot_bits) + (h & (s.rules.slots - 1))
-    peer.head = rules.enlist(s.rng, s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
+    n, head = np.int64(peer.n_order), np.int64(peer.head)
+    peer.head = rules.enlist(s.rng, s.order, p, n, head, stranger(s, h))
     peer.n_order += 1
     note_places(s, p)
+    s.listed[h] = peer.rechokes
     if choke.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
-        peer.reach += 1  # those it has unchoked stay unchoked
+        peer.reach += 1  # those behind it that are unchoked stay so; it is not
+
+
+@kernel
+def introduce(s, h, t):
+    """What peer `p` of end `h` has told of is known to the other side, whose interest is here."""
+    p, g = h >> s.rules.slot_bits, np.int64(s.end[h].mate)
+    q = g >> s.rules.slot_bits
+    for i in range(s.peer[p].n_known):
+        s.copies[s.have_log[p, i], q] += 1
+    s.order[p, s.end[h].at] = list_entry(s, h, g)
+    if choke.keeps_unchoked(s, h) and wants(s, q, p, offer(s, p)):
+        s.peer[p].due_at = min(s.peer[p].due_at, t)
+        fetch.wake(s, p, t)
 
 
 @kernel
@@ -282,10 +305,10 @@ def delist(s, h):
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
     q = np.int64(s.end[h].mate) >> s.rules.slot_bits
-    if not seeding(s, q):
+    entry = s.order[p, s.end[h].at]
+    if entry != stranger(s, h) and not seeding(s, q):
         for i in range(peer.n_known):
             s.copies[s.have_log[p, i], q] -= 1
-    entry = s.order[p, s.end[h].at]
     if choke.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
         peer.reach -= 1
     peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
@@ -356,8 +379,7 @@ def release(s, h, t):
             u = (p << s.lane_bits) + e.lane
             used = s.lane[u].state == SERVING
             choke.close_lane(s, u, t, t)
-        if e.at != UNLISTED:
-            delist(s, h)
+        delist(s, h)
     e.state = FREE
     e.generation += 1
     peer.degree -= 1

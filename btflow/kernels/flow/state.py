@@ -14,6 +14,7 @@ lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it
     row[p]     the row of a begun piece
     open[p]    begun pieces that have blocks which were never requested
     seeded[p]  pieces that were begun on a seed
+    listed[h]  how often the choker had run (peer.rechokes) when end `h` got into its list
 
 What a super-seed shows differs by connection: row peers + h of `has` and `shown` is that of its end `h`
 (interest.row_of).
@@ -41,7 +42,6 @@ LEAVES, GONE = 1, 2  # lane.leaving: news of it is on its way, is here
 MOST_BEGUN = 64  # pieces that a peer fetches at once: the bits of `taken`
 NO_LANE = np.int8(-1)
 UNUSED = np.int16(-1)  # end.sample: nothing was sent yet
-UNLISTED = np.int16(-1)  # end.at: not in the choker's list yet
 
 PEER = np.dtype(
     [  # cache line 1: uploading
@@ -97,6 +97,7 @@ PEER = np.dtype(
         ("n_spare", "i4"),
         ("end_top", "i4"),  # ends 0..end_top-1 may be in use
         ("place", "i4"),
+        ("rechokes", "i4"),  # of a leecher
         ("registered", "u1"),
         ("ever_incoming", "u1"),
         ("present", "u1"),  # started and not left
@@ -175,5 +176,5 @@ Flow = namedtuple(
     "Flow",
     "rules alike lanes lane_bits runs peer end wire order recent served has shown want open seeded row lane finish "
     "ready run begun copies have_log have_time random_order round queue registered spare births node bucket "
-    "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers",
+    "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers listed",
 )
