@@ -126,7 +126,7 @@ def entry_end(s: Flow, p: int, entry: int) -> int:
 def introduced(s: Flow, h: int) -> bool:
     """Return True for an open end whose bitfield was answered."""
     entry = int(s.order[h >> s.rules.slot_bits, s.end.at[h]])
-    return (entry if entry >= 0 else -1 - entry) >> s.rules.slot_bits == s.end.mate[h]
+    return bool((entry if entry >= 0 else -1 - entry) >> s.rules.slot_bits == s.end.mate[h])
 
 
 def check_list(s: Flow, p: int) -> None:

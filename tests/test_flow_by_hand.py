@@ -71,7 +71,9 @@ def test_a_fresh_connection_is_served_when_its_interest_is_known(start: float, s
         assert float(result["start_time"][0, 1] + result["completion_time"][0, 1]) == pytest.approx(first)
 
 
-@pytest.mark.parametrize(("rtt", "late", "knows"), [(0.0, 14, True), (0.0, 21, False), (1.2, 14, True), (1.2, 21, False)])
+@pytest.mark.parametrize(
+    ("rtt", "late", "knows"), [(0.0, 14, True), (0.0, 21, False), (1.2, 14, True), (1.2, 21, False)]
+)
 def test_a_new_seed_serves_at_once_whom_it_had_unchoked(rtt: float, late: int, knows: bool) -> None:
     """One leecher has the only piece after some 25 s, another came when its choker had run at 20 s, or had not.
 
@@ -101,9 +103,7 @@ def test_a_new_seed_serves_at_once_whom_it_had_unchoked(rtt: float, late: int, k
 
 def test_three_leechers_lose_interest_and_find_it_again() -> None:
     """Each piece of 64 kB that one gets first is asked of it; then it has nothing to offer until the next."""
-    swarm = made.scenario(
-        3, swarm={"file_size": "1 MB", "piece_size": "64 KiB"}, paths={"rtt": "400 ms", "loss": 0.0}
-    )
+    swarm = made.scenario(3, swarm={"file_size": "1 MB", "piece_size": "64 KiB"}, paths={"rtt": "400 ms", "loss": 0.0})
     full, flow = (
         btflow.simulate(swarm, seed=1, fidelity=f, replicas=100)["completion_time"].values[:, 1:] for f in FIDELITIES
     )
