@@ -92,7 +92,7 @@ def position_of(s, p, place):
 
 @kernel
 def is_unchoked(s, p, i, reach, entry):
-    """True if the choker unchoked who is at position `i` of its list when it last ran: up to `reach`, but none since."""
+    """True if the choker, when it last ran, unchoked who is at position `i` of its list: up to `reach`, none since."""
     return i < reach and s.listed[own_end(s, p, entry)] < s.peer[p].rechokes
 
 
