@@ -115,8 +115,8 @@ def wide(shown: Page) -> list[float]:
 class Redraws(NamedTuple):
     """What redraws of all figures in view took.
 
-    A machine that runs other tests makes everything late, but hardly changes the processor time that a redraw takes,
-    and now and then lets one pass: what a redraw costs is told from both.
+    A machine that runs other tests makes everything late, and changes the processor time of a redraw less: where it is
+    busy, what a redraw costs is told from both.
     """
 
     times: list[float]
@@ -132,11 +132,19 @@ class Redraws(NamedTuple):
         return statistics.median(self.times)
 
     def check(self, most: float) -> None:
-        """Check that a redraw takes at most so long [s] on a machine that does nothing else."""
+        """Check that a redraw takes at most so long [s] on a machine that does nothing else.
+
+        What is promised is the time from the key to the redrawn figures. Where it is kept, it is kept, whatever else
+        runs: nothing else makes a redraw sooner. The processor time says less: it is that of several processes at once,
+        which on several processors may be more than the time that passes, and it grows where others use the same
+        processor. It counts only where the promised time has passed, on a machine that may be too busy to keep it: then
+        it must be below that time, and what passed no longer than the machine is slower.
+        """
         print(f"slider to redrawn figures: {1000 * self.median:.0f} ms, median of {len(self.times)};")
         print(f"{1000 * self.processor:.0f} ms of processors; a machine {self.slowdown:.1f} times as slow as when idle")
-        assert self.processor < most
-        assert self.median < most * self.slowdown
+        if self.median >= most:
+            assert self.processor < most
+            assert self.median < most * self.slowdown
 
 
 def redraws(shown: Page, label: str, count: int) -> Redraws:

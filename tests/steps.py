@@ -41,12 +41,19 @@ def waiting(s: Swarm) -> list[int]:
 
 
 def following(s: Swarm) -> int:
-    """Node of the next event, the earliest; equal times in the order of posting, without delays the lane first."""
-    filed = {int(n): False for n in np.flatnonzero(s.node.bucket != NONE)}
-    if s.clock[0].lane_first != NONE:
-        filed[int(s.clock[0].lane_first)] = True
+    """Node of the next event, the earliest; equal times in the order of posting, without delays the lane first.
+
+    The times are compared at once, since most events are alone at theirs: this is asked before every event.
+    """
+    filed, lane, times = np.flatnonzero(s.node.bucket != NONE), int(s.clock[0].lane_first), s.node.time
+    first = times[lane] if lane != NONE else np.inf
+    if filed.size:
+        first = min(first, times[filed].min())
+    nodes = {int(n): False for n in filed[times[filed] == first]}
+    if lane != NONE and times[lane] == first:
+        nodes[lane] = True
     ideal = bool(s.rules.ideal)
-    return min(filed, key=lambda n: (s.node[n].time, not (ideal and filed[n]), s.node[n].serial))
+    return min(nodes, key=lambda n: (not (ideal and nodes[n]), s.node[n].serial))
 
 
 def walk(program: Program, seed: int) -> tuple[Swarm, Ledger]:

@@ -39,6 +39,20 @@ Run = Callable[..., tuple[str, str]]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Return a function that runs two kernels in another process and gives what it prints."""
+    return running(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
+    """Return such a function whose kernels are compiled, and its folder; who damages its cache has it made anew."""
+    folder = tmp_path_factory.mktemp("compiled")
+    invoke = running(folder)
+    assert invoke() == ("4 0", COMPILING)
+    return invoke, folder
+
+
+def running(tmp_path: Path) -> Run:
+    """Return a function that runs two kernels of a folder in another process and gives what it prints."""
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "small.py").write_text(KERNELS)
     script = MAIN.format(sources=str(tmp_path / "sources"))
@@ -78,9 +92,11 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     ("ending", "damage"),
     [(".nbc", damage) for damage in DAMAGE] + [(".nbi", damage) for damage in ("empty", "garbage", "truncated")],
 )
-def test_a_damaged_cache_is_made_anew(run: Run, tmp_path: Path, ending: str, damage: str) -> None:
-    run()
-    for path in files(tmp_path, ending):
+def test_a_damaged_cache_is_made_anew(compiled: tuple[Run, Path], ending: str, damage: str) -> None:
+    run, folder = compiled
+    kept = files(folder, ending)
+    assert len(kept) == 2
+    for path in kept:
         path.write_bytes(DAMAGE[damage](path.read_bytes()))
     assert run() == ("4 0", COMPILING)
     assert run() == ("4 1", "")

@@ -48,15 +48,15 @@ def test_the_page_that_is_idle_for_longest_gives_way(tmp_path: Path) -> None:
 
 
 def test_a_page_that_was_closed_gives_way_before_one_that_is_open(tmp_path: Path) -> None:
-    with served(tmp_path, "--visitors", "2", AWAY=6) as explorer:
+    with served(tmp_path, "--visitors", "2", AWAY=4) as explorer:
         first, second = visit(explorer.url), visit(explorer.url)
         with closing(first.socket()):
             second.socket().close()
             assert get(explorer.url)[0] == 503  # it may come back
             with closing(second.socket()):
-                time.sleep(7)
+                time.sleep(5)
                 assert get(explorer.url)[0] == 503
-            time.sleep(7)
+            time.sleep(5)
             third = visit(explorer.url)
             assert (first.alive(), second.alive(), third.alive()) == (True, False, True)
             assert get(explorer.url)[0] == 503  # the third one's page may still load
@@ -66,7 +66,7 @@ def test_the_process_of_a_page_that_is_open_stays_and_ends_once_it_is_closed(tmp
     with served(tmp_path, "--visitors", "1", GONE=2, CULL=1) as explorer:
         visitor = visit(explorer.url)
         with closing(visitor.socket()):
-            time.sleep(6)
+            time.sleep(4)
             assert visitor.alive()
             assert get(explorer.url)[0] == 503
         wait_for(lambda: not visitor.alive())

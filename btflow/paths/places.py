@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import minimize
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from btflow.paths.structure import Region
 
@@ -102,7 +102,7 @@ def peer_share(rtt: Floats) -> float:
     """
     peers = len(rtt)
     one, other = np.triu_indices(peers, 1)
-    scores = ndtri((rankdata(rtt[one, other]) - 0.5) / one.size)
+    scores = ndtri((scipy.stats.rankdata(rtt[one, other]) - 0.5) / one.size)
     total = np.bincount(one, scores, peers) + np.bincount(other, scores, peers)
     part = total / (peers - 2)
     rest = np.sum((scores - part[one] - part[other]) ** 2) / (one.size - peers)

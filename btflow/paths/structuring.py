@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import rankdata
 
 from btflow.paths.generate import sample
 from btflow.paths.model import PathModel
@@ -152,7 +152,7 @@ def stretched(rtt: Floats, model: PathModel) -> Floats:
     """Return a matrix with the times of a model's table, in the order of its own: violations change with the table."""
     one, other = np.triu_indices(len(rtt), 1)
     found = np.zeros_like(rtt)
-    found[one, other] = found[other, one] = model.rtt_at((rankdata(rtt[one, other]) - 0.5) / one.size)
+    found[one, other] = found[other, one] = model.rtt_at((scipy.stats.rankdata(rtt[one, other]) - 0.5) / one.size)
     return found
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import plotly.graph_objects as go
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from btflow.errors import InputError
 from btflow.plots.given import by_label, numbers
@@ -70,7 +70,7 @@ def half_width(values: NDArray[np.float64]) -> float:
     """Return half the width of the 95 % interval of a mean; 0 of a single value."""
     if values.size < 2:
         return 0.0
-    return float(stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * stats.sem(values))
+    return float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * scipy.stats.sem(values))
 
 
 def _published(given: object) -> dict[str, float]:
