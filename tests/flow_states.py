@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
-from btflow.kernels.state import FOREVER, FREE, OPEN
+from btflow.kernels.clock import NONE
+from btflow.kernels.state import FOREVER, FREE, OPEN, PIECE
 
 COUNTS = (
     *("top", "active", "unrequested", "reach", "ticks", "opened", "bytes_up", "bytes_down", "degree", "complete"),
@@ -67,6 +68,30 @@ def asked(s: Flow, u: int) -> Blocks:
         own = {(int(s.begun[y, run.entry].piece), b) for b in numbers}
         assert not found & own, "a block asked for twice on a lane"
         found |= own
+    return found
+
+
+def awaited(s: Flow) -> list[Any]:
+    """Return the events of blocks that are under way to who is in endgame."""
+    blocks = s.node[(s.node.bucket != NONE) & (s.node.kind == PIECE)]
+    return [node for node in blocks if s.end.generation[node.target] == node.generation]
+
+
+def awaited_bytes(s: Flow) -> int:
+    """Return the payload of these [B]."""
+    last = (s.rules.pieces - 1) * s.rules.blocks + s.rules.last_piece_blocks - 1
+    blocks = [int(node.arg >> 14) * s.rules.blocks + int(node.arg >> 8 & 63) for node in awaited(s)]
+    return sum(int(s.rules.last_block_size if block == last else s.rules.block_size) for block in blocks)
+
+
+def awaited_on(s: Flow) -> Counter[int]:
+    """Return how many of these are counted as outstanding on each lane: it was not taken by another since."""
+    found: Counter[int] = Counter()
+    for node in awaited(s):
+        h = int(s.end.mate[node.target])
+        u = ((h >> s.rules.slot_bits) << s.lane_bits) + int(s.end.lane[h])
+        if s.end.lane[h] != NO_LANE and s.lane.use[u] == node.arg & 255:
+            found[u] += 1
     return found
 
 
@@ -144,7 +169,7 @@ def check_list(s: Flow, p: int) -> None:
 
 def check_lanes(s: Flow, p: int) -> None:
     """A lane belongs to an open end; a free one has nothing; as many are active as have a block that is being sent."""
-    lanes = lanes_of(s, p)
+    lanes, under_way = lanes_of(s, p), awaited_on(s)
     assert s.peer.active[p] == sum(s.finish[u] < FOREVER for u in lanes)
     slots = int(s.peer.upload_slots[p])
     assert sum(s.lane.state[u] == SERVING for u in lanes) <= max(slots, s.rules.min_uploads + 1)
@@ -159,7 +184,8 @@ def check_lanes(s: Flow, p: int) -> None:
         assert lane.h >> s.rules.slot_bits == p
         assert s.end.lane[lane.h] == i
         assert s.end.mate[lane.h] == lane.g
-        assert lane.outstanding == len(asked(s, u))
+        assert lane.awaited == under_way[u]
+        assert lane.outstanding == len(asked(s, u)) + under_way[u]
         if s.finish[u] < FOREVER:
             assert lane.runs > 0
             assert s.ready[u] == FOREVER

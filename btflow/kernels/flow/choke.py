@@ -189,6 +189,8 @@ def unchoke(s, p, place, told, t):
     lane.outstanding = 0
     lane.leaving = 0
     lane.kept = 0
+    lane.use += 1
+    lane.awaited = 0
     lane.behind = 0.0
     lane.unchoked_at = peer.ticks
     peer.unchokes += 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from btflow.kernels import clock, prefetch
 from btflow.kernels.byref import by_ref
-from btflow.kernels.flow import choke, peers, superseed, transport, upload
+from btflow.kernels.flow import choke, fetch, peers, superseed, transport, upload
 from btflow.kernels.flow.events import post
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
@@ -21,6 +21,7 @@ from btflow.kernels.state import (
     NIL,
     OFFER,
     OPEN,
+    PIECE,
     READY,
     REFUSED,
     START,
@@ -149,6 +150,15 @@ def bring_up(s, p, t):
 
 
 @kernel
+def bring_up_sources(s, y, t):
+    """What serves peer `y` is where it is at `t`: in endgame it is cancelled at what comes first."""
+    i = 0
+    while i < s.peer[y].n_served:
+        bring_up(s, np.int64(s.served[y, i]) >> s.lane_bits, t)
+        i += 1
+
+
+@kernel
 def take(s, n, t):
     """An event: a client starts or leaves, the tracker answers, a connection gets further."""
     node = s.node[n]
@@ -186,5 +196,9 @@ def take(s, n, t):
             peers.reported(s, target, piece, t)
         elif kind == BITFIELD:
             peers.introduce(s, target, t)
+        elif kind == PIECE:
+            bring_up_sources(s, target >> s.rules.slot_bits, t)
+            if s.end[target].generation == generation:
+                fetch.awaited_block(s, target, piece, t)
         elif kind == REFUSED:
             peers.release(s, target, t)

@@ -12,7 +12,7 @@ from btflow.kernels.flow.interest import offer, row_of, super_seeding, told_all,
 from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import shuffle
-from btflow.kernels.state import ANY, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, SINGLE
+from btflow.kernels.state import ANY, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, PIECE, SINGLE
 
 NOTHING = np.int64(-1)
 
@@ -35,17 +35,19 @@ def download_rate(s, e, t, n):
 
 
 @kernel
-def got_block(s, u, entry, b, size, stale, t):
-    """Block `b` of the begun piece `entry` arrives at the downloader of lane `u` at `t`; True if that completes it."""
-    lane = s.lane[u]
-    g = np.int64(lane.g)
+def got_block(s, u, g, entry, b, size, stale, t):
+    """Block `b` of the begun piece `entry` arrives at end `g` at `t`; True if that completes it.
+
+    It comes on lane `u`, which may be NOTHING if it has ended since. A stale block was not wanted any more.
+    """
     y = g >> s.rules.slot_bits
     peer, e = s.peer[y], s.end[g]
     peer.bytes_down += size
     if stale:
         peer.duplicates += 1
         return False
-    lane.outstanding -= 1
+    if u != NOTHING:
+        s.lane[u].outstanding -= 1
     note_source(s, y, g, t)
     download_rate(s, e, t, float(size))
     piece = s.begun[y, entry]
@@ -56,9 +58,54 @@ def got_block(s, u, entry, b, size, stale, t):
         complete(s, y, entry, piece.last)
     if peer.endgame == 1:
         cancel_elsewhere(s, y, u, entry, b, t)
-    if lane.state == SERVING:
+    if u != NOTHING and s.lane[u].state == SERVING:
         request_more(s, u, NIL, t)
     return done
+
+
+@kernel
+def await_block(s, u, entry, b, t):
+    """In endgame a block is there when it arrives, and no sooner: another may come before it from elsewhere."""
+    lane = s.lane[u]
+    lane.awaited += 1
+    run = s.run[u, s.runs - lane.awaited]
+    run.entry = entry
+    run.blocks = bits.ONE << np.uint64(b)
+    number = (np.int64(s.begun[begun_row(s, u), entry].piece) << 6) + b
+    events.post(s, t, PIECE, np.int64(lane.g), (number << 8) + lane.use, s.end[lane.g].generation)
+
+
+@kernel
+def no_longer_awaited(s, u, entry, b):
+    """Block `b` of a begun piece is no longer under way on lane `u`."""
+    lane = s.lane[u]
+    last = s.runs - lane.awaited
+    for i in range(last, s.runs):
+        if s.run[u, i].entry == entry and bits.has(s.run[u, i].blocks, b):
+            s.run[u, i] = s.run[u, last]
+            lane.awaited -= 1
+            return
+
+
+@kernel
+def awaited_block(s, g, arg, t):
+    """A block arrives at end `g` that was awaited."""
+    y, h = g >> s.rules.slot_bits, np.int64(s.end[g].mate)
+    use, b, piece = arg & 255, arg >> 8 & 63, arg >> 14
+    u = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end[h].lane if s.end[h].lane != NO_LANE else NOTHING
+    if u != NOTHING and s.lane[u].use != use:
+        u = NOTHING
+    entry = np.int64(s.row[y, piece])
+    if u != NOTHING:
+        no_longer_awaited(s, u, entry, b)
+    stale = not bits.has_piece(s.want, y, piece) or not bits.has(s.begun[y, entry].missing, b)
+    size = np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + b))
+    if got_block(s, u, g, entry, b, size, stale, t):
+        announce(s, y)
+    if stale and u != NOTHING:
+        s.lane[u].outstanding -= 1
+        if s.lane[u].state == SERVING:
+            request_more(s, u, NIL, t)
 
 
 @kernel
@@ -135,7 +182,7 @@ def wake(s, p, t):
 @kernel
 def room(s, u):
     """True if lane `u` has a row left for requests."""
-    return s.lane[u].runs < s.runs
+    return s.lane[u].runs + s.lane[u].awaited < s.runs
 
 
 @kernel
@@ -438,7 +485,7 @@ def endgame_requests(s, u, t):
     y = g >> s.rules.slot_bits
     x = row_of(s, u >> s.lane_bits, np.int64(lane.h))
     floor = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
-    most = min(floor - lane.outstanding, s.runs - lane.runs)
+    most = min(floor - lane.outstanding, s.runs - lane.runs - lane.awaited)
     chosen, seen = s.scratch[2], NIL
     left = np.uint64(s.peer[y].taken)
     while left != bits.EMPTY and most > 0:
@@ -451,6 +498,9 @@ def endgame_requests(s, u, t):
         for i in range(lane.runs):
             if s.run[u, i].entry == entry:
                 blocks &= ~(s.run[u, i].blocks & ~s.run[u, i].cancelled)
+        for i in range(s.runs - lane.awaited, s.runs):
+            if s.run[u, i].entry == entry:
+                blocks &= ~s.run[u, i].blocks
         while blocks != bits.EMPTY:
             block = (entry << 6) + bits.first(blocks)
             blocks &= blocks - bits.ONE

@@ -137,7 +137,9 @@ LANE = np.dtype(
         ("state", "u1"),
         ("leaving", "u1"),  # the downloader has lost interest: news of it arrives at `ready`
         ("kept", "u1"),  # scratch of the choker
-        ("spare", "u1", 5),
+        ("use", "u1"),  # how often it was taken, modulo 256
+        ("awaited", "u1"),  # blocks under way to who is in endgame: the last rows of its requests
+        ("spare", "u1", 3),
         ("began", "f8"),  # work at which the block has its first turn
         ("since", "f8"),  # when it joined the others [s]
         ("behind", "f8"),  # when the messages arrive that wait for it to be written [s]; 0 if there are none

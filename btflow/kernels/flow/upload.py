@@ -181,8 +181,9 @@ def written(s, p, u, t):
     closing = lane.state == CLOSING
     if more and not closing:
         continue_lane(s, p, u, t, free, work + last_turn)
-    done = fetch.got_block(s, u, entry, b, size, stale, arrival)
-    if done:
+    if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame == 1 and fetch.room(s, u):
+        fetch.await_block(s, u, entry, b, arrival)
+    elif fetch.got_block(s, u, np.int64(lane.g), entry, b, size, stale, arrival):
         fetch.announce(s, lane.g >> s.rules.slot_bits)
     if closing:
         choke.close_lane(s, u, t, arrival)
