@@ -98,7 +98,7 @@ def scenarios(draw: st.DrawFn, most: int = 20_000_000) -> Scenario:
         },
         transport=transport,
         **options,
-    ).set(slots=slots)
+    ).set(slots=slots, **{"classes.*.client.endgame": draw(st.integers(0, 3)) > 0})
 
 
 @st.composite

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
 from btflow.kernels.clock import NONE
+from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
 from btflow.kernels.state import FOREVER, FREE, OPEN, PIECE
 
 COUNTS = (

@@ -76,8 +76,7 @@ def check_bytes(scenario: Scenario, program: Program, s: Flow) -> None:
     finished = (program.is_seed == 0) & (s.peer.done >= 0.0)
     dropped = s.peer.bytes_up.sum() - s.peer.bytes_down.sum() - flow_states.awaited_bytes(s)
     assert dropped >= 0  # as their connection was closed
-    if program.rules.ideal:
-        assert dropped == 0
+    assert dropped == 0 or (program.rules.endgame and not program.rules.ideal)
     assert not s.peer.bytes_down[program.is_seed == 1].any()
     extra, short = s.peer.bytes_down[finished] - size, block - program.rules.last_block_size
     missing = s.peer.duplicates[finished] * block - extra  # of duplicates of the short last block
