@@ -372,14 +372,14 @@ def _unknown_pairs(scenario: Scenario) -> Iterator[ScenarioError]:
             ", ".join(matrix.locations),
         )
     if not unknown:
-        for one, other in _meeting(scenario.classes):
+        for one, other in meeting(scenario.classes):
             try:
                 matrix.between(one, other)
             except KeyError:
                 yield ScenarioError("paths.matrix", matrix.name, f"has no RTT between {one} and {other}")
 
 
-def _meeting(classes: tuple[PeerClass, ...]) -> list[tuple[str, str]]:
+def meeting(classes: tuple[PeerClass, ...]) -> list[tuple[str, str]]:
     """Return the pairs of locations whose peers exchange data; two seeds never do."""
     pairs = {
         (one, other)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from btflow.consistency import meeting
 from btflow.errors import InputError, ScenarioError
 from btflow.scenario import Scenario
 
@@ -41,7 +42,12 @@ def check_flow(scenario: Scenario) -> None:
             field = "slots" if scenario.slots else f"classes.{c.name}.upload_limit"
             problem = f"are more than the {MOST_SLOTS} of flow fidelity"
             raise ScenarioError(field, f"{slots} upload slots", problem, f"fewer slots, or {INSTEAD}")
-    if scenario.paths.internet is None and scenario.longest_rtt > MOST_RTT:
-        field = "paths.matrix" if scenario.paths.matrix is not None else "paths.rtt"
+    matrix = scenario.paths.matrix
+    if matrix is not None:
+        longest = max((matrix.between(one, other) for one, other in meeting(scenario.classes)), default=0.0)
+    else:
+        longest = 0.0 if scenario.paths.internet is not None else scenario.longest_rtt
+    if longest > MOST_RTT:
+        field = "paths.rtt" if matrix is None else "paths.matrix"
         problem = f"is more than the {MOST_RTT:g} s up to which flow fidelity is near full"
-        raise ScenarioError(field, f"{scenario.longest_rtt:g} s", problem, f"shorter round trips, or {INSTEAD}")
+        raise ScenarioError(field, f"{longest:g} s", problem, f"shorter round trips, or {INSTEAD}")

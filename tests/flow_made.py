@@ -29,13 +29,13 @@ def scenario(*counts: int, rates: tuple[float, ...] = (20.0,), seed_rate: float 
         counts: Leechers of each class.
         rates: Their upload limits [kB/s of 1024 B].
         seed_rate: The seed's [kB/s of 1024 B].
-        options: ``client``, ``super_seeding``, ``seeds``, ``locations`` of classes; ``swarm``, ``transport``: fields
+        options: ``client``, ``super_seeding``, ``seeds``, ``locations`` of classes; ``slots``; ``swarm``, ``transport``: fields
             that replace the usual ones; ``paths``, ``arrivals``, ``departures``: whole tables.
     """
     tree = read_toml(files("btflow.models") / "swarms" / "rao2010.toml")
     client = options.pop("client", "mainline-4.0")
     locations = options.pop("locations", {})
-    shows = options.pop("super_seeding", False)
+    shows, slots = options.pop("super_seeding", False), options.pop("slots", 0)
     seed = tree["classes"]["seed"] | {"count": options.pop("seeds", 1), "upload_limit": f"{seed_rate} kB/s"}
     tree["classes"] = {"seed": seed}
     del tree["parameters"]
@@ -47,7 +47,7 @@ def scenario(*counts: int, rates: tuple[float, ...] = (20.0,), seed_rate: float 
     tree["paths"] = {"rtt": "0 ms", "loss": 0.0}
     for name, table in options.items():
         tree[name] = {**(tree.get(name, {}) if name in ("swarm", "transport") else {}), **table}
-    return parse(tree).build({}).set(**{"classes.*.client.super_seeding": shows})
+    return parse(tree).build({}).set(slots=slots, **{"classes.*.client.super_seeding": shows})
 
 
 def program(*counts: int, fidelity: Fidelity = "flow", **options: Any) -> Program:

@@ -85,7 +85,7 @@ def awaited_bytes(s: Flow) -> int:
 
 
 def awaited_on(s: Flow) -> Counter[int]:
-    """Return how many of these are counted as outstanding on each lane: it was not taken by another since."""
+    """Return how many of these were sent on each lane, for who has it now."""
     found: Counter[int] = Counter()
     for node in awaited(s):
         h = int(s.end.mate[node.target])
@@ -184,8 +184,8 @@ def check_lanes(s: Flow, p: int) -> None:
         assert lane.h >> s.rules.slot_bits == p
         assert s.end.lane[lane.h] == i
         assert s.end.mate[lane.h] == lane.g
-        assert lane.awaited == under_way[u]
-        assert lane.outstanding == len(asked(s, u)) + under_way[u]
+        assert lane.awaited <= under_way[u]  # some are cancelled
+        assert lane.outstanding == len(asked(s, u)) + lane.awaited
         if s.finish[u] < FOREVER:
             assert lane.runs > 0
             assert s.ready[u] == FOREVER

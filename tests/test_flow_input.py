@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import flow_made as made
 import pytest
 import xarray as xr
 from program import Run, runner
 
 import btflow
 from btflow import InputError, ScenarioError, load, memory, plots, simulate
-from btflow.fidelity import FIDELITIES
+from btflow.fidelity import FIDELITIES, check_flow
 from btflow.report import summary
 
 SMALL = ("--set", "leechers=4", "--set", "file_size=300 kB")
@@ -142,3 +143,16 @@ def test_plots_of_a_result_of_flow(result: xr.Dataset) -> None:
         plots.why_slow(result)
     assert "\n" not in str(caught.value)
     assert "fidelity full" in str(caught.value)
+
+
+def test_places_of_a_matrix_that_nobody_is_at_do_not_count() -> None:
+    far = {
+        "AS1": {"AS1": "20 ms", "AS2": "50 ms", "AS9": "9 s"},
+        "AS2": {"AS2": "20 ms", "AS9": "9 s"},
+        "AS9": {"AS9": "0 s"},
+    }
+    paths = {"rtt": "0 ms", "loss": 0.0, "matrix": {"name": "far", "title": "far", "source": "none", "rtt": far}}
+    near = made.scenario(2, paths=paths, locations={"seed": ["AS1"], "a": ["AS1", "AS2"]})
+    check_flow(near)
+    with pytest.raises(ScenarioError, match=r"paths\.matrix = '9 s': is more than the 1\.5 s"):
+        check_flow(made.scenario(2, paths=paths, locations={"seed": ["AS1"], "a": ["AS2", "AS9"]}))

@@ -48,6 +48,18 @@ CASES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
             "departures": {"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 12},
         },
     ),
+    "three super-seeds of two slots": (
+        (12,),
+        {
+            "super_seeding": True,
+            "seeds": 3,
+            "seed_rate": 300.0,
+            "swarm": {"file_size": "300 kB", "piece_size": "256 KiB"},
+            "slots": 2,
+            "paths": {"rtt": "300 ms", "loss": 0.02},
+            "departures": {"stay": "random", "mean_stay": 0.5, "replace": True, "completions": 24},
+        },
+    ),
     "drawn paths": ((9,), {"paths": {"internet": "iplane"}, "client": "libtorrent-2"}),
 }
 
@@ -150,10 +162,11 @@ def test_the_state_agrees_with_itself_at_any_time(scenario: Scenario, seed: int,
 @pytest.mark.parametrize("name", CASES)
 def test_the_state_agrees_with_itself_from_beginning_to_end(name: str) -> None:
     states = 0
-    for s in made.steps(case(name), 3, 67):
-        flow_states.check(s)
-        states += 1
-    assert states > 8
+    for seed in range(3):
+        for s in made.steps(case(name), seed, 67):
+            flow_states.check(s)
+            states += 1
+    assert states > 24
 
 
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))

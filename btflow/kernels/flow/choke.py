@@ -10,7 +10,7 @@ import numpy as np
 from btflow.kernels import bits, rules
 from btflow.kernels.flow import fetch, superseed, transport, upload
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
-from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, NO_LANE, SERVING
+from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import FOREVER, NIL
 
@@ -59,19 +59,14 @@ def piece_shown(s, p, t):
 def lost_interest(s, p, u, t):
     """The downloader of lane `u` wants nothing more: the choker looks for another.
 
-    What it has asked for since is on its way: it counts if it is not choked, or unchoked without a slot.
+    What it has asked for since is on its way: it counts if it is unchoked still, though it has no lane.
     """
     lane = s.lane[u]
     h, asked = np.int64(lane.h), s.run[u, 0].at if lane.runs > 0 else FOREVER
     s.ready[u] = FOREVER
     lane.leaving = GONE
     rechoke(s, p, t)
-    if lane.state == SERVING:
-        lane.leaving = 0
-        if asked < FOREVER:
-            s.ready[u] = asked if s.rules.ideal == 1 else max(asked, s.end[h].free)
-            fetch.wake(s, p, s.ready[u])
-    elif asked < FOREVER and keeps_unchoked(s, h):
+    if asked < FOREVER and keeps_unchoked(s, h):
         s.peer[p].due_at = min(s.peer[p].due_at, asked)
         fetch.wake(s, p, asked)
 
@@ -129,7 +124,7 @@ def may_serve(s, p, entry, offered):
         lane = s.lane[lane_of(s, p, entry)]
         if lane.kept == 1 or lane.leaving == GONE:
             return False
-        if lane.outstanding > 0:
+        if lane.outstanding > 0 or lane.leaving == LEAVES:
             return True
     if super_seeding(s, p):
         return superseed.interested(s, own_end(s, p, entry))
@@ -313,8 +308,10 @@ def rechoke_leecher(s, p, t):
 def rotate(s, p):
     """Optimistic rotation: the first choked, interested connection becomes the head of the list."""
     peer, offered = s.peer[p], offer(s, p)
-    for i in range(peer.reach, peer.n_order):
+    for i in range(peer.n_order):
         entry = s.order[p, place_of(s, p, i)]
+        if is_unchoked(s, p, i, peer.reach, entry):
+            continue
         if entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING:
             continue
         if may_serve(s, p, entry, offered):

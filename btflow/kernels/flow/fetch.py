@@ -76,15 +76,16 @@ def await_block(s, u, entry, b, t):
 
 
 @kernel
-def no_longer_awaited(s, u, entry, b):
-    """Block `b` of a begun piece is no longer under way on lane `u`."""
+def no_longer_awaited(s, u, entry, block):
+    """A block of a begun piece is no longer awaited on lane `u`; False if it was not."""
     lane = s.lane[u]
     last = s.runs - lane.awaited
     for i in range(last, s.runs):
-        if s.run[u, i].entry == entry and bits.has(s.run[u, i].blocks, b):
+        if s.run[u, i].entry == entry and s.run[u, i].blocks == block:
             s.run[u, i] = s.run[u, last]
             lane.awaited -= 1
-            return
+            return True
+    return False
 
 
 @kernel
@@ -93,19 +94,13 @@ def awaited_block(s, g, arg, t):
     y, h = g >> s.rules.slot_bits, np.int64(s.end[g].mate)
     use, b, piece = arg & 255, arg >> 8 & 63, arg >> 14
     u = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end[h].lane if s.end[h].lane != NO_LANE else NOTHING
-    if u != NOTHING and s.lane[u].use != use:
-        u = NOTHING
     entry = np.int64(s.row[y, piece])
-    if u != NOTHING:
-        no_longer_awaited(s, u, entry, b)
+    if u != NOTHING and (s.lane[u].use != use or not no_longer_awaited(s, u, entry, bits.ONE << np.uint64(b))):
+        u = NOTHING  # choked since, or cancelled
     stale = not bits.has_piece(s.want, y, piece) or not bits.has(s.begun[y, entry].missing, b)
     size = np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + b))
     if got_block(s, u, g, entry, b, size, stale, t):
         announce(s, y)
-    if stale and u != NOTHING:
-        s.lane[u].outstanding -= 1
-        if s.lane[u].state == SERVING:
-            request_more(s, u, NIL, t)
 
 
 @kernel
@@ -526,20 +521,24 @@ def cancel_elsewhere(s, y, u, entry, b, t):
         if v == u:
             continue
         lane = s.lane[v]
-        for i in range(lane.runs):
-            if s.run[v, i].entry == entry and s.run[v, i].blocks & ~s.run[v, i].cancelled & block != bits.EMPTY:
-                cancel(s, y, v, i, block, t)
-                peer.cancelled += 1
-                if lane.state == SERVING:
-                    endgame_requests(s, v, t)
-                break
+        if cancel(s, y, v, entry, block, t):
+            peer.cancelled += 1
+            lane.outstanding -= 1
+            if lane.state == SERVING:
+                endgame_requests(s, v, t)
 
 
 @kernel
-def cancel(s, y, v, i, block, t):
-    """CANCEL for a block of row `i` of lane `v`: it is sent all the same if its turn comes first."""
-    run = s.run[v, i]
-    at = transport.message_arrival(s, y, np.int64(s.lane[v].g), t)
-    run.cancel_at = max(run.cancel_at, at) if run.cancelled != bits.EMPTY else at
-    run.cancelled |= block
-    s.lane[v].outstanding -= 1
+def cancel(s, y, v, entry, block, t):
+    """CANCEL for a block if it is asked for on lane `v`, or under way: it is sent all the same if its turn comes first."""
+    for i in range(s.lane[v].runs):
+        run = s.run[v, i]
+        if run.entry == entry and run.blocks & ~run.cancelled & block != bits.EMPTY:
+            at = transport.message_arrival(s, y, np.int64(s.lane[v].g), t)
+            run.cancel_at = max(run.cancel_at, at) if run.cancelled != bits.EMPTY else at
+            run.cancelled |= block
+            return True
+    if no_longer_awaited(s, v, entry, block):
+        transport.message_arrival(s, y, np.int64(s.lane[v].g), t)
+        return True
+    return False

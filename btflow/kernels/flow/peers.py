@@ -254,7 +254,7 @@ def join(s, h, t, trips):
     s.peer[p].complete += 1
     enlist(s, h)
     rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
-    if rtt > 0.0:
+    if rtt > 0.0 and not super_seeding(s, p):  # what that one shows, and who wants it, is known by connection
         post(s, t + trips * rtt, BITFIELD, h, NIL, e.generation)
     else:
         introduce(s, h, t)
