@@ -530,7 +530,7 @@ def cancel_elsewhere(s, y, u, entry, b, t):
 
 @kernel
 def cancel(s, y, v, entry, block, t):
-    """CANCEL for a block if it is asked for on lane `v`, or under way: it is sent all the same if its turn comes first."""
+    """CANCEL for a block, asked for on lane `v` or under way: it is sent all the same if its turn comes first."""
     for i in range(s.lane[v].runs):
         run = s.run[v, i]
         if run.entry == entry and run.blocks & ~run.cancelled & block != bits.EMPTY:
