@@ -30,8 +30,7 @@ def scenario(*counts: int, rates: tuple[float, ...] = (20.0,), seed_rate: float 
         rates: Their upload limits [kB/s of 1024 B].
         seed_rate: The seed's [kB/s of 1024 B].
         options: ``client``, ``super_seeding``, ``seeds``, ``locations`` of classes; ``slots``; ``swarm``,
-            ``transport``: fields
-            that replace the usual ones; ``paths``, ``arrivals``, ``departures``: whole tables.
+            ``transport``: fields that replace the usual ones; ``paths``, ``arrivals``, ``departures``: whole tables.
     """
     tree = read_toml(files("btflow.models") / "swarms" / "rao2010.toml")
     client = options.pop("client", "mainline-4.0")
