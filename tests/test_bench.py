@@ -309,7 +309,7 @@ def test_the_command(starts: list[Mapping[str, str] | None], capsys: pytest.Capt
     assert "Cost grows as MB^1.00." in out
     assert "Figures to reach" in lines
     assert rows["a second `btflow run`"][-1] == "1.50"
-    assert "first `btflow run`" not in out
+    assert "compilation included" not in out
     assert starts == [None, None]
     assert all(line.startswith(("btflow bench: ", "btflow: ")) for line in err.splitlines())
     assert max(map(len, lines)) <= 120

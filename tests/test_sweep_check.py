@@ -389,7 +389,7 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
     code, out, _ = run(*args)
     assert code == 0
     first, title, *lines = out.splitlines()
-    assert first == "a.zarr: 11 of 11 swarms done at flow fidelity, 3 of them in full, 0 failed"
+    assert first == "a.zarr: 11 of 11 swarms done (3 in full, the others at flow fidelity), 0 failed"
     assert title == "flow against full, at 3 checked points:"
     assert [line.split(":")[0].strip() for line in lines] == list(analysis.fidelity.STATISTICS)
     code, out, _ = run(*args, "--resume", "--json", "--statistics", "completion_last, completion_mean")

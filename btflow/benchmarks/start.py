@@ -7,6 +7,7 @@ import tempfile
 from btflow.benchmarks.measure import MODEL, SMALL, report
 from btflow.benchmarks.process import start_up
 from btflow.benchmarks.table import Row, Section
+from btflow.fidelity import FIDELITIES
 
 COMMAND = ["run", MODEL, "--json", *(word for item in SMALL.items() for word in ("--set", "{}={}".format(*item)))]
 
@@ -17,8 +18,9 @@ def start(cold: bool) -> Section:
     start_up(COMMAND)
     rows: list[Row] = [("", "elapsed [s]"), ("a second `btflow run`", f"{start_up(COMMAND):.2f}")]
     if cold:
-        report("first btflow run, with compilation")
-        with tempfile.TemporaryDirectory() as folder:
-            elapsed = start_up(COMMAND, {"NUMBA_CACHE_DIR": folder})
-        rows.append(("the first `btflow run`, compilation included", f"{elapsed:.2f}"))
+        for fidelity in FIDELITIES:
+            report(f"first btflow run, with compilation, {fidelity}")
+            with tempfile.TemporaryDirectory() as folder:
+                elapsed = start_up([*COMMAND, "--fidelity", fidelity], {"NUMBA_CACHE_DIR": folder})
+            rows.append((f"the first `btflow run --fidelity {fidelity}`, compilation included", f"{elapsed:.2f}"))
     return Section("Start", rows, ("Of a swarm that takes no time.",))

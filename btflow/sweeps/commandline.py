@@ -174,7 +174,7 @@ def as_text(found: dict[str, Any]) -> str:
     of = counted(found[noun], noun.removesuffix("s"))
     by = f" at {found['fidelity']} fidelity" if "fidelity" in found else ""
     if "check" in found:
-        by += f", {found['check']['points']:,} of them in full"
+        by = f" ({found['check']['points']:,} in full, the others{by})"
     lines = [f"{found['out']}: {found['done']:,} of {of} done{by}, {found['failed']:,} failed"]
     for reason, number in found["reasons"].items():
         lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")
