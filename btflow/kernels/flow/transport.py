@@ -106,9 +106,13 @@ def a_stretch(s):
 def find_repeats(s):
     """Find the classes whose blocks can be taken from streams: all paths are alike and leave room in the window.
 
-    Where the socket is often full, what a block meets depends on all that the connection had before it.
+    Where the socket is often full, what a block meets depends on all that the connection had before it. So it does with
+    losses, if a file has less than a stretch of blocks for each neighbour: no connection gets far from its start.
     """
     if s.delay.shape[0] == 0 or s.rtt[0, 0] > FARTHEST:
+        return
+    neighbours = min(s.rules.peers - 1, s.rules.max_allow_in)
+    if s.loss[0, 0] > 0.0 and s.rules.pieces * s.rules.blocks < STRETCH * neighbours:
         return
     for p in range(s.rules.peers):
         k, slots = np.int64(s.peer[p].klass), min(np.int64(s.peer[p].upload_slots), s.lanes)
