@@ -26,7 +26,7 @@ FidelityOption = Annotated[
     typer.Option(
         "--fidelity",
         metavar="full|flow",
-        help="full: every block and message an event; flow: uploads in closed form, some five times cheaper.",
+        help="full: every block and message an event; flow: uploads in closed form, some four times cheaper.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

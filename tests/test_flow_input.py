@@ -138,7 +138,9 @@ def test_a_result_that_was_written_says_the_same(result: xr.Dataset, tmp_path: P
 
 
 def test_plots_of_a_result_of_flow(result: xr.Dataset) -> None:
-    assert len(plots.overview(result).data) > 0
+    drawn = plots.overview(result)
+    assert len(drawn.data) > 0
+    assert drawn.layout.title.subtitle.text.endswith("flow fidelity")
     with pytest.raises(InputError, match="does not know what held uploads back") as caught:
         plots.why_slow(result)
     assert "\n" not in str(caught.value)

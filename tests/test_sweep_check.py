@@ -389,7 +389,7 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
     code, out, _ = run(*args)
     assert code == 0
     first, title, *lines = out.splitlines()
-    assert first == "a.zarr: 11 of 11 swarms done (3 in full, the others at flow fidelity), 0 failed"
+    assert first == "a.zarr: 11 of 11 swarms (3 of them in full, the others at flow fidelity) done, 0 failed"
     assert title == "flow against full, at 3 checked points:"
     assert [line.split(":")[0].strip() for line in lines] == list(analysis.fidelity.STATISTICS)
     code, out, _ = run(*args, "--resume", "--json", "--statistics", "completion_last, completion_mean")
@@ -495,3 +495,11 @@ def test_a_check_without_values_is_said_to_have_none(run: Run) -> None:
     assert code == 0
     assert "6 failed" not in out.splitlines()[0]
     assert out.count("; values in both at 3 points") == 4
+
+
+def test_a_statistic_that_flow_cannot_know_is_refused_with_those_that_it_has(run: Run) -> None:
+    code, _, err = run(*sweep_args(Path("a.zarr"), *FLOW, "--check", "3", "--statistics", "unchokes"))
+    assert code == 2
+    assert "--statistics = 'unchokes': is not known at flow fidelity; allowed: completion_mean, " in err
+    assert err.rstrip().endswith("or a sweep in full, without --check")
+    assert not Path("a.zarr").exists()

@@ -107,6 +107,8 @@ def _settings(result: xr.Dataset) -> str:
         counted(result.sizes["replica"], "replica"),
         f"seed {result.attrs['seed']}",
     ]
+    if result.attrs.get("fidelity") == "flow":
+        settings.append("flow fidelity")
     lines = [""]
     for text in settings:
         if len(lines[-1]) + len(text) > _LONGEST_LINE:

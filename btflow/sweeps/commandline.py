@@ -124,7 +124,12 @@ def _statistics(text: str | None, declared: Plan) -> list[str] | None:
     for name in names:
         if name not in known:
             if name in ONLY_FULL:
-                raise InputError("statistics", name, "is not known at flow fidelity", "--fidelity full")
+                raise InputError(
+                    "statistics",
+                    name,
+                    "is not known at flow fidelity",
+                    f"{', '.join(known)}; or a sweep in full, without --check",
+                )
             raise unknown(name, known, "statistic of a swarm", "statistics")
     return names
 
@@ -174,8 +179,8 @@ def as_text(found: dict[str, Any]) -> str:
     of = counted(found[noun], noun.removesuffix("s"))
     by = f" at {found['fidelity']} fidelity" if "fidelity" in found else ""
     if "check" in found:
-        by = f" ({found['check']['points']:,} in full, the others{by})"
-    lines = [f"{found['out']}: {found['done']:,} of {of} done{by}, {found['failed']:,} failed"]
+        by = f" ({found['check']['points']:,} of them in full, the others{by})"
+    lines = [f"{found['out']}: {found['done']:,} of {of}{by} done, {found['failed']:,} failed"]
     for reason, number in found["reasons"].items():
         lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")
     if "check" in found:
