@@ -59,6 +59,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     s = Flow(
         rules=rules,
         alike=int(rules.last_block_size == rules.block_size),
+        neighbours=int(min(n - 1, rules.max_allow_in)),
         lanes=1 << lane_bits(program),
         lane_bits=lane_bits(program),
         runs=runs(program),

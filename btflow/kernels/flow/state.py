@@ -23,6 +23,7 @@ What a super-seed shows differs by connection: row peers + h of `has` and `shown
     latest[h]  the piece that end `h` of a super-seed showed last
     offers     how often each piece was shown, by any super-seed
 
+    neighbours how many a peer has at most
     alike      1 if all blocks of the file have the same size
     delay      how long a block takes to arrive, and how long its socket is full [s], by class, active lanes, place in a
                stream, and whether another block follows; empty if not all paths are alike (transport.py)
@@ -176,7 +177,7 @@ ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at
 
 Flow = namedtuple(
     "Flow",
-    "rules alike lanes lane_bits runs peer end wire order recent served has shown want open seeded row lane finish "
-    "ready run begun copies have_log have_time random_order round queue registered spare births node bucket "
+    "rules alike neighbours lanes lane_bits runs peer end wire order recent served has shown want open seeded row lane "
+    "finish ready run begun copies have_log have_time random_order round queue registered spare births node bucket "
     "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers listed",
 )

@@ -111,8 +111,7 @@ def find_repeats(s):
     """
     if s.delay.shape[0] == 0 or s.rtt[0, 0] > FARTHEST:
         return
-    neighbours = min(s.rules.peers - 1, s.rules.max_allow_in)
-    if s.loss[0, 0] > 0.0 and s.rules.pieces * s.rules.blocks < STRETCH * neighbours:
+    if s.loss[0, 0] > 0.0 and s.rules.pieces * s.rules.blocks < STRETCH * s.neighbours:
         return
     for p in range(s.rules.peers):
         k, slots = np.int64(s.peer[p].klass), min(np.int64(s.peer[p].upload_slots), s.lanes)
