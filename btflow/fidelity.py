@@ -6,7 +6,7 @@ from typing import Literal
 
 from btflow.consistency import meeting
 from btflow.errors import InputError, ScenarioError
-from btflow.scenario import Scenario
+from btflow.scenario import PeerClass, Scenario
 
 Fidelity = Literal["full", "flow"]
 
@@ -20,12 +20,13 @@ MOST_RTT = 1.5
 """Round-trip time between two peers [s] beyond which swarms get more than 5% too fast: docs/fidelity.md, "when"."""
 
 INSTEAD = "fidelity full (--fidelity full)"
+FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
 
 
 def checked(field: str, value: object) -> Fidelity:
     """Return a fidelity; an InputError if there is none of this name."""
     if value not in FIDELITIES:
-        raise InputError(field, value, "is no fidelity", " or ".join(FIDELITIES))
+        raise InputError(field, "None" if value is None else value, "is no fidelity", " or ".join(FIDELITIES))
     return value
 
 
@@ -39,9 +40,8 @@ def check_flow(scenario: Scenario) -> None:
     for c in scenario.classes:
         slots = max(scenario.slots_of(c), c.client.min_uploads + 1)
         if slots > MOST_SLOTS:
-            field = "slots" if scenario.slots else f"classes.{c.name}.upload_limit"
             problem = f"are more than the {MOST_SLOTS} of flow fidelity"
-            raise ScenarioError(field, f"{slots} upload slots", problem, f"fewer slots, or {INSTEAD}")
+            raise ScenarioError(_decides_slots(scenario, c, slots), f"{slots} upload slots", problem, FEWER_SLOTS)
     matrix = scenario.paths.matrix
     if matrix is not None:
         longest = max((matrix.between(one, other) for one, other in meeting(scenario.classes)), default=0.0)
@@ -51,3 +51,12 @@ def check_flow(scenario: Scenario) -> None:
         field = "paths.rtt" if matrix is None else "paths.matrix"
         problem = f"is more than the {MOST_RTT:g} s up to which flow fidelity is near full"
         raise ScenarioError(field, f"{longest:g} s", problem, f"shorter round trips, or {INSTEAD}")
+
+
+def _decides_slots(scenario: Scenario, c: PeerClass, slots: int) -> str:
+    """Return the field from which a class has so many slots."""
+    if scenario.slots == slots:
+        return "slots"
+    given = {"max_uploads": c.client.max_uploads, "min_uploads": c.client.min_uploads + 1}
+    field = next((f"client.{name}" for name, number in given.items() if number == slots), "upload_limit")
+    return f"classes.{c.name}.{field}"

@@ -16,7 +16,7 @@ from btflow.simulation import run_swarm
 pytestmark = pytest.mark.xdist_group("flow")  # what is compared is run once, by one worker
 
 ALPHA = 0.05
-SEEDS: dict[Fidelity, int] = {"full": 60, "flow": 150}
+SEEDS: dict[Fidelity, int] = {"full": 100, "flow": 150}
 LEECHERS, SIZE = 40, 5 * 2**20
 
 CELLS = [(rtt, loss, False) for rtt in (0, 400) for loss in (0.0, 0.05)] + [(100, 0.01, True)]

@@ -101,6 +101,25 @@ def test_a_new_seed_serves_at_once_whom_it_had_unchoked(rtt: float, late: int, k
         assert (by_leecher <= (end[:, 1] - begins) * CAP + TURN).all()  # the first turn is at once
 
 
+def test_interest_holds_back_the_requests_right_behind_it() -> None:
+    """By Nagle's rule a round trip of 0.8 s: who was unchoked though it wanted nothing says first that it does now."""
+    ends = {}
+    for nagle in (True, False):
+        swarm = made.scenario(
+            2,
+            swarm={"file_size": "256 kB"},
+            transport={"initial_window": 30, "nagle": nagle},
+            paths={"rtt": "800 ms", "loss": 0.0},
+            arrivals={"kind": "trace", "times": ["5 s", "13 s"]},
+        )
+        for fidelity in FIDELITIES:
+            result = btflow.simulate(swarm, seed=1, fidelity=fidelity, replicas=32)
+            ends[fidelity, nagle] = (result["start_time"] + result["completion_time"]).values[:, 1:].max(axis=1).mean()
+    assert ends["full", True] > ends["full", False] + 0.7
+    for nagle in (True, False):
+        assert ends["flow", nagle] == pytest.approx(ends["full", nagle], abs=0.3)
+
+
 def test_a_block_that_is_held_up_is_overtaken_in_endgame() -> None:
     """With round trips of 1 s and loss, endgame saves the first to end a sixth of their time, in full as in flow."""
     swarm = btflow.load(

@@ -60,6 +60,10 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("rao2010", "--set", "upload_limit=30MB/s", "--fidelity", "flow"),
             ("classes.seed.upload_limit", "upload slots", "120 of flow", "--fidelity full"),
         ),
+        (
+            ("rao2010", "--set", "classes.*.client.max_uploads=200", "--fidelity", "flow"),
+            ("classes.seed.client.max_uploads = '200 upload slots'", "120 of flow", "--fidelity full"),
+        ),
         (("testa2011", "--fidelity", "flow"), ("access", "no access links yet", "--fidelity full")),
     ],
 )

@@ -107,9 +107,10 @@ def leecher_classes(result: xr.Dataset) -> list[str]:
 
 def counted_times(result: xr.Dataset, name: str | None = None) -> NDArray[np.float64]:
     """Return the completion times of leechers, or of one class of them [s] (replica, peer); NaN for what counts not."""
-    chosen = (result["role"] == "leecher") if name is None else (result["peer_class"] == name)
-    times = result["completion_time"].where(result["counted"]) if "counted" in result else result["completion_time"]
-    return np.asarray(times.isel(peer=chosen.values).transpose("replica", "peer").values, np.float64)
+    times = np.asarray(result["completion_time"].transpose("replica", "peer").values, np.float64)
+    if "counted" in result:
+        times = np.where(result["counted"].transpose("replica", "peer").values, times, np.nan)
+    return times[:, result["role"].values == "leecher" if name is None else result["peer_class"].values == name]
 
 
 def series_name(label: str, part: str) -> str:

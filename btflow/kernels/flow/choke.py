@@ -191,7 +191,11 @@ def unchoke(s, p, place, told, t):
     peer.unchokes += 1
     s.served[y, s.peer[y].n_served] = u
     s.peer[y].n_served += 1
-    heard = t - transport.half(s, h) if told else transport.message_arrival(s, p, h, t)
+    if told:
+        heard = t - transport.half(s, h)
+        transport.message_arrival(s, y, g, heard)  # that it is interested: its requests are right behind
+    else:
+        heard = transport.message_arrival(s, p, h, t)
     fetch.request_more(s, u, NIL, heard)
     return u
 
