@@ -61,7 +61,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"backend": 5}, "backend = 5", "threads or processes"),
     ({"sample": 64}, "sample = 64", "KIND:N"),
     ({"fidelity": "fluid"}, "fidelity = 'fluid': is no fidelity", "full or flow"),
-    ({"fidelity": None}, "fidelity: is no fidelity", "full or flow"),
+    ({"fidelity": None}, "fidelity = 'None': is no fidelity", "full or flow"),
     ({"fidelity": ["flow"]}, "fidelity = ['flow']: is no fidelity", "full or flow"),
     ({"check": 1}, "check = 1: is of flow", "--fidelity flow (fidelity="),
     ({"check": 1, "fidelity": "full"}, "check = 1: is of flow", "--fidelity flow (fidelity="),
