@@ -32,11 +32,6 @@ def checked(field: str, value: object) -> Fidelity:
 
 def check_flow(scenario: Scenario) -> None:
     """Raise a ScenarioError if flow cannot run a scenario: it never runs in full what was asked for in flow."""
-    if scenario.linked:
-        name = next(c.name for c in scenario.classes if c.access is not None)
-        raise ScenarioError(
-            f"classes.{name}.access", "an access link", "is not in flow fidelity: it has no access links yet", INSTEAD
-        )
     for c in scenario.classes:
         slots = max(scenario.slots_of(c), c.client.min_uploads + 1)
         if slots > MOST_SLOTS:

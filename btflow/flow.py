@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from btflow import simulation, swarm
+from btflow import links, simulation, swarm
 from btflow.allocate import arrays
 from btflow.kernels import clock
 from btflow.kernels.flow import engine
@@ -20,6 +20,9 @@ from btflow.program import Program
 
 STEP_BYTES = 57344.0
 """What a peer uploads between two looks at it [B]: three and a half blocks."""
+
+STEP = 0.05
+"""Time between two looks at a peer with an access link [s]: its windows and queues move in such steps."""
 
 SPARE_LANES = 8
 """Lanes for connections that were choked with a block under way."""
@@ -69,6 +72,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
         births=program.births.copy(),
         random_order=order,
         have_time=np.full((n, pieces), np.nan),
+        net=links.build_net(program, seed, replica, served=n << lane_bits(program)),
         **arrays(_layout(program)),
     )
     s.finish[:] = s.ready[:] = FOREVER
@@ -98,7 +102,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     """Shape and dtype of every array of a replica that starts at zero, the most used ones first."""
     rules = program.rules
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
-    sampled = not rules.ideal and program.rtt.size == 1 and program.internet is None
+    sampled = program.links is None and not rules.ideal and program.rtt.size == 1 and program.internet is None
     ends, words, served = n << rules.slot_bits, 4 * -(-pieces // 256), n << lane_bits(program)
     showing = super_ends(program)
     return {
@@ -121,7 +125,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "served": ((n, slots), np.int32),
         "recent": ((n, slots), np.int16),
         "end": ((ends,), END),
-        "wire": ((1 if rules.ideal else ends + 2,), WIRE),  # and two for `transport.draw`
+        "wire": ((1 if rules.ideal or rules.linked else ends + 2,), WIRE),  # and two for `transport.draw`
         "copies": ((pieces, n + 1), np.uint16),
         "have_log": ((n, pieces), np.uint16),
         "bucket": ((1024,), BUCKET),
@@ -154,12 +158,16 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
 
 def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     """Caps, places, start times; the seeds hold everything and start at time 0."""
-    rules, peer, seeds = program.rules, s.peer, program.is_seed == 1
+    rules, peer, seeds, n = program.rules, s.peer, program.is_seed == 1, program.rules.peers
     peer.cap, peer.klass, peer.place, peer.unit = program.upload_limit, program.klass, program.place, program.unit
     peer.per_byte = 1.0 / program.upload_limit
     peer.upload_slots = program.upload_slots
     peer.turns = -(-(rules.block_size + rules.header) // program.unit)
-    looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
+    if program.links is None:
+        looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
+    else:
+        looks = np.full(n, np.ceil(rules.choke_interval / STEP))
+        peer.transports = program.links.transports
     peer.step = rules.choke_interval / looks
     peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm.starts(program, random)))
     peer.done = peer.left_at = -1.0
@@ -207,4 +215,5 @@ def state_bytes(program: Program) -> int:
     zeroed = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in _layout(program).values())
     per_piece = 8 + 2 + 2  # have_time, random_order, from which it is drawn
     paths = swarm.PATH_BYTES * program.rules.peers**2 if program.internet is not None else 0
-    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + paths
+    net = links.net_bytes(program, program.rules.peers << lane_bits(program))
+    return int(zeroed + per_piece * program.rules.peers * program.rules.pieces) + paths + net

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from btflow.allocate import arrays
 from btflow.kernels.access import state as a
+from btflow.kernels.flow import state as f
 from btflow.kernels.link import state as k
 from btflow.kernels.state import KINDS, OPENS_TCP, OPENS_UTP, Swarm
 from btflow.link.access import MAX_RATE
@@ -329,6 +330,71 @@ def _begin(net: k.State, program: Program, random: np.random.Generator) -> None:
     delay = random.uniform(*links.delay, size=program.rules.peers) + 0.5 * links.core
     net.pipe.delay = np.tile(np.repeat(delay, 2), 2)
     net.clock.delivered = net.clock.acked = net.clock.cramped = k.NONE
+
+
+# -- flow fidelity -----------------------------------------------------------------------------------------------------
+
+
+def _net_layout(program: Program, served: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """Shape and dtype of the arrays of the links at flow fidelity, for so many lanes; of size 1 without links."""
+    links, rules, classes = program.links, program.rules, len(program.class_names)
+    there = links is not None
+    peers, ends = (rules.peers, rules.peers << rules.slot_bits) if there else (1, 1)
+    return {
+        "flow": ((ends,), k.FLOW),
+        "history": ((ends, links.history_slots if links else 1), np.float64),
+        "recent": ((ends, links.filter_slots if links else 1), np.float64),
+        "protocol": ((ends,), np.uint8),
+        "link": ((peers,), f.LINK),
+        "pull": ((served if there else 1,), f.PULL),
+        "line": ((ends,), f.LINE),
+        "watch": ((1,), f.LINK_WATCH),
+        "queue_packets": ((classes, _packet_bins(links) if links else 1), np.int64),
+        "queue_delay": ((classes, DELAY_BINS if there else 1), np.int64),
+        "control": ((classes, int(KINDS), a.DELAY_BINS if there else 1), np.int64),
+        "control_sum": ((classes, int(KINDS)), np.float64),
+        "latency": ((classes, a.DELAY_BINS if there else 1), np.int64),
+        "latency_sum": ((classes,), np.float64),
+        "crossed": ((peers, a.COLUMNS), np.float64),
+        "slots": ((classes, 2), np.float64),
+        "wins": ((peers,), np.int64),
+    }
+
+
+def net_bytes(program: Program, served: int) -> int:
+    """Memory that the links of one replica take at flow fidelity [B]; most of it is never touched."""
+    layout = _net_layout(program, served)
+    return int(sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in layout.values()))
+
+
+def build_net(program: Program, seed: int, replica: int, served: int) -> f.Net:
+    """The links of a replica at flow fidelity before its first event; propagation delays are those of full."""
+    source = np.random.SeedSequence(seed, spawn_key=(replica, 1))
+    random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
+    links = program.links
+    template = np.zeros((1, 3), k.FLOW) if links is None else links.template
+    net = f.Net(
+        rng=source.generate_state(2, np.uint64),
+        template=template.view(np.recarray),
+        **arrays(_net_layout(program, served)),
+    )
+    if links is None:
+        return net
+    up, down = links.queue[0::2], links.queue[1::2]
+    net.link.per_byte = np.where(np.isfinite(up["rate"]), 1.0 / up["rate"], 0.0)
+    net.link.per_byte_down = np.where(np.isfinite(down["rate"]), 1.0 / down["rate"], 0.0)
+    net.link.delay = random.uniform(*links.delay, size=program.rules.peers) + 0.5 * links.core
+    net.link.framing = up["framing"]
+    net.link.room_bytes, net.link.room_packets = up["limit_bytes"], up["limit_packets"]
+    largest = (template["mss"] + template["header"]).max() + down["framing"].max()
+    room = np.minimum(down["limit_bytes"], (down["limit_packets"] + 1.0) * largest)
+    net.link.down_room = np.where(np.isfinite(down["rate"]), room * net.link.per_byte_down, 0.0)
+    net.watch.delay = net.link.delay.mean()
+    longest = links.longest_queue
+    net.watch.width = (longest if math.isfinite(longest) and longest > 0.0 else 10.0) / (DELAY_BINS - 2)
+    net.watch.begin = program.target - program.discard
+    net.watch.free_acks = links.free_acks
+    return net
 
 
 def widen(x: a.Access) -> a.Access:

@@ -14,7 +14,7 @@ from btflow.kernels.access.state import Access
 from btflow.kernels.flow.state import Flow
 from btflow.kernels.state import CAUSES, FOREVER, LINKED, TOLD, Swarm
 from btflow.program import Program
-from btflow.uplinks import Uplinks, uplinks
+from btflow.uplinks import Uplinks, flow_uplinks, uplinks
 
 GRID_POINTS = 256
 """Most steps of the time grid; being a power of two it leaves 128 to 256 of them."""
@@ -132,10 +132,17 @@ def collect(
         bursts=state.bursts.copy(),
         time_step=step,
         held=pieces_held(state.have_time, step, last, np.flatnonzero(leecher & started)) if series else np.empty(0),
-        uplinks=None if links is None else uplinks(links),
+        uplinks=_seen(program, state, links),
         path_rtt=_of_paths(program, state.rtt),
         path_loss=_of_paths(program, state.loss),
     )
+
+
+def _seen(program: Program, state: Swarm | Flow, links: Access | None) -> Uplinks | None:
+    """What was seen on the access links of a replica; None if there are none."""
+    if links is not None:
+        return uplinks(links)
+    return flow_uplinks(state) if isinstance(state, Flow) and program.links is not None else None
 
 
 def _of_paths(program: Program, between: Floats) -> Floats | None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from btflow.kernels import state as k
 from btflow.kernels.access import state as a
+from btflow.kernels.flow.state import Flow
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,6 +80,25 @@ def uplinks(x: a.Access) -> Uplinks:
         wins=x.wins.copy(),
         bytes=x.crossed.copy(),
         drops=x.net.queue.drops.reshape(-1, 2).astype(np.int64),
+    )
+
+
+def flow_uplinks(s: Flow) -> Uplinks:
+    """Copy what is kept out of the final state of a replica at flow fidelity."""
+    n, kinds = s.net, [int(kind) for kind in MESSAGES.values()]
+    samples, served = n.slots.T
+    return Uplinks(
+        packets=n.queue_packets.copy(),
+        delay=n.queue_delay.copy(),
+        delay_width=float(n.watch[0].width),
+        messages=n.control[:, kinds].copy(),
+        message_delay=n.control_sum[:, kinds].copy(),
+        latency=n.latency.copy(),
+        block_latency=n.latency_sum.copy(),
+        slots=np.divide(served, samples, out=np.full(len(samples), np.nan), where=samples > 0),
+        wins=n.wins.copy(),
+        bytes=n.crossed.copy(),
+        drops=np.column_stack([n.link.dropped, n.link.dropped_down]).astype(np.int64),
     )
 
 

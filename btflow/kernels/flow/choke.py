@@ -8,7 +8,7 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.flow import fetch, superseed, transport, upload
+from btflow.kernels.flow import fetch, fluid, mail, superseed, transport, upload
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
@@ -21,17 +21,22 @@ def piece_known(s, p, t):
     peer = s.peer[p]
     piece = np.int64(s.have_log[p, peer.n_known])
     peer.n_known += 1
-    peer.known_at = s.have_time[p, peer.n_known] if peer.n_known < peer.n_log else FOREVER
+    peer.known_at = FOREVER
+    if peer.n_known < peer.n_log:
+        peer.known_at = max(t, s.have_time[p, peer.n_known] + transport.news(s, p))
     peer.last_have = t
     bits.put_piece(s.has, p, piece)
     for i in range(peer.n_order):
         s.copies[piece, other_end(s, s.order[p, i]) >> s.rules.slot_bits] += 1
+    if s.rules.linked == 1:
+        mail.tell(s, p, t)
     if peer.shown_at == FOREVER:
-        peer.shown_at = t + peer.rtt
+        peer.shown_at = t + transport.reply(s, p)
     first = p << s.lane_bits
     for u in range(first, first + peer.top):
         if s.lane[u].state == SERVING:
-            fetch.got_have(s, u, piece, t + transport.half(s, np.int64(s.lane[u].h)))
+            way = 0.0 if s.rules.linked == 1 else transport.half(s, np.int64(s.lane[u].h))
+            fetch.got_have(s, u, piece, t + way)
 
 
 @kernel
@@ -41,7 +46,8 @@ def piece_shown(s, p, t):
     piece = np.int64(s.have_log[p, peer.n_shown])
     peer.n_shown += 1
     more = peer.n_shown < peer.n_known
-    peer.shown_at = max(t, s.have_time[p, peer.n_shown] + peer.rtt) if more else FOREVER
+    told = s.have_time[p, peer.n_shown] + transport.news(s, p) + transport.reply(s, p)
+    peer.shown_at = max(t, told) if more else FOREVER
     bits.put_piece(s.shown, p, piece)
     asked = False
     for i in range(min(peer.reach, peer.n_order)):
@@ -188,6 +194,8 @@ def unchoke(s, p, place, told, t):
     lane.awaited = 0
     lane.behind = 0.0
     lane.unchoked_at = peer.ticks
+    if s.rules.linked == 1:
+        fluid.renew(s, u)
     peer.unchokes += 1
     s.served[y, s.peer[y].n_served] = u
     s.peer[y].n_served += 1
@@ -211,7 +219,14 @@ def keep(s, u):
 def choke(s, p, u, t):
     """Serve lane `u` no more; a part-sent block is finished first."""
     lane = s.lane[u]
-    if upload.part_sent(s, u, t):
+    if s.rules.linked == 1:
+        left = fluid.committed(s, u, t)
+        if left > 0:
+            s.net.pull[u].left = left
+            lane.state = CLOSING
+        else:
+            close_lane(s, u, t, transport.message_arrival(s, p, np.int64(lane.h), t))
+    elif upload.part_sent(s, u, t):
         lane.state = CLOSING
     else:
         close_lane(s, u, t, transport.message_arrival(s, p, np.int64(lane.h), t))
@@ -225,6 +240,8 @@ def close_lane(s, u, t, heard):
     if s.finish[u] < FOREVER:
         upload.settle(s, p, t)
         s.peer[p].active -= 1
+        if s.rules.linked == 1:
+            fluid.stop(s, p, u, t)
     s.finish[u] = FOREVER
     s.ready[u] = FOREVER
     fetch.wake(s, p, 0.0)
@@ -333,6 +350,8 @@ def has_pending(s, u, t):
     lane = s.lane[u]
     if lane.runs == 0 or blocked(s, lane.h, t):
         return False
+    if s.rules.linked == 1:  # without a limit a request that waits is one behind a full socket
+        return s.net.link[u >> s.lane_bits].capped == 1 and fluid.asked(s, u, t) > 1
     run = s.run[u, 0]
     if not upload.part_sent(s, u, t):
         return run.at <= t

@@ -8,7 +8,7 @@ import numpy as np
 
 from btflow.kernels import clock, prefetch
 from btflow.kernels.byref import by_ref
-from btflow.kernels.flow import choke, fetch, peers, superseed, transport, upload
+from btflow.kernels.flow import choke, fetch, fluid, peers, superseed, transport, upload
 from btflow.kernels.flow.events import post
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
@@ -40,7 +40,8 @@ def run(state, looks):
     s = by_ref(state)
     c = s.clock[0]
     if c.events == 0 and looks > 0:
-        transport.find_repeats(s)
+        if s.rules.linked == 0:
+            transport.find_repeats(s)
         start_all(s)
         c.events = 1
     reserve = 8 * s.rules.slots + 2 * s.rules.tracker_reply + 64
@@ -113,6 +114,9 @@ def look(s, row, t):
         peer.ending = -1
         choke.tick(s, p, t)
         upload.advance(s, p, t)
+    if s.rules.linked == 1:
+        fluid.move(s, p, t)
+        fetch.wake(s, p, 0.0)
     peers.line_up(s, p)
 
 
@@ -131,7 +135,7 @@ def look_ahead(s, row):
         v = u + max(0, s.peer[u >> s.lane_bits].ending)
         prefetch.line(s.lane, v, 0)
         prefetch.line(s.run, v, 0)
-        if s.rules.ideal == 0:
+        if s.rules.ideal == 0 and s.rules.linked == 0:
             h = np.int64(s.lane[v].h)
             prefetch.line(s.wire, h, 0)
             prefetch.line(s.wire, h, 64)

@@ -160,7 +160,7 @@ def announce(s, y):
     """Peer `y` will tell of its next piece when it has it."""
     peer = s.peer[y]
     if peer.known_at == FOREVER:
-        peer.known_at = s.have_time[y, peer.n_known]
+        peer.known_at = s.have_time[y, peer.n_known] + transport.news(s, y)
         wake(s, y, peer.known_at)
 
 

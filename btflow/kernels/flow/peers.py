@@ -3,7 +3,9 @@
 import numpy as np
 
 from btflow.kernels import rate, rules, tcp
-from btflow.kernels.flow import choke, fetch, superseed
+from btflow.kernels.access import connection
+from btflow.kernels.access.state import IN_PARALLEL
+from btflow.kernels.flow import choke, fetch, fluid, superseed
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.interest import offer, seeding, serves_as_seed, super_seeding, told_all, wants
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
@@ -17,6 +19,8 @@ from btflow.kernels.state import (
     INCOMING,
     NIL,
     OPEN,
+    OPENS_TCP,
+    OPENS_UTP,
     OUTGOING,
     READY,
     REFUSED,
@@ -63,6 +67,8 @@ def line_up(s, p):
 @kernel
 def path(s, p, q):
     """Round-trip time [s] and loss between two peers."""
+    if s.rules.linked == 1:
+        return fluid.one_way(s, p, q) + fluid.one_way(s, q, p), 0.0
     a, b = s.peer[p].place, s.peer[q].place
     return s.rtt[a, b], s.loss[a, b]
 
@@ -158,6 +164,11 @@ def take_end(s, p):
 @kernel
 def connect(s, p, q, t):
     """Open a connection to `q`, who decides 1.5 round trips from now; False if a peer has no end left."""
+    way, waits = np.int64(0), 0.0
+    if s.rules.linked == 1:
+        way, waits = attempt(s, p, q)
+        if way == NONE:
+            return False
     h = take_end(s, p)
     g = take_end(s, q) if h != NONE else NONE
     if g == NONE:
@@ -165,11 +176,28 @@ def connect(s, p, q, t):
     rtt, loss = path(s, p, q)
     set_up(s, h, g, rtt, loss, t)
     set_up(s, g, h, rtt, loss, t)
+    if s.rules.linked == 1:
+        s.net.protocol[h] = way
+        s.net.protocol[g] = way if s.rules.split == 0 else attempt(s, q, p)[0]
     s.end[h].outgoing = OUTGOING
     s.peer[p].degree += 1
-    delay = tcp.handshake_delay(s, s.wire[h]) if loss > 0.0 else 0.0
+    delay = tcp.handshake_delay(s, s.wire[h]) if loss > 0.0 else waits
     post(s, t + delay + 1.5 * rtt, SYN, g, NIL, s.end[g].generation)
     return True
+
+
+@kernel
+def attempt(s, p, q):
+    """The transport over which peer `p` reaches `q`, and how long it tries another before [s]; NONE if over none."""
+    if s.peer[p].transports & (OPENS_TCP | OPENS_UTP) == 0:
+        return NONE, 0.0
+    first, second = connection.first_choice(s, p), connection.second_choice(s, p)
+    if connection.accepts(s, q, first):
+        return first, 0.0
+    if second == NONE or not connection.accepts(s, q, second):
+        return NONE, 0.0
+    tries = 1 if s.peer[p].transports & IN_PARALLEL != 0 else connection.SYN_TRIES
+    return second, s.net.template[s.peer[p].klass, first].rto_initial * (2.0**tries - 1.0)
 
 
 @kernel
@@ -187,7 +215,9 @@ def set_up(s, h, g, rtt, loss, t):
     e.recent = 0
     e.lane = NO_LANE
     e.sample = UNUSED
-    if s.rules.ideal == 0:
+    if s.rules.linked == 1:
+        s.net.line[h].leaves = s.net.line[h].acked = s.net.line[h].arrival = 0.0
+    elif s.rules.ideal == 0:
         w = s.wire[h]
         w.rtt = rtt
         w.loss = loss

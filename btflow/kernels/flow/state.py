@@ -103,6 +103,7 @@ PEER = np.dtype(
         ("ever_incoming", "u1"),
         ("present", "u1"),  # started and not left
         ("shows", "u1"),  # it is a super-seed
+        ("transports", "u1"),  # that it opens and accepts, as bits
     ],
     align=True,
 )
@@ -173,11 +174,76 @@ BEGUN = np.dtype(
     align=True,
 )
 
+LINK = np.dtype(  # of a peer; all zero without access links
+    [
+        ("per_byte", "f8"),  # what a byte takes on the uplink [s/B], 0 for no limit
+        ("per_byte_down", "f8"),
+        ("delay", "f8"),  # propagation, one way, half of what lies between two links included [s]
+        ("framing", "f8"),  # bytes that the link layer adds to each packet
+        ("queue", "f8"),  # of the uplink [s]
+        ("seen", "f8"),  # what a packet waits there: that, or behind single packets if it is short [s]
+        ("down_queue", "f8"),
+        ("acks", "f8"),  # what ACKs for its downloads take [B/s]
+        ("inflow", "f8"),  # what uplinks send to it, headers included [B/s]
+        ("control", "f8"),  # bytes of messages since the last look
+        ("load", "f8"),  # part of the uplink in use
+        ("at", "f8"),  # until when it is known [s]
+        ("room_bytes", "f8"),  # buffer of the uplink, in bytes or packets
+        ("room_packets", "f8"),
+        ("down_room", "f8"),  # of the downlink [s]
+        ("drops", "f8"),  # part of a packet that is too much
+        ("down_drops", "f8"),
+        ("dropped", "f8"),
+        ("dropped_down", "f8"),
+        ("capped", "i8"),  # the upload limit is below what the windows would send
+    ],
+    align=True,
+)
+
+PULL = np.dtype(  # of a lane
+    [
+        ("rate", "f8"),  # payload that comes [B/s]
+        ("sent", "f8"),  # payload that leaves the uplink [B/s]
+        ("acks", "f8"),  # what its ACKs take on the receiver's uplink [B/s]
+        ("rest", "f8"),  # of the block that is coming, at `at` [B]
+        ("at", "f8"),
+        ("hold", "f8"),  # its first byte comes then [s]
+        ("wants", "f8"),  # payload that its window allows [B/s]
+        ("offers", "f8"),  # the same on the wire, before the queue's last step [B/s]
+        ("trip", "f8"),
+        ("credit", "f8"),  # segments that are not acknowledged yet
+        ("answer", "f8"),  # its sender answers a loss then [s]; FOREVER if there is none
+        ("repaired", "f8"),  # the recovery is over then [s]
+        ("blocks", "i8"),  # that it was asked for
+        ("left", "i8"),  # blocks that are still sent after a choke
+    ],
+    align=True,
+)
+
+LINE = np.dtype(  # of an end: its control messages
+    [
+        ("leaves", "f8"),  # the small segment that waits leaves then [s]
+        ("acked", "f8"),  # the last small segment is acknowledged then [s]
+        ("arrival", "f8"),  # of the last message [s]
+    ],
+    align=True,
+)
+
+LINK_WATCH = np.dtype([("width", "f8"), ("begin", "i8"), ("free_acks", "i8"), ("queue", "f8"), ("delay", "f8")], align=True)
+
+# What peers with access links have beside. flow: a record of kernels/link/state.py for each end that has sent data;
+# history, recent: what its law keeps; template: flows by class and by TCP, UTP or CONTROL; protocol: of each end.
+Net = namedtuple(
+    "Net",
+    "rng flow history recent template protocol link pull line watch queue_packets queue_delay control control_sum "
+    "latency latency_sum crossed slots wins",
+)
+
 ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at one after the other, equally often
 
 Flow = namedtuple(
     "Flow",
     "rules alike neighbours lanes lane_bits runs peer end wire order recent served has shown want open seeded row lane "
     "finish ready run begun copies have_log have_time random_order round queue registered spare births node bucket "
-    "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers listed",
+    "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers listed net",
 )

@@ -7,7 +7,7 @@ else is written on it.
 import numpy as np
 
 from btflow.kernels import rules, tcp, window
-from btflow.kernels.flow import upload
+from btflow.kernels.flow import fluid, mail, upload
 from btflow.kernels.flow.interest import seeding
 from btflow.kernels.flow.state import NO_LANE, UNUSED
 from btflow.kernels.jit import kernel
@@ -202,6 +202,8 @@ def catch_up(s, p, w, t):
 @kernel
 def message_arrival(s, p, h, t):
     """When a message that peer `p` writes on end `h` at `t` arrives: behind a part-sent block, then as TCP has it."""
+    if s.rules.linked == 1:
+        return mail.arrival(s, p, h, s.rules.state_size, t)
     turn = its_turn(s, p, h, t)
     return turn if s.rules.ideal == 1 else written(s, p, h, t, turn)
 
@@ -209,6 +211,10 @@ def message_arrival(s, p, h, t):
 @kernel
 def request_arrivals(s, p, h, t, n):
     """When the first of `n` requests that are written together arrives, and when the others do."""
+    if s.rules.linked == 1:
+        at = mail.arrival(s, p, h, n * s.rules.request_size, t)
+        mail.note_request(s, p, at - t, n)
+        return at, at
     turn = its_turn(s, p, h, t)
     if s.rules.ideal == 1:
         return turn, turn
@@ -261,4 +267,19 @@ def behind_block(s, p, w, lane, t, end):
 @kernel
 def half(s, h):
     """Time that what end `h` sends is under way [s]."""
+    if s.rules.linked == 1:
+        return fluid.one_way(s, h >> s.rules.slot_bits, np.int64(s.end[h].mate) >> s.rules.slot_bits)
     return 0.0 if s.rules.ideal == 1 else 0.5 * s.wire[h].rtt
+
+
+@kernel
+def news(s, p):
+    """Time after which peer `p` is said to have told its neighbours of a piece: 0 where half a round trip is added to
+    what they do, or, on an access link, what a HAVE takes in the mean."""
+    return 0.0 if s.rules.linked == 0 else s.net.link[p].seen + s.net.link[p].delay + s.net.watch[0].delay
+
+
+@kernel
+def reply(s, p):
+    """Time after that until the interest of its neighbours is back: a round trip, or, on access links, what they take."""
+    return s.peer[p].rtt if s.rules.linked == 0 else s.net.watch[0].queue + s.net.link[p].delay + s.net.watch[0].delay

@@ -11,7 +11,7 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 import numpy as np
 
 from btflow.kernels import bits, prefetch, rules
-from btflow.kernels.flow import choke, fetch, peers, transport
+from btflow.kernels.flow import choke, fetch, fluid, peers, transport
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, LEAVES
 from btflow.kernels.jit import kernel
@@ -28,14 +28,19 @@ def advance(s, p, t):
     ending = np.int64(peer.ending)  # if nothing has changed since the last look, it found what comes now
     while True:
         if ending >= 0:
-            peer.work = s.finish[first + ending]
             peer.now = max(peer.next_at, peer.now)
-            written(s, p, first + ending, peer.now)
+            if s.rules.linked == 1:
+                received(s, p, first + ending, peer.now)
+            else:
+                peer.work = s.finish[first + ending]
+                written(s, p, first + ending, peer.now)
         least, soon = FOREVER, FOREVER
         for u in range(first, first + peer.top, AT_ONCE):
             least = min(least, soonest(s.finish, u))
             soon = min(soon, soonest(s.ready, u))
-        end = peer.now + (least - peer.work) * peer.active * peer.per_byte if peer.active > 0 else FOREVER
+        end = least
+        if s.rules.linked == 0:
+            end = peer.now + (least - peer.work) * peer.active * peer.per_byte if peer.active > 0 else FOREVER
         event = min(min(end, soon), min(peer.known_at, min(peer.shown_at, peer.due_at)))
         peer.next_at = event
         if event > t:
@@ -73,7 +78,9 @@ def settle(s, p, t):
     """Give the active lanes of peer `p` what they get until `t`, or until its next event if that is sooner."""
     peer = s.peer[p]
     until = min(t, peer.next_at)
-    if until > peer.now and peer.active > 0:
+    if s.rules.linked == 1:
+        peer.now = max(peer.now, until)
+    elif until > peer.now and peer.active > 0:
         peer.work += (until - peer.now) * peer.cap / peer.active
         peer.now = until
 
@@ -128,6 +135,9 @@ def set_turns(s, p, u):
 @kernel
 def begin(s, p, u, t):
     """The block at the head of lane `u` joins the active ones at `t`."""
+    if s.rules.linked == 1:
+        begin_stream(s, p, u, t)
+        return
     peer = s.peer[p]
     active = np.int64(peer.active)
     if active == 0 and peer.free_at > t:
@@ -192,13 +202,57 @@ def written(s, p, u, t):
 
 
 @kernel
+def begin_stream(s, p, u, t):
+    """The block at the head of lane `u` of a peer with an access link is sent from `t` on."""
+    s.ready[u] = FOREVER
+    skip_cancelled(s, u, t)
+    if s.lane[u].runs == 0:
+        return
+    s.peer[p].active += 1
+    fluid.begin(s, p, u, float(head_bytes(s, u) + s.rules.header), s.run[u, 0].at, t)
+
+
+@kernel
+def received(s, p, u, t):
+    """The block at the head of lane `u` of a peer with an access link is at its downloader at `t`."""
+    peer, lane, run, pull = s.peer[p], s.lane[u], s.run[u, 0], s.net.pull[u]
+    fetch_ahead(s, np.int64(lane.g))
+    entry, b = np.int64(run.entry), next_block(s, u)
+    size = head_bytes(s, u)
+    peer.bytes_up += size
+    s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1
+    stale = bits.has(run.cancelled, b)
+    pop(s, u)
+    skip_cancelled(s, u, t - fluid.lag(s, u, t))
+    closing = lane.state == CLOSING
+    if closing:
+        pull.left -= 1
+    follows = lane.runs > 0 and (not closing or pull.left > 0)
+    at = s.run[u, 0].at if follows else FOREVER
+    if at <= t:
+        hold = at + fluid.one_way(s, p, np.int64(lane.g) >> s.rules.slot_bits)
+        fluid.follow(s, p, u, float(head_bytes(s, u) + s.rules.header), hold, t)
+    else:
+        peer.active -= 1
+        fluid.stop(s, p, u, t)
+        s.ready[u] = at
+    if fetch.got_block(s, u, np.int64(lane.g), entry, b, size, stale, t):
+        fetch.announce(s, lane.g >> s.rules.slot_bits)
+    if closing:
+        if not follows:
+            choke.close_lane(s, u, t, t)
+    elif stale and lane.outstanding == 0:
+        fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), t)
+
+
+@kernel
 def fetch_ahead(s, g):
     """Have the processor fetch what the owner of end `g` will look at when the block arrives."""
     y = g >> s.rules.slot_bits
     prefetch.line(s.end, g, 0)
     prefetch.line(s.peer, y, 64)
     prefetch.line(s.begun, y, 0)
-    if s.rules.ideal == 0:
+    if s.rules.ideal == 0 and s.rules.linked == 0:
         prefetch.line(s.wire, g, 0)
 
 

@@ -1,0 +1,73 @@
+"""Control messages on access links: they wait for their sender's queue, in order, by Nagle's rule.
+
+A message of peer `p` to `y` waits until Nagle's rule lets it go, then for the uplink's queue, the propagation and the
+downlink's queue. On a connection that carries blocks the same way it comes behind those that are written. A small
+segment that waits takes with it whatever is written meanwhile.
+"""
+
+import numpy as np
+
+from btflow.kernels.access import watch
+from btflow.kernels.flow import fluid
+from btflow.kernels.flow.state import NO_LANE
+from btflow.kernels.jit import kernel
+from btflow.kernels.link.state import NO_NAGLE
+from btflow.kernels.state import FOREVER, REQUEST
+
+CONTROL = 2  # column of `template`
+
+
+@kernel
+def way_of(s, h):
+    """The column of `template` of the connection that the messages of end `h` take."""
+    return CONTROL if s.rules.split == 1 else s.net.protocol[h]
+
+
+@kernel
+def arrival(s, p, h, size, t):
+    """When a message of `size` bytes that peer `p` writes on end `h` at `t` arrives."""
+    y = s.end[h].mate >> s.rules.slot_bits
+    if s.rules.direct == 1:
+        return t + fluid.propagation(s, p, y)
+    line = s.net.line[h]
+    f = s.net.template[s.peer[p].klass, way_of(s, h)]
+    a, b = s.net.link[p], s.net.link[y]
+    behind = t
+    if s.rules.split == 0 and s.end[h].lane != NO_LANE:
+        u = (p << s.lane_bits) + s.end[h].lane
+        if s.finish[u] < FOREVER:
+            behind = fluid.drained(s, u, t)
+            a.control += size
+            line.arrival = max(line.arrival, max(behind, t + fluid.one_way(s, p, y)))
+            return line.arrival
+    leaves = t
+    if f.nagle != NO_NAGLE:
+        if t < line.leaves:  # one waits already: this goes with it
+            a.control += size
+            return max(line.arrival, t)
+        leaves = max(t, line.acked)
+        line.leaves = leaves
+        line.acked = leaves + fluid.one_way(s, p, y) + fluid.one_way(s, y, p) + f.ack_delay
+    a.control += size + f.header + a.framing
+    if s.net.watch[0].free_acks == 0:
+        b.control += f.ack_size + b.framing
+    line.arrival = max(line.arrival, leaves + fluid.one_way(s, p, y) + (size + f.header) * a.per_byte)
+    return line.arrival
+
+
+@kernel
+def tell(s, p, t):
+    """Peer `p` tells all its neighbours of a piece: room on its uplink, and what Nagle's rule makes of the next message."""
+    for i in range(s.peer[p].n_order):
+        entry = s.order[p, i]
+        slot = (entry if entry >= 0 else -1 - entry) & (s.rules.slots - 1)
+        arrival(s, p, (p << s.rules.slot_bits) + slot, s.rules.have_size, t)
+
+
+@kernel
+def note_request(s, p, delay, n):
+    """Enter the delay of `n` requests of peer `p` into the statistics."""
+    if s.clock[0].unfinished <= s.net.watch[0].begin:
+        k = np.int64(s.peer[p].klass)
+        s.net.control[k, REQUEST, watch.delay_bin(delay)] += n
+        s.net.control_sum[k, REQUEST] += n * delay
