@@ -21,7 +21,7 @@ from btflow.program import Program
 STEP_BYTES = 57344.0
 """What a peer uploads between two looks at it [B]: three and a half blocks."""
 
-STEP = 0.05
+STEP = 0.1
 """Time between two looks at a peer with an access link [s]: its windows and queues move in such steps."""
 
 SPARE_LANES = 8

@@ -36,7 +36,7 @@ from btflow.kernels.state import FOREVER
 # alone on an uplink: docs/fidelity.md, "constants".
 NOISE = 0.2
 BUSIEST = 0.93  # utilisation from which the queue itself decides
-FEW = 4.0  # segments of a window below which a loss is found by the timer: three duplicate ACKs need three more
+DUPLICATES = 3.0  # duplicate ACKs by which a loss is found (RFC 5681), of segments sent behind it
 MOST_ACKS = 12  # for which laws that count segments are asked one by one in a step; of more, so many parts
 
 
@@ -119,7 +119,7 @@ def window(s, u, f, t):
     """Segments that lane `u` keeps on the way: its window, or all that it was asked for, or one if it is paced."""
     pull = s.net.pull[u]
     asked_for = pull.blocks * (s.rules.block_size + s.rules.header) / f.mss
-    return min(min(max(f.cwnd, 1.0), f.max_window), asked_for)
+    return max(min(min(max(f.cwnd, 1.0), f.max_window), asked_for) - pull.lost, 0.0)
 
 
 @kernel
@@ -220,14 +220,22 @@ def deliver(s, h, f, pull, flight, since, t):
 @kernel
 def answer(s, h, f, pull, t):
     """The sender has found a loss: by duplicate ACKs, or by its timer if the window is too small for three of them."""
+    if pull.timer == 0 and pull.lost > f.cwnd - DUPLICATES:
+        pull.timer = 1
+        pull.answer = t + f.rto
+        return
     pull.answer = FOREVER
+    pull.lost = 0
     f.flight = int(f.cwnd)
     f.nxt = f.una + f.flight
-    if f.cwnd < FEW and f.recovery != PER_LOSS:
+    if pull.timer == 1:
+        pull.timer = 0
+        f.timeouts += 1
         f.ssthresh = law.timeout(s.net, h, f, t)
         f.cwnd = 1.0
         f.phase = OPEN
         return
+    f.losses += 1
     f.ssthresh = law.reduce(s.net, h, f, t)
     if f.recovery == PER_LOSS:
         return
@@ -241,9 +249,13 @@ def lose(s, p, u, t):
     """A packet of lane `u` is dropped: its sender will find out."""
     pull = s.net.pull[u]
     f = flow_of(s, u)
-    if pull.answer < FOREVER or f.phase == RECOVERY:
+    pull.lost += 1
+    if pull.answer < FOREVER:
         return
-    pull.answer = t + (f.rto if f.cwnd < FEW and f.recovery != PER_LOSS else f.rtt)
+    behind = DUPLICATES / (f.cwnd - 1.0) if f.cwnd > 1.0 else FOREVER
+    found, fires = f.rtt * max(1.0, behind), f.rto + (f.rtt if f.cwnd >= 2.0 else 0.0)
+    pull.timer = 1 if fires < found else 0
+    pull.answer = t + min(found, fires)
 
 
 # -- queues -----------------------------------------------------------------------------------------------------------
@@ -480,6 +492,8 @@ def renew(s, u):
     pull.answer = FOREVER
     pull.repaired = 0.0
     pull.credit = 0.0
+    pull.lost = 0
+    pull.timer = 0
     pull.left = 0
 
 

@@ -215,6 +215,8 @@ PULL = np.dtype(  # of a lane
         ("answer", "f8"),  # its sender answers a loss then [s]; FOREVER if there is none
         ("repaired", "f8"),  # the recovery is over then [s]
         ("blocks", "i8"),  # that it was asked for
+        ("lost", "i8"),  # segments of the window that were dropped
+        ("timer", "i8"),  # the loss is found by the timer
         ("left", "i8"),  # blocks that are still sent after a choke
     ],
     align=True,
