@@ -118,6 +118,8 @@ def asked(s, u, t):
 def window(s, u, f, t):
     """Segments that lane `u` keeps on the way: its window, or all that it was asked for, or one if it is paced."""
     pull = s.net.pull[u]
+    if pull.timer == 1 and t >= pull.silent:
+        return 0.0
     asked_for = pull.blocks * (s.rules.block_size + s.rules.header) / f.mss
     return max(min(min(max(f.cwnd, 1.0), f.max_window), asked_for) - pull.lost, 0.0)
 
@@ -222,6 +224,7 @@ def answer(s, h, f, pull, t):
     """The sender has found a loss: by duplicate ACKs, or by its timer if the window is too small for three of them."""
     if pull.timer == 0 and pull.lost > f.cwnd - DUPLICATES:
         pull.timer = 1
+        pull.silent = t
         pull.answer = t + f.rto
         return
     pull.answer = FOREVER
@@ -256,6 +259,7 @@ def lose(s, p, u, t):
     found, fires = f.rtt * max(1.0, behind), f.rto + (f.rtt if f.cwnd >= 2.0 else 0.0)
     pull.timer = 1 if fires < found else 0
     pull.answer = t + min(found, fires)
+    pull.silent = t + f.rtt
 
 
 # -- queues -----------------------------------------------------------------------------------------------------------
@@ -311,7 +315,9 @@ def fill_uplink(s, p, t, dt):
             rate = window(s, u, f, t) / trip
             most = paced(f, trip)
             pull.trip = trip
-            if rate < most:
+            if t < pull.primed:
+                rate = 0.0
+            elif rate < most:
                 slope += bytes_ * rate / trip
             else:
                 rate = most
@@ -435,7 +441,10 @@ def set_rate(s, p, u, sent, rate, t):
     b.acks += acks - pull.acks
     pull.sent, pull.rate, pull.acks = sent, rate, acks
     if s.finish[u] < FOREVER:
-        s.finish[u] = max(t, pull.hold) + max(pull.rest, 0.0) / rate if rate > 0.0 else 1e17
+        if pull.rest <= 0.0:
+            s.finish[u] = max(t, pull.hold)
+        else:
+            s.finish[u] = max(t, pull.hold) + pull.rest / rate if rate > 0.0 else 1e17
 
 
 @kernel
@@ -456,23 +465,60 @@ def begin(s, p, u, size, asked_at, t):
     f = s.net.flow[h]
     f.flight = 0
     sender.restart_after_idle(s.net, h, f, asked_at)
+    pull.blocks = asked(s, u, t)
     pull.hold = max(t, asked_at + one_way(s, p, y))
     pull.at = pull.hold
-    pull.rest = size
-    pull.blocks = asked(s, u, t)
+    first = burst(s, p, u, f, asked_at)
+    pull.rest = size - 0.5 * first * f.mss
+    pull.primed = asked_at + round_trip(s, p, y, f)
     s.finish[u] = 1e17
     share(s, p, t)
+
+
+@kernel
+def burst(s, p, u, f, t):
+    """The first segments of lane `u` come to the uplink's queue together: what finds no room there is lost.
+
+    Returns how many found room.
+    """
+    link, pull = s.net.link[p], s.net.pull[u]
+    n = window(s, u, f, t)
+    one = wire_bytes(s, p, f) * link.per_byte
+    if one == 0.0 or f.pacing > 0.0:
+        return n
+    fits = max(0.0, math.floor((buffer(s, p) - link.queue) / one))
+    if n <= fits:
+        link.queue += n * one
+        return n
+    link.queue += fits * one
+    link.dropped += n - fits
+    pull.lost = int(n - fits)
+    more = fits >= DUPLICATES and pull.blocks * (s.rules.block_size + s.rules.header) > (n + DUPLICATES) * f.mss
+    pull.timer = 0 if more else 1
+    pull.silent = t + f.rtt
+    pull.answer = t + (2.0 * f.rtt if more else f.rto + (f.rtt if fits > 0.0 else 0.0))
+    return fits
+
+
+@kernel
+def come(s, u, t):
+    """What has come of lane `u` by `t` beyond the block that has ended counts for the next."""
+    pull = s.net.pull[u]
+    pull.rest = min(0.0, pull.rest - max(0.0, t - max(pull.at, pull.hold)) * pull.rate)
 
 
 @kernel
 def follow(s, p, u, size, hold, t):
     """The next block of lane `u` follows at `t`, or when its first byte is there, at `hold`."""
     pull = s.net.pull[u]
-    pull.rest = size
+    pull.rest = min(pull.rest, 0.0) + size
     pull.hold = hold
     pull.at = max(t, hold)
     pull.blocks = asked(s, u, t)
-    s.finish[u] = pull.at + pull.rest / pull.rate if pull.rate > 0.0 else 1e17
+    if pull.rest <= 0.0:
+        s.finish[u] = pull.at
+    else:
+        s.finish[u] = pull.at + pull.rest / pull.rate if pull.rate > 0.0 else 1e17
 
 
 @kernel

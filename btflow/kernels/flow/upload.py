@@ -231,6 +231,7 @@ def received(s, p, u, t):
     at = s.run[u, 0].at if follows else FOREVER
     if at <= t:
         hold = at + fluid.one_way(s, p, np.int64(lane.g) >> s.rules.slot_bits)
+        fluid.come(s, u, t)
         fluid.follow(s, p, u, float(head_bytes(s, u) + s.rules.header), hold, t)
     else:
         peer.active -= 1
