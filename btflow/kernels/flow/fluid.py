@@ -225,6 +225,7 @@ def answer(s, h, f, pull, t):
     if pull.timer == 0 and pull.lost > f.cwnd - DUPLICATES:
         pull.timer = 1
         pull.silent = t
+        pull.whole += f.rto
         pull.answer = t + f.rto
         return
     pull.answer = FOREVER
@@ -256,10 +257,22 @@ def lose(s, p, u, t):
     if pull.answer < FOREVER:
         return
     behind = DUPLICATES / (f.cwnd - 1.0) if f.cwnd > 1.0 else FOREVER
+    if asked_bytes(s, u, t) - window(s, u, f, t) * f.mss < DUPLICATES * f.mss:
+        behind = FOREVER
     found, fires = f.rtt * max(1.0, behind), f.rto + (f.rtt if f.cwnd >= 2.0 else 0.0)
     pull.timer = 1 if fires < found else 0
     pull.answer = t + min(found, fires)
     pull.silent = t + f.rtt
+    missing(s, p, u, t)
+
+
+@kernel
+def missing(s, p, u, t):
+    """Of what lane `u` sends from `t` on nothing is delivered before what was lost is there."""
+    pull, way = s.net.pull[u], one_way(s, p, np.int64(s.lane[u].g) >> s.rules.slot_bits)
+    if pull.hole == FOREVER or t > pull.whole:
+        pull.hole = t + way
+    pull.whole = pull.answer + way
 
 
 # -- queues -----------------------------------------------------------------------------------------------------------
@@ -442,7 +455,7 @@ def set_rate(s, p, u, sent, rate, t):
     pull.sent, pull.rate, pull.acks = sent, rate, acks
     if s.finish[u] < FOREVER:
         if pull.rest <= 0.0:
-            s.finish[u] = max(t, pull.hold)
+            s.finish[u] = max(t, max(pull.hold, pull.whole if pull.hole <= t else 0.0))
         else:
             s.finish[u] = max(t, pull.hold) + pull.rest / rate if rate > 0.0 else 1e17
 
@@ -497,6 +510,7 @@ def burst(s, p, u, f, t):
     pull.timer = 0 if more else 1
     pull.silent = t + f.rtt
     pull.answer = t + (2.0 * f.rtt if more else f.rto + (f.rtt if fits > 0.0 else 0.0))
+    missing(s, p, u, t)
     return fits
 
 
@@ -541,6 +555,7 @@ def renew(s, u):
     pull.lost = 0
     pull.timer = 0
     pull.left = 0
+    pull.hole = FOREVER
 
 
 # -- the socket -------------------------------------------------------------------------------------------------------

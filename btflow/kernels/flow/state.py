@@ -217,7 +217,8 @@ PULL = np.dtype(  # of a lane
         ("blocks", "i8"),  # that it was asked for
         ("primed", "f8"),  # the first ACK is back then [s]: before, nothing follows the burst that it began with
         ("silent", "f8"),  # nothing more comes then until the timer fires [s]
-        ("ahead", "f8"),  # what that burst brought beyond the block that began it [B]
+        ("hole", "f8"),  # what comes from then on waits for a lost segment [s]; FOREVER if none is missing
+        ("whole", "f8"),  # until it is there [s]
         ("lost", "i8"),  # segments of the window that were dropped
         ("timer", "i8"),  # the loss is found by the timer
         ("left", "i8"),  # blocks that are still sent after a choke
