@@ -311,11 +311,18 @@ def drop_incoming(s, p, t):
 
 @kernel
 def fill_uplink(s, p, t, dt):
-    """The queue of the uplink of peer `p` after a step, and what its buffer does not take."""
+    """The queue of the uplink of peer `p` after a step, and what its buffer does not take.
+
+    Not its length is followed but its mean: what is on the way elsewhere scatters like random arrivals, by its root, so
+    the queue is normal around `link.queue` with `spread`, cut off where it is empty and where it is full. There the link
+    idles, here packets are dropped:
+
+        dq/dt = (in / C) (1 - P(full)) - (1 - P(empty))
+    """
     link = s.net.link[p]
     if link.per_byte == 0.0:
         return
-    came, slope = link.acks, 0.0
+    came, slope, away = link.acks, 0.0, 0.0
     first = p << s.lane_bits
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
@@ -327,31 +334,53 @@ def fill_uplink(s, p, t, dt):
                 trip += f.ack_delay
             rate = window(s, u, f, t) / trip
             most = paced(f, trip)
-            pull.trip = trip
             if t < pull.primed:
                 rate = 0.0
             elif rate < most:
                 slope += bytes_ * rate / trip
             else:
                 rate = most
+            away += rate * base * bytes_ * bytes_
             pull.offers = rate * bytes_
             came += pull.offers
-    limit = s.peer[p].cap
     if link.capped == 1:
-        came = min(came, link.acks + 1.04 * limit)
-    grown = ((came * link.per_byte - 1.0) * dt + link.control * link.per_byte) / (1.0 + dt * slope * link.per_byte)
-    link.control = 0.0
-    link.queue = max(0.0, link.queue + grown)
-    load = min(came * link.per_byte, BUSIEST)
-    link.load += (load - link.load) * (1.0 - math.exp(-dt / 0.06))
+        came = min(came, link.acks + 1.04 * s.peer[p].cap)
+    spread = max(math.sqrt(away), 750.0) * link.per_byte
     room = buffer(s, p)
-    if link.queue > room:
-        link.drops += (link.queue - room) / (1500.0 * link.per_byte)
-        link.queue = room
-        while link.drops >= 1.0:
-            link.drops -= 1.0
-            drop_outgoing(s, p, t)
-    link.seen = max(link.queue, NOISE * 1500.0 * link.per_byte * link.load / (1.0 - link.load))
+    full, empty = normal_below((link.queue - room) / spread), normal_below(-link.queue / spread)
+    load = came * link.per_byte
+    change = load * (1.0 - full) - (1.0 - empty)
+    stiff = slope * link.per_byte * (1.0 - full)
+    stiff += (load * normal_at((link.queue - room) / spread) + normal_at(link.queue / spread)) / spread
+    link.queue += (change * dt + link.control * link.per_byte) / (1.0 + dt * stiff)
+    link.queue = max(link.queue, -3.0 * spread)
+    link.control = 0.0
+    link.seen = clipped_mean(link.queue, spread, room)
+    link.spread = spread
+    link.drops += came * full * dt / 1500.0
+    while link.drops >= 1.0:
+        link.drops -= 1.0
+        drop_outgoing(s, p, t)
+
+
+@kernel
+def normal_below(z):
+    """Chance that a standard normal variable is below `z`."""
+    return 0.5 * math.erfc(-0.7071067811865476 * z)
+
+
+@kernel
+def normal_at(z):
+    """Density of a standard normal variable."""
+    return 0.3989422804014327 * math.exp(-0.5 * z * z)
+
+
+@kernel
+def clipped_mean(mean, spread, most):
+    """Mean of a normal variable that is cut off at 0 and at `most`."""
+    low, high = mean / spread, (mean - most) / spread
+    above = normal_at(low) + low * normal_below(low)
+    return min(max(spread * (above - normal_at(high) - high * normal_below(high)), 0.0), most)
 
 
 @kernel
@@ -499,11 +528,11 @@ def burst(s, p, u, f, t):
     one = wire_bytes(s, p, f) * link.per_byte
     if one == 0.0 or f.pacing > 0.0:
         return n
-    fits = max(0.0, math.floor((buffer(s, p) - link.queue) / one))
+    fits = max(0.0, math.floor((buffer(s, p) - link.seen) / one))
     if n <= fits:
-        link.queue += n * one
+        link.queue = max(link.queue, 0.0) + n * one
         return n
-    link.queue += fits * one
+    link.queue = max(link.queue, 0.0) + fits * one
     link.dropped += n - fits
     pull.lost = int(n - fits)
     more = fits >= DUPLICATES and pull.blocks * (s.rules.block_size + s.rules.header) > (n + DUPLICATES) * f.mss

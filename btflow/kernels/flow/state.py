@@ -181,7 +181,8 @@ LINK = np.dtype(  # of a peer; all zero without access links
         ("delay", "f8"),  # propagation, one way, half of what lies between two links included [s]
         ("framing", "f8"),  # bytes that the link layer adds to each packet
         ("queue", "f8"),  # of the uplink [s]
-        ("seen", "f8"),  # what a packet waits there: that, or behind single packets if it is short [s]
+        ("seen", "f8"),  # what a packet waits there in the mean [s]
+        ("spread", "f8"),  # standard deviation of the queue [s]
         ("down_queue", "f8"),
         ("acks", "f8"),  # what ACKs for its downloads take [B/s]
         ("inflow", "f8"),  # what uplinks send to it, headers included [B/s]
