@@ -259,7 +259,7 @@ def lose(s, p, u, t):
     behind = DUPLICATES / (f.cwnd - 1.0) if f.cwnd > 1.0 else FOREVER
     if asked_bytes(s, u, t) - window(s, u, f, t) * f.mss < DUPLICATES * f.mss:
         behind = FOREVER
-    found, fires = f.rtt * max(1.0, behind), f.rto + (f.rtt if f.cwnd >= 2.0 else 0.0)
+    found, fires = f.rtt * max(1.0, behind), f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)
     pull.timer = 1 if fires < found else 0
     pull.answer = t + min(found, fires)
     pull.silent = t + f.rtt
@@ -270,9 +270,17 @@ def lose(s, p, u, t):
 def missing(s, p, u, t):
     """Of what lane `u` sends from `t` on nothing is delivered before what was lost is there."""
     pull, way = s.net.pull[u], one_way(s, p, np.int64(s.lane[u].g) >> s.rules.slot_bits)
-    if pull.hole == FOREVER or t > pull.whole:
-        pull.hole = t + way
+    pull.hole_before, pull.whole_before = pull.hole, pull.whole
+    pull.hole = t + way
     pull.whole = pull.answer + way
+
+
+@kernel
+def delivered(pull, t):
+    """When what has come at `t` is handed over: in order, so behind a segment that is missing."""
+    if pull.hole_before <= t < pull.whole_before:
+        t = pull.whole_before
+    return pull.whole if pull.hole <= t < pull.whole else t
 
 
 # -- queues -----------------------------------------------------------------------------------------------------------
@@ -345,8 +353,9 @@ def fill_uplink(s, p, t, dt):
             came += pull.offers
     if link.capped == 1:
         came = min(came, link.acks + 1.04 * s.peer[p].cap)
-    spread = max(math.sqrt(away), 750.0) * link.per_byte
     room = buffer(s, p)
+    held = 1500.0 * room / link.per_byte  # variance of as many packets as the buffer holds
+    spread = max(math.sqrt(away * held / (away + held)), 750.0) * link.per_byte
     full, empty = normal_below((link.queue - room) / spread), normal_below(-link.queue / spread)
     load = came * link.per_byte
     change = load * (1.0 - full) - (1.0 - empty)
@@ -484,7 +493,7 @@ def set_rate(s, p, u, sent, rate, t):
     pull.sent, pull.rate, pull.acks = sent, rate, acks
     if s.finish[u] < FOREVER:
         if pull.rest <= 0.0:
-            s.finish[u] = max(t, max(pull.hold, pull.whole if pull.hole <= t else 0.0))
+            s.finish[u] = delivered(pull, max(t, pull.hold))
         else:
             s.finish[u] = max(t, pull.hold) + pull.rest / rate if rate > 0.0 else 1e17
 
@@ -584,7 +593,8 @@ def renew(s, u):
     pull.lost = 0
     pull.timer = 0
     pull.left = 0
-    pull.hole = FOREVER
+    pull.hole = pull.hole_before = FOREVER
+    pull.whole = pull.whole_before = 0.0
 
 
 # -- the socket -------------------------------------------------------------------------------------------------------

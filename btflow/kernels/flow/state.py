@@ -220,6 +220,8 @@ PULL = np.dtype(  # of a lane
         ("silent", "f8"),  # nothing more comes then until the timer fires [s]
         ("hole", "f8"),  # what comes from then on waits for a lost segment [s]; FOREVER if none is missing
         ("whole", "f8"),  # until it is there [s]
+        ("hole_before", "f8"),  # the same of the loss before that
+        ("whole_before", "f8"),
         ("lost", "i8"),  # segments of the window that were dropped
         ("timer", "i8"),  # the loss is found by the timer
         ("left", "i8"),  # blocks that are still sent after a choke

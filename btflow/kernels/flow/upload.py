@@ -216,8 +216,9 @@ def begin_stream(s, p, u, t):
 def received(s, p, u, t):
     """The block at the head of lane `u` of a peer with an access link is at its downloader at `t`."""
     peer, lane, run, pull = s.peer[p], s.lane[u], s.run[u, 0], s.net.pull[u]
-    if pull.hole <= t < pull.whole:
-        s.finish[u] = pull.whole
+    there = fluid.delivered(pull, t)
+    if there > t:
+        s.finish[u] = there
         return
     fetch_ahead(s, np.int64(lane.g))
     entry, b = np.int64(run.entry), next_block(s, u)
