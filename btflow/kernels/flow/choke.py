@@ -8,7 +8,7 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.flow import fetch, fluid, mail, superseed, transport, upload
+from btflow.kernels.flow import fetch, fluid, superseed, transport, upload
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
@@ -28,8 +28,6 @@ def piece_known(s, p, t):
     bits.put_piece(s.has, p, piece)
     for i in range(peer.n_order):
         s.copies[piece, other_end(s, s.order[p, i]) >> s.rules.slot_bits] += 1
-    if s.rules.linked == 1:
-        mail.tell(s, p, t)
     if peer.shown_at == FOREVER:
         peer.shown_at = t + transport.reply(s, p)
     first = p << s.lane_bits

@@ -7,7 +7,7 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 import numpy as np
 
 from btflow.kernels import bits, rate, rules
-from btflow.kernels.flow import choke, events, transport
+from btflow.kernels.flow import choke, events, mail, transport
 from btflow.kernels.flow.interest import offer, row_of, super_seeding, told_all, wants
 from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
@@ -159,6 +159,8 @@ def report_on(s, h, piece, t):
 def announce(s, y):
     """Peer `y` will tell of its next piece when it has it."""
     peer = s.peer[y]
+    if s.rules.linked == 1:
+        mail.tell(s, y, s.have_time[y, peer.n_log - 1])
     if peer.known_at == FOREVER:
         peer.known_at = s.have_time[y, peer.n_known] + transport.news(s, y)
         wake(s, y, peer.known_at)

@@ -26,7 +26,7 @@ from btflow.kernels import bits
 from btflow.kernels.flow.state import CLOSING
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law, sender, timeout
-from btflow.kernels.link.state import BBR, CONNECTED, OPEN, PER_LOSS, RECOVERY, TAHOE, UTP
+from btflow.kernels.link.state import BBR, CONNECTED, NEWRENO, OPEN, PER_LOSS, RECOVERY, TAHOE, UTP
 from btflow.kernels.link.state import LOSS as LOST
 from btflow.kernels.rng import uniform
 from btflow.kernels.state import FOREVER
@@ -125,6 +125,12 @@ def window(s, u, f, t):
 
 
 @kernel
+def ack_wait(f, pull, t):
+    """Time that the delayed ACK of a lone segment waits [s]; while something is missing ACKs go at once (RFC 5681)."""
+    return f.ack_delay if f.cwnd < f.ack_every and t > pull.whole else 0.0
+
+
+@kernel
 def paced(f, rtt):
     """Segments a second that a paced flow sends at most; FOREVER if it is not."""
     if f.pacing <= 0.0:
@@ -161,8 +167,7 @@ def acknowledge(s, p, u, t, dt):
     y = np.int64(s.lane[u].g) >> s.rules.slot_bits
     f.rtt = round_trip(s, p, y, f)
     f.owd = one_way(s, p, y)
-    if f.cwnd < f.ack_every:
-        f.rtt += f.ack_delay
+    f.rtt += ack_wait(f, pull, t)
     f.stamp = t - f.rtt
     f.min_rtt = min(f.min_rtt, f.rtt)
     f.last_sent = t
@@ -198,7 +203,9 @@ def asked_bytes(s, u, t):
 
 @kernel
 def deliver(s, h, f, pull, flight, since, t):
-    """One ACK after the other, spread over the time since `since`, as the law counts them."""
+    """One ACK after the other, spread over the time since `since`, as the law counts them, each with a delay of its own."""
+    p = h >> s.rules.slot_bits
+    link = s.net.link[p]
     batch = 1.0 if f.cwnd < f.ack_every else float(f.ack_every)
     n = math.floor(pull.credit / batch)
     if n <= 0.0:
@@ -207,8 +214,15 @@ def deliver(s, h, f, pull, flight, since, t):
     if f.counts_segments and n > MOST_ACKS:
         batch *= n / MOST_ACKS
         n = float(MOST_ACKS)
+    rtt, owd, queue, scatter = f.rtt, f.owd, link.queue, link.spread
+    room = buffer(s, p)
     for k in range(int(n)):
         now = since + (t - since) * (k + 1.0) / n
+        if f.law != NEWRENO:
+            waits = min(max(queue + scatter * normal(s.rng), 0.0), room) - link.seen
+            f.rtt, f.owd = rtt + waits, owd + waits
+            f.min_rtt = min(f.min_rtt, f.rtt)
+            f.stamp = now - f.rtt
         f.delivered += batch
         f.una = int(f.delivered)
         f.nxt = f.una + flight
@@ -217,17 +231,18 @@ def deliver(s, h, f, pull, flight, since, t):
         if f.phase != RECOVERY and (f.limited == 1 or not f.validate):
             law.grow(s.net, h, f, now, batch)
         f.cwnd = max(f.cwnd, f.min_window)
+    f.rtt, f.owd = rtt, owd
+
+
+@kernel
+def normal(rng):
+    """A variable of mean 0 and variance 1, nearly normal: the sum of four uniform ones."""
+    return 1.7320508075688772 * (uniform(rng) + uniform(rng) + uniform(rng) + uniform(rng) - 2.0)
 
 
 @kernel
 def answer(s, h, f, pull, t):
     """The sender has found a loss: by duplicate ACKs, or by its timer if the window is too small for three of them."""
-    if pull.timer == 0 and pull.lost > f.cwnd - DUPLICATES:
-        pull.timer = 1
-        pull.silent = t
-        pull.whole += f.rto
-        pull.answer = t + f.rto
-        return
     pull.answer = FOREVER
     pull.lost = 0
     f.flight = int(f.cwnd)
@@ -250,20 +265,25 @@ def answer(s, h, f, pull, t):
 
 @kernel
 def lose(s, p, u, t):
-    """A packet of lane `u` is dropped: its sender will find out."""
+    """A packet of lane `u` is dropped: its sender finds out by what comes behind it, or by its timer."""
     pull = s.net.pull[u]
     f = flow_of(s, u)
     pull.lost += 1
-    if pull.answer < FOREVER:
-        return
-    behind = DUPLICATES / (f.cwnd - 1.0) if f.cwnd > 1.0 else FOREVER
-    if asked_bytes(s, u, t) - window(s, u, f, t) * f.mss < DUPLICATES * f.mss:
-        behind = FOREVER
-    found, fires = f.rtt * max(1.0, behind), f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)
-    pull.timer = 1 if fires < found else 0
-    pull.answer = t + min(found, fires)
+    first = pull.answer == FOREVER
+    if first:
+        pull.lost_at = t
+        pull.fires = t + f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)
+    moving = f.cwnd - pull.lost
+    unsent = asked_bytes(s, u, t) - window(s, u, f, t) * f.mss
+    found = FOREVER
+    if moving > 0.0 and (unsent >= DUPLICATES * f.mss or moving >= f.cwnd * DUPLICATES):
+        found = pull.lost_at + f.rtt * max(1.0, DUPLICATES / moving)
+    pull.timer = 1 if pull.fires < found else 0
+    pull.answer = min(found, pull.fires)
     pull.silent = t + f.rtt
-    missing(s, p, u, t)
+    if first:
+        missing(s, p, u, t)
+    pull.whole = pull.answer + pull.way
 
 
 @kernel
@@ -273,6 +293,7 @@ def missing(s, p, u, t):
     pull.hole_before, pull.whole_before = pull.hole, pull.whole
     pull.hole = t + way
     pull.whole = pull.answer + way
+    pull.way = way
 
 
 @kernel
@@ -338,8 +359,7 @@ def fill_uplink(s, p, t, dt):
             pull = s.net.pull[u]
             bytes_, base = wire_bytes(s, p, f), base_trip(s, p, np.int64(s.lane[u].g) >> s.rules.slot_bits, f)
             trip = base + link.seen
-            if f.cwnd < f.ack_every:
-                trip += f.ack_delay
+            trip += ack_wait(f, pull, t)
             rate = window(s, u, f, t) / trip
             most = paced(f, trip)
             if t < pull.primed:
@@ -433,8 +453,7 @@ def share(s, p, t):
             pull, f = s.net.pull[u], flow_of(s, u)
             y = np.int64(s.lane[u].g) >> s.rules.slot_bits
             trip = round_trip(s, p, y, f)
-            if f.cwnd < f.ack_every:
-                trip += f.ack_delay
+            trip += ack_wait(f, pull, t)
             pull.wants = f.mss * min(window(s, u, f, t) / trip, paced(f, trip))
             total += pull.wants * wire_bytes(s, p, f) / f.mss
             payload += pull.wants
@@ -544,10 +563,12 @@ def burst(s, p, u, f, t):
     link.queue = max(link.queue, 0.0) + fits * one
     link.dropped += n - fits
     pull.lost = int(n - fits)
+    pull.lost_at = t
+    pull.fires = t + f.rto + (f.rtt if fits > 0.0 else 0.0)
     more = fits >= DUPLICATES and pull.blocks * (s.rules.block_size + s.rules.header) > (n + DUPLICATES) * f.mss
     pull.timer = 0 if more else 1
     pull.silent = t + f.rtt
-    pull.answer = t + (2.0 * f.rtt if more else f.rto + (f.rtt if fits > 0.0 else 0.0))
+    pull.answer = t + 2.0 * f.rtt if more else pull.fires
     missing(s, p, u, t)
     return fits
 

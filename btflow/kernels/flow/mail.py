@@ -47,12 +47,23 @@ def arrival(s, p, h, size, t):
             return max(line.arrival, t)
         leaves = max(t, line.acked)
         line.leaves = leaves
-        line.acked = leaves + fluid.one_way(s, p, y) + fluid.one_way(s, y, p) + f.ack_delay
+        line.acked = leaves + fluid.one_way(s, p, y) + fluid.one_way(s, y, p) + ack_wait(s, h, f)
     a.control += size + f.header + a.framing
     if s.net.watch[0].free_acks == 0:
         b.control += f.ack_size + b.framing
     line.arrival = max(line.arrival, leaves + fluid.one_way(s, p, y) + (size + f.header) * a.per_byte)
     return line.arrival
+
+
+@kernel
+def ack_wait(s, h, f):
+    """Time until the ACK of a small segment goes [s]: with the next data that come this way, or by itself."""
+    g = s.end[h].mate
+    if s.rules.split == 0 and s.end[g].lane != NO_LANE:
+        rate = s.net.pull[((g >> s.rules.slot_bits) << s.lane_bits) + s.end[g].lane].rate
+        if rate > 0.0:
+            return min(f.ack_delay, f.mss / rate)
+    return f.ack_delay
 
 
 @kernel

@@ -222,6 +222,9 @@ PULL = np.dtype(  # of a lane
         ("whole", "f8"),  # until it is there [s]
         ("hole_before", "f8"),  # the same of the loss before that
         ("whole_before", "f8"),
+        ("lost_at", "f8"),  # the first loss that is not answered [s]
+        ("fires", "f8"),  # its timer fires then [s]
+        ("way", "f8"),  # time that what is sent again takes [s]
         ("lost", "i8"),  # segments of the window that were dropped
         ("timer", "i8"),  # the loss is found by the timer
         ("left", "i8"),  # blocks that are still sent after a choke
