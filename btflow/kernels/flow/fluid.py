@@ -216,10 +216,13 @@ def deliver(s, h, f, pull, flight, since, t):
         n = float(MOST_ACKS)
     rtt, owd, queue, scatter = f.rtt, f.owd, link.queue, link.spread
     room = buffer(s, p)
+    alike = rtt / (rtt + (t - since) / n)
+    fresh = math.sqrt(1.0 - alike * alike)
     for k in range(int(n)):
         now = since + (t - since) * (k + 1.0) / n
         if f.law != NEWRENO:
-            waits = min(max(queue + scatter * normal(s.rng), 0.0), room) - link.seen
+            pull.noise = alike * pull.noise + fresh * normal(s.rng)
+            waits = min(max(queue + scatter * pull.noise, 0.0), room) - link.seen
             f.rtt, f.owd = rtt + waits, owd + waits
             f.min_rtt = min(f.min_rtt, f.rtt)
             f.stamp = now - f.rtt
@@ -242,13 +245,23 @@ def normal(rng):
 
 @kernel
 def answer(s, h, f, pull, t):
-    """The sender has found a loss: by duplicate ACKs, or by its timer if the window is too small for three of them."""
+    """The sender has found a loss, and sends again what was lost: some of it is dropped again."""
+    again = pull.lost
+    timed = pull.timer
     pull.answer = FOREVER
     pull.lost = 0
+    pull.timer = 0
     f.flight = int(f.cwnd)
     f.nxt = f.una + f.flight
-    if pull.timer == 1:
-        pull.timer = 0
+    if uniform(s.rng) > (1.0 - s.net.link[h >> s.rules.slot_bits].full) ** again:
+        pull.lost = 1
+        pull.timer = 1 if timed == 1 or not f.lost_retransmit else 0
+        pull.silent = t
+        pull.lost_at = t
+        pull.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
+        pull.answer = pull.fires if pull.timer == 1 else t + f.rtt
+        pull.whole = pull.answer + pull.way
+    if timed == 1:
         f.timeouts += 1
         f.ssthresh = law.timeout(s.net, h, f, t)
         f.cwnd = 1.0
@@ -277,7 +290,7 @@ def lose(s, p, u, t):
     unsent = asked_bytes(s, u, t) - window(s, u, f, t) * f.mss
     found = FOREVER
     if moving > 0.0 and (unsent >= DUPLICATES * f.mss or moving >= f.cwnd * DUPLICATES):
-        found = pull.lost_at + f.rtt * max(1.0, DUPLICATES / moving)
+        found = pull.lost_at + f.rtt * math.ceil(DUPLICATES / moving)
     pull.timer = 1 if pull.fires < found else 0
     pull.answer = min(found, pull.fires)
     pull.silent = t + f.rtt
@@ -384,6 +397,7 @@ def fill_uplink(s, p, t, dt):
     link.queue += (change * dt + link.control * link.per_byte) / (1.0 + dt * stiff)
     link.queue = max(link.queue, -3.0 * spread)
     link.control = 0.0
+    link.full = full
     link.seen = clipped_mean(link.queue, spread, room)
     link.spread = spread
     link.drops += came * full * dt / 1500.0
@@ -613,6 +627,7 @@ def renew(s, u):
     pull.credit = 0.0
     pull.lost = 0
     pull.timer = 0
+    pull.noise = 0.0
     pull.left = 0
     pull.hole = pull.hole_before = FOREVER
     pull.whole = pull.whole_before = 0.0
@@ -656,8 +671,12 @@ def drained(s, u, t):
     n = committed(s, u, t)
     if n == 0:
         return t
-    rate = s.net.pull[u].rate
-    return s.finish[u] + (n - 1) * (s.rules.block_size + s.rules.header) / rate if rate > 0.0 else t
+    pull, f = s.net.pull[u], flow_of(s, u)
+    block = s.rules.block_size + s.rules.header
+    begun = max(0.0, t - max(pull.at, pull.hold)) * pull.rate
+    left = max(pull.rest - begun, 0.0) + (n - 1) * block
+    rate = max(pull.rate, 0.5 * f.mss * max(f.cwnd, 1.0) / f.rtt)
+    return delivered(pull, max(t, pull.hold) + left / rate)
 
 
 @kernel

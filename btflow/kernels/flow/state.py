@@ -182,6 +182,7 @@ LINK = np.dtype(  # of a peer; all zero without access links
         ("framing", "f8"),  # bytes that the link layer adds to each packet
         ("queue", "f8"),  # of the uplink [s]
         ("seen", "f8"),  # what a packet waits there in the mean [s]
+        ("full", "f8"),  # chance that its buffer is full
         ("spread", "f8"),  # standard deviation of the queue [s]
         ("down_queue", "f8"),
         ("acks", "f8"),  # what ACKs for its downloads take [B/s]
@@ -224,6 +225,7 @@ PULL = np.dtype(  # of a lane
         ("whole_before", "f8"),
         ("lost_at", "f8"),  # the first loss that is not answered [s]
         ("fires", "f8"),  # its timer fires then [s]
+        ("noise", "f8"),  # of the last delay, in standard deviations of the queue
         ("way", "f8"),  # time that what is sent again takes [s]
         ("lost", "i8"),  # segments of the window that were dropped
         ("timer", "i8"),  # the loss is found by the timer
