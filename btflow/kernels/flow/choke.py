@@ -8,7 +8,7 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.flow import fetch, fluid, superseed, transport, upload
+from btflow.kernels.flow import fetch, stream, superseed, transport, upload, windows
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
@@ -193,7 +193,7 @@ def unchoke(s, p, place, told, t):
     lane.behind = 0.0
     lane.unchoked_at = peer.ticks
     if s.rules.linked == 1:
-        fluid.renew(s, u)
+        stream.renew(s, u)
     peer.unchokes += 1
     s.served[y, s.peer[y].n_served] = u
     s.peer[y].n_served += 1
@@ -218,7 +218,7 @@ def choke(s, p, u, t):
     """Serve lane `u` no more; a part-sent block is finished first."""
     lane = s.lane[u]
     if s.rules.linked == 1:
-        left = fluid.committed(s, u, t)
+        left = stream.committed(s, u, t)
         if left > 0:
             s.net.pull[u].left = left
             lane.state = CLOSING
@@ -239,7 +239,7 @@ def close_lane(s, u, t, heard):
         upload.settle(s, p, t)
         s.peer[p].active -= 1
         if s.rules.linked == 1:
-            fluid.stop(s, p, u, t)
+            stream.stop(s, p, u, t)
     s.finish[u] = FOREVER
     s.ready[u] = FOREVER
     fetch.wake(s, p, 0.0)
@@ -349,7 +349,7 @@ def has_pending(s, u, t):
     if lane.runs == 0 or blocked(s, lane.h, t):
         return False
     if s.rules.linked == 1:  # without a limit a request that waits is one behind a full socket
-        return s.net.link[u >> s.lane_bits].capped == 1 and fluid.asked(s, u, t) > 1
+        return s.net.link[u >> s.lane_bits].capped == 1 and windows.asked(s, u, t) > 1
     run = s.run[u, 0]
     if not upload.part_sent(s, u, t):
         return run.at <= t

@@ -8,7 +8,7 @@ import numpy as np
 
 from btflow.kernels import clock, prefetch
 from btflow.kernels.byref import by_ref
-from btflow.kernels.flow import choke, fetch, fluid, peers, superseed, transport, upload
+from btflow.kernels.flow import choke, fetch, peers, queues, superseed, transport, upload
 from btflow.kernels.flow.events import post
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
@@ -115,7 +115,7 @@ def look(s, row, t):
         choke.tick(s, p, t)
         upload.advance(s, p, t)
     if s.rules.linked == 1:
-        fluid.move(s, p, t)
+        queues.move(s, p, t)
         fetch.wake(s, p, 0.0)
     peers.line_up(s, p)
 

@@ -8,7 +8,7 @@ segment that waits takes with it whatever is written meanwhile.
 import numpy as np
 
 from btflow.kernels.access import watch
-from btflow.kernels.flow import fluid
+from btflow.kernels.flow import stream, windows
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
 from btflow.kernels.link.state import NO_NAGLE
@@ -28,7 +28,7 @@ def arrival(s, p, h, size, t):
     """When a message of `size` bytes that peer `p` writes on end `h` at `t` arrives."""
     y = s.end[h].mate >> s.rules.slot_bits
     if s.rules.direct == 1:
-        return t + fluid.propagation(s, p, y)
+        return t + windows.propagation(s, p, y)
     line = s.net.line[h]
     f = s.net.template[s.peer[p].klass, way_of(s, h)]
     a, b = s.net.link[p], s.net.link[y]
@@ -36,9 +36,9 @@ def arrival(s, p, h, size, t):
     if s.rules.split == 0 and s.end[h].lane != NO_LANE:
         u = (p << s.lane_bits) + s.end[h].lane
         if s.finish[u] < FOREVER:
-            behind = fluid.drained(s, u, t)
+            behind = stream.drained(s, u, t)
             a.control += size
-            line.arrival = max(line.arrival, max(behind, t + fluid.one_way(s, p, y)))
+            line.arrival = max(line.arrival, max(behind, t + windows.one_way(s, p, y)))
             return line.arrival
     leaves = t
     if f.nagle != NO_NAGLE:
@@ -47,11 +47,11 @@ def arrival(s, p, h, size, t):
             return max(line.arrival, t)
         leaves = max(t, line.acked)
         line.leaves = leaves
-        line.acked = leaves + fluid.one_way(s, p, y) + fluid.one_way(s, y, p) + ack_wait(s, h, f)
+        line.acked = leaves + windows.one_way(s, p, y) + windows.one_way(s, y, p) + ack_wait(s, h, f)
     a.control += size + f.header + a.framing
     if s.net.watch[0].free_acks == 0:
         b.control += f.ack_size + b.framing
-    line.arrival = max(line.arrival, leaves + fluid.one_way(s, p, y) + (size + f.header) * a.per_byte)
+    line.arrival = max(line.arrival, leaves + windows.one_way(s, p, y) + (size + f.header) * a.per_byte)
     return line.arrival
 
 

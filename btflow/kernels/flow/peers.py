@@ -5,7 +5,7 @@ import numpy as np
 from btflow.kernels import rate, rules, tcp
 from btflow.kernels.access import connection
 from btflow.kernels.access.state import IN_PARALLEL
-from btflow.kernels.flow import choke, fetch, fluid, superseed
+from btflow.kernels.flow import choke, fetch, superseed, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.interest import offer, seeding, serves_as_seed, super_seeding, told_all, wants
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
@@ -68,7 +68,7 @@ def line_up(s, p):
 def path(s, p, q):
     """Round-trip time [s] and loss between two peers."""
     if s.rules.linked == 1:
-        return fluid.one_way(s, p, q) + fluid.one_way(s, q, p), 0.0
+        return windows.one_way(s, p, q) + windows.one_way(s, q, p), 0.0
     a, b = s.peer[p].place, s.peer[q].place
     return s.rtt[a, b], s.loss[a, b]
 

@@ -174,22 +174,26 @@ BEGUN = np.dtype(
     align=True,
 )
 
-LINK = np.dtype(  # of a peer; all zero without access links
+LINK = np.dtype(  # of a peer with an access link
     [
         ("per_byte", "f8"),  # what a byte takes on the uplink [s/B], 0 for no limit
         ("per_byte_down", "f8"),
         ("delay", "f8"),  # propagation, one way, half of what lies between two links included [s]
         ("framing", "f8"),  # bytes that the link layer adds to each packet
-        ("queue", "f8"),  # of the uplink [s]
+        ("queue", "f8"),  # of the uplink, the mean before it is cut off [s]
         ("seen", "f8"),  # what a packet waits there in the mean [s]
-        ("full", "f8"),  # chance that its buffer is full
-        ("spread", "f8"),  # standard deviation of the queue [s]
-        ("down_queue", "f8"),
-        ("acks", "f8"),  # what ACKs for its downloads take [B/s]
         ("inflow", "f8"),  # what uplinks send to it, headers included [B/s]
+        ("acks", "f8"),  # what ACKs for its downloads take [B/s]
+        # cache line 2
+        ("down_queue", "f8"),
+        ("spread", "f8"),  # standard deviation of the queue [s]
+        ("full", "f8"),  # chance that its buffer is full
+        ("room", "f8"),  # its buffer [s]
         ("control", "f8"),  # bytes of messages since the last look
-        ("load", "f8"),  # part of the uplink in use
         ("at", "f8"),  # until when it is known [s]
+        ("look_at", "f8"),  # when it is looked at next [s]; FOREVER for not before something happens
+        ("capped", "i8"),  # the upload limit is below what the windows would send
+        # cache line 3
         ("room_bytes", "f8"),  # buffer of the uplink, in bytes or packets
         ("room_packets", "f8"),
         ("down_room", "f8"),  # of the downlink [s]
@@ -197,39 +201,49 @@ LINK = np.dtype(  # of a peer; all zero without access links
         ("down_drops", "f8"),
         ("dropped", "f8"),
         ("dropped_down", "f8"),
-        ("capped", "i8"),  # the upload limit is below what the windows would send
+        ("spare", "f8"),
     ],
     align=True,
 )
 
-PULL = np.dtype(  # of a lane
+STALLED = 1e17  # time at which a lane that sends, but brings nothing now, has brought its block [s]
+
+PULL = np.dtype(  # of a lane of a peer with an access link
     [
         ("rate", "f8"),  # payload that comes [B/s]
-        ("sent", "f8"),  # payload that leaves the uplink [B/s]
-        ("acks", "f8"),  # what its ACKs take on the receiver's uplink [B/s]
         ("rest", "f8"),  # of the block that is coming, at `at` [B]
         ("at", "f8"),
         ("hold", "f8"),  # its first byte comes then [s]
+        ("window", "f8"),  # segments that are on the way
+        ("base", "f8"),  # round trip but for the uplink's queue [s]
+        ("most", "f8"),  # segments a second that a paced flow sends
+        ("bytes", "f8"),  # a segment on the wire [B]
+        # cache line 2
         ("wants", "f8"),  # payload that its window allows [B/s]
-        ("offers", "f8"),  # the same on the wire, before the queue's last step [B/s]
-        ("trip", "f8"),
+        ("mss", "f8"),
+        ("sent", "f8"),  # payload that leaves the uplink [B/s]
+        ("acks", "f8"),  # what its ACKs take on the receiver's uplink [B/s]
+        ("per_ack", "f8"),  # the same for a byte of payload
+        ("offers", "f8"),  # what comes to the uplink [B/s]
+        ("primed", "f8"),  # the first ACK is back then [s]: before, nothing follows the burst that it began with
+        ("to", "i4"),  # its downloader
+        ("blocks", "i4"),  # that it was asked for
+        # cache line 3
         ("credit", "f8"),  # segments that are not acknowledged yet
         ("answer", "f8"),  # its sender answers a loss then [s]; FOREVER if there is none
         ("repaired", "f8"),  # the recovery is over then [s]
-        ("blocks", "i8"),  # that it was asked for
-        ("primed", "f8"),  # the first ACK is back then [s]: before, nothing follows the burst that it began with
-        ("silent", "f8"),  # nothing more comes then until the timer fires [s]
         ("hole", "f8"),  # what comes from then on waits for a lost segment [s]; FOREVER if none is missing
         ("whole", "f8"),  # until it is there [s]
+        ("silent", "f8"),  # nothing more comes then until the timer fires [s]
+        ("noise", "f8"),  # of the last delay, in standard deviations of the queue
+        ("lost", "i4"),  # segments of the window that were dropped
+        ("timer", "i4"),  # the loss is found by the timer
         ("hole_before", "f8"),  # the same of the loss before that
         ("whole_before", "f8"),
         ("lost_at", "f8"),  # the first loss that is not answered [s]
         ("fires", "f8"),  # its timer fires then [s]
-        ("noise", "f8"),  # of the last delay, in standard deviations of the queue
-        ("way", "f8"),  # time that what is sent again takes [s]
-        ("lost", "i8"),  # segments of the window that were dropped
-        ("timer", "i8"),  # the loss is found by the timer
         ("left", "i8"),  # blocks that are still sent after a choke
+        ("unused", "f8", 3),
     ],
     align=True,
 )

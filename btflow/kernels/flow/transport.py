@@ -7,7 +7,7 @@ else is written on it.
 import numpy as np
 
 from btflow.kernels import rules, tcp, window
-from btflow.kernels.flow import fluid, mail, upload
+from btflow.kernels.flow import mail, upload, windows
 from btflow.kernels.flow.interest import seeding
 from btflow.kernels.flow.state import NO_LANE, UNUSED
 from btflow.kernels.jit import kernel
@@ -268,7 +268,7 @@ def behind_block(s, p, w, lane, t, end):
 def half(s, h):
     """Time that what end `h` sends is under way [s]."""
     if s.rules.linked == 1:
-        return fluid.one_way(s, h >> s.rules.slot_bits, np.int64(s.end[h].mate) >> s.rules.slot_bits)
+        return windows.one_way(s, h >> s.rules.slot_bits, np.int64(s.end[h].mate) >> s.rules.slot_bits)
     return 0.0 if s.rules.ideal == 1 else 0.5 * s.wire[h].rtt
 
 

@@ -11,7 +11,7 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 import numpy as np
 
 from btflow.kernels import bits, prefetch, rules
-from btflow.kernels.flow import choke, fetch, fluid, peers, transport
+from btflow.kernels.flow import choke, fetch, losses, peers, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, LEAVES
 from btflow.kernels.jit import kernel
@@ -209,14 +209,14 @@ def begin_stream(s, p, u, t):
     if s.lane[u].runs == 0:
         return
     s.peer[p].active += 1
-    fluid.begin(s, p, u, float(head_bytes(s, u) + s.rules.header), s.run[u, 0].at, t)
+    stream.begin(s, p, u, float(head_bytes(s, u) + s.rules.header), s.run[u, 0].at, t)
 
 
 @kernel
 def received(s, p, u, t):
     """The block at the head of lane `u` of a peer with an access link is at its downloader at `t`."""
     peer, lane, run, pull = s.peer[p], s.lane[u], s.run[u, 0], s.net.pull[u]
-    there = fluid.delivered(pull, t)
+    there = losses.handed_over(pull, t)
     if there > t:
         s.finish[u] = there
         return
@@ -227,19 +227,18 @@ def received(s, p, u, t):
     s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1
     stale = bits.has(run.cancelled, b)
     pop(s, u)
-    skip_cancelled(s, u, t - fluid.lag(s, u, t))
+    skip_cancelled(s, u, t - stream.lag(s, u, t))
     closing = lane.state == CLOSING
     if closing:
         pull.left -= 1
     follows = lane.runs > 0 and (not closing or pull.left > 0)
     at = s.run[u, 0].at if follows else FOREVER
     if at <= t:
-        hold = at + fluid.one_way(s, p, np.int64(lane.g) >> s.rules.slot_bits)
-        fluid.come(s, u, t)
-        fluid.follow(s, p, u, float(head_bytes(s, u) + s.rules.header), hold, t)
+        hold = at + windows.one_way(s, p, np.int64(lane.g) >> s.rules.slot_bits)
+        stream.follow(s, u, float(head_bytes(s, u) + s.rules.header), hold, t)
     else:
         peer.active -= 1
-        fluid.stop(s, p, u, t)
+        stream.stop(s, p, u, t)
         s.ready[u] = at
     if fetch.got_block(s, u, np.int64(lane.g), entry, b, size, stale, t):
         fetch.announce(s, lane.g >> s.rules.slot_bits)

@@ -1,0 +1,150 @@
+"""Losses on access links: whose packet a full buffer drops, when its sender finds out, and what waits until then.
+
+A sender finds a loss by three segments that come behind the lost one, or by its timer if its window is too small for
+that or nothing follows. Until then it goes on with what is left of its window; so others lose too, as they do behind a
+drop-tail queue. What it sends again may be lost again. The receiver gets nothing of what came behind the lost segment
+before that is there.
+"""
+
+import math
+
+import numpy as np
+
+from btflow.kernels.flow import windows
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import law
+from btflow.kernels.link.state import OPEN, PER_LOSS, RECOVERY, TAHOE
+from btflow.kernels.rng import uniform
+from btflow.kernels.state import FOREVER
+
+DUPLICATES = 3.0  # segments behind a lost one that show it (RFC 5681: duplicate ACKs)
+
+
+@kernel
+def drop_outgoing(s, p, t):
+    """A packet is dropped at the uplink of peer `p`: one of a lane drawn by what it offers, or an ACK."""
+    link, first = s.net.link[p], p << s.lane_bits
+    link.dropped += 1.0
+    total = link.acks
+    for u in range(first, first + s.peer[p].top):
+        if s.finish[u] < FOREVER:
+            total += s.net.pull[u].offers
+    at = uniform(s.net.rng) * total
+    for u in range(first, first + s.peer[p].top):
+        if s.finish[u] < FOREVER:
+            at -= s.net.pull[u].offers
+            if at < 0.0:
+                lose(s, p, u, t)
+                return
+
+
+@kernel
+def drop_incoming(s, p, t):
+    """A packet on its way to peer `p` is dropped at its downlink: one of a lane drawn by its rate."""
+    total, n = 0.0, np.int64(s.peer[p].n_served)
+    s.net.link[p].dropped_down += 1.0
+    for i in range(n):
+        total += s.net.pull[s.served[p, i]].sent
+    at = uniform(s.net.rng) * total
+    for i in range(n):
+        u = np.int64(s.served[p, i])
+        at -= s.net.pull[u].sent
+        if at < 0.0:
+            lose(s, u >> s.lane_bits, u, t)
+            return
+
+
+@kernel
+def lose(s, p, u, t):
+    """A packet of lane `u` is dropped: its sender finds out by what comes behind it, or by its timer."""
+    pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]
+    pull.lost += 1
+    first = pull.answer == FOREVER
+    if first:
+        pull.lost_at = t
+        pull.fires = t + f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
+    moving = f.cwnd - pull.lost
+    unsent = windows.asked_bytes(s, u, t) - windows.window(s, u, f, t) * f.mss
+    found = FOREVER
+    if moving > 0.0 and unsent >= DUPLICATES * f.mss:
+        found = pull.lost_at + f.rtt * math.ceil(DUPLICATES / moving)
+    pull.timer = 1 if pull.fires < found else 0
+    pull.silent = t + f.rtt
+    wait(s, p, u, min(found, pull.fires), t if first else FOREVER)
+
+
+@kernel
+def wait(s, p, u, answer, since):
+    """The sender of lane `u` answers at `answer` to what was lost; what it sends from `since` on is handed over later."""
+    pull = s.net.pull[u]
+    way = windows.one_way(s, p, np.int64(pull.to))
+    if since < FOREVER:
+        pull.hole_before, pull.whole_before = pull.hole, pull.whole
+        pull.hole = since + way
+    pull.answer = answer
+    pull.whole = answer + way
+
+
+@kernel
+def handed_over(pull, t):
+    """When what has come at `t` is handed over: in order, so behind a segment that is missing."""
+    if pull.hole_before <= t < pull.whole_before:
+        t = pull.whole_before
+    return pull.whole if pull.hole <= t < pull.whole else t
+
+
+@kernel
+def answer(s, p, h, f, pull, t):
+    """The sender has found a loss, and sends again what was lost: some of it is dropped again."""
+    lost, timed = pull.lost, pull.timer
+    pull.answer = FOREVER
+    pull.lost = pull.timer = 0
+    f.flight = int(f.cwnd)
+    f.nxt = f.una + f.flight
+    if uniform(s.net.rng) > (1.0 - s.net.link[p].full) ** lost:
+        pull.lost = 1
+        pull.timer = 1 if timed == 1 or not f.lost_retransmit else 0
+        pull.silent = pull.lost_at = t
+        pull.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
+        pull.answer = pull.fires if pull.timer == 1 else t + f.rtt
+        pull.whole = pull.answer + windows.one_way(s, p, np.int64(pull.to))
+    if timed == 1:
+        f.timeouts += 1
+        f.ssthresh = law.timeout(s.net, h, f, t)
+        f.cwnd = 1.0
+        f.phase = OPEN
+        return
+    f.losses += 1
+    f.ssthresh = law.reduce(s.net, h, f, t)
+    if f.recovery == PER_LOSS:
+        return
+    f.cwnd = 1.0 if f.recovery == TAHOE else f.ssthresh
+    f.phase = OPEN if f.recovery == TAHOE else RECOVERY
+    pull.repaired = t + f.rtt
+
+
+@kernel
+def burst(s, p, u, f, t):
+    """The first segments of lane `u` come to the uplink's queue together: what finds no room there is lost.
+
+    Returns how many found room.
+    """
+    link, pull = s.net.link[p], s.net.pull[u]
+    n = pull.window
+    one = pull.bytes * link.per_byte
+    if one == 0.0 or f.pacing > 0.0:
+        return n
+    fits = min(n, max(0.0, math.floor((link.room - link.seen) / one)))
+    link.queue = max(link.queue, 0.0) + fits * one
+    if fits == n:
+        return n
+    link.dropped += n - fits
+    pull.lost = int(n - fits)
+    pull.lost_at = t
+    pull.fires = t + f.rto + (f.rtt if fits > 0.0 else 0.0)
+    more = fits >= DUPLICATES and pull.blocks * (s.rules.block_size + s.rules.header) > (n + DUPLICATES) * f.mss
+    pull.timer = 0 if more else 1
+    pull.silent = t + f.rtt
+    wait(s, p, u, t + 2.0 * f.rtt if more else pull.fires, t)
+    pull.window = fits
+    return fits

@@ -1,0 +1,247 @@
+"""Queues of the access links without packets, and how a link is shared.
+
+With windows W and round trips base + q a lane offers W MSS / (base + q); the queue takes what the link does not
+(Misra, Gong and Towsley, SIGCOMM 2000). Not its length is followed but its mean: what is on the way elsewhere scatters
+like random arrivals, by its root, and within the buffer by no more than the buffer's root, so the queue is normal with
+`spread`, cut off where it is empty and where it is full. Where it is empty the link idles, where it is full packets are
+dropped:
+
+    dq/dt = (in / C) (1 - P(full)) - (1 - P(empty))
+
+In one look at a peer (`move`): 1. ACKs move the windows (rates of the step that ends, old queues); 2. the downlink's
+queue; 3. the uplink's, by an implicit step, which is stable however short the round trip is; 4. drops; 5. new rates.
+Between two looks rates change when lanes begin or end to send.
+"""
+
+import math
+
+import numpy as np
+
+from btflow.kernels.flow import losses, windows
+from btflow.kernels.flow.state import STALLED
+from btflow.kernels.jit import kernel
+from btflow.kernels.state import FOREVER
+
+FULL_SIZE, BARE = 1500.0, 60.0  # a full packet and an ACK on the wire [B]: how many a buffer in packets takes
+
+
+@kernel
+def move(s, p, t):
+    """Bring the access link of peer `p` and the windows of its lanes up to `t`."""
+    link = s.net.link[p]
+    dt = t - link.at
+    if dt <= 0.0:
+        return
+    link.at = t
+    first = p << s.lane_bits
+    for u in range(first, first + s.peer[p].top):
+        if s.finish[u] < FOREVER:
+            windows.acknowledge(s, p, u, t, dt)
+    fill_downlink(s, p, dt)
+    fill_uplink(s, p, t, dt)
+    share(s, p, t)
+    note(s, p)
+
+
+@kernel
+def fill_downlink(s, p, dt):
+    """The queue of the downlink of peer `p` after a step."""
+    link = s.net.link[p]
+    load = link.inflow * link.per_byte_down
+    if load <= 1.0 and link.down_queue == 0.0:
+        return
+    link.down_queue = max(0.0, link.down_queue + dt * (load - 1.0))
+    if link.down_queue > link.down_room:
+        link.down_drops += (link.down_queue - link.down_room) / (FULL_SIZE * link.per_byte_down)
+        link.down_queue = link.down_room
+        while link.down_drops >= 1.0:
+            link.down_drops -= 1.0
+            losses.drop_incoming(s, p, link.at)
+
+
+@kernel
+def fill_uplink(s, p, t, dt):
+    """The queue of the uplink of peer `p` after a step, and what its buffer does not take."""
+    link = s.net.link[p]
+    if link.per_byte == 0.0:
+        return
+    came, slope, away = link.acks, 0.0, 0.0
+    first = p << s.lane_bits
+    for u in range(first, first + s.peer[p].top):
+        if s.finish[u] < FOREVER:
+            pull = s.net.pull[u]
+            trip = pull.base + link.seen
+            rate = pull.window / trip
+            if t < pull.primed:
+                rate = 0.0
+            elif rate < pull.most:
+                slope += pull.bytes * rate / trip
+            else:
+                rate = pull.most
+            away += rate * pull.base * pull.bytes * pull.bytes
+            pull.offers = rate * pull.bytes
+            came += pull.offers
+    if link.capped == 1:
+        came = min(came, link.acks + s.peer[p].cap * CAPPED)
+    step(link, came, slope, away, dt, buffer(link))
+    while link.drops >= 1.0:
+        link.drops -= 1.0
+        losses.drop_outgoing(s, p, t)
+
+
+CAPPED = 1.04  # bytes on the wire for one of payload
+
+
+@kernel
+def step(link, came, slope, away, dt, room):
+    """The mean of a queue after `dt` [s]: `came` bytes a second come, less by `slope` for each second of queue.
+
+    `away` is the variance of what is on the way elsewhere [B2].
+    """
+    held = FULL_SIZE * room / link.per_byte
+    spread = max(math.sqrt(away * held / (away + held)), 0.5 * FULL_SIZE) * link.per_byte
+    low, high = link.queue / spread, (link.queue - room) / spread
+    full, empty, load = normal_below(high), normal_below(-low), came * link.per_byte
+    stiff = slope * link.per_byte * (1.0 - full) + (load * normal_at(high) + normal_at(low)) / spread
+    change = (load * (1.0 - full) - 1.0 + empty) * dt + link.control * link.per_byte
+    link.queue = max(link.queue + change / (1.0 + dt * stiff), -3.0 * spread)
+    link.control = 0.0
+    link.room, link.spread, link.full = room, spread, full
+    link.seen = clipped_mean(link.queue, spread, room)
+    link.drops += came * full * dt / FULL_SIZE
+
+
+@kernel
+def normal_below(z):
+    """Chance that a standard normal variable is below `z`."""
+    return 0.5 * math.erfc(-0.7071067811865476 * z)
+
+
+@kernel
+def normal_at(z):
+    """Density of a standard normal variable."""
+    return 0.3989422804014327 * math.exp(-0.5 * z * z)
+
+
+@kernel
+def clipped_mean(mean, spread, most):
+    """Mean of a normal variable that is cut off at 0 and at `most`."""
+    low, high = mean / spread, (mean - most) / spread
+    within = normal_at(low) + low * normal_below(low) - normal_at(high) - high * normal_below(high)
+    return min(max(spread * within, 0.0), most)
+
+
+@kernel
+def buffer(link):
+    """Time that a full buffer of an uplink takes to empty, with the packets that come now [s]."""
+    acks = min(link.acks * link.per_byte, 0.9)
+    packets = (link.room_packets + 1.0) * (FULL_SIZE * (1.0 - acks) + BARE * acks)
+    return min(link.room_bytes, packets) * link.per_byte
+
+
+# -- rates ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def share(s, p, t):
+    """New rates of the lanes of peer `p` at `t`: what their windows allow, the link, and the upload limit."""
+    link, first, cap = s.net.link[p], p << s.lane_bits, s.peer[p].cap
+    total = payload = 0.0
+    active = 0
+    for u in range(first, first + s.peer[p].top):
+        if s.finish[u] < FOREVER:
+            pull = s.net.pull[u]
+            packets = min(pull.window / (pull.base + link.seen), pull.most)
+            pull.wants = pull.mss * packets
+            total += pull.bytes * packets
+            payload += pull.wants
+            active += 1
+    if active == 0:
+        link.capped = 0
+        return
+    scale = 1.0
+    if link.per_byte > 0.0 and (total + link.acks) * link.per_byte > 1.0:
+        scale = max(1.0 / link.per_byte - link.acks, LEAST_SHARE / link.per_byte) / total
+    link.capped = 1 if payload * scale > cap else 0
+    level = water_level(s, p, cap, scale, active) if link.capped == 1 else FOREVER
+    for u in range(first, first + s.peer[p].top):
+        if s.finish[u] < FOREVER:
+            pull = s.net.pull[u]
+            b = s.net.link[pull.to]
+            rate = min(pull.wants * scale, level)
+            down = b.inflow * b.per_byte_down
+            set_rate(s, u, rate, rate / down if down > 1.0 else rate, t)
+
+
+LEAST_SHARE = 0.05  # of an uplink that data keep, however many ACKs there are: those are dropped before
+
+
+@kernel
+def water_level(s, p, cap, scale, active):
+    """The rate that no lane of peer `p` exceeds so that all together keep its upload limit: turns go round."""
+    first = p << s.lane_bits
+    level = cap / active
+    for _ in range(active):
+        under, n = 0.0, 0
+        for u in range(first, first + s.peer[p].top):
+            if s.finish[u] < FOREVER and s.net.pull[u].wants * scale < level:
+                under += s.net.pull[u].wants * scale
+                n += 1
+        better = (cap - under) / (active - n) if n < active else level
+        if better <= level * (1.0 + 1e-9):
+            break
+        level = better
+    return level
+
+
+@kernel
+def set_rate(s, u, sent, rate, t):
+    """Lane `u` brings `rate` payload [B/s] from `t` on; its uplink lets `sent` through."""
+    pull = s.net.pull[u]
+    since = max(pull.at, pull.hold)
+    if t > since:
+        pull.rest -= (t - since) * pull.rate
+    pull.at = t
+    b = s.net.link[pull.to]
+    b.inflow += (sent - pull.sent) * pull.bytes / pull.mss
+    acks = rate * pull.per_ack
+    b.acks += acks - pull.acks
+    pull.sent, pull.rate, pull.acks = sent, rate, acks
+    if s.finish[u] < FOREVER:
+        s.finish[u] = ends(pull)
+
+
+@kernel
+def ends(pull):
+    """When the block that is coming is there, at the rate of now."""
+    begins = max(pull.at, pull.hold)
+    if pull.rest <= 0.0:
+        return losses.handed_over(pull, begins)
+    return begins + pull.rest / pull.rate if pull.rate > 0.0 else STALLED
+
+
+@kernel
+def rides(s, u):
+    """True if the ACKs of lane `u` ride on data that goes the other way."""
+    if s.rules.split == 1:
+        return False
+    g = np.int64(s.lane[u].g)
+    lane = s.end[g].lane
+    return lane >= 0 and s.finish[((g >> s.rules.slot_bits) << s.lane_bits) + lane] < FOREVER
+
+
+@kernel
+def note(s, p):
+    """Enter the queue of peer `p` into the statistics."""
+    watch, link = s.net.watch[0], s.net.link[p]
+    watch.queue += QUEUE_SHARE * (link.seen - watch.queue)
+    if s.clock[0].unfinished > watch.begin or s.peer[p].registered == 0:
+        return
+    k = np.int64(s.peer[p].klass)
+    delay = min(max(link.queue + link.spread * windows.normal(s.net.rng), 0.0), link.room)
+    s.net.queue_delay[k, min(int(delay / watch.width), s.net.queue_delay.shape[1] - 1)] += 1
+    packets = int(delay / (FULL_SIZE * link.per_byte)) if link.per_byte > 0.0 else 0
+    s.net.queue_packets[k, min(packets, s.net.queue_packets.shape[1] - 1)] += 1
+
+
+QUEUE_SHARE = 0.005  # of a new look in the mean queue of all peers that have something to send

@@ -1,0 +1,130 @@
+"""Blocks of a lane of a peer with an access link: when they begin to come, follow each other, and what is written ahead.
+
+Times are those of the receiver: a block is over when its last byte is there, and begins, after a pause, when its first
+byte is: `hold`. A pause ends with a burst: all that the window allows leaves at once, and nothing more before the first
+ACK is back. Spread over a round trip, half of it has come when the first byte has.
+"""
+
+import numpy as np
+
+from btflow.kernels.flow import losses, queues, windows
+from btflow.kernels.flow.state import STALLED
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import sender
+from btflow.kernels.link.state import OPEN, RECOVERY
+from btflow.kernels.state import FOREVER
+
+
+@kernel
+def renew(s, u):
+    """A fresh lane: nothing of the one before is left."""
+    pull = s.net.pull[u]
+    pull.to = np.int64(s.lane[u].g) >> s.rules.slot_bits
+    pull.answer = pull.hole = pull.hole_before = FOREVER
+    pull.repaired = pull.whole = pull.whole_before = 0.0
+    pull.credit = pull.noise = pull.rate = pull.sent = pull.acks = 0.0
+    pull.lost = pull.timer = pull.left = 0
+
+
+@kernel
+def begin(s, p, u, size, asked_at, t):
+    """Lane `u` begins to send a block of `size` bytes, asked for at `asked_at`: it was silent."""
+    h, pull = np.int64(s.lane[u].h), s.net.pull[u]
+    windows.lay(s, h, t)
+    f, link = s.net.flow[h], s.net.link[p]
+    if f.phase == RECOVERY:
+        f.phase = OPEN
+        f.cwnd = f.ssthresh
+    f.flight = 0
+    sender.restart_after_idle(s.net, h, f, asked_at)
+    pull.mss = f.mss
+    pull.bytes = f.mss + f.header + link.framing
+    pull.blocks = windows.asked(s, u, t)
+    windows.survey(s, p, u, f, t)
+    pull.hold = max(t, asked_at + windows.one_way(s, p, np.int64(pull.to)))
+    pull.at = pull.hold
+    pull.primed = asked_at + pull.base + link.seen
+    pull.rest = size - FIRST * losses.burst(s, p, u, f, asked_at) * f.mss
+    s.finish[u] = STALLED
+    queues.share(s, p, t)
+
+
+FIRST = 0.5  # of the first window that has come in the mean, over the round trip until the next, when its first byte has
+
+
+@kernel
+def follow(s, u, size, hold, t):
+    """The next block of lane `u` follows at `t`, or when its first byte is there, at `hold`; some of it may have come."""
+    pull = s.net.pull[u]
+    since = max(pull.at, pull.hold)
+    ahead = pull.rest - (t - since) * pull.rate if t > since else pull.rest
+    pull.rest = min(0.0, ahead) + size
+    pull.hold = hold
+    pull.at = t
+    pull.blocks = windows.asked(s, u, t)
+    s.finish[u] = queues.ends(pull)
+
+
+@kernel
+def stop(s, p, u, t):
+    """Lane `u` has nothing more to send; the others share what it had."""
+    s.finish[u] = FOREVER
+    queues.set_rate(s, u, 0.0, 0.0, t)
+    s.net.pull[u].credit = 0.0
+    s.net.flow[s.lane[u].h].last_sent = t
+    queues.share(s, p, t)
+
+
+# -- the socket -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def left(s, u, t):
+    """Bytes of the block of lane `u` that is coming that have not come at `t`."""
+    pull = s.net.pull[u]
+    return max(pull.rest - max(0.0, t - max(pull.at, pull.hold)) * pull.rate, 0.0)
+
+
+@kernel
+def written_ahead(s, u, t):
+    """Bytes of lane `u` in its socket and on the way, beyond what has come at `t`."""
+    pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]
+    p = u >> s.lane_bits
+    if s.net.link[p].capped == 1:
+        return pull.rate * windows.one_way(s, p, np.int64(pull.to))
+    if f.socket_unsent == 1:
+        return windows.window(s, u, f, t) * f.mss + f.socket
+    takes = max(f.socket, f.socket_windows * f.cwnd * f.mss + f.mss) if f.socket_windows > 0.0 else f.socket
+    return max(takes - pull.rate * windows.one_way(s, np.int64(pull.to), p), 0.0)
+
+
+@kernel
+def committed(s, u, t):
+    """Blocks of lane `u` that are written to its socket at `t`, in part or in full: they will be sent."""
+    if not s.finish[u] < FOREVER:
+        return 0
+    ahead, start = written_ahead(s, u, t), left(s, u, t)
+    n, most = 1, windows.asked(s, u, t)
+    while n < most and start <= ahead:
+        n += 1
+        start += s.rules.block_size + s.rules.header
+    return n
+
+
+@kernel
+def drained(s, u, t):
+    """When all that lane `u` has written by `t` is there."""
+    n = committed(s, u, t)
+    if n == 0:
+        return t
+    pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]
+    size = left(s, u, t) + (n - 1) * (s.rules.block_size + s.rules.header)
+    rate = max(pull.rate, 0.5 * f.mss * max(f.cwnd, 1.0) / f.rtt)  # while a loss is repaired it is less, but not for long
+    return losses.handed_over(pull, max(t, pull.hold) + size / rate)
+
+
+@kernel
+def lag(s, u, t):
+    """How long before it comes a block of lane `u` is written [s]: a CANCEL must be there before that."""
+    rate = s.net.pull[u].rate
+    return written_ahead(s, u, t) / rate if rate > 0.0 else 0.0

@@ -1,0 +1,182 @@
+"""Windows of the lanes of peers with access links: what the ACKs make of them, by the laws that packets call.
+
+What a lane carries is its window over the round trip, all queues on the way included, that of the receiver's uplink in
+which the ACKs wait, too. The window is moved by the laws of `kernels/link/laws`, the very functions of full fidelity,
+called for each ACK that the bytes that came make, with a delay of its own: the queue is not a number, it scatters
+(queues.py). Consecutive ACKs see nearly the same queue, those a round trip apart another one.
+"""
+
+import math
+
+import numpy as np
+
+from btflow.kernels import bits
+from btflow.kernels.flow import losses, queues
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import law, timeout
+from btflow.kernels.link.state import CONNECTED, CUBIC, NEWRENO, OPEN, RECOVERY, UTP
+from btflow.kernels.rng import uniform
+from btflow.kernels.state import FOREVER
+
+MOST_ACKS = 4  # that laws which count segments are asked one by one in a step; of more, so many parts
+
+
+@kernel
+def lay(s, h, t):
+    """Begin to send data on the connection of end `h`, if nobody did before: its flow is laid."""
+    n, e = s.net, s.end[h]
+    f = n.flow[h]
+    if f.running == CONNECTED and f.generation == e.generation:
+        return
+    p, y = h >> s.rules.slot_bits, np.int64(e.mate) >> s.rules.slot_bits
+    n.flow[h] = n.template[s.peer[p].klass, n.protocol[h]]
+    f.generation = e.generation
+    f.running = CONNECTED
+    f.cwnd = f.initial_window
+    f.ssthresh = FOREVER
+    f.last_sent = t
+    f.owd = one_way(s, p, y)
+    f.rtt = base_trip(s, p, y, f) + n.link[p].seen
+    f.min_rtt = f.rtt
+    f.top = -1
+    timeout.estimate(f)
+    law.start(n, h, f, t)
+
+
+@kernel
+def one_way(s, p, y):
+    """Time that a packet of peer `p` takes to `y`, queues included [s]."""
+    a, b = s.net.link[p], s.net.link[y]
+    return a.seen + b.down_queue + a.delay + b.delay
+
+
+@kernel
+def propagation(s, p, y):
+    """Time that a packet of peer `p` takes to `y` past all queues [s]."""
+    return s.net.link[p].delay + s.net.link[y].delay
+
+
+@kernel
+def base_trip(s, p, y, f):
+    """Round trip of a segment and its ACK between two peers, but for the queue of the uplink of `p` [s]."""
+    a, b = s.net.link[p], s.net.link[y]
+    queued = 0.0 if s.net.watch[0].free_acks == 1 else b.seen + a.down_queue
+    crossing = (f.mss + f.header + a.framing) * (a.per_byte + b.per_byte_down) + f.ack_size * b.per_byte
+    return 2.0 * (a.delay + b.delay) + crossing + queued + b.down_queue
+
+
+@kernel
+def asked(s, u, t):
+    """Blocks that lane `u` may send at `t`: their requests are there."""
+    n = 0
+    for i in range(s.lane[u].runs):
+        run = s.run[u, i]
+        if run.at > t:
+            break
+        n += bits.count(run.blocks) if run.later <= t else 1
+    return n
+
+
+@kernel
+def asked_bytes(s, u, t):
+    """Bytes that lane `u` has been asked for and that have not come at `t`."""
+    pull = s.net.pull[u]
+    begun = max(0.0, t - max(pull.at, pull.hold)) * pull.rate
+    return max(pull.rest - begun, 0.0) + max(pull.blocks - 1, 0) * (s.rules.block_size + s.rules.header)
+
+
+@kernel
+def window(s, u, f, t):
+    """Segments that lane `u` keeps on the way: its window, or all that it was asked for; none before a timer fires."""
+    pull = s.net.pull[u]
+    if pull.timer == 1 and t >= pull.silent:
+        return 0.0
+    asked_for = pull.blocks * (s.rules.block_size + s.rules.header) / f.mss
+    return max(min(min(max(f.cwnd, 1.0), f.max_window), asked_for) - pull.lost, 0.0)
+
+
+@kernel
+def survey(s, p, u, f, t):
+    """Write down what the rate of lane `u` depends on: its window, its round trip but for the uplink's queue, a pace."""
+    pull = s.net.pull[u]
+    pull.window = window(s, u, f, t)
+    pull.base = base_trip(s, p, np.int64(pull.to), f)
+    if f.cwnd < f.ack_every and t > pull.whole:  # a lone segment's ACK waits; while something is missing it does not
+        pull.base += f.ack_delay
+    pull.most = FOREVER
+    if f.pacing > 0.0:
+        trip = pull.base + s.net.link[p].seen
+        pull.most = 1.0 / (1.0 / f.pacing + trip) if f.law == UTP else f.pacing
+    pull.per_ack = 0.0
+    if s.net.watch[0].free_acks == 0 and not queues.rides(s, u):
+        pull.per_ack = (f.ack_size + s.net.link[pull.to].framing) / (max(f.ack_every, 1) * f.mss)
+
+
+@kernel
+def acknowledge(s, p, u, t, dt):
+    """ACKs for what lane `u` brought in the step that ends: its window moves, a loss is answered."""
+    pull, h = s.net.pull[u], np.int64(s.lane[u].h)
+    f, y = s.net.flow[h], np.int64(pull.to)
+    f.rtt = pull.base + s.net.link[p].seen
+    f.owd = one_way(s, p, y)
+    f.stamp = t - f.rtt
+    f.min_rtt = min(f.min_rtt, f.rtt)
+    f.last_sent = t
+    timeout.estimate(f)
+    pull.blocks = asked(s, u, t)
+    if pull.answer <= t:
+        losses.answer(s, p, h, f, pull, t)
+    elif f.phase == RECOVERY and pull.repaired <= t:
+        f.phase = OPEN
+        f.cwnd = f.ssthresh
+    since = max(t - dt, pull.hold)
+    if since < t:
+        pull.credit += pull.rate * (t - since) / f.mss
+        left = (asked_bytes(s, u, t) + pull.rate * one_way(s, y, p)) / f.mss
+        f.limited = 1 if left >= f.cwnd else 0
+        f.sample_rate = pull.rate / f.mss
+        f.sample_limited = 1 - f.limited
+        flight = int(min(window(s, u, f, t), left))
+        f.flight = 0 if f.cwnd < 1.0 else flight
+        deliver(s, p, h, f, pull, flight, since, t)
+    survey(s, p, u, f, t)
+
+
+@kernel
+def deliver(s, p, h, f, pull, flight, since, t):
+    """One ACK after the other, spread over the time since `since`, as the law counts them."""
+    batch = 1.0 if f.cwnd < f.ack_every else float(f.ack_every)
+    n = math.floor(pull.credit / batch)
+    if n <= 0.0:
+        return
+    pull.credit -= n * batch
+    if f.counts_segments and n > MOST_ACKS:
+        batch *= n / MOST_ACKS
+        n = float(MOST_ACKS)
+    link, rtt, owd = s.net.link[p], f.rtt, f.owd
+    scatters = f.law != NEWRENO and (f.law != CUBIC or f.cwnd < f.ssthresh)
+    alike = rtt / (rtt + (t - since) / n)
+    fresh = math.sqrt(1.0 - alike * alike)
+    for k in range(int(n)):
+        now = since + (t - since) * (k + 1.0) / n
+        if scatters:
+            pull.noise = alike * pull.noise + fresh * normal(s.net.rng)
+            waits = min(max(link.queue + link.spread * pull.noise, 0.0), link.room) - link.seen
+            f.rtt, f.owd = rtt + waits, owd + waits
+            f.min_rtt = min(f.min_rtt, f.rtt)
+            f.stamp = now - f.rtt
+        f.delivered += batch
+        f.una = int(f.delivered)
+        f.nxt = f.una + flight
+        f.top = f.una - 1
+        law.sample(s.net, h, f, now, batch)
+        if f.phase != RECOVERY and (f.limited == 1 or not f.validate):
+            law.grow(s.net, h, f, now, batch)
+        f.cwnd = max(f.cwnd, f.min_window)
+    f.rtt, f.owd = rtt, owd
+
+
+@kernel
+def normal(rng):
+    """A variable of mean 0 and variance 1, nearly normal: the sum of four uniform ones."""
+    return 1.7320508075688772 * (uniform(rng) + uniform(rng) + uniform(rng) + uniform(rng) - 2.0)
