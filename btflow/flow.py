@@ -21,9 +21,6 @@ from btflow.program import Program
 STEP_BYTES = 57344.0
 """What a peer uploads between two looks at it [B]: three and a half blocks."""
 
-STEP = 0.1
-"""Time between two looks at a peer with an access link [s]: its windows and queues move in such steps."""
-
 SPARE_LANES = 8
 """Lanes for connections that were choked with a block under way."""
 
@@ -166,7 +163,7 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     if program.links is None:
         looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
     else:
-        looks = np.full(n, np.ceil(rules.choke_interval / STEP))
+        looks = np.ones(n)  # and when something moves: queues.look_again
         peer.transports = program.links.transports
     peer.step = rules.choke_interval / looks
     peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm.starts(program, random)))

@@ -14,7 +14,7 @@ from btflow.allocate import arrays
 from btflow.kernels.access import state as a
 from btflow.kernels.flow import state as f
 from btflow.kernels.link import state as k
-from btflow.kernels.state import KINDS, OPENS_TCP, OPENS_UTP, Swarm
+from btflow.kernels.state import FOREVER, KINDS, OPENS_TCP, OPENS_UTP, Swarm
 from btflow.link.access import MAX_RATE
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
@@ -389,6 +389,7 @@ def build_net(program: Program, seed: int, replica: int, served: int) -> f.Net:
     largest = (template["mss"] + template["header"]).max() + down["framing"].max()
     room = np.minimum(down["limit_bytes"], (down["limit_packets"] + 1.0) * largest)
     net.link.down_room = np.where(np.isfinite(down["rate"]), room * net.link.per_byte_down, 0.0)
+    net.link.look_at = FOREVER
     net.watch.delay = net.link.delay.mean()
     longest = links.longest_queue
     net.watch.width = (longest if math.isfinite(longest) and longest > 0.0 else 10.0) / (DELAY_BINS - 2)

@@ -61,7 +61,8 @@ LEAVE = np.int64(17)  # a seed leaves
 OFFER = np.int64(19)  # a HAVE of one piece, from a super-seed
 SAMPLE = np.int64(18)  # the uplinks' queues are looked at
 HAVE_ONE = np.int64(20)  # as HAVE_ALL, to one neighbour, where each peer is a place of its own
-KINDS = np.int64(21)  # their number
+LOOK = np.int64(21)  # flow: a peer with an access link is looked at
+KINDS = np.int64(22)  # their number
 
 # What held an unchoked connection back (conn.cause, columns of share).
 BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = (np.int64(cause) for cause in range(5))

@@ -18,6 +18,7 @@ from btflow.kernels.state import (
     HAVE_ONE,
     INTERESTED,
     LEAVE,
+    LOOK,
     NIL,
     OFFER,
     OPEN,
@@ -114,10 +115,24 @@ def look(s, row, t):
         peer.ending = -1
         choke.tick(s, p, t)
         upload.advance(s, p, t)
-    if s.rules.linked == 1:
-        queues.move(s, p, t)
-        fetch.wake(s, p, 0.0)
     peers.line_up(s, p)
+
+
+@kernel
+def look_at_link(s, p, t):
+    """Bring the uploads and the access link of peer `p` up to `t`; it is looked at again when something may be new."""
+    link = s.net.link[p]
+    if link.look_at > t:  # a later look was called off by an earlier one
+        return
+    link.look_at = FOREVER
+    if s.peer[p].present == 0:
+        return
+    bring_up(s, p, t)
+    queues.move(s, p, t)
+    s.peer[p].next_at = 0.0
+    s.peer[p].ending = -1
+    upload.advance(s, p, t)
+    queues.look_again(s, p, t)
 
 
 @kernel
@@ -169,7 +184,9 @@ def take(s, n, t):
     kind, target, generation = np.int64(node.kind), np.int64(node.target), node.generation
     piece = np.int64(node.arg)
     clock.give_node(s, n)
-    if kind == START:
+    if kind == LOOK:
+        look_at_link(s, target, t)
+    elif kind == START:
         peers.start(s, target, t)
     elif kind == TRACKER_REPLY:
         peers.tracker_reply(s, target, t)

@@ -7,7 +7,7 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 import numpy as np
 
 from btflow.kernels import bits, rate, rules
-from btflow.kernels.flow import choke, events, mail, transport
+from btflow.kernels.flow import choke, events, mail, queues, transport
 from btflow.kernels.flow.interest import offer, row_of, super_seeding, told_all, wants
 from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
@@ -171,6 +171,8 @@ def wake(s, p, t):
     """Something may happen in the uploads of peer `p` at `t`."""
     s.peer[p].next_at = min(s.peer[p].next_at, t)
     s.peer[p].ending = -1
+    if s.rules.linked == 1 and s.net.link[p].look_at == FOREVER:
+        queues.schedule(s, p, t)
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------

@@ -125,19 +125,16 @@ def answer(s, p, h, f, pull, t):
 
 @kernel
 def burst(s, p, u, f, t):
-    """The first segments of lane `u` come to the uplink's queue together: what finds no room there is lost.
-
-    Returns how many found room.
-    """
+    """The first segments of lane `u` come to the uplink's queue together: what finds no room there is lost."""
     link, pull = s.net.link[p], s.net.pull[u]
     n = pull.window
     one = pull.bytes * link.per_byte
     if one == 0.0 or f.pacing > 0.0:
-        return n
+        return
     fits = min(n, max(0.0, math.floor((link.room - link.seen) / one)))
     link.queue = max(link.queue, 0.0) + fits * one
     if fits == n:
-        return n
+        return
     link.dropped += n - fits
     pull.lost = int(n - fits)
     pull.lost_at = t
@@ -147,4 +144,3 @@ def burst(s, p, u, f, t):
     pull.silent = t + f.rtt
     wait(s, p, u, t + 2.0 * f.rtt if more else pull.fires, t)
     pull.window = fits
-    return fits

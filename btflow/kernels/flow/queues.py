@@ -18,10 +18,13 @@ import math
 import numpy as np
 
 from btflow.kernels.flow import losses, windows
+from btflow.kernels.flow.events import post
 from btflow.kernels.flow.state import STALLED
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import FOREVER
+from btflow.kernels.state import ANY, FOREVER, LOOK, NIL
 
+STEP = 0.4  # of the shortest round trip of its lanes between two looks at a peer,
+SHORTEST_STEP, LONGEST_STEP = 0.02, 0.25  # and its limits [s]
 FULL_SIZE, BARE = 1500.0, 60.0  # a full packet and an ACK on the wire [B]: how many a buffer in packets takes
 
 
@@ -41,6 +44,28 @@ def move(s, p, t):
     fill_uplink(s, p, t, dt)
     share(s, p, t)
     note(s, p)
+
+
+@kernel
+def look_again(s, p, t):
+    """Look at peer `p` a step after `t` while something moves, else when something is due."""
+    link, peer = s.net.link[p], s.peer[p]
+    moves = peer.active > 0 or link.queue > 0.0 or link.down_queue > 0.0
+    at = t + link.step if moves else peer.next_at
+    if at < FOREVER:
+        schedule(s, p, at)
+    else:
+        link.look_at = FOREVER
+
+
+@kernel
+def schedule(s, p, at):
+    """Look at peer `p` at `at`, unless it is looked at before."""
+    link = s.net.link[p]
+    if link.look_at <= at:
+        return
+    link.look_at = at
+    post(s, at, LOOK, p, NIL, ANY)
 
 
 @kernel
@@ -65,12 +90,13 @@ def fill_uplink(s, p, t, dt):
     link = s.net.link[p]
     if link.per_byte == 0.0:
         return
-    came, slope, away = link.acks, 0.0, 0.0
+    came, slope, away, shortest = link.acks, 0.0, 0.0, LONGEST_STEP / STEP
     first = p << s.lane_bits
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
             trip = pull.base + link.seen
+            shortest = min(shortest, trip)
             rate = pull.window / trip
             if t < pull.primed:
                 rate = 0.0
@@ -81,6 +107,7 @@ def fill_uplink(s, p, t, dt):
             away += rate * pull.base * pull.bytes * pull.bytes
             pull.offers = rate * pull.bytes
             came += pull.offers
+    link.step = max(STEP * shortest, SHORTEST_STEP)
     if link.capped == 1:
         came = min(came, link.acks + s.peer[p].cap * CAPPED)
     step(link, came, slope, away, dt, buffer(link))
@@ -101,8 +128,9 @@ def step(link, came, slope, away, dt, room):
     held = FULL_SIZE * room / link.per_byte
     spread = max(math.sqrt(away * held / (away + held)), 0.5 * FULL_SIZE) * link.per_byte
     low, high = link.queue / spread, (link.queue - room) / spread
-    full, empty, load = normal_below(high), normal_below(-low), came * link.per_byte
-    stiff = slope * link.per_byte * (1.0 - full) + (load * normal_at(high) + normal_at(low)) / spread
+    at_low, at_high, load = normal_at(low), normal_at(high), came * link.per_byte
+    full, empty = normal_below(high, at_high), 1.0 - normal_below(low, at_low)
+    stiff = slope * link.per_byte * (1.0 - full) + (load * at_high + at_low) / spread
     change = (load * (1.0 - full) - 1.0 + empty) * dt + link.control * link.per_byte
     link.queue = max(link.queue + change / (1.0 + dt * stiff), -3.0 * spread)
     link.control = 0.0
@@ -112,22 +140,25 @@ def step(link, came, slope, away, dt, room):
 
 
 @kernel
-def normal_below(z):
-    """Chance that a standard normal variable is below `z`."""
-    return 0.5 * math.erfc(-0.7071067811865476 * z)
-
-
-@kernel
 def normal_at(z):
     """Density of a standard normal variable."""
     return 0.3989422804014327 * math.exp(-0.5 * z * z)
 
 
 @kernel
+def normal_below(z, at):
+    """Chance that it is below `z`, where its density is `at`: Abramowitz and Stegun, 26.2.17, within 1e-7."""
+    k = 1.0 / (1.0 + 0.2316419 * abs(z))
+    tail = ((((1.330274429 * k - 1.821255978) * k + 1.781477937) * k - 0.356563782) * k + 0.319381530) * k * at
+    return tail if z < 0.0 else 1.0 - tail
+
+
+@kernel
 def clipped_mean(mean, spread, most):
     """Mean of a normal variable that is cut off at 0 and at `most`."""
     low, high = mean / spread, (mean - most) / spread
-    within = normal_at(low) + low * normal_below(low) - normal_at(high) - high * normal_below(high)
+    at_low, at_high = normal_at(low), normal_at(high)
+    within = at_low + low * normal_below(low, at_low) - at_high - high * normal_below(high, at_high)
     return min(max(spread * within, 0.0), most)
 
 

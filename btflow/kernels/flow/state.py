@@ -201,7 +201,7 @@ LINK = np.dtype(  # of a peer with an access link
         ("down_drops", "f8"),
         ("dropped", "f8"),
         ("dropped_down", "f8"),
-        ("spare", "f8"),
+        ("step", "f8"),  # until the next look at it [s]
     ],
     align=True,
 )
@@ -243,7 +243,8 @@ PULL = np.dtype(  # of a lane of a peer with an access link
         ("lost_at", "f8"),  # the first loss that is not answered [s]
         ("fires", "f8"),  # its timer fires then [s]
         ("left", "i8"),  # blocks that are still sent after a choke
-        ("unused", "f8", 3),
+        ("stopped", "f8"),  # when its last block had come [s]
+        ("unused", "f8", 2),
     ],
     align=True,
 )

@@ -2,7 +2,7 @@
 
 Times are those of the receiver: a block is over when its last byte is there, and begins, after a pause, when its first
 byte is: `hold`. A pause ends with a burst: all that the window allows leaves at once, and nothing more before the first
-ACK is back. Spread over a round trip, half of it has come when the first byte has.
+ACK is back.
 """
 
 import numpy as np
@@ -22,6 +22,8 @@ def renew(s, u):
     pull.to = np.int64(s.lane[u].g) >> s.rules.slot_bits
     pull.answer = pull.hole = pull.hole_before = FOREVER
     pull.repaired = pull.whole = pull.whole_before = 0.0
+    pull.stopped = -FOREVER
+    pull.primed = 0.0
     pull.credit = pull.noise = pull.rate = pull.sent = pull.acks = 0.0
     pull.lost = pull.timer = pull.left = 0
 
@@ -41,15 +43,20 @@ def begin(s, p, u, size, asked_at, t):
     pull.bytes = f.mss + f.header + link.framing
     pull.blocks = windows.asked(s, u, t)
     windows.survey(s, p, u, f, t)
-    pull.hold = max(t, asked_at + windows.one_way(s, p, np.int64(pull.to)))
+    way, trip = windows.one_way(s, p, np.int64(pull.to)), pull.base + link.seen
+    pull.hold = asked_at + way
+    if asked_at + way > pull.stopped + trip:
+        losses.burst(s, p, u, f, asked_at)
+        pull.primed = asked_at + trip
+        pull.hold -= FIRST * trip
+    pull.hold = max(t, pull.hold)
     pull.at = pull.hold
-    pull.primed = asked_at + pull.base + link.seen
-    pull.rest = size - FIRST * losses.burst(s, p, u, f, asked_at) * f.mss
+    pull.rest = size
     s.finish[u] = STALLED
     queues.share(s, p, t)
 
 
-FIRST = 0.5  # of the first window that has come in the mean, over the round trip until the next, when its first byte has
+FIRST = 0.5  # of a round trip: spread over one, the first window comes so much later than it does
 
 
 @kernel
@@ -71,6 +78,7 @@ def stop(s, p, u, t):
     s.finish[u] = FOREVER
     queues.set_rate(s, u, 0.0, 0.0, t)
     s.net.pull[u].credit = 0.0
+    s.net.pull[u].stopped = t
     s.net.flow[s.lane[u].h].last_sent = t
     queues.share(s, p, t)
 
