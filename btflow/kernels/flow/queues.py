@@ -23,8 +23,8 @@ from btflow.kernels.flow.state import STALLED
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import ANY, FOREVER, LOOK, NIL
 
-STEP = 0.4  # of the shortest round trip of its lanes between two looks at a peer,
-SHORTEST_STEP, LONGEST_STEP = 0.02, 0.25  # and its limits [s]
+STEP = 1.0  # of the shortest round trip of its lanes between two looks at a peer,
+SHORTEST_STEP, LONGEST_STEP = 0.05, 0.25  # and its limits [s]
 FULL_SIZE, BARE = 1500.0, 60.0  # a full packet and an ACK on the wire [B]: how many a buffer in packets takes
 
 
@@ -234,7 +234,7 @@ def set_rate(s, u, sent, rate, t):
         pull.rest -= (t - since) * pull.rate
     pull.at = t
     b = s.net.link[pull.to]
-    b.inflow += (sent - pull.sent) * pull.bytes / pull.mss
+    b.inflow += (sent - pull.sent) * pull.bytes * pull.per_mss
     acks = rate * pull.per_ack
     b.acks += acks - pull.acks
     pull.sent, pull.rate, pull.acks = sent, rate, acks
@@ -249,6 +249,15 @@ def ends(pull):
     if pull.rest <= 0.0:
         return losses.handed_over(pull, begins)
     return begins + pull.rest / pull.rate if pull.rate > 0.0 else STALLED
+
+
+@kernel
+def load_acks(s, u, f):
+    """Write down what the ACKs for a byte of lane `u` take on the uplink of its downloader."""
+    pull = s.net.pull[u]
+    pull.per_ack = 0.0
+    if s.net.watch[0].free_acks == 0 and not rides(s, u):
+        pull.per_ack = (f.ack_size + s.net.link[pull.to].framing) * pull.per_mss / max(f.ack_every, 1)
 
 
 @kernel

@@ -244,7 +244,8 @@ PULL = np.dtype(  # of a lane of a peer with an access link
         ("fires", "f8"),  # its timer fires then [s]
         ("left", "i8"),  # blocks that are still sent after a choke
         ("stopped", "f8"),  # when its last block had come [s]
-        ("unused", "f8", 2),
+        ("per_mss", "f8"),  # 1 / mss
+        ("trip", "f8"),  # round trip with all queues, in the last look at it [s]
     ],
     align=True,
 )

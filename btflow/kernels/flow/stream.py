@@ -40,9 +40,11 @@ def begin(s, p, u, size, asked_at, t):
     f.flight = 0
     sender.restart_after_idle(s.net, h, f, asked_at)
     pull.mss = f.mss
+    pull.per_mss = 1.0 / f.mss
     pull.bytes = f.mss + f.header + link.framing
     pull.blocks = windows.asked(s, u, t)
     windows.survey(s, p, u, f, t)
+    queues.load_acks(s, u, f)
     way, trip = windows.one_way(s, p, np.int64(pull.to)), pull.base + link.seen
     pull.hold = asked_at + way
     if asked_at + way > pull.stopped + trip:
@@ -69,6 +71,7 @@ def follow(s, u, size, hold, t):
     pull.hold = hold
     pull.at = t
     pull.blocks = windows.asked(s, u, t)
+    queues.load_acks(s, u, s.net.flow[s.lane[u].h])
     s.finish[u] = queues.ends(pull)
 
 

@@ -11,14 +11,14 @@ import math
 import numpy as np
 
 from btflow.kernels import bits
-from btflow.kernels.flow import losses, queues
+from btflow.kernels.flow import losses
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law, timeout
 from btflow.kernels.link.state import CONNECTED, CUBIC, NEWRENO, OPEN, RECOVERY, UTP
-from btflow.kernels.rng import uniform
+from btflow.kernels.rng import next_u64
 from btflow.kernels.state import FOREVER
 
-MOST_ACKS = 4  # that laws which count segments are asked one by one in a step; of more, so many parts
+MOST_SAMPLES = 2.0  # of the delay in one step: of more ACKs several are taken together, as packets in trains take them
 
 
 @kernel
@@ -91,7 +91,7 @@ def window(s, u, f, t):
     pull = s.net.pull[u]
     if pull.timer == 1 and t >= pull.silent:
         return 0.0
-    asked_for = pull.blocks * (s.rules.block_size + s.rules.header) / f.mss
+    asked_for = pull.blocks * (s.rules.block_size + s.rules.header) * pull.per_mss
     return max(min(min(max(f.cwnd, 1.0), f.max_window), asked_for) - pull.lost, 0.0)
 
 
@@ -107,9 +107,6 @@ def survey(s, p, u, f, t):
     if f.pacing > 0.0:
         trip = pull.base + s.net.link[p].seen
         pull.most = 1.0 / (1.0 / f.pacing + trip) if f.law == UTP else f.pacing
-    pull.per_ack = 0.0
-    if s.net.watch[0].free_acks == 0 and not queues.rides(s, u):
-        pull.per_ack = (f.ack_size + s.net.link[pull.to].framing) / (max(f.ack_every, 1) * f.mss)
 
 
 @kernel
@@ -131,10 +128,11 @@ def acknowledge(s, p, u, t, dt):
         f.cwnd = f.ssthresh
     since = max(t - dt, pull.hold)
     if since < t:
-        pull.credit += pull.rate * (t - since) / f.mss
-        left = (asked_bytes(s, u, t) + pull.rate * one_way(s, y, p)) / f.mss
+        segments = pull.rate * pull.per_mss
+        pull.credit += segments * (t - since)
+        left = asked_bytes(s, u, t) * pull.per_mss + segments * one_way(s, y, p)
         f.limited = 1 if left >= f.cwnd else 0
-        f.sample_rate = pull.rate / f.mss
+        f.sample_rate = segments
         f.sample_limited = 1 - f.limited
         flight = int(min(window(s, u, f, t), left))
         f.flight = 0 if f.cwnd < 1.0 else flight
@@ -144,21 +142,24 @@ def acknowledge(s, p, u, t, dt):
 
 @kernel
 def deliver(s, p, h, f, pull, flight, since, t):
-    """One ACK after the other, spread over the time since `since`, as the law counts them."""
-    batch = 1.0 if f.cwnd < f.ack_every else float(f.ack_every)
-    n = math.floor(pull.credit / batch)
-    if n <= 0.0:
+    """The ACKs one after the other, spread over the time since `since`; of many some are taken together, as of a train."""
+    every = 1.0 if f.cwnd < f.ack_every else float(f.ack_every)
+    if pull.credit < every:
         return
-    pull.credit -= n * batch
-    if f.counts_segments and n > MOST_ACKS:
-        batch *= n / MOST_ACKS
-        n = float(MOST_ACKS)
-    link, rtt, owd = s.net.link[p], f.rtt, f.owd
+    n = math.floor(pull.credit / every)
     scatters = f.law != NEWRENO and (f.law != CUBIC or f.cwnd < f.ssthresh)
-    alike = rtt / (rtt + (t - since) / n)
-    fresh = math.sqrt(1.0 - alike * alike)
-    for k in range(int(n)):
-        now = since + (t - since) * (k + 1.0) / n
+    times = min(n, MOST_SAMPLES if scatters else 1.0)
+    batch = math.floor(n / times) * every
+    pull.credit -= batch * times
+    f.train = int(batch) if n > times else 1
+    f.flight = f.flight // f.train
+    link, rtt, owd = s.net.link[p], f.rtt, f.owd
+    alike = fresh = 0.0
+    if scatters:
+        alike = rtt / (rtt + (t - since) / times)
+        fresh = math.sqrt(1.0 - alike * alike)
+    for k in range(int(times)):
+        now = since + (t - since) * (k + 1.0) / times
         if scatters:
             pull.noise = alike * pull.noise + fresh * normal(s.net.rng)
             waits = min(max(link.queue + link.spread * pull.noise, 0.0), link.room) - link.seen
@@ -173,10 +174,16 @@ def deliver(s, p, h, f, pull, flight, since, t):
         if f.phase != RECOVERY and (f.limited == 1 or not f.validate):
             law.grow(s.net, h, f, now, batch)
         f.cwnd = max(f.cwnd, f.min_window)
-    f.rtt, f.owd = rtt, owd
+    f.rtt, f.owd, f.train = rtt, owd, 1
 
 
 @kernel
 def normal(rng):
-    """A variable of mean 0 and variance 1, nearly normal: the sum of four uniform ones."""
-    return 1.7320508075688772 * (uniform(rng) + uniform(rng) + uniform(rng) + uniform(rng) - 2.0)
+    """A variable of mean 0 and variance 1, nearly normal: the sum of four uniform ones, of 16 bits each."""
+    x = next_u64(rng)
+    low, half = np.uint64(0xFFFF), np.uint64(16)
+    total = x & low
+    for _ in range(3):
+        x >>= half
+        total += x & low
+    return 1.7320508075688772 * (float(total) / 65536.0 - 2.0)
