@@ -23,8 +23,8 @@ from btflow.kernels.flow.state import STALLED
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import ANY, FOREVER, LOOK, NIL
 
-STEP = 1.0  # of the shortest round trip of its lanes between two looks at a peer,
-SHORTEST_STEP, LONGEST_STEP = 0.05, 0.25  # and its limits [s]
+STEP = 1.5  # of the shortest round trip of its lanes between two looks at a peer,
+SHORTEST_STEP, LONGEST_STEP = 0.08, 0.3  # and its limits [s]
 FULL_SIZE, BARE = 1500.0, 60.0  # a full packet and an ACK on the wire [B]: how many a buffer in packets takes
 
 
@@ -98,7 +98,7 @@ def fill_uplink(s, p, t, dt):
             trip = pull.base + link.seen
             shortest = min(shortest, trip)
             rate = pull.window / trip
-            if t < pull.primed:
+            if t + 0.5 * link.step < pull.primed:
                 rate = 0.0
             elif rate < pull.most:
                 slope += pull.bytes * rate / trip

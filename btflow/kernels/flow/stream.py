@@ -106,6 +106,7 @@ def written_ahead(s, u, t):
     if f.socket_unsent == 1:
         return windows.window(s, u, f, t) * f.mss + f.socket
     takes = max(f.socket, f.socket_windows * f.cwnd * f.mss + f.mss) if f.socket_windows > 0.0 else f.socket
+    takes *= 1.0 - 0.5 * f.socket_free  # full, it takes nothing before that part of it is free
     return max(takes - pull.rate * windows.one_way(s, np.int64(pull.to), p), 0.0)
 
 

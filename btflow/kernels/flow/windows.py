@@ -100,6 +100,8 @@ def survey(s, p, u, f, t):
     """Write down what the rate of lane `u` depends on: its window, its round trip but for the uplink's queue, a pace."""
     pull = s.net.pull[u]
     pull.window = window(s, u, f, t)
+    if f.cwnd < f.ssthresh and f.limited == 1 and pull.lost == 0:  # it grows in the step for which this holds
+        pull.window = min(pull.window * (1.0 + 0.5 * s.net.link[p].step / f.rtt), f.max_window)
     pull.base = base_trip(s, p, np.int64(pull.to), f)
     if f.cwnd < f.ack_every and t > pull.whole:  # a lone segment's ACK waits; while something is missing it does not
         pull.base += f.ack_delay
@@ -121,9 +123,10 @@ def acknowledge(s, p, u, t, dt):
     f.last_sent = t
     timeout.estimate(f)
     pull.blocks = asked(s, u, t)
-    if pull.answer <= t:
+    half = 0.5 * s.net.link[p].step
+    if pull.answer <= t + half:
         losses.answer(s, p, h, f, pull, t)
-    elif f.phase == RECOVERY and pull.repaired <= t:
+    elif f.phase == RECOVERY and pull.repaired <= t + half:
         f.phase = OPEN
         f.cwnd = f.ssthresh
     since = max(t - dt, pull.hold)
