@@ -134,7 +134,7 @@ def step(link, came, slope, away, dt, room):
     change = (load * (1.0 - full) - 1.0 + empty) * dt + link.control * link.per_byte
     link.queue = max(link.queue + change / (1.0 + dt * stiff), -3.0 * spread)
     link.control = 0.0
-    link.room, link.spread, link.full = room, spread, full
+    link.room, link.spread, link.full, link.empty = room, spread, full, empty
     link.seen = clipped_mean(link.queue, spread, room)
     link.drops += came * full * dt / FULL_SIZE
 
@@ -177,22 +177,26 @@ def buffer(link):
 def share(s, p, t):
     """New rates of the lanes of peer `p` at `t`: what their windows allow, the link, and the upload limit."""
     link, first, cap = s.net.link[p], p << s.lane_bits, s.peer[p].cap
-    total = payload = 0.0
+    total = payload = emptied = 0.0
     active = 0
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
             packets = min(pull.window / (pull.base + link.seen), pull.most)
             pull.wants = pull.mss * packets
-            total += pull.bytes * packets
             payload += pull.wants
             active += 1
+            if pull.hold <= t:
+                total += pull.bytes * packets
+                emptied += pull.bytes * packets * (pull.base + link.seen) / pull.base
     if active == 0:
         link.capped = 0
         return
     scale = 1.0
-    if link.per_byte > 0.0 and (total + link.acks) * link.per_byte > 1.0:
-        scale = max(1.0 / link.per_byte - link.acks, LEAST_SHARE / link.per_byte) / total
+    if link.per_byte > 0.0 and total > 0.0:  # while something waits the link is busy, whatever comes
+        busy = max(1.0 - link.empty - link.acks * link.per_byte, LEAST_SHARE) / link.per_byte
+        if total > busy or link.queue > 0.0:
+            scale = min(busy, emptied) / total
     link.capped = 1 if payload * scale > cap else 0
     level = water_level(s, p, cap, scale, active) if link.capped == 1 else FOREVER
     for u in range(first, first + s.peer[p].top):

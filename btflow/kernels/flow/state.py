@@ -188,6 +188,7 @@ LINK = np.dtype(  # of a peer with an access link
         ("down_queue", "f8"),
         ("spread", "f8"),  # standard deviation of the queue [s]
         ("full", "f8"),  # chance that its buffer is full
+        ("empty", "f8"),  # chance that it is empty
         ("room", "f8"),  # its buffer [s]
         ("control", "f8"),  # bytes of messages since the last look
         ("at", "f8"),  # until when it is known [s]
