@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from btflow.kernels.flow import windows
+from btflow.kernels.flow import queues, windows
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law
 from btflow.kernels.link.state import OPEN, PER_LOSS, RECOVERY, TAHOE
@@ -131,7 +131,7 @@ def burst(s, p, u, f, t):
     one = pull.bytes * link.per_byte
     if one == 0.0 or f.pacing > 0.0:
         return
-    fits = min(n, max(0.0, math.floor((link.room - link.seen) / one)))
+    fits = min(n, max(0.0, math.floor((queues.buffer(link) - link.seen) / one)))
     link.queue = max(link.queue, 0.0) + fits * one
     if fits == n:
         return

@@ -40,6 +40,8 @@ def start(s, p, t):
     peer.start = t
     peer.now = t
     peer.present = 1
+    if s.rules.linked == 1:
+        s.net.link[p].at = t
     peer.tick_at = t + s.rules.choke_interval
     peer.visit_at = t
     line_up(s, p)

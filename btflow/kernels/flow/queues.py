@@ -21,10 +21,11 @@ from btflow.kernels.flow import losses, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.state import STALLED
 from btflow.kernels.jit import kernel
+from btflow.kernels.rng import uniform
 from btflow.kernels.state import ANY, FOREVER, LOOK, NIL
 
-STEP = 1.5  # of the shortest round trip of its lanes between two looks at a peer,
-SHORTEST_STEP, LONGEST_STEP = 0.08, 0.3  # and its limits [s]
+STEP = 1.0  # of the shortest round trip of its lanes between two looks at a peer,
+SHORTEST_STEP, LONGEST_STEP = 0.05, 0.3  # and its limits [s]
 FULL_SIZE, BARE = 1500.0, 60.0  # a full packet and an ACK on the wire [B]: how many a buffer in packets takes
 
 
@@ -43,7 +44,7 @@ def move(s, p, t):
     fill_downlink(s, p, dt)
     fill_uplink(s, p, t, dt)
     share(s, p, t)
-    note(s, p)
+    note(s, p, dt)
 
 
 @kernel
@@ -275,17 +276,23 @@ def rides(s, u):
 
 
 @kernel
-def note(s, p):
-    """Enter the queue of peer `p` into the statistics."""
+def note(s, p, dt):
+    """Enter the queue of peer `p` into the statistics, ten times a second; where nobody looked it was empty."""
     watch, link = s.net.watch[0], s.net.link[p]
     watch.queue += QUEUE_SHARE * (link.seen - watch.queue)
     if s.clock[0].unfinished > watch.begin or s.peer[p].registered == 0:
         return
     k = np.int64(s.peer[p].klass)
-    delay = min(max(link.queue + link.spread * windows.normal(s.net.rng), 0.0), link.room)
-    s.net.queue_delay[k, min(int(delay / watch.width), s.net.queue_delay.shape[1] - 1)] += 1
-    packets = int(delay / (FULL_SIZE * link.per_byte)) if link.per_byte > 0.0 else 0
-    s.net.queue_packets[k, min(packets, s.net.queue_packets.shape[1] - 1)] += 1
+    looked = min(dt, 2.0 * link.step)
+    idle = int((dt - looked) / SAMPLE_EVERY)
+    s.net.queue_delay[k, 0] += idle
+    s.net.queue_packets[k, 0] += idle
+    for _ in range(int(looked / SAMPLE_EVERY + uniform(s.net.rng))):
+        delay = min(max(link.queue + link.spread * windows.normal(s.net.rng), 0.0), link.room)
+        s.net.queue_delay[k, min(int(delay / watch.width), s.net.queue_delay.shape[1] - 1)] += 1
+        packets = int(delay / (FULL_SIZE * link.per_byte)) if link.per_byte > 0.0 else 0
+        s.net.queue_packets[k, min(packets, s.net.queue_packets.shape[1] - 1)] += 1
 
 
 QUEUE_SHARE = 0.005  # of a new look in the mean queue of all peers that have something to send
+SAMPLE_EVERY = 0.1  # [s], as in full fidelity (btflow/links.py)

@@ -15,7 +15,7 @@ from btflow.kernels.flow import losses
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law, timeout
 from btflow.kernels.link.state import CONNECTED, CUBIC, NEWRENO, OPEN, RECOVERY, UTP
-from btflow.kernels.rng import next_u64
+from btflow.kernels.rng import next_u64, uniform
 from btflow.kernels.state import FOREVER
 
 MOST_SAMPLES = 2.0  # of the delay in one step: of more ACKs several are taken together, as packets in trains take them
@@ -157,14 +157,11 @@ def deliver(s, p, h, f, pull, flight, since, t):
     f.train = int(batch) if n > times else 1
     f.flight = f.flight // f.train
     link, rtt, owd = s.net.link[p], f.rtt, f.owd
-    alike = fresh = 0.0
-    if scatters:
-        alike = rtt / (rtt + (t - since) / times)
-        fresh = math.sqrt(1.0 - alike * alike)
     for k in range(int(times)):
         now = since + (t - since) * (k + 1.0) / times
         if scatters:
-            pull.noise = alike * pull.noise + fresh * normal(s.net.rng)
+            if uniform(s.net.rng) * flight < batch:  # what was sent in one round meets the same queue
+                pull.noise = normal(s.net.rng)
             waits = min(max(link.queue + link.spread * pull.noise, 0.0), link.room) - link.seen
             f.rtt, f.owd = rtt + waits, owd + waits
             f.min_rtt = min(f.min_rtt, f.rtt)
