@@ -1,7 +1,8 @@
-"""The two fidelities of a swarm: every block and message an event, or uploads in closed form between choker ticks."""
+"""The two fidelities of a swarm: every block, message and segment an event, or uploads in closed form and as a fluid."""
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from btflow.consistency import meeting
@@ -11,13 +12,17 @@ from btflow.scenario import PeerClass, Scenario
 Fidelity = Literal["full", "flow"]
 
 FIDELITIES: tuple[Fidelity, ...] = ("full", "flow")
-"""``full``: each block and message is an event; ``flow``: docs/fidelity.md."""
+"""``full``: each block, message and segment is an event; ``flow``: docs/fidelity.md."""
 
 MOST_SLOTS = 120
 """Upload slots of a peer that flow serves: a connection's lane is a number of seven bits, and eight outlast a choke."""
 
 MOST_RTT = 1.5
 """Round-trip time between two peers [s] beyond which swarms get more than 5% too fast: docs/fidelity.md, "when"."""
+
+UNLIKE_FULL = ("bbr", "nice")
+"""Laws of the window whose swarms differ from full by more than half: BBR's model of the path and Nice's count of late
+segments look at single packets, which flow does not have."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
@@ -33,6 +38,7 @@ def checked(field: str, value: object) -> Fidelity:
 def check_flow(scenario: Scenario) -> None:
     """Raise a ScenarioError if flow cannot run a scenario: it never runs in full what was asked for in flow."""
     for c in scenario.classes:
+        _check_access(c)
         slots = max(scenario.slots_of(c), c.client.min_uploads + 1)
         if slots > MOST_SLOTS:
             problem = f"are more than the {MOST_SLOTS} of flow fidelity"
@@ -46,6 +52,24 @@ def check_flow(scenario: Scenario) -> None:
         field = "paths.rtt" if matrix is None else "paths.matrix"
         problem = f"is more than the {MOST_RTT:g} s up to which flow fidelity is near full"
         raise ScenarioError(field, f"{longest:g} s", problem, f"shorter round trips, or {INSTEAD}")
+
+
+def _check_access(c: PeerClass) -> None:
+    """Raise a ScenarioError if the access link of a class, or what is sent over it, was not proven at flow fidelity."""
+    if c.access is None:
+        return
+    for way, queue in (("uplink", c.access.uplink), ("downlink", c.access.downlink)):
+        if queue.discipline != "drop-tail":
+            problem = "is not in flow fidelity: its queues drop packets when they are full and not before"
+            field = f"classes.{c.name}.access.{way}.discipline"
+            raise ScenarioError(field, queue.discipline, problem, f"drop-tail, or {INSTEAD}")
+    if not math.isfinite(c.access.uplink.rate):
+        problem = "is not in flow fidelity: windows on a link without a queue grow packet by packet"
+        raise ScenarioError(f"classes.{c.name}.access.uplink.rate", "unlimited", problem, f"a rate, or {INSTEAD}")
+    for way, control in (("tcp", c.tcp), ("utp", c.utp), ("control", c.control)):
+        if control is not None and control.law in UNLIKE_FULL:
+            problem = "is not in flow fidelity: its swarms would be unlike those of full"
+            raise ScenarioError(f"classes.{c.name}.{way}", control.name, problem, f"another law, or {INSTEAD}")
 
 
 def _decides_slots(scenario: Scenario, c: PeerClass, slots: int) -> str:

@@ -55,6 +55,16 @@ def drop_incoming(s, p, t):
 
 
 @kernel
+def lose_on_the_way(s, p, u, mean, t):
+    """Of what lane `u` sent in a step, `mean` packets were lost behind its queues, in the mean: as many at random."""
+    n = math.floor(mean)
+    if uniform(s.net.rng) < mean - n:
+        n += 1.0
+    for _ in range(int(n)):
+        lose(s, p, u, t)
+
+
+@kernel
 def lose(s, p, u, t):
     """A packet of lane `u` is dropped: its sender finds out by what comes behind it, or by its timer."""
     pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]

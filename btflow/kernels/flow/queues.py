@@ -37,10 +37,12 @@ def move(s, p, t):
     if dt <= 0.0:
         return
     link.at = t
-    first = p << s.lane_bits
+    first, shortest = p << s.lane_bits, FOREVER
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             windows.acknowledge(s, p, u, t, dt)
+            shortest = min(shortest, s.net.pull[u].base + link.seen)
+    link.step = min(max(STEP * shortest, SHORTEST_STEP), LONGEST_STEP)
     fill_downlink(s, p, dt)
     fill_uplink(s, p, t, dt)
     share(s, p, t)
@@ -91,13 +93,12 @@ def fill_uplink(s, p, t, dt):
     link = s.net.link[p]
     if link.per_byte == 0.0:
         return
-    came, slope, away, shortest = link.acks, 0.0, 0.0, LONGEST_STEP / STEP
+    came, slope, away = link.acks, 0.0, 0.0
     first = p << s.lane_bits
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
             trip = pull.base + link.seen
-            shortest = min(shortest, trip)
             rate = pull.window / trip
             if t + 0.5 * link.step < pull.primed:
                 rate = 0.0
@@ -108,7 +109,6 @@ def fill_uplink(s, p, t, dt):
             away += rate * pull.base * pull.bytes * pull.bytes
             pull.offers = rate * pull.bytes
             came += pull.offers
-    link.step = max(STEP * shortest, SHORTEST_STEP)
     if link.capped == 1:
         came = min(came, link.acks + s.peer[p].cap * CAPPED)
     step(link, came, slope, away, dt, buffer(link))

@@ -140,6 +140,8 @@ def acknowledge(s, p, u, t, dt):
         flight = int(min(window(s, u, f, t), left))
         f.flight = 0 if f.cwnd < 1.0 else flight
         deliver(s, p, h, f, pull, flight, since, t)
+        if f.data_loss > 0.0:
+            losses.lose_on_the_way(s, p, u, segments * (t - since) * f.data_loss, t)
     survey(s, p, u, f, t)
 
 
