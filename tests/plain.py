@@ -34,6 +34,7 @@ MODULES = [
     "flow.engine",
     "flow.fetch",
     "flow.state",
+    "flow.queues",
     "flow.upload",
     "limiter",
     "link.codel",

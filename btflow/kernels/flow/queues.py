@@ -106,7 +106,7 @@ def fill_uplink(s, p, t, dt):
                 slope += pull.bytes * rate / trip
             else:
                 rate = pull.most
-            away += rate * pull.base * pull.bytes * pull.bytes
+            away += SMOOTH * rate * pull.base * pull.bytes * pull.bytes
             pull.offers = rate * pull.bytes
             came += pull.offers
     if link.capped == 1:
@@ -117,6 +117,7 @@ def fill_uplink(s, p, t, dt):
         losses.drop_outgoing(s, p, t)
 
 
+SMOOTH = 0.5  # variance of what is on the way over that of random arrivals: ACKs and links pace it (fitted once: docs)
 CAPPED = 1.04  # bytes on the wire for one of payload
 
 
@@ -180,19 +181,22 @@ def share(s, p, t):
     link, first, cap = s.net.link[p], p << s.lane_bits, s.peer[p].cap
     total = payload = emptied = 0.0
     active = 0
+    waits = FOREVER
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
+            if pull.hold > t:
+                pull.wants = 0.0
+                waits = min(waits, pull.hold)
+                continue
             packets = min(pull.window / (pull.base + link.seen), pull.most)
             pull.wants = pull.mss * packets
             payload += pull.wants
             active += 1
-            if pull.hold <= t:
-                total += pull.bytes * packets
-                emptied += pull.bytes * packets * (pull.base + link.seen) / pull.base
-    if active == 0:
-        link.capped = 0
-        return
+            total += pull.bytes * packets
+            emptied += pull.bytes * packets * (pull.base + link.seen) / pull.base
+    if waits < FOREVER:
+        schedule(s, p, waits)
     scale = 1.0
     if link.per_byte > 0.0 and total > 0.0:  # while something waits the link is busy, whatever comes
         busy = max(1.0 - link.empty - link.acks * link.per_byte, LEAST_SHARE) / link.per_byte
@@ -216,7 +220,7 @@ LEAST_SHARE = 0.05  # of an uplink that data keep, however many ACKs there are: 
 def water_level(s, p, cap, scale, active):
     """The rate that no lane of peer `p` exceeds so that all together keep its upload limit: turns go round."""
     first = p << s.lane_bits
-    level = cap / active
+    level = cap / max(active, 1)
     for _ in range(active):
         under, n = 0.0, 0
         for u in range(first, first + s.peer[p].top):
