@@ -170,8 +170,9 @@ def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]
     out["block_latency"] = _array(by_class, mean, "s", "mean time from a request to its block, by class of the asker")
     slots = np.array([u.slots for u in seen])
     out["download_slots"] = _array(by_class, slots, "1", "connections on which a leecher is served, mean over time")
-    wins = np.array([u.wins for u in seen])
-    out["unchokes_received"] = _array(("replica", "peer"), wins, "1", "unchokes that came to the peer")
+    if program.fidelity == "full":
+        wins = np.array([u.wins for u in seen])
+        out["unchokes_received"] = _array(("replica", "peer"), wins, "1", "unchokes that came to the peer")
     traffic = _array(("traffic",), np.array(TRAFFIC), "1", "what bytes on an uplink are")
     bytes_ = np.array([u.bytes for u in seen])
     text = "bytes that left the uplink, headers included"

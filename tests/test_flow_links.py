@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import plain
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from btflow import flow, load, simulate
-from btflow.kernels.flow import engine, queues
+from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import LINK, Flow
 from btflow.kernels.state import FOREVER
 from btflow.program import Program, compile_scenario
 from btflow.report import summary
 from btflow.swarm import grow
 
+queues = plain.flow.queues
 SMALL = {"leechers": 8, "file_size": "3 MB"}
 
 
@@ -144,28 +146,26 @@ def test_a_lone_download_takes_what_its_uplink_takes() -> None:
     connection, and a ramp of some round trips; the last block is asked for behind the others.
     """
     swarm = load("flashcrowd", leechers=1, file_size="4 MB", seed_uplink="1 Mbit/s", client="mainline-4.0")
-    swarm = swarm.set(**{"arrivals.spread": 0.0})
+    swarm = swarm.set(**{"arrivals.spread": "0 s"})
     took = float(simulate(swarm, seed=1, fidelity="flow").completion_time[0, 1])
     full = float(simulate(swarm, seed=1).completion_time[0, 1])
-    assert 43.1 < took < 46.0
-    assert took == pytest.approx(full, rel=0.03)
+    assert 43.1 < took < 45.5
+    assert took == pytest.approx(full, rel=0.05)
 
 
-def link(**fields: float) -> Any:
+def link() -> Any:
     """An uplink of 1 Mbit/s."""
     made = np.zeros(1, LINK).view(np.recarray)
     made.per_byte = 8e-6
     made.room_packets = made.room_bytes = math.inf
-    for name, value in fields.items():
-        made[name] = value
     return made[0]
 
 
-def settle(came: float, room: float, away: float, slope: float = 0.0) -> Any:
-    """Let a queue to which `came` [B/s] come settle; less by `slope` for each second of it."""
+def settle(came: float, room: float, away: float) -> Any:
+    """Let a queue to which `came` [B/s] come settle."""
     found = link()
-    for _ in range(4000):
-        queues.step(found, came - slope * found.seen, slope, away, 0.02, room)
+    for _ in range(1500):
+        queues.step(found, came, 0.0, away, 0.05, room)
     return found
 
 
@@ -179,7 +179,7 @@ def test_a_queue_that_settles_lets_through_what_comes(load_: float) -> None:
 def test_a_queue_of_windows_holds_what_the_path_does_not() -> None:
     """40 segments of 1500 B, a base of 100 ms, a link of 125 kB/s: 40 * 1500 / (0.1 + q) = 125000, so q = 0.38 s."""
     found = link()
-    for _ in range(4000):
+    for _ in range(1500):
         rate = 40 * 1500.0 / (0.1 + found.seen)
         queues.step(found, rate, rate / (0.1 + found.seen), 8.3 * 1500.0**2, 0.05, 2.0)
     assert found.seen == pytest.approx(0.38, rel=0.02)
@@ -189,18 +189,18 @@ def test_a_queue_of_windows_holds_what_the_path_does_not() -> None:
 def test_a_full_queue_drops_what_is_too_much() -> None:
     """A tenth more than the link takes comes, whatever the queue: that tenth is dropped, less where it empties."""
     found = link()
-    for _ in range(4000):
+    for _ in range(1500):
         queues.step(found, 1.1 * 125000.0, 0.0, 30.0 * 1500.0**2, 0.02, 0.5)
         found.drops = 0.0
     through = 1.1 * (1.0 - found.full)
     assert through == pytest.approx(1.0 - found.empty, abs=1e-3)
-    assert 0.95 < through <= 1.0
+    assert 0.95 < through <= 1.0 + 1e-9
     assert found.seen > 0.35
 
 
 def test_a_shorter_step_settles_at_the_same_queue() -> None:
     ends = []
-    for dt in (0.002, 0.05, 0.5):
+    for dt in (0.01, 0.05, 0.5):
         found = link()
         for _ in range(int(60.0 / dt)):
             rate = 30 * 1500.0 / (0.05 + found.seen)
@@ -231,15 +231,17 @@ def both(model: str, replicas: int, **options: Any) -> list[dict[str, Any]]:
     return [summary(simulate(swarm, seed=11, replicas=replicas, fidelity=f)) for f in ("full", "flow")]
 
 
-@pytest.mark.parametrize("law", ["newreno", "cubic", "vegas", "ledbat", "ledbat++"])
-def test_a_swarm_of_each_law_is_as_in_full(law: str) -> None:
-    """Twenty peers scatter by 5%: two replicas of each, within 12%; their queues within half."""
+@pytest.mark.parametrize(
+    ("law", "queue"), [("newreno", 1.2), ("cubic", 1.2), ("vegas", 1.2), ("ledbat", 2.0), ("ledbat++", 3.0)]
+)
+def test_a_swarm_of_each_law_is_as_in_full(law: str, queue: float) -> None:
+    """Twenty peers scatter by 5%: two replicas of each, within 12%; long queues within a factor, which delays widen."""
     swarm = load("flashcrowd", leechers=20, file_size="8 MB", utp_share="0%", client="mainline-4.0")
     swarm = swarm.set(**{"classes.tcp.tcp": law, "classes.seed.tcp": law})
     full, fluid = (summary(simulate(swarm, seed=5, replicas=2, fidelity=f)) for f in ("full", "flow"))
     assert fluid["completion_s"]["mean"] == pytest.approx(full["completion_s"]["mean"], rel=0.12)
     long = [found["by_class"]["tcp"]["queue_s_p90"] for found in (full, fluid)]
-    assert 0.6 < long[1] / long[0] < 2.5
+    assert 1.0 / queue < long[1] / long[0] < queue
 
 
 def test_utp_is_sooner_where_each_peer_has_one_transport() -> None:
@@ -265,6 +267,6 @@ def test_utp_is_later_where_every_uplink_carries_both() -> None:
 def test_results_on_links_have_the_same_variables() -> None:
     swarm = load("flashcrowd", leechers=4, file_size="1 MB")
     full, fluid = (simulate(swarm, seed=1, fidelity=f) for f in ("full", "flow"))
-    assert set(full.data_vars) - set(fluid.data_vars) == {"unchokes", "limited_share"}
+    assert set(full.data_vars) - set(fluid.data_vars) == {"unchokes", "limited_share", "unchokes_received"}
     for name in fluid.data_vars:
         assert fluid[name].dims == full[name].dims

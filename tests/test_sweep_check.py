@@ -338,12 +338,13 @@ def test_a_store_from_before_there_were_fidelities_is_one_in_full(tmp_path: Path
         api.execute(planned(vary={"rtt": "0ms,50ms"}, fidelity="flow"), path, Running(jobs=1), resume=True)
 
 
-def test_link_experiments_and_access_links_have_no_flow() -> None:
+def test_link_experiments_and_queues_that_drop_early_have_no_flow() -> None:
     with pytest.raises(InputError, match="fidelity = 'flow': is of swarms") as caught:
         sweep(load_link("bufferbloat"), {"buffer": ["50 ms", "1 s"]}, fidelity="flow", progress=False)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="is not in flow fidelity") as caught:
-        sweep(load("flashcrowd"), {"leechers": [3, 4]}, fidelity="flow", progress=False)
+        early = load("flashcrowd").set(**{"classes.tcp.access.uplink.discipline": "codel"})
+        sweep(early, {"leechers": [3, 4]}, fidelity="flow", progress=False)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="check = 1: is of swarms: link experiments have no flow fidelity"):
         sweep(load_link("bufferbloat"), {"buffer": ["50 ms", "1 s"]}, check=1, progress=False)

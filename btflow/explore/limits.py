@@ -110,7 +110,7 @@ def _check_memory(scenario: Scenario, leechers: int, most: int) -> None:
     from btflow.simulation import swarm_bytes
 
     programs = [compile_scenario(scenario)]
-    with suppress(ScenarioError):  # it has access links: flow does not run it
+    with suppress(ScenarioError):  # flow does not run it
         programs.append(compile_scenario(scenario, "flow"))
     need = max(swarm_bytes(program) for program in programs)  # one after the other
     if need > most:

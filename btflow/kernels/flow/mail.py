@@ -8,11 +8,12 @@ segment that waits takes with it whatever is written meanwhile.
 import numpy as np
 
 from btflow.kernels.access import watch
+from btflow.kernels.access.state import CONTROL_DATA, TCP_DATA
 from btflow.kernels.flow import stream, windows
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
 from btflow.kernels.link.state import NO_NAGLE
-from btflow.kernels.state import FOREVER, REQUEST
+from btflow.kernels.state import FOREVER, HAVE
 
 CONTROL = 2  # column of `template`
 
@@ -29,7 +30,7 @@ def arrival(s, p, h, size, t):
     y = s.end[h].mate >> s.rules.slot_bits
     if s.rules.direct == 1:
         return t + windows.propagation(s, p, y)
-    line = s.net.line[h]
+    line, column = s.net.line[h], CONTROL_DATA if s.rules.split == 1 else TCP_DATA + s.net.protocol[h]
     f = s.net.template[s.peer[p].klass, way_of(s, h)]
     a, b = s.net.link[p], s.net.link[y]
     behind = t
@@ -38,17 +39,20 @@ def arrival(s, p, h, size, t):
         if s.finish[u] < FOREVER:
             behind = stream.drained(s, u, t)
             a.control += size
+            s.net.crossed[p, column] += size
             line.arrival = max(line.arrival, max(behind, t + windows.one_way(s, p, y)))
             return line.arrival
     leaves = t
     if f.nagle != NO_NAGLE:
         if t < line.leaves:  # one waits already: this goes with it
             a.control += size
+            s.net.crossed[p, column] += size
             return max(line.arrival, t)
         leaves = max(t, line.acked)
         line.leaves = leaves
         line.acked = leaves + windows.one_way(s, p, y) + windows.one_way(s, y, p) + ack_wait(s, h, f)
     a.control += size + f.header + a.framing
+    s.net.crossed[p, column] += size + f.header + a.framing
     if s.net.watch[0].free_acks == 0:
         b.control += f.ack_size + b.framing
     line.arrival = max(line.arrival, leaves + windows.one_way(s, p, y) + (size + f.header) * a.per_byte)
@@ -72,13 +76,13 @@ def tell(s, p, t):
     for i in range(s.peer[p].n_order):
         entry = s.order[p, i]
         slot = (entry if entry >= 0 else -1 - entry) & (s.rules.slots - 1)
-        arrival(s, p, (p << s.rules.slot_bits) + slot, s.rules.have_size, t)
+        note(s, p, HAVE, arrival(s, p, (p << s.rules.slot_bits) + slot, s.rules.have_size, t) - t, 1)
 
 
 @kernel
-def note_request(s, p, delay, n):
-    """Enter the delay of `n` requests of peer `p` into the statistics."""
+def note(s, p, kind, delay, n):
+    """Enter the delay of `n` messages of peer `p` into the statistics."""
     if s.clock[0].unfinished <= s.net.watch[0].begin:
         k = np.int64(s.peer[p].klass)
-        s.net.control[k, REQUEST, watch.delay_bin(delay)] += n
-        s.net.control_sum[k, REQUEST] += n * delay
+        s.net.control[k, kind, watch.delay_bin(delay)] += n
+        s.net.control_sum[k, kind] += n * delay

@@ -11,6 +11,7 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 import numpy as np
 
 from btflow.kernels import bits, prefetch, rules
+from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
 from btflow.kernels.flow import choke, fetch, losses, peers, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, LEAVES
@@ -225,6 +226,8 @@ def received(s, p, u, t):
     size = head_bytes(s, u)
     peer.bytes_up += size
     s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1
+    s.net.crossed[p, TCP_DATA + s.net.protocol[lane.h]] += size * pull.bytes * pull.per_mss
+    s.net.crossed[pull.to, TCP_ACKS + s.net.protocol[lane.h]] += size * pull.per_ack
     stale = bits.has(run.cancelled, b)
     pop(s, u)
     skip_cancelled(s, u, t - stream.lag(s, u, t))
