@@ -1,4 +1,4 @@
-"""The two fidelities of a swarm: every block, message and segment an event, or uploads in closed form and as a fluid."""
+"""The two fidelities of a swarm: every block, message and segment an event, or uploads in closed form or as a fluid."""
 
 from __future__ import annotations
 

@@ -342,8 +342,8 @@ def test_link_experiments_and_queues_that_drop_early_have_no_flow() -> None:
     with pytest.raises(InputError, match="fidelity = 'flow': is of swarms") as caught:
         sweep(load_link("bufferbloat"), {"buffer": ["50 ms", "1 s"]}, fidelity="flow", progress=False)
     assert "\n" not in str(caught.value)
+    early = load("flashcrowd").set(**{"classes.tcp.access.uplink.discipline": "codel"})
     with pytest.raises(InputError, match="is not in flow fidelity") as caught:
-        early = load("flashcrowd").set(**{"classes.tcp.access.uplink.discipline": "codel"})
         sweep(early, {"leechers": [3, 4]}, fidelity="flow", progress=False)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="check = 1: is of swarms: link experiments have no flow fidelity"):

@@ -85,7 +85,7 @@ def lose(s, p, u, t):
 
 @kernel
 def wait(s, p, u, answer, since):
-    """The sender of lane `u` answers at `answer` to what was lost; what it sends from `since` on is handed over later."""
+    """The sender of lane `u` answers at `answer` to what was lost; what it sends from `since` on comes later."""
     pull = s.net.pull[u]
     way = windows.one_way(s, p, np.int64(pull.to))
     if since < FOREVER:

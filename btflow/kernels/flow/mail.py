@@ -72,7 +72,7 @@ def ack_wait(s, h, f):
 
 @kernel
 def tell(s, p, t):
-    """Peer `p` tells all its neighbours of a piece: room on its uplink, and what Nagle's rule makes of the next message."""
+    """Peer `p` tells all its neighbours of a piece: bytes on its uplink, and Nagle's rule for the next message."""
     for i in range(s.peer[p].n_order):
         entry = s.order[p, i]
         slot = (entry if entry >= 0 else -1 - entry) & (s.rules.slots - 1)

@@ -260,7 +260,9 @@ LINE = np.dtype(  # of an end: its control messages
     align=True,
 )
 
-LINK_WATCH = np.dtype([("width", "f8"), ("begin", "i8"), ("free_acks", "i8"), ("queue", "f8"), ("delay", "f8")], align=True)
+LINK_WATCH = np.dtype(
+    [("width", "f8"), ("begin", "i8"), ("free_acks", "i8"), ("queue", "f8"), ("delay", "f8")], align=True
+)
 
 # What peers with access links have beside. flow: a record of kernels/link/state.py for each end that has sent data;
 # history, recent: what its law keeps; template: flows by class and by TCP, UTP or CONTROL; protocol: of each end.

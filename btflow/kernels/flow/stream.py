@@ -1,4 +1,4 @@
-"""Blocks of a lane of a peer with an access link: when they begin to come, follow each other, and what is written ahead.
+"""Blocks of a lane of a peer with an access link: when they begin, follow each other, and what is written ahead.
 
 Times are those of the receiver: a block is over when its last byte is there, and begins, after a pause, when its first
 byte is: `hold`. A pause ends with a burst: all that the window allows leaves at once, and nothing more before the first
@@ -63,7 +63,7 @@ FIRST = 0.5  # of a round trip: spread over one, the first window comes so much 
 
 @kernel
 def follow(s, u, size, hold, t):
-    """The next block of lane `u` follows at `t`, or when its first byte is there, at `hold`; some of it may have come."""
+    """The next block of lane `u` follows at `t`, or when its first byte is there, at `hold`; some may have come."""
     pull = s.net.pull[u]
     since = max(pull.at, pull.hold)
     ahead = pull.rest - (t - since) * pull.rate if t > since else pull.rest
@@ -131,7 +131,9 @@ def drained(s, u, t):
         return t
     pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]
     size = left(s, u, t) + (n - 1) * (s.rules.block_size + s.rules.header)
-    rate = max(pull.rate, 0.5 * f.mss * max(f.cwnd, 1.0) / f.rtt)  # while a loss is repaired it is less, but not for long
+    rate = max(
+        pull.rate, 0.5 * f.mss * max(f.cwnd, 1.0) / f.rtt
+    )  # while a loss is repaired it is less, but not for long
     return losses.handed_over(pull, max(t, pull.hold) + size / rate)
 
 

@@ -274,12 +274,14 @@ def half(s, h):
 
 @kernel
 def news(s, p):
-    """Time after which peer `p` is said to have told its neighbours of a piece: 0 where half a round trip is added to
-    what they do, or, on an access link, what a HAVE takes in the mean."""
+    """Time after which peer `p` has told its neighbours of a piece.
+
+    0 where half a round trip is added to what they do; on an access link what a HAVE takes in the mean.
+    """
     return 0.0 if s.rules.linked == 0 else s.net.link[p].seen + s.net.link[p].delay + s.net.watch[0].delay
 
 
 @kernel
 def reply(s, p):
-    """Time after that until the interest of its neighbours is back: a round trip, or, on access links, what they take."""
+    """Time after that until its neighbours' interest is back: a round trip, or, on access links, what they take."""
     return s.peer[p].rtt if s.rules.linked == 0 else s.net.watch[0].queue + s.net.link[p].delay + s.net.watch[0].delay

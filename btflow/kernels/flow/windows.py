@@ -97,7 +97,7 @@ def window(s, u, f, t):
 
 @kernel
 def survey(s, p, u, f, t):
-    """Write down what the rate of lane `u` depends on: its window, its round trip but for the uplink's queue, a pace."""
+    """Write down what the rate of lane `u` depends on: its window, the round trip but for the uplink's queue, a pace."""
     pull = s.net.pull[u]
     pull.window = window(s, u, f, t)
     if f.cwnd < f.ssthresh and f.limited == 1 and pull.lost == 0:  # it grows in the step for which this holds
@@ -147,7 +147,7 @@ def acknowledge(s, p, u, t, dt):
 
 @kernel
 def deliver(s, p, h, f, pull, flight, since, t):
-    """The ACKs one after the other, spread over the time since `since`; of many some are taken together, as of a train."""
+    """The ACKs one after the other, spread over the time since `since`; of many some are taken together."""
     every = 1.0 if f.cwnd < f.ack_every else float(f.ack_every)
     if pull.credit < every:
         return
