@@ -97,7 +97,7 @@ def window(s, u, f, t):
 
 @kernel
 def survey(s, p, u, f, t):
-    """Write down what the rate of lane `u` depends on: its window, the round trip but for the uplink's queue, a pace."""
+    """Write down what the rate of lane `u` depends on: window, round trip but for the uplink's queue, pace."""
     pull = s.net.pull[u]
     pull.window = window(s, u, f, t)
     if f.cwnd < f.ssthresh and f.limited == 1 and pull.lost == 0:  # it grows in the step for which this holds
