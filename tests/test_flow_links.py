@@ -21,7 +21,7 @@ from btflow.report import summary
 from btflow.swarm import grow
 
 queues = plain.flow.queues
-SMALL = {"leechers": 8, "file_size": "3 MB"}
+SMALL: dict[str, Any] = {"leechers": 8, "file_size": "3 MB"}
 
 
 def program(model: str = "flashcrowd", **options: Any) -> Program:
