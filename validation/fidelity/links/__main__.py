@@ -24,7 +24,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def validate(
     part: Annotated[str, typer.Option(metavar="A,B", help="flashcrowd, testa2011, testa2012, packets, claims.")] = "",
     seeds: Annotated[int, typer.Option(min=2, max=MORE, help="Most seeds of a setting; the grid has 4.")] = MORE,
-    quick: Annotated[bool, typer.Option("--quick", help="Every fifth setting with two seeds, no claims.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Every seventh setting with two seeds, no claims.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps what has been run.")] = OUT,
     processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,

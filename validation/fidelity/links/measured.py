@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import select
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -27,6 +31,8 @@ FILES: Mapping[Fidelity, str] = {name: f"fidelity_links_{name}.jsonl" for name i
 """Files in the report's folder."""
 VERSION = 1
 """Version of what is kept."""
+LIMIT = 60
+"""Time after which a swarm at flow is ended [s]; it takes less than one second."""
 LONGER = (0, 20, 50, 80)
 """Packets of which it is kept how often more wait."""
 
@@ -86,12 +92,44 @@ def _known(value: float, digits: int) -> float | None:
 
 def run(swarm: Swarm) -> tuple[Swarm, Figures]:
     """Simulate a swarm; one that is refused or does not finish has no figures."""
+    return swarm, _limited(swarm) if swarm.fidelity == "flow" and hasattr(os, "fork") else _simulated(swarm)
+
+
+def _simulated(swarm: Swarm) -> Figures:
     from btflow import simulate
 
     try:
-        return swarm, figures_of(simulate(swarm.setup.scenario(), seed=swarm.seed, fidelity=swarm.fidelity))
+        return figures_of(simulate(swarm.setup.scenario(), seed=swarm.seed, fidelity=swarm.fidelity))
     except (ScenarioError, SimulationError) as error:
-        return swarm, Figures(refused=str(error))
+        return Figures(refused=str(error))
+
+
+def _limited(swarm: Swarm) -> Figures:
+    """Simulate a swarm in a child that is ended after LIMIT: a kernel that goes on for ever hears no signal."""
+    _warm(swarm.fidelity)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, json.dumps(asdict(_simulated(swarm))).encode())  # shorter than what a pipe holds
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as found:
+        ended = bool(select.select([found], [], [], LIMIT)[0])
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        content = found.read()
+    if not ended:
+        return Figures(refused=f"seed {swarm.seed} is not done after {LIMIT} s")
+    return _read(json.loads(content)) if content else Figures(refused=f"seed {swarm.seed} failed")
+
+
+@cache
+def _warm(fidelity: Fidelity) -> None:
+    """Load the kernels once in this process, so that its children need not."""
+    _simulated(Swarm(SMALL, 0, fidelity))
 
 
 class Stores:

@@ -19,7 +19,7 @@ from validation.swarms.experiments import RUNS
 from validation.swarms.experiments import Plan as Claims
 from validation.swarms.report import JUDGES
 
-QUICK = 5
+QUICK = 7
 """A quick call runs every so many settings."""
 
 
