@@ -19,6 +19,7 @@ from validation.fidelity.links.parts import PARTS, Plan
 from validation.fidelity.swarms import Setup, Swarm
 from validation.fidelity.verdicts import Judged
 from validation.swarms import packets
+from validation.swarms.report import JUDGES
 
 
 def figures(utp: float, tcp: float, cpu: float) -> list[Figures]:
@@ -86,7 +87,7 @@ def test_a_swarm_that_goes_on_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name != "claims"])
 def test_every_part_goes_through(name: str, tmp_path: Path) -> None:
-    smaller = {} if name == "packets" else {"leechers": 8, "file_size": "1 MB"}
+    smaller: dict[str, str | int] = {} if name == "packets" else {"leechers": 8, "file_size": "1 MB"}
     if name == swarms.ADSL:
         smaller["discard"] = 2
     plan = Plan(Stores(tmp_path), 2, 1, 12, smaller)
@@ -98,7 +99,7 @@ def test_every_part_goes_through(name: str, tmp_path: Path) -> None:
 
 def test_claims_beside_fulls() -> None:
     full = verdicts.at_full()
-    assert list(full) == list(verdicts.JUDGES)
+    assert list(full) == list(JUDGES)
     assert full["T01"].verdict == "reproduced"
     assert verdicts.section({"T01": Judged("reproduced", "as it is")}, full).answer[0].startswith("1 of 1 verdicts")
 
