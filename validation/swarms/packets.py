@@ -52,14 +52,19 @@ class Setting:
     """Size of a piece [B]."""
 
     @property
+    def values(self) -> dict[str, str | float]:
+        """The parameters of btflow's model."""
+        return {
+            "ledbat_share": MIXES[self.mix],
+            "buffer": f"{self.buffer} packets",
+            "piece_size": f"{self.piece} B",
+            "seeder": "ns3-ledbat" if self.mix == "ledbat" else "ns3-cubic",
+        }
+
+    @property
     def scenario(self) -> Scenario:
         """The same swarm for btflow."""
-        return load(MODEL).set(
-            ledbat_share=MIXES[self.mix],
-            buffer=f"{self.buffer} packets",
-            piece_size=f"{self.piece} B",
-            seeder="ns3-ledbat" if self.mix == "ledbat" else "ns3-cubic",
-        )
+        return load(MODEL).set(**self.values)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,112 @@
+"""Flow against full behind access links: made-up figures are judged by hand, and small swarms go through every part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from btflow import simulate
+from btflow.report import summary
+from validation.command import run_app
+from validation.fidelity.compare import wanted
+from validation.fidelity.links import __main__ as command
+from validation.fidelity.links import report, swarms, verdicts
+from validation.fidelity.links.compare import Pair, gaps, ratios, targets, wrong
+from validation.fidelity.links.measured import SMALL, Figures, Of, Stores, measured, run
+from validation.fidelity.links.parts import PARTS, Plan
+from validation.fidelity.swarms import Setup, Swarm
+from validation.fidelity.verdicts import Judged
+from validation.swarms import packets
+from validation.swarms.report import JUDGES
+
+
+def figures(utp: float, tcp: float, cpu: float) -> list[Figures]:
+    """Return four seeds of a swarm of two classes."""
+    return [
+        Figures((utp + tcp) / 2 + i, cpu, {"utp": Of(utp + i, 0.1, 0.5), "tcp": Of(tcp + i, 0.2, None)})
+        for i in range(4)
+    ]
+
+
+def made(label: str, full: Sequence[Figures], flow: Sequence[Figures]) -> Pair:
+    """Return a setting with these figures."""
+    return Pair(Setup(label, {}, 4), {"full": full, "flow": flow})
+
+
+def test_targets_by_hand() -> None:
+    near = made("near", figures(90, 110, 2.0), figures(92, 112, 0.1))
+    turned = made("turned", figures(90, 110, 2.0), figures(125, 115, 0.1))
+    assert near.error.mean == pytest.approx(2 / 101.5)
+    assert [pair.setup.label for pair, _, _ in wrong([near, turned])] == ["turned"]
+    assert len(gaps([near, turned])) == 2
+    assert ratios([near], "queue") == [1.0, 1.0]
+    assert ratios([near], "request") == [1.0]
+    found = {target.what: target for target in targets([near, turned])}
+    assert found["error of the mean, worst"].missed == "9.7 points"
+    assert found["signs of class differences"].found == "1 of 2"
+    assert found["CPU time, full over flow"].reached
+    assert all(target.reached for target in targets([near]))
+    assert "**" in report.row(turned)[5]
+    assert report.outliers([near]) == []
+    assert len(report.outliers([turned])) == 2
+
+
+def test_settings_are_different_ones() -> None:
+    setups = [*swarms.flashes(), *swarms.adsls(), *swarms.clusters(), *map(swarms.of_packets, packets.settings())]
+    assert len({setup.label for setup in setups}) == len(setups)
+    assert len(swarms.flashes()) == 120
+    assert len({setup.scenario().digest() for setup in setups[::7]}) == len(setups[::7])
+
+
+def test_figures_are_those_of_the_summary() -> None:
+    _, found = run(Swarm(SMALL, 3, "flow"))
+    entry = summary(simulate(SMALL.scenario(), seed=3, fidelity="flow"))
+    assert found.mean == pytest.approx(entry["completion_s"]["mean"], abs=1e-4)
+    assert set(found.classes) == {"tcp", "utp"}
+    for name, one in found.classes.items():
+        assert one.mean == pytest.approx(entry["by_class"][name]["mean"], abs=1e-4)
+        assert one.request == pytest.approx(entry["by_class"][name]["request_delay_s"], abs=1e-5)
+
+
+def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = wanted([SMALL], 1)
+    first = dict(measured(both, Stores(tmp_path), 1))
+    monkeypatch.setattr("validation.fidelity.links.measured.run", lambda _: pytest.fail("it was run again"))
+    assert dict(measured(both, Stores(tmp_path), 1)) == first
+
+
+def test_a_swarm_that_goes_on_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("validation.fidelity.links.measured.LIMIT", 0)
+    _, found = run(Swarm(SMALL, 0, "flow"))
+    assert "not done" in found.refused
+    pair = made("ever", figures(90, 110, 2.0), [found])
+    assert report.section("x", [pair]).answer == [f"Not run: ever: flow: {found.refused}"]
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name != "claims"])
+def test_every_part_goes_through(name: str, tmp_path: Path) -> None:
+    smaller: dict[str, str | int] = {} if name == "packets" else {"leechers": 8, "file_size": "1 MB"}
+    if name == swarms.ADSL:
+        smaller["discard"] = 2
+    plan = Plan(Stores(tmp_path), 2, 1, 12, smaller)
+    section = PARTS[name](plan)
+    report.write({"one": section}, tmp_path / "a.md")
+    assert f"## {section.title}" in (tmp_path / "a.md").read_text()
+    assert any(line.startswith("| ") for line in section.lines)
+
+
+def test_claims_beside_fulls() -> None:
+    full = verdicts.at_full()
+    assert list(full) == list(JUDGES)
+    assert full["T01"].verdict == "reproduced"
+    assert verdicts.section({"T01": Judged("reproduced", "as it is")}, full).answer[0].startswith("1 of 1 verdicts")
+
+
+def test_the_command_refuses_an_unknown_part(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["validation.fidelity.links", "--part", "cells"])
+    assert run_app(command.app, "validation.fidelity.links") == 2
+    assert "--part" in capsys.readouterr().err

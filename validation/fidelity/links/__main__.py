@@ -1,0 +1,66 @@
+"""``python -m validation.fidelity.links``: swarms behind access links at flow fidelity against full, and their page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from btflow.errors import InputError
+from validation.command import run_app
+from validation.fidelity.links.swarms import MORE
+
+OUT = Path(__file__).parents[2] / "report"
+PAGE = "fidelity_links.md"
+"""File in the report's folder, whatever was run."""
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def validate(
+    part: Annotated[str, typer.Option(metavar="A,B", help="flashcrowd, testa2011, testa2012, packets, claims.")] = "",
+    seeds: Annotated[int, typer.Option(min=2, max=MORE, help="Most seeds of a setting; the grid has 4.")] = MORE,
+    quick: Annotated[bool, typer.Option("--quick", help="Every seventh setting with two seeds, no claims.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps what has been run.")] = OUT,
+    processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
+) -> None:
+    """Compare flow fidelity with full behind access links: a grid, the papers' swarms, ns-3's swarm, the claims.
+
+    Writes fidelity_links.md; with all parts and seeds also validation/fidelity_links.md. Takes 40 minutes of CPU time.
+    """
+    from validation.fidelity.links import report
+    from validation.fidelity.links.measured import Stores
+    from validation.fidelity.links.parts import PARTS, QUICK, Plan
+
+    names = [name.strip() for name in part.split(",") if name.strip()]
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        raise InputError("--part", unknown[0], "is no part", ", ".join(PARTS))
+    wanted = [name for name in PARTS if (name in names if names else not (quick and name == "claims"))]
+    plan = Plan(Stores(out, fresh), 2 if quick else seeds, processes, QUICK if quick else 1)
+    sections = {}
+    for name in wanted:
+        sections[name] = PARTS[name](plan)
+        for line in [sections[name].title, *sections[name].answer]:
+            typer.echo(line)
+    if plan.found:
+        sections = {"all": report.pooled(plan.found), **sections}
+    whole = len(wanted) == len(PARTS) and plan.seeds >= MORE and plan.every == 1
+    for path in (out / PAGE, report.SUMMARY) if whole else (out / PAGE,):
+        report.write(sections, path)
+        typer.echo(f"report: {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(
+        run_app(
+            app,
+            "validation.fidelity.links",
+            "interrupted; what has been run is kept, and the next call goes on from there",
+        )
+    )

@@ -1,0 +1,86 @@
+"""The parts of the comparison behind access links: what each runs, and its section of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from btflow.fidelity import FIDELITIES
+from validation.fidelity.compare import numbers, wanted
+from validation.fidelity.links import beside_packets, report, swarms, verdicts
+from validation.fidelity.links.compare import Pair
+from validation.fidelity.links.measured import Stores, measured
+from validation.fidelity.measured import Store
+from validation.fidelity.parts import shown
+from validation.fidelity.report import Section
+from validation.fidelity.swarms import Setup, Swarm
+from validation.swarms import packets
+from validation.swarms.experiments import RUNS
+from validation.swarms.experiments import Plan as Claims
+from validation.swarms.report import JUDGES
+
+QUICK = 7
+"""A quick call runs every so many settings."""
+
+
+@dataclass
+class Plan:
+    """How much is simulated, and where it is kept."""
+
+    stores: Stores
+    """The files that keep it."""
+    seeds: int = swarms.MORE
+    """Seeds of a setting, at most."""
+    processes: int = 1
+    """Processes that simulate."""
+    every: int = 1
+    """Every so many settings are run."""
+    smaller: Mapping[str, str | int] = field(default_factory=dict)
+    """Parameters that make the swarms smaller."""
+    runs: int = RUNS
+    """Runs of a setting of the claims."""
+    ids: Sequence[str] = tuple(JUDGES)
+    """Claims that are judged."""
+    found: list[Pair] = field(default_factory=list)
+    """What has been compared up to now."""
+
+    def pairs(self, setups: Sequence[Setup]) -> list[Pair]:
+        """Run some settings at both fidelities."""
+        setups = [Setup(s.label, {**s.settings, **self.smaller}, s.seeds, s.model) for s in setups]
+        swarms = wanted(setups, self.seeds)
+        found = shown(measured(swarms, self.stores, self.processes), len(swarms))
+        return [
+            Pair(s, {f: [found[Swarm(s, seed, f)] for seed in numbers(s, self.seeds, 0)] for f in FIDELITIES})
+            for s in setups
+        ]
+
+
+def _part(title: str, setups: Callable[[], list[Setup]]) -> Callable[[Plan], Section]:
+    def run(plan: Plan) -> Section:
+        found = plan.pairs(setups()[:: plan.every])
+        plan.found += [pair for pair in found if not pair.refused]
+        return report.section(title, found)
+
+    return run
+
+
+def beside_ns3(plan: Plan) -> Section:
+    """Put both fidelities beside ns-3."""
+    settings = list(packets.settings())[:: plan.every]
+    return beside_packets.section(settings, plan.pairs([swarms.of_packets(setting) for setting in settings]))
+
+
+def claims(plan: Plan) -> Section:
+    """Judge the published claims at flow."""
+    store = Store(plan.stores.out / verdicts.STORED, "flow", plan.stores.fresh)
+    return verdicts.section(verdicts.at_flow(Claims(plan.runs), store, plan.ids), verdicts.at_full())
+
+
+PARTS: Mapping[str, Callable[[Plan], Section]] = {
+    swarms.FLASH: _part("Flash crowds: client, uplink, buffer, share of uTP peers", swarms.flashes),
+    swarms.ADSL: _part("ADSL swarms of 2011", swarms.adsls),
+    swarms.CLUSTER: _part("Cluster swarms of 2012", swarms.clusters),
+    "packets": beside_ns3,
+    "claims": claims,
+}
+"""The parts by name, in the order of the page."""

@@ -1,0 +1,139 @@
+"""The page (validation/fidelity_links.md) on swarms behind access links: flow against full."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import btflow
+from btflow.fidelity import FIDELITIES
+from btflow.output import replacing
+from validation.fidelity.links.compare import Gap, Pair, Target, gaps, targets, wrong
+from validation.fidelity.report import Section
+from validation.report import markdown, today
+from validation.swarms.compare import Interval
+
+SUMMARY = Path(__file__).parents[2] / "fidelity_links.md"
+"""The page that is kept in the repository."""
+
+METHOD = (
+    "Both fidelities run the same seeds, so the same starts, delays and classes. *Error*: mean completion at flow less "
+    "full's, over full's, in percent, with Student's 95% interval over the seeds. *Difference*: by how much the mean "
+    "of one class exceeds the other's, in percent, with its standard error; told from none if it is more than two of "
+    "them. *Queue*: mean time until the uplinks of a class are empty; *request*: mean delay of a request. Pairs of "
+    "figures are full's, then flow's. Errors and differences are partly chance: a mean of few seeds scatters by some "
+    "percent, and of the differences told from none at full some are none. *CPU*: mean of the same swarms, two of "
+    "which ran at a time; full's may be of an earlier call on the same machine."
+)
+
+TARGETS = ("what", "target", "found", "")
+HEADER = ("swarm", "seeds", "mean [s]", "error [%]", "class means [s]", "difference [%]", "queue [ms]", "request [ms]")
+CPU = ("CPU [s]", "ratio")
+BAD = 0.10
+"""Error from which a setting is listed."""
+
+
+def targets_table(found: Sequence[Target]) -> list[str]:
+    """Return the targets as a table."""
+    return markdown(TARGETS, (target.row for target in found))
+
+
+def section(title: str, pairs: Sequence[Pair]) -> Section:
+    """Return the section on some settings."""
+    run = [pair for pair in pairs if not pair.refused]
+    refused = [f"Not run: {pair.setup.label}: {pair.refused}" for pair in pairs if pair.refused]
+    if not run:
+        return Section(title, refused, [])
+    answer = [f"{t.what}: {t.found}; target {t.wanted}: {t.row[-1]}." for t in targets(run)]
+    return Section(title, [*answer, *refused, *outliers(run)], table(run))
+
+
+def outliers(pairs: Sequence[Pair]) -> list[str]:
+    """Return which settings are far off, and which class differences have the wrong sign."""
+    far = sorted((pair for pair in pairs if abs(pair.error.mean) > BAD), key=lambda pair: -abs(pair.error.mean))
+    found = [f"{pair.setup.label} ({error_text(pair.error)})" for pair in far]
+    lines = [f"Error above {100 * BAD:.0f}%: {'; '.join(found)}."] if found else []
+    turned = [f"{pair.setup.label} (full {full.text}, flow {flow.text})" for pair, full, flow in wrong(pairs)]
+    return [*lines, f"Wrong sign: {'; '.join(turned)}."] if turned else lines
+
+
+def table(pairs: Sequence[Pair]) -> list[str]:
+    """Return a table with a row for each setting."""
+    return markdown((*HEADER, *CPU), (row(pair) for pair in pairs))
+
+
+def row(pair: Pair) -> list[str]:
+    """Return the row of a setting."""
+    full, flow = (pair.cpu(name) for name in FIDELITIES)
+    return [
+        pair.setup.label,
+        f"{pair.seeds}",
+        ", ".join(f"{pair.mean(name):.1f}" for name in FIDELITIES),
+        error_text(pair.error),
+        by_class(pair, "mean", 1.0, 1),
+        gap_text(pair),
+        by_class(pair, "queue", 1e3, 0),
+        by_class(pair, "request", 1e3, 0),
+        f"{full:.2f}, {flow:.3f}",
+        f"{full / max(flow, 1e-9):.1f}",
+    ]
+
+
+def error_text(error: Interval) -> str:
+    """Return an error with its interval in percent."""
+    return error.text(1, scale=100.0) if error.mean < 0.0 else f"+{error.text(1, scale=100.0)}"
+
+
+def by_class(pair: Pair, figure: str, scale: float, digits: int) -> str:
+    """Return a figure of each class, full's and flow's."""
+    cells = []
+    for name in pair.classes:
+        both = (shown(scale * pair.of(fidelity, name, figure), digits) for fidelity in FIDELITIES)
+        cells.append(f"{name} {', '.join(both)}")
+    return "; ".join(cells)
+
+
+def shown(value: float, digits: int) -> str:
+    """Return a number, or a dash for none."""
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def gap_text(pair: Pair) -> str:
+    """Return the differences between the classes, full's in bold where flow's has another sign."""
+    full, flow = (pair.gap(fidelity) for fidelity in FIDELITIES)
+    if full is None or flow is None or pair.compared is None:
+        return "-"
+    text = f"{full.text}, {flow.text}"
+    return f"**{text}**" if _turned(full, flow) else text
+
+
+def _turned(full: Gap, flow: Gap) -> bool:
+    return full.told and full.value * flow.value <= 0.0
+
+
+def pooled(pairs: Sequence[Pair]) -> Section:
+    """Return the section on all settings together."""
+    found = targets(pairs)
+    reached = sum(target.reached for target in found)
+    number, both = len(pairs), len(gaps(pairs))
+    answer = [f"{number} settings, {both} of them with two classes: {reached} of {len(found)} targets are reached."]
+    return Section("All settings together", answer, targets_table(found))
+
+
+def write(sections: Mapping[str, Section], path: Path) -> None:
+    """Write the page."""
+    lines = [
+        "# Flow against full behind access links",
+        "",
+        f"btflow {btflow.__version__}, {today()}. Written by `python -m validation.fidelity.links`; do not edit. What "
+        "flow computes, and when to use it: [fidelity](../docs/fidelity.md); swarms with upload limits alone: "
+        "[flow against full](fidelity.md).",
+        "",
+        METHOD,
+    ]
+    for part in sections.values():
+        lines += ["", f"## {part.title}", "", *(f"- {line}" for line in part.answer), "", *part.lines]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
