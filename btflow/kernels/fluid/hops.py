@@ -13,7 +13,7 @@ from btflow.kernels.jit import kernel
 from btflow.kernels.link.state import CBR, NONE
 from btflow.kernels.rng import uniform
 
-SCATTER = 0.25  # of what is on the way that comes at random: one link's flows are clocked by their ACKs
+SCATTER = 0.02  # of what is on the way that comes at random: one link's flows are clocked by their ACKs
 
 
 @kernel
