@@ -13,11 +13,19 @@ from btflow.kernels.fluid import engine
 from btflow.kernels.fluid import state as k
 from btflow.kernels.link import state as packets
 from btflow.link.build import LinkProgram, build
+from btflow.link.congestion import VARIANTS, CongestionControl
 from btflow.link.scenario import LinkScenario
 from btflow.simulation import FIRST_CHUNK, next_chunk
 
 STEP = 0.25  # of the shortest round trip, and its limits [s]
 SHORTEST_STEP, LONGEST_STEP = 0.001, 0.02
+LAG = 0.5  # of the round trip, after which the window learns what arrived: slow start then doubles it in each
+LAWS = ("newreno", "cubic", "vegas", "ledbat", "utp", "ledbatpp", "bbr")
+"""What comes near packets."""
+
+BURSTY = ("lp", "nice", ("vegas", "ns-3"))
+"""Laws, and forms of laws, that do not: they judge delays by the range they have seen, or by a round's last packets."""
+
 INSTEAD = "fidelity full (--fidelity full)"
 
 
@@ -38,6 +46,14 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
             field = f"flows.{flow.name}.message"
             reason = "is a message, whose delay flow fidelity does not know"
             yield ScenarioError(field, f"{flow.message} B", reason, f"size, rate, on and off, or {INSTEAD}")
+        elif flow.cc is not None and (flow.cc.law in BURSTY or (flow.cc.law, flow.cc.variant) in BURSTY):
+            reason = f"has a law, {_named(flow.cc)}, that goes by the delays of bursts, which flow fidelity does not know"
+            yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, f"{', '.join(LAWS)}, or {INSTEAD}")
+
+
+def _named(cc: CongestionControl) -> str:
+    """Return a law, and which form of it if it has several."""
+    return f"{cc.law} ({cc.variant})" if len(VARIANTS[cc.law]) > 1 else cc.law
 
 
 def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
@@ -50,17 +66,18 @@ def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
         "passage": ((flows, k.PASSAGES), k.PASSAGE),
         "time": ((1,), k.TIME),
     }
-    s = k.Fluid(link=link, **arrays(layout))
+    s = k.Fluid(link=link, past=np.zeros((0, 0)), **arrays(layout))
     s.hop.per_byte = 1.0 / link.queue.rate
     s.hop.empty = 1.0
     for i in range(flows):
         _lay(s, i)
-    least = float(s.lane.plain.min(initial=LONGEST_STEP / STEP))
-    s.time.step = min(max(STEP * least, SHORTEST_STEP), LONGEST_STEP)
     s.hop.packet = np.max(program.flow["mss"] + program.flow["header"], initial=1.0) + link.queue.framing
     s.lane.trip, s.lane.owd = s.lane.plain, s.lane.way
     s.lane.answer = s.lane.fires = s.lane.ends = packets.FOREVER
-    return s
+    step = min(max(STEP * float(s.lane.plain.min(initial=LONGEST_STEP / STEP)), SHORTEST_STEP), LONGEST_STEP)
+    s.time.step = step
+    s.lane.lag = np.maximum(np.rint(LAG * s.lane.plain / step), 1)
+    return s._replace(past=np.zeros((flows, int(s.lane.lag.max(initial=1)) + 1)))
 
 
 def _lay(s: k.Fluid, i: int) -> None:

@@ -171,6 +171,7 @@ def receive(s, i, t, dt):
         rate *= 1.0 - f.data_loss
     lane.rate = rate
     lane.got += rate * dt
+    s.past[i, s.time[0].steps % s.past.shape[1]] = lane.got
     f.arrived = f.expected = int(lane.got)
     if t > s.link.rules.warmup:
         f.goodput += rate * dt * f.mss
@@ -220,7 +221,9 @@ def acknowledge(s, i, f, lane, t, dt):
         f.cwnd = f.ssthresh
     f.sample_rate = lane.rate
     f.sample_limited = 1 - f.limited
-    lane.credit += lane.rate * dt
+    known = s.past[i, (s.time[0].steps - lane.lag) % s.past.shape[1]]
+    lane.credit += known - lane.known
+    lane.known = known
     deliver(s, i, f, lane, flight, t, dt)
 
 

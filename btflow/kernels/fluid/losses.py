@@ -52,7 +52,8 @@ def answer(s, i, f, lane, t):
     if f.law != BBR:
         f.flight = int(f.cwnd)
     f.nxt = f.una + f.flight
-    if uniform(s.link.rng) > (1.0 - fullest(s, i)) ** lost:
+    again = timed == 1 or f.recovery != PER_LOSS  # else it takes the place of a segment that has left
+    if again and uniform(s.link.rng) > (1.0 - fullest(s, i)) ** lost:
         lane.lost = 1
         lane.timer = 1 if timed == 1 or not f.lost_retransmit else 0
         lane.silent = lane.lost_at = t

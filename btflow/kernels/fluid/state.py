@@ -25,7 +25,9 @@ LANE = np.dtype(  # of each flow
         ("offers", "f8"),  # sent [segments/s]
         ("rate", "f8"),  # what arrives [segments/s]
         ("got", "f8"),  # what arrived, each byte once [segments]
-        ("credit", "f8"),  # of it what no ACK was made for [segments]
+        ("lag", "i8"),  # steps until the window learns of it
+        ("known", "f8"),  # of what arrived, what the window has learnt of [segments]
+        ("credit", "f8"),  # of that, what no ACK was made for [segments]
         ("noise", "f8"),  # place of this round's queue within its scatter
         ("steered", "i8"),  # its round trip is what limits it
         ("ends", "f8"),  # SIZED: when the last byte arrives, if all was sent
@@ -79,5 +81,6 @@ PASSAGE = np.dtype(
 
 TIME = np.dtype([("step", "f8"), ("steps", "i8")])
 
-# link: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,)
-Fluid = namedtuple("Fluid", "link lane hop passage time")
+# link: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,); past (flows, steps):
+# a ring of what had arrived after each of the last steps [segments]
+Fluid = namedtuple("Fluid", "link lane hop passage time past")
