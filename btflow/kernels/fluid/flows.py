@@ -234,11 +234,12 @@ def in_flight(s, i, f, lane):
         return 0.0
     if f.law != BBR and f.limited == 1:
         return min(f.cwnd, f.max_window)
-    waits = 0.0
+    waits = lane.got - lane.known
     for j in range(ACKS):
         if s.passage[i, j].queue != NONE:
             waits += s.passage[i, j].held
-    return max(waits + 0.5 * (lane.rate + lane.offers) * lane.plain, 0.0)
+    beside = max(lane.plain - lane.lag * s.time[0].step, 0.0)
+    return max(waits + 0.5 * (lane.rate + lane.offers) * beside, 0.0)
 
 
 @kernel
