@@ -90,10 +90,11 @@ def _lay(s: k.Fluid, i: int) -> None:
     for way, place, numbers, size in ways:
         delay = s.link.pipe.delay[first + int(way) : first + int(way) + 3].sum()
         for hop, number in enumerate(numbers):
-            s.passage[i, place + hop].queue = number
+            passage = s.passage[i, place + hop]
+            passage.queue = number
             if number != packets.NONE:
-                s.passage[i, place + hop].size = size + s.link.queue[number].framing
-                delay += s.passage[i, place + hop].size / s.link.queue[number].rate
+                passage.wire = size + s.link.queue[number].framing
+                delay += passage.wire / s.link.queue[number].rate
         lane.plain += delay
         if way == packets.DATA:
             lane.way = delay

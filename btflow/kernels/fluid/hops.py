@@ -41,12 +41,12 @@ def route(s):
 @kernel
 def enter(hop, p, lane, j):
     """Add a passage to what comes to its queue; `j` 0: the sender is in front of it."""
-    hop.came += p.comes * p.size
+    hop.came += p.comes * p.wire
     hop.packets += p.comes
     if j < ACKS:
-        hop.away += SCATTER * p.comes * lane.plain * p.size * p.size
+        hop.away += SCATTER * p.comes * lane.plain * p.wire * p.wire
     if j == 0 and lane.steered == 1:
-        hop.slope += p.size * p.comes / lane.trip
+        hop.slope += p.wire * p.comes / lane.trip
 
 
 @kernel

@@ -71,7 +71,7 @@ HOP = np.dtype(  # of each queue: what `flow.queues.step` reads and writes, and 
 PASSAGE = np.dtype(
     [
         ("queue", "i8"),  # NONE: there is none
-        ("size", "f8"),  # of a packet [B]
+        ("wire", "f8"),  # size of a packet [B]
         ("comes", "f8"),  # [packets/s]
         ("leaves", "f8"),
         ("held", "f8"),  # [packets]
