@@ -40,7 +40,7 @@ def test_a_window_is_sent_each_round_trip(segments: int) -> None:
     found = run(flows=[f"newreno:1,window={segments * PAYLOAD} B"])
     crossing = (PACKET + ACK) / (10 * MBIT)
     ack_waits = 0.04 if segments == 1 else 0.0  # for a second segment that does not come
-    assert found.goodput[0] == pytest.approx(segments * PAYLOAD / (0.05 + crossing + ack_waits), rel=5e-3)
+    assert found.goodput[0] == pytest.approx(segments * PAYLOAD / (0.05 + crossing + ack_waits), rel=0.01)
     assert found.queue_mean_delay[0] < 1e-3
     assert found.drops[0] == 0
 
@@ -51,7 +51,7 @@ def test_a_rate_below_the_link_arrives_and_the_link_is_busy_by_it() -> None:
     assert found.utilisation[0] == pytest.approx(0.2 * PACKET / PAYLOAD, rel=5e-3)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     controls=st.lists(st.sampled_from(CONTROLS), min_size=1, max_size=4),
     application=st.sampled_from([{}, {"size": "300 kB"}, {"rate": "800 kbit/s"}, {"on": "1 s", "off": "1 s"}]),
@@ -75,7 +75,7 @@ def test_nothing_is_made_or_lost_and_no_limit_exceeded(
         held = float((s.passage.held * s.passage.wire).sum())
         assert hop.left <= capacity * s.time[0].step * (1 + 1e-9)
         assert held == pytest.approx(float(hop.held), abs=1e-3)
-        assert held <= hop.room * capacity + PACKET + capacity * s.time[0].step
+        assert held <= hop.room * capacity * (1 + 1e-9) + 1e-6
         assert 0.0 <= hop.seen <= hop.room
         assert np.isfinite(s.link.flow.cwnd).all()
     sent, got = float(s.link.flow.sent.sum()), float(s.lane.got.sum())
@@ -115,7 +115,7 @@ def test_files_take_as_long_as_with_packets(size: str) -> None:
 
 
 def test_a_result_is_that_of_packets_but_for_what_flow_does_not_know() -> None:
-    options = {"flows": ["cubic:2"], "voip": "g729", "duration": "10 s"}
+    options: dict[str, Any] = {"flows": ["cubic:2"], "voip": "g729", "duration": "10 s"}
     packets, fluid = run("full", **options), run(**options)
     assert (packets.attrs["fidelity"], fluid.attrs["fidelity"]) == ("full", "flow")
     assert set(fluid) == set(packets)

@@ -47,7 +47,9 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
             reason = "is a message, whose delay flow fidelity does not know"
             yield ScenarioError(field, f"{flow.message} B", reason, f"size, rate, on and off, or {INSTEAD}")
         elif flow.cc is not None and (flow.cc.law in BURSTY or (flow.cc.law, flow.cc.variant) in BURSTY):
-            reason = f"has a law, {_named(flow.cc)}, that goes by the delays of bursts, which flow fidelity does not know"
+            reason = (
+                f"has a law, {_named(flow.cc)}, that goes by the delays of bursts, which flow fidelity does not know"
+            )
             yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, f"{', '.join(LAWS)}, or {INSTEAD}")
 
 
@@ -108,10 +110,11 @@ def load_kernels(program: LinkProgram) -> None:
 def run_fluid(program: LinkProgram, seed: int, progress: Callable[[float], None] | None = None) -> packets.State:
     """Run an experiment to its end and return its final state, that of packets."""
     s, steps = build_fluid(program, seed), FIRST_CHUNK
+    state: packets.State = s.link
     while True:
         start = time.perf_counter()
         if engine.run(s, steps) == engine.DONE:
-            return s.link
+            return state
         steps = next_chunk(steps, time.perf_counter() - start)
         if progress is not None:
             progress(float(s.link.clock[0].now) / program.rules.duration)

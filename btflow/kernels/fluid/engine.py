@@ -23,7 +23,7 @@ def run(state, most):
             return DONE
         if time.steps == 0:
             flows.measure(s)
-            watch.sample(s, 0.0)
+            watch.sample(s)
         t = min(before + time.step, rules.duration)
         time.steps += 1
         s.link.clock[0].now = t

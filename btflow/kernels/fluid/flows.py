@@ -127,7 +127,9 @@ def send(s, i, f, lane, t, dt):
     if lane.rest > 0.0 and lane.offers == 0.0 and lane.lost == 0:
         sender.restart_after_idle(s.link, i, f, t)
     trip = lane.trip
-    if f.cwnd < f.ack_every and lane.lost == 0:  # a lone segment's ACK waits; while something is missing it does not
+    if (
+        min(f.cwnd, f.max_window) < f.ack_every and lane.lost == 0
+    ):  # a lone segment's ACK waits; while something is missing it does not
         trip += f.ack_delay
     rate = window(f, lane, t) / trip
     lane.steered = 1

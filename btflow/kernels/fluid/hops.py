@@ -52,7 +52,7 @@ def enter(hop, p, lane, j):
 @kernel
 def every(f):
     """Segments for each ACK."""
-    return 1.0 if f.cwnd < f.ack_every else float(max(f.ack_every, 1))
+    return 1.0 if min(f.cwnd, f.max_window) < f.ack_every else float(max(f.ack_every, 1))
 
 
 @kernel
@@ -69,6 +69,9 @@ def fill(s, k, dt):
     hop.left = min(max(taken - hop.seen / hop.per_byte, 0.0), dt / hop.per_byte)
     hop.part = hop.left / taken if taken > 0.0 else 0.0
     hop.held = taken - hop.left
+    most = room / hop.per_byte
+    hop.over = 1.0 - most / hop.held if hop.held > most else 0.0  # more came in a step than the mean follows
+    hop.held *= 1.0 - hop.over
 
 
 @kernel
@@ -85,7 +88,10 @@ def let_through(s, t, dt):
             cut = p.comes * hop.full * dt
             taken = p.held + p.comes * dt - cut
             p.leaves = taken * hop.part / dt
-            p.held = taken * (1.0 - hop.part)
+            rest = taken * (1.0 - hop.part)
+            p.held = rest * (1.0 - hop.over)
+            hop.dropping += rest - p.held
+            cut += rest - p.held
             if j < ACKS and s.link.flow[i].law != CBR:
                 lane.rest += cut  # to be sent again
     for k in range(rules.queues):

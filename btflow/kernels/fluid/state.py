@@ -62,6 +62,7 @@ HOP = np.dtype(  # of each queue: what `flow.queues.step` reads and writes, and 
         ("left", "f8"),  # in this step [B]
         ("part", "f8"),  # of what was there, what left in this step
         ("held", "f8"),  # [B]
+        ("over", "f8"),  # part of it for which there is no room
         ("arrived", "f8"),  # from the warm-up on [packets]
         ("dropping", "f8"),  # packets lost, none of which a sender knows of yet
     ],

@@ -12,9 +12,9 @@ def note(s, t, dt):
     if t > rules.warmup:
         for k in range(rules.queues):
             note_queue(s, k, dt)
-    n = s.link.clock[0].sample
-    if n < s.link.queue_series.shape[0] and n * rules.sample_every <= t:
-        sample(s, t)
+    clock, most = s.link.clock[0], s.link.queue_series.shape[0]
+    while clock.sample < most and clock.sample * rules.sample_every <= t + 1e-9:
+        sample(s)
 
 
 @kernel
@@ -42,7 +42,7 @@ def packets(queue, hop):
 
 
 @kernel
-def sample(s, t):
+def sample(s):
     """Write down one moment."""
     n = s.link.clock[0].sample
     for i in range(s.link.rules.flows):
