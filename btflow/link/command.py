@@ -75,6 +75,12 @@ def link(
     ] = None,
     settings: Settings = None,
     seed: Seed = "0",
+    fidelity: Annotated[
+        str,
+        typer.Option(
+            metavar="full|flow", help="full: every packet an event; flow: windows and queues move without packets."
+        ),
+    ] = "full",
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
@@ -85,6 +91,7 @@ def link(
     unless they say direction=down. `btflow list` shows link models, access links and congestion controls.
     """
     from btflow import options
+    from btflow.fidelity import checked
     from btflow.link import commandline, report
 
     given = {
@@ -108,6 +115,7 @@ def link(
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
+    which = checked("--fidelity", fidelity)
     scenario = commandline.scenario(model, settings or (), given)
     if figure_file is not None and not scenario.queues:
         raise InputError(
@@ -118,6 +126,6 @@ def link(
     from btflow.link.simulation import simulate_link
 
     with progress(1, shown=not as_json and sys.stderr.isatty()) as update:
-        result = simulate_link(scenario, seed=number, progress=update)
+        result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
     typer.echo(output.to_json(report.summary(result)) if as_json else report.as_text(result))
     write(result, ((output.write_netcdf, result_file), (output.write_link_plot, figure_file)))

@@ -30,6 +30,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
         "title": str(result.attrs["title"]),
         "parameters": json.loads(result.attrs.get("parameters", "{}")),
         "seed": int(result.attrs["seed"]),
+        "fidelity": str(result.attrs.get("fidelity", "full")),
         "duration_s": float(result.attrs["duration"]),
         "warmup_s": float(result.attrs["warmup"]),
         "flows": _flows(result),
@@ -49,7 +50,8 @@ def as_text(result: xarray.Dataset) -> str:
     found = summary(result)
     settings = ", ".join(f"{name} = {value}" for name, value in found["parameters"].items())
     span = f"{found['duration_s']:g} s, counted from {found['warmup_s']:g} s on"
-    blocks = [[f"{found['model']}, {span}, seed {found['seed']}", *([settings] if settings else [])]]
+    fidelity = ", flow fidelity" * (found["fidelity"] == "flow")
+    blocks = [[f"{found['model']}, {span}, seed {found['seed']}{fidelity}", *([settings] if settings else [])]]
     for rows, columns in (
         (found["flows"], _FLOW_COLUMNS),
         (found["queues"], _QUEUE_COLUMNS),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow import __version__
+from btflow.fidelity import Fidelity
 from btflow.kernels.link import sampler
 from btflow.kernels.link.state import CBR, MESSAGES, State
 from btflow.link import measures, voip
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 _QUANTILE = ("quantile",)
 
 
-def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed: int, cpu: float) -> xr.Dataset:
+def to_dataset(
+    scenario: LinkScenario, program: LinkProgram, state: State, seed: int, cpu: float, fidelity: Fidelity = "full"
+) -> xr.Dataset:
     """Return a finished experiment as a Dataset whose variables say their unit in `attrs["units"]`.
 
     Dimensions: flow; queue; voip and probe, those flows that are voice calls and message probes; quantile; time, a
@@ -35,6 +38,7 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         state: The state at the end.
         seed: The seed it was run with.
         cpu: CPU time it took [s].
+        fidelity: How it was run.
     """
     import xarray as xr  # takes half a second, and the processes of a sweep do without
 
@@ -48,7 +52,7 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         "time": _array(("time",), sample_times(program, state), "s", "time since the start"),
     }
     data = measured(scenario, program, state) | _series(program, state)
-    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, seed, cpu))
+    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, seed, cpu) | {"fidelity": fidelity})
 
 
 class Measured(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from btflow.errors import InputError
+from btflow.fidelity import Fidelity, checked
 from btflow.kernels.link import engine
 from btflow.kernels.link.state import State
 from btflow.link.build import LinkProgram, build
@@ -22,6 +23,7 @@ def simulate_link(
     scenario: LinkScenario | None = None,
     *,
     seed: int = 0,
+    fidelity: Fidelity = "full",
     progress: Callable[[float], None] | None = None,
     **options: Any,
 ) -> xr.Dataset:
@@ -30,6 +32,8 @@ def simulate_link(
     Args:
         scenario: What to simulate; or none, and the experiment is given by options.
         seed: Seed of the random numbers: losses, small differences of round-trip times and starts.
+        fidelity: ``"full"``, where every packet is an event, or ``"flow"``, where windows and queues move without
+            packets (docs/fidelity.md).
         progress: Called a few times a second with the share of the experiment done.
         options: Those of `btflow link`, such as ``rate="1 Mbit/s", rtt="50 ms", buffer="100 packets",
             flows=["cubic:3", "ledbat:1@10s"], duration="300 s"``.
@@ -40,6 +44,7 @@ def simulate_link(
     Raises:
         InputError: An argument is wrong, or the experiment does not fit into memory.
     """
+    from btflow.link import fluid
     from btflow.link.program import compile_link
     from btflow.link.results import to_dataset
 
@@ -52,11 +57,17 @@ def simulate_link(
     if not isinstance(scenario, LinkScenario):
         raise InputError("scenario", scenario, "is not a link experiment", 'such as btflow.load_link("geni")')
     seed = whole_number("seed", seed, 0, MAX_SEED)
+    which = checked("fidelity", fidelity)
+    if which == "flow":
+        fluid.check(scenario)
     program = compile_link(scenario)
-    engine.run(build(program, seed), 0)  # load or compile the kernels: not the experiment's CPU time
+    if which == "flow":
+        fluid.load_kernels(program)
+    else:
+        engine.run(build(program, seed), 0)  # load or compile the kernels: not the experiment's CPU time
     start = time.process_time()
-    state = run_link(program, seed, progress)
-    return to_dataset(scenario, program, state, seed, time.process_time() - start)
+    state = (fluid.run_fluid if which == "flow" else run_link)(program, seed, progress)
+    return to_dataset(scenario, program, state, seed, time.process_time() - start, which)
 
 
 def run_link(program: LinkProgram, seed: int, progress: Callable[[float], None] | None = None) -> State:

@@ -1,0 +1,299 @@
+"""Flows of a link without packets: what the application writes, what the window lets go, what the ACKs do to it.
+
+A flow sends its window over its round trip. The window is moved by the laws of `kernels/link/laws`, the very functions
+that packets call, for each ACK that the bytes that came make; of many ACKs in a step some are taken together.
+"""
+
+import math
+
+from btflow.kernels.flow.windows import normal
+from btflow.kernels.fluid import hops, losses
+from btflow.kernels.fluid.state import ACKS, PASSAGES
+from btflow.kernels.jit import kernel
+from btflow.kernels.link import application, law, sender, stats, timeout
+from btflow.kernels.link.state import (
+    BBR,
+    BULK,
+    CBR,
+    CONNECTED,
+    CONNECTING,
+    FOREVER,
+    IDLE,
+    NONE,
+    ON_OFF,
+    OPEN,
+    RATE,
+    RECOVERY,
+    SIZED,
+    UTP,
+)
+from btflow.kernels.rng import uniform
+
+MOST_SAMPLES = 4.0  # of the delay in one step
+
+
+@kernel
+def measure(s):
+    """The round trips of now."""
+    for i in range(s.link.rules.flows):
+        lane = s.lane[i]
+        lane.owd, lane.trip = lane.way, lane.plain
+        for j in range(PASSAGES):
+            k = s.passage[i, j].queue
+            if k != NONE:
+                lane.trip += s.hop[k].seen
+                if j < ACKS:
+                    lane.owd += s.hop[k].seen
+
+
+@kernel
+def act(s, i, t, dt):
+    """What flow `i` does in the step that ends at `t`."""
+    f, lane = s.link.flow[i], s.lane[i]
+    if f.law == CBR:
+        lane.offers = f.app_rate if f.start < t <= f.stop else 0.0
+        count_sent(s, f, lane, t, dt)
+        return
+    if f.running == IDLE and t >= f.start:
+        f.running = CONNECTING
+        lane.opens = f.start + lane.trip
+    if f.running == CONNECTING and t >= lane.opens:
+        connect(s, i, f, lane, t)
+    if f.running == CONNECTED:
+        acknowledge(s, i, f, lane, t, dt)
+        write(s, f, lane, t, dt)
+        send(s, i, f, lane, t, dt)
+
+
+@kernel
+def connect(s, i, f, lane, t):
+    """The other side has answered: the application begins to write."""
+    f.running = CONNECTED
+    f.cwnd = f.initial_window
+    f.ssthresh = FOREVER
+    f.top = -1
+    f.last_sent = t
+    f.owd, f.rtt, f.min_rtt = lane.owd, lane.trip, lane.trip
+    timeout.estimate(f)
+    application.begin(s.link, i, f, t)
+    lane.budget_at = t
+    if f.app == BULK:
+        lane.rest = FOREVER
+    elif f.app == SIZED:
+        lane.rest = total(f)
+    law.start(s.link, i, f, t)
+
+
+@kernel
+def total(f):
+    """SIZED: what there is to send [segments]."""
+    return f.total - 1.0 + f.last_payload / f.mss
+
+
+# -- what is sent -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def write(s, f, lane, t, dt):
+    """What the application gives to send in this step."""
+    if t >= f.stop:
+        lane.rest = 0.0
+    elif f.app == RATE:
+        lane.rest += f.app_rate * dt
+    elif f.app == ON_OFF:
+        while t >= f.on_until:
+            lane.budget_at = f.on_until + application.length(s.link, f, f.off)
+            f.on_until = lane.budget_at + application.length(s.link, f, f.on)
+            lane.rest = 0.0
+        if t < lane.budget_at:
+            lane.rest = 0.0
+        elif f.app_rate > 0.0:
+            lane.rest += f.app_rate * dt
+        else:
+            lane.rest = FOREVER
+
+
+@kernel
+def window(f, lane, t):
+    """Segments on the way: the window less what was lost of it; none before a timer fires."""
+    if lane.timer == 1 and t >= lane.silent:
+        return 0.0
+    return max(min(max(f.cwnd, 1.0), f.max_window) - lane.lost, 0.0)
+
+
+@kernel
+def send(s, i, f, lane, t, dt):
+    """The rate of this step: the window over the round trip, a pace, or all there is."""
+    if lane.rest > 0.0 and lane.offers == 0.0 and lane.lost == 0:
+        sender.restart_after_idle(s.link, i, f, t)
+    trip = lane.trip
+    if (
+        min(f.cwnd, f.max_window) < f.ack_every and lane.lost == 0
+    ):  # a lone segment's ACK waits; while something is missing it does not
+        trip += f.ack_delay
+    rate = window(f, lane, t) / trip
+    lane.steered = 1
+    if f.pacing > 0.0:
+        pace = 1.0 / (1.0 / f.pacing + trip) if f.law == UTP else f.pacing
+        lane.steered = 1 if rate <= pace else 0
+        rate = min(rate, pace)
+    f.limited = 1 if rate * dt < lane.rest else 0
+    if f.limited == 0:
+        lane.steered = 0
+        rate = lane.rest / dt
+    if lane.rest < FOREVER:
+        lane.rest = max(lane.rest - rate * dt, 0.0)
+    lane.offers = rate
+    if rate > 0.0:
+        f.last_sent = t
+        lane.ends = FOREVER
+    count_sent(s, f, lane, t, dt)
+
+
+@kernel
+def count_sent(s, f, lane, t, dt):
+    """Enter what is sent into the statistics."""
+    if t > s.link.rules.warmup:
+        f.sent += lane.offers * dt
+
+
+# -- what arrives -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def receive(s, i, t, dt):
+    """What comes out of the last queue arrives, but for what the path loses."""
+    f, lane = s.link.flow[i], s.lane[i]
+    rate = lane.offers
+    for j in range(ACKS):
+        if s.passage[i, j].queue != NONE:
+            rate = s.passage[i, j].leaves
+    if f.data_loss > 0.0 and rate > 0.0:
+        lose_on_the_way(s, i, f, lane, rate * dt * f.data_loss, t)
+        rate *= 1.0 - f.data_loss
+    lane.rate = rate
+    lane.got += rate * dt
+    s.past[i, s.time[0].steps % s.past.shape[1]] = lane.got
+    f.arrived = f.expected = int(lane.got)
+    if t > s.link.rules.warmup:
+        f.goodput += rate * dt * f.mss
+    if f.app == SIZED and f.law != CBR and f.running == CONNECTED and f.finish < 0.0:
+        finish(f, lane, t)
+
+
+@kernel
+def lose_on_the_way(s, i, f, lane, mean, t):
+    """Of what was sent in a step, `mean` segments were lost behind the queues, in the mean: as many at random."""
+    if f.law == CBR:
+        return
+    lane.rest += mean
+    n = math.floor(mean)
+    if uniform(s.link.rng) < mean - n:
+        n += 1.0
+    for _ in range(int(n)):
+        losses.lose(s, i, 0.0, t)
+
+
+@kernel
+def finish(f, lane, t):
+    """SIZED: the last byte arrives a way after it was sent, unless something must be sent again."""
+    if lane.rest > 1e-6 or lane.lost > 0:
+        lane.ends = FOREVER
+    elif lane.ends == FOREVER:
+        lane.ends = t + lane.owd
+    if lane.ends <= t:
+        f.finish = lane.ends
+
+
+@kernel
+def acknowledge(s, i, f, lane, t, dt):
+    """ACKs for what arrived in the step that ends: the window moves, a loss is answered."""
+    f.rtt, f.owd = lane.trip, lane.owd
+    f.stamp = t - f.rtt
+    f.min_rtt = min(f.min_rtt, f.rtt)
+    if lane.rate > 0.0:
+        timeout.estimate(f)
+    flight = int(in_flight(s, i, f, lane))
+    f.flight = flight
+    half = 0.5 * dt
+    if lane.answer <= t + half:
+        losses.answer(s, i, f, lane, t)
+    elif f.phase == RECOVERY and lane.repaired <= t + half:
+        f.phase = OPEN
+        f.cwnd = f.ssthresh
+    f.sample_rate = lane.rate
+    f.sample_limited = 1 - f.limited
+    known = s.past[i, (s.time[0].steps - lane.lag) % s.past.shape[1]]
+    lane.credit += known - lane.known
+    lane.known = known
+    deliver(s, i, f, lane, flight, t, dt)
+
+
+@kernel
+def in_flight(s, i, f, lane):
+    """Segments on the way: the window; with a pace, or less to send, what is in the queues and beside them."""
+    if f.cwnd < 1.0:
+        return 0.0
+    if f.law != BBR and f.limited == 1:
+        return min(f.cwnd, f.max_window)
+    waits = lane.got - lane.known
+    for j in range(ACKS):
+        if s.passage[i, j].queue != NONE:
+            waits += s.passage[i, j].held
+    beside = max(lane.plain - lane.lag * s.time[0].step, 0.0)
+    return max(waits + 0.5 * (lane.rate + lane.offers) * beside, 0.0)
+
+
+@kernel
+def deliver(s, i, f, lane, flight, t, dt):
+    """The ACKs one after the other, spread over the step; of many some are taken together, as of a train."""
+    each = hops.every(f)
+    if lane.credit < each:
+        return
+    n = math.floor(lane.credit / each)
+    times = min(n, MOST_SAMPLES)
+    acks = math.floor(n / times)
+    batch = acks * each
+    lane.credit -= batch * times
+    f.train = 1 if f.law == BBR else int(acks)
+    f.flight = flight // f.train
+    for k in range(int(times)):
+        now = t - dt + dt * (k + 1.0) / times
+        scatter(s, i, f, lane, flight, batch)
+        f.stamp = now - f.rtt
+        note_rtt(s, i, f, now, int(acks))
+        f.delivered += batch
+        f.delivered_at = now
+        f.una = int(f.delivered)
+        f.nxt = f.una + flight
+        f.top = f.una - 1
+        f.acks += int(acks)
+        law.sample(s.link, i, f, now, batch)
+        if f.phase != RECOVERY and (f.limited == 1 or not f.validate):
+            law.grow(s.link, i, f, now, batch)
+        f.cwnd = max(f.cwnd, f.min_window)
+    f.rtt, f.owd, f.train = lane.trip, lane.owd, 1
+
+
+@kernel
+def scatter(s, i, f, lane, flight, batch):
+    """The delay of these ACKs: what was sent in one round meets the same queue."""
+    if uniform(s.link.rng) * flight < batch:
+        lane.noise = normal(s.link.rng)
+    waits = 0.0
+    for j in range(ACKS):
+        k = s.passage[i, j].queue
+        if k != NONE:
+            hop = s.hop[k]
+            waits += min(max(hop.queue + hop.spread * lane.noise, 0.0), hop.room) - hop.seen
+    f.rtt, f.owd = lane.trip + waits, lane.owd + waits
+    f.min_rtt = min(f.min_rtt, f.rtt)
+
+
+@kernel
+def note_rtt(s, i, f, t, n):
+    """Enter `n` samples of the round-trip time into the statistics."""
+    if t >= s.link.rules.warmup and f.rtt > 0.0:
+        s.link.rtt_bins[i, stats.rtt_bin(f.rtt)] += n
+        f.rtt_sum += n * f.rtt
+        f.rtt_count += n

@@ -1,0 +1,120 @@
+"""Link experiments at flow fidelity: what it refuses, its state, and a run to the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from btflow.allocate import arrays
+from btflow.errors import ScenarioError
+from btflow.kernels.fluid import engine
+from btflow.kernels.fluid import state as k
+from btflow.kernels.link import state as packets
+from btflow.link.build import LinkProgram, build
+from btflow.link.congestion import VARIANTS, CongestionControl
+from btflow.link.scenario import LinkScenario
+from btflow.simulation import FIRST_CHUNK, next_chunk
+
+STEP = 0.25  # of the shortest round trip, and its limits [s]
+SHORTEST_STEP, LONGEST_STEP = 0.001, 0.02
+LAG = 0.5  # of the round trip, after which the window learns what arrived: slow start then doubles it in each
+LAWS = ("newreno", "cubic", "vegas", "ledbat", "utp", "ledbatpp", "bbr")
+"""What comes near packets."""
+
+BURSTY = ("lp", "nice", ("vegas", "ns-3"))
+"""Laws, and forms of laws, that do not: they judge delays by the range they have seen, or by a round's last packets."""
+
+INSTEAD = "fidelity full (--fidelity full)"
+
+
+def check(scenario: LinkScenario) -> None:
+    """Raise a ScenarioError if flow cannot run an experiment: it never runs in full what was asked for in flow."""
+    found = list(_problems(scenario))
+    if found:
+        raise ScenarioError.all_of(found)
+
+
+def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
+    for name, queue in scenario.queues.items():
+        if queue.discipline != "drop-tail":
+            reason = "is no discipline of flow fidelity"
+            yield ScenarioError(f"access.{name}.discipline", queue.discipline, reason, f"drop-tail, or {INSTEAD}")
+    for flow in scenario.flows:
+        if flow.kind == "messages":
+            field = f"flows.{flow.name}.message"
+            reason = "is a message, whose delay flow fidelity does not know"
+            yield ScenarioError(field, f"{flow.message} B", reason, f"size, rate, on and off, or {INSTEAD}")
+        elif flow.cc is not None and (flow.cc.law in BURSTY or (flow.cc.law, flow.cc.variant) in BURSTY):
+            reason = (
+                f"has a law, {_named(flow.cc)}, that goes by the delays of bursts, which flow fidelity does not know"
+            )
+            yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, f"{', '.join(LAWS)}, or {INSTEAD}")
+
+
+def _named(cc: CongestionControl) -> str:
+    """Return a law, and which form of it if it has several."""
+    return f"{cc.law} ({cc.variant})" if len(VARIANTS[cc.law]) > 1 else cc.law
+
+
+def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
+    """State before the first step. All randomness comes from the seed."""
+    link = build(program, seed)
+    flows, queues = program.rules.flows, program.rules.queues
+    layout = {
+        "lane": ((flows,), k.LANE),
+        "hop": ((queues,), k.HOP),
+        "passage": ((flows, k.PASSAGES), k.PASSAGE),
+        "time": ((1,), k.TIME),
+    }
+    s = k.Fluid(link=link, past=np.zeros((0, 0)), **arrays(layout))
+    s.hop.per_byte = 1.0 / link.queue.rate
+    s.hop.empty = 1.0
+    for i in range(flows):
+        _lay(s, i)
+    s.hop.packet = np.max(program.flow["mss"] + program.flow["header"], initial=1.0) + link.queue.framing
+    s.lane.trip, s.lane.owd = s.lane.plain, s.lane.way
+    s.lane.answer = s.lane.fires = s.lane.ends = packets.FOREVER
+    step = min(max(STEP * float(s.lane.plain.min(initial=LONGEST_STEP / STEP)), SHORTEST_STEP), LONGEST_STEP)
+    s.time.step = step
+    s.lane.lag = np.maximum(np.rint(LAG * s.lane.plain / step), 1)
+    return s._replace(past=np.zeros((flows, int(s.lane.lag.max(initial=1)) + 1)))
+
+
+def _lay(s: k.Fluid, i: int) -> None:
+    """The way of a flow: its queues, and how long it takes past them."""
+    f, lane, first = s.link.flow[i], s.lane[i], i * int(packets.PIPES)
+    ways = (
+        (packets.DATA, 0, (f.data_queue0, f.data_queue1), f.mss + f.header),
+        (packets.ACKS, k.ACKS, (f.ack_queue0, f.ack_queue1), f.ack_size),
+    )
+    for way, place, numbers, size in ways:
+        delay = s.link.pipe.delay[first + int(way) : first + int(way) + 3].sum()
+        for hop, number in enumerate(numbers):
+            passage = s.passage[i, place + hop]
+            passage.queue = number
+            if number != packets.NONE:
+                passage.wire = size + s.link.queue[number].framing
+                delay += passage.wire / s.link.queue[number].rate
+        lane.plain += delay
+        if way == packets.DATA:
+            lane.way = delay
+
+
+def load_kernels(program: LinkProgram) -> None:
+    """Load or compile the kernels, so that this is not the experiment's CPU time."""
+    engine.run(build_fluid(program, 0), 0)
+
+
+def run_fluid(program: LinkProgram, seed: int, progress: Callable[[float], None] | None = None) -> packets.State:
+    """Run an experiment to its end and return its final state, that of packets."""
+    s, steps = build_fluid(program, seed), FIRST_CHUNK
+    state: packets.State = s.link
+    while True:
+        start = time.perf_counter()
+        if engine.run(s, steps) == engine.DONE:
+            return state
+        steps = next_chunk(steps, time.perf_counter() - start)
+        if progress is not None:
+            progress(float(s.link.clock[0].now) / program.rules.duration)
