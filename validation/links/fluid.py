@@ -1,4 +1,4 @@
-"""``python -m validation.links.fluid``: links at flow fidelity beside packets, in docs/_link_flow_table.md."""
+"""``python -m validation.links.fluid``: links at flow fidelity beside packets, in validation/links_fluid.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from btflow.link.results import measured
 from btflow.link.simulation import run_link
 from validation.command import run_app
 
-OUT = Path(__file__).parents[2] / "docs" / "_link_flow_table.md"
+OUT = Path(__file__).parents[1] / "links_fluid.md"
+HEAD = (
+    "# Links at flow fidelity beside packets",
+    "",
+    "Written by `python -m validation.links.fluid`: means of five runs of 120 s with other seeds. What flow refuses is here, too:",
+    "LP, Nice and ns-3's Vegas are refused for what these tables say of them.",
+    "",
+)
 SEEDS = 5
 ALONE: Mapping[str, Mapping[str, str]] = {
     "1 Mbit/s, 50 ms, 20 packets": {"rate": "1 Mbit/s", "rtt": "50 ms", "buffer": "20 packets"},
@@ -97,7 +104,7 @@ def main(
     out: Annotated[Path, typer.Option(metavar="FILE.md", help="The table.")] = OUT,
 ) -> None:
     """Run each law alone on some links, and flows together, by packets and by flow."""
-    blocks = []
+    blocks = [*HEAD]
     for link, options in ALONE.items():
         rows = [compare(control, seeds, **options, flows=[control]) for control in CONTROLS]
         blocks += [f"One flow, {link}:", "", *table("congestion control", rows), ""]
