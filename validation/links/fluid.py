@@ -21,7 +21,7 @@ OUT = Path(__file__).parents[1] / "links_fluid.md"
 HEAD = (
     "# Links at flow fidelity beside packets",
     "",
-    "Written by `python -m validation.links.fluid`: means of five runs of 120 s with other seeds. What flow refuses is here:",
+    "Written by `python -m validation.links.fluid`: five runs of 120 s each. What flow refuses is here, too:",
     "LP, Nice and ns-3's Vegas are refused for what these tables say of them.",
     "",
 )
