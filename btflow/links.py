@@ -385,6 +385,8 @@ def build_net(program: Program, seed: int, replica: int, served: int) -> f.Net:
     net.link.per_byte_down = np.where(np.isfinite(down["rate"]), 1.0 / down["rate"], 0.0)
     net.link.delay = random.uniform(*links.delay, size=program.rules.peers) + 0.5 * links.core
     net.link.framing = up["framing"]
+    acks = np.where(template["ack_size"] > 0.0, template["ack_size"], np.inf).min(axis=1)
+    net.link.bare = np.where(np.isfinite(acks), acks, 40.0)[program.klass] + up["framing"]
     net.link.room_bytes, net.link.room_packets = up["limit_bytes"], up["limit_packets"]
     largest = (template["mss"] + template["header"]).max() + down["framing"].max()
     room = np.minimum(down["limit_bytes"], (down["limit_packets"] + 1.0) * largest)

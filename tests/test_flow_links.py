@@ -158,6 +158,7 @@ def link() -> Any:
     made = np.zeros(1, LINK).view(np.recarray)
     made.per_byte = 8e-6
     made.room_packets = made.room_bytes = math.inf
+    made.bare = 52.0
     return made[0]
 
 

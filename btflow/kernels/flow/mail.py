@@ -13,8 +13,10 @@ from btflow.kernels.flow import stream, windows
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
 from btflow.kernels.link.state import NO_NAGLE
+from btflow.kernels.rng import uniform
 from btflow.kernels.state import FOREVER, HAVE
 
+UNLIMITED = 1e9  # packets of a buffer that is not counted in packets
 CONTROL = 2  # column of `template`
 
 
@@ -51,6 +53,9 @@ def arrival(s, p, h, size, t):
         leaves = max(t, line.acked)
         line.leaves = leaves
         line.acked = leaves + windows.one_way(s, p, y) + windows.one_way(s, y, p) + ack_wait(s, h, f)
+    if a.full > 0.0 and a.room_packets < UNLIMITED and uniform(s.net.rng) < a.full:
+        trip = windows.one_way(s, p, y) + windows.one_way(s, y, p)
+        leaves += max(f.rto_min, trip + f.rto_slack)  # a buffer in packets drops it, and the timer sends it again
     a.control += size + f.header + a.framing
     s.net.crossed[p, column] += size + f.header + a.framing
     if s.net.watch[0].free_acks == 0:

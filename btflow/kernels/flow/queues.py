@@ -26,7 +26,7 @@ from btflow.kernels.state import ANY, FOREVER, LOOK, NIL
 
 STEP = 1.0  # of the shortest round trip of its lanes between two looks at a peer,
 SHORTEST_STEP, LONGEST_STEP = 0.05, 0.3  # and its limits [s]
-FULL_SIZE, BARE = 1500.0, 60.0  # a full packet and an ACK on the wire [B]: how many a buffer in packets takes
+FULL_SIZE = 1500.0  # a full packet [B]
 
 
 @kernel
@@ -167,9 +167,14 @@ def clipped_mean(mean, spread, most):
 @kernel
 def buffer(link):
     """Time that a full buffer of an uplink takes to empty, with the packets that come now [s]."""
+    return min(link.room_bytes, (link.room_packets + 1.0) * packet_size(link)) * link.per_byte
+
+
+@kernel
+def packet_size(link):
+    """Mean size of the packets that come to an uplink now, ACKs among them [B]."""
     acks = min(link.acks * link.per_byte, 0.9)
-    packets = (link.room_packets + 1.0) * (FULL_SIZE * (1.0 - acks) + BARE * acks)
-    return min(link.room_bytes, packets) * link.per_byte
+    return 1.0 / ((1.0 - acks) / FULL_SIZE + acks / link.bare)
 
 
 # -- rates ------------------------------------------------------------------------------------------------------------
@@ -294,7 +299,7 @@ def note(s, p, dt):
     for _ in range(int(looked / SAMPLE_EVERY + uniform(s.net.rng))):
         delay = min(max(link.queue + link.spread * windows.normal(s.net.rng), 0.0), link.room)
         s.net.queue_delay[k, min(int(delay / watch.width), s.net.queue_delay.shape[1] - 1)] += 1
-        packets = int(delay / (FULL_SIZE * link.per_byte)) if link.per_byte > 0.0 else 0
+        packets = int(delay / (packet_size(link) * link.per_byte)) if link.per_byte > 0.0 else 0
         s.net.queue_packets[k, min(packets, s.net.queue_packets.shape[1] - 1)] += 1
 
 

@@ -203,6 +203,7 @@ LINK = np.dtype(  # of a peer with an access link
         ("dropped", "f8"),
         ("dropped_down", "f8"),
         ("step", "f8"),  # until the next look at it [s]
+        ("bare", "f8"),  # an ACK [B]
     ],
     align=True,
 )
