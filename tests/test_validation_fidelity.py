@@ -113,9 +113,9 @@ def test_figures_of_a_swarm_are_those_of_its_result() -> None:
 
 
 def test_what_flow_refuses_is_said() -> None:
-    linked = Setup("links", {"leechers": 4, "file_size": "1 MB"}, 1, "flashcrowd")
+    linked = Setup("links", {"leechers": 4, "file_size": "1 MB", "uplink": "unlimited"}, 1, "flashcrowd")
     _, found = run(Swarm(linked, 0, "flow"))
-    assert "access links" in found.refused
+    assert "allowed: a rate" in found.refused
     pair = Pair(linked, {"full": [Measured(100.0)], "flow": [found]})
     assert report.row(pair, {"full": 1.0, "flow": 0.0})[-4] == "refused"
 
