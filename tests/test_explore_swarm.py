@@ -154,7 +154,8 @@ def test_a_swarm_that_takes_too_long_is_refused_next_to_what_to_lower(panel: Swa
     assert panel.state == SMALL
 
 
-def test_a_large_swarm_shows_progress_and_is_cancelled(panel: SwarmPanel) -> None:
+def test_a_large_swarm_shows_progress_and_is_cancelled(panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("btflow.fidelity.UNLIKE_FULL", ("cubic",))  # in full alone
     before = first_trace(panel, "completion")
     panel.set_state(SwarmState(leechers="200", file_size="4 MB"))
     end = time.monotonic() + 20
@@ -244,7 +245,7 @@ def test_flow_that_stays_as_full_was_cancelled_has_its_own_command_line(panel: S
     assert "peers-flow.csv" in panel.files()
 
 
-@pytest.mark.parametrize("why", ["access links", "not compiled yet", "stuck"])
+@pytest.mark.parametrize("why", ["refused", "not compiled yet", "stuck"])
 def test_what_flow_does_not_run_is_drawn_from_full_alone(
     panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
@@ -254,9 +255,11 @@ def test_what_flow_does_not_run_is_drawn_from_full_alone(
         monkeypatch.setattr(views, "flow_is_there", lambda: False)
     if why == "stuck":
         monkeypatch.setattr("btflow.flow.run", stuck)
+    if why == "refused":
+        monkeypatch.setattr("btflow.fidelity.UNLIKE_FULL", ("cubic",))
     shown: list[str] = []
     monkeypatch.setattr(panel.canvas.gallery, "show", lambda drawn: shown.append(drawn["completion"].layout.title.text))
-    panel.set_state(replace(SMALL if why == "access links" else CAPPED, seed="7"))
+    panel.set_state(replace(SMALL if why == "refused" else CAPPED, seed="7"))
     assert panel.canvas.wait()
     assert shown == ["Completion time of the leechers"]
     assert panel.canvas.words.value == ""

@@ -24,6 +24,8 @@ ALSO_READ = {
     "pieces": "the shape of the file",
     "blocks": "the shape of the file",
     "last_piece_blocks": "the shape of the file",
+    "block_size": "the shape of the file",
+    "header": "the bytes of a block on an access link",
     "stay": "below 0 nobody leaves, and there is nothing to decide",
     "rate_window": "handed to rate.updated by who keeps a rate elsewhere than in `conn`",
     "tracker_reply": "how many events a reply may make",
