@@ -118,19 +118,29 @@ def answer(s, p, h, f, pull, t):
         pull.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
         pull.answer = pull.fires if pull.timer == 1 else t + f.rtt
         pull.whole = pull.answer + windows.one_way(s, p, np.int64(pull.to))
+    if fall(s.net, h, f, timed, 1, t):
+        pull.repaired = t + f.rtt
+
+
+@kernel
+def fall(n, i, f, timed, counts, t):
+    """What a loss, found by the timer or not, leaves of the window of flow `i`; True if it is repaired in a phase.
+
+    With `counts` 1 it is one of the falls that are counted.
+    """
     if timed == 1:
-        f.timeouts += 1
-        f.ssthresh = law.timeout(s.net, h, f, t)
+        f.timeouts += counts
+        f.ssthresh = law.timeout(n, i, f, t)
         f.cwnd = 1.0
         f.phase = OPEN
-        return
-    f.losses += 1
-    f.ssthresh = law.reduce(s.net, h, f, t)
+        return False
+    f.losses += counts
+    f.ssthresh = law.reduce(n, i, f, t)
     if f.recovery == PER_LOSS:
-        return
+        return False
     f.cwnd = 1.0 if f.recovery == TAHOE else f.ssthresh
     f.phase = OPEN if f.recovery == TAHOE else RECOVERY
-    pull.repaired = t + f.rtt
+    return True
 
 
 @kernel

@@ -118,7 +118,7 @@ def fill_uplink(s, p, t, dt):
 
 
 SMOOTH = 0.5  # variance of what is on the way over that of random arrivals: ACKs and links pace it (fitted once: docs)
-CAPPED = 1.04  # bytes on the wire for one of payload
+CAPPED = 1.04  # bytes on the wire for one of payload: 1500 for 1448 (models/stacks/tcp-linux.toml, mss and header)
 
 
 @kernel

@@ -247,7 +247,7 @@ PULL = np.dtype(  # of a lane of a peer with an access link
         ("left", "i8"),  # blocks that are still sent after a choke
         ("stopped", "f8"),  # when its last block had come [s]
         ("per_mss", "f8"),  # 1 / mss
-        ("trip", "f8"),  # round trip with all queues, in the last look at it [s]
+        ("unused", "f8"),  # up to four cache lines
     ],
     align=True,
 )

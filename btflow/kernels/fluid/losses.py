@@ -6,10 +6,9 @@ that or nothing follows. What it sends again may be lost again.
 
 import math
 
-from btflow.kernels.flow.losses import DUPLICATES
+from btflow.kernels.flow.losses import DUPLICATES, fall
 from btflow.kernels.jit import kernel
-from btflow.kernels.link import law
-from btflow.kernels.link.state import BBR, FOREVER, OPEN, PER_LOSS, RECOVERY, TAHOE
+from btflow.kernels.link.state import BBR, FOREVER, PER_LOSS
 from btflow.kernels.rng import uniform
 
 
@@ -59,17 +58,5 @@ def answer(s, i, f, lane, t):
         lane.silent = lane.lost_at = t
         lane.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
         lane.answer = lane.fires if lane.timer == 1 else t + f.rtt
-    counts = t >= s.link.rules.warmup
-    if timed == 1:
-        f.timeouts += counts
-        f.ssthresh = law.timeout(s.link, i, f, t)
-        f.cwnd = 1.0
-        f.phase = OPEN
-        return
-    f.losses += counts
-    f.ssthresh = law.reduce(s.link, i, f, t)
-    if f.recovery == PER_LOSS:
-        return
-    f.cwnd = 1.0 if f.recovery == TAHOE else f.ssthresh
-    f.phase = OPEN if f.recovery == TAHOE else RECOVERY
-    lane.repaired = t + f.rtt
+    if fall(s.link, i, f, timed, int(t >= s.link.rules.warmup), t):
+        lane.repaired = t + f.rtt
