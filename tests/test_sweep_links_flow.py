@@ -122,9 +122,9 @@ def test_a_store_of_another_fidelity_is_refused(whole: xr.Dataset, whole_store: 
 @pytest.mark.parametrize(
     ("model", "vary", "field"),
     [
-        ("coexistence", {"low_cc": ["ledbat", "lp"]}, "flows.low.cc = 'lp'"),
-        ("coexistence", {"low_cc": ["nice"]}, "flows.low.cc = 'nice'"),
         ("bufferbloat", {"buffer": ["50 ms", "1 s"], "aqm": ["drop-tail", "codel"]}, "uplink.discipline = 'codel'"),
+        ("bufferbloat", {"aqm": ["pie"]}, "uplink.discipline = 'pie'"),
+        ("geni", {"flows.iperf.message": ["1 kB"], "flows.iperf.period": ["1 s"]}, "flows.iperf.message = '1000 B'"),
     ],
 )
 def test_what_flow_does_not_have_is_refused_before_any_work(model: str, vary: Vary, field: str, tmp_path: Path) -> None:
@@ -172,6 +172,6 @@ def test_the_program_says_what_flow_is_off_by(run: Run) -> None:
     assert error["statistic"].values.tolist() == list(OF_LINKS)
     drawn = plots.full_against_flow(found, "bottleneck_delay_mean")
     assert np.isfinite(np.concatenate([trace.y for trace in drawn.data if trace.mode == "markers"])).all()
-    code, _, err = run("sweep", "coexistence", "--vary", "low_cc=lp", "--fidelity", "flow", "--out", "b.zarr")
+    code, _, err = run("sweep", "bufferbloat", "--vary", "aqm=codel", "--fidelity", "flow", "--out", "b.zarr")
     assert (code, err.count("\n")) == (2, 1)
     assert not Path("b.zarr").exists()
