@@ -131,6 +131,11 @@ class Statistics:
     """How the swarms are run: flow does not know what nobody uses, nor so what holds it back."""
 
     @property
+    def only_full(self) -> tuple[str, ...]:
+        """Names of what flow does not know of a swarm."""
+        return ONLY_FULL
+
+    @property
     def by_group(self) -> tuple[Statistic, ...]:
         """Figures of a group of peers."""
         if self.fidelity == "flow":
