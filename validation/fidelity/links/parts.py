@@ -11,14 +11,12 @@ from validation.fidelity.compare import numbers, wanted
 from validation.fidelity.links import beside_packets, ideals, report, swarms, verdicts
 from validation.fidelity.links.compare import Pair
 from validation.fidelity.links.measured import Stores, measured
-from validation.fidelity.measured import Store
 from validation.fidelity.parts import shown
 from validation.fidelity.report import Section
 from validation.fidelity.swarms import Setup, Swarm
 from validation.swarms import packets
 from validation.swarms.experiments import RUNS
 from validation.swarms.experiments import Plan as Claims
-from validation.swarms.report import JUDGES
 
 QUICK = 7
 """A quick call runs every so many settings."""
@@ -40,7 +38,7 @@ class Plan:
     """Parameters that make the swarms smaller."""
     runs: int = RUNS
     """Runs of a setting of the claims."""
-    ids: Sequence[str] = tuple(JUDGES)
+    ids: Sequence[str] = verdicts.IDS
     """Claims that are judged."""
     found: list[Pair] = field(default_factory=list)
     """What has been compared up to now."""
@@ -89,8 +87,8 @@ def beside_ns3(plan: Plan) -> Section:
 
 def claims(plan: Plan) -> Section:
     """Judge the published claims at flow."""
-    store = Store(plan.stores.out / verdicts.STORED, "flow", plan.stores.fresh)
-    return verdicts.section(verdicts.at_flow(Claims(plan.runs), store, plan.ids), verdicts.at_full())
+    flow = verdicts.at_flow(Claims(plan.runs), plan.stores.out, plan.stores.fresh, plan.ids)
+    return verdicts.section(flow, verdicts.at_full())
 
 
 PARTS: Mapping[str, Callable[[Plan], Section]] = {
