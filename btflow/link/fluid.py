@@ -68,7 +68,7 @@ def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
         "passage": ((flows, k.PASSAGES), k.PASSAGE),
         "time": ((1,), k.TIME),
     }
-    s = k.Fluid(link=link, past=np.zeros((0, 0)), **arrays(layout))
+    s = k.Fluid(link=link, past=np.zeros((0, 0)), queued=np.zeros((0, 0)), **arrays(layout))
     s.hop.per_byte = 1.0 / link.queue.rate
     s.hop.empty = 1.0
     for i in range(flows):
@@ -79,12 +79,14 @@ def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
     step = min(max(STEP * float(s.lane.plain.min(initial=LONGEST_STEP / STEP)), SHORTEST_STEP), LONGEST_STEP)
     s.time.step = step
     s.lane.lag = np.maximum(np.rint(LAG * s.lane.plain / step), 1)
-    return s._replace(past=np.zeros((flows, int(s.lane.lag.max(initial=1)) + 1)))
+    kept = 2 * int(s.lane.lag.max(initial=1)) + 1
+    return s._replace(past=np.zeros((flows, kept)), queued=np.zeros((queues, kept)))
 
 
 def _lay(s: k.Fluid, i: int) -> None:
     """The way of a flow: its queues, and how long it takes past them."""
     f, lane, first = s.link.flow[i], s.lane[i], i * int(packets.PIPES)
+    lane.narrow = packets.NONE
     ways = (
         (packets.DATA, 0, (f.data_queue0, f.data_queue1), f.mss + f.header),
         (packets.ACKS, k.ACKS, (f.ack_queue0, f.ack_queue1), f.ack_size),
@@ -96,7 +98,10 @@ def _lay(s: k.Fluid, i: int) -> None:
             passage.queue = number
             if number != packets.NONE:
                 passage.wire = size + s.link.queue[number].framing
-                delay += passage.wire / s.link.queue[number].rate
+                crossing = passage.wire / s.link.queue[number].rate
+                delay += crossing
+                if way == packets.DATA and crossing > lane.crossing:
+                    lane.crossing, lane.narrow = crossing, number
         lane.plain += delay
         if way == packets.DATA:
             lane.way = delay

@@ -34,7 +34,9 @@ MOST_SAMPLES = 4.0  # of the delay in one step
 
 @kernel
 def measure(s):
-    """The round trips of now."""
+    """The queues and round trips of now."""
+    for k in range(s.link.rules.queues):
+        s.queued[k, s.time[0].steps % s.queued.shape[1]] = s.hop[k].queue
     for i in range(s.link.rules.flows):
         lane = s.lane[i]
         lane.owd, lane.trip = lane.way, lane.plain
@@ -73,7 +75,8 @@ def connect(s, i, f, lane, t):
     f.ssthresh = FOREVER
     f.top = -1
     f.last_sent = t
-    f.owd, f.rtt, f.min_rtt = lane.owd, lane.trip, lane.trip
+    f.owd = lane.owd
+    f.rtt = f.min_rtt = lane.trip - small(s, i, f)
     timeout.estimate(f)
     application.begin(s.link, i, f, t)
     lane.budget_at = t
@@ -82,6 +85,9 @@ def connect(s, i, f, lane, t):
     elif f.app == SIZED:
         lane.rest = total(f)
     law.start(s.link, i, f, t)
+    lane.began = 0.0
+    lane.spare = spare(s, lane)
+    begin_round(s, f, lane)
 
 
 @kernel
@@ -211,7 +217,7 @@ def acknowledge(s, i, f, lane, t, dt):
     f.rtt, f.owd = lane.trip, lane.owd
     f.stamp = t - f.rtt
     f.min_rtt = min(f.min_rtt, f.rtt)
-    if lane.rate > 0.0:
+    if lane.rate > 0.0 and not f.smoothed_rtt:
         timeout.estimate(f)
     flight = int(in_flight(s, i, f, lane))
     f.flight = flight
@@ -260,12 +266,15 @@ def deliver(s, i, f, lane, flight, t, dt):
     for k in range(int(times)):
         now = t - dt + dt * (k + 1.0) / times
         scatter(s, i, f, lane, flight, batch)
+        wait(s, f, lane, each, batch)
+        f.min_rtt = min(f.min_rtt, f.rtt)
         f.stamp = now - f.rtt
         note_rtt(s, i, f, now, int(acks))
+        smooth(f, int(acks))
         f.delivered += batch
         f.delivered_at = now
         f.una = int(f.delivered)
-        f.nxt = f.una + flight
+        f.nxt = f.una + max(flight - int(batch), 0)
         f.top = f.una - 1
         f.acks += int(acks)
         law.sample(s.link, i, f, now, batch)
@@ -277,7 +286,7 @@ def deliver(s, i, f, lane, flight, t, dt):
 
 @kernel
 def scatter(s, i, f, lane, flight, batch):
-    """The delay of these ACKs: what was sent in one round meets the same queue."""
+    """The delay of these ACKs, in the queues as they were: what was sent in one round meets the same queue."""
     if uniform(s.link.rng) * flight < batch:
         lane.noise = normal(s.link.rng)
     waits = 0.0
@@ -285,9 +294,68 @@ def scatter(s, i, f, lane, flight, batch):
         k = s.passage[i, j].queue
         if k != NONE:
             hop = s.hop[k]
-            waits += min(max(hop.queue + hop.spread * lane.noise, 0.0), hop.room) - hop.seen
+            noise = lane.noise * hop.spread * hops.by_others(hop, s.passage[i, j], lane)
+            queue = s.queued[k, (s.time[0].steps - (2 - j) * lane.lag) % s.queued.shape[1]]
+            waits += min(max(queue + noise, 0.0), hop.room) - hop.seen
     f.rtt, f.owd = lane.trip + waits, lane.owd + waits
-    f.min_rtt = min(f.min_rtt, f.rtt)
+
+
+@kernel
+def wait(s, f, lane, each, batch):
+    """What a segment waits for others of its own window: those before it in a burst, and those an ACK waits for."""
+    first = lane.place + 0.5 * (batch - each)
+    lane.place += batch
+    over = lane.place >= lane.began
+    rise = lane.rose / max(lane.began, 1.0)
+    f.owd += min(rise * first, lane.most) * lane.crossing
+    f.rtt += min(rise * (first + f.times_newest * (each - 1.0)), lane.most) * lane.crossing
+    if f.acks >= f.quick_acks and f.ack_every > 1:
+        for_ack = lane.crossing * (each - 1.0)
+        if each < f.ack_every:
+            for_ack = f.ack_delay
+        elif over and lane.began > each and math.floor(lane.began) % each > 0.0:  # the last of a train
+            for_ack += min(f.ack_delay, max(lane.trip - lane.began * lane.crossing, 0.0))
+        f.owd += for_ack
+        if each < f.ack_every or not f.times_newest:
+            f.rtt += for_ack
+    if over:
+        begin_round(s, f, lane)
+
+
+@kernel
+def begin_round(s, f, lane):
+    """All that the window held has been acknowledged: what it has grown by since left in a burst."""
+    lane.most = lane.spare
+    lane.rose = max(f.cwnd - lane.began, 0.0)
+    lane.began = f.cwnd
+    lane.place = 0.0
+    lane.spare = spare(s, lane)
+
+
+@kernel
+def small(s, i, f):
+    """Time by which a SYN, of the size of an ACK, takes less on its way than a segment does."""
+    less = 0.0
+    for j in range(ACKS):
+        k = s.passage[i, j].queue
+        if k != NONE:
+            less += (f.mss + f.header - f.ack_size) * s.hop[k].per_byte
+    return less
+
+
+@kernel
+def spare(s, lane):
+    """Segments a round trip that the slowest queue could send and that do not come."""
+    return s.hop[lane.narrow].empty * lane.trip / lane.crossing if lane.narrow != NONE else 0.0
+
+
+@kernel
+def smooth(f, n):
+    """The law sees the smoothed round trip of `n` ACKs."""
+    if f.smoothed_rtt:
+        for _ in range(n):
+            timeout.estimate(f)
+        f.rtt = f.srtt
 
 
 @kernel
