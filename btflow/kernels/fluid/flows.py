@@ -265,8 +265,10 @@ def deliver(s, i, f, lane, flight, t, dt):
     f.flight = flight // f.train
     for k in range(int(times)):
         now = t - dt + dt * (k + 1.0) / times
-        scatter(s, i, f, lane, flight, batch)
-        wait(s, f, lane, each, batch)
+        scatter(s, i, f, lane, each, flight, batch)
+        wait_for_ack(f, lane, each, batch)
+        if lane.place >= lane.began:
+            begin_round(s, f, lane)
         f.min_rtt = min(f.min_rtt, f.rtt)
         f.stamp = now - f.rtt
         note_rtt(s, i, f, now, int(acks))
@@ -285,7 +287,7 @@ def deliver(s, i, f, lane, flight, t, dt):
 
 
 @kernel
-def scatter(s, i, f, lane, flight, batch):
+def scatter(s, i, f, lane, each, flight, batch):
     """The delay of these ACKs, in the queues as they were: what was sent in one round meets the same queue."""
     if uniform(s.link.rng) * flight < batch:
         lane.noise = normal(s.link.rng)
@@ -294,32 +296,37 @@ def scatter(s, i, f, lane, flight, batch):
         k = s.passage[i, j].queue
         if k != NONE:
             hop = s.hop[k]
-            noise = lane.noise * hop.spread * hops.by_others(hop, s.passage[i, j], lane)
             queue = s.queued[k, (s.time[0].steps - (2 - j) * lane.lag) % s.queued.shape[1]]
-            waits += min(max(queue + noise, 0.0), hop.room) - hop.seen
+            queue += lane.noise * hop.spread * hops.by_others(hop, s.passage[i, j], lane)
+            ahead = behind_others(lane, each, batch) if k == lane.narrow else 0.0
+            waits += min(max(queue, 0.0) + ahead, hop.room) - hop.seen
     f.rtt, f.owd = lane.trip + waits, lane.owd + waits
 
 
 @kernel
-def wait(s, f, lane, each, batch):
-    """What a segment waits for others of its own window: those before it in a burst, and those an ACK waits for."""
-    first = lane.place + 0.5 * (batch - each)
+def behind_others(lane, each, batch):
+    """Time that a segment waits for those before it in a burst: what a window has grown by leaves with the rest."""
+    ahead = lane.place + 0.5 * (batch - each)
+    return min(ahead * lane.rose / max(lane.began, 1.0), lane.most) * lane.crossing
+
+
+@kernel
+def wait_for_ack(f, lane, each, batch):
+    """The ACK of a segment waits for that of the next one: right behind it, in the next train, or not there."""
     lane.place += batch
-    over = lane.place >= lane.began
-    rise = lane.rose / max(lane.began, 1.0)
-    f.owd += min(rise * first, lane.most) * lane.crossing
-    f.rtt += min(rise * (first + f.times_newest * (each - 1.0)), lane.most) * lane.crossing
-    if f.acks >= f.quick_acks and f.ack_every > 1:
-        for_ack = lane.crossing * (each - 1.0)
-        if each < f.ack_every:
-            for_ack = f.ack_delay
-        elif over and lane.began > each and math.floor(lane.began) % each > 0.0:  # the last of a train
-            for_ack += min(f.ack_delay, max(lane.trip - lane.began * lane.crossing, 0.0))
-        f.owd += for_ack
-        if each < f.ack_every or not f.times_newest:
-            f.rtt += for_ack
-    if over:
-        begin_round(s, f, lane)
+    if f.acks < f.quick_acks or f.ack_every == 1:
+        return
+    if each < f.ack_every:
+        f.rtt += f.ack_delay
+        f.owd += f.ack_delay
+        return
+    f.rtt += lane.crossing * (each - 1.0)
+    f.owd += lane.crossing * (each - 1.0)
+    if lane.place >= lane.began > each and math.floor(lane.began) % each > 0.0:
+        gap = min(f.ack_delay, max(lane.trip - lane.began * lane.crossing, 0.0))
+        f.owd += gap
+        if not f.times_newest:
+            f.rtt += gap
 
 
 @kernel
