@@ -265,6 +265,9 @@ def deliver(s, i, f, lane, flight, t, dt):
     f.flight = flight // f.train
     for k in range(int(times)):
         now = t - dt + dt * (k + 1.0) / times
+        if f.law != BBR:
+            flight = int(in_flight(s, i, f, lane))
+            f.flight = flight // f.train
         scatter(s, i, f, lane, each, flight, batch)
         wait_for_ack(f, lane, each, batch)
         if lane.place >= lane.began:
@@ -305,24 +308,25 @@ def scatter(s, i, f, lane, each, flight, batch):
 
 @kernel
 def behind_others(lane, each, batch):
-    """Time that a segment waits for those before it in a burst: what a window has grown by leaves with the rest."""
-    ahead = lane.place + 0.5 * (batch - each)
-    return min(ahead * lane.rose / max(lane.began, 1.0), lane.most) * lane.crossing
+    """Time that a segment waits for others of its window where the link could send more.
+
+    What a window has grown by leaves with the rest, so a segment is behind all that came before it in this round; and
+    what one ACK released is acknowledged by one.
+    """
+    ahead = (lane.place + 0.5 * (batch - each)) * lane.rose / max(lane.began, 1.0) + each - 1.0
+    return min(ahead, lane.most) * lane.crossing
 
 
 @kernel
 def wait_for_ack(f, lane, each, batch):
-    """The ACK of a segment waits for that of the next one: right behind it, in the next train, or not there."""
+    """The ACK of a lone segment waits for another one: until the next train, or for its timer."""
     lane.place += batch
     if f.acks < f.quick_acks or f.ack_every == 1:
         return
     if each < f.ack_every:
         f.rtt += f.ack_delay
         f.owd += f.ack_delay
-        return
-    f.rtt += lane.crossing * (each - 1.0)
-    f.owd += lane.crossing * (each - 1.0)
-    if lane.place >= lane.began > each and math.floor(lane.began) % each > 0.0:
+    elif lane.place >= lane.began > each and math.floor(lane.began) % each > 0.0:
         gap = min(f.ack_delay, max(lane.trip - lane.began * lane.crossing, 0.0))
         f.owd += gap
         if not f.times_newest:

@@ -21,7 +21,7 @@ def route(s):
     """Write down what comes to each queue in this step."""
     for k in range(s.link.rules.queues):
         hop = s.hop[k]
-        hop.came = hop.packets = hop.slope = hop.away = hop.squares = 0.0
+        hop.came = hop.packets = hop.slope = hop.away = 0.0
     for i in range(s.link.rules.flows):
         f, lane = s.link.flow[i], s.lane[i]
         acks = 0.0 if f.law == CBR else lane.rate / every(f)
@@ -44,9 +44,7 @@ def enter(hop, p, lane, j):
     hop.came += p.comes * p.wire
     hop.packets += p.comes
     if j < ACKS:
-        own = away(p, lane)
-        hop.away += own
-        hop.squares += own * own
+        hop.away += away(p, lane)
     if j == 0 and lane.steered == 1:
         hop.slope += p.wire * p.comes / lane.trip
 
@@ -77,9 +75,7 @@ def fill(s, k, dt):
     if hop.packets > 0.0:
         hop.packet = hop.came / hop.packets
     room = min(q.limit_bytes + hop.packet, (q.limit_packets + 1.0) * hop.packet) * hop.per_byte
-    away = max(hop.away - hop.squares / hop.away, 0.0) if hop.away > 0.0 else 0.0
-    least = 0.05 + 0.45 * math.sqrt(away / hop.away) if hop.away > 0.0 else 0.5
-    queues.step(hop, hop.came, hop.slope, away, dt, room, least)
+    queues.step(hop, hop.came, hop.slope, hop.away, dt, room)
     hop.drops = 0.0  # in packets of one size; here they are counted by what comes
     hop.dropping += hop.packets * hop.full * dt
     taken = hop.held + hop.came * (1.0 - hop.full) * dt

@@ -65,7 +65,6 @@ HOP = np.dtype(  # of each queue: what `flow.queues.step` reads and writes, and 
         ("packets", "f8"),  # [1/s]
         ("slope", "f8"),  # of `came` by the queue [B/s^2]
         ("away", "f8"),  # variance of what is on the way elsewhere [B2]
-        ("squares", "f8"),  # of what each flow adds to it
         ("packet", "f8"),  # mean size of what comes [B]
         ("left", "f8"),  # in this step [B]
         ("part", "f8"),  # of what was there, what left in this step
