@@ -68,7 +68,7 @@ def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
         "passage": ((flows, k.PASSAGES), k.PASSAGE),
         "time": ((1,), k.TIME),
     }
-    s = k.Fluid(link=link, past=np.zeros((0, 0)), queued=np.zeros((0, 0)), **arrays(layout))
+    s = k.Fluid(link=link, past=np.zeros((0, 0)), queued=np.zeros((0, 0)), unused=np.zeros((0, 0)), **arrays(layout))
     s.hop.per_byte = 1.0 / link.queue.rate
     s.hop.empty = 1.0
     for i in range(flows):
@@ -80,7 +80,7 @@ def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
     s.time.step = step
     s.lane.lag = np.maximum(np.rint(LAG * s.lane.plain / step), 1)
     kept = 2 * int(s.lane.lag.max(initial=1)) + 1
-    return s._replace(past=np.zeros((flows, kept)), queued=np.zeros((queues, kept)))
+    return s._replace(past=np.zeros((flows, kept)), queued=np.zeros((queues, kept)), unused=np.zeros((queues, kept)))
 
 
 def _lay(s: k.Fluid, i: int) -> None:

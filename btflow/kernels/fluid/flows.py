@@ -36,7 +36,8 @@ MOST_SAMPLES = 4.0  # of the delay in one step
 def measure(s):
     """The queues and round trips of now."""
     for k in range(s.link.rules.queues):
-        s.queued[k, s.time[0].steps % s.queued.shape[1]] = s.hop[k].queue
+        now = s.time[0].steps % s.queued.shape[1]
+        s.queued[k, now], s.unused[k, now] = s.hop[k].queue, s.hop[k].empty
     for i in range(s.link.rules.flows):
         lane = s.lane[i]
         lane.owd, lane.trip = lane.way, lane.plain
@@ -298,9 +299,10 @@ def scatter(s, i, f, lane, each, flight, batch):
     for j in range(ACKS):
         k = s.passage[i, j].queue
         if k != NONE:
-            hop = s.hop[k]
-            queue = s.queued[k, (s.time[0].steps - (2 - j) * lane.lag) % s.queued.shape[1]]
-            queue += lane.noise * hop.spread * hops.by_others(hop, s.passage[i, j], lane)
+            hop, then = s.hop[k], (s.time[0].steps - (2 - j) * lane.lag) % s.queued.shape[1]
+            others = hops.by_others(hop, s.passage[i, j], lane)
+            queue = s.queued[k, then] - (1.0 - others) * s.unused[k, then] * lane.trip
+            queue += lane.noise * hop.spread * math.sqrt(others)
             ahead = behind_others(lane, each, batch) if k == lane.narrow else 0.0
             waits += min(max(queue, 0.0) + ahead, hop.room) - hop.seen
     f.rtt, f.owd = lane.trip + waits, lane.owd + waits

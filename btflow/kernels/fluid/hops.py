@@ -57,8 +57,8 @@ def away(p, lane):
 
 @kernel
 def by_others(hop, p, lane):
-    """Part of the scatter of a queue that a flow meets by chance: it knows what it sent itself."""
-    return math.sqrt(max(1.0 - away(p, lane) / hop.away, 0.0)) if hop.away > 0.0 else 0.0
+    """Part of the variance of a queue that a flow meets by chance: what it sent itself its ACKs clock."""
+    return max(1.0 - away(p, lane) / hop.away, 0.0) if hop.away > 0.0 else 0.0
 
 
 @kernel
