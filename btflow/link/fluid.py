@@ -20,11 +20,11 @@ from btflow.simulation import FIRST_CHUNK, next_chunk
 STEP = 0.25  # of the shortest round trip, and its limits [s]
 SHORTEST_STEP, LONGEST_STEP = 0.001, 0.02
 LAG = 0.5  # of the round trip, after which the window learns what arrived: slow start then doubles it in each
-LAWS = ("newreno", "cubic", "vegas", "ledbat", "utp", "ledbatpp", "bbr")
+LAWS = ("newreno", "cubic", "vegas", "lp", "nice", "ledbat", "utp", "ledbatpp", "bbr")
 """What comes near packets."""
 
-BURSTY = ("lp", "nice", ("vegas", "ns-3"))
-"""Laws, and forms of laws, that do not: they judge delays by the range they have seen, or by a round's last packets."""
+BURSTY = (("vegas", "ns-3"),)
+"""Forms of laws that do not: this one goes by a smoothed delay, which the timers of ACKs in a broken train keep up."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 
@@ -46,7 +46,7 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
             field = f"flows.{flow.name}.message"
             reason = "is a message, whose delay flow fidelity does not know"
             yield ScenarioError(field, f"{flow.message} B", reason, f"size, rate, on and off, or {INSTEAD}")
-        elif flow.cc is not None and (flow.cc.law in BURSTY or (flow.cc.law, flow.cc.variant) in BURSTY):
+        elif flow.cc is not None and (flow.cc.law, flow.cc.variant) in BURSTY:
             reason = (
                 f"has a law, {_named(flow.cc)}, that goes by the delays of bursts, which flow fidelity does not know"
             )

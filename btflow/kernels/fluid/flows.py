@@ -280,7 +280,7 @@ def deliver(s, i, f, lane, flight, t, dt):
         f.delivered += batch
         f.delivered_at = now
         f.una = int(f.delivered)
-        f.nxt = f.una + max(flight - int(batch), 0)
+        f.nxt = f.una + flight
         f.top = f.una - 1
         f.acks += int(acks)
         law.sample(s.link, i, f, now, batch)
