@@ -163,6 +163,7 @@ def test_a_seed_gives_the_same_bits() -> None:
         ({"aqm": "fq-codel"}, ("'fq-codel'", "drop-tail")),
         ({"aqm": "pie"}, ("'pie'", "drop-tail")),
         ({"probes": "100 B@1s"}, ("flows.probe.message = '100 B'", "on and off", "--fidelity full")),
+        ({"flows": ["lp"], "rtt": "200 ms"}, ("flows.lp.cc = 'lp'", "round trip of 0.2 s", "at most 0.15 s")),
         ({"flows": ["ns3-vegas"]}, ("flows.ns3-vegas.cc = 'ns3-vegas'", "vegas (ns-3)", *LAWS, "--fidelity full")),
     ],
 )

@@ -23,8 +23,12 @@ LAG = 0.5  # of the round trip, after which the window learns what arrived: slow
 LAWS = ("newreno", "cubic", "vegas", "lp", "nice", "ledbat", "utp", "ledbatpp", "bbr")
 """What comes near packets."""
 
-BURSTY = (("vegas", "ns-3"),)
-"""Forms of laws that do not: this one goes by a smoothed delay, which the timers of ACKs in a broken train keep up."""
+BURSTY = (("vegas", "ns-3"), ("lp", "ns-3"), ("lp", "paper"))
+"""Forms of laws that do not, or were not compared: ns-3's Vegas goes by a smoothed delay, which single segments keep up
+whose ACKs' timers have parted them from their train."""
+
+LONGEST_LP = 0.15
+"""Base round trip [s] up to which LP is near packets: on longer ones it is kept down by a tick of its clock, or not."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 
@@ -51,6 +55,10 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
                 f"has a law, {_named(flow.cc)}, that goes by the delays of bursts, which flow fidelity does not know"
             )
             yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, f"{', '.join(LAWS)}, or {INSTEAD}")
+        elif flow.cc is not None and flow.cc.law == "lp" and scenario.base_rtt(flow) > LONGEST_LP:
+            reason = f"has LP on a round trip of {scenario.base_rtt(flow):g} s, where flow fidelity is not near packets"
+            instead = f"at most {LONGEST_LP:g} s, another law, or {INSTEAD}"
+            yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, instead)
 
 
 def _named(cc: CongestionControl) -> str:
