@@ -9,7 +9,7 @@ dropped:
     dq/dt = (in / C) (1 - P(full)) - (1 - P(empty))
 
 In one look at a peer (`move`): 1. ACKs move the windows (rates of the step that ends, old queues); 2. the downlink's
-queue; 3. the uplink's, by an implicit step, which is stable however short the round trip is; 4. drops; 5. new rates.
+queue, which `set_rate` brings up to date whenever what comes changes; 3. the uplink's, by an implicit step, which is stable however short the round trip is; 4. drops; 5. new rates.
 Between two looks rates change when lanes begin or end to send.
 """
 
@@ -43,7 +43,7 @@ def move(s, p, t):
             windows.acknowledge(s, p, u, t, dt)
             shortest = min(shortest, s.net.pull[u].base + link.seen)
     link.step = min(max(STEP * shortest, SHORTEST_STEP), LONGEST_STEP)
-    fill_downlink(s, p, dt)
+    fill_downlink(s, p, t)
     fill_uplink(s, p, t, dt)
     share(s, p, t)
     note(s, p, dt)
@@ -53,7 +53,7 @@ def move(s, p, t):
 def look_again(s, p, t):
     """Look at peer `p` a step after `t` while something moves, else when something is due."""
     link, peer = s.net.link[p], s.peer[p]
-    moves = peer.active > 0 or link.queue > 0.0 or link.down_queue > 0.0
+    moves = peer.active > 0 or link.queue > 0.0 or link.down_queue > 0.0 or link.inflow * link.per_byte_down > 1.0
     at = t + link.step if moves else peer.next_at
     if at < FOREVER:
         schedule(s, p, at)
@@ -72,19 +72,27 @@ def schedule(s, p, at):
 
 
 @kernel
-def fill_downlink(s, p, dt):
-    """The queue of the downlink of peer `p` after a step."""
+def fill_downlink(s, p, t):
+    """The queue of the downlink of peer `p` at `t`, and what its buffer did not take since the last look."""
     link = s.net.link[p]
-    load = link.inflow * link.per_byte_down
-    if load <= 1.0 and link.down_queue == 0.0:
-        return
-    link.down_queue = max(0.0, link.down_queue + dt * (load - 1.0))
-    if link.down_queue > link.down_room:
-        link.down_drops += (link.down_queue - link.down_room) / (FULL_SIZE * link.per_byte_down)
-        link.down_queue = link.down_room
-        while link.down_drops >= 1.0:
-            link.down_drops -= 1.0
-            losses.drop_incoming(s, p, link.at)
+    settle_downlink(link, t)
+    if link.down_queue > 0.0:
+        link.step = min(link.step, max(SHORTEST_STEP, link.down_queue))
+    while link.down_drops >= 1.0:
+        link.down_drops -= 1.0
+        losses.drop_incoming(s, p, t)
+
+
+@kernel
+def settle_downlink(link, t):
+    """Bring the queue of a downlink up to `t`: what comes has been the same since the last time."""
+    excess = link.inflow * link.per_byte_down - 1.0
+    if excess > 0.0 or link.down_queue > 0.0:
+        link.down_queue = max(0.0, link.down_queue + (t - link.down_at) * excess)
+        if link.down_queue > link.down_room:
+            link.down_drops += (link.down_queue - link.down_room) / (FULL_SIZE * link.per_byte_down)
+            link.down_queue = link.down_room
+    link.down_at = t
 
 
 @kernel
@@ -93,7 +101,7 @@ def fill_uplink(s, p, t, dt):
     link = s.net.link[p]
     if link.per_byte == 0.0:
         return
-    came, slope, away = link.acks, 0.0, 0.0
+    came, slope, away, own = link.acks, 0.0, 0.0, 0.0
     first = p << s.lane_bits
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
@@ -106,12 +114,15 @@ def fill_uplink(s, p, t, dt):
                 slope += pull.bytes * rate / trip
             else:
                 rate = pull.most
-            away += SMOOTH * rate * pull.base * pull.bytes * pull.bytes
+            there = rate * pull.base * pull.bytes
+            away += there
+            own += there * there
             pull.offers = rate * pull.bytes
             came += pull.offers
     if link.capped == 1:
         came = min(came, link.acks + s.peer[p].cap * CAPPED)
-    step(link, came, slope, away, dt, buffer(link))
+    others = max(away - own / away, 0.0) if away > 0.0 else 0.0
+    step(link, came, slope, SMOOTH * FULL_SIZE * others, dt, buffer(link))
     while link.drops >= 1.0:
         link.drops -= 1.0
         losses.drop_outgoing(s, p, t)
@@ -248,7 +259,10 @@ def set_rate(s, u, sent, rate, t):
         pull.rest -= (t - since) * pull.rate
     pull.at = t
     b = s.net.link[pull.to]
+    settle_downlink(b, t)
     b.inflow += (sent - pull.sent) * pull.bytes * pull.per_mss
+    if b.look_at == FOREVER and b.inflow * b.per_byte_down > 1.0:
+        schedule(s, np.int64(pull.to), t + SHORTEST_STEP)
     acks = rate * pull.per_ack
     b.acks += acks - pull.acks
     pull.sent, pull.rate, pull.acks = sent, rate, acks

@@ -204,6 +204,7 @@ LINK = np.dtype(  # of a peer with an access link
         ("dropped_down", "f8"),
         ("step", "f8"),  # until the next look at it [s]
         ("bare", "f8"),  # an ACK [B]
+        ("down_at", "f8"),  # until when the downlink's queue is known [s]
     ],
     align=True,
 )
