@@ -12,8 +12,8 @@ from btflow.report import summary
 from validation.command import run_app
 from validation.fidelity.compare import wanted
 from validation.fidelity.links import __main__ as command
-from validation.fidelity.links import report, swarms, verdicts
-from validation.fidelity.links.compare import Pair, gaps, ratios, targets, wrong
+from validation.fidelity.links import ideals, report, swarms, verdicts
+from validation.fidelity.links.compare import Pair, equality, gaps, ratios, targets, wrong
 from validation.fidelity.links.measured import SMALL, Figures, Of, Stores, measured, run
 from validation.fidelity.links.parts import PARTS, Plan
 from validation.fidelity.swarms import Setup, Swarm
@@ -47,9 +47,32 @@ def test_targets_by_hand() -> None:
     assert found["signs of class differences"].found == "1 of 2"
     assert found["CPU time, full over flow"].reached
     assert all(target.reached for target in targets([near]))
-    assert "**" in report.row(turned)[5]
+    assert "**" in report.row(turned)[6]
     assert report.outliers([near]) == []
     assert len(report.outliers([turned])) == 2
+
+
+def test_what_is_shown_by_hand() -> None:
+    """The difference scatters by nothing between these seeds, so its interval is a point but for the mean's."""
+    full = [Figures(100.0, 1.0) for _ in range(4)]
+    shown = [made("x", full, [Figures(100.0 * (1.0 + e), 1.0) for _ in range(4)]).shown for e in (0.03, 0.07, -0.2)]
+    assert shown == ["within 5%", "within 10%, beyond 5%", "beyond 10%"]
+    assert made("x", full, [Figures(m, 1.0) for m in (90.0, 110.0, 80.0, 120.0)]).shown == "-"
+    lines = equality([made("a", full, [Figures(120.0, 1.0) for _ in range(4)]), made("b", full, full)])
+    assert lines[0].startswith("Mean absolute error of the mean 10.0%")
+    assert "in 1 of 2 settings, shown to be beyond it in 1: a (" in lines[2]
+
+
+def test_what_goes_with_something_ideal_by_hand() -> None:
+    """uTP a half sooner, with ideal ACKs a quarter of that; at flow the same but for all of it with ideal ACKs."""
+    base = figures(50, 100, 1.0)
+    found = []
+    for setup in ideals.setups():
+        acks, mixed = "ideal_acks" in setup.settings, setup.settings["utp_share"] == "50%"
+        full, flow = (figures(87.5, 100, 1.0), figures(100, 100, 1.0)) if acks and mixed else (base, base)
+        found.append(Pair(setup, {"full": full, "flow": flow}))
+    answer = ideals.section(found).answer
+    assert "uTP over TCP, half of each: of the difference 75% goes at full and 100% at flow with ideal ACKs." in answer
 
 
 def test_settings_are_different_ones() -> None:
@@ -87,7 +110,7 @@ def test_a_swarm_that_goes_on_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", [name for name in PARTS if name != "claims"])
 def test_every_part_goes_through(name: str, tmp_path: Path) -> None:
     smaller: dict[str, str | int] = {} if name == "packets" else {"leechers": 8, "file_size": "1 MB"}
-    if name == swarms.ADSL:
+    if name in (swarms.ADSL, "ablations"):
         smaller["discard"] = 2
     plan = Plan(Stores(tmp_path), 2, 1, 12, smaller)
     section = PARTS[name](plan)

@@ -17,7 +17,7 @@ def test_the_papers_figures() -> None:
 
 @pytest.mark.parametrize(("factor", "held"), [(1.149, True), (0.851, True), (1.151, False), (0.849, False)])
 def test_iperf_beside_tcp(monkeypatch: pytest.MonkeyPatch, factor: float, held: bool) -> None:
-    def iperf(transport: str, seeds: int, _: int | None, runs: int) -> object:
+    def iperf(transport: str, seeds: int, _: int | None, runs: int, *__: str) -> object:
         value = reference.geni_iperf()[transport, seeds] * (factor if seeds == 1 else 1.0)
         return spread([value] * runs)
 

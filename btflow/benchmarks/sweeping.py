@@ -12,11 +12,13 @@ from pathlib import Path
 import btflow
 from btflow.benchmarks.measure import MODEL, SEED, SMALL
 from btflow.catalog import load
+from btflow.errors import SimulationError
 from btflow.fidelity import Fidelity
 from btflow.program import compile_scenario
 from btflow.scenario import Scenario
 from btflow.simulation import load_kernels, run_swarm
 from btflow.sweeps.api import declare
+from btflow.sweeps.status import FAILED
 from btflow.sweeps.table import declaration
 
 Grid = Mapping[str | tuple[str, ...], Sequence[str] | str]
@@ -45,7 +47,11 @@ class Spent:
 def sweep(
     scenario: Scenario, varied: Grid, replicas: int, workers: int, fidelity: Fidelity = "full", check: int = 0
 ) -> Spent:
-    """Run `replicas` swarms of each point of a grid on `workers` threads, into a store on disk, with kernels loaded."""
+    """Run `replicas` swarms of each point of a grid on `workers` threads, into a store on disk, with kernels loaded.
+
+    Raises:
+        SimulationError: A swarm failed.
+    """
     load_kernels(compile_scenario(scenario, fidelity))
     if check:
         load_kernels(compile_scenario(scenario))
@@ -64,6 +70,9 @@ def sweep(
             out=out,
         )
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        failed = int((result["status"].values == FAILED).sum())
+        if failed:
+            raise SimulationError(f"{failed} of {result['status'].size} swarms failed")
         return Spent(result["status"].size, wall, cpu)
 
 

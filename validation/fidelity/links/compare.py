@@ -211,7 +211,7 @@ def targets(pairs: Sequence[Pair]) -> list[Target]:
     return [*found, _cpu(pairs)]
 
 
-def tested(pairs: Sequence[Pair]) -> list[str]:
+def equality(pairs: Sequence[Pair]) -> list[str]:
     """Return what the two one-sided tests show of the means of some settings, and what is chance, in sentences."""
     error, chance = mean_error(pairs)
     lines = [

@@ -13,7 +13,7 @@ from btflow.fidelity import FIDELITIES
 from btflow.output import replacing
 from validation.fidelity import search
 from validation.fidelity.links import swarms
-from validation.fidelity.links.compare import Gap, Pair, Target, gaps, targets, tested, wrong
+from validation.fidelity.links.compare import Gap, Pair, Target, equality, gaps, targets, wrong
 from validation.fidelity.report import Section
 from validation.report import markdown, today
 from validation.swarms.compare import Interval
@@ -160,7 +160,7 @@ def pooled(pairs: Sequence[Pair]) -> Section:
     reached = sum(target.reached for target in found)
     number, both = len(pairs), len(gaps(pairs))
     answer = [f"{number} settings, {both} of them with two classes: {reached} of {len(found)} targets are reached."]
-    return Section("All settings together", [*answer, *tested(pairs)], targets_table(found))
+    return Section("All settings together", [*answer, *equality(pairs)], targets_table(found))
 
 
 def write(sections: Mapping[str, Section], path: Path) -> None:
