@@ -29,6 +29,7 @@ LANE = np.dtype(  # of each flow
         ("known", "f8"),  # of what arrived, what the window has learnt of [segments]
         ("credit", "f8"),  # of that, what no ACK was made for [segments]
         ("noise", "f8"),  # place of this round's queue within its scatter
+        ("apart", "f8"),  # time that its ACKs wait behind packets of others [s]
         ("steered", "i8"),  # its round trip is what limits it
         ("ends", "f8"),  # SIZED: when the last byte arrives, if all was sent
         # -- losses (losses.py)
@@ -60,6 +61,7 @@ HOP = np.dtype(  # of each queue: what `flow.queues.step` reads and writes, and 
         ("packets", "f8"),  # [1/s]
         ("slope", "f8"),  # of `came` by the queue [B/s^2]
         ("away", "f8"),  # variance of what is on the way elsewhere [B2]
+        ("bursts", "f8"),  # of what comes in clusters [B2]
         ("cut", "f8"),  # of `packets`, those that are dropped where it is full [1/s]
         ("lossy", "f8"),  # of `came`, too [B/s]
         ("packet", "f8"),  # mean size of what comes [B]
