@@ -31,7 +31,7 @@ def route(s):
         hop.came = hop.packets = hop.slope = hop.away = hop.bursts = hop.cut = hop.lossy = hop.largest = 0.0
     for i in range(s.link.rules.flows):
         f, lane = s.link.flow[i], s.lane[i]
-        lane.apart = apart(s, i)
+        lane.apart = 0.0 if f.pacing > 0.0 else apart(s, i)  # a pace undoes clusters
         acks = 0.0 if f.law == CBR else lane.rate / every(f)
         for j in range(PASSAGES):
             p = s.passage[i, j]
