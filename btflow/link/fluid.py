@@ -19,7 +19,7 @@ from btflow.simulation import FIRST_CHUNK, next_chunk
 
 STEP = 0.25  # of the shortest round trip, and its limits [s]
 SHORTEST_STEP, LONGEST_STEP = 0.001, 0.02
-LAG = 1.0  # of the round trip past all queues, after which the window learns what left them
+LAG = 0.5  # of the round trip, after which the window learns what arrived: slow start then doubles it in each
 LAWS = ("newreno", "cubic", "vegas", "ledbat", "utp", "ledbatpp", "bbr")
 """What comes near packets."""
 

@@ -77,8 +77,6 @@ def connect(s, i, f, lane, t):
     timeout.estimate(f)
     application.begin(s.link, i, f, t)
     lane.budget_at = t
-    lane.primed = t + lane.trip
-    lane.fresh = 1
     if f.app == BULK:
         lane.rest = FOREVER
     elif f.app == SIZED:
@@ -126,7 +124,7 @@ def window(f, lane, t):
 @kernel
 def send(s, i, f, lane, t, dt):
     """The rate of this step: the window over the round trip, a pace, or all there is."""
-    if lane.rest > 0.0 and lane.offers == 0.0 and lane.lost == 0 and t >= lane.primed:
+    if lane.rest > 0.0 and lane.offers == 0.0 and lane.lost == 0:
         sender.restart_after_idle(s.link, i, f, t)
     trip = lane.trip
     if (
@@ -134,11 +132,6 @@ def send(s, i, f, lane, t, dt):
     ):  # a lone segment's ACK waits; while something is missing it does not
         trip += f.ack_delay
     rate = window(f, lane, t) / trip
-    if t < lane.primed:  # the first window goes at once, and is on the way for a round trip
-        rate = rate * trip / dt if lane.fresh == 1 else 0.0
-        lane.fresh = 0
-    elif rate > 0.0:
-        rate = max(rate + growth(lane) / dt, 0.0)
     lane.steered = 1
     if f.pacing > 0.0:
         pace = 1.0 / (1.0 / f.pacing + trip) if f.law == UTP else f.pacing
@@ -155,16 +148,6 @@ def send(s, i, f, lane, t, dt):
         f.last_sent = t
         lane.ends = FOREVER
     count_sent(s, f, lane, t, dt)
-
-
-@kernel
-def growth(lane):
-    """What a window that changes sends besides: half of the change in an empty path, all that meets a queue.
-
-    What is on the way is the window: while it grows the first of it left at a lower rate, W = x R - x' R^2 / 2. Where
-    a queue grows with it, R does, too, and what comes is what leaves and the change: q = W / C - R0 at any time.
-    """
-    return 0.5 * (2.0 - lane.plain / lane.trip) * lane.grown
 
 
 @kernel
@@ -243,9 +226,7 @@ def acknowledge(s, i, f, lane, t, dt):
     known = s.past[i, (s.time[0].steps - lane.lag) % s.past.shape[1]]
     lane.credit += known - lane.known
     lane.known = known
-    before = f.cwnd
     deliver(s, i, f, lane, flight, t, dt)
-    lane.grown = min(f.cwnd, f.max_window) - min(before, f.max_window)
 
 
 @kernel

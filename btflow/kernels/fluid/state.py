@@ -20,8 +20,6 @@ LANE = np.dtype(  # of each flow
         ("trip", "f8"),  # round trip of now, queues included
         ("owd", "f8"),  # of it the way of the data
         ("opens", "f8"),  # when the connection is there
-        ("primed", "f8"),  # when its first ACK comes
-        ("fresh", "i8"),  # it has not sent
         ("rest", "f8"),  # written by the application and not sent [segments]; FOREVER without end
         ("budget_at", "f8"),  # ON_OFF: when the period with data begins that is or comes next
         ("offers", "f8"),  # sent [segments/s]
@@ -30,7 +28,6 @@ LANE = np.dtype(  # of each flow
         ("lag", "i8"),  # steps until the window learns of it
         ("known", "f8"),  # of what arrived, what the window has learnt of [segments]
         ("credit", "f8"),  # of that, what no ACK was made for [segments]
-        ("grown", "f8"),  # change of the window in this step [segments]
         ("noise", "f8"),  # place of this round's queue within its scatter
         ("apart", "f8"),  # time that its ACKs wait behind packets of others [s]
         ("steered", "i8"),  # its round trip is what limits it
