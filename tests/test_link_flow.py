@@ -141,6 +141,10 @@ def test_a_seed_gives_the_same_bits() -> None:
         ({"probes": "100 B@1s"}, ("flows.probe.message = '100 B'", "on and off", "--fidelity full")),
         ({"flows": ["lp"]}, ("flows.lp.cc = 'lp'", *LAWS, "--fidelity full")),
         ({"flows": ["nice"]}, ("flows.nice.cc = 'nice'", *LAWS)),
+        (
+            {"flows": ["cubic", "bbr:1,direction=down"]},
+            ("flows.cubic", "home.downlink", "data of bbr", "fidelity full"),
+        ),
         ({"flows": ["ns3-vegas"]}, ("flows.ns3-vegas.cc = 'ns3-vegas'", "vegas (ns-3)")),
     ],
 )

@@ -31,6 +31,7 @@ SLOW_UPLINK = (0.5, 4.0)  # of two-hop: a home's, whose downlink is
 RATIO = (4.0, 16.0)  # times as fast
 TRIP = (0.01, 0.3)  # [s]
 BUFFER = (0.02, 2.0)  # [s]
+PACKET = 0.0135  # [Mbit]: a buffer holds a packet of 1500 B, and some more for rounding
 FILE = (30.0, 3000.0)  # [kB]
 PERIOD = 10.0  # mean length of an on or an off period [s]
 
@@ -61,7 +62,7 @@ def draw(kind: str, number: int) -> Pattern:
     options: dict[str, Any] = {
         "rate": f"{rate * 1e3:.0f} kbit/s",
         "rtt": f"{_between(random, *TRIP) * 1e3:.0f} ms",
-        "buffer": f"{_between(random, *BUFFER) * 1e3:.0f} ms",
+        "buffer": f"{max(_between(random, *BUFFER), PACKET / rate) * 1e3:.0f} ms",
         "duration": f"{DURATION:.0f} s",
         "warmup": "0 s",
         "sample": f"{WINDOW:.0f} s",

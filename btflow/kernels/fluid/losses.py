@@ -68,9 +68,9 @@ def answer(s, i, f, lane, t):
         lane.silent = lane.lost_at = lane.last_at = t
         lane.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
         lane.answer = lane.fires if lane.timer == 1 else t + f.rtt
-    if again == 1 and timed == 0:  # one recovery, which lasts the longer
-        lane.repaired = t + f.rtt
-    elif fall(s.link, i, f, timed, int(t >= s.link.rules.warmup), t):
+    counts = int(t >= s.link.rules.warmup)
+    one_phase = again == 1 and timed == 0 and lost == 1  # nothing else was lost: the recovery lasts longer
+    if one_phase or fall(s.link, i, f, timed, counts, t):
         lane.repaired = t + f.rtt
 
 
