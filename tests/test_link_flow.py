@@ -165,6 +165,10 @@ def test_a_seed_gives_the_same_bits() -> None:
         ({"probes": "100 B@1s"}, ("flows.probe.message = '100 B'", "on and off", "--fidelity full")),
         ({"flows": ["lp"], "rtt": "200 ms"}, ("flows.lp.cc = 'lp'", "round trip of 0.2 s", "at most 0.15 s")),
         ({"flows": ["ns3-vegas"]}, ("flows.ns3-vegas.cc = 'ns3-vegas'", "vegas (ns-3)", *LAWS, "--fidelity full")),
+        (
+            {"flows": ["cubic", "bbr:1,direction=down"]},
+            ("flows.cubic", "home.downlink", "data of bbr", "fidelity full"),
+        ),
     ],
 )
 def test_what_flow_does_not_have_is_refused_in_a_line(options: dict[str, Any], said: tuple[str, ...]) -> None:

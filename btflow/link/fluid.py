@@ -59,6 +59,21 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
             reason = f"has LP on a round trip of {scenario.base_rtt(flow):g} s, where flow fidelity is not near packets"
             instead = f"at most {LONGEST_LP:g} s, another law, or {INSTEAD}"
             yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, instead)
+    yield from _met(scenario)
+
+
+def _met(scenario: LinkScenario) -> Iterator[ScenarioError]:
+    """Two ways at once: ACKs that wait between data close up, and what flow makes of it is no guide (docs)."""
+    steered = [flow for flow in scenario.flows if flow.cc is not None and flow.count > 0]
+    for flow in steered:
+        for other in steered:
+            shared = set(scenario.ack_queues(flow)) & set(scenario.data_queues(other))
+            if shared:
+                reason = (
+                    f"has ACKs that wait in {min(shared)} with data of {other.name}, which flow fidelity gets wrong"
+                )
+                yield ScenarioError(f"flows.{flow.name}", flow.cc.name if flow.cc else None, reason, INSTEAD)
+                return
 
 
 def _named(cc: CongestionControl) -> str:

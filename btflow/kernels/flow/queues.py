@@ -9,8 +9,9 @@ dropped:
     dq/dt = (in / C) (1 - P(full)) - (1 - P(empty))
 
 In one look at a peer (`move`): 1. ACKs move the windows (rates of the step that ends, old queues); 2. the downlink's
-queue, which `set_rate` brings up to date whenever what comes changes; 3. the uplink's, by an implicit step, which is stable however short the round trip is; 4. drops; 5. new rates.
-Between two looks rates change when lanes begin or end to send.
+queue, which `set_rate` brings up to date whenever what comes changes; 3. the uplink's, by an implicit step, which is
+stable however short the round trip is; 4. drops; 5. new rates. Between two looks rates change when lanes begin or end
+to send.
 """
 
 import math
@@ -133,13 +134,13 @@ CAPPED = 1.04  # bytes on the wire for one of payload: 1500 for 1448 (models/sta
 
 
 @kernel
-def step(link, came, slope, away, dt, room):
+def step(link, came, slope, away, dt, room, bursts=0.0):
     """The mean of a queue after `dt` [s]: `came` bytes a second come, less by `slope` for each second of queue.
 
-    `away` is the variance of what is on the way elsewhere [B2].
+    `away` is the variance of what is on the way elsewhere, `bursts` that of what comes in bursts besides [B2].
     """
     held = FULL_SIZE * room / link.per_byte
-    spread = max(math.sqrt(away * held / (away + held)), 0.5 * FULL_SIZE) * link.per_byte
+    spread = max(math.sqrt(away * held / (away + held) + bursts), 0.5 * FULL_SIZE) * link.per_byte
     low, high = link.queue / spread, (link.queue - room) / spread
     at_low, at_high, load = normal_at(low), normal_at(high), came * link.per_byte
     full, empty = normal_below(high, at_high), 1.0 - normal_below(low, at_low)

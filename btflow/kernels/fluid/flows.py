@@ -198,7 +198,7 @@ def lose_on_the_way(s, i, f, lane, mean, t):
     if uniform(s.link.rng) < mean - n:
         n += 1.0
     for _ in range(int(n)):
-        losses.lose(s, i, 0.0, t)
+        losses.lose(s, i, t)
 
 
 @kernel

@@ -15,15 +15,23 @@ from btflow.kernels.rng import uniform
 
 SCATTER = 0.02  # of what is on the way that comes at random: one link's flows are clocked by their ACKs
 
+CLUSTER = 0.5
+"""Scatter of what comes in clusters, as a part of one: what waits as ACKs behind packets of others comes at once.
+
+Packets of a connection cluster where they meet those of another that goes the other way (Zhang, Shenker and Clark,
+SIGCOMM 1991): what is in a queue is now all of one, now none of it, and half of the difference is its deviation.
+"""
+
 
 @kernel
 def route(s):
     """Write down what comes to each queue in this step."""
     for k in range(s.link.rules.queues):
         hop = s.hop[k]
-        hop.came = hop.packets = hop.slope = hop.away = 0.0
+        hop.came = hop.packets = hop.slope = hop.away = hop.bursts = hop.cut = hop.lossy = hop.largest = 0.0
     for i in range(s.link.rules.flows):
         f, lane = s.link.flow[i], s.lane[i]
+        lane.apart = 0.0 if f.pacing > 0.0 else apart(s, i)  # a pace undoes clusters
         acks = 0.0 if f.law == CBR else lane.rate / every(f)
         for j in range(PASSAGES):
             p = s.passage[i, j]
@@ -36,6 +44,24 @@ def route(s):
             else:
                 p.comes = s.passage[i, j - 1].leaves
             enter(s.hop[p.queue], p, lane, j)
+    for i in range(s.link.rules.flows):
+        for j in range(PASSAGES):
+            p = s.passage[i, j]
+            if p.queue != NONE:
+                find_room(s.hop[p.queue], s.link.queue[p.queue], p)
+
+
+@kernel
+def apart(s, i):
+    """Time that the ACKs of flow `i` wait behind packets of others [s]."""
+    waits = 0.0
+    for j in range(ACKS, PASSAGES):
+        p = s.passage[i, j]
+        if p.queue != NONE:
+            hop = s.hop[p.queue]
+            if hop.held > 0.0:
+                waits += hop.seen * (1.0 - p.held * p.wire / hop.held)
+    return waits
 
 
 @kernel
@@ -43,8 +69,12 @@ def enter(hop, p, lane, j):
     """Add a passage to what comes to its queue; `j` 0: the sender is in front of it."""
     hop.came += p.comes * p.wire
     hop.packets += p.comes
+    if p.comes > 0.0:
+        hop.largest = max(hop.largest, p.wire)
     if j < ACKS:
         hop.away += away(p, lane)
+        burst = CLUSTER * p.comes * lane.apart * p.wire
+        hop.bursts += burst * burst
     if j == 0 and lane.steered == 1:
         hop.slope += p.wire * p.comes / lane.trip
 
@@ -62,6 +92,17 @@ def by_others(hop, p, lane):
 
 
 @kernel
+def find_room(hop, q, p):
+    """Chance that a packet finds no room in a full buffer: where bytes count, a small one fits where a large did not.
+
+    What a buffer of bytes has left when the largest do not fit is anything up to their size.
+    """
+    p.drops = 1.0 if q.limit_bytes == math.inf or hop.largest == 0.0 else p.wire / hop.largest
+    hop.cut += p.comes * p.drops
+    hop.lossy += p.comes * p.drops * p.wire
+
+
+@kernel
 def every(f):
     """Segments for each ACK."""
     alone = f.acks < f.quick_acks or min(f.cwnd, f.max_window) < f.ack_every
@@ -74,17 +115,29 @@ def fill(s, k, dt):
     hop, q = s.hop[k], s.link.queue[k]
     if hop.packets > 0.0:
         hop.packet = hop.came / hop.packets
-    room = min(q.limit_bytes + hop.packet, (q.limit_packets + 1.0) * hop.packet) * hop.per_byte
-    queues.step(hop, hop.came, hop.slope, hop.away, dt, room)
+    room = buffer(hop, q) * hop.per_byte
+    hop.control = (hop.came - hop.lossy) * dt  # what finds room in a full buffer, too
+    queues.step(hop, hop.lossy, hop.slope, hop.away, dt, room, hop.bursts)
     hop.drops = 0.0  # in packets of one size; here they are counted by what comes
-    hop.dropping += hop.packets * hop.full * dt
-    taken = hop.held + hop.came * (1.0 - hop.full) * dt
+    hop.dropping += hop.cut * hop.full * dt
+    taken = hop.held + (hop.came - hop.lossy * hop.full) * dt
     hop.left = min(max(taken - hop.seen / hop.per_byte, 0.0), dt / hop.per_byte)
     hop.part = hop.left / taken if taken > 0.0 else 0.0
     hop.held = taken - hop.left
     most = room / hop.per_byte
     hop.over = 1.0 - most / hop.held if hop.held > most else 0.0  # more came in a step than the mean follows
     hop.held *= 1.0 - hop.over
+
+
+@kernel
+def buffer(hop, q):
+    """What a queue holds when it is full, the packet that is being sent included [B]."""
+    most = (q.limit_packets + 1.0) * hop.packet
+    if hop.largest == 0.0 or q.limit_bytes == math.inf:
+        return min(most, q.limit_bytes + hop.packet)
+    if hop.packet == hop.largest:  # whole packets alone
+        return min(most, (math.floor(q.limit_bytes / hop.packet) + 1.0) * hop.packet)
+    return min(most, max(q.limit_bytes - 0.5 * hop.largest, 0.0) + hop.largest)
 
 
 @kernel
@@ -98,7 +151,7 @@ def let_through(s, t, dt):
             if p.queue == NONE:
                 continue
             hop = s.hop[p.queue]
-            cut = p.comes * hop.full * dt
+            cut = p.comes * hop.full * p.drops * dt
             taken = p.held + p.comes * dt - cut
             p.leaves = taken * hop.part / dt
             rest = taken * (1.0 - hop.part)
@@ -108,25 +161,43 @@ def let_through(s, t, dt):
             if j < ACKS and s.link.flow[i].law != CBR:
                 lane.rest += cut  # to be sent again
     for k in range(rules.queues):
-        hop = s.hop[k]
-        n = math.floor(hop.dropping)
-        hop.dropping -= n
-        if t >= rules.warmup:
-            s.link.queue[k].drops += int(n)
-        for _ in range(int(n)):
-            drop(s, k, t)
+        overflow(s, k, t)
 
 
 @kernel
-def drop(s, k, t):
-    """A packet is dropped at queue `k`: one of a flow drawn by what comes of it, or an ACK, which nobody misses."""
-    at = uniform(s.link.rng) * s.hop[k].packets
+def overflow(s, k, t):
+    """What is lost at queue `k`: as many at once, and of one flow, as a cluster has too many."""
+    hop = s.hop[k]
+    together = too_many(hop)
+    while hop.dropping >= together:
+        hop.dropping -= together
+        if t >= s.link.rules.warmup:
+            s.link.queue[k].drops += int(together)
+        drop(s, k, int(together), t)
+
+
+@kernel
+def too_many(hop):
+    """Packets for which there is no room when there is no room: at least one."""
+    if hop.full < 1e-9:
+        return 1.0
+    high = (hop.queue - hop.room) / hop.spread
+    at = queues.normal_at(high)
+    over = hop.spread * (at / queues.normal_below(high, at) + high)
+    return max(math.floor(over / (hop.packet * hop.per_byte)), 1.0)
+
+
+@kernel
+def drop(s, k, n, t):
+    """Packets are dropped at queue `k`: of a flow drawn by what comes of it, or ACKs, which nobody misses."""
+    at = uniform(s.link.rng) * s.hop[k].cut
     for i in range(s.link.rules.flows):
         for j in range(PASSAGES):
             p = s.passage[i, j]
             if p.queue == k:
-                at -= p.comes
+                at -= p.comes * p.drops
                 if at < 0.0:
                     if j < ACKS and s.link.flow[i].law != CBR:
-                        losses.lose(s, i, s.hop[k].full, t)
+                        for _ in range(n):
+                            losses.lose(s, i, t)
                     return

@@ -13,8 +13,8 @@ from btflow.kernels.rng import uniform
 
 
 @kernel
-def lose(s, i, full, t):
-    """A segment of flow `i` is lost where the buffer is full with the chance `full`."""
+def lose(s, i, t):
+    """A segment of flow `i` is lost."""
     lane, f = s.lane[i], s.link.flow[i]
     lane.lost += 1
     if t >= s.link.rules.warmup:
@@ -22,12 +22,20 @@ def lose(s, i, full, t):
     if lane.answer == FOREVER:
         lane.lost_at = t
         lane.fires = t + f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
+    lane.last_at = lane.silent = t
+    lane.silent += f.rtt
+    if lane.again == 0 or lane.timer == 0:  # a lost segment that was sent again waits for its timer, come what may
+        find(f, lane)
+
+
+@kernel
+def find(f, lane):
+    """When the sender finds the loss at `lost_at`, and by what."""
     moving = f.cwnd - lane.lost
     found = FOREVER
     if moving > 0.0 and lane.rest >= DUPLICATES:
         found = lane.lost_at + f.rtt * math.ceil(DUPLICATES / moving)
     lane.timer = 1 if lane.fires < found else 0
-    lane.silent = t + f.rtt
     lane.answer = min(found, lane.fires)
 
 
@@ -45,18 +53,30 @@ def fullest(s, i):
 @kernel
 def answer(s, i, f, lane, t):
     """The sender has found a loss, and sends again what was lost: some of it is dropped again."""
-    lost, timed = lane.lost, lane.timer
+    lost, timed, again = lane.lost, lane.timer, lane.again
     lane.answer = FOREVER
-    lane.lost = lane.timer = 0
+    lane.lost = lane.timer = lane.again = 0
     if f.law != BBR:
         f.flight = int(f.cwnd)
     f.nxt = f.una + f.flight
-    again = timed == 1 or f.recovery != PER_LOSS  # else it takes the place of a segment that has left
-    if again and uniform(s.link.rng) > (1.0 - fullest(s, i)) ** lost:
-        lane.lost = 1
+    if timed == 0 and f.recovery == PER_LOSS:
+        if lost > 1:
+            wait_for_next(f, lane, lost - 1)
+    elif uniform(s.link.rng) > (1.0 - fullest(s, i)) ** lost:
+        lane.lost = lane.again = 1
         lane.timer = 1 if timed == 1 or not f.lost_retransmit else 0
-        lane.silent = lane.lost_at = t
+        lane.silent = lane.lost_at = lane.last_at = t
         lane.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
         lane.answer = lane.fires if lane.timer == 1 else t + f.rtt
-    if fall(s.link, i, f, timed, int(t >= s.link.rules.warmup), t):
+    counts = int(t >= s.link.rules.warmup)
+    one_phase = again == 1 and timed == 0 and lost == 1  # nothing else was lost: the recovery lasts longer
+    if one_phase or fall(s.link, i, f, timed, counts, t):
         lane.repaired = t + f.rtt
+
+
+@kernel
+def wait_for_next(f, lane, lost):
+    """Without a phase of recovery each loss is found by itself; they are spread from the first to the last."""
+    lane.lost = lost
+    lane.lost_at += (lane.last_at - lane.lost_at) / lost
+    find(f, lane)

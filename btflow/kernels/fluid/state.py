@@ -36,11 +36,14 @@ LANE = np.dtype(  # of each flow
         ("rose", "f8"),  # segments that the round before sent more than the one before that
         ("spare", "f8"),  # segments for which the link had room in a round,
         ("most", "f8"),  # ... one round before
+        ("apart", "f8"),  # time that its ACKs wait behind packets of others [s]
         ("steered", "i8"),  # its round trip is what limits it
         ("ends", "f8"),  # SIZED: when the last byte arrives, if all was sent
         # -- losses (losses.py)
         ("lost", "i8"),  # segments lost, and not known to be
-        ("lost_at", "f8"),
+        ("lost_at", "f8"),  # the first of them
+        ("last_at", "f8"),  # the last
+        ("again", "i8"),  # it is one that was sent again
         ("answer", "f8"),  # when the sender answers
         ("fires", "f8"),  # when its timer does
         ("timer", "i8"),  # the answer is the timer's
@@ -65,7 +68,11 @@ HOP = np.dtype(  # of each queue: what `flow.queues.step` reads and writes, and 
         ("packets", "f8"),  # [1/s]
         ("slope", "f8"),  # of `came` by the queue [B/s^2]
         ("away", "f8"),  # variance of what is on the way elsewhere [B2]
+        ("bursts", "f8"),  # of what comes in clusters [B2]
+        ("cut", "f8"),  # of `packets`, those that are dropped where it is full [1/s]
+        ("lossy", "f8"),  # of `came`, too [B/s]
         ("packet", "f8"),  # mean size of what comes [B]
+        ("largest", "f8"),  # the largest of it [B]
         ("left", "f8"),  # in this step [B]
         ("part", "f8"),  # of what was there, what left in this step
         ("held", "f8"),  # [B]
@@ -81,6 +88,7 @@ PASSAGE = np.dtype(
         ("queue", "i8"),  # NONE: there is none
         ("wire", "f8"),  # size of a packet [B]
         ("comes", "f8"),  # [packets/s]
+        ("drops", "f8"),  # chance that one is dropped where the buffer is full
         ("leaves", "f8"),
         ("held", "f8"),  # [packets]
     ],
