@@ -91,7 +91,7 @@ BLOCK, MESSAGE = 16384, 13
 
 def sender(lanes: list[tuple[float, float]], rate: float, cap: float, waits: float) -> Any:
     """Return a peer whose lanes send to as many others, its uplink's queue being of so many seconds."""
-    links = [SimpleNamespace(per_byte_down=0.0, inflow=0.0, acks=0.0) for _ in range(len(lanes) + 1)]
+    links = [SimpleNamespace(**dict.fromkeys(LINK.names or (), 0.0)) for _ in range(len(lanes) + 1)]
     link = SimpleNamespace(per_byte=1.0 / rate, seen=waits, queue=waits, empty=float(waits == 0.0), acks=0.0)
     pulls = [
         SimpleNamespace(

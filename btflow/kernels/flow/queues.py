@@ -241,7 +241,7 @@ def water_level(s, p, cap, scale, active):
     for _ in range(active):
         under, n = 0.0, 0
         for u in range(first, first + s.peer[p].top):
-            if s.finish[u] < FOREVER and s.net.pull[u].wants * scale < level:
+            if s.finish[u] < FOREVER and 0.0 < s.net.pull[u].wants * scale < level:  # 0 while the first byte comes
                 under += s.net.pull[u].wants * scale
                 n += 1
         better = (cap - under) / (active - n) if n < active else level
