@@ -13,6 +13,8 @@ from typing import Any
 import flow_made as made
 import numpy as np
 
+from btflow import load
+from btflow.program import Program, compile_scenario
 from btflow.simulation import run_swarm
 
 FILE = Path(__file__).with_suffix(".json")
@@ -42,14 +44,47 @@ CASES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "drawn paths": ((20,), {"client": "libtorrent-2", "paths": {"internet": "iplane"}}),
 }
 
+LINKED: dict[str, tuple[str, dict[str, str]]] = {
+    "links: TCP and uTP, a small buffer": ("flashcrowd", {"utp_share": "50%", "buffer": "20 packets"}),
+    "links: long queues at uplinks and downlinks": (
+        "flashcrowd",
+        {
+            "client": "mainline-4.0",
+            "utp_share": "50%",
+            "buffer": "2 s",
+            "downlink": "1 Mbit/s",
+            "seed_uplink": "5 Mbit/s",
+        },
+    ),
+    "links: upload limits, losses on the way, leechers that leave": (
+        "flashcrowd",
+        {"upload_limit": "80 kB/s", "loss": "1%", "rtt": "100 ms", "stay": "leave"},
+    ),
+    "links: connections of their own for messages": ("testa2011", {"utp_share": "50%", "discard": "2"}),
+    "links: ideal ACKs and messages": (
+        "testa2011",
+        {"utp_share": "50%", "discard": "2", "ideal_acks": "true", "ideal_control": "true"},
+    ),
+    "links: uTorrent beside CUBIC": ("testa2012", {"cc": "utp", "client": "utorrent", "cubic_share": "50%"}),
+}
+"""Swarms on access links: model and parameters."""
+
+
+def program(case: str) -> Program:
+    """Return the arrays of a case."""
+    if case in LINKED:
+        model, parameters = LINKED[case]
+        return compile_scenario(load(model, **{"leechers": "12", "file_size": "2 MB"} | parameters), "flow")
+    counts, options = CASES[case]
+    return made.program(*counts, **{"swarm": {"file_size": "3 MB"}} | options)
+
 
 def run(case: str) -> dict[str, str]:
-    """Return what is kept of a case: the exact text of each figure."""
-    counts, options = CASES[case]
-    program = made.program(*counts, **{"swarm": {"file_size": "3 MB"}} | options)
-    s = run_swarm(program, 2010, 0)
-    completion = (s.peer.done - s.peer.start)[(program.is_seed == 0) & (s.peer.done >= 0.0)]
-    return {
+    """Return what is kept of a case: the exact text of each figure, and of links what their queues did."""
+    swarm = program(case)
+    s = run_swarm(swarm, 2010, 0)
+    completion = (s.peer.done - s.peer.start)[(swarm.is_seed == 0) & (s.peer.done >= 0.0)]
+    found = {
         "mean completion [s]": repr(float(np.mean(completion))),
         "last completion [s]": repr(float(np.max(completion))),
         "sent [B]": repr(int(s.peer.bytes_up.sum())),
@@ -58,13 +93,20 @@ def run(case: str) -> dict[str, str]:
         "idle terminations": repr(int(s.peer.idle_ends.sum())),
         "cancelled requests": repr(int(s.peer.cancelled.sum())),
     }
+    if case in LINKED:
+        looks = s.net.queue_delay.sum(axis=0)
+        found["dropped at uplinks, downlinks"] = repr(
+            [float(x.sum()) for x in (s.net.link.dropped, s.net.link.dropped_down)]
+        )
+        found["looks at uplinks, bins of delay"] = repr([int(looks.sum()), int(looks @ np.arange(looks.size))])
+    return found
 
 
 def main() -> None:
     """Print the golden runs as they are now, or write them to the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help=f"write {FILE.name}")
-    text = json.dumps({case: run(case) for case in CASES}, indent=2) + "\n"
+    text = json.dumps({case: run(case) for case in (*CASES, *LINKED)}, indent=2) + "\n"
     if parser.parse_args().write:
         FILE.write_text(text)
     else:

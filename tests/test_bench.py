@@ -17,6 +17,7 @@ from btflow import cli, load, simulation
 from btflow.benchmarks import (
     command,
     growth,
+    linked,
     machine,
     many,
     measure,
@@ -31,7 +32,9 @@ from btflow.benchmarks import (
 from btflow.benchmarks.sweeping import Spent
 from btflow.benchmarks.table import Goal, Section
 from btflow.errors import SimulationError
+from btflow.sweeps.api import declare
 from btflow.sweeps.pools import cores
+from btflow.sweeps.table import declaration
 
 SMALL = dict(measure.SMALL)
 
@@ -135,6 +138,15 @@ def test_the_grid_of_mixed_swarms_has_the_points_that_it_says() -> None:
             load("rao2010").set(**{str(name): value})
 
 
+@pytest.mark.parametrize(("grid", "points"), [(linked.GRID, linked.THOUSAND), (linked.FEW, linked.SOME)])
+def test_the_grids_on_access_links_have_the_points_that_they_say(grid: sweeping.Grid, points: int) -> None:
+    swarm = load(linked.MODEL, **linked.SWEPT)
+    plan = declare(swarm.document, swarm.given, declaration(grid, {}, "vary", seed=0))
+    assert plan.units == points
+    for point in (0, points - 1):
+        assert swarm.set(**plan.settings(point)).leechers == 50
+
+
 def test_a_swarm_in_a_process_of_its_own() -> None:
     found = process.measured("one_swarm", settings=SMALL, model="rao2010")
     assert found["peers"] == 6
@@ -228,7 +240,8 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | None]:
         return measure.Cost(peers, int(1024 * size / piece), (0.001 * peers * size / 50,) * replicas)
 
     def fake_sweep(_: object, varied: Mapping[str, object], replicas: int, workers: int, *__: object) -> Spent:
-        swarms = replicas * (many.POINTS if len(varied) > 1 else 1)
+        points = {id(linked.GRID): linked.THOUSAND, id(linked.FEW): linked.SOME, id(many.MIXED): many.POINTS}
+        swarms = replicas * points.get(id(varied), 1)
         return Spent(swarms, 0.1 * swarms / workers, 0.1 * swarms)
 
     def fake_task(task: str, **options: Any) -> dict[str, float]:
@@ -243,11 +256,12 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str] | None]:
         seen.append(environment)
         return 1.5 if environment is None else 45.0
 
-    for module in (single, growth, command, many):
+    for module in (single, growth, command, many, linked):
         monkeypatch.setattr(module, "measure", fake_measure)
-    for module in (many, scale):
+    for module in (many, scale, linked):
         monkeypatch.setattr(module, "measured", fake_task)
-    monkeypatch.setattr(many, "sweep", fake_sweep)
+    for module in (many, linked):
+        monkeypatch.setattr(module, "sweep", fake_sweep)
     monkeypatch.setattr(many, "overhead", lambda _: (Spent(100, 10.0, 10.0), Spent(100, 10.5, 10.2)))
     monkeypatch.setattr(many, "cores", lambda: 2)
     monkeypatch.setattr(start, "start_up", fake_start)
@@ -274,6 +288,16 @@ def test_throughput_and_machinery_judge_what_was_measured() -> None:
     assert found[0] == ("2 %", "reached")
     assert found[1:] == [("10.0 s", "reached"), ("", "not measured")]
     assert list(goals(many.machinery(True)))[2] == ("300 MB", "reached")
+
+
+@pytest.mark.usefixtures("starts")
+def test_swarms_on_access_links_are_held_to_what_is_to_be_reached() -> None:
+    few, all_of_them = linked.of_today(False), linked.of_today(True)
+    assert [row[0] for row in few.rows[1:]] == ["100 leechers, flow"]
+    assert len(all_of_them.rows) == 4
+    assert list(goals(few)) == [("0.127 CPU s", "reached"), ("", "not measured")]
+    assert [verdict for _, verdict in goals(all_of_them)] == ["reached", "reached"]
+    assert list(goals(linked.swept(False))) == list(goals(linked.swept(True))) == [("50 s", "reached")]
 
 
 @pytest.mark.usefixtures("starts")

@@ -22,7 +22,7 @@ from btflow.link.options import scenario_from
 from btflow.link.simulation import simulate_link
 
 ACK = 52  # [B]
-CONTROLS = ("newreno", "cubic", "vegas", "ledbat", "utp-2010", "utp", "ledbatpp", "bbr")
+CONTROLS = ("newreno", "cubic", "vegas", "lp", "nice", "ledbat", "utp-2010", "utp", "ledbatpp", "bbr")
 LONG = {"rate": "10 Mbit/s", "rtt": "50 ms", "rtt_spread": "0 s", "buffer": "100 packets", "duration": "120 s"}
 
 
@@ -102,9 +102,33 @@ def test_ledbat_alone_settles_its_queue_near_the_target(rate: str, within: float
 def test_a_law_alone_is_near_packets(control: str) -> None:
     options = {"flows": [control], "rtt_spread": "2 ms"}
     packets, fluid = (mean("goodput", fidelity, **options) for fidelity in ("full", "flow"))
-    assert fluid == pytest.approx(packets, rel=0.03)
+    assert fluid == pytest.approx(packets, rel=0.07 if control == "lp" else 0.03)
     packets, fluid = (mean("queue_mean_delay", fidelity, **options) for fidelity in ("full", "flow"))
     assert fluid == pytest.approx(packets, rel=0.15, abs=0.003)
+
+
+@pytest.mark.parametrize(
+    ("control", "options"),
+    [
+        ("lp", {}),
+        ("lp", {"rate": "20 Mbit/s", "rtt": "80 ms"}),
+        ("nice", {"rtt": "53 ms", "buffer": "20 packets"}),
+        ("nice", {"rate": "20 Mbit/s", "rtt": "30 ms"}),
+    ],
+)
+def test_laws_of_low_priority_see_the_delays_of_their_own_bursts(control: str, options: dict[str, str]) -> None:
+    """LP stays at a window or two, whose lone segments wait for their ACK; Nice's range is that of slow start."""
+    packets, fluid = (mean("goodput", fidelity, flows=[control], **options) for fidelity in ("full", "flow"))
+    assert fluid == pytest.approx(packets, rel=0.12)
+    packets, fluid = (mean("queue_mean_delay", fidelity, flows=[control], **options) for fidelity in ("full", "flow"))
+    assert fluid == pytest.approx(packets, rel=0.2, abs=0.001)
+
+
+def test_an_initial_window_is_a_ramp_of_delays() -> None:
+    """Ten segments at once on 1 Mbit/s: the last waits for nine of 12 ms each, so slow start is over for LP."""
+    found = run(flows=["lp"], rate="1 Mbit/s", duration="5 s")
+    assert float(found.window[:, 0].max()) == 10
+    assert float(found.window[-1, 0]) < 5
 
 
 @pytest.mark.parametrize("size", ["30 kB", "300 kB", "3 MB"])
@@ -139,9 +163,8 @@ def test_a_seed_gives_the_same_bits() -> None:
         ({"aqm": "fq-codel"}, ("'fq-codel'", "drop-tail")),
         ({"aqm": "pie"}, ("'pie'", "drop-tail")),
         ({"probes": "100 B@1s"}, ("flows.probe.message = '100 B'", "on and off", "--fidelity full")),
-        ({"flows": ["lp"]}, ("flows.lp.cc = 'lp'", *LAWS, "--fidelity full")),
-        ({"flows": ["nice"]}, ("flows.nice.cc = 'nice'", *LAWS)),
-        ({"flows": ["ns3-vegas"]}, ("flows.ns3-vegas.cc = 'ns3-vegas'", "vegas (ns-3)")),
+        ({"flows": ["lp"], "rtt": "200 ms"}, ("flows.lp.cc = 'lp'", "round trip of 0.2 s", "at most 0.15 s")),
+        ({"flows": ["ns3-vegas"]}, ("flows.ns3-vegas.cc = 'ns3-vegas'", "vegas (ns-3)", *LAWS, "--fidelity full")),
     ],
 )
 def test_what_flow_does_not_have_is_refused_in_a_line(options: dict[str, Any], said: tuple[str, ...]) -> None:

@@ -35,7 +35,7 @@ COUNTS = {
     "slowdown",
 }
 NAMES = {"at the cursor", "buffer of the downlink", "congestion control of the upload", "discipline of the uplink"}
-NAMES |= {"message", "sender"}
+NAMES |= {"message", "sender", "uploads, from the slowest to the fastest"}
 """Titles of the axes that have no unit: of numbers, and of what is called by a name."""
 
 OFFLINE = """

@@ -26,7 +26,7 @@ from program import Run, runner
 from sweep_made import VARY, bits, breaking_off, planned, read, small_tasks, start, sweep_args, tiny
 from sweep_stopped import CODES, LONG, in_time, kept, stopped, wait_for_a_part
 
-from btflow import InputError, analysis, load, load_link, sweep
+from btflow import InputError, analysis, load, sweep
 from btflow.fidelity import Fidelity
 from btflow.program import Program
 from btflow.replica import Replica
@@ -338,16 +338,11 @@ def test_a_store_from_before_there_were_fidelities_is_one_in_full(tmp_path: Path
         api.execute(planned(vary={"rtt": "0ms,50ms"}, fidelity="flow"), path, Running(jobs=1), resume=True)
 
 
-def test_link_experiments_and_queues_that_drop_early_have_no_flow() -> None:
-    with pytest.raises(InputError, match="fidelity = 'flow': is of swarms") as caught:
-        sweep(load_link("bufferbloat"), {"buffer": ["50 ms", "1 s"]}, fidelity="flow", progress=False)
-    assert "\n" not in str(caught.value)
+def test_queues_that_drop_early_have_no_flow() -> None:
     early = load("flashcrowd").set(**{"classes.tcp.access.uplink.discipline": "codel"})
     with pytest.raises(InputError, match="is not in flow fidelity") as caught:
         sweep(early, {"leechers": [3, 4]}, fidelity="flow", progress=False)
     assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match="check = 1: is of swarms: link experiments have no flow fidelity"):
-        sweep(load_link("bufferbloat"), {"buffer": ["50 ms", "1 s"]}, check=1, progress=False)
 
 
 @pytest.mark.parametrize(

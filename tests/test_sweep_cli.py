@@ -117,7 +117,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     ((*OUT, *RTT, "--statistics", "downloads"), "--statistics = 'downloads': is of a check, and there is none"),
     (
         (*OUT, *RTT, "--fidelity", "flow", "--check", "2", "--statistics", "completion_mean,seed_copy"),
-        "--statistics = 'seed_copy': is not a statistic of a swarm (did you mean seed_copies",
+        "--statistics = 'seed_copy': is not a statistic of swarms (did you mean seed_copies",
     ),
     ((*RTT, "--out", "a.nc"), "--out = 'a.nc': has the wrong ending"),
     ((*RTT, "--out", ""), "is empty"),

@@ -264,10 +264,11 @@ from btflow.sweeps import work
 from btflow.sweeps.kind import kind_of
 from btflow.link.scenario import LinkScenario
 scenario, kind = btflow.load_link("bufferbloat").set(duration="5 s"), kind_of(LinkScenario)
-program = kind.compile(scenario)
-figures = kind.figures(scenario, program)
-state = kind.collect(program, kind.run(program, 1, 0, lambda: None), series=False)
-figures.of(kind.common(scenario, program, figures), state)
+for fidelity in ("full", "flow"):
+    program = kind.compile(scenario, fidelity)
+    figures = kind.figures(scenario, program)
+    state = kind.collect(program, kind.run(program, 1, 0, lambda: None), series=False)
+    figures.of(kind.common(scenario, program, figures), state)
 root = Path(btflow.__file__).parent
 files = {m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "btflow" and getattr(m, "__file__", None)}
 print(*sorted(Path(f).relative_to(root) for f in files if Path(f).is_relative_to(root)), sep="\\n")
@@ -278,7 +279,8 @@ def test_all_code_that_makes_a_links_figures_is_in_the_digest(tmp_path: Path) ->
     """But for closed forms, which are imported with the checks of arguments that they share with voice calls."""
     done = subprocess.run([sys.executable, "-P", "-c", LOADED], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert {"link/voip.py", "link/results.py", "analytic/checks.py", "sweeps/links.py"} <= loaded
+    wanted = {"link/voip.py", "link/results.py", "link/fluid.py", "kernels/fluid/hops.py"}
+    assert wanted | {"analytic/checks.py", "sweeps/links.py"} <= loaded
     copied, models = tmp_path / "btflow", tmp_path / "models"
     models.mkdir()
     root = Path(btflow.__file__).parent

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sweep_made import tiny
 
 from btflow import load, simulate, sweep
+from btflow.fidelity import FIDELITIES, Fidelity
 from btflow.sweeps import api
 from btflow.sweeps.statistics import percentile
 from btflow.sweeps.table import declaration
@@ -91,12 +92,13 @@ def test_percentiles_are_numpys_to_the_bit(times: list[float], q: float) -> None
     assert percentile(sorted(times), q) == np.quantile(np.array(times), q)
 
 
-def test_on_access_links_too_and_by_class() -> None:
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_on_access_links_too_and_by_class(fidelity: Fidelity) -> None:
     base = load("flashcrowd", leechers=4, file_size="512 KiB")
-    found = sweep(base, {"buffer": ["100 ms", "1 s"]}, seed=5, jobs=1, progress=False)
+    found = sweep(base, {"buffer": ["100 ms", "1 s"]}, seed=5, fidelity=fidelity, jobs=1, progress=False)
     for i, buffer in enumerate(("100 ms", "1 s")):
         at = found.isel(buffer=i, replica=0)
-        run = simulate(base.set(buffer=buffer), seed=int(at.seed)).isel(replica=0)
+        run = simulate(base.set(buffer=buffer), seed=int(at.seed), fidelity=fidelity).isel(replica=0)
         for name in ("tcp", "utp"):
             mine, own = at.sel(peer_class=name), run.isel(peer=(run.peer_class == name).values)
             assert float(mine.class_completion_mean) == float(own.completion_time.values.mean())

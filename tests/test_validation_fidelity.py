@@ -138,7 +138,7 @@ def test_full_does_not_depend_on_what_flow_alone_runs(name: str) -> None:
 
 
 def test_points_are_within_the_axes_and_scenarios() -> None:
-    setups = search.points(16)
+    setups = search.points(search.CAPPED, 16, 1)
     limits = [float(setup.settings["upload_limit"].split()[0]) for setup in setups]
     assert all(5.0 <= limit <= 200.0 for limit in limits)
     assert sum(limit < 1000**0.5 for limit in limits) == 8  # even in the logarithm

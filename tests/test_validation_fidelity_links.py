@@ -19,7 +19,6 @@ from validation.fidelity.links.parts import PARTS, Plan
 from validation.fidelity.swarms import Setup, Swarm
 from validation.fidelity.verdicts import Judged
 from validation.swarms import packets
-from validation.swarms.report import JUDGES
 
 
 def figures(utp: float, tcp: float, cpu: float) -> list[Figures]:
@@ -99,7 +98,7 @@ def test_every_part_goes_through(name: str, tmp_path: Path) -> None:
 
 def test_claims_beside_fulls() -> None:
     full = verdicts.at_full()
-    assert list(full) == list(JUDGES)
+    assert list(full) == list(verdicts.IDS)
     assert full["T01"].verdict == "reproduced"
     assert verdicts.section({"T01": Judged("reproduced", "as it is")}, full).answer[0].startswith("1 of 1 verdicts")
 

@@ -39,7 +39,7 @@ def test_iperf_beside_utp(
     monkeypatch: pytest.MonkeyPatch, factor: float, rates: tuple[float, ...], expected: tuple[bool, ...]
 ) -> None:
     monkeypatch.setattr(coexistence, "iperf", lambda *_: spread([1.81 * factor] * 3))
-    monkeypatch.setattr(coexistence, "episode_rates", lambda _: rates)
+    monkeypatch.setattr(coexistence, "episode_rates", lambda *_: rates)
     assert tuple(parts(coexistence.beside_utp(3)).values()) == expected
 
 

@@ -34,7 +34,9 @@ from btflow.sweeps.check import DIM, FIRST, FULL
 from btflow.sweeps.status import DONE
 
 STATISTICS = ("completion_mean", "completion_p10", "completion_p90", "seed_copies")
-"""What is compared unless something else is asked for."""
+"""What is compared of swarms unless something else is asked for."""
+OF_LINKS = ("goodput", "jain_index", "bottleneck_utilisation", "bottleneck_delay_mean", "bottleneck_delay_p95")
+"""Of link experiments."""
 
 SEED = f"{DIM}_seed"
 _NUMBER = "number of the point"
@@ -65,7 +67,7 @@ def flow_error(ds: xr.Dataset, statistics: Sequence[str] | None = None, *, confi
 
     Args:
         ds: A sweep in flow with a check, or a part of it.
-        statistics: Names; ``STATISTICS`` by default, as far as the sweep has them.
+        statistics: Names; ``STATISTICS`` or ``OF_LINKS`` by default, as far as the sweep has them.
         confidence: Share of intervals that hold the bias that endlessly many points would have.
 
     Returns:
@@ -82,7 +84,9 @@ def flow_error(ds: xr.Dataset, statistics: Sequence[str] | None = None, *, confi
     level = float(Settings(confidence=confidence).checked().confidence)
     if isinstance(statistics, str):
         statistics = [statistics]
-    names = [name for name in STATISTICS if name in ds] if statistics is None else list(dict.fromkeys(statistics))
+    if statistics is None:
+        statistics = [name for name in (*STATISTICS, *OF_LINKS) if name in ds]
+    names = list(dict.fromkeys(statistics))
     rows = [_error(ds, name, level) for name in names]
     found = {name: ("statistic", [row[name] for row in rows], _ERROR[name]) for name in _ERROR}
     kept = {name: ds.attrs[name] for name in ("model", "scenario_hash", "version") if name in ds.attrs}

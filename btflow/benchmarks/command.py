@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from btflow.benchmarks import growth, many, scale, single, start
+from btflow.benchmarks import growth, linked, many, scale, single, start
 from btflow.benchmarks.machine import machine
 from btflow.benchmarks.measure import SMALL, measure, report
 from btflow.benchmarks.table import Section, as_text, goals_section
@@ -19,7 +19,8 @@ def main(*, cold: bool = False, large: bool = False, fidelities: Sequence[Fideli
 
     Args:
         cold: Also time a first run, with the kernels compiled anew in an empty cache.
-        large: Also run what takes minutes: 1,008 mixed swarms, swarms of up to 100,000 peers, a sweep of 100,000.
+        large: Also run what takes minutes: 1,008 mixed swarms, swarms of up to 100,000 peers, a sweep of 100,000,
+            and 1,000 swarms on access links.
         fidelities: How the swarms are run, one after the other.
     """
     show(steps(cold=cold, large=large, fidelities=fidelities))
@@ -56,9 +57,12 @@ def steps(*, cold: bool, large: bool, fidelities: Sequence[Fidelity] = FIDELITIE
         yield partial(many.throughput, large, fidelity)
         yield partial(growth.with_peers, fidelity)
         yield partial(scale.large_swarms, large, fidelity)
+        yield partial(linked.swarms, fidelity)
     yield lambda: many.machinery(large)
     yield growth.with_file_size
     yield growth.with_pieces
-    yield single.linked_swarms
+    if "flow" in fidelities:
+        yield partial(linked.of_today, large)
+        yield partial(linked.swept, large)
     yield single.links
     yield lambda: start.start(cold)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.allocate import arrays
+from btflow.fidelity import Fidelity
 from btflow.kernels.link import sampler
 from btflow.kernels.link import state as k
 from btflow.kernels.link.stats import RTT_BINS
@@ -34,6 +35,7 @@ class LinkProgram:
         codecs: Its codec, None unless it is a voice call.
         queue_names: Access link and direction of each queue.
         bottleneck: Name of the queue that the summary is about.
+        fidelity: Which engine is to run it.
     """
 
     rules: k.Rules
@@ -49,6 +51,7 @@ class LinkProgram:
     codecs: tuple[Codec | None, ...] = ()
     queue_names: tuple[str, ...] = ()
     bottleneck: str = ""
+    fidelity: Fidelity = "full"
 
 
 def power_of_two(least: float) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from btflow.fidelity import Fidelity
 from btflow.kernels.link import state as k
 from btflow.link.access import Queue
 from btflow.link.build import LinkProgram
@@ -79,8 +80,12 @@ _OF_THE_LAW = (
 )
 
 
-def compile_link(scenario: LinkScenario) -> LinkProgram:
-    """Return the arrays of an experiment; nothing random is drawn yet."""
+def compile_link(scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkProgram:
+    """Return the arrays of an experiment, nothing random drawn yet; a ScenarioError if its fidelity cannot run it."""
+    if fidelity == "flow":
+        from btflow.link import fluid  # imports the engine
+
+        fluid.check(scenario)
     names = list(scenario.queues)
     members = [(flow, name) for flow in scenario.flows for name in flow.members]
     records = np.zeros(len(members), k.FLOW)
@@ -117,6 +122,7 @@ def compile_link(scenario: LinkScenario) -> LinkProgram:
         codecs=tuple(flow.codec for flow, _ in members),
         queue_names=tuple(names),
         bottleneck=scenario.bottleneck_queue,
+        fidelity=fidelity,
     )
 
 

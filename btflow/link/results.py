@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow import __version__
-from btflow.fidelity import Fidelity
 from btflow.kernels.link import sampler
 from btflow.kernels.link.state import CBR, MESSAGES, State
 from btflow.link import measures, voip
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 _QUANTILE = ("quantile",)
 
 
-def to_dataset(
-    scenario: LinkScenario, program: LinkProgram, state: State, seed: int, cpu: float, fidelity: Fidelity = "full"
-) -> xr.Dataset:
+def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed: int, cpu: float) -> xr.Dataset:
     """Return a finished experiment as a Dataset whose variables say their unit in `attrs["units"]`.
 
     Dimensions: flow; queue; voip and probe, those flows that are voice calls and message probes; quantile; time, a
@@ -38,7 +35,6 @@ def to_dataset(
         state: The state at the end.
         seed: The seed it was run with.
         cpu: CPU time it took [s].
-        fidelity: How it was run.
     """
     import xarray as xr  # takes half a second, and the processes of a sweep do without
 
@@ -52,7 +48,7 @@ def to_dataset(
         "time": _array(("time",), sample_times(program, state), "s", "time since the start"),
     }
     data = measured(scenario, program, state) | _series(program, state)
-    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, seed, cpu) | {"fidelity": fidelity})
+    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, seed, cpu))
 
 
 class Measured(NamedTuple):
@@ -234,5 +230,6 @@ def _provenance(scenario: LinkScenario, program: LinkProgram, seed: int, cpu: fl
         "warmup": scenario.warmup_time,
         "seed": seed,
         "cpu_s": cpu,
+        "fidelity": program.fidelity,
         "btflow_version": __version__,
     }

@@ -10,6 +10,7 @@ from btflow.errors import InputError
 from btflow.fidelity import Fidelity, checked
 from btflow.kernels.link import engine
 from btflow.kernels.link.state import State
+from btflow.link import fluid
 from btflow.link.build import LinkProgram, build
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_SEED, whole_number
@@ -44,7 +45,6 @@ def simulate_link(
     Raises:
         InputError: An argument is wrong, or the experiment does not fit into memory.
     """
-    from btflow.link import fluid
     from btflow.link.program import compile_link
     from btflow.link.results import to_dataset
 
@@ -57,21 +57,25 @@ def simulate_link(
     if not isinstance(scenario, LinkScenario):
         raise InputError("scenario", scenario, "is not a link experiment", 'such as btflow.load_link("geni")')
     seed = whole_number("seed", seed, 0, MAX_SEED)
-    which = checked("fidelity", fidelity)
-    if which == "flow":
-        fluid.check(scenario)
-    program = compile_link(scenario)
-    if which == "flow":
+    program = compile_link(scenario, checked("fidelity", fidelity))
+    load_kernels(program)
+    start = time.process_time()
+    state = run_link(program, seed, progress)
+    return to_dataset(scenario, program, state, seed, time.process_time() - start)
+
+
+def load_kernels(program: LinkProgram) -> None:
+    """Load or compile the kernels, so that this is not the experiment's CPU time."""
+    if program.fidelity == "flow":
         fluid.load_kernels(program)
     else:
-        engine.run(build(program, seed), 0)  # load or compile the kernels: not the experiment's CPU time
-    start = time.process_time()
-    state = (fluid.run_fluid if which == "flow" else run_link)(program, seed, progress)
-    return to_dataset(scenario, program, state, seed, time.process_time() - start, which)
+        engine.run(build(program, 0), 0)
 
 
 def run_link(program: LinkProgram, seed: int, progress: Callable[[float], None] | None = None) -> State:
     """Run an experiment to its end and return its final state; the result does not depend on the chunks."""
+    if program.fidelity == "flow":
+        return fluid.run_fluid(program, seed, progress)
     state, events = build(program, seed), FIRST_CHUNK
     while True:
         start = time.perf_counter()

@@ -57,8 +57,6 @@ def declare(
     Raises:
         InputError: Something is wrong with it.
     """
-    if check is not None and issubclass(document.kind.model, LinkScenario):
-        raise InputError("check", check, "is of swarms: link experiments have no flow fidelity", "no check")
     number = check_number(check, checked("fidelity", fidelity))
     file = located(document, from_file(document.sweep))
     _check(file, "sweep.")
@@ -191,7 +189,7 @@ def sweep(
         replicas: Swarms of each point, 1 if the file says nothing.
         common: Whether all points have the same random numbers, for paired comparisons.
         keep: ``"peers"`` and ``"series"``: arrays of each swarm besides its figures.
-        fidelity: ``"full"``, where every block and message is an event, or ``"flow"``; link experiments have no flow.
+        fidelity: ``"full"``, where every block and message is an event, or ``"flow"``.
         check: With flow: replica 0 of so many points, spread over the design, is also run in full, with the same
             seed. What they give lies along ``check``, in variables whose names begin with ``full_``;
             ``btflow.analysis.flow_error`` and ``corrected`` make use of it.

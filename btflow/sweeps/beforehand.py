@@ -11,8 +11,8 @@ import numpy as np
 
 from btflow.document import Document
 from btflow.errors import InputError, ScenarioError
-from btflow.fidelity import check_flow
 from btflow.sweeps.design import Coordinate, Design
+from btflow.sweeps.kind import Kind
 
 SPREAD = 32
 """Points, evenly spread, that are looked at."""
@@ -65,14 +65,14 @@ def check_files(document: Document[Any], given: Mapping[str, object], design: De
                     raise ScenarioError.all_of(problems) from None
 
 
-def check_region(document: Document[Any], given: Mapping[str, object], design: Design) -> None:
+def check_region(document: Document[Any], kind: Kind, given: Mapping[str, object], design: Design) -> None:
     """Raise a ScenarioError for a sweep in flow if a point, as far as some tell, is one that flow does not run."""
     for point in scouted_points(design):
         try:
             scenario = document.build(document.assigner.over(given, design.settings(point)))
         except InputError:  # recorded when it is run
             continue
-        check_flow(scenario)
+        kind.check_flow(scenario)
 
 
 def scouted_points(design: Design) -> list[int]:

@@ -46,7 +46,8 @@ def sweep(
         Text,
         typer.Option(
             metavar="NAME,...",
-            help="Statistics to compare with full.  [completion_mean, completion_p10, completion_p90, seed_copies]",
+            help="Statistics to compare with full.  [of swarms: completion_mean, completion_p10, completion_p90, "
+            "seed_copies; of links: goodput, jain_index, bottleneck_utilisation, _delay_mean, _delay_p95]",
         ),
     ] = None,
     out: Annotated[list[str] | None, typer.Option(metavar="FILE.zarr", help="Where the results go.")] = None,

@@ -117,20 +117,18 @@ def _statistics(text: str | None, declared: Plan) -> list[str] | None:
         return None
     if not declared.checked:
         raise InputError("statistics", text, "is of a check, and there is none", "--check NUMBER too")
-    from btflow.sweeps.statistics import ONLY_FULL  # imports the engine
-
     known = [s.name for table in declared.job.tables if not table.dimension for s in table.statistics]
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in known:
-            if name in ONLY_FULL:
+            if name in declared.job.statistics.only_full:
                 raise InputError(
                     "statistics",
                     name,
                     "is not known at flow fidelity",
                     f"{', '.join(known)}; or a sweep in full, without --check",
                 )
-            raise unknown(name, known, "statistic of a swarm", "statistics")
+            raise unknown(name, known, f"statistic of {declared.job.noun}", "statistics")
     return names
 
 

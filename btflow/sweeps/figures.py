@@ -37,6 +37,10 @@ class Figures(Protocol):
     """All figures of a run; the same for every run of a sweep."""
 
     @property
+    def only_full(self) -> tuple[str, ...]:
+        """Names of what flow does not know of a run."""
+
+    @property
     def tables(self) -> tuple[Table, ...]:
         """The tables, in the order in which ``of`` returns them."""
 

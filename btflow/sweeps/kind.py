@@ -27,6 +27,9 @@ class Kind(Protocol):
     def compile(self, scenario: Any, fidelity: Fidelity = "full") -> Any:
         """Return the program of a scenario at a fidelity; an InputError if there is none."""
 
+    def check_flow(self, scenario: Any) -> None:
+        """Raise an InputError if flow does not run a scenario."""
+
     def bytes(self, program: Any) -> int:
         """Return the memory that a run takes [B]."""
 

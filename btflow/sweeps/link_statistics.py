@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.fidelity import Fidelity
 from btflow.kernels.link.state import State
 from btflow.link.build import LinkProgram
 from btflow.link.measures import QUANTILES
@@ -33,8 +34,10 @@ DATA = (
     Statistic("jain_index", "1", "Jain's fairness index of the goodputs of the data flows"),
     Statistic("retransmitted_share", "1", "segments of data flows sent again, of all sent"),
     Statistic("finish_max", "s", "longest time from a flow's start to its last byte; none if one did not finish"),
-    Statistic("mos", "1", "mean opinion score, mean over all calls (E-model, ITU-T G.107)"),
 )
+
+SPEECH = (Statistic("mos", "1", "mean opinion score, mean over all calls (E-model, ITU-T G.107)"),)
+"""Of single packets, which flow does not know."""
 
 QUEUE = (
     Statistic("utilisation", "1", "bytes sent, headers included, over capacity"),
@@ -60,6 +63,9 @@ GROUP = (
     Statistic("rtt_p95", "s", "95th percentile of the round-trip times: mean over the flows that measured any"),
     Statistic("finish_mean", "s", "mean time from a flow's start to its last byte; none if one did not finish"),
     Statistic("finish_max", "s", "longest time from a flow's start to its last byte; none if one did not finish"),
+)
+
+RECORDS = (
     Statistic("delay_mean", "s", "mean delay of voice packets in the network, or of messages: mean over the flows"),
     Statistic("delay_p95", "s", "95th percentile of the delay of voice packets or messages: mean over the flows"),
     Statistic("delivered_share", "1", "messages delivered by the end, of those written"),
@@ -67,6 +73,12 @@ GROUP = (
     Statistic("voice_loss", "1", "share of the voice packets lost: mean over the flows"),
     Statistic("mos", "1", "mean opinion score of calls (E-model, ITU-T G.107): mean over the flows"),
 )
+"""Of a group's single packets or messages, which flow does not know."""
+
+
+def group_names(scenario: LinkScenario) -> tuple[str, ...]:
+    """Return the names of the groups of flows."""
+    return tuple(flow.name for flow in scenario.flows)
 
 
 def queue_names(scenario: LinkScenario) -> tuple[str, ...]:
@@ -93,12 +105,21 @@ class LinkStatistics:
     """Names of the groups of flows."""
     queues: tuple[str, ...]
     """Names of the directions of the access links."""
+    fidelity: Fidelity = "full"
+    """How the experiments are run, but for those that check flow, of which no more is told than of the others."""
+
+    @property
+    def only_full(self) -> tuple[str, ...]:
+        """Names of what flow does not know of the whole."""
+        return tuple(s.name for s in SPEECH)
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """The figures in tables: of the whole, of each group of flows, of each queue if there are access links."""
-        whole = (*DATA, *_prefixed("bottleneck", QUEUE, "bottleneck: "))
-        found = (Table(whole), Table(_prefixed("group", GROUP), "flow_group", self.groups, "group of flows"))
+        speech, records = (SPEECH, RECORDS) if self.fidelity == "full" else ((), ())
+        whole = (*DATA, *speech, *_prefixed("bottleneck", QUEUE, "bottleneck: "))
+        groups = _prefixed("group", (*GROUP, *records))
+        found = (Table(whole), Table(groups, "flow_group", self.groups, "group of flows"))
         if not self.queues:
             return found
         return (*found, Table(_prefixed("queue", QUEUE), "queue", self.queues, "access link and direction"))
@@ -113,9 +134,13 @@ class LinkStatistics:
         run = _Run(*common, state)
         queues = _queues(run)
         nothing = np.full(len(QUEUE), np.nan)
-        groups = [_of_group(run, number) for number in range(len(self.groups))]
+        bottleneck = queues.get(run.program.bottleneck, nothing)
         each = [queues.get(name, nothing) for name in self.queues]
-        return np.concatenate([_of_data(run), queues.get(run.program.bottleneck, nothing), *groups, *each])
+        if self.fidelity == "flow":
+            groups = [_of_group(run, number) for number in range(len(self.groups))]
+            return np.concatenate([_of_data(run), bottleneck, *groups, *each])
+        groups = [part(run, number) for number in range(len(self.groups)) for part in (_of_group, _of_records)]
+        return np.concatenate([_of_data(run), [_mean(run["voip_mos"])], bottleneck, *groups, *each])
 
 
 class _Run:
@@ -169,12 +194,10 @@ def _queues(run: _Run) -> dict[str, Floats]:
 
 
 def _of_data(run: _Run) -> Floats:
-    """Return the figures of all data flows, and of all calls."""
+    """Return the figures of all data flows."""
     goodput = run.goodput[run.data]
     total = float(goodput.sum()) if len(goodput) else np.nan
-    return np.array(
-        [total, _jain(goodput), _again(run, run.data), _finish(run, run.data, np.max), _mean(run["voip_mos"])]
-    )
+    return np.array([total, _jain(goodput), _again(run, run.data), _finish(run, run.data, np.max)])
 
 
 def _of_group(run: _Run, number: int) -> Floats:
@@ -200,24 +223,25 @@ def _of_group(run: _Run, number: int) -> Floats:
             _mean(run["rtt_quantile"][flows, P95]),
             _finish(run, flows, np.mean),
             _finish(run, flows, np.max),
-            *_of_records(run, number),
         ]
     )
 
 
-def _of_records(run: _Run, number: int) -> tuple[float, ...]:
+def _of_records(run: _Run, number: int) -> Floats:
     """Return the figures of a group's calls and probes."""
     call, probe = (run.group[apart] == number for apart in (run.voip, run.probe))
     mean = np.append(run["voip_delay_mean"][call], run["probe_delay_mean"][probe])
     late = np.append(run["voip_delay_quantile"][call, P95], run["probe_delay_quantile"][probe, P95])
     written = float(run["probe_sent"][probe].sum())
-    return (
-        _mean(mean),
-        _mean(late),
-        float(run["probe_delivered"][probe].sum()) / written if written else np.nan,
-        _mean(run["voip_jitter"][call]),
-        _mean(run["voip_loss"][call]),
-        _mean(run["voip_mos"][call]),
+    return np.array(
+        [
+            _mean(mean),
+            _mean(late),
+            float(run["probe_delivered"][probe].sum()) / written if written else np.nan,
+            _mean(run["voip_jitter"][call]),
+            _mean(run["voip_loss"][call]),
+            _mean(run["voip_mos"][call]),
+        ]
     )
 
 

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from btflow import memory
 from btflow.errors import InputError, ScenarioError
 from btflow.fidelity import Fidelity
-from btflow.kernels.link import engine
+from btflow.kernels.fluid.state import Fluid
 from btflow.kernels.link.state import State
+from btflow.link import simulation
 from btflow.link.build import LinkProgram, build, state_bytes
+from btflow.link.fluid import build_fluid, check
 from btflow.link.program import compile_link
 from btflow.link.scenario import LinkScenario
-from btflow.link.simulation import run_link
 from btflow.options import MAX_SEED
-from btflow.sweeps.link_statistics import Experiment, LinkStatistics, queue_names
+from btflow.sweeps.link_statistics import Experiment, LinkStatistics, group_names, queue_names
 
 
 def replica_seed(seed: int, replica: int) -> int:
@@ -29,10 +30,12 @@ class Links:
     seed = "seed of the point's replica 0, replica r has it plus r"
 
     def compile(self, scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkProgram:
-        """Return the program of an experiment, of which there is no flow."""
-        if fidelity != "full":
-            raise InputError("fidelity", fidelity, "is of swarms: link experiments have each segment", "full")
-        return compile_link(scenario)
+        """Return the program of an experiment at a fidelity."""
+        return compile_link(scenario, fidelity)
+
+    def check_flow(self, scenario: LinkScenario) -> None:
+        """Raise a ScenarioError if flow does not run an experiment."""
+        check(scenario)
 
     def bytes(self, program: LinkProgram) -> int:
         """Return the memory that an experiment takes [B]."""
@@ -51,25 +54,26 @@ class Links:
 
     def load_kernels(self, program: LinkProgram) -> None:
         """Load or compile the kernels."""
-        engine.run(build(program, 0), 0)
+        simulation.load_kernels(program)
 
-    def figures(self, scenario: LinkScenario, program: LinkProgram) -> LinkStatistics:  # noqa: ARG002  # as Kind says
+    def figures(self, scenario: LinkScenario, program: LinkProgram) -> LinkStatistics:
         """Return what is found of each experiment."""
-        return LinkStatistics(tuple(flow.name for flow in scenario.flows), queue_names(scenario))
+        return LinkStatistics(group_names(scenario), queue_names(scenario), program.fidelity)
 
     def common(self, scenario: LinkScenario, program: LinkProgram, figures: LinkStatistics) -> Experiment:
         """Return what all runs of a program have in common; an InputError if it has other flows or access links."""
-        if self.figures(scenario, program) != figures:
+        if (group_names(scenario), queue_names(scenario)) != (figures.groups, figures.queues):
             raise InputError("flows", None, "differ from the other points'", "the same groups and access links")
         return Experiment(scenario, program)
 
-    def start(self, program: LinkProgram, seed: int, replica: int) -> State:
+    def start(self, program: LinkProgram, seed: int, replica: int) -> State | Fluid:
         """Return the state of a run before its first event."""
-        return build(program, replica_seed(seed, replica))
+        make = build_fluid if program.fidelity == "flow" else build
+        return make(program, replica_seed(seed, replica))
 
     def run(self, program: LinkProgram, seed: int, replica: int, watch: Callable[[], None]) -> State:
         """Return the state of a run at its end: that of ``simulate_link`` with the replica's seed."""
-        return run_link(program, replica_seed(seed, replica), lambda _: watch())
+        return simulation.run_link(program, replica_seed(seed, replica), lambda _: watch())
 
     def collect(self, program: LinkProgram, state: State, *, series: bool) -> State:  # noqa: ARG002  # as Kind says
         """Return what is kept of a run until its figures are found: all of it."""

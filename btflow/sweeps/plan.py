@@ -182,7 +182,7 @@ def plan(
     base, program = _first_scenario(document, kind, fixed, design, fidelity)
     beforehand.check_files(document, base.given, design)
     if fidelity == "flow":
-        beforehand.check_region(document, base.given, design)
+        beforehand.check_region(document, kind, base.given, design)
     statistics = kind.figures(base, program)
     _check_names(design, statistics, kind, checked)
     peers = most_peers(base, design) if "peers" in keep else 0

@@ -51,5 +51,4 @@ def _compiled(plan: Plan, points: Iterable[int], fidelity: Fidelity) -> Iterator
 
 def _kind(program: Any) -> object:
     """Return what decides the kernels, which Numba compiles for the types of what they are given."""
-    fidelity = getattr(program, "fidelity", "full")
-    return fidelity, getattr(program, "links", None) is None, tuple(type(value) for value in program.rules)
+    return program.fidelity, getattr(program, "links", None) is None, tuple(type(value) for value in program.rules)

@@ -131,11 +131,15 @@ class Statistics:
     """How the swarms are run: flow does not know what nobody uses, nor so what holds it back."""
 
     @property
+    def only_full(self) -> tuple[str, ...]:
+        """Names of what flow does not know of a swarm."""
+        return ONLY_FULL
+
+    @property
     def by_group(self) -> tuple[Statistic, ...]:
         """Figures of a group of peers."""
-        if self.fidelity == "flow":
-            return (*COMPLETION, *(s for s in UPLOADS if s.name not in ONLY_FULL))
-        return (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
+        known = (*COMPLETION, *UPLOADS, *LIMITED, *(UPLINKS if self.linked else ()))
+        return tuple(s for s in known if self.fidelity == "full" or s.name not in ONLY_FULL)
 
     @property
     def whole(self) -> tuple[Statistic, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from btflow import simulation
 from btflow.errors import InputError
-from btflow.fidelity import Fidelity
+from btflow.fidelity import Fidelity, check_flow
 from btflow.kernels.access.state import Access
 from btflow.kernels.flow.state import Flow
 from btflow.kernels.state import Swarm
@@ -28,6 +28,10 @@ class Swarms:
     def compile(self, scenario: Scenario, fidelity: Fidelity = "full") -> Program:
         """Return the program of a scenario at a fidelity."""
         return compile_scenario(scenario, fidelity)
+
+    def check_flow(self, scenario: Scenario) -> None:
+        """Raise a ScenarioError if flow does not run a scenario."""
+        check_flow(scenario)
 
     def bytes(self, program: Program) -> int:
         """Return the memory that a swarm takes [B]."""

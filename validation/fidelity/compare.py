@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,17 @@ def difference(values: Sequence[float], base: Sequence[float], bound: float = BO
     return Difference(value, value - half, value + half, bound)
 
 
+class Compared(Protocol):
+    """A setup at both fidelities."""
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+
+    def difference(self, statistic: str = "mean") -> Difference:
+        """Return by how much flow's exceeds full's."""
+
+
 @dataclass(frozen=True)
 class Growth:
     """Greatest distance of the mean curves of the pieces held, as a part of all pieces."""
@@ -119,7 +131,7 @@ class Pair:
         """Return a statistic of each seed."""
         return [float(getattr(one, statistic)) for one in self.figures[fidelity]]
 
-    def difference(self, statistic: str) -> Difference:
+    def difference(self, statistic: str = "mean") -> Difference:
         """Return by how much flow's exceeds full's."""
         return difference(self.values("flow", statistic), self.values("full", statistic))
 
@@ -162,9 +174,9 @@ def average(found: Sequence[Pair], statistic: str = "mean") -> Difference:
     return difference(1.0 + mean, np.ones_like(mean), AVERAGE)
 
 
-def mean_error(found: Sequence[Pair], statistic: str = "mean") -> tuple[float, float]:
+def mean_error(found: Sequence[Compared], statistic: str = "mean") -> tuple[float, float]:
     """Return the mean absolute difference over setups, and what it would be in the mean by chance alone."""
     differences = [pair.difference(statistic) for pair in found]
-    seeds = min(pair.seeds for pair in found)
-    errors = [(d.high - d.value) / stats.t.ppf(1.0 - LEVEL, seeds - 1) for d in differences]
+    free = [pair.seeds - 1 for pair in found]
+    errors = [(d.high - d.value) / stats.t.ppf(1.0 - LEVEL, n) for d, n in zip(differences, free, strict=True)]
     return float(np.mean([abs(d.value) for d in differences])), float(np.mean(errors) * math.sqrt(2.0 / math.pi))

@@ -89,20 +89,10 @@ def kinds(plan: Plan) -> Section:
 
 def sobol(plan: Plan) -> Section:
     """Search the parameters for the largest difference."""
-    setups = search.points(plan.points)
+    setups = search.points(search.CAPPED, plan.points, search.AGAIN)
     found = plan.swarms(setups, min(plan.seeds, search.SEEDS))
     worst = search.worst(found)
     again = plan.swarms([pair.setup for pair in worst], search.AGAIN if plan.seeds >= SEEDS else 2, search.SEEDS)
-    differences = [pair.difference("mean") for pair in found]
-    largest = max(again, key=lambda pair: abs(pair.difference("mean").value))
-    sizes = sorted(abs(d.value) for d in differences)
-    answer = [
-        f"{len(found)} points, {found[0].seeds} seeds each: half of the differences of the mean are within "
-        f"{100 * sizes[len(sizes) // 2]:.1f}%, nine tenths within {100 * sizes[int(0.9 * len(sizes))]:.1f}%; "
-        f"{search.excess(differences)} are told from none at 10%, {len(found) // 10} would be by chance.",
-        f"The {len(again)} worst, run again: the largest is {largest.difference('mean').text}%, "
-        f"{sum(pair.difference('mean').equal for pair in again)} are equal within {100 * BOUND:.0f}%.",
-    ]
     rows = (
         (
             search.described(pair.setup.settings),
@@ -113,20 +103,17 @@ def sobol(plan: Plan) -> Section:
     )
     others = [f"{name} [%]" for name in list(STATISTICS.values())[1:]]
     header = ("point", f"mean [%], {found[0].seeds} seeds", f"mean [%], {again[0].seeds} other seeds", *others)
-    return Section("Where flow is worst", answer, [*markdown(header, rows), "", caution(len(found))])
+    note = search.caution(search.CAPPED, len(found), VARIED, LEFT)
+    return Section("Where flow is worst", search.answer(found, again), [*markdown(header, rows), "", note])
 
 
-def caution(points: int) -> str:
-    """Return what the search does and does not say."""
-    return (
-        f"The points are a scrambled Sobol sequence over {len(search.AXES) + 2} parameters: upload limit 5 to 200 "
-        "kB/s, round-trip time 0 to 1000 ms, loss 0 to 5%, 30 to 100 leechers, files of 2 to 20 MB in pieces of 32 to "
-        "1024 kB, starts within 0 to 300 s, a seed of half to eight times a leecher's limit. Swarms this small scatter "
-        "by 5% from seed to seed, so the worst are partly worst by chance: what counts is what they are with other "
-        f"seeds. {points} points are no bound: {100 * search.hidden(points):.0f}% of the volume may be worse than the "
-        "worst of them (at 95%, if they were independent), and what is not varied (other clients, churn, paths of "
-        "their own) is not searched."
-    )
+VARIED = (
+    "upload limit 5 to 200 kB/s, round-trip time 0 to 1000 ms, loss 0 to 5%, 30 to 100 leechers, files of 2 to 20 MB "
+    "in pieces of 32 to 1024 kB, starts within 0 to 300 s, a seed of half to eight times a leecher's limit"
+)
+"""search.CAPPED in words."""
+LEFT = "other clients, churn, paths of their own"
+"""What it does not have."""
 
 
 def claims(plan: Plan) -> Section:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from scipy.stats import qmc
 
-from validation.fidelity.compare import Difference, Pair
+from validation.cases import MODEL
+from validation.fidelity.compare import BOUND, Compared, Difference
 from validation.fidelity.swarms import Setup
 
 POINTS = 64
@@ -37,46 +38,81 @@ class Axis:
     """Whether its logarithm is spread evenly."""
     whole: bool = False
     """Whether it is a whole number."""
+    of: str = ""
+    """The parameter before it that `low` and `high` are multiples of, in the same unit, if they are."""
 
-    def at(self, u: float) -> str | int:
-        """Return its value for `u` in [0, 1), as `Scenario.set` takes it."""
+    def at(self, u: float, before: Mapping[str, Any]) -> str | int:
+        """Return its value for `u` in [0, 1), as `Scenario.set` takes it, beside those `before` it."""
         value = self.low + (self.high - self.low) * u
         if self.log:
             value = float(self.low * (self.high / self.low) ** u)
-        return round(value) if self.whole else f"{value:.4g} {self.unit}"
+        if self.of:
+            value *= float(str(before[self.of]).split()[0])
+        return round(value) if self.whole else f"{value:.4g} {self.unit}".rstrip()
 
 
-AXES = (
+@dataclass(frozen=True)
+class Choice:
+    """A parameter that takes some values, each as often."""
+
+    name: str
+    """The parameter."""
+    values: Sequence[str]
+    """Its values, as `Scenario.set` takes them."""
+
+    def at(self, u: float, _: Mapping[str, Any]) -> str:
+        """Return its value for `u` in [0, 1)."""
+        return self.values[int(u * len(self.values))]
+
+
+Space = Sequence[Axis | Choice]
+"""What is varied together."""
+
+CAPPED: Space = (
     Axis("upload_limit", 5, 200, "kB/s", log=True),
     Axis("rtt", 0, 1000, "ms"),
     Axis("loss", 0, 5, "%"),
     Axis("leechers", 30, 100, whole=True),
     Axis("file_size", 2, 20, "MB", log=True),
     Axis("arrival_spread", 0, 300, "s"),
+    Choice("piece_size", [f"{size} kB" for size in (32, 64, 128, 256, 512, 1024)]),
+    Axis("seed_upload_limit", 0.5, 8.0, "kB/s", log=True, of="upload_limit"),
 )
-"""What is varied, beside the size of a piece and the seed's share."""
-PIECES = (32, 64, 128, 256, 512, 1024)
-"""Sizes of a piece [kB]."""
-SHARE = (0.5, 8.0)
-"""The seed's upload limit over that of a leecher."""
+"""Swarms with upload limits alone."""
 
 
-def points(number: int) -> list[Setup]:
-    """Return the first points of a Sobol sequence over the parameters."""
-    rows = qmc.Sobol(len(AXES) + 2, scramble=True, rng=0).random(number)
-    return [Setup(f"point {i}", settings(row), AGAIN) for i, row in enumerate(rows)]
+def points(space: Space, number: int, seeds: int, model: str = MODEL) -> list[Setup]:
+    """Return the first points of a Sobol sequence over a space, with up to so many seeds each."""
+    rows = qmc.Sobol(len(space), scramble=True, rng=0).random(number)
+    return [Setup(f"point {i}", settings(space, row), seeds, model) for i, row in enumerate(rows)]
 
 
-def settings(row: Sequence[float]) -> dict[str, Any]:
+def settings(space: Space, row: Sequence[float]) -> dict[str, Any]:
     """Return the parameters of a point of the unit cube."""
-    found: dict[str, Any] = {axis.name: axis.at(float(u)) for axis, u in zip(AXES, row[:-2], strict=True)}
-    found["piece_size"] = f"{PIECES[int(row[-2] * len(PIECES))]} kB"
-    limit = float(found["upload_limit"].split()[0])
-    found["seed_upload_limit"] = f"{limit * SHARE[0] * (SHARE[1] / SHARE[0]) ** float(row[-1]):.4g} kB/s"
+    found: dict[str, Any] = {}
+    for axis, u in zip(space, row, strict=True):
+        found[axis.name] = axis.at(float(u), found)
     return found
 
 
-def worst(found: Sequence[Pair], statistic: str = "mean") -> list[Pair]:
+Some = TypeVar("Some", bound=Compared)
+
+
+def answer(first: Sequence[Compared], again: Sequence[Compared]) -> list[str]:
+    """Return what was found at the points, and at the worst of them with other seeds, in sentences."""
+    differences = [pair.difference("mean") for pair in first]
+    sizes = sorted(abs(d.value) for d in differences)
+    worst = [pair.difference("mean") for pair in again]
+    return [
+        f"{len(first)} points, {first[0].seeds} seeds each: half of the differences of the mean are within "
+        f"{100 * sizes[len(sizes) // 2]:.1f}%, nine tenths within {100 * sizes[int(0.9 * len(sizes))]:.1f}%; "
+        f"{excess(differences)} are told from none at 10%, {len(first) // 10} would be by chance.",
+        f"The {len(again)} worst, run again: the largest is {max(worst, key=lambda d: abs(d.value)).text}%, "
+        f"{sum(d.equal for d in worst)} are equal within {100 * BOUND:.0f}%.",
+    ]
+
+
+def worst(found: Sequence[Some], statistic: str = "mean") -> list[Some]:
     """Return the pairs with the largest differences, the largest first."""
     return sorted(found, key=lambda pair: -abs(pair.difference(statistic).value))[:WORST]
 
@@ -89,6 +125,16 @@ def hidden(number: int, level: float = 0.95) -> float:
 def excess(differences: Sequence[Difference]) -> int:
     """Return how many differences are told from none."""
     return sum(d.low > 0.0 or d.high < 0.0 for d in differences)
+
+
+def caution(space: Space, number: int, what: str, left: str) -> str:
+    """Return what a search does and does not say: `what` was varied, and what was `left` out."""
+    return (
+        f"The points are a scrambled Sobol sequence over {len(space)} parameters: {what}. Swarms this small scatter by "
+        "5% from seed to seed, so the worst are partly worst by chance: what counts is what they are with other "
+        f"seeds. {number} points are no bound: {100 * hidden(number):.0f}% of the volume may be worse than the worst "
+        f"of them (at 95%, if they were independent), and what is not varied ({left}) is not searched."
+    )
 
 
 def described(parameters: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from btflow.catalog import link_document, load_link
+from btflow.fidelity import Fidelity
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.link.simulation import simulate_link
@@ -53,12 +54,12 @@ class Interval:
 
 
 @cache
-def iperf(transport: str, seeds: int, buffer: int | None, runs: int) -> Spread:
+def iperf(transport: str, seeds: int, buffer: int | None, runs: int, fidelity: Fidelity = "full") -> Spread:
     """Return the goodput of iperf [Mbit/s] at a buffer [packets], None for the model's."""
     scenario = load_link("geni", transport=transport, seeds=seeds)
     if buffer is not None:
         scenario = load_link("geni", transport=transport, seeds=seeds, buffer=f"{buffer} packets")
-    found = [simulate_link(scenario, seed=seed)["goodput"].sel(flow="iperf") for seed in range(runs)]
+    found = [simulate_link(scenario, seed=seed, fidelity=fidelity)["goodput"].sel(flow="iperf") for seed in range(runs)]
     return spread([8e-6 * float(value) for value in found])
 
 
@@ -67,11 +68,11 @@ def stated_buffer() -> str:
     return str(link_document("geni").tree["access"]["downloader"]["downlink"]["buffer"])
 
 
-def beside_tcp(runs: int) -> Finding:
+def beside_tcp(runs: int, fidelity: Fidelity = "full") -> Finding:
     """Judge G01."""
     conditions, parts, numbers = [], [], {}
     for transport, seeds in SETTINGS[:3]:
-        paper, found = reference.geni_iperf()[transport, seeds], iperf(transport, seeds, None, runs)
+        paper, found = reference.geni_iperf()[transport, seeds], iperf(transport, seeds, None, runs, fidelity)
         error = found.mean / paper - 1.0
         shown = f"{Interval(found).text(3, 'Mbit/s')} beside {seeds} ({100 * error:+.0f}%)"
         conditions.append(Condition(f"{shown}, the paper has {paper:g}", abs(error) <= G01_SHARE, f"beside {seeds}"))
@@ -82,16 +83,16 @@ def beside_tcp(runs: int) -> Finding:
         f"{papers} Mbit/s beside 2, 1 and 0 seeds",
         f"at a buffer of {stated_buffer()}: {'; '.join(parts)}",
         tuple(conditions),
-        (f"{counted(runs, 'seed')}; ± is half a 95% confidence interval", *_sweep_lines(runs, ("tcp",))),
+        (f"{counted(runs, 'seed')}; ± is half a 95% confidence interval", *_sweep_lines(runs, ("tcp",), fidelity)),
         numbers,
     )
 
 
-def beside_utp(runs: int) -> Finding:
+def beside_utp(runs: int, fidelity: Fidelity = "full") -> Finding:
     """Judge G02."""
-    paper, found = reference.geni_iperf()["utp", 2], iperf("utp", 2, None, runs)
+    paper, found = reference.geni_iperf()["utp", 2], iperf("utp", 2, None, runs, fidelity)
     error = found.mean / paper - 1.0
-    rates = [episode_rates(seed) for seed in range(runs)]
+    rates = [episode_rates(seed, fidelity) for seed in range(runs)]
     before, during, after = (float(np.mean([rate[i] for rate in rates])) for i in range(3))
     conditions = (
         Condition(f"iperf {Interval(found).text(3, 'Mbit/s')} ({100 * error:+.0f}%)", abs(error) <= G02_SHARE, "rate"),
@@ -111,14 +112,16 @@ def beside_utp(runs: int) -> Finding:
         f"{paper:g} Mbit/s beside two seeds; the seeds drop drastically each time iperf runs",
         ours,
         conditions,
-        (f"{counted(runs, 'seed')}; ± is half a 95% confidence interval", *_sweep_lines(runs, ("utp",))),
+        (f"{counted(runs, 'seed')}; ± is half a 95% confidence interval", *_sweep_lines(runs, ("utp",), fidelity)),
         numbers,
     )
 
 
-def _sweep_lines(runs: int, transports: Sequence[str]) -> list[str]:
-    """Return what iperf gets at each buffer."""
-    lines = []
+def _sweep_lines(runs: int, transports: Sequence[str], fidelity: Fidelity) -> list[str]:
+    """Return what iperf gets at each buffer; not at flow, of which nobody reads it."""
+    lines: list[str] = []
+    if fidelity == "flow":
+        return lines
     for transport, seeds in SETTINGS:
         if transport in transports:
             found = [f"{n}: {Interval(iperf(transport, seeds, n, runs)).text(2, '')}".rstrip() for n in BUFFERS]
@@ -141,9 +144,9 @@ def _during(flow: Flow, name: str, start: float, stop: float) -> Flow:
 
 
 @cache
-def episode_run(seed: int) -> xr.Dataset:
+def episode_run(seed: int, fidelity: Fidelity = "full") -> xr.Dataset:
     """Return a run of it."""
-    return simulate_link(episodes(), seed=seed)
+    return simulate_link(episodes(), seed=seed, fidelity=fidelity)
 
 
 def rates(result: xr.Dataset, prefix: str) -> NDArray[np.float64]:
@@ -152,9 +155,9 @@ def rates(result: xr.Dataset, prefix: str) -> NDArray[np.float64]:
     return np.asarray(8e-6 * result["rate"].sel(flow=names).sum("flow").values, np.float64)
 
 
-def episode_rates(seed: int) -> tuple[float, float, float]:
+def episode_rates(seed: int, fidelity: Fidelity = "full") -> tuple[float, float, float]:
     """Return the seeds' mean rate before iperf runs, while it does and after [Mbit/s]."""
-    result = episode_run(seed)
+    result = episode_run(seed, fidelity)
     time, rate = result["time"].values, rates(result, "seed")
     end = float(result.attrs["duration"])
     following = [start for start, _ in EPISODES[1:]] + [end]

@@ -239,7 +239,7 @@ def close_lane(s, u, t, heard):
         upload.settle(s, p, t)
         s.peer[p].active -= 1
         if s.rules.linked == 1:
-            stream.stop(s, p, u, t)
+            upload.stop(s, p, u, t)
     s.finish[u] = FOREVER
     s.ready[u] = FOREVER
     fetch.wake(s, p, 0.0)

@@ -244,7 +244,10 @@ def ask(s, u, entry, blocks, n, at, later):
     run.at = at
     run.later = later
     run.entry = entry
+    run.behind = NIL
     run.cancelled = bits.EMPTY
+    if at == FOREVER:
+        mail.ride(s, np.int64(lane.g), run, later)
     lane.runs += 1
     lane.outstanding += n
     if lane.runs == 1 and lane.leaving == 0 and not s.finish[u] < FOREVER:
@@ -509,8 +512,8 @@ def endgame_requests(s, u, t):
         shuffle(s.rng, chosen, n)
         at, later = transport.request_arrivals(s, y, g, t, n)
         for i in range(n):
-            arrival = at if i == 0 else later
-            ask(s, u, chosen[i] >> 6, bits.ONE << np.uint64(chosen[i] & 63), SINGLE, arrival, arrival)
+            arrival = at if i == 0 or at == FOREVER else later
+            ask(s, u, chosen[i] >> 6, bits.ONE << np.uint64(chosen[i] & 63), SINGLE, arrival, later)
     elif lane.outstanding == 0:
         lose_interest(s, u, y, g, t)
 

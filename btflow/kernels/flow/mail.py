@@ -1,23 +1,26 @@
 """Control messages on access links: they wait for their sender's queue, in order, by Nagle's rule.
 
 A message of peer `p` to `y` waits until Nagle's rule lets it go, then for the uplink's queue, the propagation and the
-downlink's queue. On a connection that carries blocks the same way it comes behind those that are written. A small
-segment that waits takes with it whatever is written meanwhile.
+downlink's queue. On a connection that carries blocks the same way it comes behind those that are written: requests with
+the very block, whenever that comes, others when it is likely to. A small segment that waits takes with it whatever is
+written meanwhile.
 """
 
 import numpy as np
 
+from btflow.kernels import bits
 from btflow.kernels.access import watch
 from btflow.kernels.access.state import CONTROL_DATA, TCP_DATA
-from btflow.kernels.flow import stream, windows
+from btflow.kernels.flow import fetch, stream, windows
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
 from btflow.kernels.link.state import NO_NAGLE
 from btflow.kernels.rng import uniform
-from btflow.kernels.state import FOREVER, HAVE
+from btflow.kernels.state import FOREVER, HAVE, REQUEST
 
 UNLIMITED = 1e9  # packets of a buffer that is not counted in packets
 CONTROL = 2  # column of `template`
+NONE = np.int64(-1)
 
 
 @kernel
@@ -32,36 +35,68 @@ def arrival(s, p, h, size, t):
     y = s.end[h].mate >> s.rules.slot_bits
     if s.rules.direct == 1:
         return t + windows.propagation(s, p, y)
-    line, column = s.net.line[h], CONTROL_DATA if s.rules.split == 1 else TCP_DATA + s.net.protocol[h]
+    line, u = s.net.line[h], lane_ahead(s, p, h)
+    if u >= 0:
+        load(s, p, h, float(size), 0.0)
+        line.arrival = max(line.arrival, max(stream.drained(s, u, t), t + windows.one_way(s, p, y)))
+        return line.arrival
     f = s.net.template[s.peer[p].klass, way_of(s, h)]
     a, b = s.net.link[p], s.net.link[y]
-    behind = t
-    if s.rules.split == 0 and s.end[h].lane != NO_LANE:
-        u = (p << s.lane_bits) + s.end[h].lane
-        if s.finish[u] < FOREVER:
-            behind = stream.drained(s, u, t)
-            a.control += size
-            s.net.crossed[p, column] += size
-            line.arrival = max(line.arrival, max(behind, t + windows.one_way(s, p, y)))
-            return line.arrival
     leaves = t
     if f.nagle != NO_NAGLE:
+        catch_up(s, p, h, f, t)
         if t < line.leaves:  # one waits already: this goes with it
-            a.control += size
-            s.net.crossed[p, column] += size
+            load(s, p, h, float(size), 0.0)
             return max(line.arrival, t)
         leaves = max(t, line.acked)
-        line.leaves = leaves
-        line.acked = leaves + windows.one_way(s, p, y) + windows.one_way(s, y, p) + ack_wait(s, h, f)
+        hold(s, p, h, f, leaves)
     if a.full > 0.0 and a.room_packets < UNLIMITED and uniform(s.net.rng) < a.full:
         trip = windows.one_way(s, p, y) + windows.one_way(s, y, p)
         leaves += max(f.rto_min, trip + f.rto_slack)  # a buffer in packets drops it, and the timer sends it again
-    a.control += size + f.header + a.framing
-    s.net.crossed[p, column] += size + f.header + a.framing
-    if s.net.watch[0].free_acks == 0:
-        b.control += f.ack_size + b.framing
+    load(s, p, h, size + f.header + a.framing, f.ack_size + b.framing)
     line.arrival = max(line.arrival, leaves + windows.one_way(s, p, y) + (size + f.header) * a.per_byte)
     return line.arrival
+
+
+@kernel
+def lane_ahead(s, p, h):
+    """The lane of peer `p` whose blocks are ahead of what it writes on end `h`; -1 if there are none."""
+    if s.rules.split == 1 or s.end[h].lane == NO_LANE:
+        return NONE
+    u = (p << s.lane_bits) + s.end[h].lane
+    return u if s.finish[u] < FOREVER else NONE
+
+
+@kernel
+def load(s, p, h, size, ack):
+    """A message takes room: `size` bytes on the uplink of peer `p`, its acknowledgement on that of the other side."""
+    s.net.link[p].control += size
+    s.net.crossed[p, CONTROL_DATA if s.rules.split == 1 else TCP_DATA + s.net.protocol[h]] += size
+    if s.net.watch[0].free_acks == 0:
+        s.net.link[s.end[h].mate >> s.rules.slot_bits].control += ack
+
+
+@kernel
+def hold(s, p, h, f, leaves):
+    """A small segment leaves end `h` at `leaves`: by Nagle's rule the next one waits for its acknowledgement."""
+    line, y = s.net.line[h], s.end[h].mate >> s.rules.slot_bits
+    line.leaves = leaves
+    line.acked = leaves + windows.one_way(s, p, y) + windows.one_way(s, y, p) + ack_wait(s, h, f)
+
+
+@kernel
+def catch_up(s, p, h, f, t):
+    """Enter the HAVEs told since the last message on end `h` of peer `p`; older than a round trip, none matters."""
+    line, y = s.net.line[h], s.end[h].mate >> s.rules.slot_bits
+    n = last = np.int64(s.peer[p].n_log)
+    since = max(line.known, t - windows.one_way(s, p, y) - windows.one_way(s, y, p) - f.ack_delay)
+    while n > 0 and s.have_time[p, n - 1] > since:  # NaN for what a seed had from the start
+        n -= 1
+    while n < last and s.have_time[p, n] <= t:
+        if s.have_time[p, n] >= line.leaves:
+            hold(s, p, h, f, max(s.have_time[p, n], line.acked))
+        n += 1
+    line.known = t
 
 
 @kernel
@@ -75,13 +110,91 @@ def ack_wait(s, h, f):
     return f.ack_delay
 
 
+# -- requests ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def requests(s, p, h, n, t):
+    """When `n` requests that peer `p` writes on end `h` at `t` arrive, the first and the others.
+
+    FOREVER and `t` if they come with a block of the lane the other way, which is known when that comes: `land`.
+    """
+    size = n * s.rules.request_size
+    g = np.int64(s.end[h].mate)
+    v = ((g >> s.rules.slot_bits) << s.lane_bits) + s.end[g].lane
+    if s.rules.direct == 0 and s.end[g].lane != NO_LANE and s.lane[v].leaving == 0 and lane_ahead(s, p, h) >= 0:
+        load(s, p, h, float(size), 0.0)
+        return FOREVER, t
+    at = arrival(s, p, h, size, t)
+    note(s, p, REQUEST, at - t, n)
+    return at, at
+
+
+@kernel
+def ride(s, h, run, t):
+    """The requests of a row, written on end `h` at `t`, come with the last block that is in the socket before them."""
+    u = lane_ahead(s, h >> s.rules.slot_bits, h)
+    pull = s.net.pull[u]
+    run.behind = pull.came + stream.committed(s, u, t)
+    pull.riders = 1
+
+
+@kernel
+def land(s, u, came, t):
+    """`came` blocks have come on lane `u` at `t`, and with them the requests that were written behind them."""
+    g = np.int64(s.lane[u].g)
+    y, p = g >> s.rules.slot_bits, u >> s.lane_bits
+    s.net.pull[u].riders = 0
+    if s.end[g].lane == NO_LANE:
+        return
+    v = (y << s.lane_bits) + s.end[g].lane
+    for i in range(s.lane[v].runs):
+        run = s.run[v, i]
+        if run.behind > came:
+            s.net.pull[u].riders = 1
+        elif run.behind > 0:
+            note(s, p, REQUEST, t - run.later, bits.count(run.blocks))
+            run.at = run.later = t
+            run.behind = 0
+            if i == 0 and not s.finish[v] < FOREVER:
+                s.ready[v] = t
+                fetch.wake(s, y, t)
+
+
+# -- HAVEs ------------------------------------------------------------------------------------------------------------
+
+
 @kernel
 def tell(s, p, t):
-    """Peer `p` tells all its neighbours of a piece: bytes on its uplink, and Nagle's rule for the next message."""
-    for i in range(s.peer[p].n_order):
-        entry = s.order[p, i]
-        slot = (entry if entry >= 0 else -1 - entry) & (s.rules.slots - 1)
-        note(s, p, HAVE, arrival(s, p, (p << s.rules.slot_bits) + slot, s.rules.have_size, t) - t, 1)
+    """Peer `p` tells all its neighbours of a piece: bytes on its uplink and, for their ACKs, on theirs.
+
+    What it does to a connection is worked out when another message is written there (`catch_up`); its delay is noted
+    for one neighbour, drawn at random, in place of all.
+    """
+    n = np.int64(s.peer[p].n_order)
+    if n == 0:
+        return
+    f = s.net.template[s.peer[p].klass, way_of(s, p << s.rules.slot_bits)]
+    size = s.rules.have_size + f.header + s.net.link[p].framing
+    for i in range(n):
+        h = (p << s.rules.slot_bits) + slot_at(s, p, i)
+        alone = lane_ahead(s, p, h) < 0
+        load(s, p, h, size if alone else float(s.rules.have_size), f.ack_size + s.net.link[p].framing if alone else 0.0)
+    h = (p << s.rules.slot_bits) + slot_at(s, p, min(int(uniform(s.net.rng) * n), n - 1))
+    y, u = s.end[h].mate >> s.rules.slot_bits, lane_ahead(s, p, h)
+    arrives = t + windows.one_way(s, p, y)
+    if u >= 0:
+        arrives = max(arrives, stream.drained(s, u, t))
+    elif f.nagle != NO_NAGLE:
+        arrives += max(s.net.line[h].acked - t, 0.0)
+    note(s, p, HAVE, arrives - t, n)
+
+
+@kernel
+def slot_at(s, p, i):
+    """Slot of the neighbour at place `i` of the choker's list of peer `p`."""
+    entry = s.order[p, i]
+    return (entry if entry >= 0 else -1 - entry) & (s.rules.slots - 1)
 
 
 @kernel

@@ -218,7 +218,9 @@ def set_up(s, h, g, rtt, loss, t):
     e.lane = NO_LANE
     e.sample = UNUSED
     if s.rules.linked == 1:
-        s.net.line[h].leaves = s.net.line[h].acked = s.net.line[h].arrival = 0.0
+        line = s.net.line[h]
+        line.leaves = line.acked = line.arrival = 0.0
+        line.known = t
     elif s.rules.ideal == 0:
         w = s.wire[h]
         w.rtt = rtt

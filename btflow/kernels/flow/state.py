@@ -156,7 +156,7 @@ RUN = np.dtype(
         ("at", "f8"),  # when the first of them may begin [s]
         ("later", "f8"),  # when the others may
         ("entry", "i4"),  # of `begun`
-        ("spare", "i4"),
+        ("behind", "i4"),  # with which block of the lane the other way they come; `later` is when they were written
         ("cancelled", "u8"),  # those of them that are no longer wanted,
         ("cancel_at", "f8"),  # and are not sent if their turn comes after this [s]
     ],
@@ -247,7 +247,8 @@ PULL = np.dtype(  # of a lane of a peer with an access link
         ("left", "i8"),  # blocks that are still sent after a choke
         ("stopped", "f8"),  # when its last block had come [s]
         ("per_mss", "f8"),  # 1 / mss
-        ("unused", "f8"),  # up to four cache lines
+        ("came", "i4"),  # blocks that have come on it
+        ("riders", "i4"),  # 1 if requests may come behind some of them
     ],
     align=True,
 )
@@ -257,6 +258,7 @@ LINE = np.dtype(  # of an end: its control messages
         ("leaves", "f8"),  # the small segment that waits leaves then [s]
         ("acked", "f8"),  # the last small segment is acknowledged then [s]
         ("arrival", "f8"),  # of the last message [s]
+        ("known", "f8"),  # HAVEs up to then are in `leaves` and `acked` [s]
     ],
     align=True,
 )

@@ -25,7 +25,7 @@ def renew(s, u):
     pull.stopped = -FOREVER
     pull.primed = 0.0
     pull.credit = pull.noise = pull.rate = pull.sent = pull.acks = 0.0
-    pull.lost = pull.timer = pull.left = 0
+    pull.lost = pull.timer = pull.left = pull.came = pull.riders = 0
 
 
 @kernel

@@ -12,7 +12,7 @@ from btflow.kernels.flow.interest import seeding
 from btflow.kernels.flow.state import NO_LANE, UNUSED
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below
-from btflow.kernels.state import GAP_BINS, NIL, REQUEST
+from btflow.kernels.state import GAP_BINS, NIL
 
 SAMPLES = 1024  # blocks of the streams that are drawn for each number of lanes
 STRETCH = 32  # of which so many follow each other without a pause
@@ -212,9 +212,7 @@ def message_arrival(s, p, h, t):
 def request_arrivals(s, p, h, t, n):
     """When the first of `n` requests that are written together arrives, and when the others do."""
     if s.rules.linked == 1:
-        at = mail.arrival(s, p, h, n * s.rules.request_size, t)
-        mail.note(s, p, REQUEST, at - t, n)
-        return at, at
+        return mail.requests(s, p, h, n, t)
     turn = its_turn(s, p, h, t)
     if s.rules.ideal == 1:
         return turn, turn

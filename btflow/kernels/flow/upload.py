@@ -12,12 +12,13 @@ import numpy as np
 
 from btflow.kernels import bits, prefetch, rules
 from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
-from btflow.kernels.flow import choke, fetch, losses, peers, stream, transport, windows
+from btflow.kernels.flow import choke, fetch, losses, mail, peers, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, LEAVES
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import FOREVER, GAP_BINS, NIL
 
+ALL = np.int64(1 << 30)  # blocks, however many
 AT_ONCE = 8  # lanes whose times are compared together; each peer has as many, or a multiple
 
 
@@ -231,6 +232,9 @@ def received(s, p, u, t):
     stale = bits.has(run.cancelled, b)
     pop(s, u)
     skip_cancelled(s, u, t - stream.lag(s, u, t))
+    pull.came += 1
+    if pull.riders == 1:
+        mail.land(s, u, np.int64(pull.came), t)
     closing = lane.state == CLOSING
     if closing:
         pull.left -= 1
@@ -241,7 +245,7 @@ def received(s, p, u, t):
         stream.follow(s, u, float(head_bytes(s, u) + s.rules.header), hold, t)
     else:
         peer.active -= 1
-        stream.stop(s, p, u, t)
+        stop(s, p, u, t)
         s.ready[u] = at
     if fetch.got_block(s, u, np.int64(lane.g), entry, b, size, stale, t):
         fetch.announce(s, lane.g >> s.rules.slot_bits)
@@ -250,6 +254,14 @@ def received(s, p, u, t):
             choke.close_lane(s, u, t, t)
     elif stale and lane.outstanding == 0:
         fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), t)
+
+
+@kernel
+def stop(s, p, u, t):
+    """Lane `u` of a peer with an access link has nothing more to send; what is behind its blocks comes now."""
+    stream.stop(s, p, u, t)
+    if s.net.pull[u].riders == 1:
+        mail.land(s, u, ALL, t)
 
 
 @kernel

@@ -34,7 +34,10 @@ MOST_SAMPLES = 4.0  # of the delay in one step
 
 @kernel
 def measure(s):
-    """The round trips of now."""
+    """The queues and round trips of now."""
+    for k in range(s.link.rules.queues):
+        now = s.time[0].steps % s.queued.shape[1]
+        s.queued[k, now], s.unused[k, now] = s.hop[k].queue, s.hop[k].empty
     for i in range(s.link.rules.flows):
         lane = s.lane[i]
         lane.owd, lane.trip = lane.way, lane.plain
@@ -73,7 +76,8 @@ def connect(s, i, f, lane, t):
     f.ssthresh = FOREVER
     f.top = -1
     f.last_sent = t
-    f.owd, f.rtt, f.min_rtt = lane.owd, lane.trip, lane.trip
+    f.owd = lane.owd
+    f.rtt = f.min_rtt = lane.trip - small(s, i, f)
     timeout.estimate(f)
     application.begin(s.link, i, f, t)
     lane.budget_at = t
@@ -82,6 +86,9 @@ def connect(s, i, f, lane, t):
     elif f.app == SIZED:
         lane.rest = total(f)
     law.start(s.link, i, f, t)
+    lane.began = 0.0
+    lane.spare = spare(s, lane)
+    begin_round(s, f, lane)
 
 
 @kernel
@@ -211,7 +218,7 @@ def acknowledge(s, i, f, lane, t, dt):
     f.rtt, f.owd = lane.trip, lane.owd
     f.stamp = t - f.rtt
     f.min_rtt = min(f.min_rtt, f.rtt)
-    if lane.rate > 0.0:
+    if lane.rate > 0.0 and not f.smoothed_rtt:
         timeout.estimate(f)
     flight = int(in_flight(s, i, f, lane))
     f.flight = flight
@@ -259,9 +266,17 @@ def deliver(s, i, f, lane, flight, t, dt):
     f.flight = flight // f.train
     for k in range(int(times)):
         now = t - dt + dt * (k + 1.0) / times
-        scatter(s, i, f, lane, flight, batch)
+        if f.law != BBR:
+            flight = int(in_flight(s, i, f, lane))
+            f.flight = flight // f.train
+        scatter(s, i, f, lane, each, flight, batch)
+        wait_for_ack(f, lane, each, batch)
+        if lane.place >= lane.began:
+            begin_round(s, f, lane)
+        f.min_rtt = min(f.min_rtt, f.rtt)
         f.stamp = now - f.rtt
         note_rtt(s, i, f, now, int(acks))
+        smooth(f, int(acks))
         f.delivered += batch
         f.delivered_at = now
         f.una = int(f.delivered)
@@ -276,18 +291,84 @@ def deliver(s, i, f, lane, flight, t, dt):
 
 
 @kernel
-def scatter(s, i, f, lane, flight, batch):
-    """The delay of these ACKs: what was sent in one round meets the same queue."""
+def scatter(s, i, f, lane, each, flight, batch):
+    """The delay of these ACKs, in the queues as they were: what was sent in one round meets the same queue."""
     if uniform(s.link.rng) * flight < batch:
         lane.noise = normal(s.link.rng)
     waits = 0.0
     for j in range(ACKS):
         k = s.passage[i, j].queue
         if k != NONE:
-            hop = s.hop[k]
-            waits += min(max(hop.queue + hop.spread * lane.noise, 0.0), hop.room) - hop.seen
+            hop, then = s.hop[k], (s.time[0].steps - (2 - j) * lane.lag) % s.queued.shape[1]
+            others = hops.by_others(hop, s.passage[i, j], lane)
+            queue = s.queued[k, then] - (1.0 - others) * s.unused[k, then] * lane.trip
+            queue += lane.noise * hop.spread * math.sqrt(others)
+            ahead = behind_others(lane, each, batch) if k == lane.narrow else 0.0
+            waits += min(max(queue, 0.0) + ahead, hop.room) - hop.seen
     f.rtt, f.owd = lane.trip + waits, lane.owd + waits
-    f.min_rtt = min(f.min_rtt, f.rtt)
+
+
+@kernel
+def behind_others(lane, each, batch):
+    """Time that a segment waits for others of its window where the link could send more.
+
+    What a window has grown by leaves with the rest, so a segment is behind all that came before it in this round; and
+    what one ACK released is acknowledged by one.
+    """
+    ahead = (lane.place + 0.5 * (batch - each)) * lane.rose / max(lane.began, 1.0) + each - 1.0
+    return min(ahead, lane.most) * lane.crossing
+
+
+@kernel
+def wait_for_ack(f, lane, each, batch):
+    """The ACK of a lone segment waits for another one: until the next train, or for its timer."""
+    lane.place += batch
+    if f.acks < f.quick_acks or f.ack_every == 1:
+        return
+    if each < f.ack_every:
+        f.rtt += f.ack_delay
+        f.owd += f.ack_delay
+    elif lane.place >= lane.began > each and math.floor(lane.began) % each > 0.0:
+        gap = min(f.ack_delay, max(lane.trip - lane.began * lane.crossing, 0.0))
+        f.owd += gap
+        if not f.times_newest:
+            f.rtt += gap
+
+
+@kernel
+def begin_round(s, f, lane):
+    """All that the window held has been acknowledged: what it has grown by since left in a burst."""
+    lane.most = lane.spare
+    lane.rose = max(f.cwnd - lane.began, 0.0)
+    lane.began = f.cwnd
+    lane.place = 0.0
+    lane.spare = spare(s, lane)
+
+
+@kernel
+def small(s, i, f):
+    """Time by which a SYN, of the size of an ACK, takes less on its way than a segment does."""
+    less = 0.0
+    for j in range(ACKS):
+        k = s.passage[i, j].queue
+        if k != NONE:
+            less += (f.mss + f.header - f.ack_size) * s.hop[k].per_byte
+    return less
+
+
+@kernel
+def spare(s, lane):
+    """Segments a round trip that the slowest queue could send and that do not come."""
+    return s.hop[lane.narrow].empty * lane.trip / lane.crossing if lane.narrow != NONE else 0.0
+
+
+@kernel
+def smooth(f, n):
+    """The law sees the smoothed round trip of `n` ACKs."""
+    if f.smoothed_rtt:
+        for _ in range(n):
+            timeout.estimate(f)
+        f.rtt = f.srtt
 
 
 @kernel

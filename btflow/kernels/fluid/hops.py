@@ -44,15 +44,28 @@ def enter(hop, p, lane, j):
     hop.came += p.comes * p.wire
     hop.packets += p.comes
     if j < ACKS:
-        hop.away += SCATTER * p.comes * lane.plain * p.wire * p.wire
+        hop.away += away(p, lane)
     if j == 0 and lane.steered == 1:
         hop.slope += p.wire * p.comes / lane.trip
 
 
 @kernel
+def away(p, lane):
+    """Variance of what a flow has on the way elsewhere [B2]."""
+    return SCATTER * p.comes * lane.plain * p.wire * p.wire
+
+
+@kernel
+def by_others(hop, p, lane):
+    """Part of the variance of a queue that a flow meets by chance: what it sent itself its ACKs clock."""
+    return max(1.0 - away(p, lane) / hop.away, 0.0) if hop.away > 0.0 else 0.0
+
+
+@kernel
 def every(f):
     """Segments for each ACK."""
-    return 1.0 if min(f.cwnd, f.max_window) < f.ack_every else float(max(f.ack_every, 1))
+    alone = f.acks < f.quick_acks or min(f.cwnd, f.max_window) < f.ack_every
+    return 1.0 if alone else float(max(f.ack_every, 1))
 
 
 @kernel

@@ -25,10 +25,17 @@ LANE = np.dtype(  # of each flow
         ("offers", "f8"),  # sent [segments/s]
         ("rate", "f8"),  # what arrives [segments/s]
         ("got", "f8"),  # what arrived, each byte once [segments]
-        ("lag", "i8"),  # steps until the window learns of it
+        ("lag", "i8"),  # steps until the window learns of it: half a round trip past all queues
         ("known", "f8"),  # of what arrived, what the window has learnt of [segments]
         ("credit", "f8"),  # of that, what no ACK was made for [segments]
         ("noise", "f8"),  # place of this round's queue within its scatter
+        ("narrow", "i8"),  # the slowest queue of its data, NONE: there is none; and
+        ("crossing", "f8"),  # the time that a segment takes there [s]
+        ("place", "f8"),  # segments of this round that were acknowledged
+        ("began", "f8"),  # window at its begin
+        ("rose", "f8"),  # segments that the round before sent more than the one before that
+        ("spare", "f8"),  # segments for which the link had room in a round,
+        ("most", "f8"),  # ... one round before
         ("steered", "i8"),  # its round trip is what limits it
         ("ends", "f8"),  # SIZED: when the last byte arrives, if all was sent
         # -- losses (losses.py)
@@ -83,5 +90,6 @@ PASSAGE = np.dtype(
 TIME = np.dtype([("step", "f8"), ("steps", "i8")])
 
 # link: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,); past (flows, steps):
-# a ring of what had arrived after each of the last steps [segments]
-Fluid = namedtuple("Fluid", "link lane hop passage time past")
+# a ring of what had arrived after each of the last steps [segments]; queued and unused (queues, steps): of the
+# mean queues then [s], and of the chance that they were empty
+Fluid = namedtuple("Fluid", "link lane hop passage time past queued unused")

@@ -22,14 +22,16 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 @app.command()
 def validate(
-    part: Annotated[str, typer.Option(metavar="A,B", help="flashcrowd, testa2011, testa2012, packets, claims.")] = "",
+    part: Annotated[
+        str, typer.Option(metavar="A,B", help="flashcrowd, testa2011, testa2012, ablations, search, packets, claims.")
+    ] = "",
     seeds: Annotated[int, typer.Option(min=2, max=MORE, help="Most seeds of a setting; the grid has 4.")] = MORE,
     quick: Annotated[bool, typer.Option("--quick", help="Every seventh setting with two seeds, no claims.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps what has been run.")] = OUT,
     processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
 ) -> None:
-    """Compare flow fidelity with full behind access links: a grid, the papers' swarms, ns-3's swarm, the claims.
+    """Compare flow fidelity with full behind access links: grid, papers' swarms, search for the worst, ns-3, claims.
 
     Writes fidelity_links.md; with all parts and seeds also validation/fidelity_links.md. Takes 40 minutes of CPU time.
     """

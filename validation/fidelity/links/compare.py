@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from btflow.fidelity import FIDELITIES, Fidelity
+from validation.fidelity.compare import Difference, difference, mean_error
 from validation.fidelity.links.measured import Figures
 from validation.fidelity.links.swarms import PAIRS
 from validation.fidelity.swarms import Setup
@@ -60,15 +61,31 @@ class Pair:
     @property
     def error(self) -> Interval:
         """By how much flow's mean completion time exceeds full's, relative to that, seed by seed."""
-        return paired(*([one.mean for one in self.figures[name]] for name in ("flow", "full"))).relative
+        return paired(*(self.values(name) for name in ("flow", "full"))).relative
+
+    def difference(self, statistic: str = "mean", bound: float = MEDIAN) -> Difference:
+        """Return by how much flow's exceeds full's, with the two one-sided tests for a bound."""
+        return difference(self.values("flow", statistic), self.values("full", statistic), bound)
+
+    @property
+    def shown(self) -> str:
+        """What the tests show of the mean completion time at either bound, in words."""
+        found = [self.difference(bound=bound) for bound in (MEDIAN, WORST)]
+        parts = [f"within {100 * d.bound:.0f}%" for d in found if d.equal][:1]
+        parts += [f"beyond {100 * d.bound:.0f}%" for d in found if d.beyond][-1:]
+        return ", ".join(parts) or "-"
+
+    def values(self, fidelity: Fidelity, statistic: str = "mean") -> list[float]:
+        """Return a figure of each seed."""
+        return [float(getattr(one, statistic)) for one in self.figures[fidelity]]
 
     def mean(self, fidelity: Fidelity) -> float:
         """Return the mean completion time [s]."""
-        return float(np.mean([one.mean for one in self.figures[fidelity]]))
+        return float(np.mean(self.values(fidelity)))
 
     def cpu(self, fidelity: Fidelity) -> float:
         """Return the CPU time of a swarm [s]."""
-        return float(np.mean([one.cpu for one in self.figures[fidelity]]))
+        return float(np.mean(self.values(fidelity, "cpu")))
 
     def of(self, fidelity: Fidelity, name: str, figure: str) -> float:
         """Return the mean over the seeds of a figure of a class; NaN if it is not known."""
@@ -192,6 +209,23 @@ def targets(pairs: Sequence[Pair]) -> list[Target]:
     for figure, name in DELAYS.items():
         found += _near(name, ratios(pairs, figure))
     return [*found, _cpu(pairs)]
+
+
+def tested(pairs: Sequence[Pair]) -> list[str]:
+    """Return what the two one-sided tests show of the means of some settings, and what is chance, in sentences."""
+    error, chance = mean_error(pairs)
+    lines = [
+        f"Mean absolute error of the mean {100 * error:.1f}%; were flow and full alike, the scatter between the seeds "
+        f"alone would make {100 * chance:.1f}% in the mean."
+    ]
+    for bound in (MEDIAN, WORST):
+        found = [(pair.difference(bound=bound), pair.setup.label) for pair in pairs]
+        beyond = [f"{label} ({d.text})" for d, label in found if d.beyond]
+        lines.append(
+            f"Mean shown to be equal within {100 * bound:.0f}% (TOST) in {sum(d.equal for d, _ in found)} of "
+            f"{len(found)} settings, shown to be beyond it in {len(beyond)}{': ' * bool(beyond)}{'; '.join(beyond)}."
+        )
+    return lines
 
 
 def _most(what: str, value: float, bound: float, text: str) -> Target:

@@ -6,18 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from btflow.fidelity import FIDELITIES
+from validation.fidelity import search
 from validation.fidelity.compare import numbers, wanted
-from validation.fidelity.links import beside_packets, report, swarms, verdicts
+from validation.fidelity.links import beside_packets, ideals, report, swarms, verdicts
 from validation.fidelity.links.compare import Pair
 from validation.fidelity.links.measured import Stores, measured
-from validation.fidelity.measured import Store
 from validation.fidelity.parts import shown
 from validation.fidelity.report import Section
 from validation.fidelity.swarms import Setup, Swarm
 from validation.swarms import packets
 from validation.swarms.experiments import RUNS
 from validation.swarms.experiments import Plan as Claims
-from validation.swarms.report import JUDGES
 
 QUICK = 7
 """A quick call runs every so many settings."""
@@ -39,18 +38,19 @@ class Plan:
     """Parameters that make the swarms smaller."""
     runs: int = RUNS
     """Runs of a setting of the claims."""
-    ids: Sequence[str] = tuple(JUDGES)
+    ids: Sequence[str] = verdicts.IDS
     """Claims that are judged."""
     found: list[Pair] = field(default_factory=list)
     """What has been compared up to now."""
 
-    def pairs(self, setups: Sequence[Setup]) -> list[Pair]:
-        """Run some settings at both fidelities."""
+    def pairs(self, setups: Sequence[Setup], seeds: int | None = None, first: int = 0) -> list[Pair]:
+        """Run some settings at both fidelities, with up to so many seeds from `first` on."""
+        seeds = self.seeds if seeds is None else seeds
         setups = [Setup(s.label, {**s.settings, **self.smaller}, s.seeds, s.model) for s in setups]
-        swarms = wanted(setups, self.seeds)
+        swarms = wanted(setups, seeds, first)
         found = shown(measured(swarms, self.stores, self.processes), len(swarms))
         return [
-            Pair(s, {f: [found[Swarm(s, seed, f)] for seed in numbers(s, self.seeds, 0)] for f in FIDELITIES})
+            Pair(s, {f: [found[Swarm(s, seed, f)] for seed in numbers(s, seeds, first)] for f in FIDELITIES})
             for s in setups
         ]
 
@@ -64,6 +64,21 @@ def _part(title: str, setups: Callable[[], list[Setup]]) -> Callable[[Plan], Sec
     return run
 
 
+def ablations(plan: Plan) -> Section:
+    """Take ACKs and messages past the queues of the swarms of 2011."""
+    return ideals.section(plan.pairs(ideals.setups()))
+
+
+def worst(plan: Plan) -> Section:
+    """Search for the largest error."""
+    whole = plan.seeds >= swarms.MORE
+    setups = search.points(swarms.SEARCHED, search.POINTS, swarms.OTHERS, swarms.FLASH)[:: plan.every]
+    found = plan.pairs(setups, min(plan.seeds, swarms.FIRST))
+    run = [pair for pair in found if not pair.refused]
+    again = plan.pairs([pair.setup for pair in search.worst(run)], swarms.OTHERS if whole else 2, swarms.FIRST)
+    return report.searched(found, again)
+
+
 def beside_ns3(plan: Plan) -> Section:
     """Put both fidelities beside ns-3."""
     settings = list(packets.settings())[:: plan.every]
@@ -72,14 +87,16 @@ def beside_ns3(plan: Plan) -> Section:
 
 def claims(plan: Plan) -> Section:
     """Judge the published claims at flow."""
-    store = Store(plan.stores.out / verdicts.STORED, "flow", plan.stores.fresh)
-    return verdicts.section(verdicts.at_flow(Claims(plan.runs), store, plan.ids), verdicts.at_full())
+    flow = verdicts.at_flow(Claims(plan.runs), plan.stores.out, plan.stores.fresh, plan.ids)
+    return verdicts.section(flow, verdicts.at_full())
 
 
 PARTS: Mapping[str, Callable[[Plan], Section]] = {
     swarms.FLASH: _part("Flash crowds: client, uplink, buffer, share of uTP peers", swarms.flashes),
     swarms.ADSL: _part("ADSL swarms of 2011", swarms.adsls),
     swarms.CLUSTER: _part("Cluster swarms of 2012", swarms.clusters),
+    "ablations": ablations,
+    "search": worst,
     "packets": beside_ns3,
     "claims": claims,
 }

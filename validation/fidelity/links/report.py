@@ -6,10 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 import btflow
 from btflow.fidelity import FIDELITIES
 from btflow.output import replacing
-from validation.fidelity.links.compare import Gap, Pair, Target, gaps, targets, wrong
+from validation.fidelity import search
+from validation.fidelity.links import swarms
+from validation.fidelity.links.compare import Gap, Pair, Target, gaps, targets, tested, wrong
 from validation.fidelity.report import Section
 from validation.report import markdown, today
 from validation.swarms.compare import Interval
@@ -19,16 +23,27 @@ SUMMARY = Path(__file__).parents[2] / "fidelity_links.md"
 
 METHOD = (
     "Both fidelities run the same seeds, so the same starts, delays and classes. *Error*: mean completion at flow less "
-    "full's, over full's, in percent, with Student's 95% interval over the seeds. *Difference*: by how much the mean "
-    "of one class exceeds the other's, in percent, with its standard error; told from none if it is more than two of "
-    "them. *Queue*: mean time until the uplinks of a class are empty; *request*: mean delay of a request. Pairs of "
-    "figures are full's, then flow's. Errors and differences are partly chance: a mean of few seeds scatters by some "
-    "percent, and of the differences told from none at full some are none. *CPU*: mean of the same swarms, two of "
-    "which ran at a time; full's may be of an earlier call on the same machine."
+    "full's, over full's, in percent, with Student's 95% interval over the seeds. *Shown*: what two one-sided tests "
+    "over the seeds (TOST, 5% each) show of it; few seeds show little. *Difference*: by how much the mean of one class "
+    "exceeds the other's, in percent, with its standard error; told from none if it is more than two of them. *Queue*: "
+    "mean time until the uplinks of a class are empty; *request*: mean delay of a request. Pairs of figures are "
+    "full's, then flow's. Errors and differences are partly chance: a mean of few seeds scatters by some percent, and "
+    "of the differences told from none at full some are none. *CPU*: mean of the same swarms, two of which ran at a "
+    "time; full's may be of an earlier call on the same machine."
 )
 
 TARGETS = ("what", "target", "found", "")
-HEADER = ("swarm", "seeds", "mean [s]", "error [%]", "class means [s]", "difference [%]", "queue [ms]", "request [ms]")
+HEADER = (
+    "swarm",
+    "seeds",
+    "mean [s]",
+    "error [%]",
+    "shown",
+    "class means [s]",
+    "difference [%]",
+    "queue [ms]",
+    "request [ms]",
+)
 CPU = ("CPU [s]", "ratio")
 BAD = 0.10
 """Error from which a setting is listed."""
@@ -47,6 +62,32 @@ def section(title: str, pairs: Sequence[Pair]) -> Section:
         return Section(title, refused, [])
     answer = [f"{t.what}: {t.found}; target {t.wanted}: {t.row[-1]}." for t in targets(run)]
     return Section(title, [*answer, *refused, *outliers(run)], table(run))
+
+
+def searched(found: Sequence[Pair], again: Sequence[Pair]) -> Section:
+    """Return the section on the search: the worst of its points, run `again` with other seeds."""
+    run = {pair.setup.label: pair for pair in found if not pair.refused}
+    refused = [f"Not run: {pair.setup.label}: {pair.refused}" for pair in found if pair.refused]
+    rows = (
+        (
+            search.described(pair.setup.settings),
+            *(one.difference().text for one in (run[pair.setup.label], pair)),
+            ", ".join(f"{pair.mean(name):.1f}" for name in FIDELITIES),
+            gap_text(pair),
+            by_class(pair, "queue", 1e3, 0),
+        )
+        for pair in again
+    )
+    first, others = next(iter(run.values())).seeds, again[0].seeds
+    header = ("point", f"error [%], {first} seeds", f"error [%], {others} other seeds", *HEADER[2:3], *HEADER[6:8])
+    costs = [pair.cpu("full") for pair in run.values()]
+    cost = f"CPU time of a swarm in full {np.mean(costs):.2f} s in the mean, {max(costs):.2f} s at most."
+    note = search.caution(swarms.SEARCHED, len(run), swarms.VARIED, swarms.LEFT)
+    answer = [*search.answer(list(run.values()), again), cost, *refused]
+    return Section("Where flow is worst", answer, [*markdown(header, rows), "", INTERVALS, note])
+
+
+INTERVALS = "Errors are with Student's 90% interval in brackets, that of the two one-sided tests."
 
 
 def outliers(pairs: Sequence[Pair]) -> list[str]:
@@ -71,6 +112,7 @@ def row(pair: Pair) -> list[str]:
         f"{pair.seeds}",
         ", ".join(f"{pair.mean(name):.1f}" for name in FIDELITIES),
         error_text(pair.error),
+        pair.shown,
         by_class(pair, "mean", 1.0, 1),
         gap_text(pair),
         by_class(pair, "queue", 1e3, 0),
@@ -118,7 +160,7 @@ def pooled(pairs: Sequence[Pair]) -> Section:
     reached = sum(target.reached for target in found)
     number, both = len(pairs), len(gaps(pairs))
     answer = [f"{number} settings, {both} of them with two classes: {reached} of {len(found)} targets are reached."]
-    return Section("All settings together", answer, targets_table(found))
+    return Section("All settings together", [*answer, *tested(pairs)], targets_table(found))
 
 
 def write(sections: Mapping[str, Section], path: Path) -> None:

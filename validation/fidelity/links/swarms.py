@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from validation.fidelity.search import Axis, Choice, Space
 from validation.fidelity.swarms import Setup
 from validation.swarms import packets
 from validation.swarms.experiments import HALVES, HOMOGENEOUS
@@ -27,6 +28,33 @@ SEEDS = 4
 """Seeds of a flash crowd of the grid."""
 MORE = 8
 """Seeds of the papers' swarms, of which fewer are run and which scatter more, and of ns-3's."""
+
+SEARCHED: Space = (
+    Choice("client", (*CLIENTS, "utorrent-3.0")),
+    Axis("leechers", 10, 50, log=True, whole=True),
+    Axis("file_size", 2, 40, "MB", log=True),
+    Choice("piece_size", [f"{size} KiB" for size in (64, 128, 256, 512, 1024)]),
+    Axis("uplink", 0.5, 20, "Mbit/s", log=True),
+    Axis("downlink", 1, 20, "Mbit/s", log=True, of="uplink"),
+    Axis("seed_uplink", 0.5, 8, "Mbit/s", log=True, of="uplink"),
+    Axis("buffer", 20, 2000, "ms", log=True),
+    Axis("rtt", 10, 300, "ms", log=True),
+    Choice("loss", ("0%", "0.1%", "0.5%", "2%")),
+    Choice("utp_share", [f"{share}%" for share in SHARES]),
+    Choice("stay", ("forever", "random", "leave")),
+)
+"""The flash crowds of the search: at most 2 GB are delivered, so that none takes more than 2 s of CPU time in full."""
+VARIED = (
+    "client (mainline-4.0, libtorrent-2, utorrent-3.0), 10 to 50 leechers, files of 2 to 40 MB in pieces of 64 KiB to "
+    "1 MiB, uplinks of 0.5 to 20 Mbit/s, downlinks of 1 to 20 times that, a seed of 0.5 to 8 times that, buffers of 20 "
+    "to 2000 ms, round trips of 10 to 300 ms between two links, losses on the way of 0 to 2%, 0 to 100% uTP, and how "
+    "long leechers stay"
+)
+"""SEARCHED in words."""
+LEFT = "congestion controls, upload limits, links that differ from peer to peer"
+"""What it does not have."""
+FIRST, OTHERS = 3, 12
+"""Seeds of each of its points, and others for the worst of them."""
 
 PAIRS = (("utp", "tcp"), ("x", "cubic"), ("cubic", "ledbat"))
 """Classes that are compared: one over the other."""

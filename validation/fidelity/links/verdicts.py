@@ -1,67 +1,100 @@
-"""The claims T01 to D05 at flow fidelity, beside the verdicts at full that are kept in the repository."""
+"""The claims T01 to G02 at flow fidelity, beside the verdicts at full that are kept in the repository."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from btflow.errors import InputError, ScenarioError, SimulationError
+from btflow.fidelity import FIDELITIES, Fidelity
 from validation import reference
 from validation.fidelity.measured import Store
 from validation.fidelity.report import Section
 from validation.fidelity.verdicts import UNKNOWN, Judged, changed
+from validation.links import coexistence
+from validation.links import report as links
 from validation.report import markdown
 from validation.swarms.experiments import Plan, Setting
 from validation.swarms.measured import Group, Measured, Results, measure
 from validation.swarms.report import CLAIMS, JUDGES, SUMMARY
-from validation.verdict import Verdict
+from validation.verdict import Finding, Verdict
 
-STORED = "fidelity_links_claims.jsonl"
-"""File in the report's folder with the figures of what has been run."""
+FILES: Mapping[Fidelity, str] = {name: f"fidelity_links_claims_{name}.jsonl" for name in FIDELITIES}
+"""Files in the report's folder with the figures of what has been run."""
+OF_LINKS: Mapping[str, Callable[[int, Fidelity], Finding]] = {
+    "G01": coexistence.beside_tcp,
+    "G02": coexistence.beside_utp,
+}
+"""What judges the claims on single links; V01 and V02 are on calls and packets, which flow does not have."""
+IDS = (*JUDGES, *OF_LINKS)
+"""The claims, in the order of the page."""
 
 
 class AtFlow(Results):
-    """Simulates settings at flow when they are asked for, and keeps their figures on disk."""
+    """Simulates settings at flow when they are asked for, in full what flow refuses; keeps their figures on disk."""
 
-    def __init__(self, plan: Plan, store: Store) -> None:
+    def __init__(self, plan: Plan, stores: Mapping[Fidelity, Store]) -> None:
         """Take what an earlier call has run."""
         super().__init__(plan)
-        self.store = store
+        self.stores = stores
+        self.asked: dict[Setting, None] = {}
+        self.refused: set[Setting] = set()
+
+    def __getitem__(self, setting: Setting) -> Measured:
+        """Return the figures of a setting, and note that a claim needs it."""
+        self.asked[setting] = None
+        return super().__getitem__(setting)
 
     def _run(self, setting: Setting) -> Measured:
+        try:
+            return self._at("flow", setting)
+        except ScenarioError:
+            self.refused.add(setting)
+            return self._at("full", setting)
+
+    def _at(self, fidelity: Fidelity, setting: Setting) -> Measured:
         from btflow import simulate
 
-        replicas = self.plan.of(setting)
+        replicas, store = self.plan.of(setting), self.stores[fidelity]
         key = f"{setting.scenario().digest()}:{setting.seed}:{replicas}"
-        known = self.store.find(key)
+        known = store.find(key)
         if known is not None:
             entry = json.loads(known["measured"])
             return Measured(**entry | {"groups": {name: Group(**group) for name, group in entry["groups"].items()}})
-        found = measure(simulate(setting.scenario(), seed=setting.seed, replicas=replicas, fidelity="flow"))
-        self.store.add(key, {"measured": json.dumps(asdict(found))})  # a text, as there are figures that are NaN
+        found = measure(simulate(setting.scenario(), seed=setting.seed, replicas=replicas, fidelity=fidelity))
+        store.add(key, {"measured": json.dumps(asdict(found))})  # a text, as there are figures that are NaN
         return found
 
 
-def at_flow(plan: Plan, store: Store, ids: Iterable[str]) -> dict[str, Judged]:
+def at_flow(plan: Plan, out: Path, fresh: bool, ids: Iterable[str]) -> dict[str, Judged]:
     """Judge some claims at flow."""
-    results = AtFlow(plan, store)
-    return {name: _judged(name, results) for name in ids}
+    results = AtFlow(plan, {name: Store(out / FILES[name], name, fresh) for name in FIDELITIES})
+    return {name: _of_link(name) if name in OF_LINKS else _judged(name, results) for name in ids}
 
 
-def _judged(name: str, results: Results) -> Judged:
+def _judged(name: str, results: AtFlow) -> Judged:
+    results.asked.clear()
     try:
         verdict = Verdict(reference.claims(CLAIMS)[name], JUDGES[name](results))
-    except (InputError, ScenarioError, SimulationError, ValueError) as error:
+    except (InputError, SimulationError, ValueError) as error:
         return Judged(UNKNOWN, str(error))
+    in_full = sum(setting in results.refused for setting in results.asked)
+    start = f"({in_full} of {len(results.asked)} settings in full) " if in_full else ""
+    return Judged(verdict.text, f"{start}{verdict.finding.ours}")
+
+
+def _of_link(name: str) -> Judged:
+    verdict = Verdict(reference.claims(links.CLAIMS)[name], OF_LINKS[name](coexistence.RUNS, "flow"))
     return Judged(verdict.text, verdict.finding.ours)
 
 
-def at_full(summary: Path = SUMMARY) -> dict[str, Judged]:
-    """Return the verdicts of `make validate` at full fidelity, as its summary has them, by claim."""
-    rows = (line for line in summary.read_text(encoding="utf-8").splitlines() if re.match(r"\| [TD]\d\d \|", line))
+def at_full(summaries: Iterable[Path] = (SUMMARY, links.SUMMARY)) -> dict[str, Judged]:
+    """Return the verdicts of `make validate` at full fidelity, as its summaries have them, by claim."""
+    lines = (line for path in summaries for line in path.read_text(encoding="utf-8").splitlines())
+    rows = (line for line in lines if re.match(r"\| [TDG]\d\d \|", line))
     cells = ([cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows)
     return {row[0]: Judged(row[1], row[-1]) for row in cells}
 
@@ -81,6 +114,7 @@ def section(flow: Mapping[str, Judged], full: Mapping[str, Judged]) -> Section:
 
 
 NOTE = (
-    "Full's verdicts and figures are those of [the swarms](swarms.md). R01 to R15 are in [flow against "
-    "full](fidelity.md). G01, G02, V01 and V02 are of single links, which have no fidelity."
+    "Full's verdicts and figures are those of [the swarms](swarms.md) and [the links](links.md). Settings whose law "
+    "flow refuses are run in full, as the claim needs all of them: the cell says how many. R01 to R15 are in [flow "
+    "against full](fidelity.md). V01 and V02 are on the delays and headers of single packets, which flow does not have."
 )
