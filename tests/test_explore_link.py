@@ -25,6 +25,7 @@ from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.state import checked, differences, from_query, to_query
 from btflow.explore.work import text_of
+from btflow.fidelity import FIDELITIES
 from btflow.units import Buffer, parse_quantity
 
 MODELS = (ONE_LINK, *names("links"))
@@ -168,7 +169,7 @@ def test_a_fluid_is_kept_by_the_link_the_files_and_the_command_lines(panel: Link
     assert saved["btflow-link.toml"].startswith(
         "# The seed of the random numbers was 3, the fidelities full and flow.\n"
     )
-    for fidelity, mark in (("full", ""), ("flow", "-flow")):
+    for fidelity, mark in zip(FIDELITIES, ("", "-flow"), strict=True):
         result = btflow.simulate_link(scenario(state), seed=3, fidelity=fidelity)
         rows = list(csv.DictReader(io.StringIO(saved[f"btflow-link{mark}.csv"])))
         assert [float(row["first window [segments]"]) for row in rows] == result["window"].values[:, 0].tolist()
@@ -202,7 +203,7 @@ def test_what_flow_refuses_is_told_in_a_line_and_packets_are_drawn(
     told = html.unescape(panel._refused.value)
     assert says in told
     assert "<br>" not in told
-    assert panel._refused.layout.display is None
+    assert panel._refused.layout.display != "none"
     assert drawn(panel, fluid=True) == []
     assert len(drawn(panel, fluid=False)) == 5
     assert list(panel.files()) == ["btflow-link.toml", "btflow-link.csv"]

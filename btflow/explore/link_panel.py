@@ -131,4 +131,4 @@ class LinkPanel(Observed):
         index = round(self._cursor.value / STEPS * (self.result.sizes["time"] - 1))
         link_figure.mark(self.figure, float(self.result["time"][index]) if moved else None)
         self._time.value = f"{float(self.result['time'][index]):.2f} s"
-        self._moment.value = link_text.moment(self.result, self.fluid, index) if moved else ""
+        self._moment.value = link_text.moment(self.result, index, self.fluid) if moved else ""

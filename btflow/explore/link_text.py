@@ -60,7 +60,7 @@ def _bottleneck(result: xr.Dataset) -> int:
     return list(result["queue"].values).index(str(result.attrs["bottleneck"]))
 
 
-def moment(result: xr.Dataset, fluid: xr.Dataset | None, index: int) -> str:
+def moment(result: xr.Dataset, index: int, fluid: xr.Dataset | None = None) -> str:
     """Return what there is at the index-th sample: window, rate as its line has it and RTT of each flow; the queue."""
     points = rate_points(result)
     rows, said = _now(result, index, points)
