@@ -18,6 +18,12 @@ from validation.explorer_page import latencies
 from validation.explorer_page import open_page as open_page
 from validation.served import Served
 
+FLOW_TITLES = [
+    f"{title} (flow)"
+    for title in ("Completion time of the leechers", "Pieces held by a leecher", "Queues of the uplinks")
+]
+"""Of the figures with data that a swarm on access links has in flow: what held connections back it does not know."""
+
 _SERIES = """() => {
   const shown = document.querySelector('.js-plotly-plot');
   return shown?.data ? shown.data.map(t => Array.from(t.y ?? [], v => Number.isNaN(v) ? null : v)) : [];

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from browser import LAPTOP, PHONE, SLOWEST, needs_browser, page, screenshot
-from explorer_page import drawn, open_page, series, slider
-from playwright.sync_api import Browser
+from explorer_page import drawn, open_page, series, slider, wide
+from playwright.sync_api import Browser, expect
 from test_lab_browser import TOKEN, lab, run_all
 
 from btflow.explore.link_state import LinkState
@@ -43,6 +43,38 @@ def test_every_line_of_a_linked_page_has_its_name(
         shown.goto(f"{server.url}&{query}", wait_until="commit", timeout=SLOWEST)
         shown.wait_for_function(f"() => ({_LEGEND})().includes('second ({second})')", timeout=SLOWEST)
         assert sorted(shown.evaluate(_LEGEND)) == ["capacity", "first (cubic)", f"second ({second})"]
+
+
+_FLUID = """() => (document.querySelector('.js-plotly-plot')?.data ?? []).filter(
+  t => t.visible === true && t.name?.endsWith(', fluid') && t.y?.length > 10).map(t => `${t.name} ${t.line.dash}`)"""
+"""What returns the lines of a fluid that are shown."""
+
+
+def test_a_fluid_is_drawn_beside_packets_until_flow_refuses(server: Served, browser: Browser) -> None:
+    with page(browser, LAPTOP) as shown:
+        open_page(shown, server.url)
+        assert shown.evaluate(_FLUID) == []
+        shown.get_by_label("Fluid", exact=True).select_option("beside the packets")
+        shown.wait_for_function(f"() => ({_FLUID})().length === 5", timeout=SLOWEST)
+        assert {line.rpartition(" ")[2] for line in shown.evaluate(_FLUID)} == {"dash"}
+        legend = ["capacity", "first (cubic)", "fluid (dashed)", "second (ledbat)"]
+        shown.wait_for_function(f"n => ({_LEGEND})().length === n", arg=len(legend), timeout=SLOWEST)
+        assert sorted(shown.evaluate(_LEGEND)) == legend
+        shown.wait_for_function("location.search.includes('fluid=true')", timeout=SLOWEST)
+        expect(shown.locator(".btflow-command")).to_contain_text("--fidelity flow", timeout=SLOWEST)
+        assert wide(shown) == []
+        screenshot(shown, "explorer-link-fluid")
+        address = shown.url
+        shown.get_by_label("Queue discipline", exact=True).select_option("codel")
+        told = shown.get_by_text("Packets only. Queue discipline = 'codel': is no discipline of flow fidelity")
+        expect(told).to_be_visible(timeout=SLOWEST)
+        shown.wait_for_function(f"() => ({_FLUID})().length === 0", timeout=SLOWEST)
+        screenshot(shown, "explorer-link-fluid-refused")
+    with page(browser, PHONE) as shown:
+        shown.goto(f"{server.url}&{address.partition('?')[2]}", wait_until="commit", timeout=SLOWEST)
+        shown.wait_for_function(f"() => ({_FLUID})().length === 5", timeout=SLOWEST)
+        assert wide(shown) == []
+        screenshot(shown, "explorer-link-fluid-phone")
 
 
 def test_on_a_phone_the_figure_stays_in_view_and_moves_with_a_slider(server: Served, browser: Browser) -> None:

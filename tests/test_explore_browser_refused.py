@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from browser import LAPTOP, SLOWEST, needs_browser, page, screenshot
-from explorer_page import FIGURES, enter, moved, open_at, open_page, series
+from explorer_page import FIGURES, FLOW_TITLES, enter, moved, open_at, open_page, series
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from btflow.explore.swarm_state import SwarmState
@@ -91,9 +91,13 @@ def test_what_needs_too_much_memory_is_told_and_the_page_goes_on(browser: Browse
         moved(shown, {}, TITLES)
         before = shown.evaluate(FIGURES)
         enter(shown, "leechers", "300")
+        moved(shown, before, FLOW_TITLES)
+        drawn = shown.evaluate(FIGURES)
         told = shown.locator(".btflow-status [role=alert]").filter(visible=True)
-        expect(told).to_have_text("this needs more memory than one page may take", timeout=SLOWEST)
-        assert shown.evaluate(FIGURES) == before
+        says = "Full: this needs more memory than one page may take. The figures are those of flow."
+        expect(told).to_have_text(says, timeout=SLOWEST)
+        assert shown.evaluate(FIGURES) == drawn
+        expect(shown.locator(".btflow-words").filter(visible=True)).to_contain_text("Flow, an approximation")
         screenshot(shown, "explorer-memory")
         enter(shown, "leechers", "6")
         moved(shown, before, TITLES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 import shlex
@@ -24,6 +25,7 @@ from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.state import checked, differences, from_query, to_query
 from btflow.explore.work import text_of
+from btflow.fidelity import FIDELITIES
 from btflow.units import Buffer, parse_quantity
 
 MODELS = (ONE_LINK, *names("links"))
@@ -120,6 +122,94 @@ def test_saved_files_give_the_same_result(model: str, tmp_path: Path) -> None:
         queue = end.sel(queue=name)
         assert float(last[f"{name} [packets]"]) == float(queue.queue_length)
         assert float(last[f"{name} delay [s]"]) == float(queue.queue_delay)
+
+
+def drawn(panel: LinkPanel, fluid: bool) -> list[Any]:
+    """Return the lines that are shown of packets or of the fluid: windows, rates, queue."""
+    each = 2 * MOST_GROUPS + 1
+    return [trace for trace in panel.figure.data[each * fluid :][:each] if trace.visible]
+
+
+def test_a_fluid_is_drawn_dashed_beside_the_packets_in_their_colours(panel: LinkPanel) -> None:
+    panel.set_state(LinkState(rate="2 Mbit/s", n1="2"))
+    assert drawn(panel, fluid=True) == []
+    assert panel.fluid is None
+    alone = [(trace.name, trace.x, trace.y) for trace in drawn(panel, fluid=False)]
+    panel._form.fields["fluid"]._control.value = "true"
+    packets, fluid = drawn(panel, fluid=False), drawn(panel, fluid=True)
+    for (name, *before), now in zip(alone, packets, strict=True):
+        assert now.name == name
+        np.testing.assert_array_equal(before, [now.x, now.y])
+    names = ["first (cubic)", "second (ledbat)"] * 2 + ["queue home.uplink"]
+    assert [trace.name for trace in packets] == names
+    assert [trace.name for trace in fluid] == [f"{name}, fluid" for name in names]
+    assert [trace.line.color for trace in packets] == [trace.line.color for trace in fluid]
+    assert {trace.line.dash for trace in packets} == {"solid"}
+    assert {trace.line.dash for trace in fluid} == {"dash"}
+    expected = btflow.simulate_link(scenario(panel.state), fidelity="flow")
+    window = expected["window"].values[:, 2]
+    assert np.nanmax(fluid[1].y) == pytest.approx(window.max(), rel=1e-6)
+    queue = expected["queue_length"].sel(queue="home.uplink").values
+    assert (fluid[-1].y.max(), fluid[-1].y[-1]) == pytest.approx((queue.max(), queue[-1]), rel=1e-6)
+    legend = [trace.name for trace in panel.figure.data if trace.visible is not False and trace.showlegend is not False]
+    assert legend == ["first (cubic)", "second (ledbat)", "capacity", "fluid (dashed)"]
+    assert "<td>second (ledbat), fluid</td>" in panel._numbers.value
+    assert f"{float(expected.queue_mean_packets[0]):.1f} packets" in panel._numbers.value.partition("Fluid: ")[2]
+    panel._form.fields["fluid"]._control.value = "false"
+    assert drawn(panel, fluid=True) == []
+    assert [trace.line.dash for trace in drawn(panel, fluid=False)] == ["solid", "dash"] * 2 + ["solid"]
+    assert "fluid" not in panel._numbers.value.lower()
+
+
+def test_a_fluid_is_kept_by_the_link_the_files_and_the_command_lines(panel: LinkPanel) -> None:
+    state = LinkState(fluid="true", seed="3", duration="30 s")
+    assert from_query(to_query("link", state), {"link": LinkState}).state == state
+    panel.set_state(state)
+    saved = panel.files()
+    assert saved["btflow-link.toml"].startswith(
+        "# The seed of the random numbers was 3, the fidelities full and flow.\n"
+    )
+    for fidelity, mark in zip(FIDELITIES, ("", "-flow"), strict=True):
+        result = btflow.simulate_link(scenario(state), seed=3, fidelity=fidelity)
+        rows = list(csv.DictReader(io.StringIO(saved[f"btflow-link{mark}.csv"])))
+        assert [float(row["first window [segments]"]) for row in rows] == result["window"].values[:, 0].tolist()
+        queue = result["queue_length"].sel(queue="home.uplink").values
+        assert [float(row["home.uplink [packets]"]) for row in rows] == queue.tolist()
+    commands = panel.commands()
+    assert commands == {"Packets": command(state), "Fluid": f"{command(state)} --fidelity flow"}
+    assert command(state) == command(replace(state, fluid="false"))
+    panel._form.fields["model"]._control.value = "latecomer"
+    assert panel.state == replace(preset("latecomer"), fluid="true")
+    assert panel.fluid is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"aqm": "codel"}, "Packets only. Queue discipline = 'codel': is no discipline of flow fidelity"),
+        ({"cc1": "lp", "rtt": "1 s"}, "Packets only. Flows 1: control = 'lp': has LP on a round trip of 1"),
+        ({"cc2": "lp", "rtt": "1 s", "aqm": "pie"}, "of flow fidelity; Flows 2: control = 'lp': has LP"),
+    ],
+)
+def test_what_flow_refuses_is_told_in_a_line_and_packets_are_drawn(
+    panel: LinkPanel, changes: dict[str, str], says: str
+) -> None:
+    state = LinkState(fluid="true", **changes)
+    panel.set_state(state)
+    assert panel.state == state
+    told = html.unescape(panel._refused.value)
+    assert says in told
+    assert "<br>" not in told
+    assert panel._refused.layout.display != "none"
+    assert drawn(panel, fluid=True) == []
+    assert len(drawn(panel, fluid=False)) == 5
+    assert list(panel.files()) == ["btflow-link.toml", "btflow-link.csv"]
+    assert panel.commands() == {"": command(state)}
+    panel._form.fields["rtt"]._control.value = "3 parsecs"
+    assert says in html.unescape(panel._refused.value), "the figure is still that of packets alone"
+    panel.set_state(LinkState(fluid="true"))
+    assert panel._refused.layout.display == "none"
+    assert len(drawn(panel, fluid=True)) == 5
 
 
 def test_the_command_line_takes_the_saved_file(tmp_path: Path) -> None:
@@ -276,22 +366,24 @@ def test_the_cursor_tells_window_and_queue(panel: LinkPanel) -> None:
     assert panel._moment.value == ""
 
 
-def test_the_table_of_the_moment_has_the_rates_that_the_lines_have(panel: LinkPanel) -> None:
-    panel.set_state(LinkState(n1="2"))
+@pytest.mark.parametrize("fluid", ["false", "true"])
+def test_the_table_of_the_moment_has_the_rates_that_the_lines_have(panel: LinkPanel, fluid: str) -> None:
+    panel.set_state(LinkState(n1="2", fluid=fluid))
     panel._cursor.value = 200
     assert panel.result is not None
     time = float(panel.result["time"][1000])
     rows = re.findall(r"<td>([^<]*)</td><td>[^<]*</td><td>([^<]*) kbit/s</td>", panel._moment.value)
-    assert [name for name, _ in rows] == ["first-1", "first-2", "second"]
-    lines = [trace for trace in panel.figure.data[MOST_GROUPS : 2 * MOST_GROUPS] if trace.visible]
+    names = ["first-1", "first-2", "second"]
+    assert [name for name, _ in rows] == names + [f"{name}, fluid" for name in names] * (fluid == "true")
+    lines = [line for of_fluid in (False, True) for line in drawn(panel, of_fluid)[2:4]]
     x, y = (np.concatenate([line[axis] for line in lines]) for axis in "xy")
-    for (_, rate), part in zip(rows, np.split(np.arange(len(x)), np.flatnonzero(np.isnan(x)))[:3], strict=True):
+    for (_, rate), part in zip(rows, np.split(np.arange(len(x)), np.flatnonzero(np.isnan(x)))[:-1], strict=True):
         found = part[~np.isnan(x[part])]
         after = int(np.searchsorted(x[found], time))
         (x0, x1), (y0, y1) = x[found][after - 1 : after + 1], y[found][after - 1 : after + 1]
         assert float(rate) == pytest.approx(y0 + (y1 - y0) * (time - x0) / (x1 - x0), abs=0.51)
     sample = 8e-3 * panel.result["rate"][1000].values
-    assert not np.allclose([float(rate) for _, rate in rows], sample, rtol=0.01), "not the rate of one sample"
+    assert not np.allclose([float(rate) for _, rate in rows[:3]], sample, rtol=0.01), "not the rate of one sample"
     panel._cursor.value = 1
     assert panel._moment.value.count("<td>-</td>") >= 3, "no line begins so early"
 

@@ -32,6 +32,32 @@ def test_stopped_while_it_compiles_it_leaves_no_process(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+def test_what_is_compiled_before_a_page_opens_is_all_that_it_runs() -> None:
+    subprocess.run([sys.executable, "-c", _WARMED], check=True, timeout=120)
+
+
+_WARMED = """
+import btflow
+from btflow.explore import warm
+from btflow.explore.link_state import LinkState, scenario
+from btflow.explore.swarm_state import INPUTS, SwarmState, scenario_of
+from btflow.fidelity import FIDELITIES
+from btflow.kernels import access, engine, flow, fluid, link
+
+runs = [found.run for found in (access.engine, engine, flow.engine, fluid.engine, link.engine)]
+for compile in (warm.access_links, warm.others, warm.flow):
+    compile()
+compiled = [len(run.signatures) for run in runs]
+assert all(compiled)
+for fidelity in FIDELITIES:
+    btflow.simulate_link(scenario(LinkState(duration="11 s")), fidelity=fidelity)
+    for model in INPUTS:
+        small = SwarmState(model, leechers="4", file_size="64 kB", utp_share="50%")
+        btflow.simulate(scenario_of(small), fidelity=fidelity)
+assert compiled == [len(run.signatures) for run in runs]
+"""
+
+
 def _compiling(explorer: psutil.Process) -> list[psutil.Process]:
     """Wait until two processes compile; return all that the explorer has started."""
     end = time.monotonic() + 90

@@ -190,27 +190,32 @@ def flow_shown(panel: SwarmPanel, state: SwarmState) -> None:
     assert panel.canvas.busy
 
 
-def test_a_capped_swarm_is_drawn_from_flow_and_then_from_full_with_the_difference(panel: SwarmPanel) -> None:
-    flow_shown(panel, CAPPED)
+@pytest.mark.parametrize("state", [CAPPED, replace(SMALL, rtt="100 ms")], ids=["capped", "linked"])
+def test_a_swarm_is_drawn_from_flow_and_then_from_full_with_the_difference(
+    panel: SwarmPanel, state: SwarmState
+) -> None:
+    flow_shown(panel, state)
+    linked = ["queues"] if state.model == "flashcrowd" else []
     means = {}
     for fidelity in ("flow", "full"):
-        result = btflow.simulate(scenario_of(CAPPED), fidelity=fidelity)
+        result = btflow.simulate(scenario_of(state), fidelity=fidelity)
         means[fidelity] = float(result.completion_time.mean())
         drawn = np.array(completion_cdf(result).data[0].x, float)
         np.testing.assert_array_equal(drawn, first_trace(panel, "completion"))
         figures, words = panel.canvas.gallery.figures, panel.canvas.words.value
-        assert panel.canvas.gallery.shown == ["completion", "pieces", "causes"]
+        assert panel.canvas.gallery.shown == ["completion", "pieces", "causes", *linked]
         titles = [figures[name].layout.title.text for name in panel.canvas.gallery.shown]
         assert {title.endswith(" (flow)") for title in titles} == {fidelity == "flow"}
         assert bool(figures["causes"].data) == (fidelity == "full"), "flow does not know them"
         assert panel.result is not None
         assert panel.result.attrs["fidelity"] == fidelity
         saved = panel.files()
-        assert saved["rao2010.toml"].startswith(f"# The seed of the random numbers was 0, the fidelity {fidelity}.\n")
+        note = saved[f"{state.model}.toml"].partition("\n")[0]
+        assert note == f"# The seed of the random numbers was 0, the fidelity {fidelity}."
         mark = "-flow" if fidelity == "flow" else ""
         assert f"{result.completion_time.max():.6g}"[:5] in saved[f"peers{mark}.csv"]
         assert {name for name in saved if name.endswith(".csv")} == {
-            f"{name}{mark}.csv" for name in ("peers", "pieces", *(["causes"] if fidelity == "full" else []))
+            f"{name}{mark}.csv" for name in ("peers", "pieces", *linked, *(["causes"] if fidelity == "full" else []))
         }
         assert "--fidelity" not in panel.commands()[""], "of full, which is there or about to be"
         if fidelity == "flow":
@@ -245,7 +250,37 @@ def test_flow_that_stays_as_full_was_cancelled_has_its_own_command_line(panel: S
     assert "peers-flow.csv" in panel.files()
 
 
-@pytest.mark.parametrize("why", ["refused", "not compiled yet", "stuck"])
+def test_flow_that_stays_as_full_failed_is_told_until_the_next_run(
+    panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import btflow.explore.views as views
+
+    def simulate(*given: Any, fidelity: str = "full", **more: Any) -> Any:
+        if fidelity == "full":
+            raise MemoryError
+        return btflow.simulate(*given, fidelity="flow", **more)
+
+    monkeypatch.setattr(views, "simulate", simulate)
+    flow_shown(panel, CAPPED)
+    assert panel.canvas.wait()
+    says = "Full: this needs more memory than one page may take. The figures are those of flow."
+    assert panel.canvas.status.text == says
+    assert panel.result is not None
+    assert panel.result.attrs["fidelity"] == "flow"
+    assert panel.commands()[""].endswith("--fidelity flow")
+    monkeypatch.setattr(views, "has_flow", lambda _: False)
+    enter(panel.form, "rtt", "200 ms")
+    assert panel.canvas.wait()
+    assert panel.canvas.status.text == "this needs more memory than one page may take", (
+        "the figures are of other inputs"
+    )
+    monkeypatch.undo()
+    enter(panel.form, "rtt", "100 ms")
+    assert panel.canvas.wait()
+    assert panel.canvas.status.text == ""
+
+
+@pytest.mark.parametrize("why", ["refused", "not compiled yet", "stuck", "no memory"])
 def test_what_flow_does_not_run_is_drawn_from_full_alone(
     panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
@@ -255,6 +290,8 @@ def test_what_flow_does_not_run_is_drawn_from_full_alone(
         monkeypatch.setattr(views, "flow_is_there", lambda: False)
     if why == "stuck":
         monkeypatch.setattr("btflow.flow.run", stuck)
+    if why == "no memory":
+        monkeypatch.setattr("btflow.flow.build", too_large)
     if why == "refused":
         monkeypatch.setattr("btflow.fidelity.UNLIKE_FULL", ("cubic",))
     shown: list[str] = []
@@ -268,6 +305,10 @@ def test_what_flow_does_not_run_is_drawn_from_full_alone(
 
 def stuck(*_: object, **__: object) -> None:
     raise btflow.SimulationError("3 of 9 downloads had not finished")
+
+
+def too_large(*_: object) -> None:
+    raise MemoryError
 
 
 def test_an_error_is_shown_beside_and_goes_with_the_next_run(

@@ -43,18 +43,20 @@ class Canvas(Generic[Request]):
         height: int = HEIGHT,
     ) -> None:
         self.seen: Seen | None = None
+        self._asked: Request | None = None
         self._ended = ended
         self.status = Status(self.cancel)
         self.gallery = Gallery(names, height)
         self.words = widgets.HTML(layout={"display": "none", "width": "100%"})
         self.words.add_class("btflow-words")
         self.views = widgets.VBox([self.words, self.gallery.widget], layout={"min_width": "0"})
-        listeners = Listeners(self._show, self.status.say, self.status.progress, self._busy)
+        listeners = Listeners(self._show, self._fail, self.status.progress, self._busy)
         self._work: Work[Request, Seen] = Work(compute, listeners)
 
     def ask(self, request: Request) -> None:
         """Show what is to be seen of a request; what was asked for before and is not shown yet may never be."""
         self.status.say("")
+        self._asked = request
         self._work.ask(request)
 
     def cancel(self) -> None:
@@ -78,6 +80,11 @@ class Canvas(Generic[Request]):
         self.gallery.show(seen.figures)
         self.words.value, self.words.layout.display = seen.words, None if seen.words else "none"
         self.seen = seen
+
+    def _fail(self, text: str) -> None:
+        """Say what went wrong; of a run of full after which flow's figures stay, that they do."""
+        stays = self.seen is not None and self.seen.fidelity == "flow" and self.seen.asked == self._asked
+        self.status.say(f"Full: {text}. The figures are those of flow." if stays else text)
 
     def _busy(self, runs: bool) -> None:
         self.status.busy(runs)

@@ -10,10 +10,12 @@ from typing import Any
 
 from btflow.catalog import link_document, names, parse_as
 from btflow.document import Document
-from btflow.errors import InputError
+from btflow.errors import InputError, ScenarioError
 from btflow.explore.limits import check_link
 from btflow.explore.renamed import renamed
 from btflow.explore.specs import Amount, Choice, value
+from btflow.explore.state import specs
+from btflow.link import fluid
 from btflow.link.flow import Flow
 from btflow.link.kind import LINKS
 from btflow.link.scenario import LinkScenario
@@ -28,6 +30,8 @@ _CONTROLS = ("cubic", "newreno", "reno-linux", "cubic-2.6", "vegas", "bbr", "led
 CONTROLS = (*_CONTROLS, "ledbat++", "utp", "utp-2013", "utp-2010", "lp", "nice", "opnet-tcp", "sfu-utp")
 DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
 CALLS = ("none", "g711", "g729", "g729-1")
+OF_PAGE = ("model", "seed", "fluid")
+"""Inputs that change nothing of the experiment that is chosen."""
 
 
 def _cc(group: int, default: str) -> Any:
@@ -68,6 +72,15 @@ class LinkState:
     call: str = value(Choice("Voice call", CALLS, "none", help="Codec of a call that passes the same queue"))
     duration: str = value(Amount("Duration", "time", "60 s", "5 s", "300 s", True, "1 s", "600 s"))
     seed: str = value(Amount("Seed", "count", "0", "0", "20", maximum="1000000"))
+    fluid: str = value(
+        Choice(
+            "Fluid",
+            ("false", "true"),
+            "false",
+            ("not drawn", "beside the packets"),
+            "The same experiment at flow fidelity, which knows no packets",
+        )
+    )
 
 
 @cache
@@ -135,8 +148,19 @@ def scenario(state: LinkState) -> LinkScenario:
     return built
 
 
+def why_no_fluid(state: LinkState) -> str:
+    """Return in a line why flow does not run the experiment of a state; nothing if it does."""
+    try:
+        fluid.check(scenario(state))
+    except ScenarioError as error:
+        labels = {field: specs(state)[name].label for field, name in _inputs(state.model).items()}
+        found = (InputError(p.field, p.value, p.reason).describe() for p in renamed(error, labels).problems)
+        return "; ".join(dict.fromkeys(found))  # both ways of a link are one input
+    return ""
+
+
 def command(state: LinkState) -> str:
-    """Return the command line that gives the same numbers as a state."""
+    """Return the command line that gives the same numbers as a state, those of its packets."""
     seed = f" --seed {state.seed}" if state.seed != "0" else ""
     if state.model != ONE_LINK:
         given = scenario(state).given
@@ -162,7 +186,7 @@ def rate_text(rate: float) -> str:
 def _changed(state: LinkState) -> dict[str, str]:
     """Return the values that are not as published, those that are of the page alone left out."""
     published = preset(state.model)
-    found = {n: v for n, v in vars(state).items() if n not in ("model", "seed") and v != getattr(published, n)}
+    found = {n: v for n, v in vars(state).items() if n not in OF_PAGE and v != getattr(published, n)}
     idle = [str(i) for i in (1, 2, 3) if getattr(state, f"n{i}") == getattr(published, f"n{i}") == "0"]
     return {name: text for name, text in found.items() if name[-1] not in idle}
 
@@ -207,6 +231,7 @@ def _inputs(model: str) -> dict[str, str]:
     found = {field: name for name, fields in _places(model).items() for field in fields}
     for name, parameter in document(model).parameters.items():
         found.update((name, found[field]) for field in parameter.sets if field in found)
+        found.update((field, found[name]) for field in parameter.sets if name in found)
     return found | {f"{field}.base": name for field, name in found.items()}
 
 

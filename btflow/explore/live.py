@@ -41,6 +41,8 @@ def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:
     """Return a figure's layout without a width of its own and with its legend at the bottom, for a low figure."""
     layout: dict[str, Any] = drawn.layout.to_plotly_json()
     common = {k: v for k, v in layout["template"]["layout"].items() if k not in ("width", "height")}
+    for axis in ("xaxis", "yaxis"):  # else Plotly measures every label, a tenth of a redraw
+        common[axis] = common[axis] | {"ticklabeloverflow": "allow"}
     layout.pop("width", None)
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "font": {"size": 12}}
     above = 2 * _ROW if layout.get("xaxis2", {}).get("side") == "top" else 0  # the title of an axis above the plot

@@ -16,7 +16,8 @@ OWN = "btflow's own"
 """In place of a paper."""
 
 Commands = Mapping[str, str]
-"""Command lines: of a what-if by the side that each runs, A and B; of another panel one, by an empty text."""
+"""Command lines: of a what-if by the side that each runs, A and B; of a link with its fluid by what each gives; of
+anything else one, by an empty text."""
 
 
 def in_flow(commands: Commands) -> Commands:

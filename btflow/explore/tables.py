@@ -27,7 +27,7 @@ def to_csv(columns: Columns) -> str:
 
 
 def of_link(result: xr.Dataset) -> dict[str, str]:
-    """Return the time series of a link experiment."""
+    """Return the time series of a link experiment; the name of the file tells those of flow."""
     columns = {"time [s]": result["time"].values}
     for flow in result["flow"].values:
         chosen = result.sel(flow=flow)
@@ -37,7 +37,8 @@ def of_link(result: xr.Dataset) -> dict[str, str]:
     for queue in result["queue"].values:
         columns[f"{queue} [packets]"] = result["queue_length"].sel(queue=queue).values
         columns[f"{queue} delay [s]"] = result["queue_delay"].sel(queue=queue).values
-    return {"btflow-link.csv": to_csv(columns)}
+    mark = "-flow" if result.attrs["fidelity"] == "flow" else ""
+    return {f"btflow-link{mark}.csv": to_csv(columns)}
 
 
 def of_swarm(seen: Seen) -> dict[str, str]:

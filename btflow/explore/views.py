@@ -52,6 +52,7 @@ FLOW: dict[str, View] = {
     "causes": lambda _: _unknown(),
 }
 LINKED: dict[str, View] = {**SWARM, "queues": plots.uplink_queue_ccdf}
+FLOW_LINKED: dict[str, View] = {**FLOW, "queues": lambda result: marked(plots.uplink_queue_ccdf(result))}
 LINK: dict[str, View] = {
     "windows": plots.windows,
     "rates": plots.rates,
@@ -103,7 +104,7 @@ def views(result: xr.Dataset) -> Mapping[str, View]:
     if "completion_time" not in result:
         return LINK
     if result.attrs["fidelity"] == "flow":
-        return FLOW
+        return FLOW_LINKED if linked(result) else FLOW
     return LINKED if linked(result) else SWARM
 
 
@@ -142,7 +143,7 @@ def _flow(scenario: Scenario, seed: int, look: Look) -> xr.Dataset | None:
         return None
     try:
         return simulate(scenario, seed=seed, fidelity="flow", progress=lambda _: look(0.0))
-    except SimulationError:  # full may finish, or says why it does not
+    except (SimulationError, MemoryError):  # full may finish, or says why it does not
         return None
 
 

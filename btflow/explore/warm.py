@@ -1,8 +1,8 @@
 """Imports all that a visitor's page needs and compiles every kernel that it uses, or loads it from the cache.
 
-An empty cache is filled by two processes at once: the kernels of access links take as long to compile as the others do.
-The second is ``python -m btflow.explore.warm``. It goes on with those of flow while the first pages open, which do
-without them until they are there: figures come from full alone.
+An empty cache is filled by two processes at once: the kernels of access links take as long to compile as the others do,
+those of a link in flow among them. The second is ``python -m btflow.explore.warm``. It goes on with those of swarms in
+flow while the first pages open, which do without them until they are there: figures come from full alone.
 """
 
 from __future__ import annotations
@@ -64,22 +64,26 @@ def access_links() -> None:
 
 
 def others() -> None:
-    """Run a link and a swarm behind unlimited links, each as small as they come."""
+    """Run a link at both fidelities and a swarm behind unlimited links, each as small as they come."""
     from btflow.catalog import load
+    from btflow.fidelity import FIDELITIES
     from btflow.link.options import scenario_from
     from btflow.link.simulation import simulate_link
     from btflow.simulation import simulate
 
-    simulate_link(scenario_from(flows=["cubic", "ledbat"], voip="g729", duration="1 s"))
+    link = scenario_from(flows=["cubic", "ledbat"], voip="g729", duration="1 s")
+    for fidelity in FIDELITIES:
+        simulate_link(link, fidelity=fidelity)
     simulate(load("rao2010", leechers=2, file_size="1 MB"))
 
 
 def flow() -> None:
-    """Run a swarm at flow fidelity, as small as they come."""
+    """Run swarms at flow fidelity, on access links and behind unlimited ones, as small as they come."""
     from btflow.catalog import load
     from btflow.simulation import simulate
 
-    simulate(load("rao2010", leechers=2, file_size="1 MB"), fidelity="flow")
+    for name, leechers in (("flashcrowd", 4), ("rao2010", 2)):
+        simulate(load(name, leechers=leechers, file_size="1 MB"), fidelity="flow")
 
 
 def _is_all_new() -> bool:

@@ -126,7 +126,7 @@ class WhatIfPanel(Observed):
             self._columns.children = boxes
             self._shown = of, both
         for number, (form, setting) in enumerate(zip(self.sides, both, strict=True)):
-            used = swarm_state.inputs(setting) if isinstance(setting, SwarmState) else tuple(form.fields)
+            used = swarm_state.inputs(setting) if isinstance(setting, SwarmState) else form.fields.keys() - {"fluid"}
             for name, field in form.fields.items():
                 hidden = name not in used or (name == "seed" and number == 1)  # both have the same random numbers
                 field.widget.layout.display = "none" if hidden else None

@@ -84,7 +84,7 @@ function render({ model, el }) {
       width = el.clientWidth;
       const { data, layout } = read(model.get("drawn"));
       if (!layout) break; // it is made, but nothing of it came yet
-      const named = data.filter((trace) => trace.name && trace.showlegend !== false).length;
+      const named = data.filter((trace) => trace.name && trace.showlegend !== false && trace.visible !== false).length;
       const room = Math.round(0.45 * innerHeight) + 20 * Math.max(0, named - 4); // a long legend takes none of the plot
       const height = low.matches ? Math.min(layout.height, room) : layout.height;
       const config = { ...model.get("_config"), ...(width < NARROW ? { displayModeBar: false } : {}) };
