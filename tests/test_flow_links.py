@@ -199,6 +199,54 @@ def test_a_full_queue_drops_what_is_too_much() -> None:
     assert found.seen > 0.35
 
 
+def test_a_downlink_fills_while_nobody_looks_at_its_peer() -> None:
+    """What comes is 1.5 times what the link takes: half a second of queue each second, until the buffer of 0.3 s is full.
+
+    After 2 s 1.0 s came too much, 0.7 s of which found no room: 0.7 s * 125 kB/s / 1500 B. Then 0.4 of it comes.
+    """
+    found = link()
+    found.per_byte_down, found.down_room = 8e-6, 0.3
+    found.inflow = 1.5 * 125000.0
+    queues.settle_downlink(found, 0.5)
+    assert (found.down_queue, found.down_drops) == (pytest.approx(0.25), 0.0)
+    queues.settle_downlink(found, 2.0)
+    assert found.down_queue == pytest.approx(0.3)
+    assert found.down_drops == pytest.approx(0.7 * 125000.0 / 1500.0)
+    found.inflow = 0.4 * 125000.0
+    queues.settle_downlink(found, 2.25)
+    assert found.down_queue == pytest.approx(0.15)
+    queues.settle_downlink(found, 9.0)
+    assert found.down_queue == 0.0
+
+
+@pytest.mark.parametrize(("seeds", "rel"), [(1, 0.01), (8, 0.02)])
+def test_a_lone_utp_upload_keeps_its_link_busy(seeds: int, rel: float) -> None:
+    """A window of its own is no chance to itself: a target of 25 ms, two packets, fills 1 Mbit/s. 0.1% off, once 10%."""
+    swarm = load("testa2011", utp_share="100%", stay="forever", leechers=1, discard=0, super_seeding=False)
+    swarm = swarm.set(**{"classes.seed.count": seeds, "classes.seed.opens": ["utp"]})
+    full, fluid = (simulate(swarm, seed=1, replicas=2, fidelity=f).completion_time.mean() for f in ("full", "flow"))
+    assert float(fluid) == pytest.approx(float(full), rel=rel)
+
+
+def test_a_request_behind_a_block_comes_with_it() -> None:
+    """On every lane: what waits behind blocks of the lane the other way waits for one that is still to come there."""
+    waiting = 0
+    for s in states(program(**SMALL, uplink="500 kbit/s", client="mainline-4.0"), 3, 40):
+        for v in np.flatnonzero(s.lane.runs > 0):
+            for run in s.run[v, : s.lane.runs[v]]:
+                if run["behind"] == 0:
+                    assert run["at"] < FOREVER
+                    continue
+                waiting += 1
+                h = s.lane.g[v]  # of who asks: its lane to the other side is what it waits for
+                u = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end.lane[h]
+                assert s.end.lane[h] >= 0
+                assert s.finish[u] < FOREVER
+                assert s.net.pull.riders[u] == 1
+                assert s.net.pull.came[u] < run["behind"]
+    assert waiting > 100
+
+
 def test_a_shorter_step_settles_at_the_same_queue() -> None:
     ends = []
     for dt in (0.01, 0.05, 0.5):
