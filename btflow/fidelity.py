@@ -24,6 +24,10 @@ UNLIKE_FULL = ("bbr", "nice")
 """Laws of the window whose swarms differ from full by more than half: BBR's model of the path and Nice's count of late
 segments look at single packets, which flow does not have."""
 
+SHORTEST_BUFFER = 3000.0
+"""Room of an uplink [B] below which swarms get more than 10% too fast: two full packets, which a normal queue can hardly
+tell from none (docs/fidelity.md, "when")."""
+
 INSTEAD = "fidelity full (--fidelity full)"
 FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
 
@@ -39,6 +43,7 @@ def check_flow(scenario: Scenario) -> None:
     """Raise a ScenarioError if flow cannot run a scenario: it never runs in full what was asked for in flow."""
     for c in scenario.classes:
         _check_access(c)
+        _check_buffer(c, scenario.base_rtt)
         slots = max(scenario.slots_of(c), c.client.min_uploads + 1)
         if slots > MOST_SLOTS:
             problem = f"are more than the {MOST_SLOTS} of flow fidelity"
@@ -70,6 +75,16 @@ def _check_access(c: PeerClass) -> None:
         if control is not None and control.law in UNLIKE_FULL:
             problem = "is not in flow fidelity: its swarms would be unlike those of full"
             raise ScenarioError(f"classes.{c.name}.{way}", control.name, problem, f"another law, or {INSTEAD}")
+
+
+def _check_buffer(c: PeerClass, rtt: float) -> None:
+    """Raise a ScenarioError if the uplink of a class has room for less than flow fidelity was proven with."""
+    room = c.access.uplink.limit_bytes(rtt) if c.access is not None else None
+    if room is not None and room < SHORTEST_BUFFER:
+        problem = f"is less than the {SHORTEST_BUFFER:g} B from which flow fidelity is near full"
+        raise ScenarioError(
+            f"classes.{c.name}.access.uplink.buffer", f"{room:g} B", problem, f"a longer one, or {INSTEAD}"
+        )
 
 
 def _decides_slots(scenario: Scenario, c: PeerClass, slots: int) -> str:

@@ -86,7 +86,7 @@ def compile_links(scenario: Scenario, classes: Sequence[PeerClass], counts: Sequ
     for number, c in enumerate(classes):
         assert c.access is not None
         for way, queue in enumerate((c.access.uplink, c.access.downlink)):
-            write_queue(queues[number, way], queue, _base_rtt(scenario))
+            write_queue(queues[number, way], queue, scenario.base_rtt)
         for kind, (cc, socket) in enumerate(((c.tcp, sockets.tcp), (c.utp, sockets.utp), (c.control, sockets.tcp))):
             _write_start(template[number, kind])
             if cc is not None:
@@ -110,11 +110,6 @@ def compile_links(scenario: Scenario, classes: Sequence[PeerClass], counts: Sequ
 
 FILTER_SLOTS = 10
 """Least number of samples kept: BBR's window of rates."""
-
-
-def _base_rtt(scenario: Scenario) -> float:
-    """Mean round-trip time between two peers without queues [s], of which buffers may be multiples."""
-    return scenario.paths.rtt + 2 * (scenario.paths.delay_min + scenario.paths.delay_max)
 
 
 def _write_start(record: Any) -> None:

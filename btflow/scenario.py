@@ -287,6 +287,11 @@ class Scenario(ParametrisedModel):
         return 3600 + 1000 * self.longest_rtt + self.arrivals.last(self.leechers) + 20 * bound
 
     @property
+    def base_rtt(self) -> float:
+        """Mean round-trip time between two peers without queues [s], of which buffers may be multiples."""
+        return self.paths.rtt + 2 * (self.paths.delay_min + self.paths.delay_max)
+
+    @property
     def longest_rtt(self) -> float:
         """Longest round-trip time between two peers [s]: that of the matrix or of the Internet's model, if used."""
         if self.paths.internet is not None:

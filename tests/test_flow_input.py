@@ -56,6 +56,10 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("classes.tcp.access.uplink.rate = 'unlimited'", "a rate", "--fidelity full"),
         ),
         (
+            ("flashcrowd", "--set", "buffer=23ms", "--fidelity", "flow"),
+            ("classes.tcp.access.uplink.buffer = '2875 B'", "less than the 3000 B", "--fidelity full"),
+        ),
+        (
             ("flashcrowd", "--set", "classes.utp.tcp=bbr", "--fidelity", "flow"),
             ("classes.utp.tcp = 'bbr'", "another law", "--fidelity full"),
         ),

@@ -200,7 +200,7 @@ def test_a_full_queue_drops_what_is_too_much() -> None:
 
 
 def test_a_downlink_fills_while_nobody_looks_at_its_peer() -> None:
-    """What comes is 1.5 times what the link takes: half a second of queue each second, until the buffer of 0.3 s is full.
+    """What comes is 1.5 times what the link takes: half a second of queue each second, until 0.3 s of buffer are full.
 
     After 2 s 1.0 s came too much, 0.7 s of which found no room: 0.7 s * 125 kB/s / 1500 B. Then 0.4 of it comes.
     """
@@ -221,7 +221,7 @@ def test_a_downlink_fills_while_nobody_looks_at_its_peer() -> None:
 
 @pytest.mark.parametrize(("seeds", "rel"), [(1, 0.01), (8, 0.02)])
 def test_a_lone_utp_upload_keeps_its_link_busy(seeds: int, rel: float) -> None:
-    """A window of its own is no chance to itself: a target of 25 ms, two packets, fills 1 Mbit/s. 0.1% off, once 10%."""
+    """A window of its own is no chance to itself: with a target of 25 ms, two packets, it fills 1 Mbit/s."""
     swarm = load("testa2011", utp_share="100%", stay="forever", leechers=1, discard=0, super_seeding=False)
     swarm = swarm.set(**{"classes.seed.count": seeds, "classes.seed.opens": ["utp"]})
     full, fluid = (simulate(swarm, seed=1, replicas=2, fidelity=f).completion_time.mean() for f in ("full", "flow"))
