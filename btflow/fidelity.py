@@ -25,8 +25,8 @@ UNLIKE_FULL = ("bbr", "nice")
 segments look at single packets, which flow does not have."""
 
 SHORTEST_BUFFER = 3000.0
-"""Room of an uplink [B] below which swarms get more than 10% too fast: two full packets, which a normal queue can hardly
-tell from none (docs/fidelity.md, "when")."""
+"""Room of an uplink [B] below which swarms get more than 10% too fast: two full packets, which a normal queue hardly
+tells from none (docs/fidelity.md, "when")."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
