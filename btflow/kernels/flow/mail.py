@@ -38,6 +38,7 @@ def arrival(s, p, h, size, t):
     line, u = s.net.line[h], lane_ahead(s, p, h)
     if u >= 0:
         load(s, p, h, float(size), 0.0)
+        line.known = t
         line.arrival = max(line.arrival, max(stream.drained(s, u, t), t + windows.one_way(s, p, y)))
         return line.arrival
     f = s.net.template[s.peer[p].klass, way_of(s, h)]
@@ -47,7 +48,8 @@ def arrival(s, p, h, size, t):
         catch_up(s, p, h, f, t)
         if t < line.leaves:  # one waits already: this goes with it
             load(s, p, h, float(size), 0.0)
-            return max(line.arrival, t)
+            line.arrival = max(line.arrival, line.leaves + windows.one_way(s, p, y))
+            return line.arrival
         leaves = max(t, line.acked)
         hold(s, p, h, f, leaves)
     if a.full > 0.0 and a.room_packets < UNLIMITED and uniform(s.net.rng) < a.full:
@@ -86,7 +88,7 @@ def hold(s, p, h, f, leaves):
 
 @kernel
 def catch_up(s, p, h, f, t):
-    """Enter the HAVEs told since the last message on end `h` of peer `p`; older than a round trip, none matters."""
+    """Enter the HAVEs told since the last message on end `h` of peer `p`; what was older than a round trip is gone."""
     line, y = s.net.line[h], s.end[h].mate >> s.rules.slot_bits
     n = last = np.int64(s.peer[p].n_log)
     since = max(line.known, t - windows.one_way(s, p, y) - windows.one_way(s, y, p) - f.ack_delay)
@@ -102,6 +104,8 @@ def catch_up(s, p, h, f, t):
 @kernel
 def ack_wait(s, h, f):
     """Time until the ACK of a small segment goes [s]: with the next data that come this way, or by itself."""
+    if f.ack_every <= 1:
+        return 0.0
     g = s.end[h].mate
     if s.rules.split == 0 and s.end[g].lane != NO_LANE:
         rate = s.net.pull[((g >> s.rules.slot_bits) << s.lane_bits) + s.end[g].lane].rate
@@ -174,19 +178,25 @@ def tell(s, p, t):
     n = np.int64(s.peer[p].n_order)
     if n == 0:
         return
-    f = s.net.template[s.peer[p].klass, way_of(s, p << s.rules.slot_bits)]
-    size = s.rules.have_size + f.header + s.net.link[p].framing
+    drawn = (p << s.rules.slot_bits) + slot_at(s, p, min(int(uniform(s.net.rng) * n), n - 1))
+    y, u = s.end[drawn].mate >> s.rules.slot_bits, lane_ahead(s, p, drawn)
+    if s.rules.direct == 1:
+        note(s, p, HAVE, windows.propagation(s, p, y), n)
+        return
     for i in range(n):
         h = (p << s.rules.slot_bits) + slot_at(s, p, i)
-        alone = lane_ahead(s, p, h) < 0
-        load(s, p, h, size if alone else float(s.rules.have_size), f.ack_size + s.net.link[p].framing if alone else 0.0)
-    h = (p << s.rules.slot_bits) + slot_at(s, p, min(int(uniform(s.net.rng) * n), n - 1))
-    y, u = s.end[h].mate >> s.rules.slot_bits, lane_ahead(s, p, h)
+        if lane_ahead(s, p, h) >= 0:
+            load(s, p, h, float(s.rules.have_size), 0.0)
+        else:
+            f = s.net.template[s.peer[p].klass, way_of(s, h)]
+            framing = s.net.link[p].framing
+            other = s.net.link[s.end[h].mate >> s.rules.slot_bits].framing
+            load(s, p, h, s.rules.have_size + f.header + framing, f.ack_size + other)
     arrives = t + windows.one_way(s, p, y)
     if u >= 0:
         arrives = max(arrives, stream.drained(s, u, t))
-    elif f.nagle != NO_NAGLE:
-        arrives += max(s.net.line[h].acked - t, 0.0)
+    elif s.net.template[s.peer[p].klass, way_of(s, drawn)].nagle != NO_NAGLE:
+        arrives += max(s.net.line[drawn].acked - t, 0.0)
     note(s, p, HAVE, arrives - t, n)
 
 

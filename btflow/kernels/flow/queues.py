@@ -209,7 +209,7 @@ def share(s, p, t):
             packets = min(pull.window / (pull.base + link.seen), pull.most)
             pull.wants = pull.mss * packets
             payload += pull.wants
-            active += 1
+            active += 1 if pull.wants > 0.0 else 0
             total += pull.bytes * packets
             emptied += pull.bytes * packets * (pull.base + link.seen) / pull.base
     if waits < FOREVER:
@@ -241,7 +241,7 @@ def water_level(s, p, cap, scale, active):
     for _ in range(active):
         under, n = 0.0, 0
         for u in range(first, first + s.peer[p].top):
-            if s.finish[u] < FOREVER and 0.0 < s.net.pull[u].wants * scale < level:  # 0 while the first byte comes
+            if s.finish[u] < FOREVER and 0.0 < s.net.pull[u].wants * scale < level:  # 0: it waits
                 under += s.net.pull[u].wants * scale
                 n += 1
         better = (cap - under) / (active - n) if n < active else level
@@ -262,8 +262,8 @@ def set_rate(s, u, sent, rate, t):
     b = s.net.link[pull.to]
     settle_downlink(b, t)
     b.inflow += (sent - pull.sent) * pull.bytes * pull.per_mss
-    if b.look_at == FOREVER and b.inflow * b.per_byte_down > 1.0:
-        schedule(s, np.int64(pull.to), t + SHORTEST_STEP)
+    if b.inflow * b.per_byte_down > 1.0:
+        schedule(s, np.int64(pull.to), t + max(b.step, SHORTEST_STEP))
     acks = rate * pull.per_ack
     b.acks += acks - pull.acks
     pull.sent, pull.rate, pull.acks = sent, rate, acks

@@ -12,7 +12,7 @@ import numpy as np
 
 from btflow.kernels import bits, prefetch, rules
 from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
-from btflow.kernels.flow import choke, fetch, losses, mail, peers, stream, transport, windows
+from btflow.kernels.flow import choke, fetch, losses, mail, peers, queues, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, LEAVES
 from btflow.kernels.jit import kernel
@@ -210,6 +210,9 @@ def begin_stream(s, p, u, t):
     skip_cancelled(s, u, t)
     if s.lane[u].runs == 0:
         return
+    if s.peer[p].active == 0:  # it was idle up to now: what this lane sends comes from now on
+        queues.move(s, p, t)
+        s.net.link[p].step = queues.SHORTEST_STEP
     s.peer[p].active += 1
     stream.begin(s, p, u, float(head_bytes(s, u) + s.rules.header), s.run[u, 0].at, t)
 
@@ -294,7 +297,8 @@ def pop(s, u):
     """Take the block at the head of lane `u` out of its requests."""
     run = s.run[u, 0]
     run.blocks = run.blocks & (run.blocks - bits.ONE)
-    run.at = run.later
+    if run.behind == 0:
+        run.at = run.later
     if run.blocks == bits.EMPTY:
         drop_run(s, u, 0)
 

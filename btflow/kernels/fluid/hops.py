@@ -135,8 +135,8 @@ def buffer(hop, q):
     most = (q.limit_packets + 1.0) * hop.packet
     if hop.largest == 0.0 or q.limit_bytes == math.inf:
         return min(most, q.limit_bytes + hop.packet)
-    if hop.packet == hop.largest:  # whole packets alone
-        return min(most, (math.floor(q.limit_bytes / hop.packet) + 1.0) * hop.packet)
+    if hop.packet > hop.largest * (1.0 - 1e-9):  # whole packets alone
+        return min(most, (math.floor(q.limit_bytes / hop.largest) + 1.0) * hop.largest)
     return min(most, max(q.limit_bytes - 0.5 * hop.largest, 0.0) + hop.largest)
 
 
@@ -179,9 +179,9 @@ def overflow(s, k, t):
 @kernel
 def too_many(hop):
     """Packets for which there is no room when there is no room: at least one."""
-    if hop.full < 1e-9:
-        return 1.0
     high = (hop.queue - hop.room) / hop.spread
+    if hop.full < 1e-9 or high < -6.0:
+        return 1.0
     at = queues.normal_at(high)
     over = hop.spread * (at / queues.normal_below(high, at) + high)
     return max(math.floor(over / (hop.packet * hop.per_byte)), 1.0)

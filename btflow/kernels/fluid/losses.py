@@ -61,7 +61,7 @@ def answer(s, i, f, lane, t):
     f.nxt = f.una + f.flight
     if timed == 0 and f.recovery == PER_LOSS:
         if lost > 1:
-            wait_for_next(f, lane, lost - 1)
+            wait_for_next(f, lane, lost - 1, t)
     elif uniform(s.link.rng) > (1.0 - fullest(s, i)) ** lost:
         lane.lost = lane.again = 1
         lane.timer = 1 if timed == 1 or not f.lost_retransmit else 0
@@ -75,8 +75,9 @@ def answer(s, i, f, lane, t):
 
 
 @kernel
-def wait_for_next(f, lane, lost):
+def wait_for_next(f, lane, lost, t):
     """Without a phase of recovery each loss is found by itself; they are spread from the first to the last."""
     lane.lost = lost
+    lane.fires = t + f.rto  # what was found by now restarts it
     lane.lost_at += (lane.last_at - lane.lost_at) / lost
     find(f, lane)
