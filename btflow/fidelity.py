@@ -21,8 +21,8 @@ MOST_RTT = 1.5
 """Round-trip time between two peers [s] beyond which swarms get more than 5% too fast: docs/fidelity.md, "when"."""
 
 UNLIKE_FULL = ("bbr", "nice")
-"""Laws of the window whose swarms differ from full by more than half: BBR's model of the path and Nice's count of late
-segments look at single packets, which flow does not have."""
+"""Laws of the window whose swarms differ from full by more than half: BBR's model of the path looks at the spacing
+of single packets, Nice's range of delays is made by its own bursts; lanes of flow have neither."""
 
 SHORTEST_BUFFER = 3000.0
 """Room of an uplink [B] below which swarms get more than 10% too fast: two full packets, which a normal queue hardly

@@ -231,7 +231,7 @@ def test_a_lone_utp_upload_keeps_its_link_busy(seeds: int, rel: float) -> None:
 def test_a_request_behind_a_block_comes_with_it() -> None:
     """On every lane: what waits behind blocks of the lane the other way waits for one that is still to come there."""
     waiting = 0
-    for s in states(program(**SMALL, uplink="500 kbit/s", client="mainline-4.0"), 3, 40):
+    for s in states(program(**SMALL, uplink="500 kbit/s", client="mainline-4.0"), 3, 10):
         for v in np.flatnonzero(s.lane.runs > 0):
             for run in s.run[v, : s.lane.runs[v]]:
                 if run["behind"] > 0:

@@ -46,15 +46,16 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
             reason = "is no discipline of flow fidelity"
             yield ScenarioError(f"access.{name}.discipline", queue.discipline, reason, f"drop-tail, or {INSTEAD}")
     for flow in scenario.flows:
+        if flow.count == 0:
+            continue
         if flow.kind == "messages":
             field = f"flows.{flow.name}.message"
             reason = "is a message, whose delay flow fidelity does not know"
             yield ScenarioError(field, f"{flow.message} B", reason, f"size, rate, on and off, or {INSTEAD}")
         elif flow.cc is not None and (flow.cc.law, flow.cc.variant) in BURSTY:
-            reason = (
-                f"has a law, {_named(flow.cc)}, that goes by the delays of bursts, which flow fidelity does not know"
-            )
-            yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, f"{', '.join(LAWS)}, or {INSTEAD}")
+            reason = f"has a form of a law, {_named(flow.cc)}, that was not shown to come near packets in flow fidelity"
+            others = ", ".join(name for name in LAWS if name != flow.cc.law)
+            yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, f"{others}, or {INSTEAD}")
         elif flow.cc is not None and flow.cc.law == "lp" and scenario.base_rtt(flow) > LONGEST_LP:
             reason = f"has LP on a round trip of {scenario.base_rtt(flow):g} s, where flow fidelity is not near packets"
             instead = f"at most {LONGEST_LP:g} s, another law, or {INSTEAD}"

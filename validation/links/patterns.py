@@ -19,7 +19,7 @@ LAWS = (
     *("newreno", "cubic", "vegas", "ledbat", "ledbat-25", "ledbat-linux"),
     *("utp", "utp-2010", "utp-libtorrent", "ledbatpp", "bbr"),
 )
-"""Congestion controls that are drawn: every law that flow has, LEDBAT and uTP in several forms."""
+"""Congestion controls that are drawn: laws that flow has, LEDBAT and uTP in several forms; not LP and Nice."""
 
 KINDS = ("uplink", "two-hop")
 DURATION, WINDOW = 60.0, 10.0

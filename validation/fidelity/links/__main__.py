@@ -33,7 +33,7 @@ def validate(
 ) -> None:
     """Compare flow fidelity with full behind access links: grid, papers' swarms, search for the worst, ns-3, claims.
 
-    Writes fidelity_links.md; with all parts and seeds also validation/fidelity_links.md. Takes 40 minutes of CPU time.
+    Writes fidelity_links.md; with all parts and seeds also validation/fidelity_links.md. Takes an hour of CPU time.
     """
     from validation.fidelity.links import report
     from validation.fidelity.links.measured import Stores
