@@ -24,9 +24,13 @@ UNLIKE_FULL = ("bbr", "nice")
 """Laws of the window whose swarms differ from full by more than half: BBR's model of the path looks at the spacing
 of single packets, Nice's range of delays is made by its own bursts; lanes of flow have neither."""
 
-SHORTEST_BUFFER = 3000.0
-"""Room of an uplink [B] below which swarms get more than 10% too fast: two full packets, which a normal queue hardly
-tells from none (docs/fidelity.md, "when")."""
+SHORTEST_BUFFER, FEWEST_PACKETS = 3000.0, 10
+"""Room of an uplink, in bytes or packets (ACKs among them), below which swarms get more than 10% too fast: what finds
+room there is decided packet by packet (docs/fidelity.md, "when")."""
+
+MOST_LOSS = 0.05
+"""Loss on the way beyond which swarms on access links get more than 10% too fast: windows of a segment or two then wait
+for timers, which back off."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
@@ -43,7 +47,7 @@ def check_flow(scenario: Scenario) -> None:
     """Raise a ScenarioError if flow cannot run a scenario: it never runs in full what was asked for in flow."""
     for c in scenario.classes:
         _check_access(c)
-        _check_buffer(c, scenario.base_rtt)
+        _check_room(c, scenario)
         slots = max(scenario.slots_of(c), c.client.min_uploads + 1)
         if slots > MOST_SLOTS:
             problem = f"are more than the {MOST_SLOTS} of flow fidelity"
@@ -77,14 +81,21 @@ def _check_access(c: PeerClass) -> None:
             raise ScenarioError(f"classes.{c.name}.{way}", control.name, problem, f"another law, or {INSTEAD}")
 
 
-def _check_buffer(c: PeerClass, rtt: float) -> None:
-    """Raise a ScenarioError if the uplink of a class has room for less than flow fidelity was proven with."""
-    room = c.access.uplink.limit_bytes(rtt) if c.access is not None else None
+def _check_room(c: PeerClass, scenario: Scenario) -> None:
+    """Raise a ScenarioError if the uplink of a class has too little room for flow, or its paths lose too much."""
+    if c.access is None:
+        return
+    room, packets = c.access.uplink.limit_bytes(scenario.base_rtt), c.access.uplink.limit_packets()
+    field, more = f"classes.{c.name}.access.uplink.buffer", f"a longer one, or {INSTEAD}"
     if room is not None and room < SHORTEST_BUFFER:
         problem = f"is less than the {SHORTEST_BUFFER:g} B from which flow fidelity is near full"
-        raise ScenarioError(
-            f"classes.{c.name}.access.uplink.buffer", f"{room:g} B", problem, f"a longer one, or {INSTEAD}"
-        )
+        raise ScenarioError(field, f"{room:g} B", problem, more)
+    if packets is not None and packets < FEWEST_PACKETS:
+        problem = f"is less than the {FEWEST_PACKETS} packets from which flow fidelity is near full"
+        raise ScenarioError(field, f"{packets} packets", problem, more)
+    if scenario.paths.loss > MOST_LOSS:
+        problem = f"is more than the {MOST_LOSS:.0%} up to which flow fidelity is near full on access links"
+        raise ScenarioError("paths.loss", f"{scenario.paths.loss:g}", problem, f"less, or {INSTEAD}")
 
 
 def _decides_slots(scenario: Scenario, c: PeerClass, slots: int) -> str:

@@ -60,6 +60,14 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("classes.tcp.access.uplink.buffer = '2875 B'", "less than the 3000 B", "--fidelity full"),
         ),
         (
+            ("flashcrowd", "--set", "buffer=9 packets", "--fidelity", "flow"),
+            ("access.uplink.buffer = '9 packets'", "less than the 10 packets", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "loss=6%", "--fidelity", "flow"),
+            ("paths.loss = '0.06'", "more than the 5%", "--fidelity full"),
+        ),
+        (
             ("flashcrowd", "--set", "classes.utp.tcp=bbr", "--fidelity", "flow"),
             ("classes.utp.tcp = 'bbr'", "another law", "--fidelity full"),
         ),

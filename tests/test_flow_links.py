@@ -97,7 +97,7 @@ SWARMS = st.fixed_dictionaries(
         "leechers": st.integers(2, 12),
         "file_size": st.sampled_from(["300 kB", "1 MB", "3 MB"]),
         "utp_share": st.sampled_from(["0%", "50%", "100%"]),
-        "buffer": st.sampled_from(["3 packets", "50 ms", "500 ms", "2 s"]),
+        "buffer": st.sampled_from(["10 packets", "4 kB", "500 ms", "2 s"]),
         "uplink": st.sampled_from(["128 kbit/s", "1 Mbit/s", "20 Mbit/s"]),
         "downlink": st.sampled_from(["1 Mbit/s", "100 Mbit/s"]),
         "upload_limit": st.sampled_from(["unlimited", "60 kB/s"]),
