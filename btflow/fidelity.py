@@ -26,7 +26,7 @@ of single packets, Nice's range of delays is made by its own bursts; lanes of fl
 
 SHORTEST_BUFFER, FEWEST_PACKETS = 3000.0, 10
 """Room of an uplink, in bytes or packets (ACKs among them), below which swarms get more than 10% too fast: what finds
-room there is decided packet by packet (docs/fidelity.md, "when")."""
+no room there is decided packet by packet (docs/fidelity.md, "when")."""
 
 MOST_LOSS = 0.05
 """Loss on the way beyond which swarms on access links get more than 10% too fast: windows of a segment or two then wait

@@ -147,7 +147,7 @@ def _mechanism(result: xarray.Dataset) -> list[str]:
         of = f" of {float(part['unchokes'].sum()):.0f}" if "unchokes" in part else ""
         lines.append(f"{f'unchokes ended idle, {name}':<34}{float(part['idle_terminations'].sum()):.0f}{of}")
     if "limited_share" not in result:
-        return [*lines, *_paths(result)]
+        return [*lines, *_paths(result), *_uplinks(result)]
     shares = peers["leechers"]["limited_share"].mean(("replica", "peer"))
     causes = ", ".join(
         f"{cause} {_percent(share)}" for cause, share in zip(shares["cause"].values, shares.values, strict=True)

@@ -17,7 +17,7 @@ from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import LINK, Flow
 from btflow.kernels.state import FOREVER
 from btflow.program import Program, compile_scenario
-from btflow.report import summary
+from btflow.report import as_text, summary
 from btflow.swarm import grow
 
 queues = plain.flow.queues
@@ -319,5 +319,6 @@ def test_results_on_links_have_the_same_variables() -> None:
     swarm = load("flashcrowd", leechers=4, file_size="1 MB")
     full, fluid = (simulate(swarm, seed=1, fidelity=f) for f in ("full", "flow"))
     assert set(full.data_vars) - set(fluid.data_vars) == {"unchokes", "limited_share", "unchokes_received"}
+    assert "uplinks by class" in as_text(fluid)
     for name in fluid.data_vars:
         assert fluid[name].dims == full[name].dims
