@@ -14,6 +14,7 @@ from btflow.kernels.fluid import state as k
 from btflow.kernels.link import state as packets
 from btflow.link.build import LinkProgram, build
 from btflow.link.congestion import VARIANTS, CongestionControl
+from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.simulation import FIRST_CHUNK, next_chunk
 
@@ -27,8 +28,15 @@ BURSTY = (("vegas", "ns-3"), ("lp", "ns-3"), ("lp", "paper"))
 """Forms of laws that do not, or were not compared: ns-3's Vegas goes by a smoothed delay, which single segments keep up
 whose ACKs' timers have parted them from their train."""
 
+PACED = ("utp", "2010")
+"""The form of a law that sends a packet at a time where its window is small."""
+
 LONGEST_LP = 0.15
 """Base round trip [s] up to which LP is near packets: on longer ones it is kept down by a tick of its clock, or not."""
+
+FEWEST = 6
+"""Packets of a flow that a buffer must hold: with 2 to 4, where single ones decide, flow is 4 to 22% too fast, and with
+less than 2 up to three times."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 
@@ -60,7 +68,31 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
             reason = f"has LP on a round trip of {scenario.base_rtt(flow):g} s, where flow fidelity is not near packets"
             instead = f"at most {LONGEST_LP:g} s, another law, or {INSTEAD}"
             yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, instead)
+        if flow.cc is not None:
+            yield from _room(scenario, flow, flow.cc)
     yield from _met(scenario)
+
+
+def _room(scenario: LinkScenario, flow: Flow, cc: CongestionControl) -> Iterator[ScenarioError]:
+    """Buffers too short for what a flow does: there single packets decide, which flow fidelity does not know."""
+    size = cc.mss + cc.header
+    for name in scenario.data_queues(flow):
+        queue = scenario.queues[name]
+        held = queue.limit_bytes(scenario.paths.rtt)
+        packets = queue.limit_packets() if held is None else held / size
+        if packets is None or not queue.limited:
+            continue
+        if packets < FEWEST:
+            reason = f"has room for {packets:.3g} packets of {size} B, where flow fidelity is not near full"
+            field, shown = f"access.{name}.buffer", f"{packets * size:g} B"
+            yield ScenarioError(field, shown, reason, f"room for {FEWEST} packets, or {INSTEAD}")
+        elif cc.target is not None and size / queue.rate > cc.target:
+            reason = f"aims at a delay of {cc.target:g} s, and one packet takes {size / queue.rate:.3g} s on {name}"
+            yield ScenarioError(f"flows.{flow.name}.cc", cc.name, reason, f"a higher rate, or {INSTEAD}")
+        elif (cc.law, cc.variant) == PACED and packets * size / queue.rate < (cc.target or 0.0):
+            reason = f"aims at a delay of {cc.target:g} s, and {name} has room for {packets * size / queue.rate:.3g} s"
+            reason += ": there its small packets time out one by one"
+            yield ScenarioError(f"flows.{flow.name}.cc", cc.name, reason, f"a longer buffer, or {INSTEAD}")
 
 
 def _met(scenario: LinkScenario) -> Iterator[ScenarioError]:

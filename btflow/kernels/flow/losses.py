@@ -69,6 +69,7 @@ def lose(s, p, u, t):
     """A packet of lane `u` is dropped: its sender finds out by what comes behind it, or by its timer."""
     pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]
     pull.lost += 1
+    pull.latest = t
     first = pull.answer == FOREVER
     if first:
         pull.lost_at = t
@@ -111,12 +112,19 @@ def answer(s, p, h, f, pull, t):
     pull.lost = pull.timer = 0
     f.flight = int(f.cwnd)
     f.nxt = f.una + f.flight
-    if uniform(s.net.rng) > (1.0 - s.net.link[p].full) ** lost:
+    if uniform(s.net.rng) > ((1.0 - s.net.link[p].full) * (1.0 - f.data_loss)) ** lost:
         pull.lost = 1
         pull.timer = 1 if timed == 1 or not f.lost_retransmit else 0
         pull.silent = pull.lost_at = t
         pull.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
         pull.answer = pull.fires if pull.timer == 1 else t + f.rtt
+        pull.whole = pull.answer + windows.one_way(s, p, np.int64(pull.to))
+    elif f.recovery == PER_LOSS and timed == 0 and lost > 1:  # each loss is found, and answered, by itself
+        pull.lost = lost - 1
+        gap = (pull.latest - pull.lost_at) / pull.lost
+        pull.lost_at += gap
+        pull.silent = t + f.rtt
+        pull.answer = t + gap
         pull.whole = pull.answer + windows.one_way(s, p, np.int64(pull.to))
     if fall(s.net, h, f, timed, 1, t):
         pull.repaired = t + f.rtt

@@ -51,13 +51,31 @@ def arrival(s, p, h, size, t):
             line.arrival = max(line.arrival, line.leaves + windows.one_way(s, p, y))
             return line.arrival
         leaves = max(t, line.acked)
+    leaves += repair(s, p, y, f)
+    if f.nagle != NO_NAGLE:
         hold(s, p, h, f, leaves)
-    if a.full > 0.0 and a.room_packets < UNLIMITED and uniform(s.net.rng) < a.full:
-        trip = windows.one_way(s, p, y) + windows.one_way(s, y, p)
-        leaves += max(f.rto_min, trip + f.rto_slack)  # a buffer in packets drops it, and the timer sends it again
     load(s, p, h, size + f.header + a.framing, f.ack_size + b.framing)
     line.arrival = max(line.arrival, leaves + windows.one_way(s, p, y) + (size + f.header) * a.per_byte)
     return line.arrival
+
+
+@kernel
+def repair(s, p, y, f):
+    """Time until a small segment of peer `p` to `y` gets through [s]: if it is lost, its timer sends it again."""
+    a = s.net.link[p]
+    through = 1.0 - f.data_loss
+    if a.room_packets < UNLIMITED:  # a buffer in packets drops it as any other
+        through *= 1.0 - a.full
+    wait = 0.0
+    if through < 1.0:
+        timer = max(f.rto_min, windows.one_way(s, p, y) + windows.one_way(s, y, p) + f.rto_slack)
+        while uniform(s.net.rng) > through and wait < LONGEST_REPAIR:
+            wait += timer
+            timer *= 2.0
+    return wait
+
+
+LONGEST_REPAIR = 60.0  # [s]: a timer doubles up to about that (RFC 6298, 2.5)
 
 
 @kernel
@@ -96,7 +114,7 @@ def catch_up(s, p, h, f, t):
         n -= 1
     while n < last and s.have_time[p, n] <= t:
         if s.have_time[p, n] >= line.leaves:
-            hold(s, p, h, f, max(s.have_time[p, n], line.acked))
+            hold(s, p, h, f, max(s.have_time[p, n], line.acked) + repair(s, p, y, f))
         n += 1
     line.known = t
 

@@ -92,7 +92,8 @@ def window(s, u, f, t):
     if pull.timer == 1 and t >= pull.silent:
         return 0.0
     asked_for = pull.blocks * (s.rules.block_size + s.rules.header) * pull.per_mss
-    return max(min(min(max(f.cwnd, 1.0), f.max_window), asked_for) - pull.lost, 0.0)
+    whole = math.floor(max(f.cwnd, 1.0) + 1e-9)  # a segment that does not fit waits (kernels/link/sender.py)
+    return max(min(min(whole, f.max_window), asked_for) - pull.lost, 0.0)
 
 
 @kernel

@@ -125,7 +125,8 @@ def window(f, lane, t):
     """Segments on the way: the window less what was lost of it; none before a timer fires."""
     if lane.timer == 1 and t >= lane.silent:
         return 0.0
-    return max(min(max(f.cwnd, 1.0), f.max_window) - lane.lost, 0.0)
+    whole = math.floor(max(f.cwnd, 1.0) + 1e-9)  # a segment that does not fit waits (kernels/link/sender.py)
+    return max(min(whole, f.max_window) - lane.lost, 0.0)
 
 
 @kernel
