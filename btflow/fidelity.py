@@ -28,9 +28,17 @@ SHORTEST_BUFFER, FEWEST_PACKETS = 3000.0, 10
 """Room of an uplink, in bytes or packets (ACKs among them), below which swarms get more than 10% too fast: what finds
 no room there is decided packet by packet (docs/fidelity.md, "when")."""
 
+SHORTEST_TIME, SHALLOW = 0.04, 0.4
+"""Least time that a full buffer of an uplink takes to empty [s], and that time over the base round trip, below which
+swarms got 24% to four times too slow: windows overflow it in a fraction of a step, and too many losses wait for
+timers (found by the search of validation/fidelity_links.md)."""
+
 MOST_LOSS = 0.05
 """Loss on the way beyond which swarms on access links get more than 10% too fast: windows of a segment or two then wait
 for timers, which back off."""
+
+FULL_PACKET = 1500.0
+"""What a packet of a buffer in packets counts [B]."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
@@ -93,6 +101,12 @@ def _check_room(c: PeerClass, scenario: Scenario) -> None:
     if packets is not None and packets < FEWEST_PACKETS:
         problem = f"is less than the {FEWEST_PACKETS} packets from which flow fidelity is near full"
         raise ScenarioError(field, f"{packets} packets", problem, more)
+    empties = (packets * FULL_PACKET if room is None else room) / c.access.uplink.rate if packets or room else math.inf
+    least = max(SHORTEST_TIME, SHALLOW * scenario.base_rtt)
+    if empties < least * (1.0 - 1e-9):
+        problem = f"empties in {1e3 * empties:.3g} ms, less than the {1e3 * least:.3g} ms from which flow fidelity is near"
+        shown = f"{room:g} B" if packets is None else f"{packets} packets"
+        raise ScenarioError(field, shown, f"{problem} full", more)
     if scenario.paths.loss > MOST_LOSS:
         problem = f"is more than the {MOST_LOSS:.0%} up to which flow fidelity is near full on access links"
         raise ScenarioError("paths.loss", f"{scenario.paths.loss:g}", problem, f"less, or {INSTEAD}")

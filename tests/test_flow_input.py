@@ -56,8 +56,16 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("classes.tcp.access.uplink.rate = 'unlimited'", "a rate", "--fidelity full"),
         ),
         (
-            ("flashcrowd", "--set", "buffer=23ms", "--fidelity", "flow"),
-            ("classes.tcp.access.uplink.buffer = '2875 B'", "less than the 3000 B", "--fidelity full"),
+            ("flashcrowd", "--set", "buffer=2900 B", "--fidelity", "flow"),
+            ("access.uplink.buffer = '2900 B'", "less than the 3000 B", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "buffer=39 ms", "--fidelity", "flow"),
+            ("access.uplink.buffer", "empties in 39 ms, less than the 40 ms", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "buffer=100 ms", "--set", "rtt=210 ms", "--fidelity", "flow"),
+            ("access.uplink.buffer", "empties in 100 ms, less than the 10", "--fidelity full"),
         ),
         (
             ("flashcrowd", "--set", "buffer=9 packets", "--fidelity", "flow"),

@@ -97,8 +97,6 @@ SWARMS = st.fixed_dictionaries(
         "leechers": st.integers(2, 12),
         "file_size": st.sampled_from(["300 kB", "1 MB", "3 MB"]),
         "utp_share": st.sampled_from(["0%", "50%", "100%"]),
-        "buffer": st.sampled_from(["10 packets", "4 kB", "500 ms", "2 s"]),
-        "uplink": st.sampled_from(["128 kbit/s", "1 Mbit/s", "20 Mbit/s"]),
         "downlink": st.sampled_from(["1 Mbit/s", "100 Mbit/s"]),
         "upload_limit": st.sampled_from(["unlimited", "60 kB/s"]),
         "rtt": st.sampled_from(["0 ms", "20 ms", "400 ms"]),
@@ -107,11 +105,18 @@ SWARMS = st.fixed_dictionaries(
     }
 )
 
+UPLINKS = [
+    *((rate, "4 Mbit/s", buffer) for rate in ("128 kbit/s", "1 Mbit/s", "20 Mbit/s") for buffer in ("500 ms", "2 s")),
+    ("128 kbit/s", "500 kbit/s", "10 packets"),
+    ("128 kbit/s", "128 kbit/s", "4 kB"),
+]
+"""Of leechers and of the seed, and a buffer that flow does not refuse."""
+
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(SWARMS, st.integers(0, 2**32))
-def test_any_swarm_keeps_to_its_links(options: dict[str, Any], seed: int) -> None:
-    made = program(**options)
+@given(SWARMS, st.sampled_from(UPLINKS), st.integers(0, 2**32))
+def test_any_swarm_keeps_to_its_links(options: dict[str, Any], uplink: tuple[str, str, str], seed: int) -> None:
+    made = program(**options, **dict(zip(("uplink", "seed_uplink", "buffer"), uplink, strict=True)))
     for s in states(made, seed, 400):
         check_links(made, s)
         check_sums(made, s)

@@ -157,7 +157,7 @@ def pace(times: NDArray[np.float64]) -> float:
 def test_a_sender_with_fixed_windows_brings_what_brute_force_does(case: str) -> None:
     """One seed serves three leechers, two by TCP and one by uTP; none of them uploads to another."""
     windows, rate, downlink = SENDERS[case]
-    access = {"uplink": made.way("20 Mbit/s"), "downlink": made.way(downlink, "1000 packets")}
+    access = {"uplink": made.way("20 Mbit/s", "200 packets"), "downlink": made.way(downlink, "1000 packets")}
     leecher = {"upload_limit": "1 B/s", "access": access, "utp": "newreno", "accepts": ["tcp", "utp"]}
     seed = {
         **{way: control(window) for way, window in zip(("tcp", "utp"), windows, strict=True)},

@@ -55,7 +55,10 @@ def got_block(s, u, g, entry, b, size, stale, t):
     piece.last = max(piece.last, t)
     done = piece.missing == bits.EMPTY
     if done:
+        full = rows_taken(s, y)
         complete(s, y, entry, piece.last)
+        if full:
+            ask_again(s, y, t)
     if peer.endgame == 1:
         cancel_elsewhere(s, y, u, entry, b, t)
     if u != NOTHING and s.lane[u].state == SERVING:
@@ -206,10 +209,26 @@ def request_more(s, u, n_lost, t):
         if entry == NOTHING:
             break
         take_blocks(s, u, y, g, entry, level - lane.outstanding, t)
-    if lane.outstanding == 0:
+    if lane.outstanding == 0 and not rows_taken(s, y):
         lose_interest(s, u, y, g, t)
     if peer.endgame == 1:
         endgame_everywhere(s, y, t)
+
+
+@kernel
+def rows_taken(s, y):
+    """True if peer `y` has begun as many pieces as it can: it still wants others, and asks when one is complete."""
+    return s.peer[y].taken == ~bits.EMPTY
+
+
+@kernel
+def ask_again(s, y, t):
+    """Peer `y` may begin a piece again: it asks those that serve it and have nothing to send."""
+    for i in range(s.peer[y].n_served):
+        u = np.int64(s.served[y, i])
+        lane = s.lane[u]
+        if lane.state == SERVING and lane.outstanding == 0 and lane.leaving == 0:
+            request_more(s, u, NIL, t)
 
 
 @kernel
@@ -344,7 +363,7 @@ def begin(s, y, piece, on_seed):
 def take_row(s, y, piece):
     """A fresh row of `begun` for `piece`; False if all are in use."""
     peer = s.peer[y]
-    if peer.taken == ~bits.EMPTY:
+    if rows_taken(s, y):
         return False
     entry = bits.first(~np.uint64(peer.taken))
     peer.taken = bits.with_bit(peer.taken, entry)

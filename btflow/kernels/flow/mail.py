@@ -51,7 +51,7 @@ def arrival(s, p, h, size, t):
             line.arrival = max(line.arrival, line.leaves + windows.one_way(s, p, y))
             return line.arrival
         leaves = max(t, line.acked)
-    leaves += repair(s, p, y, f)
+    leaves += repair(s, p, y, f, a.full if a.room_packets < UNLIMITED else 0.0)  # one in bytes has room for it
     if f.nagle != NO_NAGLE:
         hold(s, p, h, f, leaves)
     load(s, p, h, size + f.header + a.framing, f.ack_size + b.framing)
@@ -60,18 +60,18 @@ def arrival(s, p, h, size, t):
 
 
 @kernel
-def repair(s, p, y, f):
-    """Time until a small segment of peer `p` to `y` gets through [s]: if it is lost, its timer sends it again."""
-    a = s.net.link[p]
-    through = 1.0 - f.data_loss
-    if a.room_packets < UNLIMITED:  # a buffer in packets drops it as any other
-        through *= 1.0 - a.full
-    wait = 0.0
+def repair(s, p, y, f, full):
+    """Time until a small segment of peer `p` to `y` gets through [s]: if it is lost, its timer sends it again.
+
+    `full` is the chance that a buffer drops it.
+    """
+    wait, through = 0.0, (1.0 - f.data_loss) * (1.0 - full)
     if through < 1.0:
         timer = max(f.rto_min, windows.one_way(s, p, y) + windows.one_way(s, y, p) + f.rto_slack)
         while uniform(s.net.rng) > through and wait < LONGEST_REPAIR:
             wait += timer
             timer *= 2.0
+            through = 1.0 - f.data_loss
     return wait
 
 
@@ -114,7 +114,7 @@ def catch_up(s, p, h, f, t):
         n -= 1
     while n < last and s.have_time[p, n] <= t:
         if s.have_time[p, n] >= line.leaves:
-            hold(s, p, h, f, max(s.have_time[p, n], line.acked) + repair(s, p, y, f))
+            hold(s, p, h, f, max(s.have_time[p, n], line.acked) + repair(s, p, y, f, 0.0))
         n += 1
     line.known = t
 

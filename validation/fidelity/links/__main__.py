@@ -54,8 +54,14 @@ def validate(
         sections = {"all": report.pooled(plan.found), **sections}
     whole = len(wanted) == len(PARTS) and plan.seeds >= MORE and plan.every == 1
     for path in (out / PAGE, report.SUMMARY) if whole else (out / PAGE,):
-        report.write(sections, path)
+        report.write(sections, path, "" if whole else _less(plan.every, plan.seeds, wanted))
         typer.echo(f"report: {path}")
+
+
+def _less(every: int, seeds: int, parts: list[str]) -> str:
+    """Return the sentence that says what of the page was run."""
+    settings = "Every setting" if every == 1 else f"Every {every}th setting"
+    return f"**Not the whole page.** {settings}, at most {seeds} seeds of each; parts: {', '.join(parts)}."
 
 
 if __name__ == "__main__":

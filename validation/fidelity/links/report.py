@@ -163,8 +163,8 @@ def pooled(pairs: Sequence[Pair]) -> Section:
     return Section("All settings together", [*answer, *equality(pairs)], targets_table(found))
 
 
-def write(sections: Mapping[str, Section], path: Path) -> None:
-    """Write the page."""
+def write(sections: Mapping[str, Section], path: Path, less: str = "") -> None:
+    """Write the page; `less` says what of it was left out."""
     lines = [
         "# Flow against full behind access links",
         "",
@@ -173,6 +173,7 @@ def write(sections: Mapping[str, Section], path: Path) -> None:
         "[flow against full](fidelity.md).",
         "",
         METHOD,
+        *(["", less] if less else []),
     ]
     for part in sections.values():
         lines += ["", f"## {part.title}", "", *(f"- {line}" for line in part.answer), "", *part.lines]
