@@ -101,12 +101,12 @@ def _check_room(c: PeerClass, scenario: Scenario) -> None:
     if packets is not None and packets < FEWEST_PACKETS:
         problem = f"is less than the {FEWEST_PACKETS} packets from which flow fidelity is near full"
         raise ScenarioError(field, f"{packets} packets", problem, more)
-    empties = (packets * FULL_PACKET if room is None else room) / c.access.uplink.rate if packets or room else math.inf
+    empties = (room if room is not None else FULL_PACKET * (packets or 0)) / c.access.uplink.rate
     least = max(SHORTEST_TIME, SHALLOW * scenario.base_rtt)
     if empties < least * (1.0 - 1e-9):
-        problem = f"empties in {1e3 * empties:.3g} ms, less than the {1e3 * least:.3g} ms from which flow fidelity is near"
+        near = f"less than the {1e3 * least:.3g} ms from which flow fidelity is near full"
         shown = f"{room:g} B" if packets is None else f"{packets} packets"
-        raise ScenarioError(field, shown, f"{problem} full", more)
+        raise ScenarioError(field, shown, f"empties in {1e3 * empties:.3g} ms, {near}", more)
     if scenario.paths.loss > MOST_LOSS:
         problem = f"is more than the {MOST_LOSS:.0%} up to which flow fidelity is near full on access links"
         raise ScenarioError("paths.loss", f"{scenario.paths.loss:g}", problem, f"less, or {INSTEAD}")
