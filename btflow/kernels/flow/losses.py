@@ -62,6 +62,7 @@ def lose_on_the_way(s, p, u, mean, t):
         n += 1.0
     for _ in range(int(n)):
         lose(s, p, u, t)
+        s.net.pull[u].latest = t
 
 
 @kernel
@@ -69,10 +70,9 @@ def lose(s, p, u, t):
     """A packet of lane `u` is dropped: its sender finds out by what comes behind it, or by its timer."""
     pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]
     pull.lost += 1
-    pull.latest = t
     first = pull.answer == FOREVER
     if first:
-        pull.lost_at = t
+        pull.lost_at = pull.latest = t
         pull.fires = t + f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
     moving = f.cwnd - pull.lost
     unsent = windows.asked_bytes(s, u, t) - windows.window(s, u, f, t) * f.mss
@@ -106,7 +106,11 @@ def handed_over(pull, t):
 
 @kernel
 def answer(s, p, h, f, pull, t):
-    """The sender has found a loss, and sends again what was lost: some of it is dropped again."""
+    """The sender has found a loss, and sends again what was lost: some of it is dropped again.
+
+    Without a phase of recovery (uTP) each loss on the way is found and answered by itself; those of one overflow come
+    together, and are one.
+    """
     lost, timed = pull.lost, pull.timer
     pull.answer = FOREVER
     pull.lost = pull.timer = 0
@@ -119,7 +123,7 @@ def answer(s, p, h, f, pull, t):
         pull.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
         pull.answer = pull.fires if pull.timer == 1 else t + f.rtt
         pull.whole = pull.answer + windows.one_way(s, p, np.int64(pull.to))
-    elif f.recovery == PER_LOSS and timed == 0 and lost > 1:  # each loss is found, and answered, by itself
+    elif f.recovery == PER_LOSS and timed == 0 and lost > 1 and pull.latest > pull.lost_at:
         pull.lost = lost - 1
         gap = (pull.latest - pull.lost_at) / pull.lost
         pull.lost_at += gap

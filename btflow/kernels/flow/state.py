@@ -244,7 +244,7 @@ PULL = np.dtype(  # of a lane of a peer with an access link
         ("hole_before", "f8"),  # the same of the loss before that
         ("whole_before", "f8"),
         ("lost_at", "f8"),  # the first loss that is not answered [s],
-        ("latest", "f8"),  # and the last
+        ("latest", "f8"),  # and the last of those on the way
         ("fires", "f8"),  # its timer fires then [s]
         ("left", "i8"),  # blocks that are still sent after a choke
         ("stopped", "f8"),  # when its last block had come [s]
