@@ -88,7 +88,7 @@ def compare(pattern: Pattern) -> Compared:
     try:
         fluid.check(scenario)
     except ScenarioError as error:
-        refused = str(error.problems[0])
+        refused = str(error.problems[-1])
     program = compile_link(scenario)
     down = np.array([flow.receiver == "home" for flow in scenario.flows])
     seen = (look(run_link, program, range(RUNS)), look(run_link, program, range(RUNS, 2 * RUNS)))
@@ -185,7 +185,7 @@ def page(found: Sequence[Compared]) -> list[str]:
     lines = ["# The closure alone: flow against packets on random patterns", ""]
     lines += [
         f"Written by `python -m validation.links.closure`: {len(found)} patterns, of which flow refuses {refused},",
-        "those whose ACKs wait between data of others. They are run all the same, to show why they are refused.",
+        "those whose ACKs wait between data of others, or whose buffer is too short; they are run all the same.",
         f"Shares of what is within {WITHIN:.0%}, or a segment, of the bytes of a flow in a window of {WINDOW:.0f} s,",
         f"and within {QUEUE_WITHIN:.0%}, or a packet, of the quantiles of the queue: of flow against packets,",
         f"of packets with another seed against packets, and the same for means of {RUNS} runs each.",
