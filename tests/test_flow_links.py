@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from btflow import flow, load, simulate
 from btflow.kernels.flow import engine
-from btflow.kernels.flow.state import LINK, Flow
+from btflow.kernels.flow.state import LINK, MOST_BEGUN, Flow
 from btflow.kernels.state import FOREVER
 from btflow.program import Program, compile_scenario
 from btflow.report import as_text, summary
@@ -121,6 +121,19 @@ def test_any_swarm_keeps_to_its_links(options: dict[str, Any], uplink: tuple[str
         check_links(made, s)
         check_sums(made, s)
     check_bytes(made, s)
+
+
+def test_a_peer_that_has_begun_as_many_pieces_as_it_can_goes_on() -> None:
+    """It kept losing its interest and was unchoked again at the same instant, for ever."""
+    made = program(
+        client="libtorrent-2", uplink="20 Mbit/s", seed_uplink="40 Mbit/s", downlink="100 Mbit/s",
+        file_size="100 MB", buffer="50 ms", utp_share="25%",
+    )  # fmt: skip
+    most = 0
+    for s in states(made, 3, 2000):
+        most = max(most, *(int(taken).bit_count() for taken in s.peer.taken))
+    assert most == MOST_BEGUN
+    assert (s.peer.done[1:] < FOREVER).all()
 
 
 @pytest.mark.parametrize("options", [{"utp_share": "50%"}, {"utp_share": "100%", "stay": "leave"}], ids=str)
