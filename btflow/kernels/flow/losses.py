@@ -13,7 +13,7 @@ import numpy as np
 from btflow.kernels.flow import queues, windows
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law
-from btflow.kernels.link.state import OPEN, PER_LOSS, RECOVERY, TAHOE
+from btflow.kernels.link.state import BBR, OPEN, PER_LOSS, RECOVERY, TAHOE
 from btflow.kernels.rng import uniform
 from btflow.kernels.state import FOREVER
 
@@ -75,7 +75,7 @@ def lose(s, p, u, t):
         pull.lost_at = pull.latest = t
         pull.fires = t + f.rto + (0.5 * f.rtt if f.cwnd >= 2.0 else 0.0)  # what is ahead of it still puts it off
     moving = f.cwnd - pull.lost
-    unsent = windows.asked_bytes(s, u, t) - windows.window(s, u, f, t) * f.mss
+    unsent = windows.asked_bytes(s, u, t) - windows.on_the_way(s, u, f, t) * f.mss
     found = FOREVER
     if moving > 0.0 and unsent >= DUPLICATES * f.mss:
         found = pull.lost_at + f.rtt * math.ceil(DUPLICATES / moving)
@@ -114,7 +114,7 @@ def answer(s, p, h, f, pull, t):
     lost, timed = pull.lost, pull.timer
     pull.answer = FOREVER
     pull.lost = pull.timer = 0
-    f.flight = int(f.cwnd)
+    f.flight = int(f.cwnd) if f.law != BBR else int(min(f.cwnd, pull.rate * pull.per_mss * f.rtt))
     f.nxt = f.una + f.flight
     if uniform(s.net.rng) > ((1.0 - s.net.link[p].full) * (1.0 - f.data_loss)) ** lost:
         pull.lost = 1

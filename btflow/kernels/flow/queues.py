@@ -41,8 +41,7 @@ def move(s, p, t):
     first, shortest = p << s.lane_bits, FOREVER
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
-            windows.acknowledge(s, p, u, t, dt)
-            shortest = min(shortest, s.net.pull[u].base + link.seen)
+            shortest = min(shortest, windows.acknowledge(s, p, u, t, dt))
     link.step = min(max(STEP * shortest, SHORTEST_STEP), LONGEST_STEP)
     fill_downlink(s, p, t)
     fill_uplink(s, p, t, dt)

@@ -11,7 +11,8 @@ from btflow.kernels.flow import losses, queues, windows
 from btflow.kernels.flow.state import STALLED
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
-from btflow.kernels.link.state import OPEN, RECOVERY
+from btflow.kernels.link.laws import bbr
+from btflow.kernels.link.state import BBR, OPEN, RECOVERY
 from btflow.kernels.state import FOREVER
 
 
@@ -51,6 +52,9 @@ def begin(s, p, u, size, asked_at, t):
         losses.burst(s, p, u, f, asked_at)
         pull.primed = asked_at + trip
         pull.hold -= FIRST * trip
+        if f.law == BBR:  # its first segment finds the queues as they are before it
+            f.rtt = trip
+            bbr.measure_rtt(f, asked_at + trip)
     pull.hold = max(t, pull.hold)
     pull.at = pull.hold
     pull.rest = size

@@ -14,10 +14,11 @@ from btflow.kernels import bits
 from btflow.kernels.flow import losses
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law, timeout
-from btflow.kernels.link.state import CONNECTED, CUBIC, NEWRENO, OPEN, RECOVERY, UTP
+from btflow.kernels.link.state import BBR, CONNECTED, CUBIC, NEWRENO, OPEN, RECOVERY, UTP
 from btflow.kernels.rng import next_u64, uniform
 from btflow.kernels.state import FOREVER
 
+BBR_STEP = 0.5  # of its least round trip: the phases of its pace last one (draft-cardwell-iccrg-bbr 00, 4.3.4)
 MOST_SAMPLES = 2.0  # of the delay in one step: of more ACKs several are taken together, as packets in trains take them
 
 
@@ -97,6 +98,13 @@ def window(s, u, f, t):
 
 
 @kernel
+def on_the_way(s, u, f, t):
+    """Segments of lane `u` that are on the way: its window, but for a law whose pace keeps it below that."""
+    w = window(s, u, f, t)
+    return min(w, s.net.pull[u].rate * s.net.pull[u].per_mss * f.rtt) if f.law == BBR else w
+
+
+@kernel
 def survey(s, p, u, f, t):
     """Write down what the rate of lane `u` depends on: window, round trip but for the uplink's queue, pace."""
     pull = s.net.pull[u]
@@ -114,7 +122,10 @@ def survey(s, p, u, f, t):
 
 @kernel
 def acknowledge(s, p, u, t, dt):
-    """ACKs for what lane `u` brought in the step that ends: its window moves, a loss is answered."""
+    """ACKs for what lane `u` brought in the step that ends: its window moves, a loss is answered.
+
+    Returns the time in which that moves again [s].
+    """
     pull, h = s.net.pull[u], np.int64(s.lane[u].h)
     f, y = s.net.flow[h], np.int64(pull.to)
     f.rtt = pull.base + s.net.link[p].seen
@@ -136,14 +147,15 @@ def acknowledge(s, p, u, t, dt):
         pull.credit += segments * (t - since)
         left = asked_bytes(s, u, t) * pull.per_mss + segments * one_way(s, y, p)
         f.limited = 1 if left >= f.cwnd else 0
-        f.sample_rate = segments
+        f.sample_rate += (segments - f.sample_rate) * min((t - since) / f.rtt, 1.0)
         f.sample_limited = 1 - f.limited
-        flight = int(min(window(s, u, f, t), left))
+        flight = int(min(on_the_way(s, u, f, t), left))
         f.flight = 0 if f.cwnd < 1.0 else flight
         deliver(s, p, h, f, pull, flight, since, t)
         if f.data_loss > 0.0:
             losses.lose_on_the_way(s, p, u, segments * (t - since) * f.data_loss, t)
     survey(s, p, u, f, t)
+    return BBR_STEP * f.min_rtt if f.law == BBR else pull.base + s.net.link[p].seen
 
 
 @kernel
@@ -157,7 +169,7 @@ def deliver(s, p, h, f, pull, flight, since, t):
     times = min(n, MOST_SAMPLES if scatters else 1.0)
     batch = math.floor(n / times) * every
     pull.credit -= batch * times
-    f.train = int(batch) if n > times else 1
+    f.train = int(batch) if n > times and f.law != BBR else 1
     f.flight = f.flight // f.train
     link, rtt, owd = s.net.link[p], f.rtt, f.owd
     for k in range(int(times)):

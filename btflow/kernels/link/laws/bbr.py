@@ -69,7 +69,7 @@ def sample(s, i, f, t, acked):
     if new_round:
         _look_for_plateau(f)
     _drain(s, f, t)
-    expired = _measure_rtt(f, t)
+    expired = measure_rtt(f, t)
     _probe_rtt(s, f, t, expired, new_round)
     _set_pacing(f)
     _set_window(f, acked)
@@ -146,7 +146,7 @@ def _measure_bandwidth(s, i, f):
 
 
 @kernel
-def _measure_rtt(f, t):
+def measure_rtt(f, t):
     """Enter the round trip; True if the least one was too old."""
     if f.base_delay == FOREVER:
         f.pacing = _HIGH_GAIN * f.initial_window / f.rtt
