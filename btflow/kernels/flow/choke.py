@@ -8,7 +8,7 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.flow import fetch, stream, superseed, transport, upload, windows
+from btflow.kernels.flow import fetch, losses, stream, superseed, transport, upload, windows
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
@@ -240,6 +240,8 @@ def close_lane(s, u, t, heard):
         s.peer[p].active -= 1
         if s.rules.linked == 1:
             upload.stop(s, p, u, t)
+    if s.rules.linked == 1:
+        losses.answer_now(s, np.int64(lane.h), s.net.flow[lane.h], s.net.pull[u], t)
     s.finish[u] = FOREVER
     s.ready[u] = FOREVER
     fetch.wake(s, p, 0.0)

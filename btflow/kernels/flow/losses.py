@@ -156,6 +156,15 @@ def fall(n, i, f, timed, counts, t):
 
 
 @kernel
+def answer_now(s, h, f, pull, t):
+    """A lane has fallen silent or ends: what it lost and had not found is there in the meantime, and moves its window."""
+    if pull.answer < FOREVER:
+        fall(s.net, h, f, pull.timer, 1, t)
+        pull.answer = FOREVER
+        pull.lost = pull.timer = 0
+
+
+@kernel
 def burst(s, p, u, f, t):
     """The first segments of lane `u` come to the uplink's queue together: what finds no room there is lost."""
     link, pull = s.net.link[p], s.net.pull[u]
@@ -163,10 +172,11 @@ def burst(s, p, u, f, t):
     one = pull.bytes * link.per_byte
     if one == 0.0 or f.pacing > 0.0:
         return
-    fits = min(n, max(0.0, math.floor((queues.buffer(link) - link.seen) / one)))
+    fits = min(n, max(0.0, math.floor((queues.buffer(link) - max(link.seen, link.queue)) / one)))
     link.queue = max(link.queue, 0.0) + fits * one
     if fits == n:
         return
+    answer_now(s, np.int64(s.lane[u].h), f, pull, t)
     link.dropped += n - fits
     pull.lost = int(n - fits)
     pull.lost_at = t

@@ -34,7 +34,7 @@ FULL_SIZE = 1500.0  # a full packet [B]
 def move(s, p, t):
     """Bring the access link of peer `p` and the windows of its lanes up to `t`."""
     link = s.net.link[p]
-    dt = t - link.at
+    dt, last = t - link.at, link.step
     if dt <= 0.0:
         return
     link.at = t
@@ -46,15 +46,18 @@ def move(s, p, t):
     fill_downlink(s, p, t)
     fill_uplink(s, p, t, dt)
     share(s, p, t)
-    note(s, p, dt)
+    note(s, p, dt, min(dt, 2.0 * last))
 
 
 @kernel
 def look_again(s, p, t):
     """Look at peer `p` a step after `t` while something moves, else when something is due."""
     link, peer = s.net.link[p], s.peer[p]
-    moves = peer.active > 0 or link.queue > 0.0 or link.down_queue > 0.0 or link.inflow * link.per_byte_down > 1.0
+    full = link.inflow * link.per_byte_down > 1.0 or link.acks * link.per_byte > 1.0
+    moves = peer.active > 0 or link.queue > 0.0 or link.down_queue > 0.0 or full
     at = t + link.step if moves else peer.next_at
+    if not moves:
+        link.seen = 0.0
     if at < FOREVER:
         schedule(s, p, at)
     else:
@@ -86,6 +89,8 @@ def fill_downlink(s, p, t):
 @kernel
 def settle_downlink(link, t):
     """Bring the queue of a downlink up to `t`: what comes has been the same since the last time."""
+    if t <= link.down_at:
+        return
     excess = link.inflow * link.per_byte_down - 1.0
     if excess > 0.0 or link.down_queue > 0.0:
         link.down_queue = max(0.0, link.down_queue + (t - link.down_at) * excess)
@@ -101,7 +106,7 @@ def fill_uplink(s, p, t, dt):
     link = s.net.link[p]
     if link.per_byte == 0.0:
         return
-    came, slope, away, own = link.acks, 0.0, 0.0, 0.0
+    came = slope = away = own = payload = 0.0
     first = p << s.lane_bits
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
@@ -119,8 +124,10 @@ def fill_uplink(s, p, t, dt):
             own += there * there
             pull.offers = rate * pull.bytes
             came += pull.offers
-    if link.capped == 1:
-        came = min(came, link.acks + s.peer[p].cap * CAPPED)
+            payload += rate * pull.mss
+    if link.capped == 1 and payload > s.peer[p].cap:
+        came *= s.peer[p].cap / payload
+    came += link.acks
     others = max(away - own / away, 0.0) if away > 0.0 else 0.0
     step(link, came, slope, SMOOTH * FULL_SIZE * others, dt, buffer(link))
     while link.drops >= 1.0:
@@ -129,7 +136,6 @@ def fill_uplink(s, p, t, dt):
 
 
 SMOOTH = 0.5  # variance of what is on the way over that of random arrivals: ACKs and links pace it (fitted once: docs)
-CAPPED = 1.04  # bytes on the wire for one of payload: 1500 for 1448 (models/stacks/tcp-linux.toml, mss and header)
 
 
 @kernel
@@ -222,11 +228,7 @@ def share(s, p, t):
     level = water_level(s, p, cap, scale, active) if link.capped == 1 else FOREVER
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
-            pull = s.net.pull[u]
-            b = s.net.link[pull.to]
-            rate = min(pull.wants * scale, level)
-            down = b.inflow * b.per_byte_down
-            set_rate(s, u, rate, rate / down if down > 1.0 else rate, t)
+            set_rate(s, u, min(s.net.pull[u].wants * scale, level), link.step, t)
 
 
 LEAST_SHARE = 0.05  # of an uplink that data keep, however many ACKs there are: those are dropped before
@@ -251,16 +253,12 @@ def water_level(s, p, cap, scale, active):
 
 
 @kernel
-def set_rate(s, u, sent, rate, t):
-    """Lane `u` brings `rate` payload [B/s] from `t` on; its uplink lets `sent` through."""
+def set_rate(s, u, sent, step, t):
+    """The uplink lets `sent` payload [B/s] of lane `u` through from `t` on, for `step` or so."""
     pull = s.net.pull[u]
-    since = max(pull.at, pull.hold)
-    if t > since:
-        pull.rest -= (t - since) * pull.rate
-    pull.at = t
+    settle(pull, t)
     b = s.net.link[pull.to]
-    settle_downlink(b, t)
-    b.inflow += (sent - pull.sent) * pull.bytes * pull.per_mss
+    rate = sent * let_through(b, (sent - pull.sent) * pull.bytes * pull.per_mss, step, t)
     if b.inflow * b.per_byte_down > 1.0:
         schedule(s, np.int64(pull.to), t + max(b.step, SHORTEST_STEP))
     acks = rate * pull.per_ack
@@ -268,6 +266,37 @@ def set_rate(s, u, sent, rate, t):
     pull.sent, pull.rate, pull.acks = sent, rate, acks
     if s.finish[u] < FOREVER:
         s.finish[u] = ends(pull)
+
+
+@kernel
+def settle(pull, t):
+    """Book what a lane has brought up to `t`: bytes of its block, and segments whose ACKs are to come."""
+    since = max(pull.at, pull.hold)
+    if t > since:
+        came = (t - since) * pull.rate
+        pull.rest -= came
+        pull.credit += came * pull.per_mss
+    pull.at = t
+
+
+@kernel
+def let_through(link, change, step, t):
+    """What a downlink brings for each byte that comes, when that changes by `change` [B/s] at `t`.
+
+    More comes than it takes: a part. What waits comes in the next `step`, at the link's rate at most.
+    """
+    if link.per_byte_down == 0.0:
+        return 1.0
+    settle_downlink(link, t)
+    link.inflow += change
+    if t < link.down_at:  # it is ahead of what sends to it
+        link.down_queue = max(0.0, link.down_queue + (link.down_at - t) * change * link.per_byte_down)
+    load = link.inflow * link.per_byte_down
+    if load > 1.0:
+        return 1.0 / load
+    if link.down_queue > 0.0 and load > 0.0:
+        return min(1.0 / load, 1.0 + link.down_queue / (step * load))
+    return 1.0
 
 
 @kernel
@@ -299,17 +328,17 @@ def rides(s, u):
 
 
 @kernel
-def note(s, p, dt):
-    """Enter the queue of peer `p` into the statistics, ten times a second; where nobody looked it was empty."""
+def note(s, p, dt, looked):
+    """Enter the queue of peer `p` into the statistics, ten times a second; but for `looked` of `dt` it was empty."""
     watch, link = s.net.watch[0], s.net.link[p]
     watch.queue += QUEUE_SHARE * (link.seen - watch.queue)
     if s.clock[0].unfinished > watch.begin or s.peer[p].registered == 0:
         return
     k = np.int64(s.peer[p].klass)
-    looked = min(dt, 2.0 * link.step)
-    idle = int((dt - looked) / SAMPLE_EVERY)
-    s.net.queue_delay[k, 0] += idle
-    s.net.queue_packets[k, 0] += idle
+    if looked < dt:
+        idle = int((dt - looked) / SAMPLE_EVERY + uniform(s.net.rng))
+        s.net.queue_delay[k, 0] += idle
+        s.net.queue_packets[k, 0] += idle
     for _ in range(int(looked / SAMPLE_EVERY + uniform(s.net.rng))):
         delay = min(max(link.queue + link.spread * windows.normal(s.net.rng), 0.0), link.room)
         s.net.queue_delay[k, min(int(delay / watch.width), s.net.queue_delay.shape[1] - 1)] += 1

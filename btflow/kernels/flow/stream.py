@@ -35,6 +35,8 @@ def begin(s, p, u, size, asked_at, t):
     h, pull = np.int64(s.lane[u].h), s.net.pull[u]
     windows.lay(s, h, t)
     f, link = s.net.flow[h], s.net.link[p]
+    if pull.answer <= asked_at:
+        losses.answer_now(s, h, f, pull, t)
     if f.phase == RECOVERY:
         f.phase = OPEN
         f.cwnd = f.ssthresh
@@ -69,11 +71,9 @@ FIRST = 0.5  # of a round trip: spread over one, the first window comes so much 
 def follow(s, u, size, hold, t):
     """The next block of lane `u` follows at `t`, or when its first byte is there, at `hold`; some may have come."""
     pull = s.net.pull[u]
-    since = max(pull.at, pull.hold)
-    ahead = pull.rest - (t - since) * pull.rate if t > since else pull.rest
-    pull.rest = min(0.0, ahead) + size
+    queues.settle(pull, t)
+    pull.rest = min(0.0, pull.rest) + size
     pull.hold = hold
-    pull.at = t
     pull.blocks = windows.asked(s, u, t)
     queues.load_acks(s, u, s.net.flow[s.lane[u].h])
     s.finish[u] = queues.ends(pull)
@@ -83,8 +83,7 @@ def follow(s, u, size, hold, t):
 def stop(s, p, u, t):
     """Lane `u` has nothing more to send; the others share what it had."""
     s.finish[u] = FOREVER
-    queues.set_rate(s, u, 0.0, 0.0, t)
-    s.net.pull[u].credit = 0.0
+    queues.set_rate(s, u, 0.0, s.net.link[p].step, t)
     s.net.pull[u].stopped = t
     s.net.flow[s.lane[u].h].last_sent = t
     queues.share(s, p, t)

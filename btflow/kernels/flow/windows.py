@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from btflow.kernels import bits
-from btflow.kernels.flow import losses
+from btflow.kernels.flow import losses, queues
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law, timeout
 from btflow.kernels.link.state import BBR, CONNECTED, CUBIC, NEWRENO, OPEN, RECOVERY, UTP
@@ -62,7 +62,8 @@ def base_trip(s, p, y, f):
     """Round trip of a segment and its ACK between two peers, but for the queue of the uplink of `p` [s]."""
     a, b = s.net.link[p], s.net.link[y]
     queued = 0.0 if s.net.watch[0].free_acks == 1 else b.seen + a.down_queue
-    crossing = (f.mss + f.header + a.framing) * (a.per_byte + b.per_byte_down) + f.ack_size * b.per_byte
+    crossing = (f.mss + f.header + a.framing) * (a.per_byte + b.per_byte_down)
+    crossing += (f.ack_size + b.framing) * (b.per_byte + a.per_byte_down)
     return 2.0 * (a.delay + b.delay) + crossing + queued + b.down_queue
 
 
@@ -141,10 +142,10 @@ def acknowledge(s, p, u, t, dt):
     elif f.phase == RECOVERY and pull.repaired <= t + half:
         f.phase = OPEN
         f.cwnd = f.ssthresh
+    queues.settle(pull, t)
     since = max(t - dt, pull.hold)
     if since < t:
         segments = pull.rate * pull.per_mss
-        pull.credit += segments * (t - since)
         left = asked_bytes(s, u, t) * pull.per_mss + segments * one_way(s, y, p)
         f.limited = 1 if left >= f.cwnd else 0
         f.sample_rate += (segments - f.sample_rate) * min((t - since) / f.rtt, 1.0)
@@ -169,7 +170,7 @@ def deliver(s, p, h, f, pull, flight, since, t):
     times = min(n, MOST_SAMPLES if scatters else 1.0)
     batch = math.floor(n / times) * every
     pull.credit -= batch * times
-    f.train = int(batch) if n > times and f.law != BBR else 1
+    f.train = int(batch / every) if f.law != BBR else 1  # ACKs that are taken together
     f.flight = f.flight // f.train
     link, rtt, owd = s.net.link[p], f.rtt, f.owd
     for k in range(int(times)):
