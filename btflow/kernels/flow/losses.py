@@ -174,7 +174,7 @@ def burst(s, p, u, f, t):
     link, pull = s.net.link[p], s.net.pull[u]
     n = pull.window
     one = pull.bytes * link.per_byte
-    if one == 0.0 or f.pacing > 0.0:
+    if f.pacing > 0.0:
         return
     fits = min(n, max(0.0, math.floor((queues.buffer(link) - max(link.seen, link.queue)) / one)))
     link.queue = max(link.queue, 0.0) + fits * one

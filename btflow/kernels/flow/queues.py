@@ -104,19 +104,17 @@ def settle_downlink(link, t):
 def fill_uplink(s, p, t, dt):
     """The queue of the uplink of peer `p` after a step, and what its buffer does not take."""
     link = s.net.link[p]
-    if link.per_byte == 0.0:
-        return
     came = slope = away = own = payload = 0.0
     first = p << s.lane_bits
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
-            trip = pull.base + link.seen
-            rate = pull.window / trip
+            per_trip = 1.0 / (pull.base + link.seen)
+            rate = pull.window * per_trip
             if t + 0.5 * link.step < pull.primed:
                 rate = 0.0
             elif rate < pull.most:
-                slope += pull.bytes * rate / trip
+                slope += pull.bytes * rate * per_trip
             else:
                 rate = pull.most
             there = rate * pull.base * pull.bytes
@@ -147,8 +145,14 @@ def step(link, came, slope, away, dt, room, bursts=0.0):
     held = FULL_SIZE * room / link.per_byte
     spread = max(math.sqrt(away * held / (away + held) + bursts), 0.5 * FULL_SIZE) * link.per_byte
     low, high = link.queue / spread, (link.queue - room) / spread
-    at_low, at_high, load = normal_at(low), normal_at(high), came * link.per_byte
-    full, empty = normal_below(high, at_high), 1.0 - normal_below(low, at_low)
+    at_low, at_high, full, empty = 0.0, 0.0, 0.0, 0.0
+    if low < FAR:
+        at_low = normal_at(low)
+        empty = 1.0 - normal_below(low, at_low)
+    if high > -FAR:
+        at_high = normal_at(high)
+        full = normal_below(high, at_high)
+    load = came * link.per_byte
     stiff = slope * link.per_byte * (1.0 - full) + (load * at_high + at_low) / spread
     change = (load * (1.0 - full) - 1.0 + empty) * dt + link.control * link.per_byte
     link.queue = max(link.queue + change / (1.0 + dt * stiff), -3.0 * spread)
@@ -156,6 +160,9 @@ def step(link, came, slope, away, dt, room, bursts=0.0):
     link.room, link.spread, link.full, link.empty = room, spread, full, empty
     link.seen = clipped_mean(link.queue, spread, room)
     link.drops += came * full * dt / FULL_SIZE
+
+
+FAR = 8.0  # standard deviations: 1e-15 is beyond
 
 
 @kernel
@@ -176,8 +183,13 @@ def normal_below(z, at):
 def clipped_mean(mean, spread, most):
     """Mean of a normal variable that is cut off at 0 and at `most`."""
     low, high = mean / spread, (mean - most) / spread
-    at_low, at_high = normal_at(low), normal_at(high)
-    within = at_low + low * normal_below(low, at_low) - at_high - high * normal_below(high, at_high)
+    within = low
+    if low < FAR:
+        at_low = normal_at(low)
+        within = at_low + low * normal_below(low, at_low)
+    if high > -FAR:
+        at_high = normal_at(high)
+        within -= at_high + high * normal_below(high, at_high)
     return min(max(spread * within, 0.0), most)
 
 
@@ -215,12 +227,13 @@ def share(s, p, t):
             pull.wants = pull.mss * packets
             payload += pull.wants
             active += 1 if pull.wants > 0.0 else 0
-            total += pull.bytes * packets
-            emptied += pull.bytes * packets * (pull.base + link.seen) / pull.base
+            offered = pull.bytes * packets
+            total += offered
+            emptied += offered if link.seen == 0.0 else offered * (1.0 + link.seen / pull.base)
     if waits < FOREVER:
         schedule(s, p, waits)
     scale = 1.0
-    if link.per_byte > 0.0 and total > 0.0:  # while something waits the link is busy, whatever comes
+    if total > 0.0:  # while something waits the link is busy, whatever comes
         busy = max(1.0 - link.empty - link.acks * link.per_byte, LEAST_SHARE) / link.per_byte
         if total > busy or link.queue > 0.0:
             scale = min(busy, emptied) / total
@@ -256,8 +269,11 @@ def water_level(s, p, cap, scale, active):
 def set_rate(s, u, sent, step, t):
     """The uplink lets `sent` payload [B/s] of lane `u` through from `t` on, for `step` or so."""
     pull = s.net.pull[u]
-    settle(pull, t)
     b = s.net.link[pull.to]
+    same = sent == pull.sent and sent == pull.rate and sent * pull.per_ack == pull.acks
+    if same and b.down_queue == 0.0 and b.inflow * b.per_byte_down <= 1.0:
+        return
+    settle(pull, t)
     rate = sent * let_through(b, (sent - pull.sent) * pull.bytes * pull.per_mss, step, t)
     if b.inflow * b.per_byte_down > 1.0:
         schedule(s, np.int64(pull.to), t + max(b.step, SHORTEST_STEP))
@@ -339,10 +355,11 @@ def note(s, p, dt, looked):
         idle = int((dt - looked) / SAMPLE_EVERY + uniform(s.net.rng))
         s.net.queue_delay[k, 0] += idle
         s.net.queue_packets[k, 0] += idle
+    per_packet = 1.0 / (packet_size(link) * link.per_byte)
     for _ in range(int(looked / SAMPLE_EVERY + uniform(s.net.rng))):
         delay = min(max(link.queue + link.spread * windows.normal(s.net.rng), 0.0), link.room)
         s.net.queue_delay[k, min(int(delay / watch.width), s.net.queue_delay.shape[1] - 1)] += 1
-        packets = int(delay / (packet_size(link) * link.per_byte)) if link.per_byte > 0.0 else 0
+        packets = int(delay * per_packet)
         s.net.queue_packets[k, min(packets, s.net.queue_packets.shape[1] - 1)] += 1
 
 
