@@ -125,6 +125,7 @@ def fill_uplink(s, p, t, dt):
             payload += rate * pull.mss
     if link.capped == 1 and payload > s.peer[p].cap:
         came *= s.peer[p].cap / payload
+    link.offered = came
     came += link.acks
     others = max(away - own / away, 0.0) if away > 0.0 else 0.0
     step(link, came, slope, SMOOTH * FULL_SIZE * others, dt, buffer(link))

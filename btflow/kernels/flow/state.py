@@ -205,6 +205,7 @@ LINK = np.dtype(  # of a peer with an access link
         ("step", "f8"),  # until the next look at it [s]
         ("bare", "f8"),  # an ACK [B]
         ("down_at", "f8"),  # until when the downlink's queue is known [s]
+        ("offered", "f8"),  # what lanes bring to the uplink [B/s]
     ],
     align=True,
 )

@@ -80,11 +80,23 @@ def follow(s, u, size, hold, t):
 
 
 @kernel
+def own_wait(s, p, u):
+    """What the packets of lane `u` alone make of the queue of its uplink [s]: a block behind them does not wait for it.
+
+    When it was asked for they were ahead of it, and when the block before it is there they have gone.
+    """
+    link = s.net.link[p]
+    return link.seen * s.net.pull[u].offers / link.offered if link.offered > 0.0 else 0.0
+
+
+@kernel
 def stop(s, p, u, t):
     """Lane `u` has nothing more to send; the others share what it had."""
     s.finish[u] = FOREVER
     queues.set_rate(s, u, 0.0, s.net.link[p].step, t)
     s.net.pull[u].stopped = t
+    if s.peer[p].active == 0:
+        s.net.link[p].queue = min(s.net.link[p].queue, 0.0)  # all that waited has come
     s.net.flow[s.lane[u].h].last_sent = t
     queues.share(s, p, t)
 

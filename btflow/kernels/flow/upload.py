@@ -244,7 +244,7 @@ def received(s, p, u, t):
     follows = lane.runs > 0 and (not closing or pull.left > 0)
     at = s.run[u, 0].at if follows else FOREVER
     if at <= t:
-        hold = at + windows.one_way(s, p, np.int64(lane.g) >> s.rules.slot_bits)
+        hold = at + windows.one_way(s, p, np.int64(lane.g) >> s.rules.slot_bits) - stream.own_wait(s, p, u)
         stream.follow(s, u, float(head_bytes(s, u) + s.rules.header), hold, t)
     else:
         peer.active -= 1
