@@ -234,15 +234,33 @@ def share(s, p, t):
     if waits < FOREVER:
         schedule(s, p, waits)
     scale = 1.0
-    if total > 0.0:  # while something waits the link is busy, whatever comes
-        busy = max(1.0 - link.empty - link.acks * link.per_byte, LEAST_SHARE) / link.per_byte
-        if total > busy or link.queue > 0.0:
-            scale = min(busy, emptied) / total
+    if total > 0.0:
+        scale = passed(link, total, emptied) / total
     link.capped = 1 if payload * scale > cap else 0
     level = water_level(s, p, cap, scale, active) if link.capped == 1 else FOREVER
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             set_rate(s, u, min(s.net.pull[u].wants * scale, level), link.step, t)
+
+
+@kernel
+def passed(link, total, emptied):
+    """What an uplink lets through [B/s] of `total` that lanes bring; `emptied` brings along what they have waiting.
+
+    While something waits it is busy, whatever comes, but for the chance that it is empty, as the queue will be a step
+    later: what comes and does not stay passes.
+    """
+    acks = link.acks * link.per_byte
+    most = max(1.0 - acks, LEAST_SHARE)
+    load = total * link.per_byte
+    if link.queue <= 0.0:
+        return min(load, most) / link.per_byte
+    low = link.queue / link.spread
+    if low < FAR:
+        at_low = normal_at(low)
+        stays = (load - normal_below(low, at_low) + acks) / (1.0 + link.step * at_low / link.spread)
+        most = min(max(load - stays, 0.0), most)
+    return min(most / link.per_byte, emptied)
 
 
 LEAST_SHARE = 0.05  # of an uplink that data keep, however many ACKs there are: those are dropped before
