@@ -348,18 +348,35 @@ def load_acks(s, u, f):
     """Write down what the ACKs for a byte of lane `u` take on the uplink of its downloader."""
     pull = s.net.pull[u]
     pull.per_ack = 0.0
-    if s.net.watch[0].free_acks == 0 and not rides(s, u):
-        pull.per_ack = (f.ack_size + s.net.link[pull.to].framing) * pull.per_mss / max(f.ack_every, 1)
+    if s.net.watch[0].free_acks == 0:
+        pull.per_ack = (f.ack_size + s.net.link[pull.to].framing) * pull.per_mss / segments_per_ack(s, u, f)
 
 
 @kernel
-def rides(s, u):
-    """True if the ACKs of lane `u` ride on data that goes the other way."""
+def segments_per_ack(s, u, f):
+    """Segments of lane `u` for each ACK that goes by itself: data that go the other way before it is due take it along.
+
+    Segments and those data come at random: `every` segments must come with none of them in between.
+    """
+    every = max(f.ack_every, 1)
+    rate, back = s.net.pull[u].rate, reverse_rate(s, u)
+    if rate <= 0.0 or back <= 0.0:
+        return float(every)
+    n, more = 0.0, 1.0
+    for _ in range(every):
+        n += more
+        more *= 1.0 + back / rate
+    return n
+
+
+@kernel
+def reverse_rate(s, u):
+    """What the data bring that go the other way on the connection of lane `u`, and would take its ACKs along [B/s]."""
     if s.rules.split == 1:
-        return False
+        return 0.0
     g = np.int64(s.lane[u].g)
     lane = s.end[g].lane
-    return lane >= 0 and s.finish[((g >> s.rules.slot_bits) << s.lane_bits) + lane] < FOREVER
+    return s.net.pull[((g >> s.rules.slot_bits) << s.lane_bits) + lane].rate if lane >= 0 else 0.0
 
 
 @kernel
