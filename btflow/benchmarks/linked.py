@@ -39,12 +39,12 @@ SWEPT: Mapping[str, str] = {
     "downlink": "100 Mbit/s",
 }
 GRID: Grid = {
-    "buffer": "20 ms, 33 ms, 56 ms, 93 ms, 155 ms, 258 ms, 431 ms, 718 ms, 1.2 s, 2 s",
+    "buffer": "50 ms, 75 ms, 113 ms, 171 ms, 258 ms, 389 ms, 586 ms, 884 ms, 1.3 s, 2 s",
     "utp_share": "lin(0%, 100%, 10)",
     "uplink": "log(1 Mbit/s, 20 Mbit/s, 10)",
 }
 FEW: Grid = {
-    "buffer": "20 ms, 63 ms, 200 ms, 630 ms, 2 s",
+    "buffer": "50 ms, 126 ms, 316 ms, 795 ms, 2 s",
     "utp_share": "25%, 75%",
     "uplink": "2 Mbit/s, 8 Mbit/s",
 }
@@ -115,7 +115,7 @@ def swept(scale: bool) -> Section:
         "A sweep of swarms on access links, flow",
         [("threads", "points", "in full, too", "elapsed [s]", "CPU [s] per point"), ("2", *cells)],
         (
-            "50 leechers and 50 MB (flashcrowd): buffers of 20 ms to 2 s, 0 to 100 % uTP, uplinks of 1 to 20 Mbit/s; "
+            "50 leechers and 50 MB (flashcrowd): buffers of 50 ms to 2 s, 0 to 100 % uTP, uplinks of 1 to 20 Mbit/s; "
             "the seed has 20 Mbit/s, downlinks 100 Mbit/s.",
         ),
         (at_most(name, SWEEP_WITHIN, wall, "s", ".0f"),),

@@ -28,16 +28,16 @@ def overview(result: xr.Dataset) -> go.Figure:
 
     Of a swarm on access links the last is left out, as uploads need no limit there; it has completion by rank, the
     uplinks' queues and the delays of control messages. What held uploads back is not known at flow
-    fidelity: completion by rank takes its place.
+    fidelity: completion by rank takes its place, where it is not there already.
 
     Raises:
         InputError: `result` is not a result.
     """
     one_result(result)
     last = LINKED_VIEWS if linked(result) else (send_gaps,)
-    held = why_slow if "limited_share" in result else completion_by_rank
-    views = [view(result) for view in (completion_cdf, pieces_over_time, held, *last)]
-    rows = len(views) // 2
+    held = (why_slow,) if "limited_share" in result else () if linked(result) else (completion_by_rank,)
+    views = [view(result) for view in (completion_cdf, pieces_over_time, *held, *last)]
+    rows = (len(views) + 1) // 2
     inside = rows * _VIEW + (rows - 1) * _BETWEEN
     drawn = make_subplots(
         rows=rows,

@@ -10,7 +10,7 @@ import numpy as np
 
 from btflow.kernels import bits
 from btflow.kernels.access import watch
-from btflow.kernels.access.state import CONTROL_DATA, TCP_DATA
+from btflow.kernels.access.state import CONTROL_DATA, TCP_ACKS, TCP_DATA
 from btflow.kernels.flow import fetch, stream, windows
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.jit import kernel
@@ -92,8 +92,10 @@ def load(s, p, h, size, ack):
     """A message takes room: `size` bytes on the uplink of peer `p`, its acknowledgement on that of the other side."""
     s.net.link[p].control += size
     s.net.crossed[p, CONTROL_DATA if s.rules.split == 1 else TCP_DATA + s.net.protocol[h]] += size
-    if s.net.watch[0].free_acks == 0:
-        s.net.link[s.end[h].mate >> s.rules.slot_bits].control += ack
+    if ack > 0.0 and s.net.watch[0].free_acks == 0:
+        y = s.end[h].mate >> s.rules.slot_bits
+        s.net.link[y].control += ack
+        s.net.crossed[y, TCP_ACKS + (0 if s.rules.split == 1 else s.net.protocol[h])] += ack
 
 
 @kernel
