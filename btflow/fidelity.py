@@ -93,17 +93,23 @@ def _check_access(c: PeerClass) -> None:
     for way, control in (("tcp", c.tcp), ("utp", c.utp), ("control", c.control)):
         if control is not None and control.law in UNLIKE_FULL:
             problem = "is not in flow fidelity: its swarms would be unlike those of full"
-            raise ScenarioError(f"classes.{c.name}.{way}", control.name, problem, f"any other law, or {INSTEAD}")
+            raise ScenarioError(
+                f"classes.{c.name}.{way}",
+                control.name,
+                problem,
+                f"another law, such as newreno, cubic or utp, or {INSTEAD}",
+            )
 
 
 def _check_room(c: PeerClass, scenario: Scenario) -> None:
     """Raise a ScenarioError if the uplink of a class has too little room for flow, or its paths lose too much."""
     if c.access is None:
         return
-    for way, queue in (("downlink", c.access.downlink), ("uplink", c.access.uplink)):
+    base = scenario.base_rtt
+    for way, queue in (("uplink", c.access.uplink), ("downlink", c.access.downlink)):
         if not math.isfinite(queue.rate):
             continue
-        room, packets = queue.limit_bytes(scenario.base_rtt), queue.limit_packets()
+        room, packets = queue.limit_bytes(base), queue.limit_packets()
         field, least, fewest = f"classes.{c.name}.access.{way}.buffer", SHORTEST_BUFFER[way], FEWEST_PACKETS
         if room is not None and room < least:
             problem = f"is less than the {least:g} B from which flow fidelity is near full"
@@ -111,9 +117,11 @@ def _check_room(c: PeerClass, scenario: Scenario) -> None:
         if packets is not None and packets < fewest:
             problem = f"is less than the {fewest} packets from which flow fidelity is near full"
             raise ScenarioError(field, f"{packets} packets", problem, f"{fewest} packets or more, or {INSTEAD}")
+    field = f"classes.{c.name}.access.uplink.buffer"
+    room, packets = c.access.uplink.limit_bytes(base), c.access.uplink.limit_packets()
     empties = (room if room is not None else FULL_PACKET * (packets or 0)) / c.access.uplink.rate
     shown = f"{room:g} B" if packets is None else f"{packets} packets"
-    least = max(SHORTEST_TIME, SHALLOW * scenario.base_rtt)
+    least = max(SHORTEST_TIME, SHALLOW * base)
     if empties < least * (1.0 - 1e-9):
         near = f"less than the {1e3 * least:.0f} ms from which flow fidelity is near full"
         allowed = f"{1e3 * least:.0f} ms or more, or {INSTEAD}"
@@ -142,7 +150,9 @@ def _check_seeds(scenario: Scenario) -> None:
     if 0.0 < rate < fastest * (1.0 - 1e-9):
         slow = min(seeds, key=lambda c: c.upload_limit)
         field = f"classes.{slow.name}." + ("access.uplink.rate" if slow.access is not None else "upload_limit")
-        problem = f"is all that seeds upload, less than a leecher's {fastest:g} B/s: with uTP flow fidelity is not near full"
+        problem = (
+            f"is all that seeds upload, less than a leecher's {fastest:g} B/s: with uTP flow fidelity is not near full"
+        )
         raise ScenarioError(field, f"{rate:g} B/s", problem, f"faster or more seeds, no uTP, or {INSTEAD}")
 
 

@@ -76,8 +76,24 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("paths.loss = '0.06'", "more than the 5%", "--fidelity full"),
         ),
         (
-            ("flashcrowd", "--set", "classes.utp.tcp=bbr", "--fidelity", "flow"),
-            ("classes.utp.tcp = 'bbr'", "another law", "--fidelity full"),
+            ("flashcrowd", "--set", "classes.utp.tcp=nice", "--fidelity", "flow"),
+            ("classes.utp.tcp = 'nice'", "another law, such as newreno", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "downlink=80 kbit/s", "--fidelity", "flow"),
+            ("access.downlink.buffer = '5000 B'", "less than the 6000 B", "6000 B or more", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "rtt=1.1 s", "--set", "buffer=2 s", "--fidelity", "flow"),
+            ("paths.rtt", "more than the 1 s", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "slots=3", "--set", "buffer=710 ms", "--fidelity", "flow"),
+            ("access.uplink.buffer", "empties in 0.71 s, and 3 upload slots", "4 slots or more", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "seed_uplink=999 kbit/s", "--fidelity", "flow"),
+            ("classes.seed.access.uplink.rate = '124875 B/s'", "a leecher's 125000 B/s", "no uTP", "--fidelity full"),
         ),
         (
             ("rao2010", "--set", "rtt=1501ms", "--fidelity", "flow"),

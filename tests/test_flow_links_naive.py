@@ -92,7 +92,7 @@ BLOCK, MESSAGE = 16384, 13
 def sender(lanes: list[tuple[float, float]], rate: float, cap: float, waits: float) -> Any:
     """Return a peer whose lanes send to as many others, its uplink's queue being of so many seconds."""
     links = [SimpleNamespace(**dict.fromkeys(LINK.names or (), 0.0)) for _ in range(len(lanes) + 1)]
-    link = SimpleNamespace(per_byte=1.0 / rate, seen=waits, queue=waits, empty=float(waits == 0.0), acks=0.0)
+    link = SimpleNamespace(per_byte=1.0 / rate, seen=waits, queue=waits, spread=0.01 * waits, acks=0.0, step=0.1)
     pulls = [
         SimpleNamespace(
             **dict.fromkeys(PULL.names or (), 0.0)

@@ -86,7 +86,9 @@ def _way(scenario: LinkScenario, flow: Flow, cc: CongestionControl) -> Iterator[
     """A way that is too long for flow fidelity, or loses too much."""
     if scenario.base_rtt(flow) > LONGEST_RTT:
         reason = f"is {scenario.base_rtt(flow):g} s for {flow.name}, where flow fidelity is not near packets"
-        yield ScenarioError("paths.rtt", f"{scenario.paths.rtt:g} s", reason, f"at most {LONGEST_RTT:g} s, or {INSTEAD}")
+        yield ScenarioError(
+            "paths.rtt", f"{scenario.paths.rtt:g} s", reason, f"at most {LONGEST_RTT:g} s, or {INSTEAD}"
+        )
     most = 0.0 if cc.law in LOSSLESS else MOST_LOSS
     if scenario.paths.loss > most:
         reason = f"is more than the {most:.0%} up to which flow fidelity of {cc.law} is near packets"

@@ -128,13 +128,10 @@ def fill_uplink(s, p, t, dt):
     link.offered = came
     came += link.acks
     others = max(away - own / away, 0.0) if away > 0.0 else 0.0
-    step(link, came, slope, SMOOTH * FULL_SIZE * others, dt, buffer(link))
+    step(link, came, slope, FULL_SIZE * others, dt, buffer(link))
     while link.drops >= 1.0:
         link.drops -= 1.0
         losses.drop_outgoing(s, p, t)
-
-
-SMOOTH = 0.5  # variance of what is on the way over that of random arrivals: ACKs and links pace it (fitted once: docs)
 
 
 @kernel
