@@ -38,6 +38,11 @@ FEW_SLOTS, LONGEST_TIME = 4, 0.7
 """Upload slots of a swarm below which an uplink may not hold more than that [s]: with one or two slots and two seconds
 swarms got 15 to 50% too slow, for blocks that come after a pause wait for packets that came behind them."""
 
+SLOW_SEEDS = 120e3
+"""Rate of all seeds [B/s], eight full packets in uTP's target of 100 ms, below which swarms with faster leechers and uTP
+get 19% too fast, or 20% too slow where only some use it: how many copies a seed sends before one is complete is decided
+by windows of a packet or two."""
+
 MOST_LOSS = 0.05
 """Loss on the way beyond which swarms on access links get more than 10% too fast: windows of a segment or two then wait
 for timers, which back off."""
@@ -136,23 +141,19 @@ def _check_room(c: PeerClass, scenario: Scenario) -> None:
 
 
 def _check_seeds(scenario: Scenario) -> None:
-    """Raise a ScenarioError if leechers that use uTP wait for seeds slower than one of them.
-
-    With half their rate swarms of uTP get 19% too fast and mixed ones 20% too slow: how many copies a seed sends before
-    the first is complete is decided by single packets of windows of one or two.
-    """
+    """Raise a ScenarioError if leechers that use uTP wait for seeds that are slow, and slower than one of them."""
     leechers = [c for c in scenario.classes if c.role == "leecher" and c.access is not None and c.count > 0]
-    seeds = [c for c in scenario.classes if c.role == "seed"]
-    if not any("utp" in c.opens for c in leechers):
+    seeds = [c for c in scenario.classes if c.role == "seed" and c.access is not None and c.count > 0]
+    if not seeds or not any("utp" in c.opens for c in leechers):
         return
-    rate = sum(c.count * min(c.upload_limit, c.access.uplink.rate if c.access else math.inf) for c in seeds)
+    rate = sum(c.count * min(c.upload_limit, c.access.uplink.rate) for c in seeds if c.access is not None)
     fastest = max(min(c.upload_limit, c.access.uplink.rate) for c in leechers if c.access is not None)
-    if 0.0 < rate < fastest * (1.0 - 1e-9):
-        slow = min(seeds, key=lambda c: c.upload_limit)
-        field = f"classes.{slow.name}." + ("access.uplink.rate" if slow.access is not None else "upload_limit")
+    if rate < min(fastest, SLOW_SEEDS) * (1.0 - 1e-9):
         problem = (
-            f"is all that seeds upload, less than a leecher's {fastest:g} B/s: with uTP flow fidelity is not near full"
+            f"is all that seeds upload, less than a leecher's {fastest:g} B/s and than the {SLOW_SEEDS:g} B/s from "
+            "which flow fidelity of uTP is near full"
         )
+        field = f"classes.{seeds[0].name}.access.uplink.rate"
         raise ScenarioError(field, f"{rate:g} B/s", problem, f"faster or more seeds, no uTP, or {INSTEAD}")
 
 

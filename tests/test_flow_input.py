@@ -92,8 +92,8 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("access.uplink.buffer", "empties in 0.71 s, and 3 upload slots", "4 slots or more", "--fidelity full"),
         ),
         (
-            ("flashcrowd", "--set", "seed_uplink=999 kbit/s", "--fidelity", "flow"),
-            ("classes.seed.access.uplink.rate = '124875 B/s'", "a leecher's 125000 B/s", "no uTP", "--fidelity full"),
+            ("flashcrowd", "--set", "seed_uplink=900 kbit/s", "--fidelity", "flow"),
+            ("classes.seed.access.uplink.rate = '112500 B/s'", "a leecher's 125000 B/s", "no uTP", "--fidelity full"),
         ),
         (
             ("rao2010", "--set", "rtt=1501ms", "--fidelity", "flow"),

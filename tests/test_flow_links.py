@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from btflow import flow, load, simulate
 from btflow.kernels.flow import engine
-from btflow.kernels.flow.state import LINK, MOST_BEGUN, Flow
+from btflow.kernels.flow.state import LINK, MOST_BEGUN, PULL, Flow
 from btflow.kernels.state import FOREVER
 from btflow.program import Program, compile_scenario
 from btflow.report import as_text, summary
@@ -87,8 +88,9 @@ def check_bytes(made: Program, s: Flow) -> None:
     last = s.peer.done.max()
     started = s.peer.start < FOREVER
     burst = s.lanes * made.rules.block_size  # those that end just now
-    most = np.maximum(last - s.peer.start, 0.0) / np.maximum(s.net.link.per_byte, 1e-12) + burst
-    assert (s.peer.bytes_up <= most)[started].all()
+    since = np.maximum(last - s.peer.start, 0.0)
+    assert (s.peer.bytes_up <= since / np.maximum(s.net.link.per_byte, 1e-12) + burst)[started].all()
+    assert (s.peer.bytes_down <= since / np.maximum(s.net.link.per_byte_down, 1e-12) + burst)[started].all()
 
 
 SWARMS = st.fixed_dictionaries(
@@ -108,7 +110,7 @@ SWARMS = st.fixed_dictionaries(
 UPLINKS = [
     *((rate, "4 Mbit/s", buffer) for rate in ("128 kbit/s", "1 Mbit/s", "20 Mbit/s") for buffer in ("500 ms", "2 s")),
     ("128 kbit/s", "500 kbit/s", "10 packets"),
-    ("128 kbit/s", "128 kbit/s", "4 kB"),
+    ("128 kbit/s", "128 kbit/s", "6 kB"),
 ]
 """Of leechers and of the seed, and a buffer that flow does not refuse."""
 
@@ -157,18 +159,29 @@ def test_the_same_seed_gives_the_same_bits_however_a_run_is_cut() -> None:
 # -- by hand ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_lone_download_takes_what_its_uplink_takes() -> None:
+@pytest.mark.parametrize("buffer", ["500 ms", "10 s"])
+def test_a_lone_download_takes_what_its_uplink_takes(buffer: str) -> None:
     """One seed of 1 Mbit/s, one leecher, TCP of today: 1448 B of 1500 B are payload, 16384 B of 16397 B are file.
 
     4 MB take 4e6 * 16397 / 16384 * 1500 / 1448 / 125000 = 33.17 s. Before that come 10 s until the choker runs, the
-    connection, and a ramp of some round trips; the last block is asked for behind the others.
+    connection, and a ramp of some round trips; the last block is asked for behind the others. A long buffer changes
+    nothing: what waits in it is the lane's own.
     """
     swarm = load("flashcrowd", leechers=1, file_size="4 MB", seed_uplink="1 Mbit/s", client="mainline-4.0")
-    swarm = swarm.set(**{"arrivals.spread": "0 s"})
+    swarm = swarm.set(**{"arrivals.spread": "0 s", "buffer": buffer})
     took = float(simulate(swarm, seed=1, fidelity="flow").completion_time[0, 1])
     full = float(simulate(swarm, seed=1).completion_time[0, 1])
     assert 43.1 < took < 45.5
     assert took == pytest.approx(full, rel=0.05)
+
+
+@pytest.mark.parametrize("buffer", ["100 ms", "500 ms", "4 s"])
+def test_swarms_with_bbr_are_near_full(buffer: str) -> None:
+    """What a lane has under way is what its pace sends, not its window; the tolerance is some scatter of four seeds."""
+    swarm = load("flashcrowd", leechers=8, file_size="5 MB", utp_share="0%", client="mainline-4.0", buffer=buffer)
+    swarm = swarm.set(**{f"classes.{name}.tcp": "bbr" for name in ("seed", "tcp", "utp")})
+    flow, full = (simulate(swarm, seed=5, replicas=4, fidelity=f).completion_time for f in ("flow", "full"))
+    assert float(flow.mean()) == pytest.approx(float(full.mean()), rel=0.12)
 
 
 def link() -> Any:
@@ -193,6 +206,31 @@ def test_a_queue_that_settles_lets_through_what_comes(load_: float) -> None:
     found = settle(load_ * 125000.0, 0.5, 9.0 * 1500.0**2)
     assert 1.0 - found.empty == pytest.approx(load_ * (1.0 - found.full), abs=1e-3)
     assert 0.0 < found.seen < 0.5
+
+
+def test_an_uplink_without_a_queue_lets_through_what_comes_and_a_busy_one_its_rate() -> None:
+    found = link()
+    found.queue, found.spread, found.step = -0.01, 0.005, 0.3
+    for load_ in (0.02, 0.5, 1.0):
+        assert queues.passed(found, load_ * 125000.0, load_ * 125000.0) == pytest.approx(load_ * 125000.0)
+    assert queues.passed(found, 250000.0, 250000.0) == pytest.approx(125000.0)
+    found.queue, found.seen = 0.2, 0.2  # far from empty: what waits leaves at the link's rate
+    assert queues.passed(found, 25000.0, 400000.0) == pytest.approx(125000.0)
+    assert queues.passed(found, 25000.0, 75000.0) == pytest.approx(75000.0)  # all that the lanes have waiting
+    found.acks = 25000.0
+    assert queues.passed(found, 125000.0, 400000.0) == pytest.approx(100000.0)
+
+
+@pytest.mark.parametrize(("back", "segments"), [(0.0, 2.0), (100.0, 3.0), (200.0, 4.0)])
+def test_an_ack_rides_only_on_data_that_leave_before_it_is_due(
+    back: float, segments: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a pair of segments at 100 a second: with as many the other way every second first one is taken along."""
+    pull = np.zeros(1, PULL).view(np.recarray)
+    pull.rate = 100.0
+    monkeypatch.setattr(queues, "reverse_rate", lambda *_: back)
+    s = SimpleNamespace(net=SimpleNamespace(pull=pull))
+    assert queues.segments_per_ack(s, 0, SimpleNamespace(ack_every=2)) == pytest.approx(segments)
 
 
 def test_a_queue_of_windows_holds_what_the_path_does_not() -> None:
