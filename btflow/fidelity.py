@@ -39,9 +39,9 @@ FEW_SLOTS, LONGEST_TIME = 4, 0.7
 swarms got 15 to 50% too slow, for blocks that come after a pause wait for packets that came behind them."""
 
 SLOW_SEEDS = 120e3
-"""Rate of all seeds [B/s], eight full packets in uTP's target of 100 ms, below which swarms with faster leechers and uTP
-get 19% too fast, or 20% too slow where only some use it: how many copies a seed sends before one is complete is decided
-by windows of a packet or two."""
+"""Rate of all seeds [B/s], eight full packets in uTP's target of 100 ms, below which swarms with faster leechers and
+uTP get 19% too fast, or 18% too slow where only some use it: how many copies a seed sends before one is complete is
+decided by windows of a packet or two."""
 
 MOST_LOSS = 0.05
 """Loss on the way beyond which swarms on access links get more than 10% too fast: windows of a segment or two then wait

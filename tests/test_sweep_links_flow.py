@@ -122,7 +122,7 @@ def test_a_store_of_another_fidelity_is_refused(whole: xr.Dataset, whole_store: 
 @pytest.mark.parametrize(
     ("model", "vary", "field"),
     [
-        ("bufferbloat", {"buffer": ["100 ms", "1 s"], "aqm": ["drop-tail", "codel"]}, "uplink.discipline = 'codel'"),
+        ("bufferbloat", {"buffer": ["200 ms", "1 s"], "aqm": ["drop-tail", "codel"]}, "uplink.discipline = 'codel'"),
         ("bufferbloat", {"aqm": ["pie"]}, "uplink.discipline = 'pie'"),
         ("geni", {"flows.iperf.message": ["1 kB"], "flows.iperf.period": ["1 s"]}, "flows.iperf.message = '1000 B'"),
     ],

@@ -22,7 +22,8 @@ HEAD = (
     "# Links at flow fidelity beside packets",
     "",
     "Written by `python -m validation.links.fluid`: five runs of 120 s each. What flow refuses is here, too:",
-    "ns-3's Vegas, and LP on the path of 200 ms, are refused for what these tables say of them.",
+    "ns-3's Vegas, and LP on the path of 200 ms, are refused for what these tables say of them, Nice for what it",
+    "does in other buffers (docs/link-fidelity.md).",
     "",
 )
 SEEDS = 5

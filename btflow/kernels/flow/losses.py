@@ -161,7 +161,7 @@ def fall(n, i, f, timed, counts, t):
 
 @kernel
 def answer_now(s, h, f, pull, t):
-    """A lane has fallen silent or ends: what it lost and had not found is there in the meantime, and moves its window."""
+    """A lane has fallen silent or ends: what it lost and had not found is found by now, and moves its window."""
     if pull.answer < FOREVER:
         fall(s.net, h, f, pull.timer, 1, t)
         pull.answer = FOREVER
