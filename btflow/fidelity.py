@@ -142,11 +142,11 @@ def _check_room(c: PeerClass, scenario: Scenario) -> None:
 
 def _check_seeds(scenario: Scenario) -> None:
     """Raise a ScenarioError if leechers that use uTP wait for seeds that are slow, and slower than one of them."""
-    leechers = [c for c in scenario.classes if c.role == "leecher" and c.access is not None and c.count > 0]
-    seeds = [c for c in scenario.classes if c.role == "seed" and c.access is not None and c.count > 0]
+    leechers = [c for c in scenario.classes if c.role == "leecher" and c.access is not None and c.count]
+    seeds = [c for c in scenario.classes if c.role == "seed" and c.access is not None and c.count]
     if not seeds or not any("utp" in c.opens for c in leechers):
         return
-    rate = sum(c.count * min(c.upload_limit, c.access.uplink.rate) for c in seeds if c.access is not None)
+    rate = sum((c.count or 0) * min(c.upload_limit, c.access.uplink.rate) for c in seeds if c.access is not None)
     fastest = max(min(c.upload_limit, c.access.uplink.rate) for c in leechers if c.access is not None)
     if rate < min(fastest, SLOW_SEEDS) * (1.0 - 1e-9):
         problem = (
