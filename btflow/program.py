@@ -175,8 +175,11 @@ def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArr
 
 
 def _unused_transport() -> Transport:
-    """Constants of the transport for swarms on access links, whose kernels never look at them."""
-    zero: dict[str, Any] = dict.fromkeys(Transport.model_fields, 0)
+    """Constants of the transport for swarms on access links, whose kernels never look at them.
+
+    They have the types of those that are used: so one compilation serves swarms with and without access links.
+    """
+    zero: dict[str, Any] = {n: 0.0 if f.annotation is float else 0 for n, f in Transport.model_fields.items()}
     return Transport.model_construct(**zero)
 
 

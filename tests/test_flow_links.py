@@ -12,6 +12,7 @@ import plain
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numba import typeof
 
 from btflow import flow, load, simulate
 from btflow.kernels.flow import engine
@@ -144,6 +145,11 @@ def test_transports_of_their_own_for_control_keep_to_their_links(options: dict[s
     for s in states(made, 7, 500):
         check_links(made, s)
     check_bytes(made, s)
+
+
+def test_one_compilation_serves_swarms_with_and_without_access_links() -> None:
+    models = ("rao2010", "flashcrowd", "testa2011", "testa2012")
+    assert len({typeof(flow.build(compile_scenario(load(model), "flow"), 0, 0)) for model in models}) == 1
 
 
 def test_the_same_seed_gives_the_same_bits_however_a_run_is_cut() -> None:

@@ -188,9 +188,9 @@ def burst(s, p, u, f, t):
     more = fits >= DUPLICATES and pull.blocks * (s.rules.block_size + s.rules.header) > (n + DUPLICATES) * f.mss
     pull.timer = 0 if more else 1
     pull.silent = t + f.rtt
-    ahead = SPREAD * f.rtt if fits > 0.0 else 0.0  # the lost ones are the last: what fits comes before them
+    ahead = FIRST * f.rtt if fits > 0.0 else 0.0  # the lost ones are the last: what fits comes before them
     wait(s, p, u, t + 2.0 * f.rtt if more else pull.fires, t + ahead)
     pull.window = fits
 
 
-SPREAD = 0.5  # of a round trip: until then the first window has come (stream.py, FIRST)
+FIRST = 0.5  # of a round trip: spread over one, the first window comes so much later than it does

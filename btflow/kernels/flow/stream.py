@@ -53,7 +53,7 @@ def begin(s, p, u, size, asked_at, t):
     if asked_at + way > pull.stopped + trip:
         losses.burst(s, p, u, f, asked_at)
         pull.primed = asked_at + trip
-        pull.hold -= FIRST * trip
+        pull.hold -= losses.FIRST * trip
         if f.law == BBR:  # its first segment finds the queues as they are before it
             f.rtt = trip
             bbr.measure_rtt(f, asked_at + trip)
@@ -62,9 +62,6 @@ def begin(s, p, u, size, asked_at, t):
     pull.rest = size
     s.finish[u] = STALLED
     queues.share(s, p, t)
-
-
-FIRST = 0.5  # of a round trip: spread over one, the first window comes so much later than it does
 
 
 @kernel
