@@ -188,7 +188,7 @@ def test_a_fluid_is_kept_by_the_link_the_files_and_the_command_lines(panel: Link
     [
         ({"aqm": "codel"}, "Packets only. Queue discipline = 'codel': is no discipline of flow fidelity"),
         ({"cc1": "lp", "rtt": "1 s"}, "Packets only. Flows 1: control = 'lp': has LP on a round trip of 1"),
-        ({"cc2": "lp", "rtt": "1 s", "aqm": "pie"}, "of flow fidelity; Flows 2: control = 'lp': has LP"),
+        ({"cc2": "lp", "rtt": "200 ms", "aqm": "pie"}, "of flow fidelity; Flows 2: control = 'lp': has LP"),
     ],
 )
 def test_what_flow_refuses_is_told_in_a_line_and_packets_are_drawn(
