@@ -149,7 +149,8 @@ def test_transports_of_their_own_for_control_keep_to_their_links(options: dict[s
 
 def test_one_compilation_serves_swarms_with_and_without_access_links() -> None:
     models = ("rao2010", "flashcrowd", "testa2011", "testa2012")
-    assert len({typeof(flow.build(compile_scenario(load(model), "flow"), 0, 0)) for model in models}) == 1
+    built = (flow.build(compile_scenario(load(model), "flow"), 0, 0) for model in models)
+    assert len(set(map(typeof, built))) == 1
 
 
 def test_the_same_seed_gives_the_same_bits_however_a_run_is_cut() -> None:
