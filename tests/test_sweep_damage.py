@@ -114,19 +114,32 @@ def test_every_chunk_has_a_file(whole: Path, sweep: Plan) -> None:
     check(whole, "out")
 
 
+def reads_as(path: Path, content: xr.Dataset) -> bool:
+    try:
+        return bool(bits(read(path)).identical(content))
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+HARMLESS = ((4, 4), (4, 5))
+"""Byte and bit: not used; says whether the next byte tells a size or how much memory to take (RFC 8878, 3.1.1.1.1)."""
+
+
 @settings(max_examples=100)
 @given(data=st.data())
-def test_any_damage_of_any_chunk_is_found(data: st.DataObject, whole: Path) -> None:
-    """Each bit matters but one, which the format leaves unused."""
+def test_any_damage_of_any_chunk_is_found(data: st.DataObject, whole: Path, content: xr.Dataset) -> None:
+    """Each bit matters; of two in a chunk's header it does if what is read changes."""
     file = data.draw(st.sampled_from(chunks(whole)))
     before = file.read_bytes()
     kind = data.draw(st.sampled_from([*DAMAGE, None]))
-    places = st.tuples(st.integers(0, len(before) - 1), st.integers(0, 7)).filter(lambda place: place != (4, 4))
+    place = data.draw(st.tuples(st.integers(0, len(before) - 1), st.integers(0, 7))) if kind is None else None
     try:
-        if kind is None:  # a bit anywhere
-            flip(file, *data.draw(places))
-        else:
+        if place is not None:
+            flip(file, *place)
+        elif kind is not None:
             kind(file)
+        if place in HARMLESS and reads_as(whole, content):
+            return
         with pytest.raises(InputError) as caught:
             sound(whole, "STORE").check("STORE")
         assert str(file.relative_to(whole)) in str(caught.value)

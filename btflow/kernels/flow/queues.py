@@ -93,11 +93,17 @@ def settle_downlink(link, t):
         return
     excess = link.inflow * link.per_byte_down - 1.0
     if excess > 0.0 or link.down_queue > 0.0:
-        link.down_queue = max(0.0, link.down_queue + (t - link.down_at) * excess)
-        if link.down_queue > link.down_room:
-            link.down_drops += (link.down_queue - link.down_room) / (FULL_SIZE * link.per_byte_down)
-            link.down_queue = link.down_room
+        lengthen(link, (t - link.down_at) * excess)
     link.down_at = t
+
+
+@kernel
+def lengthen(link, more):
+    """Add `more` [s] to the queue of a downlink; its buffer takes no more than it holds."""
+    link.down_queue = max(0.0, link.down_queue + more)
+    if link.down_queue > link.down_room:
+        link.down_drops += (link.down_queue - link.down_room) / (FULL_SIZE * link.per_byte_down)
+        link.down_queue = link.down_room
 
 
 @kernel
@@ -322,7 +328,7 @@ def let_through(link, change, step, t):
     settle_downlink(link, t)
     link.inflow += change
     if t < link.down_at:  # it is ahead of what sends to it
-        link.down_queue = max(0.0, link.down_queue + (link.down_at - t) * change * link.per_byte_down)
+        lengthen(link, (link.down_at - t) * change * link.per_byte_down)
     load = link.inflow * link.per_byte_down
     if load > 1.0:
         return 1.0 / load
