@@ -327,9 +327,10 @@ def let_through(link, change, step, t):
         return 1.0
     settle_downlink(link, t)
     link.inflow += change
-    if t < link.down_at:  # it is ahead of what sends to it
-        lengthen(link, (link.down_at - t) * change * link.per_byte_down)
     load = link.inflow * link.per_byte_down
+    if t < link.down_at:  # it is ahead of what sends to it
+        busy = link.down_queue > 0.0
+        lengthen(link, (link.down_at - t) * (change * link.per_byte_down if busy else load - 1.0))
     if load > 1.0:
         return 1.0 / load
     if link.down_queue > 0.0 and load > 0.0:
