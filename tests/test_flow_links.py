@@ -58,6 +58,7 @@ def check_links(made: Program, s: Flow) -> None:
     assert (link.down_queue <= link.down_room + 1e-9).all()
     assert (s.finish[~active] == FOREVER).all()
     assert (pull.rate[~active] == 0.0).all()
+    assert (pull.hold[active] < FOREVER).all(), "a block is sent that was not asked for"
     used = f[f.running > 0]
     assert (used.cwnd >= 0.0).all()
     lanes = np.flatnonzero(active)
@@ -124,6 +125,16 @@ def test_any_swarm_keeps_to_its_links(options: dict[str, Any], uplink: tuple[str
         check_links(made, s)
         check_sums(made, s)
     check_bytes(made, s)
+
+
+def test_a_block_behind_a_cancelled_one_waits_for_its_own_request() -> None:
+    """The lane had begun it before it was asked for, stood still, and messages behind it came never."""
+    made = program(
+        uplink="5 Mbit/s", seed_uplink="10 Mbit/s", file_size="50 MB", buffer="50 ms", utp_share="25%",
+    )  # fmt: skip
+    for s in states(made, 0, 1000):
+        check_links(made, s)
+    assert (s.net.control_sum < 1e6).all()
 
 
 def test_a_peer_that_has_begun_as_many_pieces_as_it_can_goes_on() -> None:

@@ -210,6 +210,9 @@ def begin_stream(s, p, u, t):
     skip_cancelled(s, u, t)
     if s.lane[u].runs == 0:
         return
+    if s.run[u, 0].at > t:  # the request behind a cancelled block is still on its way
+        s.ready[u] = s.run[u, 0].at
+        return
     if s.peer[p].active == 0:  # it was idle up to now: what this lane sends comes from now on
         queues.move(s, p, t)
         s.net.link[p].step = queues.SHORTEST_STEP
