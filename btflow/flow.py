@@ -58,8 +58,9 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     order = random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1)
     s = Flow(
         rules=rules,
+        client=program.client,
         alike=int(rules.last_block_size == rules.block_size),
-        neighbours=int(min(n - 1, rules.max_allow_in)),
+        neighbours=int(min(n - 1, program.client["max_allow_in"].max())),
         lanes=1 << lane_bits(program),
         lane_bits=lane_bits(program),
         runs=runs(program),
@@ -81,7 +82,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
 
 def lane_bits(program: Program) -> int:
     """Lanes of each peer, as a power of two: its slots, and some for blocks that outlast a choke."""
-    slots = int(max(program.upload_slots.max(), program.rules.min_uploads + 1))
+    slots = int(program.upload_slots.max())
     return min((slots + SPARE_LANES - 1).bit_length(), 7)
 
 
@@ -92,7 +93,7 @@ def runs(program: Program) -> int:
 
 def super_ends(program: Program) -> int:
     """Ends up to those of the last super-seed, whose connections differ in what they show; 0 if there is none."""
-    return int(np.flatnonzero(program.is_seed)[-1] + 1) << program.rules.slot_bits if program.super_seeding else 0
+    return int(np.flatnonzero(program.is_seed)[-1] + 1) << program.rules.slot_bits if program.super_seeding.any() else 0
 
 
 def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
@@ -127,7 +128,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "have_log": ((n, pieces), np.uint16),
         "bucket": ((1024,), BUCKET),
         "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
-        "spare": ((n, rules.max_initiate), np.int32),
+        "spare": ((n, int(program.client["max_initiate"].max())), np.int32),
         "registered": ((n + 1,), np.int64),
         "scratch": ((4, max(slots, pieces, 64 * rules.blocks) + 64), np.int64),
         "number": ((2 * slots,), np.float64),
@@ -159,13 +160,14 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.cap, peer.klass, peer.place, peer.unit = program.upload_limit, program.klass, program.place, program.unit
     peer.per_byte = 1.0 / program.upload_limit
     peer.upload_slots = program.upload_slots
+    interval = program.client["choke_interval"][program.klass]
     peer.turns = -(-(rules.block_size + rules.header) // program.unit)
     if program.links is None:
-        looks = np.maximum(1.0, np.ceil(rules.choke_interval * program.upload_limit / STEP_BYTES))
+        looks = np.maximum(1.0, np.ceil(interval * program.upload_limit / STEP_BYTES))
     else:
         looks = np.ones(n)  # and when something moves: queues.look_again
         peer.transports = program.links.transports
-    peer.step = rules.choke_interval / looks
+    peer.step = interval / looks
     peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm.starts(program, random)))
     peer.done = peer.left_at = -1.0
     peer.known_at = peer.shown_at = peer.due_at = FOREVER
@@ -175,15 +177,13 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     peer.rtt = _mean_rtts(s.rtt, program.place)
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
     peer.n_log[seeds] = rules.pieces
-    if program.super_seeding:
-        peer.shows[seeds] = 1  # it has told nobody of anything
-    else:
-        peer.n_known[seeds] = peer.n_shown[seeds] = rules.pieces
+    shows, plain = program.super_seeding, seeds & ~program.super_seeding
+    peer.shows[shows] = 1  # it has told nobody of anything
+    peer.n_known[plain] = peer.n_shown[plain] = rules.pieces
     s.have_log[seeds] = np.arange(rules.pieces)
     everything = np.resize(swarm.piece_set(rules.pieces), s.has.shape[1])
     everything[-(-rules.pieces // 64) :] = 0
-    if not program.super_seeding:
-        s.has[: rules.peers][seeds] = s.shown[: rules.peers][seeds] = everything
+    s.has[: rules.peers][plain] = s.shown[: rules.peers][plain] = everything
     s.want[: rules.peers][~seeds] = everything
 
 

@@ -215,7 +215,7 @@ def _first_pool(program: Program) -> int:
     A pool that doubles is copied, so that of a small swarm has room for connections between all peers.
     """
     rules = program.rules
-    ends = int(rules.peers) * min(int(rules.peers) - 1, int(rules.max_allow_in))
+    ends = int(rules.peers) * min(int(rules.peers) - 1, int(program.client["max_allow_in"].max()))
     return max(POOL, 8 * int(rules.slots) << (a.SMALLEST_RING + 2), min(3 * ends << a.SMALLEST_RING, LARGE_POOL))
 
 

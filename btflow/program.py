@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.client import Client
 from btflow.errors import ScenarioError
 from btflow.fidelity import Fidelity, check_flow
-from btflow.kernels.state import Rules
+from btflow.kernels.state import CLIENT, Rules
 from btflow.link.access import MAX_RATE
 from btflow.links import Links, compile_links
 from btflow.network import Transport
@@ -49,7 +51,9 @@ class Program:
     fidelity: Fidelity
     """How it is run."""
     rules: Rules
-    """The client's and TCP's constants, and the sizes of the swarm."""
+    """Sizes of the swarm, lengths of messages, and TCP's constants."""
+    client: NDArray[np.void]
+    """The constants and rules of the client of each class (classes,), dtype ``CLIENT``."""
     class_names: tuple[str, ...]
     """Names of the classes, indexed by `klass`."""
     klass: NDArray[np.int32]
@@ -76,8 +80,8 @@ class Program:
     """First and end of these peers, by class (classes, 2)."""
     unit: NDArray[np.int32]
     """Bytes that a turn of the limiter writes [B] (peers,)."""
-    super_seeding: bool
-    """Whether the initial seeds show their pieces one by one."""
+    super_seeding: NDArray[np.bool_]
+    """Whether each peer is a seed that shows its pieces one by one (peers,)."""
     discard: int
     """Downloads that are completed first and do not count."""
     target: int
@@ -95,15 +99,6 @@ def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program
     if fidelity == "flow":
         check_flow(scenario)
     classes = sorted(scenario.classes, key=lambda c: c.role != "seed")
-    client = classes[0].client
-    for peer_class in classes:
-        if peer_class.client != client:
-            raise ScenarioError(
-                f"classes.{peer_class.name}.client",
-                peer_class.client.name,
-                f"differs from that of {classes[0].name}",
-                "one client for all classes in this version",
-            )
     extra = [_replacements(scenario, c) for c in classes]
     counts = [c.number + more for c, more in zip(classes, extra, strict=True)]
     ends = np.cumsum(counts)
@@ -114,11 +109,11 @@ def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program
     ideal = bool(internet is None and rtt.max() == 0.0 and scenario.paths.loss == 0.0 and not scenario.linked)
     rules = _rules(scenario, sum(counts), ideal)
     fastest = max(min(c.upload_limit, c.access.uplink.rate if c.access else math.inf, MAX_RATE) for c in classes)
-    pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
-    refill = min(pipeline, client.pipeline_cap) + rules.blocks
+    units = np.repeat([np.int32(c.client.upload_unit) for c in classes], counts)
     return Program(
         fidelity=fidelity,
         rules=rules,
+        client=_clients(classes),
         class_names=tuple(c.name for c in classes),
         klass=np.repeat(np.arange(len(classes), dtype=np.int32), counts),
         is_seed=np.repeat([np.uint8(c.role == "seed") for c in classes], counts),
@@ -133,14 +128,40 @@ def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program
             np.uint8
         ),
         births=np.column_stack([ends - extra, ends]).astype(np.int64),
-        unit=np.where(np.isfinite(limits), client.upload_unit, UNLIMITED_UNIT).astype(np.int32),
-        super_seeding=client.super_seeding,
+        unit=np.where(np.isfinite(limits), units, UNLIMITED_UNIT).astype(np.int32),
+        super_seeding=np.repeat([c.role == "seed" and c.client.super_seeding for c in classes], counts),
         discard=scenario.departures.discard,
         target=scenario.target,
-        request_room=1 << (int(max(refill, client.pipeline_cap_slope * pipeline)) + rules.blocks + 3).bit_length(),
+        request_room=max(_request_room(c.client, fastest, rules) for c in classes),
         tso=scenario.transport is not None and scenario.transport.tso,
         links=compile_links(scenario, classes, counts) if scenario.linked else None,
     )
+
+
+def _request_room(client: Client, fastest: float, rules: Rules) -> int:
+    """Entries of the request list of a connection that brings at most `fastest` [B/s], a power of two."""
+    pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
+    refill = min(pipeline, client.pipeline_cap) + rules.blocks
+    return 1 << (int(max(refill, client.pipeline_cap_slope * pipeline)) + rules.blocks + 3).bit_length()
+
+
+def _clients(classes: Sequence[PeerClass]) -> NDArray[np.void]:
+    """Constants and rules of the client of each class (classes,), dtype ``CLIENT``."""
+    clients = np.zeros(len(classes), CLIENT)
+    for record, peer_class in zip(clients, classes, strict=True):
+        client = peer_class.client
+        for name in CLIENT.names or ():
+            record[name] = getattr(client, _FIELD.get(name, name))
+    return clients
+
+
+_FIELD = {
+    "recent_rounds": "recent_unchoke_rounds",
+    "pipeline_slope": "pipeline_cap_slope",
+    "random_first": "rarest_first_cutoff",
+    "reannounce": "rerequest_interval",
+}
+"""Fields of the client that have a shorter name in the kernels."""
 
 
 def _replacements(scenario: Scenario, peer_class: PeerClass) -> int:
@@ -184,10 +205,11 @@ def _unused_transport() -> Transport:
 
 
 def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
-    """Constants of the client and of TCP for the kernels."""
-    client, swarm, departures = scenario.classes[0].client, scenario.swarm, scenario.departures
+    """Sizes of the swarm, lengths of messages, and TCP's constants for the kernels."""
+    clients = [c.client for c in scenario.classes]
+    client, swarm, departures = clients[0], scenario.swarm, scenario.departures
     transport = scenario.transport or _unused_transport()
-    slot_bits = (client.max_allow_in + PENDING_SLOTS - 1).bit_length()
+    slot_bits = (max(c.max_allow_in for c in clients) + PENDING_SLOTS - 1).bit_length()
     if peers << slot_bits > MOST_ENDS:
         reason = f"are too many for {1 << slot_bits} connections each (classes.*.client.max_allow_in and its margin)"
         raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_ENDS >> slot_bits} peers")
@@ -206,32 +228,11 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         block_size=swarm.block_size,
         last_block_size=last_piece - (last_piece_blocks - 1) * swarm.block_size,
         last_piece_blocks=last_piece_blocks,
-        choke_interval=client.choke_interval,
-        optimistic_rounds=client.optimistic_rounds,
-        min_uploads=client.min_uploads,
-        snub_time=client.snub_time,
-        recent_rounds=client.recent_unchoke_rounds,
-        rate_window=client.rate_window,
-        rate_fudge=client.rate_fudge,
-        pipeline_floor=client.pipeline_floor,
-        pipeline_seconds=client.pipeline_seconds,
-        pipeline_refill=client.pipeline_refill,
-        pipeline_cap=client.pipeline_cap,
-        pipeline_slope=client.pipeline_cap_slope,
-        random_first=client.rarest_first_cutoff,
-        endgame=int(client.endgame),
-        unit=client.upload_unit,
-        segment_units=max(1, transport.tso_segment // client.upload_unit) if transport.tso else 1,
+        segment_units=max(1, transport.tso_segment // min(c.upload_unit for c in clients)) if transport.tso else 1,
         header=client.piece_header,
         request_size=client.request_size,
         have_size=client.have_size,
         state_size=client.state_size,
-        max_initiate=client.max_initiate,
-        max_allow_in=client.max_allow_in,
-        min_peers=client.min_peers,
-        min_peers_incoming=client.min_peers_incoming,
-        reannounce=client.rerequest_interval,
-        check_interval=client.check_interval,
         announce_interval=scenario.tracker.announce_interval,
         tracker_reply=scenario.tracker.reply_peers,
         initial_window=float(transport.initial_window),
@@ -251,7 +252,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         linked=int(scenario.linked),
         split=int(scenario.control_connections == "separate"),
         direct=int(scenario.idealised.control),
-        super_seeding=int(client.super_seeding),
+        super_seeding=int(any(c.client.super_seeding for c in scenario.classes if c.role == "seed" and c.number)),
         stay={"forever": -1.0, "leave": 0.0, "random": departures.mean_stay}[departures.stay],
         replace=int(departures.replace),
         handshake_size=client.handshake_size,

@@ -117,8 +117,8 @@ def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[Replica]) ->
     counts = np.array([row.gaps for row in rows])
     most = max(1, int(np.flatnonzero(counts.any(axis=(0, 1))).max(initial=0)))
     active = np.arange(1, most + 1)
-    limit = {c.name: c.upload_limit for c in scenario.classes}
-    unit_time = np.array([program.rules.unit / limit[name] for name in program.class_names])
+    unit_time_of = {c.name: c.client.upload_unit / c.upload_limit for c in scenario.classes}
+    unit_time = np.array([unit_time_of[name] for name in program.class_names])
     gap = _array(("sender_class", "active"), np.outer(unit_time, active), "s", "time between a connection's sends")
     return _array(
         ("replica", "sender_class", "active"),
@@ -203,7 +203,7 @@ def _segment_payloads(transport: Transport, program: Program, rows: Sequence[Rep
     """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
     sizes, counts = segments(
         np.array([row.bursts for row in rows]),
-        program.rules.unit,
+        int(program.unit.min()),
         transport.tso_segment if program.tso else transport.mss,
     )
     payload = _array(("payload",), sizes, "B", "payload of a segment")

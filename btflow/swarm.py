@@ -56,6 +56,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     rtt, loss = replica_paths(program, seed, replica)
     s = Swarm(
         rules=rules,
+        client=program.client,
         rng=source.generate_state(2, np.uint64),
         rtt=rtt,
         loss=loss,
@@ -133,7 +134,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "requests": ((rows, program.request_room), np.int32),
         "row_owner": ((rows,), np.int32),
         "wire": ((1 if rules.ideal else ends,), WIRE),
-        "spare": ((n, rules.max_initiate), np.int64),
+        "spare": ((n, int(program.client["max_initiate"].max())), np.int64),
         "registered": ((n + 1,), np.int64),
         "scratch": ((4, max(slots, pieces, program.request_room, len(program.rtt)) + 64), np.int64),
         "number": ((2 * slots,), np.float64),
@@ -143,7 +144,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "todo": ((ends + 8 * slots + 64 if rules.linked else 1,), np.int64),
         "marked": ((ends if rules.linked else 1,), np.uint8),
         "asked": ((rows, program.request_room) if rules.linked else (1, 1), np.float64),
-        "offered": ((ends, words) if program.super_seeding else (1, 1), np.uint64),
+        "offered": ((ends, words) if program.super_seeding.any() else (1, 1), np.uint64),
         "offers": ((pieces,), np.int64),
     }
 
@@ -162,7 +163,8 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
     peer.upload_slots = program.upload_slots
     peer.was_seed = program.is_seed
     peer.unit = program.unit
-    s.mode[seeds] = SEEDING | SUPER if program.super_seeding else SEEDING
+    s.mode[seeds] = SEEDING
+    s.mode[program.super_seeding] = SEEDING | SUPER
     peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, starts(program, random)))
     peer.done = peer.left_at = -1.0
     peer.planned = -1
@@ -206,7 +208,7 @@ def event_rate(program: Program) -> float:
     per_block = 1.0 if program.rules.ideal else 4.0
     limits = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
     blocks = float(limits.sum()) / program.rules.block_size
-    return float(per_block * blocks + program.rules.peers / program.rules.choke_interval)
+    return float(per_block * blocks + program.rules.peers / program.client["choke_interval"].min())
 
 
 def _start_clock(s: Swarm, program: Program) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from btflow.kernels import clock, rules, superseed
 from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import linked, lower_flag, raise_flag, seeding, super_seeding
+from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import forget, part_sent, queued, sync
 from btflow.kernels.messages import enqueue, send
@@ -135,7 +136,7 @@ def forget_snubbed(s, p, t):
     for i in range(peer.n_recent):
         slot = s.recent[p, i]
         c = s.conn[base + slot]
-        if not linked(s, base + slot) or rules.snubbed(s.rules, c.last_block, t):
+        if not linked(s, base + slot) or rules.snubbed(client_of(s, p), c.last_block, t):
             c.recent = 0
         else:
             s.recent[p, kept] = slot
@@ -167,7 +168,7 @@ def reciprocators(s, p, t):
         slot = np.int64(s.recent[p, i])
         c = s.conn[base + slot]
         if s.up[base + slot] & INTERESTED_IN_US != 0:
-            rate = download_rate(s, c, t, 0.0)
+            rate = download_rate(client_of(s, p), c, t, 0.0)
             rules.insert_source(s.number, s.scratch[3], s.order, p, n_order, head, slot, -rate, n)
             n += 1
     n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
@@ -187,7 +188,7 @@ def rechoke_leecher(s, p, t):
     for i in range(n):
         unchoke(s, base + s.scratch[3, i], t)
     peer = s.peer[p]
-    optimistic = rules.optimistic_slots(s.rules, n)
+    optimistic = rules.optimistic_slots(client_of(s, p), n, np.int64(peer.upload_slots))
     others = peer.n_unchoked - n
     for i in range(peer.n_order):
         if optimistic == 0 and others == 0:
@@ -224,7 +225,7 @@ def keep_unchoked(s, p, t, slots, forced):
     for i in range(s.peer[p].n_order):
         h = listed(s, p, i)
         if s.up[h] & UNCHOKED != 0 and s.up[h] & INTERESTED_IN_US != 0:
-            rank = rules.seed_rank(s.rules, s.conn[h].up_round, s.peer[p].ticks, has_pending(s, h))
+            rank = rules.seed_rank(client_of(s, p), s.conn[h].up_round, s.peer[p].ticks, has_pending(s, h))
             rules.insert_kept(s.number, s.scratch[3], h, rank, -upload_rate(s, h, t, 0.0), n)
             n += 1
     kept = rules.seed_keeps(n, slots, forced)
@@ -300,7 +301,7 @@ def rotate(s, p):
 def tick(s, p, t):
     """The choker's timer (node N + p), every 10 s from the client's start."""
     peer = s.peer[p]
-    clock.insert(s, s.rules.peers + p, t + s.rules.choke_interval)
+    clock.insert(s, s.rules.peers + p, t + client_of(s, p).choke_interval)
     peer.ticks += 1
     if super_seeding(s, p):
         superseed.tick(s, p, t)
@@ -309,7 +310,7 @@ def tick(s, p, t):
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0
     else:
-        if rules.is_optimistic_round(s.rules, peer.ticks):
+        if rules.is_optimistic_round(client_of(s, p), peer.ticks):
             rotate(s, p)
         rechoke_leecher(s, p, t)
 

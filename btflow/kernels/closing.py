@@ -5,7 +5,7 @@ import numpy as np
 from btflow.kernels import bits, choker, clock, download, messages, rules
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.ends import mate
+from btflow.kernels.ends import client_of, mate
 from btflow.kernels.flags import in_endgame, left, linked, raise_flag, seeding, super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import drop, plan, sync
@@ -81,7 +81,7 @@ def release(s, h, t):
     if was_open and in_endgame(s, p) and not seeding(s, p):
         download.endgame_everywhere(s, p, t)
     for _ in range(s.peer[p].n_spare):
-        if not rules.may_initiate(s.rules, s.peer[p].degree):
+        if not rules.may_initiate(client_of(s, p), s.peer[p].degree):
             break
         s.peer[p].n_spare -= 1
         learn(s, p, s.spare[p, s.peer[p].n_spare], t)

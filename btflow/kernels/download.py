@@ -4,7 +4,7 @@ import numpy as np
 
 from btflow.kernels import bits, picker, rules
 from btflow.kernels.endgame import any_missing, cancel_elsewhere, endgame_everywhere, endgame_requests
-from btflow.kernels.ends import mate, neighbour
+from btflow.kernels.ends import client_of, mate, neighbour
 from btflow.kernels.flags import (
     idle_among,
     in_endgame,
@@ -54,7 +54,7 @@ def request_more(s, h, lost, n_lost, t):
             say_interested(s, h, t)
         picker.begin(s, h, piece)
         entered = NIL
-        level = min(rules.refill_level(s.rules, b), room)
+        level = min(rules.refill_level(client_of(s, p), b), room)
         while c.outstanding < level:
             new_request(s, h, piece)
             entered += 1
@@ -250,7 +250,7 @@ def got_block(s, h, seq, t):
             c.dn_next += 1
     c.outstanding -= 1
     note_source(s, h, t)
-    download_rate(s, c, t, float(size))
+    download_rate(client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks
     b = block - piece * s.rules.blocks
     s.blocks[p, piece, MISSING] = bits.without_bit(s.blocks[p, piece, MISSING], b)

@@ -1,4 +1,4 @@
-"""Who is on the other side of a connection."""
+"""Who is on the other side of a connection, and by which rules a peer lives."""
 
 import numpy as np
 
@@ -21,3 +21,9 @@ def wire(s, h):
 def neighbour(s, h):
     """The peer on the other side of end `h`."""
     return mate(s, h) >> s.rules.slot_bits
+
+
+@kernel
+def client_of(s, p):
+    """The constants and rules of the client that peer `p` runs (state.CLIENT)."""
+    return s.client[s.peer[p].klass]

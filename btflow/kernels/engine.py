@@ -191,7 +191,7 @@ def block_written(s, p, t):
     if s.rules.ideal == 1:
         s.bursts[1] += units
     else:
-        deliver(s, h, seq, active * s.rules.unit / s.peer[p].cap, units, t)
+        deliver(s, h, seq, active * s.peer[p].unit / s.peer[p].cap, units, t)
     choker.tell_behind_block(s, h, t)
     limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h)

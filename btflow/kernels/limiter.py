@@ -136,7 +136,7 @@ def advance(s, p, k, active):
         take_turns(s, p, k, active)
     else:
         step_turns(s, p, k, active)
-    peer.turn += k * (s.rules.unit / peer.cap)
+    peer.turn += k * (peer.unit / peer.cap)
     if peer.planned >= 0:
         peer.planned -= k
 
@@ -172,7 +172,7 @@ def step_turns(s, p, k, active):
     """`k` turns whose visits change more than the turns: empty connections leave, upload rates are noted."""
     peer = s.peer[p]
     base = p << s.rules.slot_bits
-    unit_time = s.rules.unit / peer.cap
+    unit_time = peer.unit / peer.cap
     first = min(k, active)
     for j in range(first):
         drop_empty(s, p)
@@ -197,7 +197,7 @@ def sync(s, p, t):
     if peer.active == 0:
         drop_empty(s, p)
         return
-    k = np.int64((t - peer.turn) * peer.cap / s.rules.unit) + 1
+    k = np.int64((t - peer.turn) * peer.cap / peer.unit) + 1
     if peer.planned >= 0:
         k = min(k, np.int64(peer.planned))
     if k > 0:
@@ -233,7 +233,7 @@ def plan(s, p, t):
     if active == 0:
         return
     peer.planned = (least - 1) * active + position
-    time = peer.turn + peer.planned * (s.rules.unit / peer.cap)
+    time = peer.turn + peer.planned * (peer.unit / peer.cap)
     s.node[p].target = base + slot
     s.node[p].arg = mate(s, base + slot)
     clock.insert(s, p, max(time, t))
@@ -286,7 +286,7 @@ def finish(s, p, t):
     c = s.conn[h]
     size = rules.block_bytes(s.rules, block_number(entry(s, h, np.int64(c.up_head))))
     send_unit(s, p, t)
-    charge(s, p, rules.last_turn(s.rules, size, np.int64(c.full), s.rules.unit))
+    charge(s, p, rules.last_turn(s.rules, size, np.int64(c.full), np.int64(peer.unit)))
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += 1
     peer.planned = NONE
     return h

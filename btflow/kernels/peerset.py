@@ -2,7 +2,7 @@
 
 from btflow.kernels import choker, clock, messages, rate, rules, superseed, tcp
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.ends import mate, neighbour, wire
+from btflow.kernels.ends import client_of, mate, neighbour, wire
 from btflow.kernels.flags import left, raise_flag, seeding, super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import (
@@ -33,8 +33,8 @@ from btflow.kernels.todo import CLOSED, OPENED, note
 def start_client(s, p, t):
     """The client starts: choker timer, first announce, tracker check every minute."""
     s.peer[p].start = t
-    clock.insert(s, s.rules.peers + p, t + s.rules.choke_interval)
-    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
+    clock.insert(s, s.rules.peers + p, t + client_of(s, p).choke_interval)
+    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
     ask_tracker(s, p, t)
 
 
@@ -53,7 +53,7 @@ def tracker_reply(s, p, t):
         return
     registered = s.registered
     n = int(registered[0])
-    wanted = rules.peers_wanted(s.rules, peer.complete)
+    wanted = rules.peers_wanted(client_of(s, p), s.rules.tracker_reply, peer.complete)
     for i in range(n):
         if wanted == 0:
             break
@@ -72,8 +72,10 @@ def check_tracker(s, p, t):
     peer = s.peer[p]
     if left(s, p):
         return
-    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
-    if rules.announces_again(s.rules, peer.complete, peer.ever_incoming == 1, t - peer.last_announce):
+    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    since = t - peer.last_announce
+    r = client_of(s, p)
+    if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
         ask_tracker(s, p, t)
 
 
@@ -94,7 +96,7 @@ def learn(s, p, q, t):
     peer = s.peer[p]
     if left(s, q) or connected_to(s, p, q):
         return
-    if rules.may_initiate(s.rules, peer.degree) and connect(s, p, q, t):
+    if rules.may_initiate(client_of(s, p), peer.degree) and connect(s, p, q, t):
         return
     if peer.n_spare < s.spare.shape[1]:
         s.spare[p, peer.n_spare] = q
@@ -179,7 +181,7 @@ def got_syn(s, h, t):
     p = h >> s.rules.slot_bits
     c = s.conn[h]
     g = mate(s, h)
-    if not rules.may_accept(s.rules, s.peer[p].degree):
+    if not rules.may_accept(client_of(s, p), s.peer[p].degree):
         post(s, t + 0.5 * wire(s, h).rtt, REFUSED, g, NIL, s.conn[g].generation)
         forget_attempt(s, h)
         return
@@ -213,7 +215,7 @@ def ready(s, h, t):
     c.state = OPEN
     raise_flag(s.dn, h, LINKED)
     s.peer[p].complete += 1
-    c.up_since = rate.measured_from(s.rules, t)
+    c.up_since = rate.measured_from(client_of(s, p), t)
     c.up_last = c.up_since
     c.dn_since = c.up_since
     c.dn_last = c.up_since

@@ -3,7 +3,7 @@
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.ends import mate, neighbour
+from btflow.kernels.ends import client_of, mate, neighbour
 from btflow.kernels.flags import super_seeding
 from btflow.kernels.jit import kernel
 
@@ -96,7 +96,7 @@ def next_piece(s, h):
     piece = begun_piece(s, h)
     if piece != NOTHING:
         return piece
-    if rules.picks_at_random(s.rules, s.n_log[h >> s.rules.slot_bits]):
+    if rules.picks_at_random(client_of(s, h >> s.rules.slot_bits), s.n_log[h >> s.rules.slot_bits]):
         return random_piece(s, h)
     return rarest_piece(s, h)
 

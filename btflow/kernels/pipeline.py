@@ -1,7 +1,7 @@
 """What one connection has asked for and how far it may go: the request pipeline (4.0.2 SingleDownload)."""
 
 from btflow.kernels import bits, rules
-from btflow.kernels.ends import mate
+from btflow.kernels.ends import client_of, mate
 from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import place
@@ -15,8 +15,9 @@ from btflow.kernels.state import ENDGAME, INTERESTED, NIL, NOT_INTERESTED, REQUE
 def backlog(s, h, t):
     """Floor of the pipeline of end `h` at its measured rate."""
     c = s.conn[h]
-    rate = c.dn_rate if c.dn_last == t else download_rate(s, c, t, 0.0)
-    return rules.pipeline(s.rules, rate, s.requests.shape[1] - s.rules.blocks)
+    r = client_of(s, h >> s.rules.slot_bits)
+    rate = c.dn_rate if c.dn_last == t else download_rate(r, c, t, 0.0)
+    return rules.pipeline(r, s.rules.block_size, rate, s.requests.shape[1] - s.rules.blocks)
 
 
 @kernel
@@ -61,7 +62,7 @@ def new_request(s, h, piece):
     s.peer[p].unrequested -= 1
     if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
         bits.drop_piece(s.want, p, piece)
-    if rules.endgame_begins(s.rules, s.peer[p].unrequested):
+    if rules.endgame_begins(client_of(s, p), s.peer[p].unrequested):
         raise_flag(s.mode, p, ENDGAME)
     enter(s, h, piece * s.rules.blocks + b)
 

@@ -1,5 +1,6 @@
 """The client's rate estimate: a mean over at most `window` seconds, updated in place (4.0.2 CurrentRateMeasure)."""
 
+from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 
 
@@ -17,9 +18,9 @@ def updated(rate, since, last, t, n, window):
 
 
 @kernel
-def download_rate(s, c, t, n):
+def download_rate(r, c, t, n):
     """Count `n` bytes received on end `c` at `t` and return the estimate [B/s]."""
-    c.dn_rate, c.dn_since, c.dn_last = updated(c.dn_rate, c.dn_since, c.dn_last, t, n, s.rules.rate_window)
+    c.dn_rate, c.dn_since, c.dn_last = updated(c.dn_rate, c.dn_since, c.dn_last, t, n, r.rate_window)
     return c.dn_rate
 
 
@@ -27,5 +28,5 @@ def download_rate(s, c, t, n):
 def upload_rate(s, h, t, n):
     """Count `n` bytes handed to the socket of end `h` at `t` and return the estimate [B/s]."""
     c = s.conn[h]
-    c.up_rate, c.up_since, c.up_last = updated(c.up_rate, c.up_since, c.up_last, t, n, s.rules.rate_window)
+    c.up_rate, c.up_since, c.up_last = updated(c.up_rate, c.up_since, c.up_last, t, n, client_of(s, h >> s.rules.slot_bits).rate_window)
     return c.up_rate

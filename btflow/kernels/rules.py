@@ -85,9 +85,12 @@ def reciprocal_slots(candidates, upload_slots):
 
 
 @kernel
-def optimistic_slots(r, kept):
-    """How many more a leecher unchokes in the order of its list: one, or more while `min_uploads` are not reached."""
-    return max(1, r.min_uploads - kept)
+def optimistic_slots(r, kept, upload_slots):
+    """How many more a leecher unchokes in the order of its list: one, or more while `min_uploads` are not reached.
+
+    With those kept never more than it has slots.
+    """
+    return max(1, min(r.min_uploads, upload_slots) - kept)
 
 
 @kernel
@@ -171,9 +174,9 @@ def is_optimistic_round(r, ticks):
 
 
 @kernel
-def pipeline(r, rate, most):
+def pipeline(r, block_size, rate, most):
     """Requests below which a connection of this rate [B/s] asks for more: 2 and 4 s of data, flattening above 50."""
-    b = r.pipeline_floor + int(r.pipeline_seconds * rate / r.block_size)
+    b = r.pipeline_floor + int(r.pipeline_seconds * rate / block_size)
     if b > r.pipeline_cap:
         b = max(r.pipeline_cap, int(r.pipeline_slope * b))
     return min(b, most)
@@ -324,16 +327,16 @@ def may_accept(r, degree):
 
 
 @kernel
-def announces_again(r, complete, ever_incoming, since):
+def announces_again(r, announce_interval, complete, ever_incoming, since):
     """True if a client asks the tracker again, `since` seconds after the last time: short of peers, or it is time."""
     few = complete <= r.min_peers_incoming if ever_incoming else complete < r.min_peers
-    return (few and since >= r.reannounce) or since >= r.announce_interval
+    return (few and since >= r.reannounce) or since >= announce_interval
 
 
 @kernel
-def peers_wanted(r, complete):
+def peers_wanted(r, reply, complete):
     """How many addresses a client takes from the tracker's reply."""
-    return 0 if complete >= r.max_initiate else r.tracker_reply
+    return 0 if complete >= r.max_initiate else reply
 
 
 # -- tracker (track.py), which is beside peer 0 -----------------------------------------------------------------------

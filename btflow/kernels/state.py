@@ -221,13 +221,36 @@ CLOCK = np.dtype(
     align=True,
 )
 
+CLIENT = np.dtype(  # of each class: the constants of its client, and which rules it has (docs/client.md)
+    [
+        ("choke_interval", "f8"),  # [s]
+        ("optimistic_rounds", "i8"),
+        ("min_uploads", "i8"),
+        ("recent_rounds", "i8"),
+        ("snub_time", "f8"),
+        ("rate_window", "f8"),
+        ("rate_fudge", "f8"),
+        ("pipeline_floor", "i8"),
+        ("pipeline_seconds", "f8"),
+        ("pipeline_refill", "i8"),
+        ("pipeline_cap", "i8"),
+        ("pipeline_slope", "f8"),
+        ("random_first", "i8"),
+        ("endgame", "i8"),
+        ("max_initiate", "i8"),
+        ("max_allow_in", "i8"),
+        ("min_peers", "i8"),
+        ("min_peers_incoming", "i8"),
+        ("reannounce", "f8"),
+        ("check_interval", "f8"),
+    ],
+    align=True,
+)
+
 Rules = namedtuple(
     "Rules",
     "peers slots slot_bits pieces blocks block_size last_block_size last_piece_blocks "
-    "choke_interval optimistic_rounds min_uploads snub_time recent_rounds rate_window rate_fudge "
-    "pipeline_floor pipeline_seconds pipeline_refill pipeline_cap pipeline_slope random_first endgame "
-    "unit segment_units header request_size have_size state_size max_initiate max_allow_in min_peers "
-    "min_peers_incoming reannounce check_interval announce_interval tracker_reply "
+    "segment_units header request_size have_size state_size announce_interval tracker_reply "
     "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks cubic_c cubic_beta nagle "
     "idle_reset window_validation ideal horizon linked split direct super_seeding stay replace "
     "handshake_size bitfield_size apart",
@@ -235,7 +258,7 @@ Rules = namedtuple(
 
 Swarm = namedtuple(
     "Swarm",
-    "rules peer conn wire mate told alone coming dn dn_words up turns watched mode n_log has want "
+    "rules client peer conn wire mate told alone coming dn dn_words up turns watched mode n_log has want "
     "have_at have_log have_time blocks copies begun seed_begun random_order order ring recent requests spare "
     "registered node bucket clock rng rtt loss scratch number share gaps bursts "
     "todo marked asked offered offers births row_owner",

@@ -11,6 +11,7 @@ from btflow.kernels import bits, rules
 from btflow.kernels.flow import fetch, losses, stream, superseed, transport, upload, windows
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
 from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
+from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import FOREVER, NIL
 
@@ -283,14 +284,14 @@ def reciprocators(s, p, t, offered, reach):
     for i in range(peer.n_recent):
         slot = s.recent[p, i]
         e = s.end[base + slot]
-        if rules.snubbed(s.rules, e.last_block, t):
+        if rules.snubbed(client_of(s, p), e.last_block, t):
             e.recent = 0
             continue
         s.recent[p, kept] = slot
         kept += 1
         entry = s.order[p, e.at]
         if may_serve(s, p, entry, offered):
-            rate = fetch.download_rate(s, e, t, 0.0)
+            rate = fetch.download_rate(s, client_of(s, p), e, t, 0.0)
             n_order, head = np.int64(peer.n_order), np.int64(peer.head)
             rules.insert_source(s.number, s.scratch[3], s.order, p, n_order, head, entry, -rate, n)
             n += 1
@@ -309,7 +310,8 @@ def rechoke_leecher(s, p, t):
     peer = s.peer[p]
     reach, peer.reach = np.int64(peer.reach), peer.n_order
     offered = offer(s, p)
-    free = rules.optimistic_slots(s.rules, reciprocators(s, p, t, offered, reach))
+    kept = reciprocators(s, p, t, offered, reach)
+    free = rules.optimistic_slots(client_of(s, p), kept, np.int64(peer.upload_slots))
     i = next_candidate(s, p, NIL, offered)
     while i < peer.n_order:
         place = place_of(s, p, i)
@@ -368,8 +370,8 @@ def keep_unchoked(s, p, t, slots, forced):
     for u in range(first, first + s.peer[p].top):
         lane = s.lane[u]
         if lane.state == SERVING and may_serve(s, p, s.order[p, s.end[lane.h].at], offered):
-            rank = rules.seed_rank(s.rules, lane.unchoked_at, s.peer[p].ticks, has_pending(s, u, t))
-            rate = fetch.download_rate(s, s.end[lane.g], t, 0.0)
+            rank = rules.seed_rank(client_of(s, p), lane.unchoked_at, s.peer[p].ticks, has_pending(s, u, t))
+            rate = fetch.download_rate(s, client_of(s, p), s.end[lane.g], t, 0.0)
             rules.insert_kept(s.number, s.scratch[3], u, rank, -rate, n)
             n += 1
     kept = rules.seed_keeps(n, slots, forced)
@@ -447,7 +449,7 @@ def rechoke(s, p, t):
 def tick(s, p, t):
     """The choker's timer, every 10 s from the client's start."""
     peer = s.peer[p]
-    peer.tick_at += s.rules.choke_interval
+    peer.tick_at += client_of(s, p).choke_interval
     peer.ticks += 1
     if super_seeding(s, p):
         superseed.tick(s, p, t)
@@ -456,6 +458,6 @@ def tick(s, p, t):
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0
     else:
-        if rules.is_optimistic_round(s.rules, peer.ticks):
+        if rules.is_optimistic_round(client_of(s, p), peer.ticks):
             rotate(s, p)
         rechoke_leecher(s, p, t)

@@ -10,6 +10,7 @@ from btflow.kernels import bits, rate, rules
 from btflow.kernels.flow import choke, events, mail, queues, transport
 from btflow.kernels.flow.interest import offer, row_of, super_seeding, told_all, wants
 from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
+from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import shuffle
 from btflow.kernels.state import ANY, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, PIECE, SINGLE
@@ -24,13 +25,13 @@ def begun_row(s, u):
 
 
 @kernel
-def download_rate(s, e, t, n):
+def download_rate(s, r, e, t, n):
     """Count `n` bytes that come to end `e` at `t` and return the rate as the client measures it [B/s]."""
     if t <= e.last:
         if n == 0.0:
             return e.rate
         t = e.last
-    e.rate, e.since, e.last = rate.updated(e.rate, e.since, e.last, t, n, s.rules.rate_window)
+    e.rate, e.since, e.last = rate.updated(e.rate, e.since, e.last, t, n, r.rate_window)
     return e.rate
 
 
@@ -49,7 +50,7 @@ def got_block(s, u, g, entry, b, size, stale, t):
     if u != NOTHING:
         s.lane[u].outstanding -= 1
     note_source(s, y, g, t)
-    download_rate(s, e, t, float(size))
+    download_rate(s, client_of(s, y), e, t, float(size))
     piece = s.begun[y, entry]
     piece.missing = bits.without_bit(piece.missing, b)
     piece.last = max(piece.last, t)
@@ -194,7 +195,9 @@ def request_more(s, u, n_lost, t):
     g = np.int64(lane.g)
     y = g >> s.rules.slot_bits
     peer = s.peer[y]
-    b = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
+    r = client_of(s, y)
+    rate = download_rate(s, r, s.end[g], t, 0.0)
+    b = rules.pipeline(r, s.rules.block_size, rate, s.rules.blocks * s.runs)
     if lane.outstanding >= b:
         return
     if peer.endgame == 1:
@@ -202,7 +205,7 @@ def request_more(s, u, n_lost, t):
         return
     x = u >> s.lane_bits
     row = row_of(s, x, np.int64(lane.h))
-    level = rules.refill_level(s.rules, b)
+    level = rules.refill_level(r, b)
     while lane.outstanding < b and room(s, u) and peer.endgame == 0:
         named = n_lost > 0
         entry = begin(s, y, first_wanted(s, y, row, n_lost), told_all(s, x)) if named else next_piece(s, y, x, row)
@@ -248,7 +251,7 @@ def take_blocks(s, u, y, g, entry, most, t):
     if left == bits.EMPTY:
         bits.drop_piece(s.open, y, np.int64(piece.piece))
         bits.drop_piece(s.want, y, np.int64(piece.piece))
-    if rules.endgame_begins(s.rules, peer.unrequested):
+    if rules.endgame_begins(client_of(s, y), peer.unrequested):
         enter_endgame(s, y)
     at, later = transport.request_arrivals(s, y, g, t, n)
     ask(s, u, entry, blocks, n, at, later)
@@ -296,7 +299,7 @@ def next_piece(s, y, x, row):
     entry = begun_piece(s, y, row, on_seed)
     if entry != NOTHING:
         return entry
-    if rules.picks_at_random(s.rules, s.peer[y].n_log):
+    if rules.picks_at_random(client_of(s, y), s.peer[y].n_log):
         return begin(s, y, random_piece(s, y, row), on_seed)
     return begin(s, y, rarest_piece(s, y, row), on_seed)
 
@@ -505,7 +508,9 @@ def endgame_requests(s, u, t):
     g = np.int64(lane.g)
     y = g >> s.rules.slot_bits
     x = row_of(s, u >> s.lane_bits, np.int64(lane.h))
-    floor = rules.pipeline(s.rules, download_rate(s, s.end[g], t, 0.0), s.rules.blocks * s.runs)
+    r = client_of(s, y)
+    rate = download_rate(s, r, s.end[g], t, 0.0)
+    floor = rules.pipeline(r, s.rules.block_size, rate, s.rules.blocks * s.runs)
     most = min(floor - lane.outstanding, s.runs - lane.runs - lane.awaited)
     chosen, seen = s.scratch[2], NIL
     left = np.uint64(s.peer[y].taken)

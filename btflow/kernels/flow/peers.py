@@ -9,6 +9,7 @@ from btflow.kernels.flow import choke, fetch, superseed, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.interest import offer, seeding, serves_as_seed, super_seeding, told_all, wants
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
+from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import (
     ACCEPTED,
@@ -42,10 +43,10 @@ def start(s, p, t):
     peer.present = 1
     if s.rules.linked == 1:
         s.net.link[p].at = t
-    peer.tick_at = t + s.rules.choke_interval
+    peer.tick_at = t + client_of(s, p).choke_interval
     peer.visit_at = t
     line_up(s, p)
-    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
+    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
     ask_tracker(s, p, t)
 
 
@@ -94,7 +95,7 @@ def tracker_reply(s, p, t):
         return
     registered = s.registered
     n = np.int64(registered[0])
-    wanted = rules.peers_wanted(s.rules, peer.complete)
+    wanted = rules.peers_wanted(client_of(s, p), s.rules.tracker_reply, peer.complete)
     for i in range(n):
         if wanted == 0:
             break
@@ -113,8 +114,10 @@ def check_tracker(s, p, t):
     peer = s.peer[p]
     if peer.present == 0:
         return
-    post(s, t + s.rules.check_interval, TRACKER_CHECK, p, NIL, ANY)
-    if rules.announces_again(s.rules, peer.complete, peer.ever_incoming == 1, t - peer.last_announce):
+    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    since = t - peer.last_announce
+    r = client_of(s, p)
+    if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
         ask_tracker(s, p, t)
 
 
@@ -145,7 +148,7 @@ def learn(s, p, q, t):
     peer = s.peer[p]
     if s.peer[q].present == 0 or connected_to(s, p, q):
         return
-    if rules.may_initiate(s.rules, peer.degree) and connect(s, p, q, t):
+    if rules.may_initiate(client_of(s, p), peer.degree) and connect(s, p, q, t):
         return
     if peer.n_spare < s.spare.shape[1]:
         s.spare[p, peer.n_spare] = q
@@ -235,7 +238,7 @@ def got_syn(s, g, t):
     peer = s.peer[g >> s.rules.slot_bits]
     h = np.int64(e.mate)
     rtt, _ = path(s, g >> s.rules.slot_bits, h >> s.rules.slot_bits)
-    if not rules.may_accept(s.rules, peer.degree):
+    if not rules.may_accept(client_of(s, g >> s.rules.slot_bits), peer.degree):
         post(s, t + 0.5 * rtt, REFUSED, h, NIL, s.end[h].generation)
         forget_attempt(s, g)
         return
@@ -283,7 +286,7 @@ def join(s, h, t, trips):
     """
     e, p = s.end[h], h >> s.rules.slot_bits
     e.state = OPEN
-    e.since = rate.measured_from(s.rules, t)
+    e.since = rate.measured_from(client_of(s, p), t)
     e.last = e.since
     s.peer[p].complete += 1
     enlist(s, h)
@@ -420,7 +423,7 @@ def release(s, h, t):
     if peer.present == 0:
         return
     for _ in range(peer.n_spare):
-        if not rules.may_initiate(s.rules, peer.degree):
+        if not rules.may_initiate(client_of(s, p), peer.degree):
             break
         peer.n_spare -= 1
         learn(s, p, np.int64(s.spare[p, peer.n_spare]), t)
