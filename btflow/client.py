@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
 from btflow.quantity import FrozenModel, Quantity
 
@@ -15,6 +16,10 @@ Rate = Annotated[float, Quantity("rate", 1, 10 * 2**30)]
 Factor = Annotated[float, Quantity("fraction", 0, 1)]
 Flag = Annotated[bool, Quantity("flag")]
 Duration = Annotated[float, Quantity("time", 0, 86400)]
+
+
+SECOND = 1.0
+"""Time between two looks of a client that measures by the second [s] (libtorrent session_impl.cpp, on_tick)."""
 
 
 class SlotStep(FrozenModel):
@@ -36,14 +41,48 @@ class Client(FrozenModel):
     source: str
     """Where the client's rules were read."""
 
+    choker: Annotated[Literal["list", "last-round", "salted-rate"], Quantity("choice")] = "list"
+    """Whom it unchokes. ``list``: mainline's two chokers, over one list of connections. The others rank all interested
+    peers, leeching or seeding. ``last-round``: libtorrent's order, by what came from each in the last round, then by the
+    share of its slot it had, what it was sent, and how long it waits. ``salted-rate``: Transmission's, by the rate from it
+    (seeding: to it), who has a slot first, then at random."""
+    free_slots: Annotated[Literal["tick", "at-once"], Quantity("choice")] = "tick"
+    """When a free slot is given to a peer that becomes interested: at the choker's tick, or at once."""
+    optimistic: Annotated[Literal["list-head", "longest-waiting", "random"], Quantity("choice")] = "list-head"
+    """Who gets the optimistic slots: the head of the list, whose last one is longest ago (a fifth of all slots, at least
+    one), or one drawn at random."""
+    interest: Annotated[Literal["unrequested", "missing"], Quantity("choice")] = "unrequested"
+    """In whom it is interested: in who has a piece of which some block was not asked for, or in who has one it lacks."""
+    requests: Annotated[Literal["rate", "slow-start", "seconds"], Quantity("choice")] = "rate"
+    """How many requests are kept outstanding. ``rate``: ``pipeline_floor`` and ``pipeline_seconds`` of data.
+    ``slow-start``: one more with each block until a second brings hardly more than the one before, then
+    ``pipeline_seconds`` of data, at least the floor. ``seconds``: that from the start."""
+    picker: Annotated[Literal["begun-first", "whole-pieces", "fewest-left"], Quantity("choice")] = "begun-first"
+    """Which piece is next. ``begun-first``: mainline's strict priority. ``whole-pieces``: libtorrent's, a fast connection
+    has whole pieces for itself. ``fewest-left``: Transmission's, the one with the fewest blocks left to ask for."""
+    endgame: Annotated[Literal["none", "everywhere", "when-idle"], Quantity("choice")]
+    """What is asked twice at the end: nothing; everything that is missing, of everybody; one block by a connection that
+    has nothing else to ask for."""
+    limiter: Annotated[Literal["turns", "quota"], Quantity("choice")] = "turns"
+    """How an upload limit is kept: connections in turn, or a quota for all that wait, every ``limiter_interval``."""
+    limit_counts: Annotated[Literal["messages", "packets"], Quantity("choice")] = "messages"
+    """What counts against it: PIECE messages, or all of a connection's packets with their headers, ACKs too."""
+    mixed_mode: Annotated[Literal["prefer-tcp", "peer-proportional"], Quantity("choice")] = "prefer-tcp"
+    """Whether TCP connections have an upload limit together where uTP is in use: none, or one in proportion to their
+    number."""
+
     choke_interval: Interval
     """Time between two ticks of the choker [s]."""
     optimistic_rounds: Positive
-    """Ticks between two rotations of a leecher's optimistic unchoke."""
+    """Ticks for which an optimistic unchoke lasts."""
     recent_unchoke_rounds: Positive
     """A seed's unchokes younger than so many ticks are kept first."""
     min_uploads: Positive
-    """Interested peers that a leecher unchokes at least, reciprocal and optimistic together."""
+    """Interested peers that a leecher unchokes at least, as far as it has slots; ``list``."""
+    piece_quota: Count = 0
+    """Pieces after which a slot may go to another; ``last-round``."""
+    slot_time: Duration = 0.0
+    """Time for which a slot is kept at least, whatever was sent [s]; ``last-round``."""
     max_uploads: Annotated[int, Quantity("count", 0, 1000)]
     """Upload slots, the optimistic one included; 0 takes them from the upload cap."""
     unlimited_slots: Positive
@@ -73,11 +112,24 @@ class Client(FrozenModel):
     """Outstanding requests above which the number grows by ``pipeline_cap_slope`` only."""
     pipeline_cap_slope: Factor
     """Share of the wanted requests that counts above the cap."""
-    endgame: Flag
-    """Whether outstanding blocks are requested from every peer once none is unrequested."""
+    pipeline_start: Positive = 2
+    """Requests outstanding at the start; ``slow-start``."""
+    request_interval: Duration = 0.0
+    """Time between two looks at what may be asked for [s]; 0: it is asked for when something comes. With it interest is
+    reviewed at the choker's tick, too."""
+    retry_interval: Duration = 0.0
+    """Time after which a connection that found nothing to ask for looks again [s]; ``whole-pieces``."""
+    whole_piece_time: Duration = 0.0
+    """A connection that brings a piece in this time takes whole ones [s]; ``whole-pieces``."""
+    allowed_fast_set_size: Annotated[int, Quantity("count", 0, 100)] = 0
+    """Pieces that each peer may ask for choked or not (BEP 6)."""
+    fast_extension: Flag = False
+    """Whether it asks for such pieces of others."""
     rarest_first_cutoff: Count
     """Complete pieces from which on the picker is rarest first instead of random."""
 
+    limiter_interval: Duration = 0.0
+    """Time between two quotas [s]; ``quota``."""
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
     max_allow_in: Annotated[int, Quantity("count", 1, 16_000)]
@@ -104,6 +156,13 @@ class Client(FrozenModel):
     state_size: Bytes
     """Length of CHOKE, UNCHOKE, INTERESTED and NOT INTERESTED [B]."""
 
+    @property
+    def pulse(self) -> float:
+        """Time between two looks of the client at all its connections [s]; 0 if its rules need none."""
+        if self.request_interval > 0.0:
+            return self.request_interval
+        return SECOND if self.retry_interval > 0.0 or self.mixed_mode == "peer-proportional" else 0.0
+
     def upload_slots(self, upload_limit: float) -> int:
         """Return the upload slots, optimistic one included, of a peer with an upload cap [B/s], infinite for none."""
         if self.max_uploads:
@@ -114,3 +173,25 @@ class Client(FrozenModel):
             if upload_limit < step.below:
                 return step.uploads
         return int(math.sqrt(self.slot_factor * upload_limit / 1024))
+
+
+def _names_of(field: str) -> tuple[str, ...]:
+    return get_args(get_args(Client.model_fields[field].rebuild_annotation())[0])
+
+
+RULES: Mapping[str, tuple[str, ...]] = {
+    field: _names_of(field)
+    for field in (
+        "choker",
+        "free_slots",
+        "optimistic",
+        "interest",
+        "requests",
+        "picker",
+        "endgame",
+        "limiter",
+        "limit_counts",
+        "mixed_mode",
+    )
+}
+"""Names of the rules by field, in the order of their numbers in the kernels (kernels/state.py)."""

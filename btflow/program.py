@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.client import Client
+from btflow.client import RULES, Client
 from btflow.errors import ScenarioError
 from btflow.fidelity import Fidelity, check_flow
 from btflow.kernels.state import CLIENT, Rules
@@ -151,8 +151,19 @@ def _clients(classes: Sequence[PeerClass]) -> NDArray[np.void]:
     for record, peer_class in zip(clients, classes, strict=True):
         client = peer_class.client
         for name in CLIENT.names or ():
-            record[name] = getattr(client, _FIELD.get(name, name))
+            value = getattr(client, _FIELD.get(name, name))
+            record[name] = RULES[name].index(value) if name in RULES else value
     return clients
+
+
+def _tallied(client: Client) -> bool:
+    """Whether a client has rules for which the kernels count what mainline's do without."""
+    return client.allowed_fast_set_size > 0 or any(
+        getattr(client, name) not in plain for name, plain in _WITHOUT_TALLY.items()
+    )
+
+
+_WITHOUT_TALLY = {"choker": ("list",), "picker": ("begun-first",), "requests": ("rate", "seconds")}
 
 
 _FIELD = {
@@ -160,6 +171,7 @@ _FIELD = {
     "pipeline_slope": "pipeline_cap_slope",
     "random_first": "rarest_first_cutoff",
     "reannounce": "rerequest_interval",
+    "allowed_fast": "allowed_fast_set_size",
 }
 """Fields of the client that have a shorter name in the kernels."""
 
@@ -257,6 +269,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         replace=int(departures.replace),
         handshake_size=client.handshake_size,
         bitfield_size=client.state_size + -(-swarm.pieces // 8),
+        tallied=int(any(_tallied(c) for c in clients)),
         apart=int(scenario.paths.internet is not None),
         horizon=scenario.give_up_time,
     )

@@ -21,8 +21,11 @@ from btflow.kernels.state import (
     GAP_BINS,
     NODE,
     PEER,
+    RANK,
     SEEDING,
+    SESSION,
     SUPER,
+    TALLY,
     WIRE,
     Swarm,
 )
@@ -34,6 +37,9 @@ State = TypeVar("State", Swarm, Flow)
 NOT_HELD = 65535
 PATH_BYTES = 70
 """Memory that a pair of peers takes, counted in both orders, most of it while the paths are drawn [B]."""
+
+FAST = 3
+"""Which of a replica's generators draws allowed-fast sets."""
 
 PATHS = 2
 """Which of a replica's generators draws the paths; 0 draws what the peers do, 1 what their links have."""
@@ -64,6 +70,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
         random_order=random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1),
         have_time=np.full((n, pieces), np.nan),
         dn_words=state["dn"].view(np.uint64),
+        fast=fast_sets(program, seed, replica),
         **state,
     )
     s.have_at[:] = NOT_HELD
@@ -86,6 +93,20 @@ def replica_paths(program: Program, seed: int, replica: int) -> tuple[NDArray[np
 
     source = np.random.SeedSequence(seed, spawn_key=(replica, PATHS))
     return sample(program.internet, program.rules.peers, np.random.Generator(np.random.PCG64(source)))
+
+
+def fast_sets(program: Program, seed: int, replica: int) -> NDArray[np.int32]:
+    """Pieces that each peer may ask for though it is choked, in the order in which it is told of them (peers, pieces).
+
+    They follow from its address (BEP 6); here they are drawn, by a generator of their own.
+    """
+    size = int(program.client["allowed_fast"].max())
+    if size == 0:
+        return np.zeros((1, 1), np.int32)
+    source = np.random.SeedSequence(seed, spawn_key=(replica, FAST))
+    random = np.random.Generator(np.random.PCG64(source))
+    rows = [random.permutation(program.rules.pieces)[:size] for _ in range(program.rules.peers)]
+    return np.array(rows, np.int32)
 
 
 def state_bytes(program: Program) -> int:
@@ -146,6 +167,9 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "asked": ((rows, program.request_room) if rules.linked else (1, 1), np.float64),
         "offered": ((ends, words) if program.super_seeding.any() else (1, 1), np.uint64),
         "offers": ((pieces,), np.int64),
+        "tally": ((ends if rules.tallied else 1,), TALLY),
+        "ranks": ((slots + 1 if rules.tallied else 1,), RANK),
+        "session": ((n if rules.tallied else 1,), SESSION),
     }
 
 

@@ -1,30 +1,31 @@
-"""Who may download: the choker of a leecher and of a seed (4.0.2 Choker), every 10 s and on three kinds of event.
+"""Who may download: mainline's choker of a leecher and of a seed (4.0.2 Choker), every 10 s and on three kinds of event.
+
+A client whose choker ranks all peers by one order has that of ranked.py.
 
 The list of connections is circular and starts at `peer.head`; rotating it moves the head.
 """
 
 import numpy as np
 
-from btflow.kernels import clock, rules, superseed
+from btflow.kernels import clock, fast, ranked, rules, superseed, whole
 from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import linked, lower_flag, raise_flag, seeding, super_seeding
-from btflow.kernels.ends import client_of
+from btflow.kernels.ends import client_of, neighbour
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import forget, part_sent, queued, sync
-from btflow.kernels.messages import enqueue, send
+from btflow.kernels.choking import choke, unchoke
+from btflow.kernels.limiter import forget, queued, sync
+from btflow.kernels.messages import send
 from btflow.kernels.rate import download_rate, upload_rate
 from btflow.kernels.state import (
+    ALLOWED_FAST,
     BLOCKED,
+    BY_LIST,
     BY_PIPELINE,
-    CAUSES,
-    CHOKE,
     IDLE,
     INTERESTED_IN_US,
     KEPT,
     NIL,
-    RINGED,
     TOLD,
-    UNCHOKE,
     UNCHOKED,
 )
 
@@ -54,77 +55,6 @@ def delist(s, h):
     slot = h - (p << s.rules.slot_bits)
     peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), slot)
     peer.n_order -= 1
-
-
-@kernel
-def choke(s, h, t):
-    """Choke end `h`; a part-sent block is finished first, and CHOKE follows it."""
-    if s.up[h] & UNCHOKED == 0:
-        return
-    lower_flag(s.up, h, UNCHOKED)
-    s.peer[h >> s.rules.slot_bits].n_unchoked -= 1
-    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
-        sync(s, h >> s.rules.slot_bits, t)
-    if not part_sent(s, h):
-        tell_choke(s, h, t)
-
-
-@kernel
-def tell_choke(s, h, t):
-    """CHOKE goes out at once."""
-    note_choke(s, h, t)
-    send(s, h, CHOKE, NIL, t)
-
-
-@kernel
-def note_choke(s, h, t):
-    """CHOKE is being written: what is queued is dropped, and requests are ignored from now on."""
-    lower_flag(s.up, h, TOLD)
-    forget(s, h, t)
-    set_cause(s, h, CAUSES, t)
-
-
-@kernel
-def unchoke(s, h, t):
-    """Unchoke end `h`; behind a part-sent block the message waits, or takes back a CHOKE not sent yet."""
-    c = s.conn[h]
-    if s.up[h] & UNCHOKED != 0:
-        return
-    raise_flag(s.up, h, UNCHOKED)
-    s.peer[h >> s.rules.slot_bits].n_unchoked += 1
-    c.up_round = s.peer[h >> s.rules.slot_bits].ticks
-    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
-        sync(s, h >> s.rules.slot_bits, t)
-    if not part_sent(s, h):
-        tell_unchoke(s, h, t)
-
-
-@kernel
-def tell_unchoke(s, h, t):
-    """UNCHOKE goes out at once, unless the CHOKE it takes back was never sent."""
-    if s.up[h] & TOLD == 0:
-        note_unchoke(s, h, t)
-        send(s, h, UNCHOKE, NIL, t)
-
-
-@kernel
-def note_unchoke(s, h, t):
-    """UNCHOKE is being written: requests are welcome."""
-    raise_flag(s.up, h, TOLD)
-    s.peer[h >> s.rules.slot_bits].unchokes += 1
-    set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
-
-
-@kernel
-def tell_behind_block(s, h, t):
-    """A block is written: a choke or unchoke decided meanwhile joins the messages that go out behind it."""
-    told = s.up[h] & TOLD != 0
-    if told and s.up[h] & UNCHOKED == 0:
-        note_choke(s, h, t)
-        enqueue(s, h, CHOKE, NIL)
-    elif not told and s.up[h] & UNCHOKED != 0:
-        note_unchoke(s, h, t)
-        enqueue(s, h, UNCHOKE, NIL)
 
 
 @kernel
@@ -280,7 +210,9 @@ def fill(s, p, t, free):
 @kernel
 def rechoke(s, p, t):
     """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
-    if seeding(s, p):
+    if client_of(s, p).choker != BY_LIST:
+        ranked.lost_slot(s, p, t)
+    elif seeding(s, p):
         s.peer[p].opened += rechoke_seed(s, p, t, NIL)
     else:
         rechoke_leecher(s, p, t)
@@ -305,7 +237,11 @@ def tick(s, p, t):
     peer.ticks += 1
     if super_seeding(s, p):
         superseed.tick(s, p, t)
-    if seeding(s, p):
+    if client_of(s, p).choker != BY_LIST:
+        ranked.tick(s, p, t)
+        if client_of(s, p).request_interval > 0.0:
+            whole.review_interest(s, p, t)
+    elif seeding(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0
@@ -316,6 +252,19 @@ def tick(s, p, t):
 
 
 @kernel
+def grant(s, h, t):
+    """The peer of end `h` wants something, for the first time: it is told of its set, but for what it has."""
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
+    y, size = s.tally[h], client_of(s, p).allowed_fast
+    if size == 0 or y.allows > 0 or client_of(s, q).fast_extension == 0 or super_seeding(s, p):
+        return
+    y.allows = size
+    for k in range(size):
+        if not fast.told_of(s, h, np.int64(s.fast[q, k])):
+            send(s, h, ALLOWED_FAST, np.int64(k), t)
+
+
+@kernel
 def got_interested(s, h, t):
     """INTERESTED arrived."""
     c = s.conn[h]
@@ -323,7 +272,11 @@ def got_interested(s, h, t):
         raise_flag(s.up, h, INTERESTED_IN_US)
         if s.up[h] & TOLD != 0 and c.cause == IDLE:
             set_cause(s, h, BY_PIPELINE, t)
-        if s.up[h] & UNCHOKED != 0:
+        if s.rules.tallied == 1:
+            grant(s, h, t)
+        if client_of(s, h >> s.rules.slot_bits).choker != BY_LIST:
+            ranked.got_interested(s, h, t)
+        elif s.up[h] & UNCHOKED != 0:
             rechoke(s, h >> s.rules.slot_bits, t)
 
 
@@ -336,4 +289,6 @@ def got_not_interested(s, h, t):
         if s.up[h] & TOLD != 0 and s.turns[h] == 0:
             set_cause(s, h, IDLE, t)
         if s.up[h] & UNCHOKED != 0:
+            if client_of(s, h >> s.rules.slot_bits).choker != BY_LIST:
+                choke(s, h, t)
             rechoke(s, h >> s.rules.slot_bits, t)

@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from btflow.kernels import bits, picker, rules
+from btflow.kernels import bits, picker, rules, tally, whole
 from btflow.kernels.endgame import any_missing, cancel_elsewhere, endgame_everywhere, endgame_requests
 from btflow.kernels.ends import client_of, mate, neighbour
 from btflow.kernels.flags import (
     idle_among,
     in_endgame,
+    linked,
     lower_flag,
     raise_flag,
+    seeding,
     served,
     served_among,
     wanting,
@@ -29,13 +31,17 @@ from btflow.kernels.pipeline import (
 )
 from btflow.kernels.rate import download_rate
 from btflow.kernels.rng import shuffle
-from btflow.kernels.state import MISSING, NIL, SERVED, SINGLE, UNREQUESTED
+from btflow.kernels.state import BEGUN_FIRST, MISSING, MISSING_PIECES, NIL, OPEN, SERVED, SINGLE, UNREQUESTED
 
 
 @kernel
 def request_more(s, h, lost, n_lost, t):
     """Refill the pipeline of end `h`; with `n_lost` > 0 only from the pieces lost[:n_lost]."""
     p = h >> s.rules.slot_bits
+    if client_of(s, p).picker != BEGUN_FIRST:
+        if client_of(s, p).request_interval == 0.0:
+            whole.request(s, h, t)
+        return
     c = s.conn[h]
     room = c.outstanding + free_entries(s, h)
     b = min(backlog(s, h, t), room)
@@ -136,6 +142,9 @@ def refill_served(s, p, lost, n_lost, t):
 def let_go(s, h, t):
     """We were choked: every outstanding request of this connection goes back to the pool (not in endgame)."""
     p = h >> s.rules.slot_bits
+    if client_of(s, p).picker != BEGUN_FIRST:
+        whole.let_go(s, h, s.conn[h].state == OPEN and linked(s, h))
+        return
     c = s.conn[h]
     g = mate(s, h)
     n_lost = NIL
@@ -211,6 +220,10 @@ def got_have(s, h, piece, t):
 def got_bitfield(s, h, t):
     """The other side's first message tells all it has."""
     p = h >> s.rules.slot_bits
+    if client_of(s, p).interest == MISSING_PIECES:
+        if not seeding(s, p) and not wanting(s, h) and whole.lacks_some(s, h):
+            whole.find_interesting(s, h, t)
+        return
     wanted = any_missing(s, h) if in_endgame(s, p) else picker.some_wanted(s, h) != NOTHING
     if wanted and not wanting(s, h):
         say_interested(s, h, t)
@@ -249,6 +262,8 @@ def got_block(s, h, seq, t):
         while s.rules.linked == 1 and c.dn_next < c.dn_tail and entry(s, mate(s, h), np.int64(c.dn_next)) < 0:
             c.dn_next += 1
     c.outstanding -= 1
+    if s.rules.tallied == 1:
+        tally.note_block(s, h, float(size), c.last_block, t)
     note_source(s, h, t)
     download_rate(client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks
@@ -259,5 +274,9 @@ def got_block(s, h, seq, t):
         picker.complete(s, p, piece, t)
     if in_endgame(s, p):
         cancel_elsewhere(s, h, block, t)
+    if client_of(s, p).picker != BEGUN_FIRST:
+        whole.block_came(s, h, piece, b, t)
+    if done and client_of(s, p).interest == MISSING_PIECES and client_of(s, p).request_interval == 0.0:
+        whole.lose_interest(s, p, t)
     request_more(s, h, s.scratch[1], NIL, t)
     return done

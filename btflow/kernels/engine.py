@@ -6,15 +6,16 @@ one peer; messages it writes are posted, to be handled after it, in order, even 
 
 import numpy as np
 
-from btflow.kernels import bits, choker, clock, closing, download, limiter, messages, peerset, rules, superseed, tcp
+from btflow.kernels import bits, choker, choking, clock, closing, download, limiter, messages, peerset, rules, superseed, tally, tcp, whole
 from btflow.kernels.byref import by_ref
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.ends import mate, neighbour
-from btflow.kernels.flags import in_endgame, linked, lower_flag, raise_flag, seeding
+from btflow.kernels.ends import client_of, mate, neighbour
+from btflow.kernels.flags import in_endgame, left, linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.rows import collect_rows
 from btflow.kernels.state import (
+    ALLOWED_FAST,
     ANY,
     BITFIELD,
     BLOCKED,
@@ -36,10 +37,12 @@ from btflow.kernels.state import (
     INTERESTED_IN_US,
     LEAVE,
     LINKED,
+    MISSING_PIECES,
     NIL,
     NOT_INTERESTED,
     OFFER,
     PIECE,
+    PULSE,
     REFUSED,
     REQUEST,
     SEEDING,
@@ -123,10 +126,22 @@ def take(s, n, t):
         peerset.tracker_reply(s, target, t)
     elif kind == TRACKER_CHECK:
         peerset.check_tracker(s, target, t)
+    elif kind == PULSE:
+        pulse(s, target, t)
     elif kind == LEAVE:
         closing.leave(s, target, t)
     elif s.conn[target].generation == generation:
         hear(s, kind, target, arg, t)
+
+
+@kernel
+def pulse(s, p, t):
+    """The clock of clients that have one."""
+    if left(s, p):
+        return
+    post(s, t + client_of(s, p).pulse, PULSE, p, NIL, ANY)
+    if not seeding(s, p):
+        whole.pulse(s, p, t)
 
 
 @kernel
@@ -140,7 +155,7 @@ def hear(s, kind, h, arg, t):
 @kernel
 def receive(s, kind, h, arg, t):
     """A message reaches end `h`."""
-    if s.rules.linked == 0 and ((kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD or kind == OFFER):
+    if s.rules.linked == 0 and ((kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD or kind == OFFER or kind == ALLOWED_FAST):
         s.coming[h] -= 1
     if kind == PIECE:
         piece_arrived(s, h, arg, t)
@@ -164,6 +179,8 @@ def receive(s, kind, h, arg, t):
         closing.got_bitfield(s, h, arg, t)
     elif kind == OFFER:
         superseed.got_offer(s, h, arg, t)
+    elif kind == ALLOWED_FAST:
+        whole.got_allowed(s, h, arg, t)
     elif kind == HAVE_ONE:
         have_timely(s, mate(s, h), arg, t)
 
@@ -186,17 +203,19 @@ def block_written(s, p, t):
     h = limiter.finish(s, p, t)
     c = s.conn[h]
     seq, units = c.up_head, c.full
-    s.peer[p].bytes_up += rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, seq)))
+    size = rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, seq)))
+    s.peer[p].bytes_up += size
+    tally.note_sent(s, h, float(size))
     c.up_head += 1
     if s.rules.ideal == 1:
         s.bursts[1] += units
     else:
         deliver(s, h, seq, active * s.peer[p].unit / s.peer[p].cap, units, t)
-    choker.tell_behind_block(s, h, t)
+    choking.tell_behind_block(s, h, t)
     limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h)
-    if s.turns[h] == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:
-        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+    if s.turns[h] == 0 and s.up[h] & BLOCKED == 0:
+        set_cause(s, h, limiter.waits_for(s, h), t)
     limiter.plan(s, p, t)
     if s.rules.ideal == 1:
         piece_arrived(s, mate(s, h), np.int64(seq), t)
@@ -263,7 +282,9 @@ def tell(s, h, count, t):
         s.told[h] += 1
         s.copies[piece, q] += 1
         superseed.watch(s, h, g, piece, t)
-        if bits.has_piece(s.want, q, piece):
+        if client_of(s, q).interest == MISSING_PIECES:
+            whole.heard_of(s, g, piece, t)
+        elif bits.has_piece(s.want, q, piece):
             if s.dn[g] != WANTING | LINKED:
                 download.got_have(s, g, piece, t)
         elif in_endgame(s, q) and not seeding(s, q):

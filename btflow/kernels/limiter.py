@@ -8,14 +8,25 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 
 import numpy as np
 
-from btflow.kernels import clock, rules
+from btflow.kernels import clock, fast, rules
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE
 from btflow.kernels.ends import mate
 from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.rate import upload_rate
-from btflow.kernels.state import BLOCKED, BY_LIMITER, BY_PIPELINE, GAP_BINS, NIL, RINGED, TOLD
+from btflow.kernels.state import (
+    BLOCKED,
+    BY_LIMITER,
+    BY_PIPELINE,
+    CAUSES,
+    GAP_BINS,
+    IDLE,
+    INTERESTED_IN_US,
+    NIL,
+    RINGED,
+    TOLD,
+)
 
 WITHDRAWN = 1 << 30
 
@@ -301,10 +312,16 @@ def charge(s, p, amount):
 
 @kernel
 def forget(s, h, t):
-    """Clear the buffer of end `h`; a part-sent block stays."""
+    """Clear the buffer of end `h`; a part-sent block stays, and what it may be asked for choked or not."""
     c = s.conn[h]
     p = h >> s.rules.slot_bits
     sync(s, p, t)
+    if s.rules.tallied == 1 and s.tally[h].allows > 0:
+        withdraw(s, h, c.up_head + (1 if part_sent(s, h) else 0))
+        if not part_sent(s, h) and s.turns[h] > 0:
+            load(s, h)
+            plan(s, p, t)
+        return
     if part_sent(s, h):
         for seq in range(c.up_head + 1, c.up_seen):
             s.requests[c.row, place(s, seq)] = withdrawn(block_number(entry(s, h, np.int64(seq))))
@@ -318,14 +335,35 @@ def forget(s, h, t):
 
 
 @kernel
+def withdraw(s, h, first):
+    """Take requests from number `first` on out of the buffer of end `h`, but for its allowed-fast set."""
+    c = s.conn[h]
+    for seq in range(first, c.up_seen):
+        block = entry(s, h, np.int64(seq))
+        if block > -WITHDRAWN and not fast.serves(s, h, block_number(block) // s.rules.blocks):
+            s.requests[c.row, place(s, seq)] = withdrawn(block_number(block))
+
+
+@kernel
 def got_request(s, h, count, t):
     """`count` more requests arrived at end `h`; they are ignored once CHOKE was sent."""
     c = s.conn[h]
     c.up_seen += count
     if s.up[h] & TOLD == 0:
-        c.up_head = c.up_seen
-    elif s.up[h] & BLOCKED == 0 and (s.turns[h] == 0 or s.up[h] & RINGED == 0):
+        if s.rules.tallied == 0 or s.tally[h].allows == 0:
+            c.up_head = c.up_seen
+            return
+        withdraw(s, h, c.up_seen - count)
+    if s.up[h] & BLOCKED == 0 and (s.turns[h] == 0 or s.up[h] & RINGED == 0):
         join(s, h, t)
+
+
+@kernel
+def waits_for(s, h):
+    """What holds an end back that has nothing to send: its peer asks for nothing, or wants nothing, or is choked."""
+    if s.up[h] & TOLD == 0:
+        return CAUSES
+    return BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE
 
 
 @kernel

@@ -1,6 +1,6 @@
 """The peer set: tracker replies, connections, handshake (4.0.2 Encoder, Rerequester)."""
 
-from btflow.kernels import choker, clock, messages, rate, rules, superseed, tcp
+from btflow.kernels import choker, clock, messages, rate, rules, superseed, tally, tcp
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.ends import client_of, mate, neighbour, wire
 from btflow.kernels.flags import left, raise_flag, seeding, super_seeding
@@ -19,6 +19,7 @@ from btflow.kernels.state import (
     OPENS_TCP,
     OPENS_UTP,
     OUTGOING,
+    PULSE,
     READY,
     REFUSED,
     SINGLE,
@@ -35,6 +36,8 @@ def start_client(s, p, t):
     s.peer[p].start = t
     clock.insert(s, s.rules.peers + p, t + client_of(s, p).choke_interval)
     post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    if client_of(s, p).pulse > 0.0:
+        post(s, t + client_of(s, p).pulse, PULSE, p, NIL, ANY)
     ask_tracker(s, p, t)
 
 
@@ -169,6 +172,8 @@ def set_up(s, h, g, t):
     c.outstanding = 0
     c.dn_rate = 0.0
     c.last_block = -1e9
+    if s.rules.tallied == 1:
+        tally.reset(s, h, t)
     w = wire(s, h)
     w.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
     w.loss = s.loss[s.peer[p].place, s.peer[q].place]

@@ -1,5 +1,7 @@
 """What one connection has asked for and how far it may go: the request pipeline (4.0.2 SingleDownload)."""
 
+import numpy as np
+
 from btflow.kernels import bits, rules
 from btflow.kernels.ends import client_of, mate
 from btflow.kernels.flags import lower_flag, raise_flag
@@ -8,7 +10,7 @@ from btflow.kernels.limiter import place
 from btflow.kernels.messages import send
 from btflow.kernels.rate import download_rate
 from btflow.kernels.rows import take_row
-from btflow.kernels.state import ENDGAME, INTERESTED, NIL, NOT_INTERESTED, REQUEST, SINGLE, UNREQUESTED, WANTING
+from btflow.kernels.state import BY_SECONDS, ENDGAME, INTERESTED, NIL, NOT_INTERESTED, REQUEST, SINGLE, SLOW_START, UNREQUESTED, WANTING
 
 
 @kernel
@@ -16,8 +18,12 @@ def backlog(s, h, t):
     """Floor of the pipeline of end `h` at its measured rate."""
     c = s.conn[h]
     r = client_of(s, h >> s.rules.slot_bits)
+    if r.requests == SLOW_START:
+        return np.int64(1 if s.tally[h].idle == 1 else s.tally[h].queue)
+    if r.requests == BY_SECONDS:
+        return np.int64(rules.queue_of_rate(r, s.rules.block_size, download_rate(r, c, t, 0.0)))
     rate = c.dn_rate if c.dn_last == t else download_rate(r, c, t, 0.0)
-    return rules.pipeline(r, s.rules.block_size, rate, s.requests.shape[1] - s.rules.blocks)
+    return np.int64(rules.pipeline(r, s.rules.block_size, rate, s.requests.shape[1] - s.rules.blocks))
 
 
 @kernel

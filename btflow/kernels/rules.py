@@ -13,7 +13,7 @@ import numpy as np
 from btflow.kernels import bits
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below, uniform
-from btflow.kernels.state import NIL
+from btflow.kernels.state import ASK_EVERYWHERE, LONGEST_WAITING, NIL
 
 NO_OFFER = -1  # no piece is shown
 _MIX = np.uint64(0xD6E8FEB86659FD93)
@@ -170,6 +170,69 @@ def is_optimistic_round(r, ticks):
     return ticks % r.optimistic_rounds == 0
 
 
+# -- chokers that rank all peers alike, whether they leech or seed -----------------------------------------------------
+
+
+@kernel
+def goes_before(first, second):
+    """True if the first of two keys (state.RANK) goes before the second.
+
+    That of the higher rate; whose share of the slot is not complete, or who has one; who was sent more; who waits
+    longer, or the lower number drawn (libtorrent choker.cpp, unchoke_compare_rr; Transmission peer-mgr.cc).
+    """
+    if first.rate != second.rate:
+        return first.rate > second.rate
+    if first.done != second.done:
+        return first.done < second.done
+    if first.sent != second.sent:
+        return first.sent > second.sent
+    return first.waits < second.waits
+
+
+@kernel
+def had_its_share(r, piece_size, unchoked, sent, since):
+    """True if a peer unchoked for `since` [s] was sent so much [B] that its slot may go to another."""
+    return unchoked and sent > r.piece_quota * piece_size and since > r.slot_time
+
+
+@kernel
+def slots_by_chance(r, upload_slots):
+    """How many of all slots are optimistic: a fifth, at least one (session_impl.cpp); one, where they are drawn."""
+    return max(1, upload_slots // 5) if r.optimistic == LONGEST_WAITING else 1
+
+
+# -- request queues of clients that measure by the second (peer_connection.cpp) ------------------------------------------
+
+SLACK = 5000.0  # libtorrent peer_connection.cpp, second_tick: a rise of less, in a second, is none [B]
+
+
+@kernel
+def levels_off(last_second, this_second):
+    """True if a connection's slow start is over: it brought hardly more than in the second before [B]."""
+    return last_second > 0.0 and last_second + SLACK >= this_second
+
+
+@kernel
+def queue_of_rate(r, block_size, rate):
+    """Requests to be outstanding at a rate [B/s]: so many seconds of it, within bounds."""
+    return min(max(int(r.pipeline_seconds * rate / block_size), r.pipeline_floor), r.pipeline_cap)
+
+
+@kernel
+def pieces_at_once(r, piece_size, rate):
+    """Pieces that a connection of this rate [B/s] takes for itself; 0 if it shares what is begun (request_blocks.cpp).
+
+    What it brings in `whole_piece_time`, of which 8 MiB count.
+    """
+    return int(min(rate * r.whole_piece_time, 8388608.0) / piece_size)
+
+
+@kernel
+def too_many_begun(begun, neighbours, blocks):
+    """True if so many pieces are half done that they go first (piece_picker.cpp, pick_pieces): 2048 blocks are 32 MiB."""
+    return 2 * begun > 3 * neighbours or begun * blocks > 2048
+
+
 # -- request pipeline (Downloader.py) ---------------------------------------------------------------------------------
 
 
@@ -191,7 +254,7 @@ def refill_level(r, b):
 @kernel
 def endgame_begins(r, unrequested):
     """True if a client whose last block was just requested from now on asks everybody for what it misses."""
-    return unrequested == 0 and r.endgame == 1
+    return unrequested == 0 and r.endgame == ASK_EVERYWHERE
 
 
 @kernel

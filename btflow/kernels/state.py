@@ -10,12 +10,14 @@ touches stands apart in flat arrays, so that it stays in the cache:
     told[h]    pieces of ours the other side was told of: the first `told` of our log
     alone[h]   HAVEs under way to the other side that travel on their own
     coming[h]  control messages under way to this end
+    tally[h]   what rules other than mainline's count; of size 1 where all clients have mainline's
     dn[h]      WANTING (we said we are interested), SERVED (we are unchoked, as far as we know), LINKED (it is open)
     turns[h]   turns left of the block being sent, the one at conn.up_head; 0 none; conn.full none of it is sent yet
     watched[h] a piece the other side is known to have, `pieces` for none (whose bit in `want` is never set)
     up[h]      UNCHOKED (the choker's decision), TOLD (the other side knows), INTERESTED_IN_US, RINGED (in the limiter's
-               ring), BLOCKED (its socket is full), KEPT (scratch of the choker)
-    mode[p]    SEEDING, ENDGAME, LEFT (the peer is gone), SUPER (it offers pieces one by one)
+               ring), BLOCKED (its socket is full), KEPT (scratch of the choker), OPTIMISTIC (its slot is)
+    mode[p]    SEEDING, ENDGAME, LEFT (the peer is gone), SUPER (it offers pieces one by one), BUSY (it has asked for a
+               block twice)
     has[p]     pieces held, a bit each; want[p] pieces with blocks never requested
 
 Where the peers have access links (`rules.linked`), what an end writes goes into the flows of `kernels/access`: the
@@ -25,6 +27,9 @@ kernels here only note in `todo` which connections were begun, closed or written
     row_owner  end that has each row of `requests`, or the next free row (rows.py)
     asked      when each request of `requests` was written [s]
     offered    pieces that a super-seed has told each end of, a bit each
+    fast[p]    pieces that peer p may ask for while it is choked, in the order in which others allow them
+    ranks      scratch of a choker that ranks: the keys of those in scratch[3]
+    session[p] what rules other than mainline's know of a peer; of size 1 where all clients have mainline's
     births     by class: the next peer that may replace one that left, and the end of its class
     rtt, loss  of paths between places (peer.place) [s]; each peer is a place of its own if `rules.apart`, else peers
                of one place are alike and one event tells all of them of a piece
@@ -39,7 +44,8 @@ INCOMING, OUTGOING, ACCEPTED = 0, 1, 2  # conn.outgoing
 WANTING, SERVED, LINKED = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of dn
 UNCHOKED, TOLD, INTERESTED_IN_US = np.uint8(1), np.uint8(2), np.uint8(4)  # bits of up
 RINGED, BLOCKED, KEPT = np.uint8(8), np.uint8(16), np.uint8(32)
-SEEDING, ENDGAME, LEFT, SUPER = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8)  # bits of mode
+OPTIMISTIC = np.uint8(64)
+SEEDING, ENDGAME, LEFT, SUPER, BUSY = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)  # bits of mode
 OPENS_TCP, OPENS_UTP = 1, 2  # bits of peer.transports (the others: access/state.py)
 UNREQUESTED, MISSING = 0, 1  # last axis of blocks: masks of one piece's blocks
 NIL, SINGLE = np.int64(0), np.int64(1)  # arguments
@@ -62,7 +68,21 @@ OFFER = np.int64(19)  # a HAVE of one piece, from a super-seed
 SAMPLE = np.int64(18)  # the uplinks' queues are looked at
 HAVE_ONE = np.int64(20)  # as HAVE_ALL, to one neighbour, where each peer is a place of its own
 LOOK = np.int64(21)  # flow: a peer with an access link is looked at
-KINDS = np.int64(22)  # their number
+ALLOWED_FAST = np.int64(22)  # a choked peer may ask for one more piece of its set (BEP 6)
+PULSE = np.int64(23)  # timer of a peer: it looks whether it may ask for more
+KINDS = np.int64(24)  # their number
+
+# Rules that a client names, in the order of client.RULES: values of the fields of CLIENT.
+BY_LIST, BY_LAST_ROUND, BY_SALTED_RATE = 0, 1, 2  # choker
+AT_TICK, AT_ONCE = 0, 1  # free_slots
+LIST_HEAD, LONGEST_WAITING, AT_RANDOM = 0, 1, 2  # optimistic
+UNREQUESTED_PIECES, MISSING_PIECES = 0, 1  # interest
+BY_RATE, SLOW_START, BY_SECONDS = 0, 1, 2  # requests
+BEGUN_FIRST, WHOLE_PIECES, FEWEST_LEFT = 0, 1, 2  # picker
+NO_ENDGAME, ASK_EVERYWHERE, ASK_WHEN_IDLE = 0, 1, 2  # endgame
+IN_TURNS, BY_QUOTA = 0, 1  # limiter
+MESSAGES, PACKETS = 0, 1  # limit_counts
+PREFER_TCP, PEER_PROPORTIONAL = 0, 1  # mixed_mode
 
 # What held an unchoked connection back (conn.cause, columns of share).
 BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = (np.int64(cause) for cause in range(5))
@@ -182,6 +202,47 @@ WIRE = np.dtype(
     align=True,
 )
 
+TALLY = np.dtype(
+    [
+        # the choker's: of what went to the other side, and came from it
+        ("got", "f8"),  # since the last round [B]
+        ("sent", "f8"),
+        ("sent_since", "f8"),  # since it was unchoked [B]
+        ("unchoked_at", "f8"),  # [s]
+        ("favoured_at", "f8"),  # its last optimistic slot [s]
+        # requests
+        ("rate", "f8"),  # what comes, a mean over five seconds or so [B/s]
+        ("this_second", "f8"),  # what came in the second that is running [B]
+        ("last_second", "f8"),
+        ("second", "i4"),  # number of that second since the client's start
+        ("queue", "i4"),  # requests that are to be outstanding
+        ("asks_since", "f8"),  # requests are outstanding without a break from then on [s]
+        ("asked_at", "f8"),  # the last request was written then [s]
+        ("held_from", "i4"),  # pieces held_from..held_to-1 are for this connection alone
+        ("held_to", "i4"),
+        ("allowed", "i4"),  # pieces of our set that we may ask for while choked
+        ("allows", "i4"),  # pieces of its set that the other side may ask us for
+        ("slow", "u1"),  # the queue is growing still
+        ("idle", "u1"),  # there was nothing to ask for
+        ("spare", "u1", 6),
+    ],
+    align=True,
+)
+
+RANK = np.dtype([("rate", "f8"), ("done", "f8"), ("sent", "f8"), ("waits", "f8")])  # keys of a choker that ranks
+
+SESSION = np.dtype(
+    [
+        ("optimistic_due", "i8"),  # tick at which another peer gets the optimistic slot
+        ("round_at", "f8"),  # when its choker last counted anew [s]
+        ("tcp_limit", "f8"),  # upload limit of its TCP connections together [B/s]; 0 for none
+        ("tcp_at", "f8"),  # their next block may be written then [s]
+        ("rate", "f8"),  # what it uploads, a mean over five seconds or so [B/s]
+        ("uploaded", "f8"),  # bytes_up a second ago [B]
+    ],
+    align=True,
+)
+
 NODE = np.dtype(
     [
         ("time", "f8"),
@@ -243,6 +304,27 @@ CLIENT = np.dtype(  # of each class: the constants of its client, and which rule
         ("min_peers_incoming", "i8"),
         ("reannounce", "f8"),
         ("check_interval", "f8"),
+        # rules by name (above)
+        ("choker", "i8"),
+        ("free_slots", "i8"),
+        ("optimistic", "i8"),
+        ("interest", "i8"),
+        ("requests", "i8"),
+        ("picker", "i8"),
+        ("limiter", "i8"),
+        ("limit_counts", "i8"),
+        ("mixed_mode", "i8"),
+        # their constants
+        ("piece_quota", "i8"),  # pieces sent after which a slot may go to another
+        ("slot_time", "f8"),  # ... if it was held as long [s]
+        ("pipeline_start", "i8"),
+        ("request_interval", "f8"),  # [s]; 0: requests are written when something comes
+        ("whole_piece_time", "f8"),  # [s]
+        ("allowed_fast", "i8"),
+        ("fast_extension", "i8"),
+        ("limiter_interval", "f8"),  # [s]
+        ("retry_interval", "f8"),  # [s]
+        ("pulse", "f8"),  # [s]; 0 for none
     ],
     align=True,
 )
@@ -253,7 +335,7 @@ Rules = namedtuple(
     "segment_units header request_size have_size state_size announce_interval tracker_reply "
     "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks cubic_c cubic_beta nagle "
     "idle_reset window_validation ideal horizon linked split direct super_seeding stay replace "
-    "handshake_size bitfield_size apart",
+    "handshake_size bitfield_size apart tallied",
 )
 
 Swarm = namedtuple(
@@ -261,5 +343,5 @@ Swarm = namedtuple(
     "rules client peer conn wire mate told alone coming dn dn_words up turns watched mode n_log has want "
     "have_at have_log have_time blocks copies begun seed_begun random_order order ring recent requests spare "
     "registered node bucket clock rng rtt loss scratch number share gaps bursts "
-    "todo marked asked offered offers births row_owner",
+    "todo marked asked offered offers births row_owner tally ranks session fast",
 )

@@ -6,12 +6,12 @@ and the ring goes on until every socket is full (BitTorrent 4.0.2 RateLimiter.tr
 
 import numpy as np
 
-from btflow.kernels import choker, limiter, rules
+from btflow.kernels import choking, limiter, rules, tally
 from btflow.kernels.access import connection, stream
 from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import raise_flag
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import BLOCKED, BY_PIPELINE, BY_WINDOW, CAUSES, GAP_BINS, IDLE, INTERESTED_IN_US, PIECE, TOLD
+from btflow.kernels.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, PIECE
 
 
 @kernel
@@ -58,9 +58,10 @@ def finish_block(x, h, size, amount, t):
     c = s.conn[h]
     seq = np.int64(c.up_head)
     s.peer[h >> s.rules.slot_bits].bytes_up += size
+    tally.note_sent(s, h, float(size))
     c.up_head += 1
     stream.write(x, h, PIECE, seq, amount, t, t)
-    choker.tell_behind_block(s, h, t)
+    choking.tell_behind_block(s, h, t)
     behind = stream.flush(x, h, t)
     if behind == 0 or s.rules.split == 1:
         stream.push(x, h, t)
@@ -78,7 +79,7 @@ def settle(x, h, at, t):
         raise_flag(s.up, h, BLOCKED)
         if s.conn[h].cause < CAUSES:
             set_cause(s, h, BY_WINDOW, t)
-    elif s.turns[h] == 0 and s.up[h] & TOLD != 0:
-        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+    elif s.turns[h] == 0:
+        set_cause(s, h, limiter.waits_for(s, h), t)
     if full or s.turns[h] == 0:
         limiter.drop(s, p, at)

@@ -1,0 +1,103 @@
+"""What rules other than mainline's count of each connection: bytes in a round of the choker, bytes in a second.
+
+Where every client has mainline's rules nothing is counted, and the arrays are of size 1 (`rules.tallied`).
+"""
+
+import math
+
+from btflow.kernels import rules
+from btflow.kernels.ends import client_of
+from btflow.kernels.flags import served
+from btflow.kernels.jit import kernel
+
+FORGETS = 0.8  # libtorrent stat.cpp, stat_channel: a second counts a fifth
+
+
+@kernel
+def reset(s, h, t):
+    """A fresh end `h`: nothing was counted."""
+    p = h >> s.rules.slot_bits
+    y = s.tally[h]
+    y.got = y.sent = y.sent_since = 0.0
+    y.unchoked_at = t
+    y.favoured_at = 0.0
+    y.rate = y.this_second = y.last_second = 0.0
+    y.second = int(t - s.peer[p].start)
+    y.queue = client_of(s, p).pipeline_start
+    y.asks_since = y.asked_at = t
+    y.held_from = y.held_to = 0
+    y.allowed = y.allows = 0
+    y.slow = 1
+    y.idle = 0
+
+
+@kernel
+def note_sent(s, h, size):
+    """`size` bytes of a block were written to end `h`."""
+    if s.rules.tallied == 1:
+        y = s.tally[h]
+        y.sent += size
+        y.sent_since += size
+
+
+@kernel
+def new_round(s, p, t):
+    """The choker of peer `p` has ranked its connections: the bytes of a round are counted anew."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        s.tally[base + slot].got = 0.0
+        s.tally[base + slot].sent = 0.0
+    s.session[p].round_at = t
+
+
+@kernel
+def end_second(s, h, y):
+    """A second is over at end `h`: its mean rate, and whether its queue goes on growing."""
+    r = client_of(s, h >> s.rules.slot_bits)
+    if y.slow == 1 and served(s, h) and rules.levels_off(y.last_second, y.this_second):
+        y.slow = 0
+    y.last_second = y.this_second
+    y.rate = FORGETS * y.rate + (1.0 - FORGETS) * y.this_second
+    y.this_second = 0.0
+    if y.slow == 0:
+        y.queue = rules.queue_of_rate(r, s.rules.block_size, y.rate)
+
+
+@kernel
+def advance(s, h, second):
+    """Seconds up to number `second` have begun at end `h`; in those after the first two nothing came."""
+    y = s.tally[h]
+    passed = second - y.second
+    if passed <= 0:
+        return
+    end_second(s, h, y)
+    if passed > 1:
+        end_second(s, h, y)
+    if passed > 2:
+        y.rate *= math.pow(FORGETS, passed - 2)
+        y.last_second = 0.0
+    y.second = second
+
+
+@kernel
+def note_block(s, h, size, before, t):
+    """A block has come to end `h`, evenly since the one before it (at `before`), or since it was asked for.
+
+    Clients count bytes as they come, not blocks: a second has its part of a block that takes longer.
+    """
+    y = s.tally[h]
+    y.got += size
+    start = s.peer[h >> s.rules.slot_bits].start
+    begun = min(max(before, y.asks_since), t)
+    second, last = int(begun - start), int(t - start)
+    left, span = size, t - begun
+    while second < last:
+        advance(s, h, second)
+        part = size * (start + second + 1.0 - max(begun, start + second)) / span
+        y.this_second += part
+        left -= part
+        second += 1
+    advance(s, h, last)
+    y.this_second += left
+    if y.slow == 1:
+        y.queue += 1
