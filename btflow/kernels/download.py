@@ -263,7 +263,7 @@ def got_block(s, h, seq, t):
             c.dn_next += 1
     c.outstanding -= 1
     if s.rules.tallied == 1:
-        tally.note_block(s, h, float(size), c.last_block, t)
+        tally.note_block(s, h, float(size), c.last_block, t, served(s, h))
     note_source(s, h, t)
     download_rate(client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks

@@ -190,6 +190,13 @@ def goes_before(first, second):
 
 
 @kernel
+def rank_by_round(r, key, y, piece_size, unchoked, t):
+    """Write the key of a peer by what came from it and went to it since the last round; `y` is its state.TALLY."""
+    done = had_its_share(r, piece_size, unchoked, y.sent_since, t - y.unchoked_at)
+    key.rate, key.done, key.sent, key.waits = y.got, 1.0 if done else 0.0, y.sent if unchoked else 0.0, y.unchoked_at
+
+
+@kernel
 def had_its_share(r, piece_size, unchoked, sent, since):
     """True if a peer unchoked for `since` [s] was sent so much [B] that its slot may go to another."""
     return unchoked and sent > r.piece_quota * piece_size and since > r.slot_time

@@ -34,7 +34,7 @@ def request(s, h, t):
     c, y = s.conn[h], s.tally[h]
     if seeding(s, p) or not (served(s, h) or y.allowed > 0):
         return
-    tally.advance(s, h, int(t - s.peer[p].start))
+    tally.advance(s, h, int(t - s.peer[p].start), served(s, h))
     most = min(backlog(s, h, t), c.outstanding + free_entries(s, h))
     if c.outstanding >= most:
         return

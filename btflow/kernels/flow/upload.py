@@ -10,7 +10,7 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 
 import numpy as np
 
-from btflow.kernels import bits, prefetch, rules
+from btflow.kernels import bits, prefetch, rules, tally
 from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
 from btflow.kernels.flow import choke, fetch, losses, mail, peers, queues, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
@@ -175,6 +175,7 @@ def written(s, p, u, t):
     entry, b = np.int64(run.entry), next_block(s, u)
     units = np.int64(lane.units)
     size = head_bytes(s, u)
+    tally.note_sent(s, np.int64(lane.h), float(size))
     last_turn = rules.last_turn(s.rules, size, units, np.int64(peer.unit))
     peer.bytes_up += size
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += units
@@ -193,7 +194,7 @@ def written(s, p, u, t):
     closing = lane.state == CLOSING
     if more and not closing:
         continue_lane(s, p, u, t, free, work + last_turn)
-    if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame == 1 and fetch.room(s, u):
+    if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame != 0 and fetch.room(s, u):
         fetch.await_block(s, u, entry, b, arrival)
     elif fetch.got_block(s, u, np.int64(lane.g), entry, b, size, stale, arrival):
         fetch.announce(s, lane.g >> s.rules.slot_bits)
@@ -201,6 +202,8 @@ def written(s, p, u, t):
         choke.close_lane(s, u, t, arrival)
     elif stale and lane.outstanding == 0:
         fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), arrival)
+    if s.rules.tallied == 1:
+        choke.end_fast(s, u, arrival)
 
 
 @kernel
@@ -232,6 +235,7 @@ def received(s, p, u, t):
     entry, b = np.int64(run.entry), next_block(s, u)
     size = head_bytes(s, u)
     peer.bytes_up += size
+    tally.note_sent(s, np.int64(lane.h), float(size))
     s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1
     s.net.crossed[p, TCP_DATA + s.net.protocol[lane.h]] += size * pull.bytes * pull.per_mss
     s.net.crossed[pull.to, TCP_ACKS + s.net.protocol[lane.h]] += size * pull.per_ack
@@ -260,6 +264,8 @@ def received(s, p, u, t):
             choke.close_lane(s, u, t, t)
     elif stale and lane.outstanding == 0:
         fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), t)
+    if s.rules.tallied == 1:
+        choke.end_fast(s, u, t)
 
 
 @kernel
