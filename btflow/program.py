@@ -163,7 +163,13 @@ def _tallied(client: Client) -> bool:
     )
 
 
-_WITHOUT_TALLY = {"choker": ("list",), "picker": ("begun-first",), "requests": ("rate", "seconds")}
+_WITHOUT_TALLY = {
+    "choker": ("list",),
+    "picker": ("begun-first",),
+    "requests": ("rate", "seconds"),
+    "mixed_mode": ("prefer-tcp",),
+    "limit_counts": ("messages",),
+}
 
 
 _FIELD = {

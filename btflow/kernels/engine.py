@@ -14,6 +14,7 @@ from btflow.kernels.ends import client_of, mate, neighbour
 from btflow.kernels.flags import in_endgame, left, linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.rows import collect_rows
+from btflow.kernels.todo import WRITTEN, note
 from btflow.kernels.state import (
     ALLOWED_FAST,
     ANY,
@@ -53,6 +54,7 @@ from btflow.kernels.state import (
     TRACKER_REPLY,
     UNCHOKE,
     WANTING,
+    WRITABLE,
 )
 
 FINISHED, MORE, STUCK, FULL, CROWDED = 0, 1, 2, 3, 5  # why `run` returned (access/engine.py has 4)
@@ -179,6 +181,8 @@ def receive(s, kind, h, arg, t):
         closing.got_bitfield(s, h, arg, t)
     elif kind == OFFER:
         superseed.got_offer(s, h, arg, t)
+    elif kind == WRITABLE:
+        note(s, h, WRITTEN)
     elif kind == ALLOWED_FAST:
         whole.got_allowed(s, h, arg, t)
     elif kind == HAVE_ONE:
@@ -210,12 +214,14 @@ def block_written(s, p, t):
     if s.rules.ideal == 1:
         s.bursts[1] += units
     else:
-        deliver(s, h, seq, active * s.peer[p].unit / s.peer[p].cap, units, t)
+        gap = 0.0 if limiter.by_quota(s, p) else active * s.peer[p].unit / s.peer[p].cap
+        deliver(s, h, seq, gap, units, t)
     choking.tell_behind_block(s, h, t)
     limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h)
     if s.turns[h] == 0 and s.up[h] & BLOCKED == 0:
         set_cause(s, h, limiter.waits_for(s, h), t)
+    limiter.charge_packets(s, p, size, t)
     limiter.plan(s, p, t)
     if s.rules.ideal == 1:
         piece_arrived(s, mate(s, h), np.int64(seq), t)

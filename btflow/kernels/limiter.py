@@ -6,12 +6,14 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 `plan` finds the next one that finishes a block. The result is that of the unit-by-unit loop, turn for turn.
 """
 
+import math
+
 import numpy as np
 
 from btflow.kernels import clock, fast, rules
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE
-from btflow.kernels.ends import mate
+from btflow.kernels.ends import client_of, mate
 from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.rate import upload_rate
@@ -19,11 +21,14 @@ from btflow.kernels.state import (
     BLOCKED,
     BY_LIMITER,
     BY_PIPELINE,
+    BY_QUOTA,
     CAUSES,
+    FOREVER,
     GAP_BINS,
     IDLE,
     INTERESTED_IN_US,
     NIL,
+    PACKETS,
     RINGED,
     TOLD,
 )
@@ -247,14 +252,49 @@ def plan(s, p, t):
     time = peer.turn + peer.planned * (peer.unit / peer.cap)
     s.node[p].target = base + slot
     s.node[p].arg = mate(s, base + slot)
-    clock.insert(s, p, max(time, t))
+    clock.insert(s, p, max(released(s, p, time), t))
+
+
+@kernel
+def by_quota(s, p):
+    """True if the client of peer `p` hands out quotas."""
+    return client_of(s, p).limiter == BY_QUOTA
+
+
+@kernel
+def released(s, p, time):
+    """When what is paid for at `time` is written: then, or with the next quota (libtorrent bandwidth_manager.cpp).
+
+    A quota is for all that wait when it is handed out, also for who came just before.
+    """
+    if not by_quota(s, p):
+        return time
+    interval, start = client_of(s, p).limiter_interval, s.peer[p].start
+    return start + interval * math.ceil((time - start) / interval)
+
+
+@kernel
+def message_written(s, h, t):
+    """When a control message of end `h` is written: with the next quota, if others wait for that."""
+    p = h >> s.rules.slot_bits
+    return released(s, p, t) if s.peer[p].n_ring > 0 and s.peer[p].cap < FOREVER else t
+
+
+@kernel
+def charge_packets(s, p, size, t):
+    """Headers of the packets of a block sent, or of the ACKs for one that came, count against the limit too."""
+    if client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
+        sync(s, p, t)
+        charge(s, p, rules.packet_headers(s.rules, size))
+        if s.rules.linked == 0:
+            plan(s, p, t)
 
 
 @kernel
 def arm(s, p, t):
     """The timer of the next turn, if there is a ring to serve."""
     if s.peer[p].n_ring > 0 and s.node[p].bucket == NONE:
-        clock.insert(s, p, max(s.peer[p].turn, t))
+        clock.insert(s, p, max(released(s, p, s.peer[p].turn), t))
 
 
 @kernel
@@ -269,7 +309,8 @@ def join(s, h, t):
         return
     if s.up[h] & RINGED == 0:
         if peer.n_ring == 0:
-            peer.turn = max(peer.turn, t)
+            now = released(s, p, t) - client_of(s, p).limiter_interval if by_quota(s, p) else t
+            peer.turn = max(peer.turn, now)
             peer.at = 0
             s.ring[p, 0] = h - (p << s.rules.slot_bits)
         else:
@@ -291,7 +332,8 @@ def finish(s, p, t):
     if peer.planned > 0:
         advance(s, p, np.int64(peer.planned), active)
     drop_empty(s, p)
-    peer.turn = t
+    if not by_quota(s, p):
+        peer.turn = t
     slot = s.ring[p, peer.at]
     h = (p << s.rules.slot_bits) + slot
     c = s.conn[h]

@@ -10,7 +10,7 @@ from btflow.kernels.clock import NONE, give_node, post, take_node
 from btflow.kernels.ends import mate, neighbour
 from btflow.kernels.flags import linked, lower_flag, raise_flag
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import got_request, part_sent, sync
+from btflow.kernels.limiter import got_request, message_written, part_sent, sync
 from btflow.kernels.state import (
     BITFIELD,
     CANCEL,
@@ -21,6 +21,7 @@ from btflow.kernels.state import (
     HAVE_ONE,
     INTERESTED,
     INTERESTED_IN_US,
+    NIL,
     NOT_INTERESTED,
     OFFER,
     READY,
@@ -32,6 +33,7 @@ from btflow.kernels.state import (
     UNCHOKE,
     UNCHOKED,
     WANTING,
+    WRITABLE,
 )
 from btflow.kernels.todo import WRITTEN, note
 from btflow.kernels.window import idle_restart
@@ -77,13 +79,19 @@ def enqueue(s, h, kind, arg):
 def transmit(s, h, kind, arg, t):
     """Put a message of end `h` on the wire."""
     g = mate(s, h)
+    at = message_written(s, h, t)
     if s.rules.linked == 1:
         enqueue(s, h, kind, arg)
-        note(s, h, WRITTEN)
-    elif s.rules.ideal == 1:
-        deliver_now(s, g, kind, arg, t)
+        if at > t:
+            post(s, at, WRITABLE, h, NIL, s.conn[h].generation)
+        else:
+            note(s, h, WRITTEN)
+    elif s.rules.ideal == 0:
+        dispatch(s, tcp.control_arrival(s, s.wire[h], at), kind, g, arg)
+    elif at > t:
+        dispatch(s, at, kind, g, arg)
     else:
-        dispatch(s, tcp.control_arrival(s, s.wire[h], t), kind, g, arg)
+        deliver_now(s, g, kind, arg, t)
 
 
 @kernel
@@ -174,7 +182,7 @@ def announce_have(s, p, t):
             h = base + s.ring[p, i]
             if s.alone[h] > 0 or blocked(s, h, t):
                 send(s, h, HAVE, count, t)
-        post(s, t, HAVE_ALL, p, count, EVERYWHERE)
+        post(s, message_written(s, base, t), HAVE_ALL, p, count, EVERYWHERE)
     elif s.rules.linked == 1:
         for slot in range(s.peer[p].top):
             if linked(s, base + slot):
@@ -192,6 +200,7 @@ def announce_delayed(s, p, t):
     base = p << s.rules.slot_bits
     count = s.n_log[p]
     told = s.scratch[0]
+    t = message_written(s, base, t)
     if s.rules.apart == 0:
         for place in range(s.rtt.shape[0]):
             told[place] = 0

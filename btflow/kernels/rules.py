@@ -381,6 +381,26 @@ def last_turn(r, size, n, unit):
     return size + r.header - (n - 1) * unit
 
 
+LEAST_TCP = 5000.0  # below which TCP beside uTP is never limited (libtorrent session_impl.cpp, on_tick) [B/s]
+
+
+@kernel
+def limit_of_tcp(rate, tcp, connections):
+    """Upload limit [B/s] of `tcp` connections of all that upload at `rate` together, the others with uTP; 0 for none."""
+    if tcp == connections or connections < 5:
+        return 0.0
+    return max(LEAST_TCP, rate * max(tcp, 1) * 4.0 / connections)
+
+
+HEADERS, PACKET = 40.0, 1460.0  # of IP and TCP, and what is in a packet of 1500 B beside (libtorrent stat.hpp) [B]
+
+
+@kernel
+def packet_headers(r, size):
+    """Headers of the packets in which a block of `size` bytes travels, or of their ACKs [B]."""
+    return HEADERS * math.ceil((size + r.header) / PACKET)
+
+
 # -- peer set (Encoder.py, Rerequester.py) ----------------------------------------------------------------------------
 
 

@@ -70,7 +70,9 @@ HAVE_ONE = np.int64(20)  # as HAVE_ALL, to one neighbour, where each peer is a p
 LOOK = np.int64(21)  # flow: a peer with an access link is looked at
 ALLOWED_FAST = np.int64(22)  # a choked peer may ask for one more piece of its set (BEP 6)
 PULSE = np.int64(23)  # timer of a peer: it looks whether it may ask for more
-KINDS = np.int64(24)  # their number
+WRITABLE = np.int64(24)  # the limiter lets the messages of an end go
+RESUMED = np.int64(25)  # an upload limit of some connections lets an end go on
+KINDS = np.int64(26)  # their number
 
 # Rules that a client names, in the order of client.RULES: values of the fields of CLIENT.
 BY_LIST, BY_LAST_ROUND, BY_SALTED_RATE = 0, 1, 2  # choker

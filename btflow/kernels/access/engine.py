@@ -4,6 +4,8 @@ Of two events of one instant the calendar's comes first. After each event what i
 in order: connections are closed and opened, messages written.
 """
 
+import numpy as np
+
 from btflow.kernels import choker, clock, engine, todo
 from btflow.kernels.access import connection, flows, stream, uploads, watch
 from btflow.kernels.access.state import SMALLEST_RING, TOP
@@ -24,7 +26,7 @@ from btflow.kernels.link.state import (
     SYN,
     TIMERS,
 )
-from btflow.kernels.state import ANY, NIL, SAMPLE
+from btflow.kernels.state import ANY, NIL, PULSE, RESUMED, SAMPLE
 from btflow.kernels.state import SYN as HANDSHAKE
 
 CRAMPED = 4  # why `run` returned: the pool of rings is nearly used up
@@ -77,7 +79,14 @@ def client_event(x, k, t):
     elif s.node[k].kind == SAMPLE:
         clock.give_node(s, k)
         watch.sample(x, t)
+    elif s.node[k].kind == RESUMED:
+        h, generation = np.int64(s.node[k].target), s.node[k].generation
+        clock.give_node(s, k)
+        if s.conn[h].generation == generation:
+            stream.drained(x, h, t)
     else:
+        if s.node[k].kind == PULSE:
+            uploads.proportion(x, np.int64(s.node[k].target))
         engine.take(s, k, t)
 
 

@@ -6,12 +6,13 @@ from btflow.kernels import engine, limiter, messages
 from btflow.kernels.access import flows, rings, watch
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import give_node, post, take_node
-from btflow.kernels.ends import mate
+from btflow.kernels.access.state import TCP
+from btflow.kernels.ends import client_of, mate
 from btflow.kernels.flags import lower_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
-from btflow.kernels.state import BLOCKED, BY_PIPELINE, CAUSES, IDLE, INTERESTED_IN_US, OPEN, SYN
+from btflow.kernels.state import BLOCKED, BY_PIPELINE, CAUSES, IDLE, INTERESTED_IN_US, OPEN, PEER_PROPORTIONAL, SYN
 
 
 @kernel
@@ -148,6 +149,16 @@ def pending(f):
 
 
 @kernel
+def held(x, h, t):
+    """True if end `h` uploads over TCP, whose connections have an upload limit together that is used up until later."""
+    s = x.swarm
+    p = h >> s.rules.slot_bits
+    if client_of(s, p).mixed_mode != PEER_PROPORTIONAL or x.protocol[h] != TCP:
+        return False
+    return s.session[p].tcp_limit > 0.0 and s.session[p].tcp_at > t
+
+
+@kernel
 def drained(x, i, t):
     """Something left the socket of flow `i`: if it was full and has room again, its end goes back into the ring."""
     s = x.swarm
@@ -155,7 +166,7 @@ def drained(x, i, t):
     if i >= ends or s.up[i] & BLOCKED == 0:
         return
     f = x.net.flow[i]
-    if pending(f) > (1.0 - f.socket_free) * capacity(f):
+    if pending(f) > (1.0 - f.socket_free) * capacity(f) or held(x, i, t):
         return
     lower_flag(s.up, i, BLOCKED)
     if s.conn[i].cause < CAUSES:

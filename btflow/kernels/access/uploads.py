@@ -8,10 +8,13 @@ import numpy as np
 
 from btflow.kernels import choking, limiter, rules, tally
 from btflow.kernels.access import connection, stream
+from btflow.kernels.access.state import TCP
 from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import raise_flag
+from btflow.kernels.clock import post
+from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, PIECE
+from btflow.kernels.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, NIL, PEER_PROPORTIONAL, PIECE, RESUMED
 
 
 @kernel
@@ -42,9 +45,12 @@ def write_unit(x, p, t):
     at = np.int64(peer.at)
     limiter.send_unit(s, p, t)
     connection.start_data(x, h, t)
+    quota = limiter.by_quota(s, p)
     if s.turns[h] == 0:
-        amount += finish_block(x, h, size, amount, t)
-    else:
+        amount += finish_block(x, h, size, size + s.rules.header if quota else amount, t)
+        limiter.charge_packets(s, p, size, t)
+        note_tcp(x, h, size, t)
+    elif not quota:  # else the block is written when it is paid for
         x.net.flow[h].wrote += amount
         stream.push(x, h, t)
     peer.turn += amount / peer.cap
@@ -70,11 +76,42 @@ def finish_block(x, h, size, amount, t):
 
 
 @kernel
+def note_tcp(x, h, size, t):
+    """A block was written over TCP whose connections have a limit together: when the next may be."""
+    s = x.swarm
+    p = h >> s.rules.slot_bits
+    if client_of(s, p).mixed_mode == PEER_PROPORTIONAL and x.protocol[h] == TCP and s.session[p].tcp_limit > 0.0:
+        s.session[p].tcp_at = max(s.session[p].tcp_at, t) + size / s.session[p].tcp_limit
+
+
+@kernel
+def proportion(x, p):
+    """Each second: the upload limit of the TCP connections together, where uTP is in use (session_impl.cpp, on_tick).
+
+    Four times their part, by number, of what is uploaded; none below five connections or without uTP among them.
+    """
+    s = x.swarm
+    peer, session = s.peer[p], s.session[p]
+    session.rate = tally.FORGETS * session.rate + (1.0 - tally.FORGETS) * (peer.bytes_up - session.uploaded)
+    session.uploaded = peer.bytes_up
+    busy_tcp, busy = 0, 0
+    for slot in range(peer.top):
+        h = (p << s.rules.slot_bits) + slot
+        if s.turns[h] > 0 or s.up[h] & BLOCKED != 0:
+            busy += 1
+            busy_tcp += x.protocol[h] == TCP
+    session.tcp_limit = rules.limit_of_tcp(session.rate, busy_tcp, busy)
+
+
+@kernel
 def settle(x, h, at, t):
     """After its turn an end stays in the ring unless its socket is full or it has nothing to send."""
     s = x.swarm
     p = h >> s.rules.slot_bits
     full = stream.refuses(x.net.flow[h])
+    if stream.held(x, h, t):
+        post(s, s.session[p].tcp_at, RESUMED, h, NIL, s.conn[h].generation)
+        full = True
     if full:
         raise_flag(s.up, h, BLOCKED)
         if s.conn[h].cause < CAUSES:
