@@ -72,6 +72,8 @@ def lost_interest(s, p, u, t):
     h, asked = np.int64(lane.h), s.run[u, 0].at if lane.runs > 0 else FOREVER
     s.ready[u] = FOREVER
     lane.leaving = GONE
+    if s.rules.tallied == 1:
+        ranked.not_interested(s, h)
     rechoke(s, p, t)
     if asked < FOREVER and keeps_unchoked(s, h):
         s.peer[p].due_at = min(s.peer[p].due_at, asked)

@@ -34,6 +34,12 @@ def note_choked(s, h):
 
 
 @kernel
+def not_interested(s, h):
+    """The other side of end `h` wants nothing any more: its slot is no longer kept for it, whatever that is for."""
+    lower_flag(s.up, h, OPTIMISTIC)
+
+
+@kernel
 def rank(s, p, t):
     """Ends of the interested peers in the order of their rank, in scratch[3]; returns how many."""
     r, peer, offered = client_of(s, p), s.peer[p], offer(s, p)
