@@ -76,7 +76,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     lacks = state.pop("lacks")
     s = Flow(
         rules=rules,
-        client=program.client,
+        client=program.client.view(np.recarray),
         alike=int(rules.last_block_size == rules.block_size),
         neighbours=neighbours(program),
         lanes=1 << lane_bits(program),
