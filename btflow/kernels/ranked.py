@@ -32,7 +32,7 @@ def write_key(s, r, key, p, h, t):
     """Write by what the peer at end `h` is ranked: the first number that differs decides (rules.goes_before)."""
     unchoked = s.up[h] & UNCHOKED != 0
     if r.choker == BY_LAST_ROUND:
-        rules.rank_by_round(r, key, s.tally[h], s.rules.blocks * s.rules.block_size, unchoked, t)
+        rules.rank_by_round(r, key, s.tally[h], 0.0, s.rules.blocks * s.rules.block_size, unchoked, t)
         return
     key.rate = upload_rate(s, h, t, 0.0) if seeding(s, p) else download_rate(r, s.conn[h], t, 0.0)
     key.done, key.sent, key.waits = 0.0 if unchoked else 1.0, 0.0, uniform(s.rng)

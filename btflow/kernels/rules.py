@@ -190,10 +190,14 @@ def goes_before(first, second):
 
 
 @kernel
-def rank_by_round(r, key, y, piece_size, unchoked, t):
-    """Write the key of a peer by what came from it and went to it since the last round; `y` is its state.TALLY."""
-    done = had_its_share(r, piece_size, unchoked, y.sent_since, t - y.unchoked_at)
-    key.rate, key.done, key.sent, key.waits = y.got, 1.0 if done else 0.0, y.sent if unchoked else 0.0, y.unchoked_at
+def rank_by_round(r, key, y, ahead, piece_size, unchoked, t):
+    """Write the key of a peer by what came from it and went to it since the last round.
+
+    `y` is its state.TALLY; `ahead` bytes are sent that are not counted there.
+    """
+    done = had_its_share(r, piece_size, unchoked, y.sent_since + ahead, t - y.unchoked_at)
+    key.rate, key.done, key.waits = y.got, 1.0 if done else 0.0, y.unchoked_at
+    key.sent = y.sent + ahead if unchoked else 0.0
 
 
 @kernel

@@ -9,9 +9,9 @@ import numpy as np
 from btflow.kernels import bits, rules
 from btflow.kernels.ends import client_of
 from btflow.kernels.flags import lower_flag, raise_flag
-from btflow.kernels.flow import choke, fast
+from btflow.kernels.flow import choke, fast, stream
 from btflow.kernels.flow.interest import offer
-from btflow.kernels.flow.state import SERVING
+from btflow.kernels.flow.state import NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.ranked import draw, insert, keep_ranked
 from btflow.kernels.state import AT_ONCE, KEPT, NIL, OPTIMISTIC, UNCHOKED
@@ -48,10 +48,19 @@ def rank(s, p, t):
         entry = s.order[p, choke.place_of(s, p, i)]
         if choke.may_serve(s, p, entry, offered):
             h = choke.own_end(s, p, entry)
-            rules.rank_by_round(r, s.ranks[s.ranks.size - 1], s.tally[h], size, s.up[h] & UNCHOKED != 0, t)
+            key, unchoked = s.ranks[s.ranks.size - 1], s.up[h] & UNCHOKED != 0
+            rules.rank_by_round(r, key, s.tally[h], ahead(s, p, h, t), size, unchoked, t)
             insert(s, h, n)
             n += 1
     return n
+
+
+@kernel
+def ahead(s, p, h, t):
+    """What is written to end `h` and has not come [B]: on access links it is counted when it comes."""
+    if s.rules.linked == 0 or s.end[h].lane == NO_LANE:
+        return 0.0
+    return float(stream.committed(s, (p << s.lane_bits) + s.end[h].lane, t) * s.rules.block_size)
 
 
 @kernel
@@ -82,7 +91,7 @@ def new_round(s, p, t):
     base = p << s.rules.slot_bits
     for h in range(base, base + s.peer[p].end_top):
         s.tally[h].got = 0.0
-        s.tally[h].sent = 0.0
+        s.tally[h].sent = 0.0 if s.end[h].lane == NO_LANE else -ahead(s, p, h, t)
     s.session[p].round_at = t
 
 
