@@ -6,8 +6,6 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 `plan` finds the next one that finishes a block. The result is that of the unit-by-unit loop, turn for turn.
 """
 
-import math
-
 import numpy as np
 
 from btflow.kernels import clock, fast, rules
@@ -283,8 +281,7 @@ def released(s, p, time):
     """
     if not by_quota(s, p):
         return time
-    interval, start = client_of(s, p).limiter_interval, s.peer[p].start
-    return start + interval * math.ceil((time - start) / interval)
+    return rules.next_quota(client_of(s, p), s.peer[p].start, time)
 
 
 @kernel

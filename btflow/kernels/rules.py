@@ -405,6 +405,12 @@ def packet_headers(r, size):
     return HEADERS * math.ceil((size + r.header) / PACKET)
 
 
+@kernel
+def next_quota(r, start, time):
+    """When a client that was started at `start` hands out its next quota, at `time` or later [s]."""
+    return start + r.limiter_interval * math.ceil((time - start) / r.limiter_interval)
+
+
 # -- peer set (Encoder.py, Rerequester.py) ----------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.flow import fast, fetch, losses, ranked, stream, superseed, transport, upload, windows
+from btflow.kernels.flow import fast, fetch, losses, quota, ranked, stream, superseed, transport, upload, windows
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
 from btflow.kernels.flow.state import CLOSING, FAST, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
 from btflow.kernels.ends import client_of
@@ -24,7 +24,7 @@ def piece_known(s, p, t):
     peer.n_known += 1
     peer.known_at = FOREVER
     if peer.n_known < peer.n_log:
-        peer.known_at = max(t, s.have_time[p, peer.n_known] + transport.news(s, p))
+        peer.known_at = max(t, quota.message_written(s, p, s.have_time[p, peer.n_known] + transport.news(s, p)))
     peer.last_have = t
     bits.put_piece(s.has, p, piece)
     for i in range(peer.n_order):

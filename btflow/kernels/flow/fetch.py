@@ -7,7 +7,7 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 import numpy as np
 
 from btflow.kernels import bits, rate, rules, tally
-from btflow.kernels.flow import choke, events, mail, queues, transport, whole
+from btflow.kernels.flow import choke, events, mail, queues, quota, transport, whole
 from btflow.kernels.flow.interest import drop_wanted, offer, put_wanted, row_of, super_seeding, told_all, wants
 from btflow.kernels.flow.state import FAST, LEAVES, NO_LANE, SERVING
 from btflow.kernels.ends import client_of
@@ -52,6 +52,8 @@ def got_block(s, u, g, entry, b, size, stale, t):
     r = client_of(s, y)
     if s.rules.tallied == 1:
         tally.note_block(s, g, float(size), e.last_block, t, u != NOTHING and s.lane[u].state == SERVING)
+        if s.rules.linked == 0:
+            quota.charge_packets(s, y, size)
     note_source(s, y, g, t)
     download_rate(s, r, e, t, float(size))
     piece = s.begun[y, entry]
@@ -174,7 +176,7 @@ def announce(s, y):
     if s.rules.linked == 1:
         mail.tell(s, y, s.have_time[y, peer.n_log - 1])
     if peer.known_at == FOREVER:
-        peer.known_at = s.have_time[y, peer.n_known] + transport.news(s, y)
+        peer.known_at = quota.message_written(s, y, s.have_time[y, peer.n_known] + transport.news(s, y))
         wake(s, y, peer.known_at)
 
 

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from btflow.kernels.flow import losses, windows
+from btflow.kernels.flow import losses, quota, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.state import STALLED
 from btflow.kernels.jit import kernel
@@ -129,8 +129,9 @@ def fill_uplink(s, p, t, dt):
             pull.offers = rate * pull.bytes
             came += pull.offers
             payload += rate * pull.mss
-    if link.capped == 1 and payload > s.peer[p].cap:
-        came *= s.peer[p].cap / payload
+    cap = quota.payload_limit(s, p, link.inflow)
+    if link.capped == 1 and payload > cap:
+        came *= cap / payload
     link.offered = came
     came += link.acks
     others = max(away - own / away, 0.0) if away > 0.0 else 0.0
@@ -216,7 +217,8 @@ def packet_size(link):
 @kernel
 def share(s, p, t):
     """New rates of the lanes of peer `p` at `t`: what their windows allow, the link, and the upload limit."""
-    link, first, cap = s.net.link[p], p << s.lane_bits, s.peer[p].cap
+    link, first = s.net.link[p], p << s.lane_bits
+    cap = quota.payload_limit(s, p, link.inflow)
     total = payload = emptied = 0.0
     active = 0
     waits = FOREVER

@@ -12,7 +12,7 @@ import numpy as np
 
 from btflow.kernels import bits, prefetch, rules, tally
 from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
-from btflow.kernels.flow import choke, fetch, losses, mail, peers, queues, stream, transport, windows
+from btflow.kernels.flow import choke, fetch, losses, mail, peers, queues, quota, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, LEAVES
 from btflow.kernels.jit import kernel
@@ -142,16 +142,21 @@ def begin(s, p, u, t):
         return
     peer = s.peer[p]
     active = np.int64(peer.active)
-    if active == 0 and peer.free_at > t:
-        s.ready[u] = peer.free_at
-        return
+    early = 0.0
+    if active == 0:
+        at = quota.begun_at(s, p, t)
+        if at > t:
+            s.ready[u] = at
+            return
+        if quota.hands_out(s, p):
+            early = (t - at) * peer.cap
     s.ready[u] = FOREVER
     skip_cancelled(s, u, t)
     if s.lane[u].runs == 0:
         return
     turns = set_turns(s, p, u)
     s.lane[u].since = t
-    s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0))
+    s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0)) - early
     s.finish[u] = s.lane[u].began + (turns - 1) * peer.unit
     peer.active += 1
 
@@ -183,7 +188,7 @@ def written(s, p, u, t):
     pop(s, u)
     skip_cancelled(s, u, t)
     more = lane.runs > 0
-    arrival = transport.block_arrival(s, p, u, t, active, units, more and s.run[u, 0].at <= t)
+    arrival = transport.block_arrival(s, p, u, quota.released(s, p, t), active, units, more and s.run[u, 0].at <= t)
     free = t if s.rules.ideal == 1 else s.end[lane.h].free
     work = peer.work
     if active == 1:
@@ -194,6 +199,8 @@ def written(s, p, u, t):
     closing = lane.state == CLOSING
     if more and not closing:
         continue_lane(s, p, u, t, free, work + last_turn)
+    if s.rules.tallied == 1:
+        quota.charge_packets(s, p, size)
     if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame != 0 and fetch.room(s, u):
         fetch.await_block(s, u, entry, b, arrival)
     elif fetch.got_block(s, u, np.int64(lane.g), entry, b, size, stale, arrival):
