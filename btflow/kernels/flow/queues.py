@@ -43,6 +43,7 @@ def move(s, p, t):
         if s.finish[u] < FOREVER:
             shortest = min(shortest, windows.acknowledge(s, p, u, t, dt))
     link.step = min(max(STEP * shortest, SHORTEST_STEP), LONGEST_STEP)
+    quota.proportion(s, p, t)
     fill_downlink(s, p, t)
     fill_uplink(s, p, t, dt)
     share(s, p, t)
@@ -111,7 +112,7 @@ def fill_uplink(s, p, t, dt):
     """The queue of the uplink of peer `p` after a step, and what its buffer does not take."""
     link = s.net.link[p]
     came = slope = away = own = payload = 0.0
-    first = p << s.lane_bits
+    first, of_tcp = p << s.lane_bits, quota.part_of_tcp(s, p)
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
@@ -123,6 +124,8 @@ def fill_uplink(s, p, t, dt):
                 slope += pull.bytes * rate * per_trip
             else:
                 rate = pull.most
+            if of_tcp < 1.0 and quota.over_tcp(s, u):
+                rate *= of_tcp
             there = rate * pull.base * pull.bytes
             away += there
             own += there * there
@@ -221,7 +224,7 @@ def share(s, p, t):
     cap = quota.payload_limit(s, p, link.inflow)
     total = payload = emptied = 0.0
     active = 0
-    waits = FOREVER
+    waits, of_tcp = FOREVER, quota.part_of_tcp(s, p)
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
@@ -230,6 +233,8 @@ def share(s, p, t):
                 waits = min(waits, pull.hold)
                 continue
             packets = min(pull.window / (pull.base + link.seen), pull.most)
+            if of_tcp < 1.0 and quota.over_tcp(s, u):
+                packets *= of_tcp
             pull.wants = pull.mss * packets
             payload += pull.wants
             active += 1 if pull.wants > 0.0 else 0

@@ -4,11 +4,17 @@ What is paid for is written with the next quota; headers are a debt of all lanes
 headers take their part of it, and nothing waits for a quota but messages.
 """
 
+import math
+
+import numpy as np
+
 from btflow.kernels import rules
+from btflow.kernels.access.state import TCP
 from btflow.kernels.ends import client_of
 from btflow.kernels.flow import fetch
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import BY_QUOTA, FOREVER, PACKETS
+from btflow.kernels.state import BY_QUOTA, FOREVER, PACKETS, PEER_PROPORTIONAL
+from btflow.kernels.tally import FORGETS
 
 
 @kernel
@@ -61,3 +67,46 @@ def payload_limit(s, p, came):
 
 
 LEAST_PAYLOAD = 0.05  # of an upload limit that is left, however much comes
+
+
+# -- TCP beside uTP ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def over_tcp(s, u):
+    """True if lane `u` of a peer with an access link sends over TCP."""
+    return s.net.protocol[s.lane[u].h] == TCP
+
+
+@kernel
+def proportion(s, p, t):
+    """Each second: the limit of TCP lanes together where others use uTP, as `kernels/access/uploads.py` has it."""
+    if client_of(s, p).mixed_mode != PEER_PROPORTIONAL:
+        return
+    session, peer = s.session[p], s.peer[p]
+    passed = math.floor(t - session.tcp_at)
+    if passed < 1.0:
+        return
+    kept = math.pow(FORGETS, passed)
+    session.rate = kept * session.rate + (1.0 - kept) * (peer.bytes_up - session.uploaded) / passed
+    session.uploaded = peer.bytes_up
+    session.tcp_at += passed
+    tcp, busy, first = 0, 0, p << s.lane_bits
+    for u in range(first, first + peer.top):
+        if s.finish[u] < FOREVER:
+            busy += 1
+            tcp += over_tcp(s, u)
+    session.tcp_limit = rules.limit_of_tcp(session.rate, tcp, busy)
+
+
+@kernel
+def part_of_tcp(s, p):
+    """What TCP lanes of peer `p` may send of what their windows allow: 1 without a limit."""
+    if client_of(s, p).mixed_mode != PEER_PROPORTIONAL or s.session[p].tcp_limit == 0.0:
+        return 1.0
+    link, first, total = s.net.link[p], p << s.lane_bits, 0.0
+    for u in range(first, first + s.peer[p].top):
+        if s.finish[u] < FOREVER and over_tcp(s, np.int64(u)):
+            pull = s.net.pull[u]
+            total += pull.mss * min(pull.window / (pull.base + link.seen), pull.most)
+    return min(1.0, s.session[p].tcp_limit / total) if total > 0.0 else 1.0
