@@ -226,3 +226,5 @@ def take(s, n, t):
             whole.look_again(s, target, t)
         elif kind == REFUSED:
             peers.release(s, target, t)
+    elif kind == PIECE:
+        whole.lost_block(s, target, piece)

@@ -98,7 +98,7 @@ def keep(s, u, i, started):
         for _ in range(min(n, started)):
             kept |= left & (~left + bits.ONE)
             left &= left - bits.ONE
-        whole.give_back(s, u, np.int64(run.entry), left & ~np.uint64(run.cancelled))
+        whole.give_back(s, fetch.begun_row(s, u), u, np.int64(run.entry), left & ~np.uint64(run.cancelled))
         lane.outstanding -= bits.count(left & ~np.uint64(run.cancelled))
         run.blocks = kept
     return max(NIL, started - n)

@@ -16,7 +16,7 @@ from btflow.kernels.flow.interest import lacks_some, put_wanted, row_of, seeding
 from btflow.kernels.flow.state import BUSY, FAST, LOOKS_AGAIN, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below
-from btflow.kernels.state import FOREVER, NIL, PULSE, SINGLE, SLOW_START
+from btflow.kernels.state import BEGUN_FIRST, FOREVER, NIL, PULSE, SINGLE, SLOW_START
 from btflow.kernels.whole import all_blocks
 
 NOTHING = np.int64(-1)
@@ -281,14 +281,13 @@ def let_go(s, u, y):
     """Lane `u` ends for its downloader: what it asked for there, and what the lane had for itself, is free again."""
     for i in range(s.lane[u].runs):
         run = s.run[u, i]
-        give_back(s, u, np.int64(run.entry), np.uint64(run.blocks) & ~np.uint64(run.cancelled))
+        give_back(s, y, u, np.int64(run.entry), np.uint64(run.blocks) & ~np.uint64(run.cancelled))
     release(s, np.int64(s.lane[u].g))
 
 
 @kernel
-def give_back(s, u, entry, blocks):
+def give_back(s, y, u, entry, blocks):
     """Blocks asked for on lane `u` are free again, unless they have come or are under way on another lane."""
-    y = np.int64(s.lane[u].g) >> s.rules.slot_bits
     begun = s.begun[y, entry]
     blocks &= np.uint64(begun.missing) & ~np.uint64(begun.unrequested)
     if s.peer[y].endgame == BUSY:
@@ -301,6 +300,14 @@ def give_back(s, u, entry, blocks):
     s.peer[y].unrequested += bits.count(blocks)
     bits.put_piece(s.open, y, np.int64(begun.piece))
     put_wanted(s, y, np.int64(begun.piece))
+
+
+@kernel
+def lost_block(s, g, arg):
+    """A block for end `g` was under way when its connection closed: it is free again, unless it is asked for elsewhere."""
+    y, b, piece = g >> s.rules.slot_bits, arg >> 8 & 63, arg >> 14
+    if client_of(s, y).picker != BEGUN_FIRST and s.peer[y].present == 1 and is_begun(s, y, piece):
+        give_back(s, y, NOTHING, np.int64(s.row[y, piece]), bits.ONE << np.uint64(b))
 
 
 @kernel
