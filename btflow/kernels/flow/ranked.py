@@ -46,8 +46,10 @@ def rank(s, p, t):
     size, n = s.rules.blocks * s.rules.block_size, NIL
     for i in range(peer.n_order):
         entry = s.order[p, choke.place_of(s, p, i)]
-        if choke.may_serve(s, p, entry, offered):
-            h = choke.own_end(s, p, entry)
+        h = choke.own_end(s, p, entry)
+        if not choke.may_serve(s, p, entry, offered):
+            not_interested(s, h)
+        else:
             key, unchoked = s.ranks[s.ranks.size - 1], s.up[h] & UNCHOKED != 0
             rules.rank_by_round(r, key, s.tally[h], ahead(s, p, h, t), size, unchoked, t)
             insert(s, h, n)
