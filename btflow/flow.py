@@ -58,7 +58,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     order = random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1)
     s = Flow(
         rules=rules,
-        client=program.client,
+        client=program.client.view(np.recarray),
         alike=int(rules.last_block_size == rules.block_size),
         neighbours=int(min(n - 1, program.client["max_allow_in"].max())),
         lanes=1 << lane_bits(program),

@@ -113,7 +113,7 @@ def compile_scenario(scenario: Scenario, fidelity: Fidelity = "full") -> Program
     return Program(
         fidelity=fidelity,
         rules=rules,
-        client=_clients(classes),
+        client=_clients(classes, scenario.swarm.pieces),
         class_names=tuple(c.name for c in classes),
         klass=np.repeat(np.arange(len(classes), dtype=np.int32), counts),
         is_seed=np.repeat([np.uint8(c.role == "seed") for c in classes], counts),
@@ -145,7 +145,7 @@ def _request_room(client: Client, fastest: float, rules: Rules) -> int:
     return 1 << (int(max(refill, client.pipeline_cap_slope * pipeline)) + rules.blocks + 3).bit_length()
 
 
-def _clients(classes: Sequence[PeerClass]) -> NDArray[np.void]:
+def _clients(classes: Sequence[PeerClass], pieces: int) -> NDArray[np.void]:
     """Constants and rules of the client of each class (classes,), dtype ``CLIENT``."""
     clients = np.zeros(len(classes), CLIENT)
     for record, peer_class in zip(clients, classes, strict=True):
@@ -153,6 +153,7 @@ def _clients(classes: Sequence[PeerClass]) -> NDArray[np.void]:
         for name in CLIENT.names or ():
             value = getattr(client, _FIELD.get(name, name))
             record[name] = RULES[name].index(value) if name in RULES else value
+        record["allowed_fast"] = min(client.allowed_fast_set_size, pieces)
     return clients
 
 

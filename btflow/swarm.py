@@ -62,7 +62,7 @@ def build(program: Program, seed: int, replica: int) -> Swarm:
     rtt, loss = replica_paths(program, seed, replica)
     s = Swarm(
         rules=rules,
-        client=program.client,
+        client=program.client.view(np.recarray),
         rng=source.generate_state(2, np.uint64),
         rtt=rtt,
         loss=loss,
