@@ -214,7 +214,7 @@ class Flow:
     def acked(self, cumulative: int, selective: frozenset[int], echo: float, came: int) -> None:
         """An ACK comes."""
         known = self.sacked | set(range(self.una))
-        arrived = (selective | set(range(self.una, cumulative))) - known
+        arrived = set(selective | set(range(self.una, cumulative))) - known
         self.repeated |= self.advance(self.came[self.seen : came], arrived)
         self.seen = max(self.seen, came)
         if not arrived:
@@ -351,7 +351,7 @@ class Flow:
         return repeated
 
     def look_for_late_ones(self) -> bool:
-        """RFC 8985, section 6.2, steps 4 and 5; as Linux, three that have arrived make it sure, and so does a recovery."""
+        """RFC 8985, section 6.2, steps 4 and 5; three that have arrived make it sure, and so does a recovery."""
         held = [n for n in self.sacked if n >= self.una]
         sure = len(held) >= 3 or (self.phase != "open" and self.una < self.recover)
         window = 0.0 if sure else min(self.least / 4, self.srtt)

@@ -165,10 +165,8 @@ def test_a_lost_retransmission_is_found_by_what_left_after_it(times: int) -> Non
     f = run.end()
     assert (f["timeouts"], f["losses"], f["resent"]) == (0, 1, times)
     assert not run.lost
-    old = Lossy(
-        control("cubic-6", detection="dupacks", tail_probe=False, recovery="classic"), *[20] * times, size=size(200)
-    )
-    old.steps.state.flow["lost_retransmit"] = 0
+    without = control("cubic-6", detection="dupacks", tail_probe=False, lost_retransmit=False)
+    old = Lossy(without, *[20] * times, size=size(200))
     assert old.end()["timeouts"] > 0
     assert f["finish"] < old.flow["finish"]
 
@@ -197,7 +195,9 @@ def test_a_probe_for_nothing_costs_nothing() -> None:
 
 def test_at_a_timeout_what_left_less_than_a_round_trip_ago_is_not_lost() -> None:
     """A segment each 40 ms, and the path is cut: the two or three of the last 100 ms may still come."""
-    run = Lossy(control("cubic-6", quick_acks=1000), *range(20, 45), rate="289.6 kbit/s", duration="6 s")
+    run = Lossy(
+        control("cubic-6", quick_acks=1000, initial_window=100), *range(20, 45), rate="289.6 kbit/s", duration="6 s"
+    )
     timed_out = run.until("timeouts", 1)
     f = run.flow
     ring = run.state.segment[int(f["ring_at"]) :]
@@ -212,7 +212,7 @@ def test_at_a_timeout_what_left_less_than_a_round_trip_ago_is_not_lost() -> None
 # -- proportional rate reduction
 
 
-def recovering(recovery: int, **values: float) -> Any:
+def recovering(recovery: np.int64, **values: float) -> Any:
     """Return a flow in a recovery."""
     fields: dict[str, Any] = {"recovery": recovery, "prr_delivered": 0.0, "prr_out": 1.0, "prr_flight": 20.0}
     return SimpleNamespace(**{**fields, "ssthresh": 14.0, "train": 1, "flight": 19, "cwnd": 0.0, **values})
@@ -228,9 +228,7 @@ def recovering(recovery: int, **values: float) -> Any:
         (13, 1.0, 14),  # never above it
     ],
 )
-def test_the_window_of_a_recovery_grows_only_while_nothing_more_is_lost(
-    flight: int, safe: float, window: float
-) -> None:
+def test_a_recovery_grows_only_while_nothing_more_is_lost(flight: int, safe: float, window: float) -> None:
     f = recovering(k.PRR_SAFE, flight=flight, prr_delivered=1.0)
     plain.link_module("recovery").go_on(f, 3, safe)
     assert f.cwnd == window

@@ -126,8 +126,8 @@ class CongestionControl(FrozenModel):
     lost_retransmit: Flag
     """Whether the loss of a retransmission is found without a timeout."""
     detection: Annotated[Literal["dupacks", "rack"], Quantity("choice")] = "dupacks"
-    """What shows a loss: ``dupacks`` three segments sent later have arrived (RFC 6675), ``rack`` one has, and a quarter of
-    the least round-trip time has passed (RFC 8985); it takes no time in a recovery or where three have arrived."""
+    """What shows a loss: ``dupacks`` three segments sent later have arrived (RFC 6675), ``rack`` one has, and a quarter
+    of the least round-trip time has passed (RFC 8985); it takes no time in a recovery or where three have arrived."""
     tail_probe: Annotated[bool, Quantity("flag")] = False
     """Whether a probe goes when nothing comes back for two round trips (RFC 8985, section 7): with ``rack`` only."""
 

@@ -1,9 +1,9 @@
 """Losses on access links: whose packet a full buffer drops, when its sender finds out, and what waits until then.
 
 A sender finds a loss by three segments that come behind the lost one, or by its timer if its window is too small for
-that or nothing follows. With RACK one segment and some time do, and with nothing behind it a probe. Until then it goes on with what is left of its window; so others lose too, as they do behind a
-drop-tail queue. What it sends again may be lost again. The receiver gets nothing of what came behind the lost segment
-before that is there.
+that or nothing follows. With RACK one segment and some time do, and with nothing behind it a probe. Until then it goes
+on with what is left of its window; so others lose too, as they do behind a drop-tail queue. What it sends again may be
+lost again. The receiver gets nothing of what came behind the lost segment before that is there.
 """
 
 import math
@@ -96,7 +96,7 @@ def lose(s, p, u, t):
 def found_by_time(f, moving, behind):
     """How long after a loss RACK or a probe finds it [s]; FOREVER: neither does.
 
-    `moving` segments of the window go on, `behind` are there to be sent after the lost one (link/rack.py, link/probe.py).
+    `moving` segments of the window go on, `behind` are there to be sent after the lost one (link/rack.py, probe.py).
     """
     if moving > 0.0 and behind >= 1.0:
         late = min(moving, behind) < DUPLICATES

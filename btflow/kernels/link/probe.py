@@ -1,7 +1,7 @@
 """Tail loss probes: when one goes, and what its answer says (RFC 8985, section 7).
 
-The last segments of what an application writes have none behind them that would show their loss. So when nothing has come
-back for two round trips a segment goes (sender.send_probe), whose ACK shows what is missing, before the timer fires.
+The last segments of what an application writes have none behind them that would show their loss. So when nothing has
+come back for two round trips a segment goes (sender.send_probe), whose ACK shows what is missing, before the timer fires.
 """
 
 from btflow.kernels.jit import kernel
@@ -39,8 +39,8 @@ def arm(s, i, f, t):
 def answered(s, i, f, t):
     """An ACK that may answer the probe (tcp_process_tlp_ack; RFC 8985, section 7.4.2).
 
-    What it sent again has come twice: nothing was lost. Or what was sent behind it has come and it did not come twice: it
-    repaired a loss that nobody else has seen, and the window falls as for any other.
+    What it sent again has come twice: nothing was lost. Or what was sent behind it has come and it did not come twice:
+    it repaired a loss that nobody else has seen, and the window falls as for any other.
     """
     if f.probe_end == NONE or f.una < f.probe_end:
         return

@@ -1,7 +1,7 @@
 """RACK: a segment is lost when one that left later has arrived, and some time has passed (RFC 8985, section 6).
 
-Where nothing is known of reordering there is no need to wait once three have arrived, or while losses are being repaired
-(tcp_rack_reo_wnd). It makes no difference whether a segment was sent for the first time: lost retransmissions are found.
+Where nothing is known of reordering there is no need to wait once three have arrived, or while losses are repaired
+(tcp_rack_reo_wnd). It makes no difference whether a segment was sent for the first time: a lost retransmission is found.
 """
 
 from btflow.kernels.jit import kernel
@@ -56,7 +56,7 @@ def reordering_window(f):
 
 @kernel
 def find_losses(s, i, f, t):
-    """Mark what must be lost by now; the number of trains newly found so. For what may only be late the timer is set."""
+    """Mark what must be lost by now; the number of trains newly found so. What may only be late sets the timer."""
     window = reordering_window(f)
     latest = t - f.rack_rtt - window + ROUNDING  # what left by then and has not come is lost
     found = 0
