@@ -396,7 +396,7 @@ class Flow:
         """RFC 8985, section 7.2: two round trips from now, and the time of a delayed ACK if there is one segment."""
         out = self.outstanding()
         whole = len(out) == self.nxt - self.una and not any(n in self.lost for n in out)
-        if not self.rules.tail_probe or self.phase != "open" or not out or not whole:
+        if not self.rules.tail_probe or self.probe is not None or self.phase != "open" or not out or not whole:
             return
         wait = 2 * self.srtt + (self.rules.rto_min if len(out) == 1 else 2e-3)
         self.probe_due = min(self.link.now + wait, self.rto_due)
@@ -407,14 +407,13 @@ class Flow:
         if due != self.probe_due:
             return
         self.probe_due = NEVER
-        if self.probe is None:
-            new = self.nxt < self.rules.segments
-            number = self.nxt if new else self.nxt - 1
-            self.nxt = number + 1
-            self.probe = (self.nxt, None if new else number)
-            self.repeated = set()
-            self.put(number)
-            self.link.arrive(self, number, self.link.now)
+        new = self.nxt < self.rules.segments
+        number = self.nxt if new else self.nxt - 1
+        self.nxt = number + 1
+        self.probe = (self.nxt, None if new else number)
+        self.repeated = set()
+        self.put(number)
+        self.link.arrive(self, number, self.link.now)
         self.set_timer()
 
     def answer(self) -> None:

@@ -1,7 +1,7 @@
 """Tail loss probes: when one goes, and what its answer says (RFC 8985, section 7).
 
 The last segments of what an application writes have none behind them that would show their loss. So when nothing has
-come back for two round trips a segment goes (sender.send_probe), whose ACK shows what is missing, before the timer fires.
+come back for two round trips a segment goes (sender.send_probe): its ACK shows what is missing before the timer fires.
 """
 
 from btflow.kernels.jit import kernel
@@ -24,11 +24,12 @@ def start(f):
 
 @kernel
 def arm(s, i, f, t):
-    """Something was sent, or acknowledged in order: the probe is put off. None goes while anything is known missing.
+    """Something was sent, or acknowledged in order: the probe is put off. There is one at a time, and none goes while
+    anything is known to be missing.
 
     The ACK of a segment alone may be delayed, by as much as the least timeout (tcp_rto_min).
     """
-    if f.phase != OPEN or f.una == f.nxt or f.flight < f.nxt - f.una:
+    if f.probe_end != NONE or f.phase != OPEN or f.una == f.nxt or f.flight < f.nxt - f.una:
         return
     wait = ROUND_TRIPS * f.srtt + (f.rto_min if (f.nxt - f.una) * f.train == 1 else GRANULARITY)
     f.probe_at = min(t + wait, f.rto_at)

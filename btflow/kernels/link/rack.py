@@ -1,7 +1,7 @@
 """RACK: a segment is lost when one that left later has arrived, and some time has passed (RFC 8985, section 6).
 
 Where nothing is known of reordering there is no need to wait once three have arrived, or while losses are repaired
-(tcp_rack_reo_wnd). It makes no difference whether a segment was sent for the first time: a lost retransmission is found.
+(tcp_rack_reo_wnd). Whether a segment was sent for the first time makes no difference: lost retransmissions are found.
 """
 
 from btflow.kernels.jit import kernel

@@ -356,23 +356,22 @@ def look_before_the_timeout(s, i, f, t):
 def send_probe(s, i, f, t):
     """A tail loss probe: something new whatever the window, or else the last segment again (RFC 8985, section 7.3).
 
-    One at a time; the retransmission timer starts anew (tcp_send_loss_probe).
+    The retransmission timer starts anew (tcp_send_loss_probe).
     """
     f.probe_at = FOREVER
-    if f.probe_end == NONE:
-        application.write(s, i, f, t)
-        last = f.nxt - 1
-        if may_probe_with_new(f, t):
-            f.probed = NONE
-            send_new(s, i, f, t)
-        elif scoreboard.segment(s, i, last).bits == 0:
-            f.probed = last
-            f.probe_twice = 0
-            if t >= s.rules.warmup:
-                f.resent += f.train
-            transmit(s, i, f, t, last)
-            f.flight -= 1  # it was on the way, as far as is known
-        f.probe_end = f.nxt
+    application.write(s, i, f, t)
+    last = f.nxt - 1
+    if may_probe_with_new(f, t):
+        f.probed = NONE
+        send_new(s, i, f, t)
+    else:  # nothing is known of it, or no probe would go
+        f.probed = last
+        f.probe_twice = 0
+        if t >= s.rules.warmup:
+            f.resent += f.train
+        transmit(s, i, f, t, last)
+        f.flight -= 1  # it was on the way, as far as is known
+    f.probe_end = f.nxt
     timeout.restart(s, i, f, t)
 
 
