@@ -10,6 +10,8 @@ import link_made as made
 import numpy as np
 import plain
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from link_made import PACKET, PAYLOAD, control, flow
 
 from btflow import InputError, load, simulate
@@ -277,6 +279,47 @@ def test_cubic_6_differs_from_cubic_by_how_it_finds_and_repairs_losses() -> None
 
 
 # -- together
+
+
+LAWS = ("newreno", "cubic", "cubic-6", "vegas", "lp", "nice", "ledbat", "ledbatpp", "utp-2013", "bbr")
+SETTINGS = st.fixed_dictionaries(
+    {
+        "detection": st.just("rack"),
+        "sack": st.just(True),
+        "lost_retransmit": st.just(True),
+        "tail_probe": st.booleans(),
+        "quick_acks": st.sampled_from([0, 16]),
+    }
+)
+
+
+@given(
+    st.sampled_from(LAWS),
+    SETTINGS,
+    st.sampled_from(["20 kB", "200 kB", "20 MB"]),
+    st.sampled_from([0.0, 0.02, 0.1, 0.3]),
+    st.integers(0, 2**32),
+)
+@settings(max_examples=80)
+def test_what_is_out_is_on_the_way_or_lost_or_there(
+    law: str, changes: dict[str, Any], size: str, loss: float, seed: int
+) -> None:
+    """With every law: the sender's counts are those of its segments, and each byte comes once."""
+    cc = control(law, **changes)
+    short: dict[str, Any] = {"rate": "2 Mbit/s", "rtt": "80 ms", "buffer": "12 packets", "loss": loss, "ack_loss": loss}
+    steps = made.Steps(made.program(flow(cc, size=size), duration="20 s", warmup="0 s", **short), seed)
+    f = steps.state.flow[0]
+    while steps.step(97):
+        out = range(int(f["una"]), int(f["nxt"]))
+        bits = [int(steps.state.segment[int(f["ring_at"]) + (n & int(f["ring_mask"]))].bits) for n in out]
+        lost = sum(b == k.LOST for b in bits)
+        there = sum(bool(b & k.SACKED) for b in bits)
+        assert f["waiting_retransmit"] == lost
+        assert f["flight"] == len(bits) - lost - there
+        assert f["una"] <= f["expected"] <= f["nxt"]
+        assert f["rto_at"] < k.FOREVER or f["una"] == f["nxt"] or f["running"] != k.CONNECTED
+    assert f["arrived"] <= f["sent"] - f["resent"]
+    assert f["goodput"] > 0.0 or loss > 0.0
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -24,10 +24,10 @@ def start(f):
 
 @kernel
 def arm(s, i, f, t):
-    """Something was sent, or acknowledged in order: the probe is put off. There is one at a time, and none goes while
-    anything is known to be missing.
+    """Something was sent, or acknowledged in order: the probe is put off.
 
-    The ACK of a segment alone may be delayed, by as much as the least timeout (tcp_rto_min).
+    There is one at a time, and none goes while anything is known to be missing. The ACK of a segment alone may be
+    delayed, by as much as the least timeout (tcp_rto_min).
     """
     if f.probe_end != NONE or f.phase != OPEN or f.una == f.nxt or f.flight < f.nxt - f.una:
         return
