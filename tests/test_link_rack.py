@@ -119,7 +119,7 @@ def test_a_probe_is_never_later_than_the_timer() -> None:
 
 
 def test_a_probe_is_something_new_if_there_is_such() -> None:
-    """A window of 4 segments of which the ACKs of the last two are lost: the fifth goes, whatever the window."""
+    """A window of 4 segments is lost as a whole: the fifth goes, whatever the window."""
     cc = control("cubic-6", initial_window=4, quick_acks=1000)
     run = Lossy(cc, 0, 1, 2, 3, size=size(20))
     first = run.until("sent", 4)
@@ -324,7 +324,7 @@ def test_what_is_out_is_on_the_way_or_lost_or_there(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_with_small_windows_and_losses_it_waits_for_fewer_timeouts(seed: int) -> None:
-    """5% of loss, 200 ms: in the mean of many runs a quarter of the timeouts; here at most as many."""
+    """5% of loss, 200 ms: at most as many."""
     lossy: dict[str, Any] = {"rate": "10 Mbit/s", "rtt": "200 ms", "loss": 0.05, "duration": "300 s", "warmup": "0 s"}
     ours, old = (made.results(cc, seed=seed, **lossy) for cc in ("cubic-6", "cubic"))
     assert int(ours.timeouts[0]) <= int(old.timeouts[0])
