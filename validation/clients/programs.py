@@ -1,0 +1,125 @@
+"""What a measurement needs: root, the kernel's devices, programs, and libtorrent in environments of its own."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from btflow.errors import SimulationError
+from validation.clients.cells import Cell, Program
+from validation.clients.network import inside, run
+
+PACKAGES = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "cc": "gcc",
+    "transmission-daemon": "transmission-daemon",
+    "aria2c": "aria2",
+    "iperf3": "iperf3",
+}
+"""Debian's package of each program."""
+
+LIBTORRENT = {"libtorrent-2.0": "2.0.11", "libtorrent-2.1": "2.1.1"}
+"""Versions of the wheels."""
+
+PEERS = Path(__file__).parent / "peers"
+DRIVERS: dict[Program, Path] = {
+    "libtorrent-2.0": PEERS / "libtorrent_peer.py",
+    "libtorrent-2.1": PEERS / "libtorrent_peer.py",
+    "transmission": PEERS / "transmission_peer.py",
+    "aria2": PEERS / "aria2_peer.py",
+}
+BUILD = Path(__file__).parents[2] / "build" / "clients"
+FORWARDER = Path(__file__).parent / "forwarder.c"
+
+
+def needed(cells: Iterable[Cell]) -> tuple[set[str], set[str]]:
+    """Return the programs that some cells need, and the environments of libtorrent."""
+    programs, clients, bulk = {"ip", "tc", "cc"}, set[str](), False
+    for cell in cells:
+        clients |= {peers.client for peers in (cell.seed, *cell.classes.values())}
+        bulk |= cell.bulk
+    of = {"transmission": "transmission-daemon", "aria2": "aria2c"}
+    programs |= {of[name] for name in clients if name in of} | ({"iperf3"} if bulk else set())
+    return programs, {name for name in clients if name in LIBTORRENT}
+
+
+def check(cells: Iterable[Cell]) -> None:
+    """Refuse to begin without root, a program or a device.
+
+    Raises:
+        SimulationError: The first that is missing, and how to get it.
+    """
+    programs, _ = needed(cells)
+    for name in sorted(programs):
+        if shutil.which(name) is None:
+            raise SimulationError(f"{name} is missing: apt-get install {PACKAGES[name]}")
+    if os.geteuid() != 0:
+        raise SimulationError("measuring real clients needs root, for network namespaces; the report needs none")
+    if not Path("/dev/net/tun").exists():
+        raise SimulationError("/dev/net/tun is missing: modprobe tun")
+
+
+def check_kernel(namespace: str) -> None:
+    """Refuse a kernel without the shapers, tried in a namespace.
+
+    Raises:
+        SimulationError: The kernel lacks one.
+    """
+    for what, more in (("tbf", "rate 1mbit burst 1600 limit 10000"), ("htb", ""), ("bfifo", "limit 10000")):
+        try:
+            run(*inside(namespace, "tc", "qdisc", "replace", "dev", "lo", "root", what, *more.split()))
+        except SimulationError as error:
+            raise SimulationError(f"this kernel lacks {what}: {error}") from None
+    run(*inside(namespace, "tc", "qdisc", "del", "dev", "lo", "root"))
+
+
+def environment(name: str) -> Path:
+    """Return the Python of a libtorrent's environment, made on first use.
+
+    Raises:
+        SimulationError: The wheel could not be installed.
+    """
+    folder = BUILD / f"{name}-{LIBTORRENT[name]}"
+    python = folder / "bin" / "python"
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        run(sys.executable, "-m", "venv", str(folder))
+        run(str(python), "-m", "pip", "install", "--quiet", f"libtorrent=={LIBTORRENT[name]}")
+        (folder / "complete").touch()
+    return python
+
+
+def python_for(program: Program) -> Path:
+    """Return the Python that runs the driver of a client."""
+    return environment(program) if program in LIBTORRENT else Path(sys.executable)
+
+
+@cache
+def forwarder() -> Path:
+    """Compile the forwarder into a temporary folder that is there until the process ends, and return its path."""
+    folder = tempfile.TemporaryDirectory(prefix="btclients-")
+    _kept.append(folder)
+    program = Path(folder.name) / "forwarder"
+    run("cc", "-O2", "-o", str(program), str(FORWARDER))
+    return program
+
+
+_kept: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def versions(programs: Iterable[str]) -> dict[str, str]:
+    """Return the kernel's version and those of some programs; clients tell theirs when they run."""
+    asked = {"ip": ("ip", "-V"), "iperf3": ("iperf3", "--version"), "cc": ("cc", "--version")}
+    found = {"kernel": platform.release()}
+    for name in sorted(set(programs) & set(asked)):
+        said = subprocess.run(asked[name], capture_output=True, text=True, check=False).stdout
+        found[name] = said.splitlines()[0].strip()
+    return found
