@@ -22,16 +22,18 @@ from pathlib import Path
 
 from btflow.errors import SimulationError
 
-PREFIX = "btclients-"
+PREFIX = "btclients"
 """Begins the name of all that a run makes: namespaces and folders."""
 
-CORE = f"{PREFIX}core"
+BEDS = 8
+"""Test beds that may run beside each other."""
+
 TUN = "paths"
 TRACKER = "10.83.255.1"
 TRACKER_PORT = 6969
 PORT = 6881
 MEMORY = Path("/dev/shm")
-LOCK = Path("/run/lock") / f"{PREFIX}lock"
+LOCKS = Path("/run/lock")
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 BURST = 1600
@@ -73,11 +75,6 @@ class Link:
     downlink_room: int
 
     @property
-    def namespace(self) -> str:
-        """Name of the peer's namespace."""
-        return f"{PREFIX}{self.index}"
-
-    @property
     def address(self) -> str:
         """Address of the peer."""
         return f"10.83.{self.index}.2"
@@ -107,27 +104,127 @@ def set_sysctls(namespace: str, values: dict[str, str]) -> None:
     run(*inside(namespace, "sh", "-ec", script))
 
 
-def build(links: Sequence[Link]) -> None:
-    """Make the core and the peers' namespaces with the links between them; the TUN device is the forwarder's."""
-    run("ip", "netns", "add", CORE)
-    set_sysctls(CORE, _ROUTER)
-    run("ip", "-n", CORE, "-batch", "-", given=f"link set lo up\naddress add {TRACKER}/32 dev lo\n")
-    for link in links:
-        run("ip", "netns", "add", link.namespace)
-        set_sysctls(link.namespace, SYSCTLS)
-    run("ip", "-n", CORE, "-batch", "-", given="".join(_core_end(link) for link in links))
-    for link in links:
-        run("ip", "-n", link.namespace, "-batch", "-", given=_peer_end(link))
+class Bed:
+    """A place for one run at a time; several may be beside each other, each with a core of its own."""
 
+    def __init__(self, number: int = 0) -> None:
+        self.prefix = f"{PREFIX}{number}-"
+        self.core = f"{self.prefix}core"
+        self.folder = MEMORY / f"{self.prefix}run"
+        self.lock = LOCKS / f"{self.prefix}lock"
 
-def _core_end(link: Link) -> str:
-    i = link.index
-    return (
-        f"link add v{i} type veth peer name eth0 netns {link.namespace}\n"
-        f"link set v{i} gso_max_segs 1\n"
-        f"address add 10.83.{i}.1/30 dev v{i}\n"
-        f"link set v{i} up\n"
-    )
+    def namespace(self, link: Link) -> str:
+        """Return the name of a peer's namespace."""
+        return f"{self.prefix}{link.index}"
+
+    def build(self, links: Sequence[Link]) -> None:
+        """Make the core and the peers' namespaces with the links between them; the TUN device is the forwarder's."""
+        self.folder.mkdir()
+        run("ip", "netns", "add", self.core)
+        set_sysctls(self.core, _ROUTER)
+        run("ip", "-n", self.core, "-batch", "-", given=f"link set lo up\naddress add {TRACKER}/32 dev lo\n")
+        with _cubic_allowed():
+            for link in links:
+                run("ip", "netns", "add", self.namespace(link))
+                set_sysctls(self.namespace(link), SYSCTLS)
+        run("ip", "-n", self.core, "-batch", "-", given="".join(self._core_end(link) for link in links))
+        for link in links:
+            run("ip", "-n", self.namespace(link), "-batch", "-", given=_peer_end(link))
+
+    def _core_end(self, link: Link) -> str:
+        i = link.index
+        return (
+            f"link add v{i} type veth peer name eth0 netns {self.namespace(link)}\n"
+            f"link set v{i} gso_max_segs 1\n"
+            f"address add 10.83.{i}.1/30 dev v{i}\n"
+            f"link set v{i} up\n"
+        )
+
+    def shape(self, links: Sequence[Link]) -> None:
+        """Lead packets between peers over the TUN device, which is there now, and set the rates of all links."""
+        routes = (
+            f"link set {TUN} up txqueuelen 10000\n"
+            f"rule add priority 10 iif {TUN} lookup main\n"
+            "rule add priority 11 iif lo lookup main\n"
+            "rule add priority 12 lookup 100\n"
+            f"route add default dev {TUN} table 100\n"
+        )
+        run("ip", "-n", self.core, "-batch", "-", given=routes)
+        shapers = f"qdisc add dev {TUN} root handle 1: htb\n" + "".join(_shapers(link) for link in links)
+        run("tc", "-n", self.core, "-batch", "-", given=shapers)
+
+    def backlogs(self) -> dict[int, tuple[int, int]]:
+        """Return bytes that wait on each uplink, and packets that its queue has dropped, by the peer's number."""
+        found = json.loads(run("tc", "-n", self.core, "-s", "-j", "qdisc", "show", "dev", TUN))
+        return {int(q["handle"][:-1], 16) - 1: (q["backlog"], q["drops"]) for q in found if q["kind"] == "bfifo"}
+
+    def downlink_drops(self) -> int:
+        """Return how many packets the downlinks' queues have dropped, all together."""
+        found = json.loads(run("tc", "-n", self.core, "-s", "-j", "qdisc", "show"))
+        return sum(q["drops"] for q in found if q["kind"] == "tbf")
+
+    def check_kernel(self) -> None:
+        """Refuse a kernel without the shapers, tried in the core.
+
+        Raises:
+            SimulationError: The kernel lacks one.
+        """
+        for what, more in (("tbf", f"rate 1mbit burst {BURST} limit 10000"), ("htb", ""), ("bfifo", "limit 10000")):
+            try:
+                run("tc", "-n", self.core, "qdisc", "replace", "dev", "lo", "root", what, *more.split())
+            except SimulationError as error:
+                raise SimulationError(f"this kernel lacks {what}: {error}") from None
+        run("tc", "-n", self.core, "qdisc", "del", "dev", "lo", "root")
+
+    def namespaces(self) -> list[str]:
+        """Return the namespaces of this bed that there are."""
+        found = subprocess.run(("ip", "netns", "list"), capture_output=True, text=True, check=False).stdout
+        return [line.split()[0] for line in found.splitlines() if line.startswith(self.prefix)]
+
+    def remove(self) -> None:
+        """End every process in the bed's namespaces, and take away namespaces, with the links in them, and the folder.
+
+        A signal that comes meanwhile waits.
+        """
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+        try:
+            self._end_processes()
+            for name in self.namespaces():
+                subprocess.run(("ip", "netns", "del", name), capture_output=True, check=False)
+            shutil.rmtree(self.folder, ignore_errors=True)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _end_processes(self) -> None:
+        for _ in range(100):
+            pids = [pid for name in self.namespaces() for pid in _pids(name) if pid != os.getpid()]
+            if not pids:
+                return
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only one in this bed; what earlier ones have left, here or in beds that nobody holds, is removed.
+
+        Raises:
+            SimulationError: Somebody runs in it.
+        """
+        with _lock(self.lock) as free:
+            if not free:
+                raise SimulationError(f"another run holds {self.lock}: give another --bed, or wait")
+            for other in map(Bed, range(BEDS)):
+                if other.lock != self.lock and (other.namespaces() or other.folder.exists()):
+                    with _lock(other.lock) as abandoned:
+                        if abandoned:
+                            other.remove()
+            self.remove()
+            try:
+                yield
+            finally:
+                self.remove()
 
 
 def _peer_end(link: Link) -> str:
@@ -139,20 +236,6 @@ def _peer_end(link: Link) -> str:
         "link set eth0 up\n"
         f"route add default via 10.83.{link.index}.1\n"
     )
-
-
-def shape(links: Sequence[Link]) -> None:
-    """Lead packets between peers over the TUN device, which is there now, and set the rates of all links."""
-    routes = (
-        f"link set {TUN} up txqueuelen 10000\n"
-        f"rule add priority 10 iif {TUN} lookup main\n"
-        "rule add priority 11 iif lo lookup main\n"
-        "rule add priority 12 lookup 100\n"
-        f"route add default dev {TUN} table 100\n"
-    )
-    run("ip", "-n", CORE, "-batch", "-", given=routes)
-    shapers = f"qdisc add dev {TUN} root handle 1: htb\n" + "".join(_shapers(link) for link in links)
-    run("tc", "-n", CORE, "-batch", "-", given=shapers)
 
 
 def _shapers(link: Link) -> str:
@@ -167,78 +250,37 @@ def _shapers(link: Link) -> str:
     )
 
 
-def backlogs() -> dict[int, tuple[int, int]]:
-    """Return bytes that wait on each peer's uplink, and packets that its queue has dropped, by the peer's number."""
-    found = json.loads(run("tc", "-n", CORE, "-s", "-j", "qdisc", "show", "dev", TUN))
-    return {int(q["handle"][:-1], 16) - 1: (q["backlog"], q["drops"]) for q in found if q["kind"] == "bfifo"}
-
-
-def downlink_drops() -> int:
-    """Return how many packets the downlinks' queues have dropped, all together."""
-    found = json.loads(run("tc", "-n", CORE, "-s", "-j", "qdisc", "show"))
-    return sum(q["drops"] for q in found if q["kind"] == "tbf")
-
-
-def namespaces() -> list[str]:
-    """Return the namespaces of the test bed that there are."""
-    found = subprocess.run(("ip", "netns", "list"), capture_output=True, text=True, check=False).stdout
-    return [line.split()[0] for line in found.splitlines() if line.startswith(PREFIX)]
-
-
-def remove() -> None:
-    """End every process in our namespaces, and take away namespaces, with the links in them, and folders."""
-    names = namespaces()
-    for _ in range(50):
-        pids = [int(pid) for name in names for pid in _pids(name) if int(pid) != os.getpid()]
-        if not pids:
-            break
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.05)
-    for name in names:
-        subprocess.run(("ip", "netns", "del", name), capture_output=True, check=False)
-    for folder in MEMORY.glob(f"{PREFIX}*"):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _pids(namespace: str) -> list[str]:
-    return subprocess.run(("ip", "netns", "pids", namespace), capture_output=True, text=True, check=False).stdout.split()
+def _pids(namespace: str) -> list[int]:
+    found = subprocess.run(("ip", "netns", "pids", namespace), capture_output=True, text=True, check=False).stdout
+    return [int(pid) for pid in found.split()]
 
 
 @contextlib.contextmanager
-def locked() -> Iterator[None]:
-    """Be the only test bed on this machine; what an earlier one left behind is removed, before and after.
-
-    Raises:
-        SimulationError: Another one runs.
-    """
-    LOCK.parent.mkdir(parents=True, exist_ok=True)
-    with LOCK.open("w") as file:
+def _lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Hold a lock file; says whether it was free. It goes with the process, however that ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
-            raise SimulationError("another test bed runs on this machine") from None
-        remove()
-        try:
-            with _cubic_allowed():
-                yield
-        finally:
-            remove()
+            yield False
+            return
+        yield True
 
 
 @contextlib.contextmanager
 def _cubic_allowed() -> Iterator[None]:
     """Let namespaces choose CUBIC: where it is not the machine's own default, only those allowed here may be."""
-    before = ALLOWED.read_text()
-    if "cubic" in before.split():
-        yield
-        return
-    try:
-        ALLOWED.write_text(f"{before.strip()} cubic")
-    except OSError as error:
-        raise SimulationError(f"this kernel lacks TCP CUBIC: {error}") from None
-    try:
-        yield
-    finally:
-        ALLOWED.write_text(before.strip())
+    with _lock(LOCKS / f"{PREFIX}-allowed", wait=True):
+        before = ALLOWED.read_text().strip()
+        if "cubic" in before.split():
+            yield
+            return
+        try:
+            ALLOWED.write_text(f"{before} cubic")
+        except OSError as error:
+            raise SimulationError(f"this kernel lacks TCP CUBIC: {error}") from None
+        try:
+            yield
+        finally:
+            ALLOWED.write_text(before)

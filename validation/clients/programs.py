@@ -14,12 +14,13 @@ from pathlib import Path
 
 from btflow.errors import SimulationError
 from validation.clients.cells import Cell, Program
-from validation.clients.network import inside, run
+from validation.clients.network import run
 
 PACKAGES = {
     "ip": "iproute2",
     "tc": "iproute2",
     "cc": "gcc",
+    "chrt": "util-linux",
     "transmission-daemon": "transmission-daemon",
     "aria2c": "aria2",
     "iperf3": "iperf3",
@@ -42,7 +43,7 @@ FORWARDER = Path(__file__).parent / "forwarder.c"
 
 def needed(cells: Iterable[Cell]) -> tuple[set[str], set[str]]:
     """Return the programs that some cells need, and the environments of libtorrent."""
-    programs, clients, bulk = {"ip", "tc", "cc"}, set[str](), False
+    programs, clients, bulk = {"ip", "tc", "cc", "chrt"}, set[str](), False
     for cell in cells:
         clients |= {peers.client for peers in (cell.seed, *cell.classes.values())}
         bulk |= cell.bulk
@@ -65,20 +66,6 @@ def check(cells: Iterable[Cell]) -> None:
         raise SimulationError("measuring real clients needs root, for network namespaces; the report needs none")
     if not Path("/dev/net/tun").exists():
         raise SimulationError("/dev/net/tun is missing: modprobe tun")
-
-
-def check_kernel(namespace: str) -> None:
-    """Refuse a kernel without the shapers, tried in a namespace.
-
-    Raises:
-        SimulationError: The kernel lacks one.
-    """
-    for what, more in (("tbf", "rate 1mbit burst 1600 limit 10000"), ("htb", ""), ("bfifo", "limit 10000")):
-        try:
-            run(*inside(namespace, "tc", "qdisc", "replace", "dev", "lo", "root", what, *more.split()))
-        except SimulationError as error:
-            raise SimulationError(f"this kernel lacks {what}: {error}") from None
-    run(*inside(namespace, "tc", "qdisc", "del", "dev", "lo", "root"))
 
 
 def environment(name: str) -> Path:

@@ -14,13 +14,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from btflow.errors import SimulationError
-from validation.clients import network, programs, torrent
+from validation.clients import programs, torrent
 from validation.clients.cells import Cell, Peers
 from validation.clients.guard import Guard, Load, children, starved
-from validation.clients.network import CORE, PORT, TRACKER, TRACKER_PORT, TUN, Link, inside
+from validation.clients.network import PORT, TRACKER, TRACKER_PORT, TUN, Bed, Link, inside
 
 EVERY = 1.0
 """Time between two looks at queues and machine [s]; the simulator's own is the same."""
+FAST = 125_000_000
+"""Rate [B/s] and buffers [B] of the host that a bulk upload goes to."""
 START = 60.0
 """Time that all clients may take to be ready [s]."""
 
@@ -98,12 +100,13 @@ class Progress(Protocol):
         """Show it."""
 
 
-def measure(cell: Cell, seed: int, progress: Progress, *, starved_ok: bool = False) -> Outcome:
-    """Run a cell once; everything that it makes is gone afterwards if the caller holds ``network.locked``.
+def measure(cell: Cell, seed: int, bed: Bed, progress: Progress, *, starved_ok: bool = False) -> Outcome:
+    """Run a cell once, in a bed that the caller has locked; everything that it makes is gone afterwards.
 
     Args:
         cell: The swarm.
         seed: Seed of arrivals, losses, departures, the tracker's replies and the file's content.
+        bed: Where it runs.
         progress: Takes a line every second.
         starved_ok: Whether a run counts although the machine did not keep up, for looking into faults only.
 
@@ -111,38 +114,36 @@ def measure(cell: Cell, seed: int, progress: Progress, *, starved_ok: bool = Fal
         SimulationError: A program fails, or a peer does not complete within the horizon.
         StarvedError: The machine did not keep up.
     """
-    network.remove()
     try:
-        bed = _Bed(cell, seed)
-        outcome = bed.run(progress)
+        outcome = _Swarm(cell, seed, bed).run(progress)
         why = starved(outcome.load)
         if why and not starved_ok:
             raise StarvedError(why)
         return outcome
     finally:
-        network.remove()
+        bed.remove()
 
 
-class _Bed:
+class _Swarm:
     """The processes of a run."""
 
-    def __init__(self, cell: Cell, seed: int) -> None:
-        self.cell, self.seed, self.random = cell, seed, random.Random(seed)
-        self.folder = network.MEMORY / f"{network.PREFIX}run"
-        self.folder.mkdir()
-        self.log = (self.folder / "log").open("w+")
+    def __init__(self, cell: Cell, seed: int, bed: Bed) -> None:
+        self.cell, self.seed, self.bed, self.random = cell, seed, bed, random.Random(seed)
         kinds = [("seed", cell.seed)] * cell.seeds
         kinds += [(name, cell.classes[name]) for name, n in cell.numbers.items() for _ in range(n)]
         self.links = [_link(i + 1, cell, kind) for i, (_, kind) in enumerate(kinds)]
-        network.build(self.links)
-        programs.check_kernel(CORE)
+        self.host = Link(len(kinds) + 1, FAST, FAST, FAST, FAST)
+        links = [*self.links, self.host] if cell.bulk else self.links
+        bed.build(links)
+        bed.check_kernel()
+        self.log = (bed.folder / "log").open("w+")
         self.forwarder = self._start_forwarder()
-        network.shape(self.links)
+        bed.shape(links)
         tracker = [str(programs.python_for("aria2")), str(Path(__file__).with_name("tracker.py"))]
-        self.tracker = self._start(CORE, [*tracker, TRACKER, str(TRACKER_PORT), str(seed)])
+        self.tracker = self._start(bed.core, [*tracker, TRACKER, str(TRACKER_PORT), str(seed)])
         _read(self.tracker)
         announce = f"http://{TRACKER}:{TRACKER_PORT}/announce"
-        self.file, self.torrent = torrent.make(self.folder, cell.file_size, cell.piece_size, announce, seed)
+        self.file, self.torrent = torrent.make(bed.folder, cell.file_size, cell.piece_size, announce, seed)
         times = self._times()
         self.peers = [
             Peer(klass, kind, link, self._start_peer(kind, link, klass == "seed"), at)
@@ -157,9 +158,9 @@ class _Bed:
             assert peer.process.stdout is not None
             selector.register(peer.process.stdout, selectors.EVENT_READ, peer)
         self._wait_ready(selector)
+        time.sleep(0.5)
         if self.cell.bulk:
             self._start_bulk()
-        time.sleep(0.5)
         began = time.monotonic()
         outcome = Outcome(self.peers, began)
         watched = {peer.name: children(peer.process.pid) for peer in self.peers}
@@ -236,7 +237,7 @@ class _Bed:
 
     def _look(self, outcome: Outcome, guard: Guard) -> None:
         """Sample queues and machine."""
-        waits = network.backlogs()
+        waits = self.bed.backlogs()
         seen = self._ask_forwarder()
         for peer in self.peers:
             if peer.present():
@@ -252,8 +253,8 @@ class _Bed:
         seen = self._ask_forwarder()
         outcome.crossed = {int(i): (row[0], row[1], row[2]) for i, row in seen["peers"].items()}
         outcome.lost = seen["lost"]
-        outcome.drops = {i: drops for i, (_, drops) in network.backlogs().items()}
-        outcome.downlink_drops = network.downlink_drops()
+        outcome.drops = {i: drops for i, (_, drops) in self.bed.backlogs().items()}
+        outcome.downlink_drops = self.bed.downlink_drops()
         outcome.versions = programs.versions(programs.needed([self.cell])[0])
         outcome.versions |= {peer.kind.client: peer.version for peer in self.peers}
         if self.bulk is not None:
@@ -276,16 +277,16 @@ class _Bed:
         cell = self.cell
         one_way = str(round(0.5e9 * cell.rtt))
         command = [str(programs.forwarder()), TUN, one_way, repr(cell.loss), str(self.seed)]
-        process = self._start(CORE, ["chrt", "--rr", "50", *command], stdin=subprocess.PIPE)
+        process = self._start(self.bed.core, ["chrt", "--rr", "50", *command], stdin=subprocess.PIPE)
         assert process.stdin is not None
-        rates = "".join(f"peer {link.index} {link.uplink} {link.downlink}\n" for link in self.links)
+        rates = "".join(f"peer {link.index} {link.uplink} {link.downlink}\n" for link in [*self.links, self.host])
         process.stdin.write(rates + "go\n")
         process.stdin.flush()
         _read(process)
         return process
 
     def _start_peer(self, kind: Peers, link: Link, is_seed: bool) -> subprocess.Popen[str]:
-        folder = self.folder / str(link.index)
+        folder = self.bed.folder / str(link.index)
         folder.mkdir()
         if is_seed:
             (folder / self.file.name).hardlink_to(self.file)
@@ -301,11 +302,16 @@ class _Bed:
             "more": {},
         }
         command = [str(programs.python_for(kind.client)), str(programs.DRIVERS[kind.client]), json.dumps(settings)]
-        return self._start(link.namespace, command, stdin=subprocess.PIPE)
+        return self._start(self.bed.namespace(link), command, stdin=subprocess.PIPE)
 
     def _start_bulk(self) -> None:
-        """Start iperf3's server in the core, and let the seed upload to it for the horizon."""
-        raise NotImplementedError
+        """Let the first seed's host upload to a host with fast links, until the horizon."""
+        server = self._start(self.bed.namespace(self.host), ["iperf3", "--server", "--one-off", "--forceflush"])
+        _read(server)
+        time.sleep(0.5)
+        seconds = str(round(self.cell.horizon))
+        client = ["iperf3", "--client", self.host.address, "--time", seconds, "--json"]
+        self.bulk = self._start(self.bed.namespace(self.links[0]), client)
 
     def _start(self, namespace: str, command: list[str], stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """Start a process in a namespace, in a session of its own: a Ctrl-C is for the test bed alone."""
