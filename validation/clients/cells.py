@@ -146,7 +146,8 @@ def read(content: dict[str, Any]) -> dict[str, Cell]:
             cells[name] = Cell(name=name, **(defaults | given))
         except ValidationError as error:
             first = error.errors()[0]
-            raise InputError(f"cell {name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+            field = ".".join(["cells", name, *map(str, first["loc"])])
+            raise InputError(field, first["input"], first["msg"]) from None
     return cells
 
 
@@ -164,5 +165,5 @@ def chosen(names: str, cells: dict[str, Cell]) -> list[Cell]:
     wanted = [name.strip() for name in names.split(",") if name.strip()] or list(cells)
     for name in wanted:
         if name not in cells:
-            raise InputError(f"no cell {name}; there are: {', '.join(cells)}")
+            raise InputError("--cells", name, "is not a cell", ", ".join(cells))
     return [cells[name] for name in wanted]

@@ -69,9 +69,9 @@ def starved(load: Load) -> str:
         return f"{name} was starved: it waited {share:.1%} of the run for a core, more than {MOST_WAIT:.0%}"
     name, most = load.worst_second
     if most > MOST_IN_SECOND:
-        return f"{name} was starved: it waited {1000 * most:.0f} ms of one second for a core, more than {1000 * MOST_IN_SECOND:.0f}"
+        return f"{name} was starved: it waited {most:.2f} s within one second for a core, more than {MOST_IN_SECOND}"
     if load.latest > MOST_LATE:
-        return f"the forwarder was starved: a packet was {1000 * load.latest:.0f} ms late, more than {1000 * MOST_LATE:.0f}"
+        return f"the forwarder was starved: a packet was {load.latest:.3f} s late, more than {MOST_LATE}"
     return ""
 
 

@@ -242,7 +242,8 @@ def _shapers(link: Link) -> str:
     i, up, down = link.index, round(8 * link.uplink), round(8 * link.downlink)
     own = f"{i + 1:x}"
     return (
-        f"class add dev {TUN} parent 1: classid 1:{own} htb rate {up}bit burst {BURST} cburst {BURST} quantum {QUANTUM}\n"
+        f"class add dev {TUN} parent 1: classid 1:{own} htb rate {up}bit burst {BURST} cburst {BURST} "
+        f"quantum {QUANTUM}\n"
         f"qdisc add dev {TUN} parent 1:{own} handle {own}: bfifo limit {link.uplink_room}\n"
         f"filter add dev {TUN} parent 1: protocol ip u32 match ip src {link.address}/32 flowid 1:{own}\n"
         f"qdisc add dev v{i} root stab overhead -{ETHERNET} linklayer ethernet "
@@ -266,6 +267,11 @@ def _lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+def claimed(what: str, *, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
+    """Keep something for this process, as a run of a cell; says whether nobody else has it."""
+    return _lock(LOCKS / f"{PREFIX}-{what}", wait=wait)
 
 
 @contextlib.contextmanager

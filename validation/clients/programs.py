@@ -30,13 +30,13 @@ PACKAGES = {
 LIBTORRENT = {"libtorrent-2.0": "2.0.11", "libtorrent-2.1": "2.1.1"}
 """Versions of the wheels."""
 
-PEERS = Path(__file__).parent / "peers"
-DRIVERS: dict[Program, Path] = {
-    "libtorrent-2.0": PEERS / "libtorrent_peer.py",
-    "libtorrent-2.1": PEERS / "libtorrent_peer.py",
-    "transmission": PEERS / "transmission_peer.py",
-    "aria2": PEERS / "aria2_peer.py",
+DRIVERS: dict[Program, str] = {
+    "libtorrent-2.0": "validation.clients.peers.libtorrent_peer",
+    "libtorrent-2.1": "validation.clients.peers.libtorrent_peer",
+    "transmission": "validation.clients.peers.transmission_peer",
+    "aria2": "validation.clients.peers.aria2_peer",
 }
+"""Modules of the drivers."""
 BUILD = Path(__file__).parents[2] / "build" / "clients"
 FORWARDER = Path(__file__).parent / "forwarder.c"
 

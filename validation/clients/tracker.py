@@ -62,7 +62,7 @@ def serve(host: str, port: int, seed: int) -> None:
     tracker = Tracker(seed)
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 - the name that the standard library asks for
+        def do_GET(self) -> None:
             body = answer(tracker, self.client_address[0], self.path)
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))

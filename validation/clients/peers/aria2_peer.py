@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 import time
 import urllib.request
 from pathlib import Path
 from typing import Any
 
-from driver import Driver, drive
+from validation.clients.peers.driver import Driver, drive, quiet
 
 RPC = "http://127.0.0.1:6800/jsonrpc"
 FIXED = {
@@ -41,8 +40,8 @@ class Aria2(Driver):
             "max-upload-limit": str(int(given["cap"])),
             "bt-seed-unverified": "true" if given["seed"] else "false",
         }
-        command = ["aria2c", *(f"--{name}={value}" for name, value in (options | given["more"]).items())]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = ["aria2c", *(f"--{name}={value}" for name, value in (options).items())]
+        self.process = quiet(command)
         self.gid = ""
         for _ in range(100):
             try:

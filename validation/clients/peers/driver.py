@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import select
+import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -21,6 +22,12 @@ POLL = 0.1
 def say(event: str, **more: Any) -> None:
     """Tell the test bed."""
     print(json.dumps({"event": event, "t": time.monotonic(), **more}), flush=True)
+
+
+def quiet(command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a client that says nothing."""
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
 
 
 class Driver(ABC):

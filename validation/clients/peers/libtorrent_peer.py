@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import libtorrent as lt
-from driver import Driver, drive
+import libtorrent as lt  # type: ignore[import-not-found] # it is in an environment of its own
+
+from validation.clients.peers.driver import Driver, drive
 
 FIXED = {
     "enable_dht": False,  # peers come from the tracker alone
@@ -36,7 +37,6 @@ class Libtorrent(Driver):
                 "enable_incoming_utp": "utp" in given["accepts"],
                 "enable_incoming_tcp": "tcp" in given["accepts"],
             }
-            | given["more"]
         )
         self.handle: Any = None
         return str(lt.__version__)

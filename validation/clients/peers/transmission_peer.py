@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
 
-from driver import Driver, drive
+from validation.clients.peers.driver import Driver, drive, quiet
 
 RPC = "http://127.0.0.1:9091/transmission/rpc"
 FIXED = {
@@ -45,9 +44,9 @@ class Transmission(Driver):
             "speed-limit-up-enabled": bool(given["cap"]),
             "speed-limit-up": round(given["cap"] / 1000),  # its kB are of 1000 B
         }
-        (config / "settings.json").write_text(json.dumps(settings | given["more"]))
+        (config / "settings.json").write_text(json.dumps(settings))
         command = ["transmission-daemon", "--foreground", "--config-dir", str(config)]
-        self.daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.daemon = quiet(command)
         self.session = ""
         for _ in range(100):
             try:
