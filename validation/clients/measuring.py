@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import typer
 
@@ -23,7 +25,8 @@ def measure(cells: Sequence[Cell], runs: int, bed_number: int, starved_ok: bool 
     """Measure and freeze what is missing.
 
     Raises:
-        SimulationError: Something is missing, a cell has no prediction, a program failed or the machine was starved.
+        SimulationError: Something is missing, or a cell has no prediction; or, once all others are measured, a program
+            failed or the machine was starved.
     """
     programs.check(cells)
     for name in sorted(programs.needed(cells)[1]):
@@ -34,13 +37,20 @@ def measure(cells: Sequence[Cell], runs: int, bed_number: int, starved_ok: bool 
             raise SimulationError(f"{cell.name} was measured with other settings: give the new ones another name")
         if not starved_ok and not predictions.generations(cell.name, known):
             raise SimulationError(f"{cell.name} has no prediction: `python -m validation.clients predict` comes first")
-    bed = Bed(bed_number)
+    bed, failed = Bed(bed_number), []
     with bed.locked():
         for run in range(1, runs + 1):
             for cell in cells:
                 with claimed(f"{cell.name}-{run}") as free:
-                    if free and (starved_ok or all(row.run != run for row in tables.read(cell))):
+                    if not free or (not starved_ok and any(row.run == run for row in tables.read(cell))):
+                        continue
+                    try:
                         _measure_run(cell, run, bed, starved_ok)
+                    except SimulationError as error:
+                        failed.append(f"{cell.name}, run {run}: {error}")
+                        typer.echo(failed[-1], err=True)
+    if failed:
+        raise SimulationError(f"{len(failed)} runs are not measured, the first is {failed[0]}")
 
 
 def _measure_run(cell: Cell, run: int, bed: Bed, starved_ok: bool) -> None:
@@ -58,6 +68,8 @@ def _measure_run(cell: Cell, run: int, bed: Bed, starved_ok: bool) -> None:
     if not starved_ok:
         with claimed(cell.name, wait=True):
             tables.freeze(cell, run, outcome)
+    else:
+        typer.echo(json.dumps(asdict(tables.row(cell, run, outcome)), indent=1))
     name = "goodput" if cell.bulk else "mean"
     typer.echo(
         f"{cell.name}, run {run}: {name} {figures[name]:.1f}, {outcome.load.idle_share:.0%} idle, "

@@ -33,7 +33,7 @@ TRACKER = "10.83.255.1"
 TRACKER_PORT = 6969
 PORT = 6881
 MEMORY = Path("/dev/shm")
-LOCKS = Path("/run/lock")
+LOCKS = Path("/run/lock") / PREFIX
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 BURST = 1600
@@ -111,7 +111,7 @@ class Bed:
         self.prefix = f"{PREFIX}{number}-"
         self.core = f"{self.prefix}core"
         self.folder = MEMORY / f"{self.prefix}run"
-        self.lock = LOCKS / f"{self.prefix}lock"
+        self.lock = LOCKS / f"bed-{number}"
 
     def namespace(self, link: Link) -> str:
         """Return the name of a peer's namespace."""
@@ -271,13 +271,13 @@ def _lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
 
 def claimed(what: str, *, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
     """Keep something for this process, as a run of a cell; says whether nobody else has it."""
-    return _lock(LOCKS / f"{PREFIX}-{what}", wait=wait)
+    return _lock(LOCKS / what, wait=wait)
 
 
 @contextlib.contextmanager
 def _cubic_allowed() -> Iterator[None]:
     """Let namespaces choose CUBIC: where it is not the machine's own default, only those allowed here may be."""
-    with _lock(LOCKS / f"{PREFIX}-allowed", wait=True):
+    with _lock(LOCKS / "allowed", wait=True):
         before = ALLOWED.read_text().strip()
         if "cubic" in before.split():
             yield

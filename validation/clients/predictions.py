@@ -82,9 +82,7 @@ def next_generation(cell: Cell, known: Sequence[Prediction], again: bool, becaus
     if not last:
         raise SimulationError(f"{cell.name} is measured and has no prediction: it cannot have one any more")
     if not again:
-        raise SimulationError(
-            f"{cell.name} is measured: its prediction stays; --again --because '...' writes one beside it"
-        )
+        raise SimulationError(f"{cell.name} is measured: its prediction stays; --again --because '...' adds one")
     if not because.strip():
         raise SimulationError("--again needs --because '...': what was changed, and why")
     return last + 1

@@ -102,11 +102,11 @@ def text(found: Sequence[Comparison], known: Sequence[Prediction]) -> str:
     """Return the report."""
     parts = [
         "# Real clients beside the simulator",
-        "Swarms of real clients in network namespaces on one machine (`make real-clients`), and what the simulator said of"
-        " the same settings before they were measured. Made by `python -m validation.clients report` from"
+        "Swarms of real clients in network namespaces on one machine (`make real-clients`), and what the simulator said"
+        " of the same settings before they were measured. Made by `python -m validation.clients report` from"
         " `validation/clients/tables` and `validation/clients/predictions.csv`; settings are in"
-        " `validation/clients/cells.toml`, as models in `validation/clients/models`. ± is half of the 95% interval of the"
-        " mean over the runs, by Student's t.",
+        " `validation/clients/cells.toml`, as models in `validation/clients/models`. ± is half of the 95% interval of"
+        " the mean over the runs, by Student's t.",
         *_verdict(found),
         *_completion(found),
         *_quantiles(found),
@@ -264,8 +264,8 @@ def _queues(found: Sequence[Comparison]) -> list[str]:
     head = ("cell", "class", "mean [ms]", "first", "last", "error", "p90 [ms]", "last")
     return [
         "## Uplink queues",
-        "The time until a queue would be empty, sampled every second on every peer from its start until it leaves or the"
-        " last leecher completes, by class.",
+        "The time until a queue would be empty, sampled every second on every peer from its start until it leaves or"
+        " the last leecher completes, by class.",
         _table(head, rows),
     ]
 
@@ -310,7 +310,7 @@ def _machine(found: Sequence[Comparison]) -> list[str]:
     return [
         "## The machine",
         _table(("", "versions"), [(name, ", ".join(versions)) for name, versions in sorted(seen.items())]),
-        f"At least {100 * idle:.0f}% of the cores were idle (least in {least}). No process waited longer for a core than"
-        f" {100 * waited:.1f}% of a run ({who}). The forwarder was {1000 * late:.1f} ms late at most. A run in which"
-        " a process was starved is refused and not in the tables.",
+        f"At least {100 * idle:.0f}% of the cores were idle (least in {least}). No process waited longer for a core"
+        f" than {100 * waited:.1f}% of a run ({who}). The forwarder was {1000 * late:.1f} ms late at most. A run in"
+        " which a process was starved is refused and not in the tables.",
     ]

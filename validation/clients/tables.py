@@ -115,12 +115,13 @@ def _add_peers(path: Path, run: int, outcome: Outcome) -> None:
     rows: list[list[str]] = []
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
-            rows = [line for line in list(csv.reader(file))[1:] if line[0] != str(run)]
+            rows = [line for line in csv.reader(file) if line[0] not in (PEER_COLUMNS[0], str(run))]
     rows += [[str(value) for value in _peer_row(run, outcome, i)] for i in range(len(outcome.peers))]
+    rows.sort(key=lambda line: (int(line[0]), int(line[2])))
     with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(PEER_COLUMNS)
-        writer.writerows(sorted(rows, key=lambda line: (int(line[0]), int(line[2]))))
+        writer.writerows(rows)
 
 
 def _peer_row(run: int, outcome: Outcome, i: int) -> tuple[object, ...]:
