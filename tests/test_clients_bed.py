@@ -136,25 +136,25 @@ def test_a_torrent_has_a_hash_for_each_piece(tmp_path: Path) -> None:
 
 def test_the_tracker_names_the_others_and_nobody_who_has_left() -> None:
     known = tracker.Tracker(1)
-    assert tracker.answer(known, "10.83.1.2", "/announce?port=6881&event=started") == tracker.reply([])
-    second = tracker.answer(known, "10.83.2.2", "/announce?port=6881&numwant=200")
-    assert second == tracker.reply([("10.83.1.2", 6881)])
-    assert second.endswith(socket.inet_aton("10.83.1.2") + b"\x1a\xe1e")
-    tracker.answer(known, "10.83.1.2", "/announce?port=6881&event=stopped")
-    assert tracker.answer(known, "10.83.2.2", "/announce?port=6881") == tracker.reply([])
+    assert tracker.answer(known, "198.18.1.2", "/announce?port=6881&event=started") == tracker.reply([])
+    second = tracker.answer(known, "198.18.2.2", "/announce?port=6881&numwant=200")
+    assert second == tracker.reply([("198.18.1.2", 6881)])
+    assert second.endswith(socket.inet_aton("198.18.1.2") + b"\x1a\xe1e")
+    tracker.answer(known, "198.18.1.2", "/announce?port=6881&event=stopped")
+    assert tracker.answer(known, "198.18.2.2", "/announce?port=6881") == tracker.reply([])
 
 
 def test_the_tracker_names_at_most_50_and_as_many_as_wanted() -> None:
     known = tracker.Tracker(1)
     for i in range(80):
-        known.announce((f"10.83.{i}.2", 6881), "", 0)
-    own = ("10.83.0.2", 6881)
+        known.announce((f"198.18.{i}.2", 6881), "", 0)
+    own = ("198.18.0.2", 6881)
     assert len(known.announce(own, "", 200)) == len(tracker.reply([own] * 50))
     assert len(known.announce(own, "", 3)) == len(tracker.reply([own] * 3))
 
 
 def test_the_tracker_says_what_it_misses() -> None:
-    assert b"failure reason" in tracker.answer(tracker.Tracker(1), "10.83.1.2", "/announce")
+    assert b"failure reason" in tracker.answer(tracker.Tracker(1), "198.18.1.2", "/announce")
 
 
 # Guard
@@ -342,12 +342,12 @@ s.settimeout(5)
 took = []
 for _ in range(3):
     t = time.monotonic()
-    s.sendto(bytes(1472), ("10.83.2.2", 9000))
+    s.sendto(bytes(1472), ("198.18.2.2", 9000))
     s.recv(10)
     took.append(time.monotonic() - t)
 t = time.monotonic()
 for _ in range(30):
-    s.sendto(bytes(1472), ("10.83.2.2", 9000))
+    s.sendto(bytes(1472), ("198.18.2.2", 9000))
 n = 0
 try:
     while True:
@@ -398,4 +398,4 @@ def test_links_have_their_rate_buffer_and_delay() -> None:
 
 
 def test_a_link_has_an_address_of_its_own() -> None:
-    assert Link(3, 1, 1, 1, 1).address == "10.83.3.2"
+    assert Link(3, 1, 1, 1, 1).address == "198.18.3.2"

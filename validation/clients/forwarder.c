@@ -3,7 +3,7 @@
  *   forwarder DEVICE ONE_WAY_NS LOSS SEED < commands
  *
  * The first lines of standard input are "peer INDEX UPLINK DOWNLINK", rates in bytes per second, and "go". Peer INDEX
- * has the address 10.83.INDEX.2. A packet is delivered after ONE_WAY_NS and the time that it takes on both links, which
+ * has the address 198.18.INDEX.2. A packet is delivered after ONE_WAY_NS and the time that it takes on both links, which
  * the kernel's shapers leave out: they let a packet go when the link becomes free, not when its last bit has left.
  *
  * Every further line asks for a snapshot, one line of JSON: monotonic time [s]; by peer the bytes of TCP, UDP and all

@@ -4,6 +4,9 @@ Each peer has a namespace, joined to the core's by a veth pair. In the core what
 whose HTB has a class for each uplink with a FIFO of bytes; the forwarder takes it from there, delays or loses it, and
 puts it back, and the kernel sends it on through the TBF of the receiver's downlink. The sender's own queue holds
 nothing: a packet has passed a router before it waits, so TCP does not see the queue as its host's own.
+
+Addresses are those for benchmarks (RFC 2544), not private ones: libtorrent takes private ones for a local network, where
+it neither chokes nor limits rates.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ BEDS = 8
 """Test beds that may run beside each other."""
 
 TUN = "paths"
-TRACKER = "10.83.255.1"
+TRACKER = "198.18.255.1"
 TRACKER_PORT = 6969
 PORT = 6881
 MEMORY = Path("/dev/shm")
@@ -77,7 +80,7 @@ class Link:
     @property
     def address(self) -> str:
         """Address of the peer."""
-        return f"10.83.{self.index}.2"
+        return f"198.18.{self.index}.2"
 
 
 def run(*command: str, given: str = "") -> str:
@@ -136,7 +139,7 @@ class Bed:
         return (
             f"link add v{i} type veth peer name eth0 netns {self.namespace(link)}\n"
             f"link set v{i} gso_max_segs 1\n"
-            f"address add 10.83.{i}.1/30 dev v{i}\n"
+            f"address add 198.18.{i}.1/30 dev v{i}\n"
             f"link set v{i} up\n"
         )
 
@@ -234,7 +237,7 @@ def _peer_end(link: Link) -> str:
         "link set eth0 gso_max_segs 1\n"
         f"address add {link.address}/30 dev eth0\n"
         "link set eth0 up\n"
-        f"route add default via 10.83.{link.index}.1\n"
+        f"route add default via 198.18.{link.index}.1\n"
     )
 
 
