@@ -380,7 +380,7 @@ def test_nothing_is_left_of_a_bed_that_is_interrupted(number: signal.Signals) ->
             pass
     assert bed.namespaces() == []
     assert not bed.folder.exists()
-    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"forwarder\0paths" in path.read_bytes()]
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"forwarder\0paths\0" in path.read_bytes()]
     assert f"{PREFIX}7-" not in subprocess.run(("ip", "netns"), capture_output=True, text=True, check=True).stdout
 
 

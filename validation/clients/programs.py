@@ -7,9 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
 from btflow.errors import SimulationError
@@ -89,17 +87,15 @@ def python_for(program: Program) -> Path:
     return environment(program) if program in LIBTORRENT else Path(sys.executable)
 
 
-@cache
 def forwarder() -> Path:
-    """Compile the forwarder into a temporary folder that is there until the process ends, and return its path."""
-    folder = tempfile.TemporaryDirectory(prefix="btclients-")
-    _kept.append(folder)
-    program = Path(folder.name) / "forwarder"
-    run("cc", "-O2", "-o", str(program), str(FORWARDER))
+    """Return the compiled forwarder, made where it is missing or older than its source."""
+    program = BUILD / "forwarder"
+    if not program.exists() or program.stat().st_mtime < FORWARDER.stat().st_mtime:
+        BUILD.mkdir(parents=True, exist_ok=True)
+        partial = BUILD / f"forwarder.{os.getpid()}"  # another test bed may do the same
+        run("cc", "-O2", "-o", str(partial), str(FORWARDER))
+        partial.replace(program)
     return program
-
-
-_kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def versions(programs: Iterable[str]) -> dict[str, str]:
