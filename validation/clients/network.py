@@ -5,8 +5,8 @@ whose HTB has a class for each uplink with a FIFO of bytes; the forwarder takes 
 puts it back, and the kernel sends it on through the TBF of the receiver's downlink. The sender's own queue holds
 nothing: a packet has passed a router before it waits, so TCP does not see the queue as its host's own.
 
-Addresses are those for benchmarks (RFC 2544), not private ones: libtorrent takes private ones for a local network, where
-it neither chokes nor limits rates.
+Addresses are those for benchmarks (RFC 2544), not private ones: libtorrent takes private ones for a local network,
+where it neither chokes nor limits rates.
 """
 
 from __future__ import annotations
