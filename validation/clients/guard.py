@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,8 @@ class Load:
     """Share of all cores that was idle."""
     waited: dict[str, list[float]] = field(default_factory=dict)
     """Time that each process waited for a core [s]."""
+    used: float = 0.0
+    """Time that all these processes ran [s]."""
     latest: float = 0.0
     """The most that the forwarder was late with a packet [s]."""
     late: float = 0.0
@@ -89,6 +92,10 @@ class Guard:
         self._processes = {name: tuple(pids) for name, pids in processes.items()}
         self._last = (t, *_cores())
         self._waits = {name: _wait(pids) for name, pids in self._processes.items()}
+        self._ran = self._all_ran()
+
+    def _all_ran(self) -> float:
+        return sum(_ran(pid) for pids in self._processes.values() for pid in pids)
 
     def look(self, t: float) -> None:
         """End an interval."""
@@ -97,6 +104,9 @@ class Guard:
         self.load.took.append(t - then)
         self.load.idle.append((idle - idle_then) / max(total - total_then, 1))
         self._last = (t, idle, total)
+        ran = self._all_ran()
+        self.load.used += max(ran - self._ran, 0.0)
+        self._ran = ran
         for name, pids in self._processes.items():
             wait = _wait(pids)
             self.load.waited[name].append(max(wait - self._waits[name], 0.0))
@@ -119,6 +129,15 @@ def _cores() -> tuple[int, int]:
     """Return ticks of all cores that were idle, and all; time that a hypervisor took is not idle."""
     ticks = [int(tick) for tick in (PROC / "stat").read_text().splitlines()[0].split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
+
+
+def _ran(pid: int) -> float:
+    """Return how long a process has run [s], the kernel's work for it included."""
+    try:
+        after_name = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _wait(pids: Iterable[int]) -> float:

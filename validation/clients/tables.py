@@ -62,6 +62,7 @@ def load_row(load: Load) -> dict[str, Any]:
     return {
         "idle": round(load.idle_share, 4),
         "least_idle": round(min(load.idle, default=1.0), 4),
+        "cores_used": round(load.used / max(sum(load.took), 1e-9), 3),
         "waited_most": waits[0],
         "waited_share": round(waits[1], 5),
         "waited_in_second": round(second[1], 4),
