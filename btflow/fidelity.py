@@ -50,6 +50,22 @@ for timers, which back off."""
 FULL_PACKET = 1500.0
 """What a packet of a buffer in packets counts [B]."""
 
+RULES_OF_FLOW = {
+    "choker": ("list", "last-round"),
+    "optimistic": ("list-head", "longest-waiting"),
+    "requests": ("rate", "slow-start"),
+    "picker": ("begun-first", "whole-pieces"),
+}
+"""Rules of a client that flow has, by field; of a field that is not here it has all."""
+
+ALIKE_IN_FLOW = (
+    ("choker", "last-round", "free_slots", "at-once"),
+    ("picker", "whole-pieces", "interest", "missing"),
+    ("picker", "whole-pieces", "requests", "slow-start"),
+    ("picker", "begun-first", "requests", "rate"),
+)
+"""A rule, its value, and what another must be with it."""
+
 INSTEAD = "fidelity full (--fidelity full)"
 FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
 
@@ -64,6 +80,7 @@ def checked(field: str, value: object) -> Fidelity:
 def check_flow(scenario: Scenario) -> None:
     """Raise a ScenarioError if flow cannot run a scenario: it never runs in full what was asked for in flow."""
     for c in scenario.classes:
+        _check_rules(c)
         _check_access(c)
         _check_room(c, scenario)
         slots = max(scenario.slots_of(c), c.client.min_uploads + 1)
@@ -81,6 +98,24 @@ def check_flow(scenario: Scenario) -> None:
         field = "paths.rtt" if matrix is None else "paths.matrix"
         problem = f"is more than the {most:g} s up to which flow fidelity is near full"
         raise ScenarioError(field, f"{longest:g} s", problem, f"shorter round trips, or {INSTEAD}")
+
+
+def _check_rules(c: PeerClass) -> None:
+    """Raise a ScenarioError if flow does not have a rule of a client; it never runs another in its place."""
+    for field, allowed in RULES_OF_FLOW.items():
+        value = getattr(c.client, field)
+        if value not in allowed:
+            instead = f"{' or '.join(allowed)}, or {INSTEAD}"
+            raise ScenarioError(f"classes.{c.name}.client.{field}", value, "is not in flow fidelity", instead)
+    for rule, value, field, needed in ALIKE_IN_FLOW:
+        given = getattr(c.client, field)
+        if getattr(c.client, rule) == value and given != needed:
+            problem = f"is not in flow fidelity with {rule} = {value}"
+            raise ScenarioError(f"classes.{c.name}.client.{field}", given, problem, f"{needed}, or {INSTEAD}")
+    if c.client.request_interval > 0.0:
+        problem = "is not in flow fidelity, where a client asks when something comes"
+        shown = f"{c.client.request_interval:g} s"
+        raise ScenarioError(f"classes.{c.name}.client.request_interval", shown, problem, f"0 s, or {INSTEAD}")
 
 
 def _check_access(c: PeerClass) -> None:

@@ -15,11 +15,27 @@ from btflow.kernels import clock
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEER, ROUND, RUN, Flow
 from btflow.kernels.flow.transport import FRESH, SAMPLES, STRETCH
-from btflow.kernels.state import BUCKET, BURST_BINS, CLOCK, FOREVER, GAP_BINS, NODE, WIRE
+from btflow.kernels.state import (
+    BUCKET,
+    BURST_BINS,
+    BY_RATE,
+    CLOCK,
+    FOREVER,
+    GAP_BINS,
+    MISSING_PIECES,
+    NODE,
+    RANK,
+    SESSION,
+    TALLY,
+    WIRE,
+)
 from btflow.program import Program
 
 STEP_BYTES = 57344.0
 """What a peer uploads between two looks at it [B]: three and a half blocks."""
+
+MOST_RUNS = 64
+"""Rows of requests of a lane, at most."""
 
 SPARE_LANES = 8
 """Lanes for connections that were choked with a block under way."""
@@ -56,11 +72,13 @@ def build(program: Program, seed: int, replica: int) -> Flow:
     random = np.random.Generator(np.random.PCG64(source.spawn(1)[0]))
     rtt, loss = swarm.replica_paths(program, seed, replica)
     order = random.permuted(np.tile(np.arange(pieces, dtype=np.uint16), (n, 1)), axis=1)
+    state = arrays(_layout(program))
+    lacks = state.pop("lacks")
     s = Flow(
         rules=rules,
         client=program.client.view(np.recarray),
         alike=int(rules.last_block_size == rules.block_size),
-        neighbours=int(min(n - 1, program.client["max_allow_in"].max())),
+        neighbours=neighbours(program),
         lanes=1 << lane_bits(program),
         lane_bits=lane_bits(program),
         runs=runs(program),
@@ -71,7 +89,10 @@ def build(program: Program, seed: int, replica: int) -> Flow:
         random_order=order,
         have_time=np.full((n, pieces), np.nan),
         net=links.build_net(program, seed, replica, served=n << lane_bits(program)),
-        **arrays(_layout(program)),
+        lacks=lacks if lacks.size else state["want"],
+        fast=swarm.fast_sets(program, seed, replica),
+        fast_lanes=fast_lanes(program),
+        **state,
     )
     s.finish[:] = s.ready[:] = FOREVER
     s.end.lane = NO_LANE
@@ -81,14 +102,31 @@ def build(program: Program, seed: int, replica: int) -> Flow:
 
 
 def lane_bits(program: Program) -> int:
-    """Lanes of each peer, as a power of two: its slots, and some for blocks that outlast a choke."""
-    slots = int(program.upload_slots.max())
-    return min((slots + SPARE_LANES - 1).bit_length(), 7)
+    """Lanes of each peer, as a power of two: its slots, some for blocks that outlast a choke, and for allowed-fast sets."""
+    lanes = int(program.upload_slots.max()) + SPARE_LANES
+    if program.client["allowed_fast"].any():
+        lanes += neighbours(program)
+    return min((lanes - 1).bit_length(), 7)
+
+
+def fast_lanes(program: Program) -> int:
+    """Lanes of each peer that serve allowed-fast sets at most."""
+    return max(0, (1 << lane_bits(program)) - int(program.upload_slots.max()) - SPARE_LANES)
+
+
+def neighbours(program: Program) -> int:
+    """Neighbours that a peer has at most."""
+    return int(min(program.rules.peers - 1, program.client["max_allow_in"].max()))
 
 
 def runs(program: Program) -> int:
-    """Rows of requests of a lane: a pipeline as full as it gets, in whole pieces, and some for those in between."""
-    return int(min(64, program.request_room // program.rules.blocks + 8))
+    """Rows of requests of a lane: a pipeline as full as it gets, in whole pieces, and some for those in between.
+
+    Who asks for one block after the other needs a row for each.
+    """
+    if (program.client["requests"] != BY_RATE).any():
+        return MOST_RUNS
+    return int(min(MOST_RUNS, program.request_room // program.rules.blocks + 8))
 
 
 def super_ends(program: Program) -> int:
@@ -102,7 +140,8 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     n, pieces, slots = rules.peers, rules.pieces, rules.slots
     sampled = program.links is None and not rules.ideal and program.rtt.size == 1 and program.internet is None
     ends, words, served = n << rules.slot_bits, 4 * -(-pieces // 256), n << lane_bits(program)
-    showing = super_ends(program)
+    showing, tallied = super_ends(program), bool(rules.tallied)
+    differs = bool((program.client["interest"] == MISSING_PIECES).any())
     return {
         "clock": ((1,), CLOCK),
         "round": ((len(program.class_names),), ROUND),
@@ -111,6 +150,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "has": ((n + showing, words), np.uint64),
         "shown": ((n + showing, words), np.uint64),
         "want": ((n + 1, words), np.uint64),  # and of one who wants nothing, a stranger to all
+        "lacks": ((n + 1 if differs else 0, words), np.uint64),
         "open": ((n, words), np.uint64),
         "seeded": ((n, words), np.uint64),
         "row": ((n, pieces), np.uint8),
@@ -150,6 +190,10 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "latest": ((max(showing, 1),), np.int32),
         "offers": ((pieces,), np.int64),
         "listed": ((ends,), np.int32),
+        "tally": ((ends if tallied else 1,), TALLY),
+        "session": ((n if tallied else 1,), SESSION),
+        "ranks": ((slots + 1 if tallied else 1,), RANK),
+        "up": ((ends if tallied else 1,), np.uint8),
         "drawn": ((len(program.class_names), 1 + (1 << lane_bits(program))), np.uint8),
     }
 
@@ -184,7 +228,7 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     everything = np.resize(swarm.piece_set(rules.pieces), s.has.shape[1])
     everything[-(-rules.pieces // 64) :] = 0
     s.has[: rules.peers][plain] = s.shown[: rules.peers][plain] = everything
-    s.want[: rules.peers][~seeds] = everything
+    s.want[: rules.peers][~seeds] = s.lacks[: rules.peers][~seeds] = everything
 
 
 def _mean_rtts(rtt: NDArray[np.float64], place: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from btflow.kernels.clock import NONE
-from btflow.kernels.flow.state import CLOSING, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
+from btflow.kernels.flow.state import CLOSING, FAST, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
+from btflow.kernels.state import BEGUN_FIRST, MISSING_PIECES
 from btflow.kernels.state import FOREVER, FREE, OPEN, PIECE
 
 COUNTS = (
@@ -131,13 +132,33 @@ def check_pieces(s: Flow, p: int) -> None:
     rows = {int(row.piece): row for row in begun_rows(s, p).values()}
     assert not set(rows) & set(held)
     missing = set(range(s.rules.pieces)) - set(held)
-    if peer.endgame:
+    free = {piece for piece in missing if piece not in rows or rows[piece].unrequested}
+    if peer.endgame == 1:
         assert pieces(s.want[p]) == missing == set(rows)
     else:
-        assert pieces(s.want[p]) == {piece for piece in missing if piece not in rows or rows[piece].unrequested}
+        assert pieces(s.want[p]) == free - taken_alone(s, p)
+    interest = missing if client_of(s, p).interest == MISSING_PIECES else pieces(s.want[p])
+    assert pieces(s.lacks[p]) == interest
     fresh = sum(blocks_of(s, piece) for piece in missing - set(rows))
     assert peer.unrequested == fresh + sum(len(bits(row.unrequested)) for row in rows.values())
-    assert bool(peer.endgame) <= (peer.unrequested == 0)
+    assert (peer.endgame == 1) <= (peer.unrequested == 0)
+
+
+def client_of(s: Flow, p: int) -> Any:
+    """Return the record of a peer's client."""
+    return s.client[s.peer.klass[p]]
+
+
+def taken_alone(s: Flow, p: int) -> set[int]:
+    """Return the pieces that connections of a peer have for themselves; none is two connections'."""
+    if not s.rules.tallied:
+        return set()
+    taken: Counter[int] = Counter()
+    for g in ends_of(s, p):
+        if s.end.state[g] == OPEN:
+            taken.update(range(int(s.tally.held_from[g]), int(s.tally.held_to[g])))
+    assert set(taken.values()) <= {1}
+    return set(taken)
 
 
 def entry_end(s: Flow, p: int, entry: int) -> int:
@@ -172,7 +193,8 @@ def check_lanes(s: Flow, p: int) -> None:
     lanes, under_way = lanes_of(s, p), awaited_on(s)
     assert s.peer.active[p] == sum(s.finish[u] < FOREVER for u in lanes)
     slots = int(s.peer.upload_slots[p])
-    assert sum(s.lane.state[u] == SERVING for u in lanes) <= max(slots, s.rules.min_uploads + 1)
+    assert sum(s.lane.state[u] == SERVING for u in lanes) <= slots
+    assert sum(s.lane.state[u] == FAST for u in lanes) <= s.fast_lanes
     for i, u in enumerate(lanes):
         lane = s.lane[u]
         if lane.state == FREE_LANE:
@@ -194,8 +216,20 @@ def check_lanes(s: Flow, p: int) -> None:
             assert s.finish[u] < FOREVER
         if lane.leaving:  # what is asked for since comes later
             assert s.ready[u] < FOREVER
-        elif lane.runs > 0:
+        if lane.state == FAST:
+            check_fast(s, int(u))
+        if not lane.leaving and lane.runs > 0:
             assert (s.finish[u] < FOREVER) != (s.ready[u] < FOREVER)  # what is asked will be sent
+
+
+def check_fast(s: Flow, u: int) -> None:
+    """A lane of who is choked has requests, all of its set but for a block that was begun before."""
+    lane = s.lane[u]
+    y = int(lane.g) >> s.rules.slot_bits
+    assert lane.outstanding > 0 or s.finish[u] < FOREVER
+    assert s.tally.allows[lane.h] == s.tally.allowed[lane.g] > 0
+    others = {piece for piece, _ in asked(s, u)} - set(s.fast[y, : s.tally.allowed[lane.g]].tolist())
+    assert len(others) <= 1
 
 
 def told_on(s: Flow, h: int) -> set[int]:
@@ -235,10 +269,19 @@ def check_fetched(s: Flow, y: int) -> None:
         own = asked(s, int(u))
         wanted.update(own)
         assert {piece for piece, _ in own} <= told_on(s, int(s.lane.h[u])), "asked of one that does not have it"
-    if peer.endgame:
+    if peer.endgame == 1:
         assert set(wanted) <= missing
+    elif peer.endgame:  # some are asked for twice, or though another lane has them for itself
+        assert missing - fresh <= set(wanted) | under_way_to(s, y)
     else:
         assert wanted == Counter(missing - fresh)
+
+
+def under_way_to(s: Flow, y: int) -> Blocks:
+    """Return the blocks that are on their way to a peer, or were when their connection closed."""
+    blocks = s.node[(s.node.bucket != NONE) & (s.node.kind == PIECE)]
+    found = [int(node.arg) for node in blocks if node.target >> s.rules.slot_bits == y]
+    return {(arg >> 14, arg >> 8 & 63) for arg in found}
 
 
 def check_copies(s: Flow, p: int) -> None:

@@ -19,7 +19,7 @@ from btflow.kernels.flags import (
     words_of,
 )
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import block_number, cancelled, charge_acks, entry, place
+from btflow.kernels.limiter import block_number, cancelled, charge_acks, entry, place, was_refused
 from btflow.kernels.picker import NOTHING
 from btflow.kernels.pipeline import (
     backlog,
@@ -242,6 +242,12 @@ def note_source(s, h, t):
 
 
 @kernel
+def done_with(entry):
+    """True for the entry of a request that its asker does not count any more."""
+    return entry < 0 and not was_refused(entry)
+
+
+@kernel
 def got_block(s, h, seq, t):
     """The block of request number `seq` arrived; True if it completes a piece."""
     p = h >> s.rules.slot_bits
@@ -259,11 +265,11 @@ def got_block(s, h, seq, t):
         s.requests[s.conn[mate(s, h)].row, place(s, seq)] = cancelled(block)
     else:
         c.dn_next = seq + 1
-        while s.rules.linked == 1 and c.dn_next < c.dn_tail and entry(s, mate(s, h), np.int64(c.dn_next)) < 0:
+        while s.rules.linked == 1 and c.dn_next < c.dn_tail and done_with(entry(s, mate(s, h), np.int64(c.dn_next))):
             c.dn_next += 1
     c.outstanding -= 1
     if s.rules.tallied == 1:
-        tally.note_block(s, h, float(size), c.last_block, t)
+        tally.note_block(s, h, float(size), c.last_block, t, served(s, h))
         charge_acks(s, p, size, t)
     note_source(s, h, t)
     download_rate(client_of(s, p), c, t, float(size))

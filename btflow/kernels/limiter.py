@@ -6,8 +6,6 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 `plan` finds the next one that finishes a block. The result is that of the unit-by-unit loop, turn for turn.
 """
 
-import math
-
 import numpy as np
 
 from btflow.kernels import clock, fast, rules
@@ -33,7 +31,7 @@ from btflow.kernels.state import (
     TOLD,
 )
 
-WITHDRAWN = 1 << 30
+WITHDRAWN, REFUSED = 1 << 29, 1 << 30
 
 
 @kernel
@@ -49,10 +47,24 @@ def withdrawn(block):
 
 
 @kernel
+def refused(block):
+    """Entry of a request that its uploader has dropped with a CHOKE, of which its asker has not heard yet."""
+    return -1 - block - REFUSED
+
+
+@kernel
+def was_refused(entry):
+    """True for such an entry."""
+    return entry <= -1 - REFUSED
+
+
+@kernel
 def block_number(entry):
     """Block of an entry of the request list, cancelled or not."""
     if entry >= 0:
         return entry
+    if was_refused(entry):
+        return -1 - entry - REFUSED
     return -1 - entry if entry > -WITHDRAWN else -1 - entry - WITHDRAWN
 
 
@@ -269,8 +281,7 @@ def released(s, p, time):
     """
     if not by_quota(s, p):
         return time
-    interval, start = client_of(s, p).limiter_interval, s.peer[p].start
-    return start + interval * math.ceil((time - start) / interval)
+    return rules.next_quota(client_of(s, p), s.peer[p].start, time)
 
 
 @kernel
@@ -390,7 +401,7 @@ def withdraw(s, h, first):
     for seq in range(first, c.up_seen):
         block = entry(s, h, np.int64(seq))
         if block > -WITHDRAWN and not fast.serves(s, h, block_number(block) // s.rules.blocks):
-            s.requests[c.row, place(s, seq)] = withdrawn(block_number(block))
+            s.requests[c.row, place(s, seq)] = refused(block) if block >= 0 else withdrawn(block_number(block))
 
 
 @kernel

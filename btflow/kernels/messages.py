@@ -113,7 +113,7 @@ def applied(s, g, kind, arg, t):
     """Apply a message that has no consequences beyond end `g` itself; False if it needs its handler."""
     if kind == REQUEST:
         got_request(s, g, arg, t)
-    elif kind == INTERESTED and s.up[g] & UNCHOKED == 0:
+    elif kind == INTERESTED and s.up[g] & UNCHOKED == 0 and s.rules.tallied == 0:  # else it may get a slot or a set
         raise_flag(s.up, g, INTERESTED_IN_US)
     elif kind == NOT_INTERESTED and s.up[g] & (UNCHOKED | TOLD) == 0:
         lower_flag(s.up, g, INTERESTED_IN_US)

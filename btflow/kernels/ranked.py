@@ -32,10 +32,7 @@ def write_key(s, r, key, p, h, t):
     """Write by what the peer at end `h` is ranked: the first number that differs decides (rules.goes_before)."""
     unchoked = s.up[h] & UNCHOKED != 0
     if r.choker == BY_LAST_ROUND:
-        y = s.tally[h]
-        size = s.rules.blocks * s.rules.block_size
-        done = rules.had_its_share(r, size, unchoked, y.sent_since, t - y.unchoked_at)
-        key.rate, key.done, key.sent, key.waits = y.got, 1.0 if done else 0.0, y.sent if unchoked else 0.0, y.unchoked_at
+        rules.rank_by_round(r, key, s.tally[h], 0.0, s.rules.blocks * s.rules.block_size, unchoked, t)
         return
     key.rate = upload_rate(s, h, t, 0.0) if seeding(s, p) else download_rate(r, s.conn[h], t, 0.0)
     key.done, key.sent, key.waits = 0.0 if unchoked else 1.0, 0.0, uniform(s.rng)
@@ -51,17 +48,22 @@ def rank(s, p, t):
         h = base + s.order[p, rules.position(s.peer[p].head, i, s.peer[p].n_order)]
         if s.up[h] & INTERESTED_IN_US == 0:
             continue
-        key = s.ranks[s.ranks.size - 1]
-        write_key(s, r, key, p, h, t)
-        j = n
-        while j > 0 and rules.goes_before(key, s.ranks[j - 1]):
-            s.ranks[j] = s.ranks[j - 1]
-            s.scratch[3, j] = s.scratch[3, j - 1]
-            j -= 1
-        s.ranks[j] = key
-        s.scratch[3, j] = h
+        write_key(s, r, s.ranks[s.ranks.size - 1], p, h, t)
+        insert(s, h, n)
         n += 1
     return n
+
+
+@kernel
+def insert(s, h, n):
+    """Put `h`, whose key is the last of `ranks`, among the `n` in scratch[3] that are ranked already."""
+    key, j = s.ranks[s.ranks.size - 1], n
+    while j > 0 and rules.goes_before(key, s.ranks[j - 1]):
+        s.ranks[j] = s.ranks[j - 1]
+        s.scratch[3, j] = s.scratch[3, j - 1]
+        j -= 1
+    s.ranks[j] = key
+    s.scratch[3, j] = h
 
 
 @kernel

@@ -190,6 +190,17 @@ def goes_before(first, second):
 
 
 @kernel
+def rank_by_round(r, key, y, ahead, piece_size, unchoked, t):
+    """Write the key of a peer by what came from it and went to it since the last round.
+
+    `y` is its state.TALLY; `ahead` bytes are sent that are not counted there.
+    """
+    done = had_its_share(r, piece_size, unchoked, y.sent_since + ahead, t - y.unchoked_at)
+    key.rate, key.done, key.waits = y.got, 1.0 if done else 0.0, y.unchoked_at
+    key.sent = y.sent + ahead if unchoked else 0.0
+
+
+@kernel
 def had_its_share(r, piece_size, unchoked, sent, since):
     """True if a peer unchoked for `since` [s] was sent so much [B] that its slot may go to another."""
     return unchoked and sent > r.piece_quota * piece_size and since > r.slot_time
@@ -392,6 +403,12 @@ HEADERS, PACKET = 40.0, 1460.0  # of IP and TCP, and what is in a packet of 1500
 def packet_headers(r, size):
     """Headers of the packets in which a block of `size` bytes travels, or of their ACKs [B]."""
     return HEADERS * math.ceil((size + r.header) / PACKET)
+
+
+@kernel
+def next_quota(r, start, time):
+    """When a client that was started at `start` hands out its next quota, at `time` or later [s]."""
+    return start + r.limiter_interval * math.ceil((time - start) / r.limiter_interval)
 
 
 # -- peer set (Encoder.py, Rerequester.py) ----------------------------------------------------------------------------

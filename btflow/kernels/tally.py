@@ -7,7 +7,6 @@ import math
 
 from btflow.kernels import rules
 from btflow.kernels.ends import client_of
-from btflow.kernels.flags import served
 from btflow.kernels.jit import kernel
 
 FORGETS = 0.8  # libtorrent stat.cpp, stat_channel: a second counts a fifth
@@ -52,10 +51,10 @@ def new_round(s, p, t):
 
 
 @kernel
-def end_second(s, h, y):
-    """A second is over at end `h`: its mean rate, and whether its queue goes on growing."""
+def end_second(s, h, y, is_served):
+    """A second is over at end `h`: its mean rate, and whether its queue goes on growing; a choked one's does."""
     r = client_of(s, h >> s.rules.slot_bits)
-    if y.slow == 1 and served(s, h) and rules.levels_off(y.last_second, y.this_second):
+    if y.slow == 1 and is_served and rules.levels_off(y.last_second, y.this_second):
         y.slow = 0
     y.last_second = y.this_second
     y.rate = FORGETS * y.rate + (1.0 - FORGETS) * y.this_second
@@ -65,15 +64,15 @@ def end_second(s, h, y):
 
 
 @kernel
-def advance(s, h, second):
+def advance(s, h, second, is_served):
     """Seconds up to number `second` have begun at end `h`; in those after the first two nothing came."""
     y = s.tally[h]
     passed = second - y.second
     if passed <= 0:
         return
-    end_second(s, h, y)
+    end_second(s, h, y, is_served)
     if passed > 1:
-        end_second(s, h, y)
+        end_second(s, h, y, is_served)
     if passed > 2:
         y.rate *= math.pow(FORGETS, passed - 2)
         y.last_second = 0.0
@@ -81,7 +80,7 @@ def advance(s, h, second):
 
 
 @kernel
-def note_block(s, h, size, before, t):
+def note_block(s, h, size, before, t, is_served):
     """A block has come to end `h`, evenly since the one before it (at `before`), or since it was asked for.
 
     Clients count bytes as they come, not blocks: a second has its part of a block that takes longer.
@@ -93,12 +92,12 @@ def note_block(s, h, size, before, t):
     second, last = int(begun - start), int(t - start)
     left, span = size, t - begun
     while second < last:
-        advance(s, h, second)
+        advance(s, h, second, is_served)
         part = size * (start + second + 1.0 - max(begun, start + second)) / span
         y.this_second += part
         left -= part
         second += 1
-    advance(s, h, last)
+    advance(s, h, last, is_served)
     y.this_second += left
     if y.slow == 1:
         y.queue += 1

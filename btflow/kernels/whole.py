@@ -16,7 +16,7 @@ from btflow.kernels.endgame import asked
 from btflow.kernels.ends import client_of, mate, neighbour
 from btflow.kernels.flags import linked, raise_flag, seeding, served, wanting
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import cancelled, entry, place, withdrawn
+from btflow.kernels.limiter import block_number, cancelled, entry, place, was_refused, withdrawn
 from btflow.kernels.messages import send
 from btflow.kernels.picker import NOTHING
 from btflow.kernels.pipeline import backlog, enter, free_entries, new_request, say_interested, say_not_interested, send_requests
@@ -34,7 +34,7 @@ def request(s, h, t):
     c, y = s.conn[h], s.tally[h]
     if seeding(s, p) or not (served(s, h) or y.allowed > 0):
         return
-    tally.advance(s, h, int(t - s.peer[p].start))
+    tally.advance(s, h, int(t - s.peer[p].start), served(s, h))
     most = min(backlog(s, h, t), c.outstanding + free_entries(s, h))
     if c.outstanding >= most:
         return
@@ -317,7 +317,9 @@ def let_go(s, h, keeps_set):
     if c.outstanding > 0:
         for seq in range(c.dn_next, c.dn_tail):
             block = entry(s, g, seq)
-            if block < 0 or (keeps_set and fast.may_ask(s, h, block // s.rules.blocks)):
+            if was_refused(block):
+                block = block_number(block)
+            elif block < 0 or (keeps_set and fast.may_ask(s, h, block // s.rules.blocks)):
                 continue
             give_back(s, p, h, block)
             s.requests[s.conn[g].row, place(s, seq)] = withdrawn(block)

@@ -8,12 +8,12 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.flow import fetch, losses, stream, superseed, transport, upload, windows
+from btflow.kernels.flow import fast, fetch, losses, quota, ranked, stream, superseed, transport, upload, windows
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
-from btflow.kernels.flow.state import CLOSING, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
+from btflow.kernels.flow.state import CLOSING, FAST, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
 from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import FOREVER, NIL
+from btflow.kernels.state import BY_LIST, FOREVER, NIL
 
 
 @kernel
@@ -24,7 +24,7 @@ def piece_known(s, p, t):
     peer.n_known += 1
     peer.known_at = FOREVER
     if peer.n_known < peer.n_log:
-        peer.known_at = max(t, s.have_time[p, peer.n_known] + transport.news(s, p))
+        peer.known_at = max(t, quota.message_written(s, p, s.have_time[p, peer.n_known] + transport.news(s, p)))
     peer.last_have = t
     bits.put_piece(s.has, p, piece)
     for i in range(peer.n_order):
@@ -51,13 +51,15 @@ def piece_shown(s, p, t):
     asked = False
     for i in range(min(peer.reach, peer.n_order)):
         entry = s.order[p, place_of(s, p, i)]
-        if entry < 0 or not bits.has_piece(s.want, entry >> (2 * s.rules.slot_bits), piece):
+        if entry < 0 or not bits.has_piece(s.lacks, entry >> (2 * s.rules.slot_bits), piece):
             continue
         if is_unchoked(s, p, i, peer.reach, entry):
             fetch.asked_for(s, entry >> (2 * s.rules.slot_bits), piece)
             asked = True
     if asked:
         rechoke(s, p, t)
+    if s.rules.tallied == 1:
+        ranked.all_interested(s, p, piece, t)
 
 
 @kernel
@@ -70,6 +72,8 @@ def lost_interest(s, p, u, t):
     h, asked = np.int64(lane.h), s.run[u, 0].at if lane.runs > 0 else FOREVER
     s.ready[u] = FOREVER
     lane.leaving = GONE
+    if s.rules.tallied == 1:
+        ranked.not_interested(s, h)
     rechoke(s, p, t)
     if asked < FOREVER and keeps_unchoked(s, h):
         s.peer[p].due_at = min(s.peer[p].due_at, asked)
@@ -169,7 +173,37 @@ def unchoke(s, p, place, told, t):
         if lane.state == CLOSING:
             lane.state = SERVING
             lane.unchoked_at = peer.ticks
+            ranked.note_unchoked(s, np.int64(lane.h), t)
+        elif lane.state == FAST:
+            lane.state = SERVING
+            lane.unchoked_at = peer.ticks
+            peer.unchokes += 1
+            ranked.note_unchoked(s, np.int64(lane.h), t)
+            fetch.request_more(s, u, NIL, transport.message_arrival(s, p, np.int64(lane.h), t))
         return u
+    u = take_lane(s, p, place)
+    if u < 0:
+        return u
+    lane = s.lane[u]
+    h, g = np.int64(lane.h), np.int64(lane.g)
+    y = g >> s.rules.slot_bits
+    lane.state = SERVING
+    peer.unchokes += 1
+    ranked.note_unchoked(s, h, t)
+    if told:
+        heard = t - transport.half(s, h)
+        transport.message_arrival(s, y, g, heard)  # that it is interested: its requests are right behind
+    else:
+        heard = transport.message_arrival(s, p, h, t)
+    fetch.request_more(s, u, NIL, heard)
+    return u
+
+
+@kernel
+def take_lane(s, p, place):
+    """A lane for who is at a place of `order`, its state to be said; -1 if all are in use."""
+    peer = s.peer[p]
+    entry, first = s.order[p, place], p << s.lane_bits
     i = 0
     while i < s.lanes and s.lane[first + i].state != FREE_LANE:
         i += 1
@@ -184,7 +218,6 @@ def unchoke(s, p, place, told, t):
     s.end[h].lane = i
     s.order[p, place] = -1 - entry
     lane.h, lane.g = h, g
-    lane.state = SERVING
     lane.runs = 0
     lane.outstanding = 0
     lane.leaving = 0
@@ -195,15 +228,8 @@ def unchoke(s, p, place, told, t):
     lane.unchoked_at = peer.ticks
     if s.rules.linked == 1:
         stream.renew(s, u)
-    peer.unchokes += 1
     s.served[y, s.peer[y].n_served] = u
     s.peer[y].n_served += 1
-    if told:
-        heard = t - transport.half(s, h)
-        transport.message_arrival(s, y, g, heard)  # that it is interested: its requests are right behind
-    else:
-        heard = transport.message_arrival(s, p, h, t)
-    fetch.request_more(s, u, NIL, heard)
     return u
 
 
@@ -216,8 +242,12 @@ def keep(s, u):
 
 @kernel
 def choke(s, p, u, t):
-    """Serve lane `u` no more; a part-sent block is finished first."""
+    """Serve lane `u` no more; a part-sent block is finished first, and what it may be asked for choked or not."""
     lane = s.lane[u]
+    if s.rules.tallied == 1:
+        ranked.note_choked(s, np.int64(lane.h))
+        if fast.goes_on(s, p, u, t):
+            return
     if s.rules.linked == 1:
         left = stream.committed(s, u, t)
         if left > 0:
@@ -255,6 +285,14 @@ def close_lane(s, u, t, heard):
     while top > 0 and s.lane[(p << s.lane_bits) + top - 1].state == FREE_LANE:
         top -= 1
     s.peer[p].top = top
+
+
+@kernel
+def end_fast(s, u, t):
+    """A lane that serves an allowed-fast set ends when all that was asked for has come."""
+    lane = s.lane[u]
+    if lane.state == FAST and lane.outstanding == 0 and not s.finish[u] < FOREVER:
+        close_lane(s, u, t, t)
 
 
 @kernel
@@ -439,7 +477,9 @@ def fill(s, p, t, free):
 @kernel
 def rechoke(s, p, t):
     """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
-    if serves_as_seed(s, p):
+    if client_of(s, p).choker != BY_LIST:
+        ranked.rechoke(s, p, t, False)
+    elif serves_as_seed(s, p):
         s.peer[p].opened += rechoke_seed(s, p, t, NIL)
     else:
         rechoke_leecher(s, p, t)
@@ -453,7 +493,9 @@ def tick(s, p, t):
     peer.ticks += 1
     if super_seeding(s, p):
         superseed.tick(s, p, t)
-    if serves_as_seed(s, p):
+    if client_of(s, p).choker != BY_LIST:
+        ranked.tick(s, p, t)
+    elif serves_as_seed(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from btflow.kernels import clock, prefetch
 from btflow.kernels.byref import by_ref
-from btflow.kernels.flow import choke, fetch, peers, queues, superseed, transport, upload
+from btflow.kernels.flow import choke, fetch, peers, queues, superseed, transport, upload, whole
 from btflow.kernels.flow.events import post
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.state import (
@@ -23,6 +23,7 @@ from btflow.kernels.state import (
     OFFER,
     OPEN,
     PIECE,
+    PULSE,
     READY,
     REFUSED,
     START,
@@ -200,7 +201,7 @@ def take(s, n, t):
                 bring_up(s, np.int64(s.end[base + slot].mate) >> s.rules.slot_bits, t)
         peers.leave(s, target, t)
     elif s.end[target].generation == generation:
-        if kind == READY or kind == BITFIELD or kind == OFFER or kind == INTERESTED or kind == HAVE_ONE:
+        if kind == READY or kind == BITFIELD or kind == OFFER or kind == INTERESTED or kind == HAVE_ONE or kind == PULSE:
             bring_up(s, target >> s.rules.slot_bits, t)
             bring_up(s, np.int64(s.end[target].mate) >> s.rules.slot_bits, t)
             if s.end[target].generation != generation:
@@ -212,7 +213,7 @@ def take(s, n, t):
         elif kind == OFFER:
             superseed.got_offer(s, target, piece, t)
         elif kind == INTERESTED:
-            superseed.got_interest(s, target, piece)
+            superseed.got_interest(s, target, piece, t)
         elif kind == HAVE_ONE:
             peers.reported(s, target, piece, t)
         elif kind == BITFIELD:
@@ -221,5 +222,9 @@ def take(s, n, t):
             bring_up_sources(s, target >> s.rules.slot_bits, t)
             if s.end[target].generation == generation:
                 fetch.awaited_block(s, target, piece, t)
+        elif kind == PULSE:
+            whole.look_again(s, target, t)
         elif kind == REFUSED:
             peers.release(s, target, t)
+    elif kind == PIECE:
+        whole.lost_block(s, target, piece)

@@ -6,14 +6,14 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 
 import numpy as np
 
-from btflow.kernels import bits, rate, rules
-from btflow.kernels.flow import choke, events, mail, queues, transport
-from btflow.kernels.flow.interest import offer, row_of, super_seeding, told_all, wants
-from btflow.kernels.flow.state import LEAVES, NO_LANE, SERVING
+from btflow.kernels import bits, rate, rules, tally
+from btflow.kernels.flow import choke, events, mail, queues, quota, transport, whole
+from btflow.kernels.flow.interest import drop_wanted, offer, put_wanted, row_of, super_seeding, told_all, wants
+from btflow.kernels.flow.state import FAST, LEAVES, NO_LANE, SERVING
 from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import shuffle
-from btflow.kernels.state import ANY, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, PIECE, SINGLE
+from btflow.kernels.state import ANY, BEGUN_FIRST, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, PIECE, SINGLE
 
 NOTHING = np.int64(-1)
 
@@ -49,20 +49,27 @@ def got_block(s, u, g, entry, b, size, stale, t):
         return False
     if u != NOTHING:
         s.lane[u].outstanding -= 1
+    r = client_of(s, y)
+    if s.rules.tallied == 1:
+        tally.note_block(s, g, float(size), e.last_block, t, u != NOTHING and s.lane[u].state == SERVING)
+        if s.rules.linked == 0:
+            quota.charge_packets(s, y, size)
     note_source(s, y, g, t)
-    download_rate(s, client_of(s, y), e, t, float(size))
+    download_rate(s, r, e, t, float(size))
     piece = s.begun[y, entry]
     piece.missing = bits.without_bit(piece.missing, b)
     piece.last = max(piece.last, t)
     done = piece.missing == bits.EMPTY
+    full = done and rows_taken(s, y)
     if done:
-        full = rows_taken(s, y)
         complete(s, y, entry, piece.last)
-        if full:
-            ask_again(s, y, t)
+    if r.picker != BEGUN_FIRST:
+        whole.block_came(s, y, u, entry, b, done, t)
+    if full:
+        ask_again(s, y, t)
     if peer.endgame == 1:
         cancel_elsewhere(s, y, u, entry, b, t)
-    if u != NOTHING and s.lane[u].state == SERVING:
+    if u != NOTHING and (s.lane[u].state == SERVING or s.lane[u].state == FAST):
         request_more(s, u, NIL, t)
     return done
 
@@ -101,10 +108,12 @@ def awaited_block(s, g, arg, t):
     entry = np.int64(s.row[y, piece])
     if u != NOTHING and (s.lane[u].use != use or not no_longer_awaited(s, u, entry, bits.ONE << np.uint64(b))):
         u = NOTHING  # choked since, or cancelled
-    stale = not bits.has_piece(s.want, y, piece) or not bits.has(s.begun[y, entry].missing, b)
+    stale = not bits.has_piece(s.lacks, y, piece) or not bits.has(s.begun[y, entry].missing, b)
     size = np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + b))
     if got_block(s, u, g, entry, b, size, stale, t):
         announce(s, y)
+    if u != NOTHING:
+        choke.end_fast(s, u, t)
 
 
 @kernel
@@ -130,6 +139,7 @@ def complete(s, y, entry, t):
     piece = np.int64(s.begun[y, entry].piece)
     peer.taken = bits.without_bit(peer.taken, entry)
     bits.drop_piece(s.want, y, piece)
+    bits.drop_piece(s.lacks, y, piece)
     s.have_log[y, peer.n_log] = piece
     s.have_time[y, peer.n_log] = t
     peer.n_log += 1
@@ -166,7 +176,7 @@ def announce(s, y):
     if s.rules.linked == 1:
         mail.tell(s, y, s.have_time[y, peer.n_log - 1])
     if peer.known_at == FOREVER:
-        peer.known_at = s.have_time[y, peer.n_known] + transport.news(s, y)
+        peer.known_at = quota.message_written(s, y, s.have_time[y, peer.n_known] + transport.news(s, y))
         wake(s, y, peer.known_at)
 
 
@@ -196,6 +206,9 @@ def request_more(s, u, n_lost, t):
     y = g >> s.rules.slot_bits
     peer = s.peer[y]
     r = client_of(s, y)
+    if r.picker != BEGUN_FIRST:
+        whole.request(s, u, t)
+        return
     rate = download_rate(s, r, s.end[g], t, 0.0)
     b = rules.pipeline(r, s.rules.block_size, rate, s.rules.blocks * s.runs)
     if lane.outstanding >= b:
@@ -250,11 +263,12 @@ def take_blocks(s, u, y, g, entry, most, t):
     peer.unrequested -= n
     if left == bits.EMPTY:
         bits.drop_piece(s.open, y, np.int64(piece.piece))
-        bits.drop_piece(s.want, y, np.int64(piece.piece))
+        drop_wanted(s, y, np.int64(piece.piece))
     if rules.endgame_begins(client_of(s, y), peer.unrequested):
         enter_endgame(s, y)
     at, later = transport.request_arrivals(s, y, g, t, n)
-    ask(s, u, entry, blocks, n, at, later)
+    if client_of(s, y).picker == BEGUN_FIRST or not whole.joins(s, u, entry, blocks, n, at, later):
+        ask(s, u, entry, blocks, n, at, later)
 
 
 @kernel
@@ -401,7 +415,9 @@ def let_go(s, u, t):
     y = np.int64(lane.g) >> s.rules.slot_bits
     peer = s.peer[y]
     n_lost = NIL
-    if peer.endgame == 0:
+    if client_of(s, y).picker != BEGUN_FIRST:
+        whole.let_go(s, u, y)
+    elif peer.endgame == 0:
         for i in range(lane.runs):
             run = s.run[u, i]
             entry = np.int64(run.entry)
@@ -410,7 +426,7 @@ def let_go(s, u, t):
             peer.unrequested += bits.count(run.blocks)
             number = np.int64(piece.piece)
             bits.put_piece(s.open, y, number)
-            bits.put_piece(s.want, y, number)
+            put_wanted(s, y, number)
             if n_lost == 0 or s.scratch[1, n_lost - 1] != number:
                 s.scratch[1, n_lost] = number
                 n_lost += 1
@@ -443,7 +459,7 @@ def refill(s, y, n_lost, t):
 @kernel
 def asked_for(s, y, piece):
     """Peer `y` asked for blocks of a piece: it has begun it, even if it is choked before one comes."""
-    if s.peer[y].endgame == 0:
+    if s.peer[y].endgame == 0 and client_of(s, y).picker == BEGUN_FIRST:
         begin(s, y, piece, False)
 
 
@@ -451,7 +467,7 @@ def asked_for(s, y, piece):
 def got_have(s, u, piece, t):
     """The uploader of lane `u` has told of a piece."""
     y = begun_row(s, u)
-    if s.lane[u].state != SERVING:
+    if s.lane[u].state != SERVING or client_of(s, y).picker != BEGUN_FIRST:
         return
     if s.peer[y].endgame == 1:
         endgame_requests(s, u, t)
@@ -470,7 +486,7 @@ def enter_endgame(s, y):
     peer.endgame = 1
     left = np.uint64(peer.taken)
     while left != bits.EMPTY:
-        bits.put_piece(s.want, y, np.int64(s.begun[y, bits.first(left)].piece))
+        put_wanted(s, y, np.int64(s.begun[y, bits.first(left)].piece))
         left &= left - bits.ONE
 
 

@@ -1,7 +1,9 @@
 """Who wants something of whom: pieces as rows of bits, compared when somebody asks."""
 
 from btflow.kernels import bits
+from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
+from btflow.kernels.state import UNREQUESTED_PIECES
 
 
 @kernel
@@ -14,8 +16,8 @@ def offer(s, x):
 def wants(s, y, x, offered):
     """True if peer `y` needs a piece of `x`, and its interest in it has reached `x`; `offered` is offer(s, x)."""
     a, b, c, d = offered
-    some = (a & s.want[y, 0]) | (b & s.want[y, 1])
-    others = (c & s.want[y, 2]) | (d & s.want[y, 3])
+    some = (a & s.lacks[y, 0]) | (b & s.lacks[y, 1])
+    others = (c & s.lacks[y, 2]) | (d & s.lacks[y, 3])
     return some | others != bits.EMPTY or (s.shown.shape[1] > 4 and wants_later(s, y, x))
 
 
@@ -23,11 +25,36 @@ def wants(s, y, x, offered):
 def wants_later(s, y, x):
     """True if peer `y` needs a piece of `x` behind the first four words; four at a time."""
     for w in range(4, s.shown.shape[1], 4):
-        some = (s.shown[x, w] & s.want[y, w]) | (s.shown[x, w + 1] & s.want[y, w + 1])
-        others = (s.shown[x, w + 2] & s.want[y, w + 2]) | (s.shown[x, w + 3] & s.want[y, w + 3])
+        some = (s.shown[x, w] & s.lacks[y, w]) | (s.shown[x, w + 1] & s.lacks[y, w + 1])
+        others = (s.shown[x, w + 2] & s.lacks[y, w + 2]) | (s.shown[x, w + 3] & s.lacks[y, w + 3])
         if some | others != bits.EMPTY:
             return True
     return False
+
+
+@kernel
+def lacks_some(s, y, row):
+    """True if peer `y` is interested in a piece of row `row` of `has`, whether that is known or not."""
+    for w in range(s.has.shape[1]):
+        if s.has[row, w] & s.lacks[y, w] != bits.EMPTY:
+            return True
+    return False
+
+
+@kernel
+def put_wanted(s, y, piece):
+    """Blocks of `piece` may be asked for by peer `y`: some clients are interested only in such pieces."""
+    bits.put_piece(s.want, y, piece)
+    if client_of(s, y).interest == UNREQUESTED_PIECES:
+        bits.put_piece(s.lacks, y, piece)
+
+
+@kernel
+def drop_wanted(s, y, piece):
+    """No block of `piece` may be asked for by peer `y`."""
+    bits.drop_piece(s.want, y, piece)
+    if client_of(s, y).interest == UNREQUESTED_PIECES:
+        bits.drop_piece(s.lacks, y, piece)
 
 
 @kernel

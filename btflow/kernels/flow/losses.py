@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from btflow.kernels.flow import queues, windows
-from btflow.kernels.flow.state import SERVING
+from btflow.kernels.flow.state import FAST, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law, probe, rack
 from btflow.kernels.link.state import BBR, OPEN, PER_LOSS, RACK, RECOVERY, TAHOE
@@ -78,7 +78,8 @@ def lose(s, p, u, t):
     moving = f.cwnd - pull.lost
     unsent = windows.asked_bytes(s, u, t) - windows.on_the_way(s, u, f, t) * f.mss
     found = FOREVER
-    asks = pull.blocks > 1 and s.lane[u].state == SERVING and s.lane[u].leaving == 0
+    serves = s.lane[u].state == SERVING or s.lane[u].state == FAST
+    asks = pull.blocks > 1 and serves and s.lane[u].leaving == 0
     if moving > 0.0 and (unsent >= DUPLICATES * f.mss or asks):
         found = pull.lost_at + f.rtt * math.ceil(DUPLICATES / moving)
         if unsent < DUPLICATES * f.mss:  # a block that is there is followed by a request, and that by segments

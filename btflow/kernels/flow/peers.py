@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from btflow.kernels import rate, rules, tcp
+from btflow.kernels import rate, rules, tally, tcp
 from btflow.kernels.access import connection
 from btflow.kernels.access.state import IN_PARALLEL
-from btflow.kernels.flow import choke, fetch, superseed, windows
+from btflow.kernels.flow import choke, fetch, ranked, superseed, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.interest import offer, seeding, serves_as_seed, super_seeding, told_all, wants
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
@@ -220,6 +220,9 @@ def set_up(s, h, g, rtt, loss, t):
     e.recent = 0
     e.lane = NO_LANE
     e.sample = UNUSED
+    if s.rules.tallied == 1:
+        tally.reset(s, h, t)
+        s.up[h] = 0
     if s.rules.linked == 1:
         line = s.net.line[h]
         line.leaves = line.acked = line.arrival = 0.0
@@ -334,6 +337,8 @@ def introduce(s, h, t):
     if choke.keeps_unchoked(s, h) and wants(s, q, p, offer(s, p)):
         s.peer[p].due_at = min(s.peer[p].due_at, t)
         fetch.wake(s, p, t)
+    if s.rules.tallied == 1 and wants(s, q, p, offer(s, p)):
+        ranked.got_interested(s, p, h, t)
 
 
 @kernel

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from btflow.kernels.flow import losses, windows
+from btflow.kernels.flow import losses, quota, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.state import STALLED
 from btflow.kernels.jit import kernel
@@ -43,6 +43,7 @@ def move(s, p, t):
         if s.finish[u] < FOREVER:
             shortest = min(shortest, windows.acknowledge(s, p, u, t, dt))
     link.step = min(max(STEP * shortest, SHORTEST_STEP), LONGEST_STEP)
+    quota.proportion(s, p, t)
     fill_downlink(s, p, t)
     fill_uplink(s, p, t, dt)
     share(s, p, t)
@@ -111,7 +112,7 @@ def fill_uplink(s, p, t, dt):
     """The queue of the uplink of peer `p` after a step, and what its buffer does not take."""
     link = s.net.link[p]
     came = slope = away = own = payload = 0.0
-    first = p << s.lane_bits
+    first, of_tcp = p << s.lane_bits, quota.part_of_tcp(s, p)
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
@@ -123,14 +124,17 @@ def fill_uplink(s, p, t, dt):
                 slope += pull.bytes * rate * per_trip
             else:
                 rate = pull.most
+            if of_tcp < 1.0 and quota.over_tcp(s, u):
+                rate *= of_tcp
             there = rate * pull.base * pull.bytes
             away += there
             own += there * there
             pull.offers = rate * pull.bytes
             came += pull.offers
             payload += rate * pull.mss
-    if link.capped == 1 and payload > s.peer[p].cap:
-        came *= s.peer[p].cap / payload
+    cap = quota.payload_limit(s, p, link.inflow)
+    if link.capped == 1 and payload > cap:
+        came *= cap / payload
     link.offered = came
     came += link.acks
     others = max(away - own / away, 0.0) if away > 0.0 else 0.0
@@ -216,10 +220,11 @@ def packet_size(link):
 @kernel
 def share(s, p, t):
     """New rates of the lanes of peer `p` at `t`: what their windows allow, the link, and the upload limit."""
-    link, first, cap = s.net.link[p], p << s.lane_bits, s.peer[p].cap
+    link, first = s.net.link[p], p << s.lane_bits
+    cap = quota.payload_limit(s, p, link.inflow)
     total = payload = emptied = 0.0
     active = 0
-    waits = FOREVER
+    waits, of_tcp = FOREVER, quota.part_of_tcp(s, p)
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
@@ -228,6 +233,8 @@ def share(s, p, t):
                 waits = min(waits, pull.hold)
                 continue
             packets = min(pull.window / (pull.base + link.seen), pull.most)
+            if of_tcp < 1.0 and quota.over_tcp(s, u):
+                packets *= of_tcp
             pull.wants = pull.mss * packets
             payload += pull.wants
             active += 1 if pull.wants > 0.0 else 0

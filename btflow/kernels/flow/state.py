@@ -23,7 +23,15 @@ What a super-seed shows differs by connection: row peers + h of `has` and `shown
     latest[h]  the piece that end `h` of a super-seed showed last
     offers     how often each piece was shown, by any super-seed
 
+What rules other than mainline's take is of size 1 where all clients have mainline's (`rules.tallied`):
+
+    lacks[p]   pieces in which p is interested: those that it lacks, or, in clients that say so, `want` (the same array
+               where all do)
+    tally[h]   as at full fidelity, and session[p], fast[p], ranks
+    up[h]      UNCHOKED, OPTIMISTIC, KEPT of the other side; LOOKS_AGAIN: we asked it for nothing, and will try again
+
     neighbours how many a peer has at most
+    fast_lanes how many lanes of a peer may serve allowed-fast sets
     alike      1 if all blocks of the file have the same size
     delay      how long a block takes to arrive, and how long its socket is full [s], by class, active lanes, place in a
                stream, and whether another block follows; empty if not all paths are alike (transport.py)
@@ -38,9 +46,11 @@ from collections import namedtuple
 
 import numpy as np
 
-FREE_LANE, SERVING, CLOSING = 0, 1, 2  # lane.state
+FREE_LANE, SERVING, CLOSING, FAST = 0, 1, 2, 3  # lane.state; FAST: the other side is choked and asks for its set
 LEAVES, GONE = 1, 2  # lane.leaving: news of it is on its way, is here
 MOST_BEGUN = 64  # pieces that a peer fetches at once: the bits of `taken`
+BUSY = 2  # peer.endgame: it has asked for a block twice
+LOOKS_AGAIN = np.uint8(8)  # bit of up
 NO_LANE = np.int8(-1)
 UNUSED = np.int16(-1)  # end.sample: nothing was sent yet
 
@@ -284,5 +294,6 @@ Flow = namedtuple(
     "Flow",
     "rules client alike neighbours lanes lane_bits runs peer end wire order recent served has shown want open seeded row lane "
     "finish ready run begun copies have_log have_time random_order round queue registered spare births node bucket "
-    "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers listed net",
+    "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers listed net "
+    "lacks tally session ranks up fast fast_lanes",
 )

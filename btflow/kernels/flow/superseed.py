@@ -8,7 +8,7 @@ known to the other side half a round trip later (`got_offer`), the interest in i
 import numpy as np
 
 from btflow.kernels import bits, rules
-from btflow.kernels.flow import fetch, interest, transport
+from btflow.kernels.flow import fetch, interest, ranked, transport
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.state import NO_LANE, SERVING
 from btflow.kernels.jit import kernel
@@ -57,9 +57,11 @@ def got_offer(s, h, piece, t):
 
 
 @kernel
-def got_interest(s, h, piece):
+def got_interest(s, h, piece, t):
     """Interest in a piece that end `h` of a super-seed shows has come back: its choker may see it."""
     bits.put_piece(s.shown, s.rules.peers + h, piece)
+    if s.rules.tallied == 1 and interested(s, h):
+        ranked.got_interested(s, h >> s.rules.slot_bits, h, t)
 
 
 @kernel

@@ -7,7 +7,7 @@ else is written on it.
 import numpy as np
 
 from btflow.kernels import rules, tcp, window
-from btflow.kernels.flow import mail, upload, windows
+from btflow.kernels.flow import mail, quota, upload, windows
 from btflow.kernels.flow.interest import seeding
 from btflow.kernels.flow.state import NO_LANE, UNUSED
 from btflow.kernels.jit import kernel
@@ -33,7 +33,7 @@ def block_arrival(s, p, u, t, active, units, more):
         return t
     h = np.int64(s.lane[u].h)
     w = s.wire[h]
-    gap = active * s.peer[p].unit * s.peer[p].per_byte
+    gap = gap_between(s, p, active)
     lane, ahead = s.lane[u], w.rtt > 0.0 and s.end[h].message_at > t
     catch_up(s, p, w, lane.since)
     last_sent, last_arrival, small_acked, small_held = w.last_sent, w.last_arrival, w.small_acked, w.small_held
@@ -61,6 +61,12 @@ def block_arrival(s, p, u, t, active, units, more):
     elif s.peer[p].last_have > lane.since:
         tcp.control_arrival(s, w, t)
     return arrival
+
+
+@kernel
+def gap_between(s, p, active):
+    """Time between two writes of a lane of peer `p` while `active` lanes share its limit [s]; a quota is one write."""
+    return 0.0 if quota.hands_out(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
 
 
 # -- one path for all -------------------------------------------------------------------------------------------------
@@ -118,7 +124,7 @@ def find_repeats(s):
         if s.drawn[k, slots] > 0:
             continue
         turns = np.int64(s.peer[p].turns)
-        draw(s, k, slots, slots * s.peer[p].unit / s.peer[p].cap, turns)
+        draw(s, k, slots, 0.0 if quota.hands_out(s, p) else slots * s.peer[p].unit / s.peer[p].cap, turns)
         full = 0
         for i in range(rows(s)):
             full += s.delay[k, slots, i, 0, IS_FREE] > 0.0
@@ -202,6 +208,7 @@ def catch_up(s, p, w, t):
 @kernel
 def message_arrival(s, p, h, t):
     """When a message that peer `p` writes on end `h` at `t` arrives: behind a part-sent block, then as TCP has it."""
+    t = quota.message_written(s, p, t)
     if s.rules.linked == 1:
         return mail.arrival(s, p, h, s.rules.state_size, t)
     turn = its_turn(s, p, h, t)
@@ -211,6 +218,7 @@ def message_arrival(s, p, h, t):
 @kernel
 def request_arrivals(s, p, h, t, n):
     """When the first of `n` requests that are written together arrives, and when the others do."""
+    t = quota.message_written(s, p, t)
     if s.rules.linked == 1:
         return mail.requests(s, p, h, n, t)
     turn = its_turn(s, p, h, t)

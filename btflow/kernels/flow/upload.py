@@ -10,9 +10,9 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 
 import numpy as np
 
-from btflow.kernels import bits, prefetch, rules
+from btflow.kernels import bits, prefetch, rules, tally
 from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
-from btflow.kernels.flow import choke, fetch, losses, mail, peers, queues, stream, transport, windows
+from btflow.kernels.flow import choke, fetch, losses, mail, peers, queues, quota, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, LEAVES
 from btflow.kernels.jit import kernel
@@ -142,16 +142,21 @@ def begin(s, p, u, t):
         return
     peer = s.peer[p]
     active = np.int64(peer.active)
-    if active == 0 and peer.free_at > t:
-        s.ready[u] = peer.free_at
-        return
+    early = 0.0
+    if active == 0:
+        at = quota.begun_at(s, p, t)
+        if at > t:
+            s.ready[u] = at
+            return
+        if quota.hands_out(s, p):
+            early = (t - at) * peer.cap
     s.ready[u] = FOREVER
     skip_cancelled(s, u, t)
     if s.lane[u].runs == 0:
         return
     turns = set_turns(s, p, u)
     s.lane[u].since = t
-    s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0))
+    s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0)) - early
     s.finish[u] = s.lane[u].began + (turns - 1) * peer.unit
     peer.active += 1
 
@@ -175,6 +180,7 @@ def written(s, p, u, t):
     entry, b = np.int64(run.entry), next_block(s, u)
     units = np.int64(lane.units)
     size = head_bytes(s, u)
+    tally.note_sent(s, np.int64(lane.h), float(size))
     last_turn = rules.last_turn(s.rules, size, units, np.int64(peer.unit))
     peer.bytes_up += size
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += units
@@ -182,7 +188,7 @@ def written(s, p, u, t):
     pop(s, u)
     skip_cancelled(s, u, t)
     more = lane.runs > 0
-    arrival = transport.block_arrival(s, p, u, t, active, units, more and s.run[u, 0].at <= t)
+    arrival = transport.block_arrival(s, p, u, quota.released(s, p, t), active, units, more and s.run[u, 0].at <= t)
     free = t if s.rules.ideal == 1 else s.end[lane.h].free
     work = peer.work
     if active == 1:
@@ -193,7 +199,9 @@ def written(s, p, u, t):
     closing = lane.state == CLOSING
     if more and not closing:
         continue_lane(s, p, u, t, free, work + last_turn)
-    if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame == 1 and fetch.room(s, u):
+    if s.rules.tallied == 1:
+        quota.charge_packets(s, p, size)
+    if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame != 0 and fetch.room(s, u):
         fetch.await_block(s, u, entry, b, arrival)
     elif fetch.got_block(s, u, np.int64(lane.g), entry, b, size, stale, arrival):
         fetch.announce(s, lane.g >> s.rules.slot_bits)
@@ -201,6 +209,8 @@ def written(s, p, u, t):
         choke.close_lane(s, u, t, arrival)
     elif stale and lane.outstanding == 0:
         fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), arrival)
+    if s.rules.tallied == 1:
+        choke.end_fast(s, u, arrival)
 
 
 @kernel
@@ -232,6 +242,7 @@ def received(s, p, u, t):
     entry, b = np.int64(run.entry), next_block(s, u)
     size = head_bytes(s, u)
     peer.bytes_up += size
+    tally.note_sent(s, np.int64(lane.h), float(size))
     s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1
     s.net.crossed[p, TCP_DATA + s.net.protocol[lane.h]] += size * pull.bytes * pull.per_mss
     s.net.crossed[pull.to, TCP_ACKS + s.net.protocol[lane.h]] += size * pull.per_ack
@@ -260,6 +271,8 @@ def received(s, p, u, t):
             choke.close_lane(s, u, t, t)
     elif stale and lane.outstanding == 0:
         fetch.lose_interest(s, u, fetch.begun_row(s, u), np.int64(lane.g), t)
+    if s.rules.tallied == 1:
+        choke.end_fast(s, u, t)
 
 
 @kernel

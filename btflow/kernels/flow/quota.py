@@ -1,0 +1,112 @@
+"""Upload limits that are kept by quotas, and headers that count against a limit (`kernels/limiter.py`).
+
+What is paid for is written with the next quota; headers are a debt of all lanes. On access links a limit is a rate: there
+headers take their part of it, and nothing waits for a quota but messages.
+"""
+
+import math
+
+import numpy as np
+
+from btflow.kernels import rules
+from btflow.kernels.access.state import TCP
+from btflow.kernels.ends import client_of
+from btflow.kernels.flow import fetch
+from btflow.kernels.jit import kernel
+from btflow.kernels.state import BY_QUOTA, FOREVER, PACKETS, PEER_PROPORTIONAL
+from btflow.kernels.tally import FORGETS
+
+
+@kernel
+def hands_out(s, p):
+    """True if the client of peer `p` hands out quotas of an upload limit."""
+    return client_of(s, p).limiter == BY_QUOTA and s.peer[p].cap < FOREVER
+
+
+@kernel
+def released(s, p, t):
+    """When what peer `p` has paid for at `t` is written."""
+    return rules.next_quota(client_of(s, p), s.peer[p].start, t) if hands_out(s, p) else t
+
+
+@kernel
+def message_written(s, p, t):
+    """When a message is written that peer `p` has at `t`: with the next quota, if blocks wait for that."""
+    return released(s, p, t) if s.peer[p].active > 0 else t
+
+
+@kernel
+def begun_at(s, p, t):
+    """From when on a block is paid for that is asked for at `t`, while nothing else is sent."""
+    at = s.peer[p].free_at
+    return max(at, released(s, p, t) - client_of(s, p).limiter_interval) if hands_out(s, p) else at
+
+
+@kernel
+def charge_packets(s, p, size):
+    """Headers of the packets of a block that peer `p` sent, or of the ACKs for one that came, delay what it sends."""
+    peer = s.peer[p]
+    if client_of(s, p).limit_counts != PACKETS or not peer.cap < FOREVER:
+        return
+    headers = rules.packet_headers(s.rules, size)
+    if peer.active > 0:
+        peer.work -= headers / peer.active
+        fetch.wake(s, p, peer.next_at)
+    else:
+        peer.free_at = max(peer.free_at, peer.now) + headers * peer.per_byte
+
+
+@kernel
+def payload_limit(s, p, came):
+    """Upload limit of peer `p` for payload [B/s], to which `came` [B/s] comes, whose ACKs take their part, too."""
+    cap = s.peer[p].cap
+    if client_of(s, p).limit_counts != PACKETS or not cap < FOREVER:
+        return cap
+    part = rules.packet_headers(s.rules, s.rules.block_size) / s.rules.block_size
+    return max(cap - part * came, LEAST_PAYLOAD * cap) / (1.0 + part)
+
+
+LEAST_PAYLOAD = 0.05  # of an upload limit that is left, however much comes
+
+
+# -- TCP beside uTP ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def over_tcp(s, u):
+    """True if lane `u` of a peer with an access link sends over TCP."""
+    return s.net.protocol[s.lane[u].h] == TCP
+
+
+@kernel
+def proportion(s, p, t):
+    """Each second: the limit of TCP lanes together where others use uTP, as `kernels/access/uploads.py` has it."""
+    if client_of(s, p).mixed_mode != PEER_PROPORTIONAL:
+        return
+    session, peer = s.session[p], s.peer[p]
+    passed = math.floor(t - session.tcp_at)
+    if passed < 1.0:
+        return
+    kept = math.pow(FORGETS, passed)
+    session.rate = kept * session.rate + (1.0 - kept) * (peer.bytes_up - session.uploaded) / passed
+    session.uploaded = peer.bytes_up
+    session.tcp_at += passed
+    tcp, busy, first = 0, 0, p << s.lane_bits
+    for u in range(first, first + peer.top):
+        if s.finish[u] < FOREVER:
+            busy += 1
+            tcp += over_tcp(s, u)
+    session.tcp_limit = rules.limit_of_tcp(session.rate, tcp, busy)
+
+
+@kernel
+def part_of_tcp(s, p):
+    """What TCP lanes of peer `p` may send of what their windows allow: 1 without a limit."""
+    if client_of(s, p).mixed_mode != PEER_PROPORTIONAL or s.session[p].tcp_limit == 0.0:
+        return 1.0
+    link, first, total = s.net.link[p], p << s.lane_bits, 0.0
+    for u in range(first, first + s.peer[p].top):
+        if s.finish[u] < FOREVER and over_tcp(s, np.int64(u)):
+            pull = s.net.pull[u]
+            total += pull.mss * min(pull.window / (pull.base + link.seen), pull.most)
+    return min(1.0, s.session[p].tcp_limit / total) if total > 0.0 else 1.0

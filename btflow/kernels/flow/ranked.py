@@ -1,0 +1,145 @@
+"""Chokers that rank all interested peers by one order: those of `kernels/ranked.py`, where interest is looked up.
+
+Who becomes interested is known when the interest in a piece is back, or in a new connection: then a free slot is given
+at once, and the first time an allowed-fast set.
+"""
+
+import numpy as np
+
+from btflow.kernels import bits, rules
+from btflow.kernels.ends import client_of
+from btflow.kernels.flags import lower_flag, raise_flag
+from btflow.kernels.flow import choke, fast, stream
+from btflow.kernels.flow.interest import offer
+from btflow.kernels.flow.state import NO_LANE, SERVING
+from btflow.kernels.jit import kernel
+from btflow.kernels.ranked import draw, insert, keep_ranked
+from btflow.kernels.state import AT_ONCE, KEPT, NIL, OPTIMISTIC, UNCHOKED
+
+
+@kernel
+def note_unchoked(s, h, t):
+    """The other side of end `h` has a slot from `t` on."""
+    if s.rules.tallied == 1:
+        raise_flag(s.up, h, UNCHOKED)
+        s.tally[h].unchoked_at = t
+        s.tally[h].sent_since = 0.0
+
+
+@kernel
+def note_choked(s, h):
+    """The other side of end `h` has no slot any more."""
+    lower_flag(s.up, h, UNCHOKED)
+    lower_flag(s.up, h, OPTIMISTIC)
+
+
+@kernel
+def not_interested(s, h):
+    """The other side of end `h` wants nothing any more: its slot is no longer kept for it, whatever that is for."""
+    lower_flag(s.up, h, OPTIMISTIC)
+
+
+@kernel
+def rank(s, p, t):
+    """Ends of the interested peers in the order of their rank, in scratch[3]; returns how many."""
+    r, peer, offered = client_of(s, p), s.peer[p], offer(s, p)
+    size, n = s.rules.blocks * s.rules.block_size, NIL
+    for i in range(peer.n_order):
+        entry = s.order[p, choke.place_of(s, p, i)]
+        if choke.may_serve(s, p, entry, offered):
+            h = choke.own_end(s, p, entry)
+            key, unchoked = s.ranks[s.ranks.size - 1], s.up[h] & UNCHOKED != 0
+            rules.rank_by_round(r, key, s.tally[h], ahead(s, p, h, t), size, unchoked, t)
+            insert(s, h, n)
+            n += 1
+    return n
+
+
+@kernel
+def ahead(s, p, h, t):
+    """What is written to end `h` and has not come [B]: on access links it is counted when it comes."""
+    if s.rules.linked == 0 or s.end[h].lane == NO_LANE:
+        return 0.0
+    return float(stream.committed(s, (p << s.lane_bits) + s.end[h].lane, t) * s.rules.block_size)
+
+
+@kernel
+def rechoke(s, p, t, renew):
+    """Slots by rank, then those for chance; the others are choked first, so that there never are too many."""
+    r, peer = client_of(s, p), s.peer[p]
+    n = rank(s, p, t)
+    wanted = np.int64(rules.slots_by_chance(r, peer.upload_slots))
+    keep_ranked(s, r, n, peer.upload_slots - wanted, renew)
+    draw(s, r, n, wanted, t)
+    first = p << s.lane_bits
+    for u in range(first, first + peer.top):
+        if s.lane[u].state == SERVING and s.up[s.lane[u].h] & (KEPT | OPTIMISTIC) == 0:
+            choke.choke(s, p, u, t)
+    for i in range(n):
+        h = s.scratch[3, i]
+        if s.up[h] & (KEPT | OPTIMISTIC) != 0:
+            if s.up[h] & UNCHOKED == 0:
+                choke.unchoke(s, p, np.int64(s.end[h].at), False, t)
+            lower_flag(s.up, h, KEPT)
+    peer.rechokes += 1
+    new_round(s, p, t)
+
+
+@kernel
+def new_round(s, p, t):
+    """The choker of peer `p` has ranked its connections: the bytes of a round are counted anew."""
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].end_top):
+        s.tally[h].got = 0.0
+        s.tally[h].sent = 0.0 if s.end[h].lane == NO_LANE else -ahead(s, p, h, t)
+    s.session[p].round_at = t
+
+
+@kernel
+def tick(s, p, t):
+    """The choker's timer."""
+    session = s.session[p]
+    renew = s.peer[p].ticks >= session.optimistic_due
+    if renew:
+        session.optimistic_due = s.peer[p].ticks + client_of(s, p).optimistic_rounds
+    rechoke(s, p, t, renew)
+
+
+# -- who becomes interested -------------------------------------------------------------------------------------------
+
+
+@kernel
+def has_free_slot(s, p):
+    """True if peer `p` serves fewer than it has slots."""
+    n, first = NIL, p << s.lane_bits
+    for u in range(first, first + s.peer[p].top):
+        n += s.lane[u].state == SERVING
+    return n < s.peer[p].upload_slots
+
+
+@kernel
+def got_interested(s, p, h, t):
+    """The interest of the other side of end `h` of peer `p` is known: it gets its set, and a slot if one is free."""
+    fast.grant(s, p, h, t)
+    if client_of(s, p).free_slots == AT_ONCE and s.up[h] & UNCHOKED == 0 and has_free_slot(s, p):
+        choke.unchoke(s, p, np.int64(s.end[h].at), False, t)
+
+
+@kernel
+def all_interested(s, p, piece, t):
+    """The interest in a new piece of peer `p` is back: those who lack it may have become interested with it."""
+    r, peer = client_of(s, p), s.peer[p]
+    free = r.free_slots == AT_ONCE and has_free_slot(s, p)
+    if not free and r.allowed_fast == 0:
+        return
+    for i in range(peer.n_order):
+        entry = s.order[p, choke.place_of(s, p, i)]
+        y = choke.other_end(s, entry) >> s.rules.slot_bits
+        if not bits.has_piece(s.lacks, y, piece):
+            continue
+        h = choke.own_end(s, p, entry)
+        if s.tally[h].allows == 0:
+            fast.grant(s, p, h, t)
+        if free and s.up[h] & UNCHOKED == 0:
+            choke.unchoke(s, p, np.int64(s.end[h].at), False, t)
+            free = has_free_slot(s, p)

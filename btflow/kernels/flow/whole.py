@@ -1,0 +1,414 @@
+"""What to ask for where fast connections take whole pieces for themselves: the rules of `kernels/whole.py`.
+
+The blocks of a piece that were never asked for are in its row of `begun`; a piece without one has all of them. Nobody
+is offered what another lane gave back: a lane with nothing to ask for looks again after a while (`look_again`).
+"""
+
+import math
+
+import numpy as np
+
+from btflow.kernels import bits, rules, tally
+from btflow.kernels.ends import client_of
+from btflow.kernels.flags import lower_flag, raise_flag
+from btflow.kernels.flow import choke, events, fast, fetch, stream, transport
+from btflow.kernels.flow.interest import lacks_some, put_wanted, row_of, seeding, drop_wanted
+from btflow.kernels.flow.state import BUSY, FAST, LOOKS_AGAIN, NO_LANE, SERVING
+from btflow.kernels.jit import kernel
+from btflow.kernels.rng import below
+from btflow.kernels.state import BEGUN_FIRST, FOREVER, NIL, PULSE, SINGLE, SLOW_START
+from btflow.kernels.whole import all_blocks
+
+NOTHING = np.int64(-1)
+JOINS = 4  # rows of requests of a lane from which on more blocks join the last one
+
+
+# -- when -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def backlog(s, u, y, t):
+    """Requests that are to be outstanding on lane `u`."""
+    r, g = client_of(s, y), np.int64(s.lane[u].g)
+    if r.requests == SLOW_START:
+        return np.int64(1 if s.tally[g].idle == 1 else s.tally[g].queue)
+    rate = fetch.download_rate(s, r, s.end[g], t, 0.0)
+    return np.int64(rules.pipeline(r, s.rules.block_size, rate, s.rules.blocks * s.runs))
+
+
+@kernel
+def request(s, u, t):
+    """Ask on lane `u` for as many blocks as are to be outstanding, if there are any."""
+    lane = s.lane[u]
+    g, x = np.int64(lane.g), u >> s.lane_bits
+    y, own, served = g >> s.rules.slot_bits, s.tally[g], lane.state == SERVING
+    if seeding(s, y) or not (served or lane.state == FAST):
+        return
+    tally.advance(s, g, int(t - s.peer[y].start), served)
+    most = backlog(s, u, y, t)
+    if lane.outstanding >= most:
+        return
+    if lane.outstanding == 0:
+        own.asks_since = t
+    row = row_of(s, x, np.int64(lane.h))
+    while lane.outstanding < most and fetch.room(s, u):
+        piece = next_piece(s, u, y, row)
+        if piece == NOTHING:
+            break
+        fetch.take_blocks(s, u, y, g, entry_of(s, y, piece), most - lane.outstanding, t)
+    if served:
+        own.idle = 1 if lane.outstanding < most and fetch.room(s, u) else 0
+        if lane.outstanding == 0:
+            found_nothing(s, u, y, g, row, t)
+    if lane.outstanding > 0:
+        own.asked_at = t
+
+
+@kernel
+def found_nothing(s, u, y, g, row, t):
+    """There is nothing to ask lane `u` for: a block that is under way elsewhere, or it looks again later."""
+    if not lacks_some(s, y, row):
+        fetch.lose_interest(s, u, y, g, t)
+        return
+    ask_twice(s, u, y, g, row, t)
+    if s.lane[u].outstanding == 0 and s.up[g] & LOOKS_AGAIN == 0:
+        r, start = client_of(s, y), s.peer[y].start
+        at = max(t, s.tally[g].asked_at + r.retry_interval)
+        at = start + max(1.0, math.ceil((at - start) / r.pulse)) * r.pulse  # it looks at the ticks of its clock
+        raise_flag(s.up, g, LOOKS_AGAIN)
+        events.post(s, at if at > t else at + r.pulse, PULSE, g, NIL, s.end[g].generation)
+
+
+@kernel
+def look_again(s, g, t):
+    """End `g`, which found nothing to ask for, looks again."""
+    lower_flag(s.up, g, LOOKS_AGAIN)
+    h = np.int64(s.end[g].mate)
+    if s.end[h].lane == NO_LANE:
+        return
+    u = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end[h].lane
+    lane = s.lane[u]
+    if lane.state == SERVING and lane.leaving == 0 and lane.outstanding == 0:
+        s.tally[g].asked_at = t
+        request(s, u, t)
+
+
+@kernel
+def joins(s, u, entry, blocks, n, at, later):
+    """Put `n` blocks into the last row of the requests of lane `u` if there are enough before it; True if so.
+
+    A client that asks for each block by itself would need a row for each.
+    """
+    lane = s.lane[u]
+    if lane.runs < JOINS:
+        return False
+    run = s.run[u, lane.runs - 1]
+    if run.entry != entry or run.cancelled != bits.EMPTY:
+        return False
+    if at == FOREVER:  # they come with a block of the lane the other way, as those of the row must
+        v = ((np.int64(lane.g) >> s.rules.slot_bits) << s.lane_bits) + s.end[lane.g].lane
+        if run.behind == 0 or run.behind != s.net.pull[v].came + stream.committed(s, v, later):
+            return False
+    elif run.behind != 0:
+        return False
+    else:
+        run.later = max(run.later, later)
+    run.blocks |= blocks
+    lane.outstanding += n
+    return True
+
+
+# -- pieces -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def is_begun(s, y, piece):
+    """True if a piece has a row of `begun`."""
+    entry = np.int64(s.row[y, piece])
+    return bits.has(np.uint64(s.peer[y].taken), entry) and s.begun[y, entry].piece == piece
+
+
+@kernel
+def entry_of(s, y, piece):
+    """Row of `begun` of a piece, a new one if it has none; NOTHING if all are in use."""
+    if not is_begun(s, y, piece) and not fetch.take_row(s, y, piece):
+        return NOTHING
+    return np.int64(s.row[y, piece])
+
+
+@kernel
+def free_blocks(s, y, piece):
+    """Blocks of a piece that are not asked for."""
+    if is_begun(s, y, piece):
+        return np.uint64(s.begun[y, s.row[y, piece]].unrequested)
+    return all_blocks(s, piece) if bits.has_piece(s.lacks, y, piece) else bits.EMPTY
+
+
+@kernel
+def is_open(s, y, piece):
+    """True if no block of a piece was asked for."""
+    return free_blocks(s, y, piece) == all_blocks(s, piece)
+
+
+@kernel
+def under_way(s, y, piece):
+    """True if blocks of a piece were asked for and have not come."""
+    begun = s.begun[y, s.row[y, piece]]
+    return is_begun(s, y, piece) and begun.missing & ~begun.unrequested != bits.EMPTY
+
+
+@kernel
+def begun_and_free(s, y):
+    """How many begun pieces have free blocks."""
+    n = 0
+    for word in range(s.want.shape[1]):
+        n += bits.count(s.want[y, word] & s.open[y, word])
+    return n
+
+
+# -- which piece ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def next_piece(s, u, y, row):
+    """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` is what is known of its uploader."""
+    own, r = s.tally[s.lane[u].g], client_of(s, y)
+    piece = own_piece(s, own, y)
+    if piece == NOTHING:
+        size = s.rules.blocks * s.rules.block_size
+        alone = np.int64(rules.pieces_at_once(r, size, own.rate)) if s.lane[u].state == SERVING else NIL
+        begun_first = rules.too_many_begun(begun_and_free(s, y), s.peer[y].complete, s.rules.blocks)
+        if begun_first:
+            alone = NIL
+        if rules.picks_at_random(r, s.peer[y].n_log):
+            piece = random_piece(s, u, y, row, alone)
+        else:
+            piece = rarest_piece(s, u, y, row, alone, begun_first)
+        if piece != NOTHING and alone > 0 and is_open(s, y, piece):
+            hold(s, own, y, row, piece, alone)
+            piece = own_piece(s, own, y)
+    if piece != NOTHING and fetch.rows_taken(s, y) and not is_begun(s, y, piece):
+        return NOTHING
+    return piece
+
+
+@kernel
+def own_piece(s, own, y):
+    """The first of the pieces that a lane has for itself of which blocks are left to ask for, or NOTHING."""
+    while own.held_from < own.held_to:
+        if free_blocks(s, y, np.int64(own.held_from)) != bits.EMPTY:
+            return np.int64(own.held_from)
+        own.held_from += 1
+    return NOTHING
+
+
+@kernel
+def eligible(s, u, piece):
+    """True if lane `u` may be asked for blocks of `piece` now."""
+    return s.lane[u].state == SERVING or fast.may_ask(s, u, piece)
+
+
+@kernel
+def rarest_piece(s, u, y, row, alone, begun_first):
+    """The rarest by the copies known, begun before open; what others fetch comes last where whole pieces are wanted."""
+    best, least, fewest, rank = NOTHING, 1 << 30, 1 << 30, np.uint64(0)
+    for word in range(s.has.shape[1]):
+        candidates = s.has[row, word] & s.want[y, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            copies = np.int64(s.copies[piece, y])
+            if (least == 0 and 2 * copies > fewest) or not eligible(s, u, piece):
+                continue
+            opened = is_open(s, y, piece)
+            late = 1 if (begun_first and opened) or (alone > 0 and not opened and under_way(s, y, piece)) else 0
+            n = 2 * copies + opened
+            if late > least or (late == least and n > fewest):
+                continue
+            challenger = rules.tie_rank(s.rng[1], y, piece, copies)
+            if late < least or rules.rarer(n, challenger, fewest, rank):
+                best, least, fewest, rank = piece, late, n, challenger
+    return best
+
+
+@kernel
+def random_piece(s, u, y, row, alone):
+    """The first begun one; else the first open one from a random place on; what others fetch last, as above."""
+    begin = below(s.rng, s.rules.pieces)
+    best, least = NOTHING, 1 << 30
+    for word in range(s.has.shape[1]):
+        candidates = s.has[row, word] & s.want[y, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if not eligible(s, u, piece):
+                continue
+            order = piece
+            if is_open(s, y, piece):
+                order = s.rules.pieces + (piece - begin + s.rules.pieces) % s.rules.pieces
+            elif alone > 0 and under_way(s, y, piece):
+                order = 2 * s.rules.pieces + piece
+            if order < least:
+                best, least = piece, order
+    return best
+
+
+@kernel
+def hold(s, own, y, row, piece, most):
+    """Take `piece` and open ones beside it, `most` in all, for one lane alone (piece_picker.cpp, expand_piece)."""
+    first = piece
+    while first > 0 and first > piece - most + 1 and may_hold(s, y, row, first - 1):
+        first -= 1
+    last = piece + 1
+    while last < s.rules.pieces and last < first + most and may_hold(s, y, row, last):
+        last += 1
+    own.held_from, own.held_to = first, last
+    for taken in range(first, last):
+        drop_wanted(s, y, np.int64(taken))
+
+
+@kernel
+def may_hold(s, y, row, piece):
+    """True if a piece is open, nobody's, and there."""
+    return bits.has_piece(s.want, y, piece) and is_open(s, y, piece) and bits.has_piece(s.has, row, piece)
+
+
+# -- what a choke gives back ------------------------------------------------------------------------------------------
+
+
+@kernel
+def let_go(s, u, y):
+    """Lane `u` ends for its downloader: what it asked for there, and what the lane had for itself, is free again."""
+    for i in range(s.lane[u].runs):
+        run = s.run[u, i]
+        give_back(s, y, u, np.int64(run.entry), np.uint64(run.blocks) & ~np.uint64(run.cancelled))
+    release(s, np.int64(s.lane[u].g))
+
+
+@kernel
+def give_back(s, y, u, entry, blocks):
+    """Blocks asked for on lane `u` are free again, unless they have come or are under way on another lane."""
+    begun = s.begun[y, entry]
+    blocks &= np.uint64(begun.missing) & ~np.uint64(begun.unrequested)
+    if s.peer[y].endgame == BUSY:
+        for k in range(s.peer[y].n_served):
+            if s.served[y, k] != u:
+                blocks &= ~asked_on(s, np.int64(s.served[y, k]), entry)
+    if blocks == bits.EMPTY:
+        return
+    begun.unrequested |= blocks
+    s.peer[y].unrequested += bits.count(blocks)
+    bits.put_piece(s.open, y, np.int64(begun.piece))
+    put_wanted(s, y, np.int64(begun.piece))
+
+
+@kernel
+def lost_block(s, g, arg):
+    """A block for end `g` was under way when its connection closed: it is free again, unless it is asked for elsewhere."""
+    y, b, piece = g >> s.rules.slot_bits, arg >> 8 & 63, arg >> 14
+    if client_of(s, y).picker != BEGUN_FIRST and s.peer[y].present == 1 and is_begun(s, y, piece):
+        give_back(s, y, NOTHING, np.int64(s.row[y, piece]), bits.ONE << np.uint64(b))
+
+
+@kernel
+def asked_on(s, u, entry):
+    """Blocks of a begun piece that are asked for on lane `u`, or under way."""
+    found = bits.EMPTY
+    for i in range(s.lane[u].runs):
+        if s.run[u, i].entry == entry:
+            found |= np.uint64(s.run[u, i].blocks) & ~np.uint64(s.run[u, i].cancelled)
+    for i in range(s.runs - s.lane[u].awaited, s.runs):
+        if s.run[u, i].entry == entry:
+            found |= np.uint64(s.run[u, i].blocks)
+    return found
+
+
+@kernel
+def release(s, g):
+    """What was taken for end `g` alone and not asked for is free again."""
+    own, y = s.tally[g], g >> s.rules.slot_bits
+    for piece in range(own.held_from, own.held_to):
+        if free_blocks(s, y, np.int64(piece)) != bits.EMPTY:
+            put_wanted(s, y, np.int64(piece))
+    own.held_from = own.held_to = 0
+
+
+# -- the end ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def all_begun(s, y):
+    """True if no missing piece is open and nobody's (strict_end_game_mode)."""
+    for word in range(s.want.shape[1]):
+        candidates = s.want[y, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if is_open(s, y, piece):
+                return False
+    return True
+
+
+@kernel
+def ask_twice(s, u, y, g, row, t):
+    """A lane with nothing to ask for is asked for one block that is under way elsewhere: a random one of a random piece."""
+    if client_of(s, y).endgame == NIL or not all_begun(s, y):
+        return
+    chosen, seen = NOTHING, 0
+    for word in range(s.has.shape[1]):
+        candidates = s.has[row, word] & s.lacks[y, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            seen += 1
+            if below(s.rng, seen) == 0:
+                chosen = piece
+    entry = entry_of(s, y, chosen)
+    if entry == NOTHING:
+        return
+    block, seen, left = NOTHING, 0, np.uint64(s.begun[y, entry].missing)
+    while left != bits.EMPTY:
+        seen += 1
+        if below(s.rng, seen) == 0:
+            block = bits.first(left)
+        left &= left - bits.ONE
+    s.peer[y].endgame = BUSY
+    at, later = transport.request_arrivals(s, y, g, t, SINGLE)
+    fetch.ask(s, u, entry, bits.ONE << np.uint64(block), SINGLE, at, later)
+
+
+@kernel
+def block_came(s, y, u, entry, b, done, t):
+    """A block of peer `y` is here: nobody else need bring it; with a whole piece some have nothing for us any more."""
+    begun = s.begun[y, entry]
+    if bits.has(np.uint64(begun.unrequested), b):  # it was taken for a lane that had not been asked for it yet
+        begun.unrequested = bits.without_bit(np.uint64(begun.unrequested), b)
+        s.peer[y].unrequested -= 1
+        if begun.unrequested == bits.EMPTY:
+            bits.drop_piece(s.open, y, np.int64(begun.piece))
+            drop_wanted(s, y, np.int64(begun.piece))
+    if s.peer[y].endgame == BUSY:
+        cancel_elsewhere(s, y, u, entry, bits.ONE << np.uint64(b), t)
+    if done:
+        lose_interest(s, y, t)
+
+
+@kernel
+def cancel_elsewhere(s, y, u, entry, block, t):
+    """Take back the other requests of a block that has come; those lanes look for more."""
+    for k in range(s.peer[y].n_served - 1, -1, -1):  # from the last: a lane that ends takes its place
+        v = np.int64(s.served[y, k])
+        if v != u and fetch.cancel(s, y, v, entry, block, t):
+            s.peer[y].cancelled += 1
+            s.lane[v].outstanding -= 1
+            request(s, v, t)
+            choke.end_fast(s, v, t)
+
+
+@kernel
+def lose_interest(s, y, t):
+    """A piece is complete: those that have nothing for peer `y` any more are told."""
+    for k in range(s.peer[y].n_served):
+        v = np.int64(s.served[y, k])
+        if s.lane[v].state == SERVING and not lacks_some(s, y, row_of(s, v >> s.lane_bits, np.int64(s.lane[v].h))):
+            fetch.lose_interest(s, v, y, np.int64(s.lane[v].g), t)
