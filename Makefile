@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test explore lab notebooks lint format docs figures validate packet-level bench bench-simgrid calibrate clean
+.PHONY: demo test explore lab notebooks lint format docs figures validate packet-level real-clients bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -49,6 +49,11 @@ validate: $(VENV)/.run  ## every published claim, checked by running the swarms,
 
 packet-level:  ## the packet-level reference by ns-3: needs g++, takes an hour of one core
 	$(PYTHON) -m validation.packet_level.run
+
+# CELLS=a,b for some cells, RUNS for other than 3 runs of each, BED=1 to measure beside another that runs already
+real-clients: $(VENV)/.run  ## swarms of real clients in network namespaces, beside the simulator: validation/clients.md; root, hours
+	$(BIN)/python -m validation.clients measure --cells "$(CELLS)" --runs $(or $(RUNS),3) --bed $(or $(BED),0)
+	$(BIN)/python -m validation.clients report
 
 # BENCH=--no-scale leaves out what takes minutes
 bench: $(VENV)/.run  ## cost of swarms, sweeps and links, beside SimGrid and ns-3: validation/benchmarks.md

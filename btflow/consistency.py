@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import combinations, combinations_with_replacement, pairwise, product
 
+from btflow.client import Client
 from btflow.errors import ScenarioError
 from btflow.quantity import FrozenModel, quantity_of
 from btflow.scenario import MAX_LEECHERS, MAX_SEEDS, PeerClass, Scenario
@@ -34,6 +35,7 @@ def problems(scenario: Scenario) -> list[ScenarioError]:
         _departures,
         _horizon,
         _clients,
+        _lengths,
         _transport,
         _matrix,
         _locations,
@@ -296,10 +298,71 @@ def _clients(scenario: Scenario) -> Iterator[ScenarioError]:
         checked.append(c.client)
         field = f"classes.{c.name}.client"
         yield from _in_order(c.client, field, CLIENT_ORDER)
+        yield from _rules(c.client, field, scenario)
         steps = [step.below for step in c.client.slot_table]
         if any(second <= first for first, second in pairwise(steps)):
             below = ", ".join(format_quantity(step, "rate") for step in steps)
             yield ScenarioError(f"{field}.slot_table", below, "is not in rising order of below", "rising rates")
+
+
+RANKED = ("last-round", "salted-rate")
+NEEDS: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
+    ("choker", ("list",), "optimistic", ("list-head",)),
+    ("choker", ("list",), "free_slots", ("tick",)),
+    ("choker", RANKED, "optimistic", ("longest-waiting", "random")),
+    ("picker", ("begun-first",), "interest", ("unrequested",)),
+    ("picker", ("begun-first",), "endgame", ("none", "everywhere")),
+    ("picker", ("whole-pieces", "fewest-left"), "interest", ("missing",)),
+    ("picker", ("whole-pieces", "fewest-left"), "endgame", ("none", "when-idle")),
+)
+"""Rules that need others: with one of some values, a field must have one of others."""
+
+TIMED = (
+    ("limiter", "quota", "limiter_interval"),
+    ("picker", "whole-pieces", "whole_piece_time"),
+    ("picker", "whole-pieces", "retry_interval"),
+    ("choker", "last-round", "slot_time"),
+)
+"""Rules that need a time: with a value of a field, another may not be 0."""
+
+
+def _rules(client: Client, field: str, scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield the rules of a client that contradict each other, or lack what they need."""
+    for rule, values, other, allowed in NEEDS:
+        if getattr(client, rule) in values and getattr(client, other) not in allowed:
+            reason = f"does not go with {rule} = {getattr(client, rule)}"
+            yield ScenarioError(f"{field}.{other}", getattr(client, other), reason, " or ".join(allowed))
+    for rule, value, time in TIMED:
+        if getattr(client, rule) == value and getattr(client, time) == 0.0:
+            yield ScenarioError(f"{field}.{time}", "0 s", f"is no time, which {rule} = {value} needs", "more than 0 s")
+    if client.picker == "begun-first" and client.request_interval > 0.0:
+        shown = format_quantity(client.request_interval, "time")
+        reason = "is never used: picker = begun-first asks when something comes"
+        yield ScenarioError(f"{field}.request_interval", shown, reason, "0 s")
+    if client.fast_extension and client.picker == "begun-first":
+        reason = "does not go with picker = begun-first, which asks nobody who chokes it"
+        yield ScenarioError(f"{field}.fast_extension", "true", reason, "false")
+    size, most = client.allowed_fast_set_size, max(scenario.swarm.pieces, USUAL_SET)
+    if size > most:
+        reason = f"is more than the {scenario.swarm.pieces} pieces of the file"
+        yield ScenarioError(f"{field}.allowed_fast_set_size", size, reason, f"0 to {most}")
+
+
+USUAL_SET = 5
+"""Pieces of libtorrent's allowed-fast set, which goes with any file: of one with fewer it allows all."""
+
+LENGTHS = ("handshake_size", "piece_header", "request_size", "have_size", "state_size")
+
+
+def _lengths(scenario: Scenario) -> Iterator[ScenarioError]:
+    """Yield the lengths of messages in which clients of one swarm differ: they speak one protocol."""
+    first = scenario.classes[0]
+    for c in scenario.classes[1:]:
+        for name in LENGTHS:
+            mine, other = getattr(c.client, name), getattr(first.client, name)
+            if mine != other:
+                reason = f"differs from that of class {first.name}, with whom it speaks"
+                yield ScenarioError(f"classes.{c.name}.client.{name}", f"{mine} B", reason, f"{other} B")
 
 
 def _transport(scenario: Scenario) -> Iterator[ScenarioError]:

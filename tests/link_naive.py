@@ -3,7 +3,7 @@
 Flows of NewReno share one drop-tail queue; ACKs come back over a path without one. Every packet is an object, every
 departure an event, the scoreboard is three sets, and what is in flight is counted anew each time it is asked for.
 RFC 5681 (windows, ACKs), RFC 6298 (timeout), RFC 6675 (recovery with SACK), RFC 7323 (round-trip times), RFC 7661
-(no growth of a window that is not the limit).
+(no growth of a window that is not the limit), RFC 8985 (RACK-TLP).
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Rules:
     beta: float = 0.5
     loss: float = 0.0
     syn: float = 52.0
+    rack: bool = False
+    tail_probe: bool = False
 
 
 @dataclass
@@ -122,6 +124,7 @@ class Flow:
         self.quick = rules.quick_acks
         self.ack_due = NEVER
         self.echo = 0.0
+        self.came: list[int] = []
         # Sender.
         self.cwnd, self.ssthresh = rules.initial_window, NEVER
         self.una = self.nxt = 0
@@ -134,6 +137,15 @@ class Flow:
         self.recover = 0
         self.srtt = self.rttvar = -1.0
         self.rto, self.backoff, self.rto_due = rules.rto_initial, 1.0, NEVER
+        # RACK-TLP: sending times, the newest of what has arrived, and the probe that was sent.
+        self.seen = 0
+        self.sent: dict[int, float] = {}
+        self.twice: set[int] = set()  # sent more than once
+        self.least = NEVER
+        self.newest, self.trip = (-1.0, -1), 0.0
+        self.repeated: set[int] = set()
+        self.late_due = self.probe_due = NEVER
+        self.probe: tuple[int, int | None] | None = None  # the end when it left, and what it sent again
 
     # -- the receiver
 
@@ -145,6 +157,7 @@ class Flow:
             self.link.at(self.link.now + self.rules.rtt / 2, self.connected, sent)
             return
         self.link.trace.delivered.append((self.link.now, self.number, number))
+        self.came.append(number)
         in_order = number == self.expected and not any(n > number for n in self.got)
         if self.unacked == 0 or (self.rules.times_newest and number == self.expected):
             self.echo = sent
@@ -169,7 +182,7 @@ class Flow:
     def acknowledge(self) -> None:
         """An ACK with all that the receiver has."""
         self.unacked, self.ack_due = 0, NEVER
-        ack = (self.expected, frozenset(self.got), self.echo)
+        ack = (self.expected, frozenset(self.got), self.echo, len(self.came))
         self.link.at(self.link.now + self.rules.rtt / 2, self.acked, *ack)
 
     # -- the sender
@@ -198,18 +211,22 @@ class Flow:
         """RFC 6675, SetPipe."""
         return sum(n not in self.lost or n in self.again for n in self.outstanding())
 
-    def acked(self, cumulative: int, selective: frozenset[int], echo: float) -> None:
+    def acked(self, cumulative: int, selective: frozenset[int], echo: float, came: int) -> None:
         """An ACK comes."""
         known = self.sacked | set(range(self.una))
-        arrived = (selective | set(range(self.una, cumulative))) - known
+        arrived = set(selective | set(range(self.una, cumulative))) - known
+        self.repeated |= self.advance(self.came[self.seen : came], arrived)
+        self.seen = max(self.seen, came)
         if not arrived:
+            self.answer()
             return
         news = max(0, cumulative - self.una)
         self.sacked |= selective
         self.una = max(self.una, cumulative)
         if news:
             self.estimate(self.link.now - echo)
-        found = self.look_for_losses()
+        self.answer()
+        found = self.look_for_late_ones() if self.rules.rack else self.look_for_losses()
         if news and self.limited and self.phase != "recovery" and not found:
             self.grow(len(arrived))
         left = False
@@ -221,12 +238,14 @@ class Flow:
         at_once = (bool(found) or left) and self.phase == "open"
         if at_once:
             self.halve()
-            self.cwnd, self.phase, self.recover = self.ssthresh, "recovery", self.nxt
+            self.enter_recovery()
         if self.phase != "loss":
             self.cwnd = max(self.cwnd, 2.0)
         if news:
             self.backoff = 1.0
             self.set_timer()
+            self.probe_due = NEVER
+            self.set_probe()
         self.send(at_once)
         self.link.trace.windows.append((self.link.now, self.number, self.cwnd, self.ssthresh))
 
@@ -249,6 +268,7 @@ class Flow:
         else:
             self.rttvar += (abs(self.srtt - rtt) - self.rttvar) / 4
             self.srtt += (rtt - self.srtt) / 8
+        self.least = min(self.least, rtt)
         self.rto = max(self.rules.rto_min, self.srtt + max(self.rules.rto_slack, 4 * self.rttvar))
 
     def grow(self, news: int) -> None:
@@ -280,7 +300,9 @@ class Flow:
         if self.phase != "loss":
             self.halve()
         self.cwnd, self.phase, self.recover = 1.0, "loss", self.nxt
-        self.lost, self.again = set(self.outstanding()), set()
+        self.give_up()
+        self.cwnd += self.pipe()
+        self.probe, self.probe_due, self.late_due = None, NEVER, NEVER
         self.backoff *= 2
         self.set_timer()
         self.send()
@@ -303,6 +325,105 @@ class Flow:
             else:
                 number = self.nxt
                 self.nxt += 1
+            self.put(number)
             if self.rto_due == NEVER or (wanted and number == self.una):  # as Linux, for the first segment sent again
                 self.set_timer()
+            if not wanted:
+                self.set_probe()
             self.link.arrive(self, number, self.link.now)
+
+    # -- RACK-TLP
+
+    def put(self, number: int) -> None:
+        """Remember when a segment leaves."""
+        if number in self.sent:
+            self.twice.add(number)
+        self.sent[number] = self.link.now
+
+    def advance(self, came: list[int], arrived: set[int]) -> set[int]:
+        """RFC 8985, section 6.2, steps 1 and 2; what has come once more (a D-SACK)."""
+        repeated = {n for i, n in enumerate(came) if n not in arrived or n in came[:i]}
+        for number in came:
+            trip = self.link.now - self.sent[number]
+            if number in arrived and not (trip < self.least and number in self.twice):
+                self.trip = trip
+                self.newest = max(self.newest, (self.sent[number], number))
+        return repeated
+
+    def look_for_late_ones(self) -> bool:
+        """RFC 8985, section 6.2, steps 4 and 5; three that have arrived make it sure, and so does a recovery."""
+        held = [n for n in self.sacked if n >= self.una]
+        sure = len(held) >= 3 or (self.phase != "open" and self.una < self.recover)
+        window = 0.0 if sure else min(self.least / 4, self.srtt)
+        out = [n for n in self.outstanding() if n not in self.lost or n in self.again]
+        before = [n for n in out if (self.sent[n], n) < self.newest]
+        wait = {n: self.sent[n] + self.trip + window - self.link.now for n in before}
+        found = {n for n in before if wait[n] <= 1e-9}
+        self.lost |= found
+        self.again -= found
+        self.late_due = NEVER
+        if rest := [wait[n] for n in before if n not in found]:
+            self.late_due = self.link.now + max(rest) + 2e-3
+            self.probe_due = NEVER
+            self.link.at(self.late_due, self.late, self.late_due)
+        return bool(found)
+
+    def late(self, due: float) -> None:
+        """What may only have been late has had its time."""
+        if due != self.late_due:
+            return
+        found = self.look_for_late_ones()
+        at_once = found and self.phase == "open"
+        if at_once:
+            self.halve()
+            self.enter_recovery()
+        self.send(at_once)
+
+    def enter_recovery(self) -> None:
+        """RFC 6675, section 5; a probe has done its work."""
+        self.cwnd, self.phase, self.recover = self.ssthresh, "recovery", self.nxt
+        self.probe, self.probe_due = None, NEVER
+
+    def give_up(self) -> None:
+        """The timer fired: all is lost, but with RACK what left less than a round trip ago."""
+        out = self.outstanding()
+        kept = {n for n in out if n != self.una and (n not in self.lost or n in self.again)}
+        kept = {n for n in kept if self.rules.rack and self.sent[n] + self.trip > self.link.now}
+        self.again &= kept
+        self.lost = (self.lost & kept) | (set(out) - kept)
+
+    def set_probe(self) -> None:
+        """RFC 8985, section 7.2: two round trips from now, and the time of a delayed ACK if there is one segment."""
+        out = self.outstanding()
+        whole = len(out) == self.nxt - self.una and not any(n in self.lost for n in out)
+        if not self.rules.tail_probe or self.probe is not None or self.phase != "open" or not out or not whole:
+            return
+        wait = 2 * self.srtt + (self.rules.rto_min if len(out) == 1 else 2e-3)
+        self.probe_due = min(self.link.now + wait, self.rto_due)
+        self.link.at(self.probe_due, self.probe_timer, self.probe_due)
+
+    def probe_timer(self, due: float) -> None:
+        """RFC 8985, section 7.3: something new, or the last segment again."""
+        if due != self.probe_due:
+            return
+        self.probe_due = NEVER
+        new = self.nxt < self.rules.segments
+        number = self.nxt if new else self.nxt - 1
+        self.nxt = number + 1
+        self.probe = (self.nxt, None if new else number)
+        self.repeated = set()
+        self.put(number)
+        self.link.arrive(self, number, self.link.now)
+        self.set_timer()
+
+    def answer(self) -> None:
+        """RFC 8985, section 7.4.2."""
+        if self.probe is None or self.una < self.probe[0]:
+            return
+        end, again = self.probe
+        if again is None or again in self.repeated:
+            self.probe = None
+        elif self.una > end:
+            self.probe = None
+            self.halve()
+            self.cwnd = self.ssthresh

@@ -42,6 +42,7 @@ MODULES = [
     "link.fqcodel",
     "link.laws.bbr",
     "link.pie",
+    "link.recovery",
     "link.state",
     "link.stats",
     "link.waiting",

@@ -37,9 +37,14 @@ def scenario(
 
 
 def program(rules: Mapping[str, Any] | None = None, **values: Any) -> Program:
-    """Return a compiled scenario with some of its rules changed."""
+    """Return a compiled scenario with some of its rules changed, those of its clients among them."""
     made = compile_scenario(scenario(**values))
-    return replace(made, rules=made.rules._replace(**rules or {}))
+    client = made.client.copy()
+    of_clients = {name: value for name, value in (rules or {}).items() if name in (client.dtype.names or ())}
+    for name, value in of_clients.items():
+        client[name] = value
+    others = {name: value for name, value in (rules or {}).items() if name not in of_clients}
+    return replace(made, rules=made.rules._replace(**others), client=client)
 
 
 def connected(made: Program, seed: int = 1) -> Any:
@@ -63,8 +68,8 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
         s.dn[e] = plain.state.LINKED
         own.complete += 1
         own.degree += 1
-        s.conn[e].up_since = s.conn[e].up_last = plain.rate.measured_from(s.rules, t)
-        s.conn[e].dn_since = s.conn[e].dn_last = plain.rate.measured_from(s.rules, t)
+        s.conn[e].up_since = s.conn[e].up_last = plain.rate.measured_from(plain.ends.client_of(s, e >> s.rules.slot_bits), t)
+        s.conn[e].dn_since = s.conn[e].dn_last = plain.rate.measured_from(plain.ends.client_of(s, e >> s.rules.slot_bits), t)
         plain.choker.enlist(s, e)
 
 

@@ -37,7 +37,7 @@ def clients(draw: st.DrawFn) -> dict[str, Any]:
             "pipeline_refill": draw(st.integers(1, 8)),
             "pipeline_cap": draw(st.integers(floor, 100)),
             "pipeline_cap_slope": draw(st.floats(0, 0.5)),
-            "endgame": draw(st.booleans()),
+            "endgame": draw(st.sampled_from(["everywhere", "none"])),
             "rarest_first_cutoff": draw(st.integers(0, 20)),
             "upload_unit": f"{draw(st.integers(200, 17000))} B",
             "max_allow_in": draw(st.integers(27, 80)),  # everybody: a full swarm may leave some peers out for good

@@ -53,10 +53,11 @@ def test_ledbat_plus_plus_goes_by_its_name() -> None:
     assert (flow.cc.name, flow.cc.target) == ("ledbat++", 0.06)
 
 
-def test_old_cubic_agrees_with_the_swarms_transport() -> None:
-    old = split_sources(read_table("cubic-2.6", "congestion", Path(), "cc"))[0]
-    transport = split_sources(read("transports", "linux-2.6.32"))[0]
-    for mine, other in {
+@pytest.mark.parametrize(("name", "other"), [("cubic-2.6", "linux-2.6.32"), ("cubic-6", "linux-6")])
+def test_cubic_agrees_with_the_transport_of_swarms(name: str, other: str) -> None:
+    old = split_sources(read_table(name, "congestion", Path(), "cc"))[0]
+    transport = split_sources(read("transports", other))[0]
+    for mine, theirs in {
         "mss": "mss",
         "initial_window": "initial_window",
         "ack_delay": "delayed_ack",
@@ -68,7 +69,7 @@ def test_old_cubic_agrees_with_the_swarms_transport() -> None:
         "c": "cubic_c",
         "beta": "cubic_beta",
     }.items():
-        assert old[mine] == transport[other]
+        assert old[mine] == transport[theirs]
 
 
 @pytest.mark.parametrize("name", catalog.names("codecs"))

@@ -22,6 +22,7 @@ UNTIL = 12.0
 def links(draw: st.DrawFn) -> tuple[float, int, list[naive.Rules]]:
     """Rate [B/s], room in packets, and flows; the times have no common measure, so that nothing meets in an instant."""
     loss = draw(st.sampled_from([0.0, 0.0, 0.02, 0.1]))
+    rack = draw(st.booleans())
     flows = [
         naive.Rules(
             rtt=draw(st.integers(4, 500)) * 1.000271828e-3 + 1.7e-6 * i,
@@ -35,6 +36,8 @@ def links(draw: st.DrawFn) -> tuple[float, int, list[naive.Rules]]:
             rto_slack=draw(st.sampled_from([0.0, 0.2])),
             bytes_counted=draw(st.booleans()),
             loss=loss,
+            rack=rack,
+            tail_probe=rack and draw(st.booleans()),
         )
         for i in range(draw(st.integers(1, 3)))
     ]
@@ -46,7 +49,9 @@ def table(rules: naive.Rules) -> made.Table:
     cc = made.control(
         "newreno",
         counts_segments=rules.bytes_counted,
-        lost_retransmit=False,
+        lost_retransmit=rules.rack,
+        detection="rack" if rules.rack else "dupacks",
+        tail_probe=rules.tail_probe,
         max_window="20 MB",
         ack_every=rules.ack_every,
         ack_delay=f"{rules.ack_delay!r} s",

@@ -16,7 +16,7 @@ from btflow.kernels.link import sampler
 from btflow.kernels.link import state as k
 from btflow.link.build import LinkProgram
 
-LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6")
+LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6", "cubic-6")
 CONTROLS = (*LOSS_DRIVEN, "vegas", "lp", "nice", "ledbat", "ledbat-25", "ledbat-linux", "utp-2010", "utp-2013",
             "ledbatpp", "bbr")  # fmt: skip
 DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")

@@ -39,7 +39,9 @@ def unsourced(tree: Any, path: str = "") -> Iterator[str]:
         yield path
 
 
-@pytest.mark.parametrize(("kind", "name"), [("clients", "mainline-4.0"), ("transports", "linux-2.6.32")])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("clients", "mainline-4.0"), ("transports", "linux-2.6.32"), ("transports", "linux-6")]
+)
 def test_every_constant_of_a_client_or_transport_has_a_source(kind: str, name: str) -> None:
     tree = read(kind, name)
     assert len(tree) > 10

@@ -19,7 +19,7 @@ from btflow.kernels.flags import (
     words_of,
 )
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import block_number, cancelled, charge_packets, entry, place, was_refused
+from btflow.kernels.limiter import block_number, cancelled, charge_acks, entry, place, was_refused
 from btflow.kernels.picker import NOTHING
 from btflow.kernels.pipeline import (
     backlog,
@@ -270,7 +270,7 @@ def got_block(s, h, seq, t):
     c.outstanding -= 1
     if s.rules.tallied == 1:
         tally.note_block(s, h, float(size), c.last_block, t, served(s, h))
-        charge_packets(s, p, size, t)
+        charge_acks(s, p, size, t)
     note_source(s, h, t)
     download_rate(client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks

@@ -221,7 +221,7 @@ def block_written(s, p, t):
     limiter.load(s, h)
     if s.turns[h] == 0 and s.up[h] & BLOCKED == 0:
         set_cause(s, h, limiter.waits_for(s, h), t)
-    limiter.charge_packets(s, p, size, t)
+    limiter.charge_packets(s, p, size)
     limiter.plan(s, p, t)
     if s.rules.ideal == 1:
         piece_arrived(s, mate(s, h), np.int64(seq), t)

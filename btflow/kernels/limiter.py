@@ -225,9 +225,9 @@ def sync(s, p, t):
     if peer.active == 0:
         drop_empty(s, p)
         return
-    k = np.int64((t - peer.turn) * peer.cap / peer.unit) + 1
-    if peer.planned >= 0:
-        k = min(k, np.int64(peer.planned))
+    if peer.planned < 0:  # a block has just been written: what is next is not planned yet
+        return
+    k = min(np.int64((t - peer.turn) * peer.cap / peer.unit) + 1, np.int64(peer.planned))
     if k > 0:
         advance(s, p, k, np.int64(peer.active))
 
@@ -292,12 +292,19 @@ def message_written(s, h, t):
 
 
 @kernel
-def charge_packets(s, p, size, t):
+def charge_packets(s, p, size):
     """Headers of the packets of a block sent, or of the ACKs for one that came, count against the limit too."""
     if client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
-        sync(s, p, t)
         charge(s, p, rules.packet_headers(s.rules, size))
-        if s.rules.linked == 0:
+
+
+@kernel
+def charge_acks(s, p, size, t):
+    """As `charge_packets`, for a block that came while others are being sent."""
+    if client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
+        sync(s, p, t)
+        charge_packets(s, p, size)
+        if s.peer[p].n_ring > 0:
             plan(s, p, t)
 
 

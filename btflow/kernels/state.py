@@ -226,7 +226,8 @@ TALLY = np.dtype(
         ("allows", "i4"),  # pieces of its set that the other side may ask us for
         ("slow", "u1"),  # the queue is growing still
         ("idle", "u1"),  # there was nothing to ask for
-        ("spare", "u1", 6),
+        ("waits", "u1"),  # for the upload limit of TCP
+        ("spare", "u1", 5),
     ],
     align=True,
 )

@@ -28,6 +28,7 @@ def reset(s, h, t):
     y.allowed = y.allows = 0
     y.slow = 1
     y.idle = 0
+    y.waits = 0
 
 
 @kernel

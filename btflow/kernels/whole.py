@@ -325,6 +325,8 @@ def let_go(s, h, keeps_set):
             s.requests[s.conn[g].row, place(s, seq)] = withdrawn(block)
             c.outstanding -= 1
     release(s, h)
+    while c.dn_next < c.dn_tail and entry(s, g, np.int64(c.dn_next)) < 0:
+        c.dn_next += 1
     if not keeps_set:
         c.dn_base = c.dn_tail
         c.dn_next = c.dn_tail

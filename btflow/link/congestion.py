@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal, Self
 
@@ -13,7 +13,7 @@ from btflow.quantity import FrozenModel, Quantity, quantity_of
 from btflow.units import format_quantity
 
 Law = Literal["newreno", "cubic", "vegas", "lp", "nice", "ledbat", "utp", "ledbatpp", "bbr"]
-Recovery = Literal["classic", "prr", "tahoe", "per-loss"]
+Recovery = Literal["classic", "prr", "prr-safe", "tahoe", "per-loss"]
 
 Flag = Annotated[bool, Quantity("flag")]
 Time = Annotated[float, Quantity("time", 0, 3600)]
@@ -70,7 +70,8 @@ class CongestionControl(FrozenModel):
     """Which form of the law; see ``VARIANTS``."""
     recovery: Annotated[Recovery, Quantity("choice")]
     """How losses are repaired: ``classic`` the window falls at once (RFC 6675), ``prr`` in proportion to what arrives
-    (RFC 6937), ``tahoe`` window 1 and slow start, ``per-loss`` no phase of recovery (uTP)."""
+    (RFC 6937), ``prr-safe`` the same but growing only while no more losses are found (RFC 6937bis), ``tahoe`` window 1
+    and slow start, ``per-loss`` no phase of recovery (uTP)."""
 
     mss: Annotated[int, Quantity("size", 50, 65535)]
     """Payload of a full segment [B]."""
@@ -124,6 +125,11 @@ class CongestionControl(FrozenModel):
     """Whether the receiver says what it has (RFC 2018); without, one hole is known at a time."""
     lost_retransmit: Flag
     """Whether the loss of a retransmission is found without a timeout."""
+    detection: Annotated[Literal["dupacks", "rack"], Quantity("choice")] = "dupacks"
+    """What shows a loss: ``dupacks`` three segments sent later have arrived (RFC 6675), ``rack`` one has, and a quarter
+    of the least round-trip time has passed (RFC 8985); it takes no time in a recovery or where three have arrived."""
+    tail_probe: Annotated[bool, Quantity("flag")] = False
+    """Whether a probe goes when nothing comes back for two round trips (RFC 8985, section 7): with ``rack`` only."""
 
     beta: Share | None = None
     """What a loss leaves of the window."""
@@ -192,6 +198,7 @@ class CongestionControl(FrozenModel):
         for name in sorted(given - may):
             what = f"is never used by {self.law}"
             problems.append(TableError(name, _shown(self, name), what, ", ".join(self.used) or "none of the constants"))
+        problems += self._of_detection()
         for low, high in (("rto_min", "rto_max"), ("rto_initial", "rto_max"), ("mss", "max_window")):
             if getattr(self, low) > getattr(self, high):
                 limit = f"at most {high} = {_shown(self, high)}"
@@ -199,6 +206,15 @@ class CongestionControl(FrozenModel):
         if problems:
             raise TableError.all_of(problems)
         return self
+
+    def _of_detection(self) -> Iterator[TableError]:
+        """What does not go with the way losses are found."""
+        if self.detection == "rack":
+            for name in ("sack", "lost_retransmit"):
+                if not getattr(self, name):
+                    yield TableError(name, "false", "does not go with detection = rack", "true, or detection = dupacks")
+        elif self.tail_probe:
+            yield TableError("tail_probe", "true", "needs detection = rack", "false, or detection = rack")
 
 
 def _shown(model: FrozenModel, name: str) -> str:

@@ -27,7 +27,8 @@ LAWS = {
     "ledbatpp": k.LEDBATPP,
     "bbr": k.BBR,
 }
-RECOVERIES = {"classic": k.CLASSIC, "prr": k.PRR, "tahoe": k.TAHOE, "per-loss": k.PER_LOSS}
+RECOVERIES = {"classic": k.CLASSIC, "prr": k.PRR, "prr-safe": k.PRR_SAFE, "tahoe": k.TAHOE, "per-loss": k.PER_LOSS}
+DETECTIONS = {"dupacks": k.DUPACKS, "rack": k.RACK}
 HALVES = {"outstanding": k.OUTSTANDING, "window": k.WINDOW, "pipe": k.IN_PIPE}
 APPS = {"long": k.BULK, "sized": k.SIZED, "rate": k.RATE, "on-off": k.ON_OFF, "messages": k.MESSAGES, "voip": k.BULK}
 DISCIPLINES = {"drop-tail": k.DROP_TAIL, "codel": k.CODEL, "fq-codel": k.FQ_CODEL, "pie": k.PIE}
@@ -55,6 +56,7 @@ _SAME = (
     "counts_repaired",
     "sack",
     "lost_retransmit",
+    "tail_probe",
 )
 _OF_THE_LAW = (
     "beta",
@@ -181,6 +183,7 @@ def write_congestion_control(record: Any, cc: CongestionControl) -> None:
     record["law"], record["variant"] = LAWS[cc.law], cc.variant_number
     record["recovery"] = RECOVERIES[cc.recovery]
     record["halves"] = HALVES[cc.halves]
+    record["detection"] = DETECTIONS[cc.detection]
     record["validate"] = cc.window_validation
     _assign(record, cc, (*_SAME, *_OF_THE_LAW))
     if cc.max_gain is not None:

@@ -83,6 +83,7 @@ def client_event(x, k, t):
         h, generation = np.int64(s.node[k].target), s.node[k].generation
         clock.give_node(s, k)
         if s.conn[h].generation == generation:
+            s.tally[h].waits = 0
             stream.drained(x, h, t)
     else:
         if s.node[k].kind == PULSE:

@@ -12,7 +12,7 @@ from btflow.kernels.flags import lower_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
-from btflow.kernels.state import BLOCKED, BY_PIPELINE, CAUSES, IDLE, INTERESTED_IN_US, OPEN, PEER_PROPORTIONAL, SYN
+from btflow.kernels.state import BLOCKED, BY_PIPELINE, CAUSES, IDLE, INTERESTED_IN_US, OPEN, NIL, PEER_PROPORTIONAL, RESUMED, SYN
 
 
 @kernel
@@ -159,6 +159,14 @@ def held(x, h, t):
 
 
 @kernel
+def wait(s, h):
+    """End `h` goes on when the upload limit of its peer's TCP connections lets it."""
+    if s.tally[h].waits == 0:
+        s.tally[h].waits = 1
+        post(s, s.session[h >> s.rules.slot_bits].tcp_at, RESUMED, h, NIL, s.conn[h].generation)
+
+
+@kernel
 def drained(x, i, t):
     """Something left the socket of flow `i`: if it was full and has room again, its end goes back into the ring."""
     s = x.swarm
@@ -166,7 +174,10 @@ def drained(x, i, t):
     if i >= ends or s.up[i] & BLOCKED == 0:
         return
     f = x.net.flow[i]
-    if pending(f) > (1.0 - f.socket_free) * capacity(f) or held(x, i, t):
+    if pending(f) > (1.0 - f.socket_free) * capacity(f):
+        return
+    if held(x, i, t):
+        wait(s, i)
         return
     lower_flag(s.up, i, BLOCKED)
     if s.conn[i].cause < CAUSES:

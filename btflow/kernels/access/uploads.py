@@ -11,10 +11,9 @@ from btflow.kernels.access import connection, stream
 from btflow.kernels.access.state import TCP
 from btflow.kernels.causes import set_cause
 from btflow.kernels.flags import raise_flag
-from btflow.kernels.clock import post
 from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, NIL, PEER_PROPORTIONAL, PIECE, RESUMED
+from btflow.kernels.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, PEER_PROPORTIONAL, PIECE
 
 
 @kernel
@@ -48,7 +47,7 @@ def write_unit(x, p, t):
     quota = limiter.by_quota(s, p)
     if s.turns[h] == 0:
         amount += finish_block(x, h, size, size + s.rules.header if quota else amount, t)
-        limiter.charge_packets(s, p, size, t)
+        limiter.charge_packets(s, p, size)
         note_tcp(x, h, size, t)
     elif not quota:  # else the block is written when it is paid for
         x.net.flow[h].wrote += amount
@@ -110,7 +109,7 @@ def settle(x, h, at, t):
     p = h >> s.rules.slot_bits
     full = stream.refuses(x.net.flow[h])
     if stream.held(x, h, t):
-        post(s, s.session[p].tcp_at, RESUMED, h, NIL, s.conn[h].generation)
+        stream.wait(s, h)
         full = True
     if full:
         raise_flag(s.up, h, BLOCKED)

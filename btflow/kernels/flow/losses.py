@@ -1,9 +1,9 @@
 """Losses on access links: whose packet a full buffer drops, when its sender finds out, and what waits until then.
 
 A sender finds a loss by three segments that come behind the lost one, or by its timer if its window is too small for
-that or nothing follows. Until then it goes on with what is left of its window; so others lose too, as they do behind a
-drop-tail queue. What it sends again may be lost again. The receiver gets nothing of what came behind the lost segment
-before that is there.
+that or nothing follows. With RACK one segment and some time do, and with nothing behind it a probe. Until then it goes
+on with what is left of its window; so others lose too, as they do behind a drop-tail queue. What it sends again may be
+lost again. The receiver gets nothing of what came behind the lost segment before that is there.
 """
 
 import math
@@ -13,8 +13,8 @@ import numpy as np
 from btflow.kernels.flow import queues, windows
 from btflow.kernels.flow.state import FAST, SERVING
 from btflow.kernels.jit import kernel
-from btflow.kernels.link import law
-from btflow.kernels.link.state import BBR, OPEN, PER_LOSS, RECOVERY, TAHOE
+from btflow.kernels.link import law, probe, rack
+from btflow.kernels.link.state import BBR, OPEN, PER_LOSS, RACK, RECOVERY, TAHOE
 from btflow.kernels.rng import uniform
 from btflow.kernels.state import FOREVER
 
@@ -84,9 +84,27 @@ def lose(s, p, u, t):
         found = pull.lost_at + f.rtt * math.ceil(DUPLICATES / moving)
         if unsent < DUPLICATES * f.mss:  # a block that is there is followed by a request, and that by segments
             found += f.rtt
+    if f.detection == RACK:
+        found = pull.lost_at + found_by_time(f, moving, max(unsent / f.mss, 1.0 if asks else 0.0))
+        if f.tail_probe:  # which goes before the timer fires, and starts that anew
+            pull.fires = found
     pull.timer = 1 if pull.fires < found else 0
     pull.silent = t + f.rtt
     wait(s, p, u, min(found, pull.fires), t if first else FOREVER)
+
+
+@kernel
+def found_by_time(f, moving, behind):
+    """How long after a loss RACK or a probe finds it [s]; FOREVER: neither does.
+
+    `moving` segments of the window go on, `behind` are there to be sent after the lost one (link/rack.py, probe.py).
+    """
+    if moving > 0.0 and behind >= 1.0:
+        late = min(moving, behind) < DUPLICATES
+        return f.rtt + (rack.REORDERING * f.min_rtt if late else 0.0)
+    if not f.tail_probe:
+        return FOREVER
+    return min(probe.ROUND_TRIPS * f.srtt + (f.rto_min if f.cwnd < 2.0 else rack.GRANULARITY), f.rto) + f.rtt
 
 
 @kernel
@@ -186,11 +204,15 @@ def burst(s, p, u, f, t):
     pull.lost = int(n - fits)
     pull.lost_at = t
     pull.fires = t + f.rto + (f.rtt if fits > 0.0 else 0.0)
-    more = fits >= DUPLICATES and pull.blocks * (s.rules.block_size + s.rules.header) > (n + DUPLICATES) * f.mss
-    pull.timer = 0 if more else 1
+    need = 1.0 if f.detection == RACK else DUPLICATES
+    more = fits >= need and pull.blocks * (s.rules.block_size + s.rules.header) > (n + need) * f.mss
+    found = t + 2.0 * f.rtt
+    if not more:  # the lost ones are the last: a probe finds them, or the timer
+        found = pull.fires if not f.tail_probe else t + found_by_time(f, fits, 0.0)
+    pull.timer = 0 if more or f.tail_probe else 1
     pull.silent = t + f.rtt
     ahead = FIRST * f.rtt if fits > 0.0 else 0.0  # the lost ones are the last: what fits comes before them
-    wait(s, p, u, t + 2.0 * f.rtt if more else pull.fires, t + ahead)
+    wait(s, p, u, found, t + ahead)
     pull.window = fits
 
 

@@ -6,9 +6,9 @@ that or nothing follows. What it sends again may be lost again.
 
 import math
 
-from btflow.kernels.flow.losses import DUPLICATES, fall
+from btflow.kernels.flow.losses import DUPLICATES, fall, found_by_time
 from btflow.kernels.jit import kernel
-from btflow.kernels.link.state import BBR, FOREVER, PER_LOSS
+from btflow.kernels.link.state import BBR, FOREVER, PER_LOSS, RACK
 from btflow.kernels.rng import uniform
 
 
@@ -35,6 +35,10 @@ def find(f, lane):
     found = FOREVER
     if moving > 0.0 and lane.rest >= DUPLICATES:
         found = lane.lost_at + f.rtt * math.ceil(DUPLICATES / moving)
+    if f.detection == RACK:
+        found = lane.lost_at + found_by_time(f, moving, lane.rest)
+        if f.tail_probe:  # which goes before the timer fires, and starts that anew
+            lane.fires = found
     lane.timer = 1 if lane.fires < found else 0
     lane.answer = min(found, lane.fires)
 

@@ -4,12 +4,17 @@ import math
 
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import law
-from btflow.kernels.link.state import LOSS, OPEN, PER_LOSS, PRR, RECOVERY, TAHOE
+from btflow.kernels.link.state import FOREVER, LOSS, NONE, OPEN, PER_LOSS, PRR, PRR_SAFE, RECOVERY, TAHOE
 
 
 @kernel
-def begin(s, i, f, t):
-    """A loss was found: the law says what is left, the lost segment goes at once (RFC 6675, step 4.3)."""
+def begin(s, i, f, t, arrived):
+    """A loss was found: the law says what is left, the lost segment goes at once (RFC 6675, step 4.3).
+
+    `arrived` trains are newly known to have come. A probe that is on the way has done its work.
+    """
+    f.probe_at = FOREVER
+    f.probe_end = NONE
     f.prr_flight = float(f.flight + f.waiting_retransmit)  # RecoverFS of RFC 6937: what is outstanding
     f.ssthresh = law.reduce(s, i, f, t)
     f.forced = 1
@@ -26,20 +31,30 @@ def begin(s, i, f, t):
         return
     f.phase = RECOVERY
     f.cwnd = f.ssthresh
+    if f.recovery == PRR_SAFE:
+        go_on(f, arrived, 0.0)
 
 
 @kernel
-def go_on(f, arrived):
-    """Another ACK in recovery: proportional rate reduction says how much may be sent (RFC 6937, section 3)."""
-    if f.recovery != PRR:
+def go_on(f, arrived, safe):
+    """Another ACK in recovery: proportional rate reduction says how much may be sent (RFC 6937, section 3).
+
+    Below ssthresh it grows by a segment for each ACK, or, with PRR_SAFE, for each that is `safe` (1): it acknowledges
+    in order and shows no new loss (draft-ietf-tcpm-prr-rfc6937bis, section 6; tcp_cwnd_reduction). There the first one
+    of a recovery goes whatever comes of it.
+    """
+    if f.recovery != PRR and f.recovery != PRR_SAFE:
         return
     f.prr_delivered += arrived
+    least, more = 0.0, 1.0
+    if f.recovery == PRR_SAFE:
+        least, more = 0.0 if f.prr_out > 0.0 else 1.0, safe
     threshold = f.ssthresh / f.train
     if f.flight > threshold:
         allowed = math.ceil(f.prr_delivered * threshold / f.prr_flight) - f.prr_out
     else:
-        allowed = min(threshold - f.flight, max(f.prr_delivered - f.prr_out, float(arrived)) + 1.0)
-    f.cwnd = (f.flight + max(allowed, 0.0)) * f.train
+        allowed = min(threshold - f.flight, max(f.prr_delivered - f.prr_out, float(arrived)) + more)
+    f.cwnd = (f.flight + max(allowed, least)) * f.train
 
 
 @kernel

@@ -55,7 +55,7 @@ def advance(s, i, f):
 
 @kernel
 def find_losses(s, i, f):
-    """Mark what must be lost by now; the number of trains newly found so."""
+    """Mark what must be lost by now, three later ones having come; the number of trains newly found so."""
     found = 0
     if f.sack:
         for number in range(max(f.judged, f.una), f.top3):

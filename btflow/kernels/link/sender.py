@@ -1,7 +1,7 @@
 """The sender: takes ACKs, lets the window law act, and sends what window, pacing and application allow."""
 
 from btflow.kernels.jit import kernel
-from btflow.kernels.link import application, law, network, receiver, recovery, scoreboard, stats, timeout
+from btflow.kernels.link import application, law, network, probe, rack, receiver, recovery, scoreboard, stats, timeout
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.laws import bbr, cubic, utp
 from btflow.kernels.link.state import (
@@ -20,6 +20,7 @@ from btflow.kernels.link.state import (
     NONE,
     OPEN,
     PER_LOSS,
+    RACK,
     RECOVERY,
     RETRANSMITTED,
     RTO_TIMER,
@@ -52,6 +53,8 @@ def connect(s, i, f, t, stamp):
     f.cwnd = f.initial_window
     f.ssthresh = FOREVER
     f.top = f.top2 = f.top3 = NONE
+    rack.start(f)
+    probe.start(f)
     f.delivered_at = t
     f.last_sent = t
     f.quick = f.quick_acks
@@ -84,6 +87,8 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         return
     arrived = read_log(s, i, f, t, position)
     if arrived == 0:
+        if f.tail_probe:
+            probe.answered(s, i, f, t)
         return
     f.acks += 1
     f.owd = owd
@@ -94,7 +99,9 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
     if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
         take_rtt(s, i, f, t, stamp)
     law.sample(s, i, f, t, float(arrived * f.train))
-    found = scoreboard.find_losses(s, i, f)
+    if f.tail_probe:
+        probe.answered(s, i, f, t)
+    found = rack.find_losses(s, i, f, t) if f.detection == RACK else scoreboard.find_losses(s, i, f)
     was = f.phase
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
@@ -102,14 +109,17 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         law.grow(s, i, f, t, float((acked if was == RECOVERY else arrived) * f.train))
     left = was != OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
     if (found > 0 or left) and (f.phase == OPEN or f.recovery == PER_LOSS):
-        recovery.begin(s, i, f, t)
+        recovery.begin(s, i, f, t, arrived)
     elif f.phase == RECOVERY:
-        recovery.go_on(f, arrived)
+        recovery.go_on(f, arrived, 1.0 if acked > 0 and found == 0 else 0.0)
     if f.phase != LOSS:  # the one segment after a timeout is less
         f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
         timeout.restart(s, i, f, t)
+        if f.tail_probe:
+            f.probe_at = FOREVER
+            probe.arm(s, i, f, t)
     send(s, i, f, t)
 
 
@@ -129,6 +139,10 @@ def read_log(s, i, f, t, position):
         if scoreboard.mark_arrived(s, i, f, number):
             arrived += 1
             newest = number
+            if f.detection == RACK:
+                rack.advance(f, t, number, scoreboard.segment(s, i, number))
+        elif f.tail_probe and number == f.probed:
+            f.probe_twice = 1
     f.seen = position
     if arrived > 0:
         f.delivered += arrived * f.train
@@ -189,6 +203,8 @@ def send(s, i, f, t):
                 timeout.restart(s, i, f, t)
         else:
             send_new(s, i, f, t)
+            if f.tail_probe:
+                probe.arm(s, i, f, t)
         if f.pacing > 0.0:
             f.pace_at = max(t, f.pace_at) + f.train / f.pacing
 
@@ -291,22 +307,79 @@ def transmit(s, i, f, t, number):
 @kernel
 def rto_timer(s, i, f, t):
     """The retransmission timer; it is not moved when ACKs put it off, so it looks for itself."""
-    if f.rto_at > t:
-        schedule(s, source(s, i, RTO_TIMER), f.rto_at)
+    due = f.rto_at
+    if f.detection == RACK and f.running == CONNECTED:
+        due = min(due, f.settle_at, f.probe_at)
+    if due > t:
+        schedule(s, source(s, i, RTO_TIMER), due)
         return
     schedule(s, source(s, i, RTO_TIMER), FOREVER)
     if f.running == CONNECTING:
         f.backoff *= 2.0
         start(s, i, f, t)
         return
+    if f.detection == RACK and min(f.settle_at, f.probe_at) <= t:
+        look_before_the_timeout(s, i, f, t)
+        return
     f.ssthresh = f.ssthresh if f.phase == LOSS else law.timeout(s, i, f, t)
     f.cwnd = 1.0
     f.phase = LOSS
     f.recover = f.nxt
-    scoreboard.mark_all_lost(s, i, f)
+    if f.detection == RACK:
+        rack.mark_lost_at_timeout(s, i, f, t)
+        f.cwnd += f.flight * f.train
+        probe.start(f)
+    else:
+        scoreboard.mark_all_lost(s, i, f)
     f.backoff *= 2.0
     f.limited = 1
     if t >= s.rules.warmup:
         f.timeouts += 1
     timeout.restart(s, i, f, t)
     send(s, i, f, t)
+
+
+@kernel
+def look_before_the_timeout(s, i, f, t):
+    """What the timer is for besides: nothing came back, so a probe goes; or what was late has had its time."""
+    if f.probe_at <= t:
+        send_probe(s, i, f, t)
+    else:
+        found = rack.find_losses(s, i, f, t)
+        if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
+            recovery.begin(s, i, f, t, 1)
+        send(s, i, f, t)
+    wake(s, source(s, i, RTO_TIMER), min(f.rto_at, f.settle_at, f.probe_at))
+
+
+@kernel
+def send_probe(s, i, f, t):
+    """A tail loss probe: something new whatever the window, or else the last segment again (RFC 8985, section 7.3).
+
+    The retransmission timer starts anew (tcp_send_loss_probe).
+    """
+    f.probe_at = FOREVER
+    application.write(s, i, f, t)
+    last = f.nxt - 1
+    if may_probe_with_new(f, t):
+        f.probed = NONE
+        send_new(s, i, f, t)
+    else:  # nothing is known of it, or no probe would go
+        f.probed = last
+        f.probe_twice = 0
+        if t >= s.rules.warmup:
+            f.resent += f.train
+        transmit(s, i, f, t, last)
+        f.flight -= 1  # it was on the way, as far as is known
+    f.probe_end = f.nxt
+    timeout.restart(s, i, f, t)
+
+
+@kernel
+def may_probe_with_new(f, t):
+    """Whether there is something new for a probe: the other side's window holds, Nagle's rule does not."""
+    if (f.nxt - f.una + 1) * f.train > f.max_window:
+        return False
+    if f.app == STREAM:
+        return f.wrote > f.cut and 2 * (f.nxt - f.una + 1) <= f.ring_mask
+    return f.nxt < f.written and t < f.stop

@@ -50,6 +50,11 @@ CLASSIC = np.int64(0)  # RFC 6675: the window falls at once and the sender waits
 PRR = np.int64(1)  # RFC 6937: sends in proportion to what is delivered
 TAHOE = np.int64(2)  # no fast recovery: window 1 and slow start after the fast retransmit
 PER_LOSS = np.int64(3)  # uTP: the law answers each loss itself, there is no recovery phase
+PRR_SAFE = np.int64(4)  # RFC 6937bis: as PRR, but a segment more than is delivered only while nothing new is lost
+
+# How a loss is found (flow.detection).
+DUPACKS = np.int64(0)  # three that were sent later have arrived (RFC 6675)
+RACK = np.int64(1)  # one that was sent later has arrived, and some time has passed (RFC 8985)
 
 # What a loss leaves a part of, with Reno (flow.halves).
 OUTSTANDING = np.int64(0)  # FlightSize: sent and not acknowledged in order (RFC 5681)
@@ -139,6 +144,8 @@ FLOW = np.dtype(
         ("rtt_count", "i8"),
         ("sack", "i8"),  # 0: without SACK one hole is known at a time
         ("lost_retransmit", "i8"),  # whether a lost retransmission is found without a timeout
+        ("detection", "i8"),  # DUPACKS, RACK
+        ("tail_probe", "i8"),  # a probe goes when nothing comes back for two round trips
         ("again_first", "i8"),  # of the trains sent again, in this order: those not known to have arrived
         ("again_last", "i8"),
         ("cwnd", "f8"),
@@ -285,7 +292,15 @@ FLOW = np.dtype(
         ("socket_full", "i8"),  # the socket has refused more
         ("opened", "f8"),  # when the connection was begun
         ("tries", "i8"),  # SYNs sent
-        ("unused", "u1", 16),  # up to a whole number of cache lines
+        # -- RACK and tail loss probes
+        ("rack_sent", "f8"),  # of what is known to have arrived, the segment that left last: when, which, and how long
+        ("rack_number", "i8"),  # before that was known
+        ("rack_rtt", "f8"),
+        ("settle_at", "f8"),  # what may only be late is lost then; FOREVER nothing is
+        ("probe_at", "f8"),  # when the probe goes; FOREVER none will
+        ("probe_end", "i8"),  # `nxt` when the last probe left, until it is answered; NONE there is none
+        ("probed", "i8"),  # what it sent again; NONE something new
+        ("probe_twice", "i8"),  # that has come twice: nothing was lost
     ],
     align=True,
 )

@@ -1,0 +1,77 @@
+"""Clients with rules of their own, alone and mixed: what holds of all of them, and what each rule does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from test_invariants import check_bounds, check_caps, check_completion
+
+import btflow
+from btflow import simulation
+from btflow.client import RULES
+from btflow.errors import ScenarioError
+from btflow.kernels import engine, state
+from btflow.kernels.access import engine as access_engine
+from btflow.links import widen
+from btflow.program import Program, compile_scenario
+from btflow.scenario import Scenario
+from btflow.swarm import grow, more_rows
+
+CLIENTS = ("mainline-4.0", "libtorrent-2", "libtorrent-2.1", "transmission-4", "transmission-3", "utorrent-3.0", "ns2-eger")
+OF_ONE_KIND = {"super_seeding": False}
+
+
+def capped(clients: dict[str, str], **values: Any) -> Scenario:
+    """Return a small swarm with upload limits in which each class has a client."""
+    fields = {f"classes.{name}.client": client for name, client in clients.items()}
+    return btflow.load("rao2010").set(**{"file_size": "2 MB", "piece_size": "64 KiB", **values}).set(**fields)
+
+
+def linked(clients: dict[str, str], **values: Any) -> Scenario:
+    """Return a small swarm on access links in which each class has a client."""
+    fields = {f"classes.{name}.client": client for name, client in clients.items()}
+    return btflow.load("flashcrowd").set(**{"file_size": "2 MB", "piece_size": "64 KiB", **values}).set(**fields)
+
+
+def unchoked_at_once(program: Program, seed: int, events: int) -> np.ndarray[Any, Any]:
+    """Run a swarm and return how many interested peers each had unchoked at most, looked at every so many events."""
+    s, x = simulation.start(program, seed, 0)
+    most = np.zeros(program.rules.peers, np.int64)
+    while True:
+        outcome = engine.run(s, events) if x is None else access_engine.run(x, events)
+        served = (s.up & (state.UNCHOKED | state.INTERESTED_IN_US)) == state.UNCHOKED | state.INTERESTED_IN_US
+        np.maximum(most, served.reshape(program.rules.peers, -1).sum(axis=1), out=most)
+        if outcome == engine.FINISHED:
+            check_completion(program, s)
+            return most
+        if outcome == engine.FULL:
+            s = grow(s)
+            x = x and x._replace(swarm=s)
+        elif outcome == engine.CROWDED:
+            s = more_rows(s)
+        elif outcome == access_engine.CRAMPED:
+            assert x is not None
+            x = widen(x)
+        else:
+            assert outcome == engine.MORE
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(CLIENTS), st.sampled_from(CLIENTS), st.integers(1, 20), st.sampled_from([0, 80, 400]), st.integers(0, 99))
+def test_slots_bind_every_client(seeds: str, leechers: str, slots: int, rtt: int, seed: int) -> None:
+    clients = {"seed": seeds, "leechers": leechers}
+    program = compile_scenario(capped(clients, leechers=24, upload_limit="100 kB/s", rtt=f"{rtt} ms", slots=slots))
+    most = unchoked_at_once(program, seed, 7)
+    assert most.max() <= slots
+    event(f"as many as there are: {most.max() == slots}")
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(st.tuples(*[st.sampled_from(CLIENTS)] * 3), st.integers(1, 20), st.integers(0, 99))
+def test_slots_bind_every_client_on_access_links(clients: tuple[str, str, str], slots: int, seed: int) -> None:
+    scenario = linked(dict(zip(("seed", "tcp", "utp"), clients, strict=True)), leechers=12, slots=slots)
+    assert unchoked_at_once(compile_scenario(scenario), seed, 23).max() <= slots

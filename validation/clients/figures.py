@@ -1,0 +1,88 @@
+"""The figures of a run, measured or simulated, by the same definitions.
+
+By name: ``mean``, ``p10``, ``p50`` and ``p90`` of the leechers' completion times, each from the peer's own start [s],
+of all and by class (``tcp.mean``); by class, seeds too, ``queue`` and ``queue_p90``, the time until an uplink's queue
+would be empty, sampled every second on every peer from its start until it leaves or the last leecher completes [s]; by
+class ``utp``, the share of uTP in the bytes that left the uplinks; ``copies``, the payload that the seeds sent over the
+file's size; ``goodput`` of a bulk upload [B/s], and then nothing of completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation.clients.cells import Cell
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from validation.clients.runs import Outcome
+
+Figures = dict[str, float]
+Floats = NDArray[np.float64]
+
+QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
+
+
+def completion(times: Mapping[str, Floats]) -> Figures:
+    """Return mean and quantiles of completion times [s], of all and by class."""
+    found: Figures = {}
+    everyone = np.concatenate(list(times.values()))
+    for prefix, values in (("", everyone), *((f"{name}.", values) for name, values in times.items())):
+        found[f"{prefix}mean"] = float(np.mean(values))
+        found |= {f"{prefix}{name}": float(np.quantile(values, q)) for name, q in QUANTILES.items()}
+    return found
+
+
+def measured(cell: Cell, outcome: Outcome) -> Figures:
+    """Return the figures of a run of real clients."""
+    found: Figures = {}
+    if cell.bulk:
+        found["goodput"] = outcome.bulk
+    else:
+        took = {
+            name: np.array([peer.done - peer.started for peer in outcome.peers if peer.klass == name])
+            for name in cell.classes
+        }
+        found |= completion(took)
+    for name, delays in outcome.queues.items():
+        found[f"{name}.queue"] = float(np.mean(delays))
+        found[f"{name}.queue_p90"] = float(np.quantile(delays, 0.9))
+    for name in ("seed", *cell.classes):
+        crossed = [outcome.crossed.get(peer.link.index, (0, 0, 0)) for peer in outcome.peers if peer.klass == name]
+        tcp, utp, _ = np.sum(crossed, axis=0)
+        found[f"{name}.utp"] = float(utp / max(tcp + utp, 1))
+    found["copies"] = sum(peer.up for peer in outcome.peers if peer.is_seed) / cell.file_size
+    return found
+
+
+def simulated(cell: Cell, result: xr.Dataset, replica: int) -> Figures:
+    """Return the figures of a simulated swarm."""
+    one = result.isel(replica=replica)
+    classes = np.asarray(one["peer_class"].values, str)
+    times = one["completion_time"].values
+    found = completion({name: times[classes == name] for name in cell.classes})
+    delays = one["queue_delay"].values
+    for name in ("seed", *cell.classes):
+        counts = one["queue_delay_count"].sel(sender_class=name).values
+        if counts.sum():
+            found[f"{name}.queue"] = float((counts * delays).sum() / counts.sum())
+            cumulated = np.cumsum(counts)
+            found[f"{name}.queue_p90"] = float(delays[np.searchsorted(cumulated, 0.9 * cumulated[-1])])
+        crossed = one["uplink_bytes"].sel(peer=classes == name).sum("peer")
+        utp = float(crossed.sel(traffic=["uTP data", "uTP ACKs"]).sum())
+        found[f"{name}.utp"] = utp / max(float(crossed.sum()), 1.0)
+    found["copies"] = float(one["seed_copies"])
+    return found
+
+
+def counted(name: str) -> str:
+    """Return the unit of a figure: ``s``, ``ms``, ``%``, ``copies`` or ``kB/s``."""
+    last = name.rpartition(".")[2]
+    if last.startswith("queue"):
+        return "ms"
+    return {"utp": "%", "copies": "copies", "goodput": "kB/s"}.get(last, "s")

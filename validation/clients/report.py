@@ -1,0 +1,316 @@
+"""The report on the test bed, ``validation/clients.md``, from the frozen tables and the predictions alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from validation.clients import predictions, tables
+from validation.clients.cells import FOLDER, Cell
+from validation.clients.figures import Figures, counted
+from validation.clients.predictions import Prediction
+from validation.clients.tables import Row
+
+REPORT = FOLDER.parent / "clients.md"
+
+MEAN_WITHIN = 0.10
+QUEUE_WITHIN = 0.20
+_SCALES = {"s": 1.0, "ms": 1e3, "%": 100.0, "copies": 1.0, "kB/s": 1e-3}
+_DIGITS = {"s": 1, "ms": 0, "%": 0, "copies": 2, "kB/s": 0}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure over the runs of a cell."""
+
+    mean: float
+    half: float
+    """Half of the 95% interval of the mean, by Student's t; infinite for a single run."""
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return mean and interval of a figure over some runs."""
+    n = len(values)
+    mean = float(np.mean(values))
+    if n < 2:
+        return Estimate(mean, math.inf)
+    return Estimate(mean, float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n)))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A cell: what was measured, and what was said of it before and later."""
+
+    cell: Cell
+    rows: list[Row]
+    generations: dict[int, Figures]
+
+    @property
+    def measured(self) -> bool:
+        """Whether it has runs."""
+        return bool(self.rows)
+
+    @property
+    def headline(self) -> str:
+        """The figure that the cell is judged by."""
+        return "goodput" if self.cell.bulk else "mean"
+
+    def of(self, name: str) -> Estimate | None:
+        """Return a figure as measured, None if no run has it."""
+        values = [row.figures[name] for row in self.rows if name in row.figures]
+        return estimate(values) if values else None
+
+    def said(self, name: str, generation: int) -> float | None:
+        """Return a figure as predicted; 1 is the first generation, -1 the last."""
+        if not self.generations:
+            return None
+        which = max(self.generations) if generation == -1 else generation
+        return self.generations.get(which, {}).get(name)
+
+    def error(self, name: str, generation: int) -> float | None:
+        """Return the relative error of a prediction, None where one of both is missing."""
+        seen, said = self.of(name), self.said(name, generation)
+        return None if seen is None or said is None or not seen.mean else said / seen.mean - 1
+
+    def differences(self) -> list[tuple[str, str, Estimate]]:
+        """Return by how much the completion of each further class exceeds the first class's."""
+        first, *others = self.cell.classes
+        found = []
+        for other in others:
+            values = [
+                row.figures[f"{other}.mean"] - row.figures[f"{first}.mean"]
+                for row in self.rows
+                if f"{first}.mean" in row.figures
+            ]
+            if values:
+                found.append((first, other, estimate(values)))
+        return found
+
+
+def compare(cells: Iterable[Cell], folder: Path = tables.TABLES, said: Path = predictions.FILE) -> list[Comparison]:
+    """Return all cells with what is known of them."""
+    known = predictions.read(said)
+    return [Comparison(cell, tables.read(cell, folder), predictions.generations(cell.name, known)) for cell in cells]
+
+
+def text(found: Sequence[Comparison], known: Sequence[Prediction]) -> str:
+    """Return the report."""
+    parts = [
+        "# Real clients beside the simulator",
+        "Swarms of real clients in network namespaces on one machine (`make real-clients`), and what the simulator said"
+        " of the same settings before they were measured. Made by `python -m validation.clients report` from"
+        " `validation/clients/tables` and `validation/clients/predictions.csv`; settings are in"
+        " `validation/clients/cells.toml`, as models in `validation/clients/models`. ± is half of the 95% interval of"
+        " the mean over the runs, by Student's t.",
+        *_verdict(found),
+        *_completion(found),
+        *_quantiles(found),
+        *_signs(found),
+        *_queues(found),
+        *_transports(found),
+        *_changes(known),
+        *_machine(found),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def write(found: Sequence[Comparison], known: Sequence[Prediction], path: Path = REPORT) -> None:
+    """Write the report."""
+    path.write_text(text(found, known), encoding="utf-8")
+
+
+def shown(value: float | None, name: str) -> str:
+    """Return a figure in its unit, without it."""
+    if value is None or math.isnan(value):
+        return "–"
+    unit = counted(name)
+    return f"{value * _SCALES[unit]:.{_DIGITS[unit]}f}"
+
+
+def _seen(one: Estimate | None, name: str) -> str:
+    if one is None:
+        return "–"
+    return shown(one.mean, name) + (f" ± {shown(one.half, name)}" if math.isfinite(one.half) else "")
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:+.1f}%"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _errors(found: Sequence[Comparison], generation: int) -> list[float]:
+    errors = [one.error("mean", generation) for one in found if not one.cell.bulk]
+    return [abs(error) for error in errors if error is not None]
+
+
+def _signs_right(found: Sequence[Comparison], generation: int) -> tuple[int, int]:
+    right = of = 0
+    for one in found:
+        for first, other, seen in one.differences():
+            low, high = one.said(f"{first}.mean", generation), one.said(f"{other}.mean", generation)
+            if low is not None and high is not None and abs(seen.mean) > seen.half:
+                right, of = right + ((high - low) * seen.mean > 0), of + 1
+    return right, of
+
+
+def _queue_errors(found: Sequence[Comparison], generation: int) -> list[float]:
+    errors = [one.error(f"{name}.queue", generation) for one in found for name in one.cell.classes]
+    return [abs(error) for error in errors if error is not None]
+
+
+def _verdict(found: Sequence[Comparison]) -> list[str]:
+    def row(what: str, of: Callable[[int], str]) -> tuple[str, str, str]:
+        return what, of(1), of(-1)
+
+    def within(errors: list[float], most: float) -> str:
+        return f"{sum(error <= most for error in errors)} of {len(errors)}" if errors else "–"
+
+    def median(errors: list[float]) -> str:
+        return f"{100 * float(np.median(errors)):.1f}%" if errors else "–"
+
+    def signs(generation: int) -> str:
+        right, of = _signs_right(found, generation)
+        return f"{right} of {of}" if of else "–"
+
+    rows = [
+        row("cells whose mean completion is within 10%", lambda g: within(_errors(found, g), MEAN_WITHIN)),
+        row("median error of the mean completion", lambda g: median(_errors(found, g))),
+        row("differences between classes, larger than their interval, of the right sign", signs),
+        row("queue means of classes within 20%", lambda g: within(_queue_errors(found, g), QUEUE_WITHIN)),
+    ]
+    measured = sum(one.measured for one in found)
+    runs = sum(len(one.rows) for one in found)
+    return [
+        f"{measured} of {len(found)} cells are measured, {runs} runs.",
+        _table(("", "first prediction", "last prediction"), rows),
+    ]
+
+
+def _completion(found: Sequence[Comparison]) -> list[str]:
+    rows = []
+    for one in found:
+        name = one.headline
+        said = [one.said(name, g) for g in (1, -1)]
+        rows.append(
+            (
+                one.cell.name,
+                one.cell.about,
+                str(len(one.rows)),
+                _seen(one.of(name), name) + (" kB/s" if name == "goodput" else ""),
+                shown(said[0], name),
+                _percent(one.error(name, 1)),
+                shown(said[1], name),
+                _percent(one.error(name, -1)),
+            )
+        )
+    head = ("cell", "what", "runs", "measured [s]", "first", "error", "last", "error")
+    return ["## Mean completion", "Of a bulk upload its goodput.", _table(head, rows)]
+
+
+def _quantiles(found: Sequence[Comparison]) -> list[str]:
+    rows = []
+    for one in found:
+        if one.cell.bulk:
+            continue
+        for prefix in ("", *(f"{name}." for name in one.cell.classes if len(one.cell.classes) > 1)):
+            cells = []
+            for quantile in ("p10", "p50", "p90"):
+                name = f"{prefix}{quantile}"
+                cells += [_seen(one.of(name), name), shown(one.said(name, -1), name)]
+            rows.append((one.cell.name, prefix.rstrip(".") or "all", *cells))
+    head = ("cell", "class", "p10 [s]", "said", "p50 [s]", "said", "p90 [s]", "said")
+    return ["## Quantiles of completion", "Said: the last prediction.", _table(head, rows)]
+
+
+def _signs(found: Sequence[Comparison]) -> list[str]:
+    rows = []
+    for one in found:
+        for first, other, seen in one.differences():
+            said = [(one.said(f"{first}.mean", g), one.said(f"{other}.mean", g)) for g in (1, -1)]
+            diffs = [None if a is None or b is None else b - a for a, b in said]
+            rows.append(
+                (one.cell.name, f"{other} less {first}", _seen(seen, "mean"), *(shown(diff, "mean") for diff in diffs))
+            )
+    head = ("cell", "classes", "measured [s]", "first", "last")
+    return ["## Classes", "How much longer the one class takes.", _table(head, rows)]
+
+
+def _queues(found: Sequence[Comparison]) -> list[str]:
+    rows = []
+    for one in found:
+        for klass in ("seed", *one.cell.classes):
+            name = f"{klass}.queue"
+            rows.append(
+                (
+                    one.cell.name,
+                    klass,
+                    _seen(one.of(name), name),
+                    shown(one.said(name, 1), name),
+                    shown(one.said(name, -1), name),
+                    _percent(one.error(name, -1)),
+                    _seen(one.of(f"{name}_p90"), name),
+                    shown(one.said(f"{name}_p90", -1), name),
+                )
+            )
+    head = ("cell", "class", "mean [ms]", "first", "last", "error", "p90 [ms]", "last")
+    return [
+        "## Uplink queues",
+        "The time until a queue would be empty, sampled every second on every peer from its start until it leaves or"
+        " the last leecher completes, by class.",
+        _table(head, rows),
+    ]
+
+
+def _transports(found: Sequence[Comparison]) -> list[str]:
+    rows = []
+    for one in found:
+        shares = "; ".join(
+            f"{klass} {_seen(one.of(f'{klass}.utp'), 'utp')} ({shown(one.said(f'{klass}.utp', -1), 'utp')})"
+            for klass in ("seed", *one.cell.classes)
+        )
+        rows.append((one.cell.name, shares, _seen(one.of("copies"), "copies"), shown(one.said("copies", -1), "copies")))
+    head = ("cell", "uTP's share of the bytes [%] (said)", "seeds' copies", "said")
+    return ["## Transports and the seeds' copies", _table(head, rows)]
+
+
+def _changes(known: Sequence[Prediction]) -> list[str]:
+    reasons: Mapping[tuple[int, str, str], list[str]] = {}
+    for one in known:
+        if one.generation > 1:
+            cells = reasons.setdefault((one.generation, one.commit, one.because), [])  # type: ignore[attr-defined]
+            if one.cell not in cells:
+                cells.append(one.cell)
+    if not reasons:
+        return ["## What was changed after the measurement", "Nothing: every prediction is the first."]
+    rows = [(str(g), commit, because, ", ".join(cells)) for (g, commit, because), cells in sorted(reasons.items())]
+    return ["## What was changed after the measurement", _table(("generation", "commit", "because", "cells"), rows)]
+
+
+def _machine(found: Sequence[Comparison]) -> list[str]:
+    runs = [(one.cell.name, row) for one in found for row in one.rows]
+    if not runs:
+        return ["## The machine", "Nothing is measured."]
+    seen: dict[str, list[str]] = {}
+    for _, row in runs:
+        for name, version in row.versions.items():
+            if version not in seen.setdefault(name, []):
+                seen[name].append(version)
+    idle, least = min((row.load["idle"], name) for name, row in runs)
+    waited, who = max((row.load["waited_share"], f"{row.load['waited_most']} in {name}") for name, row in runs)
+    late = max(row.load["forwarder_latest"] for _, row in runs)
+    return [
+        "## The machine",
+        _table(("", "versions"), [(name, ", ".join(versions)) for name, versions in sorted(seen.items())]),
+        f"At least {100 * idle:.0f}% of the cores were idle (least in {least}). No process waited longer for a core"
+        f" than {100 * waited:.1f}% of a run ({who}). The forwarder was {1000 * late:.1f} ms late at most. A run in"
+        " which a process was starved is refused and not in the tables.",
+    ]
