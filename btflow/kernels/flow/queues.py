@@ -112,7 +112,7 @@ def fill_uplink(s, p, t, dt):
     """The queue of the uplink of peer `p` after a step, and what its buffer does not take."""
     link = s.net.link[p]
     came = slope = away = own = payload = 0.0
-    first, of_tcp = p << s.lane_bits, quota.part_of_tcp(s, p)
+    first, most_tcp = p << s.lane_bits, quota.tcp_level(s, p)
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
@@ -124,8 +124,8 @@ def fill_uplink(s, p, t, dt):
                 slope += pull.bytes * rate * per_trip
             else:
                 rate = pull.most
-            if of_tcp < 1.0 and quota.over_tcp(s, u):
-                rate *= of_tcp
+            if most_tcp < FOREVER and quota.over_tcp(s, u):
+                rate = min(rate, most_tcp * pull.per_mss)
             there = rate * pull.base * pull.bytes
             away += there
             own += there * there
@@ -224,7 +224,7 @@ def share(s, p, t):
     cap = quota.payload_limit(s, p, link.inflow)
     total = payload = emptied = 0.0
     active = 0
-    waits, of_tcp = FOREVER, quota.part_of_tcp(s, p)
+    waits, most_tcp = FOREVER, quota.tcp_level(s, p)
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             pull = s.net.pull[u]
@@ -233,8 +233,8 @@ def share(s, p, t):
                 waits = min(waits, pull.hold)
                 continue
             packets = min(pull.window / (pull.base + link.seen), pull.most)
-            if of_tcp < 1.0 and quota.over_tcp(s, u):
-                packets *= of_tcp
+            if most_tcp < FOREVER and quota.over_tcp(s, u):
+                packets = min(packets, most_tcp * pull.per_mss)
             pull.wants = pull.mss * packets
             payload += pull.wants
             active += 1 if pull.wants > 0.0 else 0

@@ -6,8 +6,6 @@ headers take their part of it, and nothing waits for a quota but messages.
 
 import math
 
-import numpy as np
-
 from btflow.kernels import rules
 from btflow.kernels.access.state import TCP
 from btflow.kernels.ends import client_of
@@ -100,13 +98,33 @@ def proportion(s, p, t):
 
 
 @kernel
-def part_of_tcp(s, p):
-    """What TCP lanes of peer `p` may send of what their windows allow: 1 without a limit."""
-    if client_of(s, p).mixed_mode != PEER_PROPORTIONAL or s.session[p].tcp_limit == 0.0:
-        return 1.0
-    link, first, total = s.net.link[p], p << s.lane_bits, 0.0
+def tcp_level(s, p):
+    """The rate that no TCP lane of peer `p` exceeds so that together they keep their limit: blocks go round [B/s].
+
+    An upload limit of all lanes gives each an equal part, which is below that.
+    """
+    if client_of(s, p).mixed_mode != PEER_PROPORTIONAL or s.session[p].tcp_limit == 0.0 or s.net.link[p].capped == 1:
+        return FOREVER
+    level, limit = 0.0, s.session[p].tcp_limit
+    for _ in range(s.peer[p].active):
+        under, above = below_level(s, p, level)
+        better = (limit - under) / above if above > 0 else FOREVER
+        if better <= level * (1.0 + 1e-9) or above == 0:
+            return max(level, better)
+        level = better
+    return level if level > 0.0 else FOREVER
+
+
+@kernel
+def below_level(s, p, level):
+    """What TCP lanes of peer `p` send that would be below `level` [B/s], and how many are not."""
+    link, first, under, above = s.net.link[p], p << s.lane_bits, 0.0, 0
     for u in range(first, first + s.peer[p].top):
-        if s.finish[u] < FOREVER and over_tcp(s, np.int64(u)):
+        if s.finish[u] < FOREVER and over_tcp(s, u):
             pull = s.net.pull[u]
-            total += pull.mss * min(pull.window / (pull.base + link.seen), pull.most)
-    return min(1.0, s.session[p].tcp_limit / total) if total > 0.0 else 1.0
+            wants = pull.mss * min(pull.window / (pull.base + link.seen), pull.most)
+            if wants <= level:
+                under += wants
+            else:
+                above += 1
+    return under, above
