@@ -66,7 +66,10 @@ def begin(s, p, u, size, asked_at, t):
 
 @kernel
 def follow(s, u, size, hold, t):
-    """The next block of lane `u` follows at `t`, or when its first byte is there, at `hold`; some may have come."""
+    """The next block of lane `u` follows at `t`, or when its first byte is there, at `hold`; some may have come.
+
+    Who asks for one block at a time often asks late: until then the other lanes have the link.
+    """
     pull = s.net.pull[u]
     queues.settle(pull, t)
     pull.rest = min(0.0, pull.rest) + size
@@ -74,6 +77,8 @@ def follow(s, u, size, hold, t):
     pull.blocks = windows.asked(s, u, t)
     queues.load_acks(s, u, s.net.flow[s.lane[u].h])
     s.finish[u] = queues.ends(pull)
+    if s.rules.tallied == 1 and hold > t:
+        queues.share(s, u >> s.lane_bits, t)
 
 
 @kernel
