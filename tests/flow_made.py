@@ -99,7 +99,7 @@ def scenarios(draw: st.DrawFn, most: int = 20_000_000) -> Scenario:
         },
         transport=transport,
         **options,
-    ).set(slots=slots, **{**_endgame(draw)})
+    ).set(slots=slots, **_endgame(draw))
 
 
 def _endgame(draw: st.DrawFn) -> dict[str, Any]:

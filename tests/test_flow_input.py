@@ -76,6 +76,14 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("paths.loss = '0.06'", "more than the 5%", "--fidelity full"),
         ),
         (
+            ("flashcrowd", "--set", "client=transmission-4", "--fidelity", "flow"),
+            ("client.choker = 'salted-rate'", "list or last-round", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "classes.utp.client.free_slots=tick", "--fidelity", "flow"),
+            ("classes.utp.client.free_slots = 'tick'", "with choker = last-round", "at-once"),
+        ),
+        (
             ("flashcrowd", "--set", "classes.utp.tcp=nice", "--fidelity", "flow"),
             ("classes.utp.tcp = 'nice'", "another law, such as newreno", "--fidelity full"),
         ),

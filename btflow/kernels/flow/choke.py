@@ -8,10 +8,10 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 import numpy as np
 
 from btflow.kernels import bits, rules
+from btflow.kernels.ends import client_of
 from btflow.kernels.flow import fast, fetch, losses, quota, ranked, stream, superseed, transport, upload, windows
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
 from btflow.kernels.flow.state import CLOSING, FAST, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
-from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import BY_LIST, FOREVER, NIL
 

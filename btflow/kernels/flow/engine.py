@@ -201,7 +201,14 @@ def take(s, n, t):
                 bring_up(s, np.int64(s.end[base + slot].mate) >> s.rules.slot_bits, t)
         peers.leave(s, target, t)
     elif s.end[target].generation == generation:
-        if kind == READY or kind == BITFIELD or kind == OFFER or kind == INTERESTED or kind == HAVE_ONE or kind == PULSE:
+        if (
+            kind == READY
+            or kind == BITFIELD
+            or kind == OFFER
+            or kind == INTERESTED
+            or kind == HAVE_ONE
+            or kind == PULSE
+        ):
             bring_up(s, target >> s.rules.slot_bits, t)
             bring_up(s, np.int64(s.end[target].mate) >> s.rules.slot_bits, t)
             if s.end[target].generation != generation:

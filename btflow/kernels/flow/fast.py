@@ -9,7 +9,7 @@ from btflow.kernels import bits, fast
 from btflow.kernels.ends import client_of
 from btflow.kernels.flow import choke, fetch, stream, transport, upload, whole
 from btflow.kernels.flow.interest import seeding, super_seeding
-from btflow.kernels.flow.state import FAST, FREE_LANE, NO_LANE
+from btflow.kernels.flow.state import FAST, NO_LANE
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import FOREVER, NIL
 

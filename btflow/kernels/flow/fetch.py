@@ -7,10 +7,10 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 import numpy as np
 
 from btflow.kernels import bits, rate, rules, tally
+from btflow.kernels.ends import client_of
 from btflow.kernels.flow import choke, events, mail, queues, quota, transport, whole
 from btflow.kernels.flow.interest import drop_wanted, offer, put_wanted, row_of, super_seeding, told_all, wants
 from btflow.kernels.flow.state import FAST, LEAVES, NO_LANE, SERVING
-from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import shuffle
 from btflow.kernels.state import ANY, BEGUN_FIRST, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, PIECE, SINGLE

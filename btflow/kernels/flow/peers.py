@@ -5,11 +5,11 @@ import numpy as np
 from btflow.kernels import rate, rules, tally, tcp
 from btflow.kernels.access import connection
 from btflow.kernels.access.state import IN_PARALLEL
+from btflow.kernels.ends import client_of
 from btflow.kernels.flow import choke, fetch, ranked, superseed, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.interest import offer, seeding, serves_as_seed, super_seeding, told_all, wants
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
-from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import (
     ACCEPTED,

@@ -12,7 +12,7 @@ from btflow.kernels import bits, rules, tally
 from btflow.kernels.ends import client_of
 from btflow.kernels.flags import lower_flag, raise_flag
 from btflow.kernels.flow import choke, events, fast, fetch, stream, transport
-from btflow.kernels.flow.interest import lacks_some, put_wanted, row_of, seeding, drop_wanted
+from btflow.kernels.flow.interest import drop_wanted, lacks_some, put_wanted, row_of, seeding
 from btflow.kernels.flow.state import BUSY, FAST, LOOKS_AGAIN, NO_LANE, SERVING
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import below
@@ -171,7 +171,7 @@ def begun_and_free(s, y):
 
 @kernel
 def next_piece(s, u, y, row):
-    """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` is what is known of its uploader."""
+    """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` says what its uploader has."""
     own, r = s.tally[s.lane[u].g], client_of(s, y)
     piece = own_piece(s, own, y)
     if piece == NOTHING:
@@ -304,7 +304,7 @@ def give_back(s, y, u, entry, blocks):
 
 @kernel
 def lost_block(s, g, arg):
-    """A block for end `g` was under way when its connection closed: it is free again, unless it is asked for elsewhere."""
+    """A block for end `g` was under way when its connection closed: it is free again, unless asked for elsewhere."""
     y, b, piece = g >> s.rules.slot_bits, arg >> 8 & 63, arg >> 14
     if client_of(s, y).picker != BEGUN_FIRST and s.peer[y].present == 1 and is_begun(s, y, piece):
         give_back(s, y, NOTHING, np.int64(s.row[y, piece]), bits.ONE << np.uint64(b))
@@ -351,7 +351,7 @@ def all_begun(s, y):
 
 @kernel
 def ask_twice(s, u, y, g, row, t):
-    """A lane with nothing to ask for is asked for one block that is under way elsewhere: a random one of a random piece."""
+    """A lane with nothing to ask for is asked for a block that is under way elsewhere: a random one of a random piece."""
     if client_of(s, y).endgame == NIL or not all_begun(s, y):
         return
     chosen, seen = NOTHING, 0
