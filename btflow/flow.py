@@ -102,7 +102,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
 
 
 def lane_bits(program: Program) -> int:
-    """Lanes of each peer, as a power of two: its slots, some for blocks that outlast a choke, and for allowed-fast sets."""
+    """Lanes of each peer, as a power of two: its slots, some for blocks that outlast a choke, some for fast sets."""
     lanes = int(program.upload_slots.max()) + SPARE_LANES
     if program.client["allowed_fast"].any():
         lanes += neighbours(program)

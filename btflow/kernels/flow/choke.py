@@ -166,7 +166,6 @@ def unchoke(s, p, place, told, t):
     """Serve who is at a place of `order` and may know already; the lane, or -1 if all are in use."""
     peer = s.peer[p]
     entry = s.order[p, place]
-    first = p << s.lane_bits
     if entry < 0:
         u = lane_of(s, p, entry)
         lane = s.lane[u]

@@ -1,7 +1,7 @@
 """Upload limits that are kept by quotas, and headers that count against a limit (`kernels/limiter.py`).
 
-What is paid for is written with the next quota; headers are a debt of all lanes. On access links a limit is a rate: there
-headers take their part of it, and nothing waits for a quota but messages.
+What is paid for is written with the next quota; headers are a debt of all lanes. On access links a limit is a rate:
+there headers take their part of it, and nothing waits for a quota but messages.
 """
 
 import math

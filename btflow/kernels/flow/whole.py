@@ -351,7 +351,7 @@ def all_begun(s, y):
 
 @kernel
 def ask_twice(s, u, y, g, row, t):
-    """A lane with nothing to ask for is asked for a block that is under way elsewhere: a random one of a random piece."""
+    """A lane with nothing to ask for is asked for one block that is under way elsewhere, of a random piece."""
     if client_of(s, y).endgame == NIL or not all_begun(s, y):
         return
     chosen, seen = NOTHING, 0
