@@ -292,8 +292,8 @@ ROUND = np.dtype([("first", "i8"), ("count", "i8")])  # peers that are looked at
 
 Flow = namedtuple(
     "Flow",
-    "rules client alike neighbours lanes lane_bits runs peer end wire order recent served has shown want open seeded row "
-    "lane finish ready run begun copies have_log have_time random_order round queue registered spare births node bucket "
-    "clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest offers listed net "
-    "lacks tally session ranks up fast fast_lanes",
+    "rules client alike neighbours lanes lane_bits runs peer end wire order recent served has shown want open "
+    "seeded row lane finish ready run begun copies have_log have_time random_order round queue registered spare "
+    "births node bucket clock rng rtt loss scratch number gaps bursts soonest delay drawn repeats heard latest "
+    "offers listed net lacks tally session ranks up fast fast_lanes",
 )
