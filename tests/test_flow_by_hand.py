@@ -133,7 +133,7 @@ def test_a_block_that_is_held_up_is_overtaken_in_endgame() -> None:
         rtt="1 s",
         loss="3%",
     )
-    without = swarm.set(**{"classes.*.client.endgame": False})
+    without = swarm.set(**{"classes.*.client.endgame": "none"})
     full, flow, later = (
         np.percentile(btflow.simulate(s, seed=5, fidelity=f, replicas=200)["completion_time"].values[:, 1:], 10, axis=1)
         for s, f in ((swarm, FIDELITIES[0]), (swarm, FIDELITIES[1]), (without, FIDELITIES[1]))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from btflow.kernels.flow.state import LINK, PULL
-from btflow.kernels.state import FOREVER
+from btflow.kernels.state import FOREVER, MESSAGES, PREFER_TCP
 from btflow.program import compile_scenario
 from btflow.simulation import run_swarm
 
@@ -92,7 +92,8 @@ BLOCK, MESSAGE = 16384, 13
 def sender(lanes: list[tuple[float, float]], rate: float, cap: float, waits: float) -> Any:
     """Return a peer whose lanes send to as many others, its uplink's queue being of so many seconds."""
     links = [SimpleNamespace(**dict.fromkeys(LINK.names or (), 0.0)) for _ in range(len(lanes) + 1)]
-    link = SimpleNamespace(per_byte=1.0 / rate, seen=waits, queue=waits, spread=0.01 * waits, acks=0.0, step=0.1)
+    link = SimpleNamespace(**dict.fromkeys(LINK.names or (), 0.0))
+    link.per_byte, link.seen, link.queue, link.spread, link.step = 1.0 / rate, waits, waits, 0.01 * waits, 0.1
     pulls = [
         SimpleNamespace(
             **dict.fromkeys(PULL.names or (), 0.0)
@@ -101,9 +102,10 @@ def sender(lanes: list[tuple[float, float]], rate: float, cap: float, waits: flo
         )
         for k, (window, base) in enumerate(lanes)
     ]
-    peer = SimpleNamespace(cap=cap, top=len(lanes))
+    peer = SimpleNamespace(cap=cap, top=len(lanes), klass=0)
+    plain = SimpleNamespace(limit_counts=MESSAGES, mixed_mode=PREFER_TCP)
     net = SimpleNamespace(link=[link, *links], pull=pulls)
-    return SimpleNamespace(net=net, peer=[peer], lane_bits=3, finish=np.zeros(len(lanes)))
+    return SimpleNamespace(net=net, peer=[peer], client=[plain], lane_bits=3, finish=np.zeros(len(lanes)))
 
 
 @given(LANES, st.floats(1e3, 1e6))
