@@ -11,7 +11,6 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-import numba
 import numpy as np
 
 import btflow
@@ -19,6 +18,7 @@ import btflow.errors
 import btflow.kernels
 import btflow.program
 import btflow.simulation
+import numba
 
 MODULES = [
     "bits",

@@ -68,8 +68,12 @@ def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
         s.dn[e] = plain.state.LINKED
         own.complete += 1
         own.degree += 1
-        s.conn[e].up_since = s.conn[e].up_last = plain.rate.measured_from(plain.ends.client_of(s, e >> s.rules.slot_bits), t)
-        s.conn[e].dn_since = s.conn[e].dn_last = plain.rate.measured_from(plain.ends.client_of(s, e >> s.rules.slot_bits), t)
+        s.conn[e].up_since = s.conn[e].up_last = plain.rate.measured_from(
+            plain.ends.client_of(s, e >> s.rules.slot_bits), t
+        )
+        s.conn[e].dn_since = s.conn[e].dn_last = plain.rate.measured_from(
+            plain.ends.client_of(s, e >> s.rules.slot_bits), t
+        )
         plain.choker.enlist(s, e)
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from test_invariants import check_bounds, check_caps, check_completion
+from test_invariants import check_completion
 
 import btflow
 from btflow import simulation
-from btflow.client import RULES
-from btflow.errors import ScenarioError
 from btflow.kernels import engine, state
 from btflow.kernels.access import engine as access_engine
 from btflow.links import widen
@@ -21,7 +18,15 @@ from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
 from btflow.swarm import grow, more_rows
 
-CLIENTS = ("mainline-4.0", "libtorrent-2", "libtorrent-2.1", "transmission-4", "transmission-3", "utorrent-3.0", "ns2-eger")
+CLIENTS = (
+    "mainline-4.0",
+    "libtorrent-2",
+    "libtorrent-2.1",
+    "transmission-4",
+    "transmission-3",
+    "utorrent-3.0",
+    "ns2-eger",
+)
 OF_ONE_KIND = {"super_seeding": False}
 
 
@@ -61,7 +66,13 @@ def unchoked_at_once(program: Program, seed: int, events: int) -> np.ndarray[Any
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(CLIENTS), st.sampled_from(CLIENTS), st.integers(1, 20), st.sampled_from([0, 80, 400]), st.integers(0, 99))
+@given(
+    st.sampled_from(CLIENTS),
+    st.sampled_from(CLIENTS),
+    st.integers(1, 20),
+    st.sampled_from([0, 80, 400]),
+    st.integers(0, 99),
+)
 def test_slots_bind_every_client(seeds: str, leechers: str, slots: int, rtt: int, seed: int) -> None:
     clients = {"seed": seeds, "leechers": leechers}
     program = compile_scenario(capped(clients, leechers=24, upload_limit="100 kB/s", rtt=f"{rtt} ms", slots=slots))

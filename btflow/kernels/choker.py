@@ -9,10 +9,10 @@ import numpy as np
 
 from btflow.kernels import clock, fast, ranked, rules, superseed, whole
 from btflow.kernels.causes import set_cause
-from btflow.kernels.flags import linked, lower_flag, raise_flag, seeding, super_seeding
-from btflow.kernels.ends import client_of, neighbour
-from btflow.kernels.jit import kernel
 from btflow.kernels.choking import choke, unchoke
+from btflow.kernels.ends import client_of, neighbour
+from btflow.kernels.flags import linked, lower_flag, raise_flag, seeding, super_seeding
+from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import forget, queued, sync
 from btflow.kernels.messages import send
 from btflow.kernels.rate import download_rate, upload_rate

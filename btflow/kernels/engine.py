@@ -6,7 +6,22 @@ one peer; messages it writes are posted, to be handled after it, in order, even 
 
 import numpy as np
 
-from btflow.kernels import bits, choker, choking, clock, closing, download, limiter, messages, peerset, rules, superseed, tally, tcp, whole
+from btflow.kernels import (
+    bits,
+    choker,
+    choking,
+    clock,
+    closing,
+    download,
+    limiter,
+    messages,
+    peerset,
+    rules,
+    superseed,
+    tally,
+    tcp,
+    whole,
+)
 from btflow.kernels.byref import by_ref
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
@@ -14,7 +29,6 @@ from btflow.kernels.ends import client_of, mate, neighbour
 from btflow.kernels.flags import in_endgame, left, linked, lower_flag, raise_flag, seeding
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.rows import collect_rows
-from btflow.kernels.todo import WRITTEN, note
 from btflow.kernels.state import (
     ALLOWED_FAST,
     ANY,
@@ -49,13 +63,13 @@ from btflow.kernels.state import (
     SEEDING,
     START,
     SYN,
-    TOLD,
     TRACKER_CHECK,
     TRACKER_REPLY,
     UNCHOKE,
     WANTING,
     WRITABLE,
 )
+from btflow.kernels.todo import WRITTEN, note
 
 FINISHED, MORE, STUCK, FULL, CROWDED = 0, 1, 2, 3, 5  # why `run` returned (access/engine.py has 4)
 
@@ -157,7 +171,9 @@ def hear(s, kind, h, arg, t):
 @kernel
 def receive(s, kind, h, arg, t):
     """A message reaches end `h`."""
-    if s.rules.linked == 0 and ((kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD or kind == OFFER or kind == ALLOWED_FAST):
+    if s.rules.linked == 0 and (
+        (kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD or kind == OFFER or kind == ALLOWED_FAST
+    ):
         s.coming[h] -= 1
     if kind == PIECE:
         piece_arrived(s, h, arg, t)

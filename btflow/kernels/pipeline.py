@@ -10,7 +10,18 @@ from btflow.kernels.limiter import place
 from btflow.kernels.messages import send
 from btflow.kernels.rate import download_rate
 from btflow.kernels.rows import take_row
-from btflow.kernels.state import BY_SECONDS, ENDGAME, INTERESTED, NIL, NOT_INTERESTED, REQUEST, SINGLE, SLOW_START, UNREQUESTED, WANTING
+from btflow.kernels.state import (
+    BY_SECONDS,
+    ENDGAME,
+    INTERESTED,
+    NIL,
+    NOT_INTERESTED,
+    REQUEST,
+    SINGLE,
+    SLOW_START,
+    UNREQUESTED,
+    WANTING,
+)
 
 
 @kernel

@@ -28,5 +28,7 @@ def download_rate(r, c, t, n):
 def upload_rate(s, h, t, n):
     """Count `n` bytes handed to the socket of end `h` at `t` and return the estimate [B/s]."""
     c = s.conn[h]
-    c.up_rate, c.up_since, c.up_last = updated(c.up_rate, c.up_since, c.up_last, t, n, client_of(s, h >> s.rules.slot_bits).rate_window)
+    c.up_rate, c.up_since, c.up_last = updated(
+        c.up_rate, c.up_since, c.up_last, t, n, client_of(s, h >> s.rules.slot_bits).rate_window
+    )
     return c.up_rate

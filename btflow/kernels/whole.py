@@ -19,10 +19,17 @@ from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import block_number, cancelled, entry, place, was_refused, withdrawn
 from btflow.kernels.messages import send
 from btflow.kernels.picker import NOTHING
-from btflow.kernels.pipeline import backlog, enter, free_entries, new_request, say_interested, say_not_interested, send_requests
+from btflow.kernels.pipeline import (
+    backlog,
+    enter,
+    free_entries,
+    new_request,
+    say_interested,
+    say_not_interested,
+    send_requests,
+)
 from btflow.kernels.rng import below
 from btflow.kernels.state import BUSY, CANCEL, FEWEST_LEFT, MISSING, NIL, SINGLE, UNREQUESTED
-
 
 # -- when -------------------------------------------------------------------------------------------------------------
 

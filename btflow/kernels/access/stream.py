@@ -4,15 +4,26 @@ import numpy as np
 
 from btflow.kernels import engine, limiter, messages
 from btflow.kernels.access import flows, rings, watch
+from btflow.kernels.access.state import TCP
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import give_node, post, take_node
-from btflow.kernels.access.state import TCP
 from btflow.kernels.ends import client_of, mate
 from btflow.kernels.flags import lower_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
-from btflow.kernels.state import BLOCKED, BY_PIPELINE, CAUSES, IDLE, INTERESTED_IN_US, OPEN, NIL, PEER_PROPORTIONAL, RESUMED, SYN
+from btflow.kernels.state import (
+    BLOCKED,
+    BY_PIPELINE,
+    CAUSES,
+    IDLE,
+    INTERESTED_IN_US,
+    NIL,
+    OPEN,
+    PEER_PROPORTIONAL,
+    RESUMED,
+    SYN,
+)
 
 
 @kernel

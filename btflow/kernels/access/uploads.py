@@ -10,8 +10,8 @@ from btflow.kernels import choking, limiter, rules, tally
 from btflow.kernels.access import connection, stream
 from btflow.kernels.access.state import TCP
 from btflow.kernels.causes import set_cause
-from btflow.kernels.flags import raise_flag
 from btflow.kernels.ends import client_of
+from btflow.kernels.flags import raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, PEER_PROPORTIONAL, PIECE
 
