@@ -142,7 +142,8 @@ def _request_room(client: Client, fastest: float, rules: Rules) -> int:
     """Entries of the request list of a connection that brings at most `fastest` [B/s], a power of two."""
     pipeline = client.pipeline_floor + client.pipeline_seconds * 2.0 * fastest / rules.block_size
     refill = min(pipeline, client.pipeline_cap) + rules.blocks
-    return 1 << (int(max(refill, client.pipeline_cap_slope * pipeline)) + rules.blocks + 3).bit_length()
+    entries = int(max(refill, client.pipeline_cap_slope * pipeline)) + int(rules.blocks) + 3
+    return 1 << entries.bit_length()
 
 
 def _clients(classes: Sequence[PeerClass], pieces: int) -> NDArray[np.void]:

@@ -10,7 +10,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from btflow import load
-from btflow.client import Client, SlotStep
+from btflow.client import RULES, Client, SlotStep
 from btflow.network import Socket, Transport
 from btflow.program import Program, compile_scenario
 from btflow.quantity import FrozenModel, Quantity
@@ -44,6 +44,8 @@ def others(value: Any, field: FieldInfo) -> list[Any]:
     """Return other values of a field that it allows."""
     if isinstance(value, bool):
         return [not value]
+    if isinstance(value, str):
+        return [name for names in RULES.values() if value in names for name in names if name != value]
     if isinstance(value, tuple) and value and isinstance(value[0], SlotStep):
         return [(*value[:i], *value[i + 1 :]) for i in range(len(value))]
     (quantity,) = (entry for entry in field.metadata if isinstance(entry, Quantity))

@@ -81,7 +81,7 @@ def check_caps(program: Program, s: Swarm) -> None:
 
 
 def quota_ahead(program: Program) -> NDArray[np.float64]:
-    """Time for which a peer may have been paid already: a quota is for the whole interval in which somebody waits [s]."""
+    """Time for which a peer may have been paid already: a quota is for all of its interval [s]."""
     client = program.client[program.klass]
     return np.where(client["limiter"] == 1, client["limiter_interval"], 0.0)
 

@@ -70,10 +70,10 @@ def test_a_seed_is_told_of_no_seeds(learned: list[int]) -> None:
 def test_who_has_connections_enough_asks_for_none_but_is_registered(learned: list[int]) -> None:
     s = swarm(CROWD)
     register(s, range(100))
-    s.peer[110].complete = s.rules.max_initiate
+    s.peer[110].complete = plain.ends.client_of(s, 110).max_initiate
     plain.peerset.tracker_reply(s, 110, 1.0)
     assert learned == []
-    s.peer[111].complete = s.rules.max_initiate - 1
+    s.peer[111].complete = plain.ends.client_of(s, 110).max_initiate - 1
     plain.peerset.tracker_reply(s, 111, 1.0)
     assert len(learned) == 50
     assert {int(q) for q in s.registered[1 : 1 + s.registered[0]]} == {*range(100), 110, 111}

@@ -88,7 +88,7 @@ def pulse(s, p, t):
             request(s, h, t)
 
 
-# -- interest: in whoever has a piece that is missing, asked for or not ---------------------------------------------------
+# -- interest: in whoever has a piece that is missing, asked for or not ------------------------------------------------
 
 
 @kernel
@@ -393,7 +393,7 @@ def all_begun(s, p):
 
 @kernel
 def ask_again(s, h, t):
-    """A connection with nothing to ask for asks for one block that is under way elsewhere, a random one of a random piece."""
+    """A connection with nothing to ask for asks for one block that is under way elsewhere, a random one."""
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
     if client_of(s, p).endgame == NIL or not all_begun(s, p):
         return
