@@ -132,7 +132,9 @@ class LeecherChoker(Choker):
         assert what == "block"
         h = self.end(q)
         plain.download.note_source(self.s, h, self.t)
-        plain.rate.download_rate(self.s, self.s.conn[h], self.t, float(amount))
+        plain.rate.download_rate(
+            plain.ends.client_of(self.s, h >> self.s.rules.slot_bits), self.s.conn[h], self.t, float(amount)
+        )
         self.measures[q].update(amount, self.t)
         self.heard[q] = self.t
 

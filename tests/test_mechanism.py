@@ -80,7 +80,9 @@ def test_a_leecher_serves_two_until_it_has_received_then_four() -> None:
     for received, expected in ((1, 2), (2, 3), (3, 4), (4, 4)):
         h = states.end(s, 1, 1 + received)
         plain.download.note_source(s, h, 10.0 + received)
-        plain.rate.download_rate(s, s.conn[h], 10.0 + received, float(BLOCK))
+        plain.rate.download_rate(
+            plain.ends.client_of(s, h >> s.rules.slot_bits), s.conn[h], 10.0 + received, float(BLOCK)
+        )
         plain.clock.remove(s, s.rules.peers + 1)
         plain.choker.tick(s, 1, 10.0 + received)
         assert len(states.unchoked(s, 1) - {0}) == expected
@@ -259,7 +261,9 @@ def test_endgame_asks_everyone_and_cancels_what_has_come() -> None:
 
 def test_without_endgame_no_block_comes_twice() -> None:
     for endgame in (True, False):
-        program = compile_scenario(states.scenario(leechers=12, file_size="1 MB", client={"endgame": endgame}))
+        program = compile_scenario(
+            states.scenario(leechers=12, file_size="1 MB", client={"endgame": "everywhere" if endgame else "none"})
+        )
         duplicates = sum(run_swarm(program, 1, k).peer.duplicates.sum() for k in range(5))
         assert (duplicates > 0) == endgame
 

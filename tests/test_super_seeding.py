@@ -17,7 +17,7 @@ from btflow.kernels.state import OPEN, Swarm
 
 def super_seeded(leechers: int, seeding: bool = True, **options: Any) -> Any:
     """Return a swarm whose seed shows its pieces one by one."""
-    client = {**made.CLIENT, "super_seeding": seeding, "endgame": False}
+    client = {**made.CLIENT, "super_seeding": seeding, "endgame": "none"}
     return made.program(made.leechers(leechers), common={"client": client}, **options)
 
 
