@@ -43,23 +43,23 @@ class Client(FrozenModel):
 
     choker: Annotated[Literal["list", "last-round", "salted-rate"], Quantity("choice")] = "list"
     """Whom it unchokes. ``list``: mainline's two chokers, over one list of connections. The others rank all interested
-    peers, leeching or seeding. ``last-round``: libtorrent's order, by what came from each in the last round, then by the
-    share of its slot it had, what it was sent, and how long it waits. ``salted-rate``: Transmission's, by the rate from it
-    (seeding: to it), who has a slot first, then at random."""
+    peers, leeching or seeding. ``last-round``: libtorrent's order, by what came from each in the last round, then by
+    the share of its slot it had, what it was sent, and how long it waits. ``salted-rate``: Transmission's, by the rate
+    from it (seeding: to it), who has a slot first, then at random."""
     free_slots: Annotated[Literal["tick", "at-once"], Quantity("choice")] = "tick"
     """When a free slot is given to a peer that becomes interested: at the choker's tick, or at once."""
     optimistic: Annotated[Literal["list-head", "longest-waiting", "random"], Quantity("choice")] = "list-head"
-    """Who gets the optimistic slots: the head of the list, whose last one is longest ago (a fifth of all slots, at least
-    one), or one drawn at random."""
+    """Who gets the optimistic slots: the head of the list, whose last one is longest ago (a fifth of all slots, at
+    least one), or one drawn at random."""
     interest: Annotated[Literal["unrequested", "missing"], Quantity("choice")] = "unrequested"
-    """In whom it is interested: in who has a piece of which some block was not asked for, or in who has one it lacks."""
+    """In whom it is interested: who has a piece of which some block was not asked for, or who has one it lacks."""
     requests: Annotated[Literal["rate", "slow-start", "seconds"], Quantity("choice")] = "rate"
     """How many requests are kept outstanding. ``rate``: ``pipeline_floor`` and ``pipeline_seconds`` of data.
     ``slow-start``: one more with each block until a second brings hardly more than the one before, then
     ``pipeline_seconds`` of data, at least the floor. ``seconds``: that from the start."""
     picker: Annotated[Literal["begun-first", "whole-pieces", "fewest-left"], Quantity("choice")] = "begun-first"
-    """Which piece is next. ``begun-first``: mainline's strict priority. ``whole-pieces``: libtorrent's, a fast connection
-    has whole pieces for itself. ``fewest-left``: Transmission's, the one with the fewest blocks left to ask for."""
+    """Which piece is next. ``begun-first``: mainline's strict priority. ``whole-pieces``: libtorrent's, a fast
+    connection has whole pieces for itself. ``fewest-left``: Transmission's, the one with the fewest blocks left to ask for."""
     endgame: Annotated[Literal["none", "everywhere", "when-idle"], Quantity("choice")]
     """What is asked twice at the end: nothing; everything that is missing, of everybody; one block by a connection that
     has nothing else to ask for."""

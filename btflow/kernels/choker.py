@@ -1,4 +1,4 @@
-"""Who may download: mainline's choker of a leecher and of a seed (4.0.2 Choker), every 10 s and on three kinds of event.
+"""Who may download: mainline's choker of a leecher and a seed (4.0.2 Choker), every 10 s and on three kinds of event.
 
 A client whose choker ranks all peers by one order has that of ranked.py.
 

@@ -212,7 +212,7 @@ def slots_by_chance(r, upload_slots):
     return max(1, upload_slots // 5) if r.optimistic == LONGEST_WAITING else 1
 
 
-# -- request queues of clients that measure by the second (peer_connection.cpp) ------------------------------------------
+# -- request queues of clients that measure by the second (peer_connection.cpp) ---------------------------------------
 
 SLACK = 5000.0  # libtorrent peer_connection.cpp, second_tick: a rise of less, in a second, is none [B]
 
@@ -240,7 +240,7 @@ def pieces_at_once(r, piece_size, rate):
 
 @kernel
 def too_many_begun(begun, neighbours, blocks):
-    """True if so many pieces are half done that they go first (piece_picker.cpp, pick_pieces): 2048 blocks are 32 MiB."""
+    """True if so many pieces are half done that they go first (piece_picker.cpp, pick_pieces; 2048 blocks: 32 MiB)."""
     return 2 * begun > 3 * neighbours or begun * blocks > 2048
 
 
@@ -390,7 +390,7 @@ LEAST_TCP = 5000.0  # below which TCP beside uTP is never limited (libtorrent se
 
 @kernel
 def limit_of_tcp(rate, tcp, connections):
-    """Upload limit [B/s] of `tcp` connections of all that upload at `rate` together, the others with uTP; 0 for none."""
+    """Upload limit [B/s] of `tcp` connections of those that upload at `rate` together, others with uTP; 0 for none."""
     if tcp == connections or connections < 5:
         return 0.0
     return max(LEAST_TCP, rate * max(tcp, 1) * 4.0 / connections)

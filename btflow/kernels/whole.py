@@ -1,4 +1,4 @@
-"""What to ask for where fast connections take whole pieces for themselves (libtorrent request_blocks.cpp, piece_picker.cpp).
+"""What to ask for where fast connections take whole pieces (libtorrent request_blocks.cpp, piece_picker.cpp).
 
 A connection that brings a piece or more in `whole_piece_time` takes as many pieces beside each other as it brings in
 that time, the rarest first: their blocks are its own until it is choked. A slower one asks for free blocks of what is
