@@ -59,7 +59,8 @@ class Client(FrozenModel):
     ``pipeline_seconds`` of data, at least the floor. ``seconds``: that from the start."""
     picker: Annotated[Literal["begun-first", "whole-pieces", "fewest-left"], Quantity("choice")] = "begun-first"
     """Which piece is next. ``begun-first``: mainline's strict priority. ``whole-pieces``: libtorrent's, a fast
-    connection has whole pieces for itself. ``fewest-left``: Transmission's, the one with the fewest blocks left to ask for."""
+    connection has whole pieces for itself. ``fewest-left``: Transmission's, the one with the fewest blocks left to ask
+    for."""
     endgame: Annotated[Literal["none", "everywhere", "when-idle"], Quantity("choice")]
     """What is asked twice at the end: nothing; everything that is missing, of everybody; one block by a connection that
     has nothing else to ask for."""
