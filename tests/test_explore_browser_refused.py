@@ -90,7 +90,7 @@ def test_what_needs_too_much_memory_is_told_and_the_page_goes_on(browser: Browse
         shown.get_by_role("tab", name="One swarm").click()
         moved(shown, {}, TITLES)
         before = shown.evaluate(FIGURES)
-        enter(shown, "leechers", "300")
+        enter(shown, "leechers", "150")
         moved(shown, before, FLOW_TITLES)
         drawn = shown.evaluate(FIGURES)
         told = shown.locator(".btflow-status [role=alert]").filter(visible=True)

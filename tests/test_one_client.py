@@ -11,7 +11,8 @@ import btflow
 KERNELS = Path(btflow.__file__).parent / "kernels"
 RULES = (KERNELS / "rules.py", KERNELS / "rate.py")
 FULL = [path for path in (*KERNELS.glob("*.py"), *(KERNELS / "access").glob("*.py")) if path not in RULES]
-FLOW = list((KERNELS / "flow").glob("*.py"))
+SHARED = [KERNELS / name for name in ("fast.py", "ranked.py", "tally.py")]
+FLOW = [*(KERNELS / "flow").glob("*.py"), *SHARED]
 
 ALIKE = {
     "start_all": "posts the start of every client into the engine's own calendar",
@@ -28,7 +29,8 @@ ALSO_READ = {
     "header": "the bytes of a block on an access link",
     "stay": "below 0 nobody leaves, and there is nothing to decide",
     "rate_window": "handed to rate.updated by who keeps a rate elsewhere than in `conn`",
-    "tracker_reply": "how many events a reply may make",
+    "slot_bits": "the peer of an end",
+    "optimistic": "which of those that wait is drawn",
 }
 """Fields of `Rules` that rules.py decides by and the engines read as well, and why."""
 

@@ -238,7 +238,9 @@ def tick(s, p, t):
     if super_seeding(s, p):
         superseed.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
-        ranked.tick(s, p, t)
+        r = client_of(s, p)
+        renew = rules.renews(s.session[p], np.int64(peer.ticks), r.optimistic_rounds)
+        ranked.rechoke(s, p, t, renew)
         if client_of(s, p).request_interval > 0.0:
             whole.review_interest(s, p, t)
     elif seeding(s, p):

@@ -175,16 +175,6 @@ def at_random(s, n):
 
 
 @kernel
-def tick(s, p, t):
-    """The choker's timer."""
-    session = s.session[p]
-    renew = s.peer[p].ticks >= session.optimistic_due
-    if renew:
-        session.optimistic_due = s.peer[p].ticks + client_of(s, p).optimistic_rounds
-    rechoke(s, p, t, renew)
-
-
-@kernel
 def got_interested(s, h, t):
     """A choked peer has become interested: a free slot is given at once, if the client does so."""
     p = h >> s.rules.slot_bits

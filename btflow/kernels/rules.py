@@ -207,6 +207,15 @@ def had_its_share(r, piece_size, unchoked, sent, since):
 
 
 @kernel
+def renews(session, ticks, rounds):
+    """True if the optimistic slots go to others at this tick, as they do every so many `rounds`; it is noted."""
+    if ticks < session.optimistic_due:
+        return False
+    session.optimistic_due = ticks + rounds
+    return True
+
+
+@kernel
 def slots_by_chance(r, upload_slots):
     """How many of all slots are optimistic: a fifth, at least one (session_impl.cpp); one, where they are drawn."""
     return max(1, upload_slots // 5) if r.optimistic == LONGEST_WAITING else 1

@@ -44,9 +44,10 @@ def piece_shown(s, p, t):
     peer = s.peer[p]
     piece = np.int64(s.have_log[p, peer.n_shown])
     peer.n_shown += 1
-    more = peer.n_shown < peer.n_known
-    told = s.have_time[p, peer.n_shown] + transport.news(s, p) + transport.reply(s, p)
-    peer.shown_at = max(t, told) if more else FOREVER
+    peer.shown_at = FOREVER
+    if peer.n_shown < peer.n_known:
+        told = s.have_time[p, peer.n_shown] + transport.news(s, p) + transport.reply(s, p)
+        peer.shown_at = max(t, told)
     bits.put_piece(s.shown, p, piece)
     asked = False
     for i in range(min(peer.reach, peer.n_order)):
@@ -493,7 +494,9 @@ def tick(s, p, t):
     if super_seeding(s, p):
         superseed.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
-        ranked.tick(s, p, t)
+        r = client_of(s, p)
+        renew = rules.renews(s.session[p], np.int64(peer.ticks), r.optimistic_rounds)
+        ranked.rechoke(s, p, t, renew)
     elif serves_as_seed(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))

@@ -105,10 +105,12 @@ def awaited_block(s, g, arg, t):
     y, h = g >> s.rules.slot_bits, np.int64(s.end[g].mate)
     use, b, piece = arg & 255, arg >> 8 & 63, arg >> 14
     u = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end[h].lane if s.end[h].lane != NO_LANE else NOTHING
-    entry = np.int64(s.row[y, piece])
-    if u != NOTHING and (s.lane[u].use != use or not no_longer_awaited(s, u, entry, bits.ONE << np.uint64(b))):
-        u = NOTHING  # choked since, or cancelled
-    stale = not bits.has_piece(s.lacks, y, piece) or not bits.has(s.begun[y, entry].missing, b)
+    entry, came = np.int64(s.row[y, piece]), not bits.has_piece(s.lacks, y, piece)
+    if came or (u != NOTHING and s.lane[u].use != use):
+        u = NOTHING  # cancelled, and its row may be another piece's by now; or choked since
+    elif u != NOTHING and not no_longer_awaited(s, u, entry, bits.ONE << np.uint64(b)):
+        u = NOTHING  # cancelled
+    stale = came or not bits.has(s.begun[y, entry].missing, b)
     size = np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + b))
     if got_block(s, u, g, entry, b, size, stale, t):
         announce(s, y)

@@ -97,16 +97,6 @@ def new_round(s, p, t):
     s.session[p].round_at = t
 
 
-@kernel
-def tick(s, p, t):
-    """The choker's timer."""
-    session = s.session[p]
-    renew = s.peer[p].ticks >= session.optimistic_due
-    if renew:
-        session.optimistic_due = s.peer[p].ticks + client_of(s, p).optimistic_rounds
-    rechoke(s, p, t, renew)
-
-
 # -- who becomes interested -------------------------------------------------------------------------------------------
 
 
