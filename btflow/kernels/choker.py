@@ -238,9 +238,7 @@ def tick(s, p, t):
     if super_seeding(s, p):
         superseed.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
-        r = client_of(s, p)
-        renew = rules.renews(s.session[p], np.int64(peer.ticks), r.optimistic_rounds)
-        ranked.rechoke(s, p, t, renew)
+        ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], np.int64(peer.ticks)))
         if client_of(s, p).request_interval > 0.0:
             whole.review_interest(s, p, t)
     elif seeding(s, p):

@@ -207,11 +207,11 @@ def had_its_share(r, piece_size, unchoked, sent, since):
 
 
 @kernel
-def renews(session, ticks, rounds):
-    """True if the optimistic slots go to others at this tick, as they do every so many `rounds`; it is noted."""
+def renews(r, session, ticks):
+    """True if the optimistic slots go to others at this tick of the choker; when they do next is noted."""
     if ticks < session.optimistic_due:
         return False
-    session.optimistic_due = ticks + rounds
+    session.optimistic_due = ticks + r.optimistic_rounds
     return True
 
 

@@ -494,9 +494,7 @@ def tick(s, p, t):
     if super_seeding(s, p):
         superseed.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
-        r = client_of(s, p)
-        renew = rules.renews(s.session[p], np.int64(peer.ticks), r.optimistic_rounds)
-        ranked.rechoke(s, p, t, renew)
+        ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], np.int64(peer.ticks)))
     elif serves_as_seed(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
