@@ -31,7 +31,7 @@ def predict(
     cells: Cells = "",
     again: Annotated[bool, typer.Option("--again", help="Beside those of cells that are measured.")] = False,
     because: Annotated[str, typer.Option(help="What was changed since, and why; with --again.")] = "",
-    replicas: Annotated[int, typer.Option(min=2, max=1000)] = 32,
+    replicas: Annotated[int, typer.Option(min=2, max=1000, help="Swarms of each.")] = 16,
 ) -> None:
     """Simulate the cells and write down what comes out; never over the prediction of a cell that is measured."""
     from validation.clients import predictions, tables
@@ -41,9 +41,8 @@ def predict(
     wanted = cells_module.chosen(cells, cells_module.load())
     if not cells and not again:
         wanted = [cell for cell in wanted if not tables.read(cell)]
-    for cell in wanted:
-        generation = predictions.next_generation(cell, known, again, because, tables.TABLES)
-        runs = predictions.simulate(cell, replicas)
+    numbers = [predictions.next_generation(cell, known, again, because, tables.TABLES) for cell in wanted]
+    for cell, generation, runs in zip(wanted, numbers, predictions.simulate_all(wanted, replicas), strict=True):
         known = [one for one in known if (one.cell, one.generation) != (cell.name, generation)]
         known += predictions.summarised(cell, generation, because if generation > 1 else "", runs, commit)
         predictions.write(known)

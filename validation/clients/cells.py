@@ -25,7 +25,7 @@ Program = Literal["libtorrent-2.0", "libtorrent-2.1", "transmission", "aria2"]
 MODEL_OF: dict[Program, str] = {
     "libtorrent-2.0": "libtorrent-2",
     "libtorrent-2.1": "libtorrent-2.1",
-    "transmission": "transmission-4",
+    "transmission": "transmission-3",
     "aria2": "mainline-4.0",
 }
 """The simulator's model of each program; aria2 has none of its own, and its choker is like mainline's."""

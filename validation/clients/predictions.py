@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import csv
 import math
+import multiprocessing
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +27,7 @@ from validation.clients.cells import FOLDER, Cell
 from validation.clients.figures import Figures, simulated
 
 FILE = FOLDER / "predictions.csv"
-REPLICAS = 32
+REPLICAS = 16
 """Swarms that a prediction is the mean of."""
 SEED = 20
 
@@ -92,26 +95,28 @@ def simulate(cell: Cell, replicas: int = REPLICAS) -> list[Figures]:
     """Return the figures of a cell's model, by replica.
 
     Raises:
-        SimulationError: The simulator lacks a part that the model names.
+        SimulationError: A swarm does not end.
     """
-    given, lacking = scenario.stood_in(scenario.text(cell))
-    if lacking:
-        raise SimulationError(f"{cell.name}: the simulator has no model {', '.join(lacking)} yet")
-    return _simulate(cell, given, replicas)
-
-
-def _simulate(cell: Cell, given: str, replicas: int) -> list[Figures]:
     import btflow
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{cell.name}.toml"
-        path.write_text(given, encoding="utf-8")
+        path.write_text(scenario.text(cell), encoding="utf-8")
         if cell.bulk:
             link = scenario.link_scenario(path)
             results = [btflow.simulate_link(link, seed=SEED + i) for i in range(replicas)]
             return [{"goodput": float(result["goodput"].sel(flow="bulk"))} for result in results]
         result = btflow.simulate(scenario.scenario(path), replicas=replicas, seed=SEED)
     return [simulated(cell, result, i) for i in range(replicas)]
+
+
+def simulate_all(cells: Sequence[Cell], replicas: int = REPLICAS) -> Iterator[list[Figures]]:
+    """Yield what `simulate` returns of each cell, in their order, a process a core."""
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            yield from pool.map(simulate, cells, repeat(replicas))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def summarised(cell: Cell, generation: int, because: str, runs: Sequence[Figures], commit: str) -> list[Prediction]:

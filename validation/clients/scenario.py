@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,6 @@ SOURCE = "validation/clients/cells.toml"
 
 TCP = "cubic-6"
 """Congestion control of the kernel's TCP."""
-STAND_INS = {TCP: "cubic", "libtorrent-2.1": "libtorrent-2", "transmission-4": "libtorrent-2"}
-"""What is taken where the simulator has no model of that name; a prediction is made without any."""
 
 SLOTS = 8
 """Uploads of a seeding libtorrent at a time, for the link model of a bulk upload: settings_pack.cpp."""
@@ -82,7 +79,7 @@ def swarm_text(cell: Cell) -> str:
     return f"""{HEAD}name = "{cell.name}"
 title = "{cell.about}"
 source = "{SOURCE}: a swarm of real clients on the test bed"
-sockets = "linux-2.6"
+sockets = "linux-6"
 
 [swarm]
 file_size = "{_size(cell.file_size)}"
@@ -145,20 +142,6 @@ def write(cells: Iterable[Cell], folder: Path = MODELS) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for cell in cells:
         (folder / f"{cell.name}.toml").write_text(text(cell), encoding="utf-8")
-
-
-def known(name: str) -> bool:
-    """Whether the simulator has a client or congestion control of that name."""
-    models = files("btflow.models")
-    return any(models.joinpath(kind, f"{name}.toml").is_file() for kind in ("clients", "congestion"))
-
-
-def stood_in(given: str) -> tuple[str, list[str]]:
-    """Return a model file with what the simulator has in place of what it lacks, and what that is."""
-    lacking = [name for name in STAND_INS if f'= "{name}"' in given and not known(name)]
-    for name in lacking:
-        given = given.replace(f'= "{name}"', f'= "{STAND_INS[name]}"')
-    return given, lacking
 
 
 def scenario(path: Path) -> Scenario:
