@@ -41,34 +41,34 @@ class Client(FrozenModel):
     source: str
     """Where the client's rules were read."""
 
-    choker: Annotated[Literal["list", "last-round", "salted-rate"], Quantity("choice")] = "list"
+    choker: Annotated[Literal["list", "last-round", "salted-rate"], Quantity("choice")]
     """Whom it unchokes. ``list``: mainline's two chokers, over one list of connections. The others rank all interested
     peers, leeching or seeding. ``last-round``: libtorrent's order, by what came from each in the last round, then by
     the share of its slot it had, what it was sent, and how long it waits. ``salted-rate``: Transmission's, by the rate
     from it (seeding: to it), who has a slot first, then at random."""
-    free_slots: Annotated[Literal["tick", "at-once"], Quantity("choice")] = "tick"
+    free_slots: Annotated[Literal["tick", "at-once"], Quantity("choice")]
     """When a free slot is given to a peer that becomes interested: at the choker's tick, or at once."""
-    optimistic: Annotated[Literal["list-head", "longest-waiting", "random"], Quantity("choice")] = "list-head"
+    optimistic: Annotated[Literal["list-head", "longest-waiting", "random"], Quantity("choice")]
     """Who gets the optimistic slots: the head of the list, whose last one is longest ago (a fifth of all slots, at
     least one), or one drawn at random."""
-    interest: Annotated[Literal["unrequested", "missing"], Quantity("choice")] = "unrequested"
+    interest: Annotated[Literal["unrequested", "missing"], Quantity("choice")]
     """In whom it is interested: who has a piece of which some block was not asked for, or who has one it lacks."""
-    requests: Annotated[Literal["rate", "slow-start", "seconds"], Quantity("choice")] = "rate"
+    requests: Annotated[Literal["rate", "slow-start", "seconds"], Quantity("choice")]
     """How many requests are kept outstanding. ``rate``: ``pipeline_floor`` and ``pipeline_seconds`` of data.
     ``slow-start``: one more with each block until a second brings hardly more than the one before, then
     ``pipeline_seconds`` of data, at least the floor. ``seconds``: that from the start."""
-    picker: Annotated[Literal["begun-first", "whole-pieces", "fewest-left"], Quantity("choice")] = "begun-first"
+    picker: Annotated[Literal["begun-first", "whole-pieces", "fewest-left"], Quantity("choice")]
     """Which piece is next. ``begun-first``: mainline's strict priority. ``whole-pieces``: libtorrent's, a fast
     connection has whole pieces for itself. ``fewest-left``: Transmission's, the one with the fewest blocks left to ask
     for."""
     endgame: Annotated[Literal["none", "everywhere", "when-idle"], Quantity("choice")]
     """What is asked twice at the end: nothing; everything that is missing, of everybody; one block by a connection that
     has nothing else to ask for."""
-    limiter: Annotated[Literal["turns", "quota"], Quantity("choice")] = "turns"
+    limiter: Annotated[Literal["turns", "quota"], Quantity("choice")]
     """How an upload limit is kept: connections in turn, or a quota for all that wait, every ``limiter_interval``."""
-    limit_counts: Annotated[Literal["messages", "packets"], Quantity("choice")] = "messages"
+    limit_counts: Annotated[Literal["messages", "packets"], Quantity("choice")]
     """What counts against it: PIECE messages, or all of a connection's packets with their headers, ACKs too."""
-    mixed_mode: Annotated[Literal["prefer-tcp", "peer-proportional"], Quantity("choice")] = "prefer-tcp"
+    mixed_mode: Annotated[Literal["prefer-tcp", "peer-proportional"], Quantity("choice")]
     """Whether TCP connections have an upload limit together where uTP is in use: none, or one in proportion to their
     number."""
 
@@ -122,10 +122,18 @@ class Client(FrozenModel):
     """Time after which a connection that found nothing to ask for looks again [s]; ``whole-pieces``."""
     whole_piece_time: Duration = 0.0
     """A connection that brings a piece in this time takes whole ones [s]; ``whole-pieces``."""
+    refill_below: Factor = 1.0
+    """It asks once no more than this share of what is to be outstanding is; other pickers than ``begun-first``."""
     allowed_fast_set_size: Annotated[int, Quantity("count", 0, 100)] = 0
     """Pieces that each peer may ask for choked or not (BEP 6)."""
     fast_extension: Flag = False
     """Whether it asks for such pieces of others."""
+    batch_interval: Duration = 0.0
+    """Messages wait for the client's next look at its connections, a HAVE alone so long [s]; 0: all leave at once."""
+    write_ahead: Duration = 0.0
+    """Blocks are taken ahead of the socket, as time at the rate of their upload [s]; messages wait behind them."""
+    write_ahead_least: Annotated[int, Quantity("size", 0, 2**20)] = 0
+    """What may be taken ahead at least [B]; ``write_ahead``."""
     rarest_first_cutoff: Count
     """Complete pieces from which on the picker is rarest first instead of random."""
 
@@ -162,7 +170,8 @@ class Client(FrozenModel):
         """Time between two looks of the client at all its connections [s]; 0 if its rules need none."""
         if self.request_interval > 0.0:
             return self.request_interval
-        return SECOND if self.retry_interval > 0.0 or self.mixed_mode == "peer-proportional" else 0.0
+        timed = self.retry_interval > 0.0 or self.batch_interval > 0.0 or self.mixed_mode == "peer-proportional"
+        return SECOND if timed else 0.0
 
     def upload_slots(self, upload_limit: float) -> int:
         """Return the upload slots, optimistic one included, of a peer with an upload cap [B/s], infinite for none."""

@@ -293,10 +293,13 @@ def _clients(scenario: Scenario) -> Iterator[ScenarioError]:
     """Yield what does not go together in each client, once for the classes that share it."""
     checked = []
     for c in scenario.classes:
+        field = f"classes.{c.name}.client"
+        if scenario.slots_of(c) < 1:
+            reason = "leaves a peer with this upload limit no upload slot: slot_table and slot_factor give it none"
+            yield ScenarioError(f"{field}.max_uploads", c.client.max_uploads, reason, "at least 1")
         if c.client in checked:
             continue
         checked.append(c.client)
-        field = f"classes.{c.name}.client"
         yield from _in_order(c.client, field, CLIENT_ORDER)
         yield from _rules(c.client, field, scenario)
         steps = [step.below for step in c.client.slot_table]
@@ -321,9 +324,14 @@ TIMED = (
     ("limiter", "quota", "limiter_interval"),
     ("picker", "whole-pieces", "whole_piece_time"),
     ("picker", "whole-pieces", "retry_interval"),
+    ("picker", "fewest-left", "request_interval"),
     ("choker", "last-round", "slot_time"),
+    ("choker", "last-round", "piece_quota"),
 )
-"""Rules that need a time: with a value of a field, another may not be 0."""
+"""Rules that need a constant: with a value of a field, another may not be 0."""
+
+ASKS = ("request_interval", "retry_interval", "refill_below", "fast_extension")
+"""Constants of when it asks that a picker ``begun-first`` does not look at: it asks when something comes."""
 
 
 def _rules(client: Client, field: str, scenario: Scenario) -> Iterator[ScenarioError]:
@@ -332,16 +340,20 @@ def _rules(client: Client, field: str, scenario: Scenario) -> Iterator[ScenarioE
         if getattr(client, rule) in values and getattr(client, other) not in allowed:
             reason = f"does not go with {rule} = {getattr(client, rule)}"
             yield ScenarioError(f"{field}.{other}", getattr(client, other), reason, " or ".join(allowed))
-    for rule, value, time in TIMED:
-        if getattr(client, rule) == value and getattr(client, time) == 0.0:
-            yield ScenarioError(f"{field}.{time}", "0 s", f"is no time, which {rule} = {value} needs", "more than 0 s")
-    if client.picker == "begun-first" and client.request_interval > 0.0:
-        shown = format_quantity(client.request_interval, "time")
-        reason = "is never used: picker = begun-first asks when something comes"
-        yield ScenarioError(f"{field}.request_interval", shown, reason, "0 s")
-    if client.fast_extension and client.picker == "begun-first":
-        reason = "does not go with picker = begun-first, which asks nobody who chokes it"
-        yield ScenarioError(f"{field}.fast_extension", "true", reason, "false")
+    for rule, value, name in TIMED:
+        if getattr(client, rule) == value and getattr(client, name) == 0:
+            reason = f"is none, which {rule} = {value} needs"
+            yield ScenarioError(f"{field}.{name}", _shown(client, name), reason, f"more than {_shown(client, name)}")
+    for name in ASKS:
+        without, quantity = Client.model_fields[name].default, quantity_of(Client, name)
+        assert quantity is not None
+        if client.picker == "begun-first" and getattr(client, name) != without:
+            reason = "is never used: picker = begun-first asks when something comes, and nobody who chokes it"
+            allowed = format_quantity(without, quantity.kind)
+            yield ScenarioError(f"{field}.{name}", _shown(client, name), reason, allowed)
+    if client.batch_interval > 0.0 and client.request_interval == 0.0:
+        reason = "is never used: no request_interval says when it looks at its connections"
+        yield ScenarioError(f"{field}.batch_interval", _shown(client, "batch_interval"), reason, "0 s")
     size, most = client.allowed_fast_set_size, max(scenario.swarm.pieces, USUAL_SET)
     if size > most:
         reason = f"is more than the {scenario.swarm.pieces} pieces of the file"

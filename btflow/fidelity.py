@@ -66,6 +66,9 @@ ALIKE_IN_FLOW = (
 )
 """A rule, its value, and what another must be with it."""
 
+WITHOUT_IN_FLOW = {"request_interval": 0.0, "batch_interval": 0.0, "write_ahead": 0.0, "refill_below": 1.0}
+"""Constants of a client for which flow has no rule, and the value with which there is none."""
+
 INSTEAD = "fidelity full (--fidelity full)"
 FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
 
@@ -83,7 +86,7 @@ def check_flow(scenario: Scenario) -> None:
         _check_rules(c)
         _check_access(c)
         _check_room(c, scenario)
-        slots = max(scenario.slots_of(c), c.client.min_uploads + 1)
+        slots = scenario.slots_of(c)
         if slots > MOST_SLOTS:
             problem = f"are more than the {MOST_SLOTS} of flow fidelity"
             raise ScenarioError(_decides_slots(scenario, c, slots), f"{slots} upload slots", problem, FEWER_SLOTS)
@@ -112,10 +115,11 @@ def _check_rules(c: PeerClass) -> None:
         if getattr(c.client, rule) == value and given != needed:
             problem = f"is not in flow fidelity with {rule} = {value}"
             raise ScenarioError(f"classes.{c.name}.client.{field}", given, problem, f"{needed}, or {INSTEAD}")
-    if c.client.request_interval > 0.0:
-        problem = "is not in flow fidelity, where a client asks when something comes"
-        shown = f"{c.client.request_interval:g} s"
-        raise ScenarioError(f"classes.{c.name}.client.request_interval", shown, problem, f"0 s, or {INSTEAD}")
+    for field, without in WITHOUT_IN_FLOW.items():
+        given = getattr(c.client, field)
+        if given != without:
+            problem = "is not in flow fidelity, where a client asks and tells as soon as it can"
+            raise ScenarioError(f"classes.{c.name}.client.{field}", f"{given:g}", problem, f"{without:g}, or {INSTEAD}")
 
 
 def _check_access(c: PeerClass) -> None:
@@ -196,6 +200,5 @@ def _decides_slots(scenario: Scenario, c: PeerClass, slots: int) -> str:
     """Return the field from which a class has so many slots."""
     if scenario.slots == slots:
         return "slots"
-    given = {"max_uploads": c.client.max_uploads, "min_uploads": c.client.min_uploads + 1}
-    field = next((f"client.{name}" for name, number in given.items() if number == slots), "upload_limit")
+    field = "client.max_uploads" if c.client.max_uploads == slots else "upload_limit"
     return f"classes.{c.name}.{field}"

@@ -160,8 +160,10 @@ def _clients(classes: Sequence[PeerClass], pieces: int) -> NDArray[np.void]:
 
 def _tallied(client: Client) -> bool:
     """Whether a client has rules for which the kernels count what mainline's do without."""
-    return client.allowed_fast_set_size > 0 or any(
-        getattr(client, name) not in plain for name, plain in _WITHOUT_TALLY.items()
+    return (
+        client.allowed_fast_set_size > 0
+        or client.pulse > 0.0
+        or any(getattr(client, name) not in plain for name, plain in _WITHOUT_TALLY.items())
     )
 
 

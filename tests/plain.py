@@ -11,6 +11,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy as np
 
 import btflow
@@ -18,7 +19,6 @@ import btflow.errors
 import btflow.kernels
 import btflow.program
 import btflow.simulation
-import numba
 
 MODULES = [
     "bits",
@@ -56,7 +56,9 @@ MODULES = [
     "rows",
     "rules",
     "state",
+    "tally",
     "tcp",
+    "whole",
     "window",
     "link.state",
     *(f"link.laws.{law}" for law in ("delay", "ledbat", "ledbatpp", "lp", "newreno", "nice", "rounds", "utp", "vegas")),
@@ -95,7 +97,7 @@ download, engine = (_found[n] for n in ("download", "engine"))
 ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
 endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pipeline", "rate"))
 rng, rows, rules, state = (_found[n] for n in ("rng", "rows", "rules", "state"))
-tcp, window = (_found[n] for n in ("tcp", "window"))
+tally, tcp, whole, window = (_found[n] for n in ("tally", "tcp", "whole", "window"))
 link = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("link.")})
 flow = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("flow.")})
 flow.build, flow.run = _found["flow"].build, _found["flow"].run

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from btflow.client import Client
+from btflow.client import RULES, Client
 from btflow.network import Transport
 from btflow.quantity import FrozenModel
 
@@ -52,6 +52,36 @@ def clients(draw: st.DrawFn) -> dict[str, Any]:
             "state_size": f"{draw(st.integers(1, 200))} B",
         },
     )
+
+
+@st.composite
+def ruled_clients(draw: st.DrawFn) -> dict[str, Any]:
+    """Constants of a client with any rules that go together, with which every swarm still ends."""
+    rules = {name: draw(st.sampled_from(names)) for name, names in RULES.items()}
+    if rules["choker"] == "list":
+        rules |= {"optimistic": "list-head", "free_slots": "tick"}
+    else:
+        rules["optimistic"] = draw(st.sampled_from(["longest-waiting", "random"]))
+    begun_first = rules["picker"] == "begun-first"
+    rules["interest"] = "unrequested" if begun_first else "missing"
+    rules["endgame"] = draw(st.sampled_from(["none", "everywhere" if begun_first else "when-idle"]))
+    looks = 0 if begun_first else draw(st.sampled_from([0.4, 1] if rules["picker"] == "fewest-left" else [0, 0.4, 1]))
+    constants = {
+        "slot_time": f"{draw(st.floats(1, 90))} s",
+        "piece_quota": draw(st.integers(1, 20)),
+        "pipeline_start": draw(st.integers(1, 10)),
+        "whole_piece_time": f"{draw(st.floats(1, 40))} s",
+        "retry_interval": f"{0 if begun_first else draw(st.floats(0.5, 10))} s",
+        "refill_below": 1.0 if begun_first else draw(st.sampled_from([0.66, 1.0])),
+        "write_ahead": f"{draw(st.sampled_from([0, 15]))} s",
+        "write_ahead_least": "57344 B",
+        "limiter_interval": f"{draw(st.floats(0.1, 1))} s",
+        "request_interval": f"{looks} s",
+        "batch_interval": f"{draw(st.sampled_from([0, 10])) if looks else 0} s",
+        "allowed_fast_set_size": draw(st.integers(0, 5)),
+        "fast_extension": not begun_first and draw(st.booleans()),
+    }
+    return draw(clients()) | rules | constants
 
 
 @st.composite

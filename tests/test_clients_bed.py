@@ -213,14 +213,21 @@ def test_only_what_the_cells_run_is_needed() -> None:
 
 def prediction(cell: str, generation: int, figure: str, value: float) -> Prediction:
     because = "the choker counts blocks" if generation > 1 else ""
-    return Prediction(cell, generation, "2026-11-24", "abc", because, figure, value, 0.5, 32)
+    settings = predictions.digest(CELLS[cell]) if cell in CELLS else ""
+    return Prediction(cell, generation, "2026-11-24", "abc", settings, because, figure, value, 0.5, 32)
 
 
 def test_predictions_come_back_from_their_file(tmp_path: Path) -> None:
     known = [prediction("a", 1, "mean", 70.0), prediction("a", 2, "mean", 75.0)]
     predictions.write(known, tmp_path / "p.csv")
     assert predictions.read(tmp_path / "p.csv") == known
-    assert predictions.generations("a", known) == {1: {"mean": 70.0}, 2: {"mean": 75.0}}
+
+
+def test_a_prediction_is_of_the_settings_of_its_cell_alone() -> None:
+    cell = CELLS["tcp-90ms"]
+    known = [prediction(cell.name, 1, "mean", 70.0), prediction(cell.name, 2, "mean", 75.0)]
+    assert predictions.generations(cell, known) == {1: {"mean": 70.0}, 2: {"mean": 75.0}}
+    assert not predictions.generations(replace_cell(cell, rtt=0.1), known)
 
 
 def test_the_prediction_of_a_measured_cell_stays(tmp_path: Path) -> None:
@@ -283,9 +290,9 @@ def test_the_report_has_first_and_last_predictions_and_what_was_changed(tmp_path
     compared = report.compare([cell, CELLS["bulk-beside-utp"]], tmp_path, tmp_path / "p.csv")
     text = report.text(compared, known)
     assert "1 of 2 cells are measured, 3 runs." in text
-    assert "| cells whose mean completion is within 10% | 0 of 1 | 1 of 1 |" in text
-    assert "of the right sign | 0 of 1 | 1 of 1 |" in text
-    assert "| queue means of classes within 20% | – | 1 of 1 |" in text
+    assert "| cells whose mean completion is within 10% | 9 in 10 | 0 of 1 | 1 of 1 |" in text
+    assert "of the right sign | all | 0 of 1 | 1 of 1 |" in text
+    assert "| queue means of classes within 20% | 9 in 10 | – | 1 of 1 |" in text
     assert "the choker counts blocks" in text
     assert "80% of the cores were idle" in text
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from steps import walk
-from strategies import clients, transports
+from strategies import clients, ruled_clients, transports
 
 from btflow.analytic import kumar_ross_bound, mundinger_bound
 from btflow.kernels.state import Swarm
@@ -27,8 +27,13 @@ ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, most: int = 6_000_000, plain_kernels: bool = False, constants: bool = False) -> Scenario:
-    """Any small swarm; at most about `most` bytes are received in all."""
+def scenarios(
+    draw: st.DrawFn,
+    most: int = 6_000_000,
+    plain_kernels: bool = False,
+    of: st.SearchStrategy[dict[str, Any]] | None = None,
+) -> Scenario:
+    """Any small swarm; at most about `most` bytes are received in all, by clients `of` some constants."""
     leechers = draw(st.integers(2, 4 if plain_kernels else 25))
     file_size = draw(st.integers(100_000, max(150_000, min(3_000_000, most // leechers))))
     values: dict[str, Any] = {}
@@ -38,8 +43,8 @@ def scenarios(draw: st.DrawFn, most: int = 6_000_000, plain_kernels: bool = Fals
         values |= {"leecher_as": draw(st.lists(st.sampled_from(ASES), min_size=1, unique=True)), "seed_as": ["AS1"]}
     if draw(st.booleans()):
         values |= {"loss": draw(st.floats(0, 0.1))}
-    if constants:
-        values |= {"client": draw(clients()), "transport": draw(transports())}
+    if of is not None:
+        values |= {"client": draw(of), "transport": draw(transports())}
     else:
         values |= {"initial_window": draw(st.sampled_from([3, 10]))}
     return states.scenario(
@@ -173,8 +178,8 @@ def test_random_swarms_end_as_they_must(scenario: Scenario, seed: int) -> None:
     event(f"endgame duplicates: {bool(s.peer.duplicates.any())}")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(scenarios(most=30_000_000, constants=True), st.integers(0, 2**32))
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(scenarios(most=30_000_000, of=clients() | ruled_clients()), st.integers(0, 2**32))
 def test_swarms_end_as_they_must_whatever_the_constants_of_client_and_transport(scenario: Scenario, seed: int) -> None:
     program = compile_scenario(scenario)
     # Who is choked again before its request arrives gets nothing: such swarms may go on for ever.
@@ -182,6 +187,7 @@ def test_swarms_end_as_they_must_whatever_the_constants_of_client_and_transport(
     with stopped_after(120.0):
         s = run_swarm(program, seed, 0)
     check(scenario, program, s)
+    event(f"choker {program.client['choker'][0]}, picker {program.client['picker'][0]}")
 
 
 @contextmanager

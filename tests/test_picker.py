@@ -12,6 +12,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from naive import admissible_pieces
 
+from btflow.program import Program
+
 PIECES = 24
 OTHERS = 4  # leechers 2 to 5, beside peer 1 and the seed
 PROGRAM = states.program(leechers=OTHERS + 1, file_size=f"{PIECES * 32 - 20} KiB", piece_size="32 KiB")
@@ -24,8 +26,8 @@ piece_lists = st.lists(st.integers(0, PIECES - 1), unique=True)
 class Position:
     """Peer 1 amid its neighbours, in the engine and as plain sets."""
 
-    def __init__(self, seed: int = 1) -> None:
-        self.s = states.connected(PROGRAM, seed)
+    def __init__(self, seed: int = 1, made: Program = PROGRAM) -> None:
+        self.s = states.connected(made, seed)
         self.known: dict[int, set[int]] = {q: set() for q in (0, *range(2, OTHERS + 2))}
         self.begun: set[int] = set()
         self.on_seeds: set[int] = set()
@@ -72,9 +74,9 @@ class Position:
 
 
 @st.composite
-def positions(draw: st.DrawFn) -> Position:
+def positions(draw: st.DrawFn, made: Program = PROGRAM) -> Position:
     """Any state of the pieces that peers 0 to 5 can be in."""
-    at = Position(draw(st.integers(0, 99)))
+    at = Position(draw(st.integers(0, 99)), made)
     at.own(draw(piece_lists.map(lambda pieces: pieces[:8])))
     if draw(st.booleans()):
         at.other(0, [], PIECES)  # else its bitfield is still under way

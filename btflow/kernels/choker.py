@@ -18,6 +18,7 @@ from btflow.kernels.messages import send
 from btflow.kernels.rate import download_rate, upload_rate
 from btflow.kernels.state import (
     ALLOWED_FAST,
+    AT_ONCE,
     BLOCKED,
     BY_LIST,
     BY_PIPELINE,
@@ -25,6 +26,7 @@ from btflow.kernels.state import (
     INTERESTED_IN_US,
     KEPT,
     NIL,
+    OPTIMISTIC,
     TOLD,
     UNCHOKED,
 )
@@ -238,7 +240,7 @@ def tick(s, p, t):
     if super_seeding(s, p):
         superseed.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
-        ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], np.int64(peer.ticks)))
+        ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
         if client_of(s, p).request_interval > 0.0:
             whole.review_interest(s, p, t)
     elif seeding(s, p):
@@ -289,6 +291,7 @@ def got_not_interested(s, h, t):
         if s.up[h] & TOLD != 0 and s.turns[h] == 0:
             set_cause(s, h, IDLE, t)
         if s.up[h] & UNCHOKED != 0:
-            if client_of(s, h >> s.rules.slot_bits).choker != BY_LIST:
+            lower_flag(s.up, h, OPTIMISTIC)
+            if client_of(s, h >> s.rules.slot_bits).free_slots == AT_ONCE:
                 choke(s, h, t)
             rechoke(s, h >> s.rules.slot_bits, t)

@@ -189,6 +189,8 @@ def regain_interest(s, p, lost, n_lost, t):
 def got_choke(s, h, t):
     """CHOKE arrived."""
     if served(s, h):
+        if s.rules.tallied == 1:
+            tally.settle(s, h, t, True)
         lower_flag(s.dn, h, SERVED)
         let_go(s, h, t)
 
@@ -197,6 +199,8 @@ def got_choke(s, h, t):
 def got_unchoke(s, h, t):
     """UNCHOKE arrived."""
     if not served(s, h):
+        if s.rules.tallied == 1:
+            tally.settle(s, h, t, False)
         raise_flag(s.dn, h, SERVED)
         if wanting(s, h):
             request_more(s, h, s.scratch[1], NIL, t)

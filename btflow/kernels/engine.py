@@ -156,6 +156,8 @@ def pulse(s, p, t):
     if left(s, p):
         return
     post(s, t + client_of(s, p).pulse, PULSE, p, NIL, ANY)
+    if client_of(s, p).batch_interval > 0.0:
+        messages.send_due_haves(s, p, t)
     if not seeding(s, p):
         whole.pulse(s, p, t)
 

@@ -171,11 +171,11 @@ def advance(s, p, k, active):
 
 @kernel
 def rates_matter(s, p):
-    """True if the upload rates of peer `p` will be looked at: only a seed's choker does.
+    """True if the upload rates of peer `p` will be looked at: only a seed's choker does, and who writes ahead.
 
     They are means over `rate_window`, so what a leecher sent long before it turned seed is forgotten by then.
     """
-    return 10 * s.n_log[p] >= 9 * s.rules.pieces
+    return 10 * s.n_log[p] >= 9 * s.rules.pieces or client_of(s, p).write_ahead > 0.0
 
 
 @kernel
@@ -269,8 +269,8 @@ def plan(s, p, t):
 
 @kernel
 def by_quota(s, p):
-    """True if the client of peer `p` hands out quotas."""
-    return client_of(s, p).limiter == BY_QUOTA
+    """True if the client of peer `p` hands out quotas: who has no upload limit waits for none."""
+    return client_of(s, p).limiter == BY_QUOTA and s.peer[p].cap < FOREVER
 
 
 @kernel
@@ -286,9 +286,11 @@ def released(s, p, time):
 
 @kernel
 def message_written(s, h, t):
-    """When a control message of end `h` is written: with the next quota, if others wait for that."""
+    """When a control message of end `h` is written: with the next quota, if others wait for that, or the next batch."""
     p = h >> s.rules.slot_bits
-    return released(s, p, t) if s.peer[p].n_ring > 0 and s.peer[p].cap < FOREVER else t
+    at = released(s, p, t) if s.peer[p].n_ring > 0 else t
+    r = client_of(s, p)
+    return at if r.batch_interval == 0.0 else rules.next_pulse(r, s.peer[p].start, at)
 
 
 @kernel

@@ -7,15 +7,17 @@ import numpy as np
 
 from btflow.kernels import tcp
 from btflow.kernels.clock import NONE, give_node, post, take_node
-from btflow.kernels.ends import mate, neighbour
+from btflow.kernels.ends import client_of, mate, neighbour
 from btflow.kernels.flags import linked, lower_flag, raise_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.limiter import got_request, message_written, part_sent, sync
 from btflow.kernels.state import (
+    ALLOWED_FAST,
     BITFIELD,
     CANCEL,
     CHOKE,
     EVERYWHERE,
+    FOREVER,
     HAVE,
     HAVE_ALL,
     HAVE_ONE,
@@ -49,6 +51,30 @@ def blocked(s, h, t):
 
 @kernel
 def send(s, h, kind, arg, t):
+    """Write a control message on end `h`, behind the HAVEs that waited for one to go with."""
+    if s.rules.tallied == 1 and s.tally[h].haves_due < FOREVER:
+        send_haves(s, h, t)
+    write(s, h, kind, arg, t)
+
+
+@kernel
+def send_haves(s, h, t):
+    """The HAVEs that waited on end `h` leave, as one: it says how many pieces its peer has."""
+    s.tally[h].haves_due = FOREVER
+    write(s, h, HAVE, np.int64(s.n_log[h >> s.rules.slot_bits]), t)
+
+
+@kernel
+def send_due_haves(s, p, t):
+    """The HAVEs of peer `p` that have waited long enough leave."""
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].top):
+        if linked(s, h) and s.tally[h].haves_due <= t:
+            send_haves(s, h, t)
+
+
+@kernel
+def write(s, h, kind, arg, t):
     """Write a control message on end `h`; behind a part-sent block it waits in the end's queue."""
     if kind == HAVE:
         hold_haves(s, h, arg)
@@ -154,7 +180,7 @@ def message_bytes(s, kind):
     """Size of a control message [B]."""
     if kind == REQUEST or kind == CANCEL:
         return s.rules.request_size
-    if kind == HAVE or kind == OFFER:
+    if kind == HAVE or kind == OFFER or kind == ALLOWED_FAST:
         return s.rules.have_size
     if kind == SYN or kind == READY:  # handshakes
         return s.rules.handshake_size
@@ -177,7 +203,12 @@ def announce_have(s, p, t):
     """
     base = p << s.rules.slot_bits
     count = s.n_log[p]
-    if s.rules.ideal == 1:
+    wait = client_of(s, p).batch_interval
+    if wait > 0.0:
+        for h in range(base, base + s.peer[p].top):
+            if linked(s, h):
+                s.tally[h].haves_due = min(s.tally[h].haves_due, t + wait)
+    elif s.rules.ideal == 1:
         for i in range(s.peer[p].n_ring):
             h = base + s.ring[p, i]
             if s.alone[h] > 0 or blocked(s, h, t):

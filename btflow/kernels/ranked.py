@@ -7,7 +7,7 @@ free slot waits for the choker's tick: rules that a client names (state.CLIENT).
 
 import numpy as np
 
-from btflow.kernels import choking, rules, tally
+from btflow.kernels import choking, clock, picker, rules, tally
 from btflow.kernels.ends import client_of
 from btflow.kernels.flags import lower_flag, raise_flag, seeding
 from btflow.kernels.jit import kernel
@@ -127,6 +127,8 @@ def keep_strangers(s, p, n):
         for i in range(peer.n_order):
             h = (p << s.rules.slot_bits) + s.order[p, rules.position(peer.head, i, peer.n_order)]
             flags = s.up[h]
+            if picker.other_is_seed(s, h):
+                continue
             if free > 0 and flags & (INTERESTED_IN_US | KEPT) == 0 and (flags & UNCHOKED != 0) == unchoked:
                 raise_flag(s.up, h, KEPT)
                 free -= 1
@@ -143,20 +145,23 @@ def draw(s, r, n, wanted, t):
         if h < 0:
             return
         raise_flag(s.up, h, OPTIMISTIC)
-        if s.up[h] & UNCHOKED == 0:
-            s.tally[h].favoured_at = t
+        s.tally[h].favoured_at = t
         wanted -= 1
 
 
 @kernel
 def longest_waiting(s, n):
-    """The one whose last optimistic slot is longest ago, of those ranked and not kept; -1 if there is none."""
+    """The one whose last optimistic slot began longest ago, of those ranked and not kept; -1 if there is none.
+
+    Whoever has just lost another slot is one of them. Of equals it is the older connection's, whatever its rank.
+    """
     best = NIL - 1
     for i in range(n):
         h = s.scratch[3, i]
         if s.up[h] & (KEPT | OPTIMISTIC) != 0:
             continue
-        if best < 0 or s.tally[h].favoured_at < s.tally[best].favoured_at:
+        first = best < 0 or s.tally[h].favoured_at < s.tally[best].favoured_at
+        if first or (s.tally[h].favoured_at == s.tally[best].favoured_at and h < best):
             best = h
     return best
 
@@ -185,6 +190,8 @@ def got_interested(s, h, t):
 
 @kernel
 def lost_slot(s, p, t):
-    """An unchoked peer wants nothing any more, or is gone: its slot is given to another, unless that waits."""
-    if client_of(s, p).free_slots == AT_ONCE:
-        rechoke(s, p, t, False)
+    """An unchoked peer wants nothing any more, or is gone: the choker runs within a second, unless that waits."""
+    n, soon = s.rules.peers + p, rules.next_second(s.peer[p].start, t)
+    if client_of(s, p).free_slots == AT_ONCE and s.node[n].time > soon:
+        clock.remove(s, n)
+        clock.insert(s, n, soon)

@@ -207,12 +207,24 @@ def had_its_share(r, piece_size, unchoked, sent, since):
 
 
 @kernel
-def renews(r, session, ticks):
-    """True if the optimistic slots go to others at this tick of the choker; when they do next is noted."""
-    if ticks < session.optimistic_due:
+def renews(r, session, t):
+    """True if the optimistic slots go to others as the choker runs at `t`; when they do next is noted."""
+    if t < session.optimistic_due - ROUNDING * r.choke_interval:
         return False
-    session.optimistic_due = ticks + r.optimistic_rounds
+    session.optimistic_due = t + r.optimistic_rounds * r.choke_interval
     return True
+
+
+@kernel
+def next_second(start, t):
+    """The end of the second since `start` that it is at `t`: when a client that looks once a second does so next."""
+    return start + math.floor(t - start) + 1.0
+
+
+@kernel
+def next_pulse(r, start, t):
+    """When a client that was started at `start` looks at its connections next, after `t` [s]."""
+    return start + r.pulse * (math.floor((t - start) / r.pulse + ROUNDING) + 1.0)
 
 
 @kernel
@@ -414,10 +426,13 @@ def packet_headers(r, size):
     return HEADERS * math.ceil((size + r.header) / PACKET)
 
 
+ROUNDING = 1e-9  # of intervals: a time that is one of a quota, but for rounding, is that quota's
+
+
 @kernel
 def next_quota(r, start, time):
     """When a client that was started at `start` hands out its next quota, at `time` or later [s]."""
-    return start + r.limiter_interval * math.ceil((time - start) / r.limiter_interval)
+    return start + r.limiter_interval * math.ceil((time - start) / r.limiter_interval - ROUNDING)
 
 
 # -- peer set (Encoder.py, Rerequester.py) ----------------------------------------------------------------------------

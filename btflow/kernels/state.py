@@ -220,6 +220,7 @@ TALLY = np.dtype(
         ("queue", "i4"),  # requests that are to be outstanding
         ("asks_since", "f8"),  # requests are outstanding without a break from then on [s]
         ("asked_at", "f8"),  # the last request was written then [s]
+        ("haves_due", "f8"),  # HAVEs wait for a message to go with until then [s]; FOREVER if there are none
         ("held_from", "i4"),  # pieces held_from..held_to-1 are for this connection alone
         ("held_to", "i4"),
         ("allowed", "i4"),  # pieces of our set that we may ask for while choked
@@ -236,7 +237,7 @@ RANK = np.dtype([("rate", "f8"), ("done", "f8"), ("sent", "f8"), ("waits", "f8")
 
 SESSION = np.dtype(
     [
-        ("optimistic_due", "i8"),  # tick at which another peer gets the optimistic slot
+        ("optimistic_due", "f8"),  # when others get the optimistic slots [s]
         ("round_at", "f8"),  # when its choker last counted anew [s]
         ("tcp_limit", "f8"),  # upload limit of its TCP connections together [B/s]; 0 for none
         ("tcp_at", "f8"),  # their next block may be written then [s]
@@ -327,6 +328,10 @@ CLIENT = np.dtype(  # of each class: the constants of its client, and which rule
         ("fast_extension", "i8"),
         ("limiter_interval", "f8"),  # [s]
         ("retry_interval", "f8"),  # [s]
+        ("batch_interval", "f8"),  # [s]
+        ("write_ahead", "f8"),  # [s]
+        ("write_ahead_least", "i8"),  # [B]
+        ("refill_below", "f8"),
         ("pulse", "f8"),  # [s]; 0 for none
     ],
     align=True,

@@ -7,13 +7,13 @@ slot shows peers that have nothing to do with it another piece at each tick of i
 
 import numpy as np
 
-from btflow.kernels import bits, download, rules
-from btflow.kernels.ends import mate
+from btflow.kernels import bits, download, rules, whole
+from btflow.kernels.ends import client_of, mate
 from btflow.kernels.flags import linked, super_seeding
 from btflow.kernels.jit import kernel
 from btflow.kernels.messages import send
 from btflow.kernels.rules import NO_OFFER
-from btflow.kernels.state import INTERESTED_IN_US, OFFER
+from btflow.kernels.state import INTERESTED_IN_US, MISSING_PIECES, OFFER
 
 
 @kernel
@@ -42,7 +42,10 @@ def got_offer(s, h, piece, t):
     p = h >> s.rules.slot_bits
     bits.put_piece(s.offered, mate(s, h), piece)
     s.copies[piece, p] += 1
-    download.got_have(s, h, piece, t)
+    if client_of(s, p).interest == MISSING_PIECES:
+        whole.heard_of(s, h, piece, t)
+    else:
+        download.got_have(s, h, piece, t)
 
 
 @kernel

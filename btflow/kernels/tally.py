@@ -8,6 +8,7 @@ import math
 from btflow.kernels import rules
 from btflow.kernels.ends import client_of
 from btflow.kernels.jit import kernel
+from btflow.kernels.state import FOREVER
 
 FORGETS = 0.8  # libtorrent stat.cpp, stat_channel: a second counts a fifth
 
@@ -25,6 +26,7 @@ def reset(s, h, t):
     y.queue = client_of(s, p).pipeline_start
     y.asks_since = y.asked_at = t
     y.held_from = y.held_to = 0
+    y.haves_due = FOREVER
     y.allowed = y.allows = 0
     y.slow = 1
     y.idle = 0
@@ -76,7 +78,15 @@ def advance(s, h, second, is_served):
     if passed > 2:
         y.rate *= math.pow(FORGETS, passed - 2)
         y.last_second = 0.0
+        if y.slow == 0:
+            y.queue = rules.queue_of_rate(client_of(s, h >> s.rules.slot_bits), s.rules.block_size, y.rate)
     y.second = second
+
+
+@kernel
+def settle(s, h, t, is_served):
+    """The seconds that are over at end `h` are counted as served, or not, before that changes."""
+    advance(s, h, int(t - s.peer[h >> s.rules.slot_bits].start), is_served)
 
 
 @kernel
@@ -100,4 +110,4 @@ def note_block(s, h, size, before, t, is_served):
     advance(s, h, last, is_served)
     y.this_second += left
     if y.slow == 1:
-        y.queue += 1
+        y.queue = min(y.queue + 1, client_of(s, h >> s.rules.slot_bits).pipeline_cap)

@@ -41,9 +41,9 @@ def request(s, h, t):
     c, y = s.conn[h], s.tally[h]
     if seeding(s, p) or not (served(s, h) or y.allowed > 0):
         return
-    tally.advance(s, h, int(t - s.peer[p].start), served(s, h))
+    tally.settle(s, h, t, served(s, h))
     most = min(backlog(s, h, t), c.outstanding + free_entries(s, h))
-    if c.outstanding >= most:
+    if c.outstanding >= most or c.outstanding > client_of(s, p).refill_below * most:
         return
     if c.outstanding == 0:
         y.asks_since = t
@@ -332,6 +332,7 @@ def let_go(s, h, keeps_set):
             s.requests[s.conn[g].row, place(s, seq)] = withdrawn(block)
             c.outstanding -= 1
     release(s, h)
+    s.tally[h].idle = 0
     while c.dn_next < c.dn_tail and entry(s, g, np.int64(c.dn_next)) < 0:
         c.dn_next += 1
     if not keeps_set:

@@ -35,8 +35,10 @@ def measure(cells: Sequence[Cell], runs: int, bed_number: int, starved_ok: bool 
     for cell in cells:
         if tables.changed(cell):
             raise SimulationError(f"{cell.name} was measured with other settings: give the new ones another name")
-        if not starved_ok and not predictions.generations(cell.name, known):
-            raise SimulationError(f"{cell.name} has no prediction: `python -m validation.clients predict` comes first")
+        if not starved_ok and not predictions.generations(cell, known):
+            raise SimulationError(
+                f"{cell.name} has no prediction of these settings: `python -m validation.clients predict` comes first"
+            )
     bed, failed = Bed(bed_number), []
     with bed.locked():
         for run in range(1, runs + 1):

@@ -7,6 +7,8 @@ a new generation beside the first, with the reason why it was made.
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import math
 import multiprocessing
 import subprocess
@@ -42,6 +44,8 @@ class Prediction:
     date: str
     commit: str
     """Version of the simulator that said so."""
+    settings: str
+    """Digest of the cell's settings, of which alone it is a prediction."""
     because: str
     """Why it was made again; empty for the first."""
     figure: str
@@ -64,11 +68,11 @@ def read(path: Path = FILE) -> list[Prediction]:
         ]
 
 
-def generations(cell: str, known: Sequence[Prediction]) -> dict[int, Figures]:
-    """Return the figures of a cell by generation."""
+def generations(cell: Cell, known: Sequence[Prediction]) -> dict[int, Figures]:
+    """Return the figures of a cell by generation; those of other settings are none of it."""
     found: dict[int, Figures] = {}
     for one in known:
-        if one.cell == cell:
+        if one.cell == cell.name and one.settings == digest(cell):
             found.setdefault(one.generation, {})[one.figure] = one.value
     return found
 
@@ -79,7 +83,7 @@ def next_generation(cell: Cell, known: Sequence[Prediction], again: bool, becaus
     Raises:
         SimulationError: The cell is measured, and this is not called a further generation, or no reason is given.
     """
-    last = max(generations(cell.name, known), default=0)
+    last = max(generations(cell, known), default=0)
     if not tables.read(cell, folder):
         return 1
     if not last:
@@ -127,8 +131,14 @@ def summarised(cell: Cell, generation: int, because: str, runs: Sequence[Figures
         error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
         date = time.strftime("%Y-%m-%d", time.gmtime())
         mean = round(float(values.mean()), 5)
-        found.append(Prediction(cell.name, generation, date, commit, because, name, mean, round(error, 5), len(values)))
+        said = (name, mean, round(error, 5), len(values))
+        found.append(Prediction(cell.name, generation, date, commit, digest(cell), because, *said))
     return found
+
+
+def digest(cell: Cell) -> str:
+    """Return what tells the settings of a cell from others."""
+    return hashlib.sha256(json.dumps(tables.settings(cell), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def write(known: Sequence[Prediction], path: Path = FILE) -> None:

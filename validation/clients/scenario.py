@@ -129,6 +129,7 @@ cc = "{own}"
 from = "seed"
 to = "internet"
 count = {min(SLOTS, cell.leechers)}
+start_spread = "{_time(cell.spread)}"
 """
 
 

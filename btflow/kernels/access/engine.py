@@ -11,7 +11,7 @@ from btflow.kernels.access import connection, flows, stream, uploads, watch
 from btflow.kernels.access.state import SMALLEST_RING, TOP
 from btflow.kernels.byref import by_ref
 from btflow.kernels.clock import NONE, post
-from btflow.kernels.ends import mate
+from btflow.kernels.ends import client_of, mate
 from btflow.kernels.engine import FINISHED, FULL, MORE, STUCK
 from btflow.kernels.jit import entry, kernel
 from btflow.kernels.link import network, pipe, queue, receiver, sender
@@ -26,7 +26,7 @@ from btflow.kernels.link.state import (
     SYN,
     TIMERS,
 )
-from btflow.kernels.state import ANY, NIL, PULSE, RESUMED, SAMPLE
+from btflow.kernels.state import ANY, NIL, PEER_PROPORTIONAL, PULSE, RESUMED, SAMPLE
 from btflow.kernels.state import SYN as HANDSHAKE
 
 CRAMPED = 4  # why `run` returned: the pool of rings is nearly used up
@@ -86,8 +86,9 @@ def client_event(x, k, t):
             s.tally[h].waits = 0
             stream.drained(x, h, t)
     else:
-        if s.node[k].kind == PULSE:
-            uploads.proportion(x, np.int64(s.node[k].target))
+        p = np.int64(s.node[k].target)
+        if s.node[k].kind == PULSE and client_of(s, p).mixed_mode == PEER_PROPORTIONAL:
+            uploads.proportion(x, p)
         engine.take(s, k, t)
 
 

@@ -12,6 +12,7 @@ from btflow.kernels.flags import lower_flag
 from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
+from btflow.kernels.rate import upload_rate
 from btflow.kernels.state import (
     BLOCKED,
     BY_PIPELINE,
@@ -140,9 +141,21 @@ def deliver(x, i, t):
 
 
 @kernel
-def refuses(f):
-    """True if the socket is full."""
-    return pending(f) > capacity(f)
+def refuses(s, h, f, t):
+    """True if the socket is full, and what the client may write ahead of it."""
+    return pending(f) > capacity(f) + ahead(s, h, t)
+
+
+@kernel
+def ahead(s, h, t):
+    """Bytes that the client keeps ready for the socket of end `h` (Transmission peer-io.c, getDesiredOutputBufferSize).
+
+    They are in one line with its messages, and a choke does not take them back.
+    """
+    r = client_of(s, h >> s.rules.slot_bits)
+    if r.write_ahead == 0.0:
+        return 0.0
+    return max(float(r.write_ahead_least), r.write_ahead * upload_rate(s, h, t, 0.0))
 
 
 @kernel
@@ -185,7 +198,7 @@ def drained(x, i, t):
     if i >= ends or s.up[i] & BLOCKED == 0:
         return
     f = x.net.flow[i]
-    if pending(f) > (1.0 - f.socket_free) * capacity(f):
+    if pending(f) > (1.0 - f.socket_free) * capacity(f) + ahead(s, i, t):
         return
     if held(x, i, t):
         wait(s, i)

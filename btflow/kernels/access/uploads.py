@@ -21,7 +21,7 @@ def turn(x, p, t):
     """The limiter's timer: the turns that are due."""
     s = x.swarm
     peer = s.peer[p]
-    while peer.n_ring > 0 and peer.turn <= t:
+    while peer.n_ring > 0 and limiter.released(s, p, peer.turn) <= t:
         limiter.drop_empty(s, p)
         if peer.n_ring > 0:
             write_unit(x, p, t)
@@ -85,13 +85,14 @@ def note_tcp(x, h, size, t):
 
 @kernel
 def proportion(x, p):
-    """Each second: the upload limit of the TCP connections together, where uTP is in use (session_impl.cpp, on_tick).
+    """The upload limit of the TCP connections together, where uTP is in use, anew (session_impl.cpp, on_tick).
 
     Four times their part, by number, of what is uploaded; none below five connections or without uTP among them.
     """
     s = x.swarm
     peer, session = s.peer[p], s.session[p]
-    session.rate = tally.FORGETS * session.rate + (1.0 - tally.FORGETS) * (peer.bytes_up - session.uploaded)
+    second = (peer.bytes_up - session.uploaded) / client_of(s, p).pulse
+    session.rate = tally.FORGETS * session.rate + (1.0 - tally.FORGETS) * second
     session.uploaded = peer.bytes_up
     busy_tcp, busy = 0, 0
     for slot in range(peer.top):
@@ -107,7 +108,7 @@ def settle(x, h, at, t):
     """After its turn an end stays in the ring unless its socket is full or it has nothing to send."""
     s = x.swarm
     p = h >> s.rules.slot_bits
-    full = stream.refuses(x.net.flow[h])
+    full = stream.refuses(s, h, x.net.flow[h], t)
     if stream.held(x, h, t):
         stream.wait(s, h)
         full = True

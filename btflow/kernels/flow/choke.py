@@ -7,7 +7,7 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 
 import numpy as np
 
-from btflow.kernels import bits, rules
+from btflow.kernels import bits, rules, tally
 from btflow.kernels.ends import client_of
 from btflow.kernels.flow import fast, fetch, losses, quota, ranked, stream, superseed, transport, upload, windows
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
@@ -73,6 +73,12 @@ def lost_interest(s, p, u, t):
     h, asked = np.int64(lane.h), s.run[u, 0].at if lane.runs > 0 else FOREVER
     s.ready[u] = FOREVER
     lane.leaving = GONE
+    if client_of(s, p).choker != BY_LIST:
+        choke(s, p, u, t)
+        soon = rules.next_second(s.peer[p].start, t)
+        s.peer[p].due_at = min(s.peer[p].due_at, soon)
+        fetch.wake(s, p, soon)
+        return
     if s.rules.tallied == 1:
         ranked.not_interested(s, h)
     rechoke(s, p, t)
@@ -175,6 +181,7 @@ def unchoke(s, p, place, told, t):
             lane.unchoked_at = peer.ticks
             ranked.note_unchoked(s, np.int64(lane.h), t)
         elif lane.state == FAST:
+            tally.settle(s, np.int64(lane.g), t, False)
             lane.state = SERVING
             lane.unchoked_at = peer.ticks
             peer.unchokes += 1
@@ -187,6 +194,8 @@ def unchoke(s, p, place, told, t):
     lane = s.lane[u]
     h, g = np.int64(lane.h), np.int64(lane.g)
     y = g >> s.rules.slot_bits
+    if s.rules.tallied == 1:
+        tally.settle(s, g, t, False)
     lane.state = SERVING
     peer.unchokes += 1
     ranked.note_unchoked(s, h, t)
@@ -246,6 +255,8 @@ def choke(s, p, u, t):
     lane = s.lane[u]
     if s.rules.tallied == 1:
         ranked.note_choked(s, np.int64(lane.h))
+        tally.settle(s, np.int64(lane.g), t, True)
+        s.tally[lane.g].idle = 0
         if fast.goes_on(s, p, u, t):
             return
     if s.rules.linked == 1:
@@ -478,7 +489,8 @@ def fill(s, p, t, free):
 def rechoke(s, p, t):
     """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
     if client_of(s, p).choker != BY_LIST:
-        ranked.rechoke(s, p, t, False)
+        ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
+        s.peer[p].tick_at = t + client_of(s, p).choke_interval
     elif serves_as_seed(s, p):
         s.peer[p].opened += rechoke_seed(s, p, t, NIL)
     else:
@@ -494,7 +506,7 @@ def tick(s, p, t):
     if super_seeding(s, p):
         superseed.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
-        ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], np.int64(peer.ticks)))
+        ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
     elif serves_as_seed(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))

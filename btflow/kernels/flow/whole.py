@@ -44,7 +44,7 @@ def request(s, u, t):
     y, own, served = g >> s.rules.slot_bits, s.tally[g], lane.state == SERVING
     if seeding(s, y) or not (served or lane.state == FAST):
         return
-    tally.advance(s, g, int(t - s.peer[y].start), served)
+    tally.settle(s, g, t, served)
     most = backlog(s, u, y, t)
     if lane.outstanding >= most:
         return

@@ -1,0 +1,169 @@
+"""Chokers that rank all peers by one order: histories of ticks, interest and bytes, against the rules by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import plain
+import states
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+NEIGHBOURS = 9
+BLOCK = 16384
+PROGRAMS = {
+    name: states.program(leechers=NEIGHBOURS, file_size="1 MB", rules={"ideal": 0}, client={"base": name})
+    for name in ("libtorrent-2", "transmission-4")
+}
+LIBTORRENT = PROGRAMS["libtorrent-2"].client[0]
+Histories = st.lists(
+    st.tuples(
+        st.floats(0.01, 12.0),
+        st.sampled_from(
+            ["tick", "tick", "tick", "interested", "interested", "not interested", "got", "got", "sent", "sent"]
+        ),
+        st.integers(0, NEIGHBOURS - 1),
+        st.integers(1, 30),
+    ),
+    min_size=5,
+    max_size=45,
+)
+"""Sequences of (wait, event, neighbour, blocks)."""
+
+
+@dataclass
+class Rival:
+    """What a choker knows of a peer."""
+
+    interested: bool = False
+    unchoked: bool = False
+    optimistic: bool = False
+    unchoked_at: float = 0.0
+    favoured_at: float = 0.0
+    got: float = 0.0
+    sent: float = 0.0
+    sent_since: float = 0.0
+
+    def key(self, t: float, piece: int) -> tuple[float, ...]:
+        """libtorrent's order (choker.cpp, unchoke_compare_rr): the least goes first."""
+        quota = float(LIBTORRENT["piece_quota"]) * piece
+        done = self.unchoked and self.sent_since > quota and t - self.unchoked_at > float(LIBTORRENT["slot_time"])
+        return (-self.got, done, -self.sent if self.unchoked else 0.0, self.unchoked_at)
+
+
+class RoundRobin:
+    """libtorrent's choker of one peer in the engine, and the same from the words of its rules."""
+
+    def __init__(self, p: int, slots: int) -> None:
+        self.made = PROGRAMS["libtorrent-2"]
+        self.s = states.connected(self.made)
+        self.p, self.slots, self.t, self.due = p, slots, 0.0, 0.0
+        self.s.peer[p].upload_slots, self.s.peer[p].start = slots, 0.0
+        plain.clock.insert(self.s, self.made.rules.peers + p, 15.0)
+        self.neighbours = [q for q in range(NEIGHBOURS + 1) if q != p]
+        self.rivals = {q: Rival() for q in self.neighbours}
+        self.piece = int(self.s.rules.blocks * self.s.rules.block_size)
+
+    def rechoke(self, renew: bool) -> None:
+        """Slots by rank for all but a fifth, which go to whoever waits longest for one."""
+        ranked = [q for q in states.order(self.s, self.p) if self.rivals[q].interested]
+        ranked.sort(key=lambda q: self.rivals[q].key(self.t, self.piece))
+        by_chance = max(1, self.slots // 5)
+        kept = ranked[: self.slots - by_chance]
+        lucky = [q for q in ranked if self.rivals[q].optimistic and q not in kept and not renew]
+        waiting = [q for q in ranked if q not in kept and q not in lucky]
+        waiting.sort(key=lambda q: (self.rivals[q].favoured_at, states.end(self.s, self.p, q)))
+        lucky += waiting[: max(0, by_chance - len(lucky))]
+        for q, rival in self.rivals.items():
+            if q in lucky and (renew or not rival.optimistic):
+                rival.favoured_at = self.t
+            rival.optimistic = q in lucky
+            if q not in kept + lucky:
+                rival.unchoked = False
+            elif not rival.unchoked:
+                self.unchoke(rival)
+            rival.got = rival.sent = 0.0
+
+    def unchoke(self, rival: Rival) -> None:
+        rival.unchoked, rival.unchoked_at, rival.sent_since = True, self.t, 0.0
+
+    def do(self, wait: float, what: str, q: int, blocks: int) -> None:
+        """Let something happen `wait` seconds later, and compare."""
+        self.t += wait
+        rival, h = self.rivals[q], states.end(self.s, self.p, q)
+        if what == "tick":
+            plain.clock.remove(self.s, self.made.rules.peers + self.p)
+            plain.choker.tick(self.s, self.p, self.t)
+            renew = self.t >= self.due
+            self.due = self.t + 30.0 if renew else self.due  # settings_pack.cpp, optimistic_unchoke_interval
+            self.rechoke(renew)
+        elif what == "interested":
+            plain.choker.got_interested(self.s, h, self.t)
+            if not rival.interested and sum(r.unchoked for r in self.rivals.values()) < self.slots:
+                self.unchoke(rival)
+            rival.interested = True
+        elif what == "not interested":
+            timer = self.s.node[self.made.rules.peers + self.p]
+            before = float(timer.time)
+            plain.choker.got_not_interested(self.s, h, self.t)
+            soon = min(before, math.floor(self.t) + 1.0)  # session_impl.cpp: on_tick, each second
+            assert timer.time == (soon if rival.unchoked else before)
+            rival.interested, rival.unchoked, rival.optimistic = False, False, False
+        elif what == "got":
+            plain.tally.note_block(self.s, h, float(blocks * BLOCK), self.t, self.t, True)
+            rival.got += blocks * BLOCK
+        else:
+            plain.tally.note_sent(self.s, h, float(blocks * BLOCK))
+            rival.sent += blocks * BLOCK
+            rival.sent_since += blocks * BLOCK
+        assert states.unchoked(self.s, self.p) == {q for q, r in self.rivals.items() if r.unchoked}
+
+
+@settings(max_examples=120)
+@given(Histories, st.integers(1, 12), st.sampled_from([0, 1]))
+def test_a_peer_unchokes_whom_libtorrents_order_says(history: list[Any], slots: int, p: int) -> None:
+    choker = RoundRobin(p, slots)
+    for wait, what, i, blocks in history:
+        choker.do(wait, what, choker.neighbours[i], blocks)
+    event(f"optimistic at the end: {any(r.optimistic for r in choker.rivals.values())}")
+
+
+@settings(max_examples=60)
+@given(Histories, st.integers(2, 12), st.sampled_from([0, 1]))
+def test_whoever_has_a_slot_by_rate_is_not_slower_than_who_has_none(history: list[Any], slots: int, p: int) -> None:
+    """Transmission's order: by rate, who has a slot first, then at random; one slot apart, which is drawn."""
+    s, t = states.connected(PROGRAMS["transmission-4"]), 0.0
+    s.peer[p].upload_slots = slots
+    neighbours, count = [q for q in range(NEIGHBOURS + 1) if q != p], 0
+    for wait, what, i, blocks in history:
+        t += wait
+        h = states.end(s, p, neighbours[i])
+        client = plain.ends.client_of(s, p)
+        if what == "got":
+            plain.rate.download_rate(client, s.conn[h], t, float(blocks * BLOCK))
+        elif what == "sent":
+            plain.rate.upload_rate(s, h, t, float(blocks * BLOCK))
+        elif what != "tick":
+            (plain.choker.got_interested if what == "interested" else plain.choker.got_not_interested)(s, h, t)
+        else:
+            plain.clock.remove(s, PROGRAMS["transmission-4"].rules.peers + p)
+            plain.choker.tick(s, p, t)
+            count += 1
+            ends = [states.end(s, p, q) for q in neighbours]
+            wanting = [e for e in ends if s.up[e] & states.INTERESTED]
+            rates = {
+                e: plain.rate.upload_rate(s, e, t, 0.0)
+                if p == 0
+                else plain.rate.download_rate(client, s.conn[e], t, 0.0)
+                for e in wanting
+            }
+            has = [e for e in wanting if s.up[e] & states.UNCHOKED]
+            by_rate = [rates[e] for e in has if s.up[e] & plain.state.OPTIMISTIC == 0]
+            none = [rates[e] for e in wanting if e not in has]
+            assert len(has) == min(slots, len(wanting))
+            assert len(has) - len(by_rate) <= 1
+            assert not by_rate or not none or min(by_rate) >= max(none)
+            assert len(states.unchoked(s, p)) <= slots
+    event(f"ticks: {min(count, 5)}")
