@@ -175,7 +175,7 @@ def test_a_socket_refuses_what_is_beyond_its_buffer_and_takes_data_when_enough_i
     gone = "cut" if f.socket_unsent else "acked"
     f.wrote = 7000 + wrote
     f[gone] = 7000
-    assert stream.refuses(f) == full
+    assert stream.refuses(s, h, f, 1.0) == full
     if free_again is not None:
         s.up[h] |= BLOCKED
         f[gone] = f.wrote - free_again - 1
@@ -184,6 +184,22 @@ def test_a_socket_refuses_what_is_beyond_its_buffer_and_takes_data_when_enough_i
         f[gone] += 1
         stream.drained(x, h, 0.0)
         assert not s.up[h] & BLOCKED
+
+
+@pytest.mark.parametrize(("rate", "ahead"), [(0, 57344), (3000, 57344), (20_000, 300_000)])
+def test_what_is_written_ahead_of_a_socket_is_15_s_of_its_rate_or_three_and_a_half_blocks(
+    rate: float, ahead: int
+) -> None:
+    s, x = idle()
+    h = connected(s, x, 1, 0)
+    f, c = x.net.flow[h], s.conn[h]
+    f["socket"], f["socket_windows"], f["socket_unsent"], f.cut = 12104, 0, 1, 7000
+    s.client["write_ahead"], s.client["write_ahead_least"] = 15.0, 57344
+    c.up_rate, c.up_since, c.up_last = rate, 8.0, 10.0
+    f.wrote = 7000 + 12104 + ahead
+    assert not stream.refuses(s, h, f, 10.0)
+    f.wrote += 1
+    assert stream.refuses(s, h, f, 10.0)
 
 
 @pytest.mark.parametrize(

@@ -87,3 +87,27 @@ def test_have_makes_a_neighbour_that_lacks_the_piece_interested() -> None:
     plain.engine.piece_arrived(s, h, 0, 0.0)
     run_until(s, 0.06)
     assert [bool(s.dn[states.end(s, q, 1)] & STATE.WANTING) for q in (2, 3)] == [False, True]
+
+
+def test_a_client_that_batches_lets_a_have_wait_for_another_message_or_ten_seconds() -> None:
+    """Transmission 3.00: what is written after 6 s leaves with the look at 6.5 s, a HAVE alone 10 s after its piece."""
+    made = states.program(leechers=3, rtt="100 ms", client={"base": "transmission-3"}, transport={"nagle": False})
+    s = states.connected(made)
+    s.peer.start[:] = 0.0
+    states.set_clock(s, 5.0)
+    states.give(s, 1, [3], 5.0)
+    plain.messages.announce_have(s, 1, 5.0)
+    kinds = (plain.state.HAVE, plain.state.INTERESTED)
+
+    def under_way() -> list[tuple[float, int, int]]:
+        found = [(round(t, 6), kind, states.other(s, h)) for t, kind, h, _ in states.pending(s)]
+        return [(t, kind, q) for t, kind, q in found if kind in kinds]
+
+    assert not under_way()
+    plain.messages.send(s, states.end(s, 1, 2), plain.state.INTERESTED, 0, 6.2)
+    assert [kind for _, kind, _ in under_way()] == list(kinds)
+    assert {t for t, _, _ in under_way()} == {6.55}
+    plain.messages.send_due_haves(s, 1, 14.9)
+    assert len(under_way()) == 2
+    plain.messages.send_due_haves(s, 1, 15.0)
+    assert sum(kind == plain.state.HAVE for _, kind, _ in under_way()) == 3

@@ -241,8 +241,6 @@ def tick(s, p, t):
         superseed.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
         ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
-        if client_of(s, p).request_interval > 0.0:
-            whole.review_interest(s, p, t)
     elif seeding(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
@@ -251,6 +249,8 @@ def tick(s, p, t):
         if rules.is_optimistic_round(client_of(s, p), peer.ticks):
             rotate(s, p)
         rechoke_leecher(s, p, t)
+    if client_of(s, p).request_interval > 0.0:
+        whole.review_interest(s, p, t)
 
 
 @kernel

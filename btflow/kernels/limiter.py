@@ -6,6 +6,8 @@ finish a block, so the ring is not stepped turn by turn: `advance` performs any 
 `plan` finds the next one that finishes a block. The result is that of the unit-by-unit loop, turn for turn.
 """
 
+import math
+
 import numpy as np
 
 from btflow.kernels import clock, fast, rules
@@ -289,8 +291,10 @@ def message_written(s, h, t):
     """When a control message of end `h` is written: with the next quota, if others wait for that, or the next batch."""
     p = h >> s.rules.slot_bits
     at = released(s, p, t) if s.peer[p].n_ring > 0 else t
-    r = client_of(s, p)
-    return at if r.batch_interval == 0.0 else rules.next_pulse(r, s.peer[p].start, at)
+    r, start = client_of(s, p), s.peer[p].start
+    if r.batch_interval == 0.0:
+        return at
+    return start + r.pulse * (math.floor((at - start) / r.pulse + rules.ROUNDING) + 1.0)
 
 
 @kernel

@@ -222,12 +222,6 @@ def next_second(start, t):
 
 
 @kernel
-def next_pulse(r, start, t):
-    """When a client that was started at `start` looks at its connections next, after `t` [s]."""
-    return start + r.pulse * (math.floor((t - start) / r.pulse + ROUNDING) + 1.0)
-
-
-@kernel
 def slots_by_chance(r, upload_slots):
     """How many of all slots are optimistic: a fifth, at least one (session_impl.cpp); one, where they are drawn."""
     return max(1, upload_slots // 5) if r.optimistic == LONGEST_WAITING else 1

@@ -22,6 +22,10 @@ TCP = "cubic-6"
 SLOTS = 8
 """Uploads of a seeding libtorrent at a time, for the link model of a bulk upload: settings_pack.cpp."""
 
+IPERF_SETUP, PEER_SETUP = 6, 2
+"""Round trips until data flow: of iperf3 a connection, a cookie, parameters, the stream's connection, its cookie and the
+start of the test (iperf3 iperf_client_api.c); of a peer the tracker's answer and the connection."""
+
 
 def _size(value: float) -> str:
     return f"{value:.0f} B"
@@ -123,12 +127,14 @@ rtt = "{_time(cell.rtt)}"
 cc = "{TCP}"
 from = "seed"
 to = "internet"
+start = "{_time(IPERF_SETUP * cell.rtt)}"
 
 [flows.seeding]
 cc = "{own}"
 from = "seed"
 to = "internet"
 count = {min(SLOTS, cell.leechers)}
+start = "{_time(PEER_SETUP * cell.rtt)}"
 start_spread = "{_time(cell.spread)}"
 """
 

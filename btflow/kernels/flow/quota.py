@@ -11,20 +11,15 @@ from btflow.kernels.access.state import TCP
 from btflow.kernels.ends import client_of
 from btflow.kernels.flow import fetch
 from btflow.kernels.jit import kernel
-from btflow.kernels.state import BY_QUOTA, FOREVER, PACKETS, PEER_PROPORTIONAL
+from btflow.kernels.limiter import by_quota
+from btflow.kernels.state import FOREVER, PACKETS, PEER_PROPORTIONAL
 from btflow.kernels.tally import FORGETS
-
-
-@kernel
-def hands_out(s, p):
-    """True if the client of peer `p` hands out quotas of an upload limit."""
-    return client_of(s, p).limiter == BY_QUOTA and s.peer[p].cap < FOREVER
 
 
 @kernel
 def released(s, p, t):
     """When what peer `p` has paid for at `t` is written."""
-    return rules.next_quota(client_of(s, p), s.peer[p].start, t) if hands_out(s, p) else t
+    return rules.next_quota(client_of(s, p), s.peer[p].start, t) if by_quota(s, p) else t
 
 
 @kernel
@@ -37,7 +32,7 @@ def message_written(s, p, t):
 def begun_at(s, p, t):
     """From when on a block is paid for that is asked for at `t`, while nothing else is sent."""
     at = s.peer[p].free_at
-    return max(at, released(s, p, t) - client_of(s, p).limiter_interval) if hands_out(s, p) else at
+    return max(at, released(s, p, t) - client_of(s, p).limiter_interval) if by_quota(s, p) else at
 
 
 @kernel

@@ -148,7 +148,7 @@ def begin(s, p, u, t):
         if at > t:
             s.ready[u] = at
             return
-        if quota.hands_out(s, p):
+        if quota.by_quota(s, p):
             early = (t - at) * peer.cap
     s.ready[u] = FOREVER
     skip_cancelled(s, u, t)
