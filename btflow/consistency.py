@@ -349,8 +349,8 @@ def _rules(client: Client, field: str, scenario: Scenario) -> Iterator[ScenarioE
         assert quantity is not None
         if client.picker == "begun-first" and getattr(client, name) != without:
             reason = "is never used: picker = begun-first asks when something comes, and nobody who chokes it"
-            allowed = format_quantity(without, quantity.kind)
-            yield ScenarioError(f"{field}.{name}", _shown(client, name), reason, allowed)
+            unused = format_quantity(without, quantity.kind)
+            yield ScenarioError(f"{field}.{name}", _shown(client, name), reason, unused)
     if client.batch_interval > 0.0 and client.request_interval == 0.0:
         reason = "is never used: no request_interval says when it looks at its connections"
         yield ScenarioError(f"{field}.batch_interval", _shown(client, "batch_interval"), reason, "0 s")

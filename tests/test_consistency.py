@@ -151,9 +151,8 @@ def test_rules_that_contradict_each_other_or_lack_what_they_need_are_refused(
 
 def test_an_unknown_rule_is_refused_with_those_there_are(tree: dict[str, Any]) -> None:
     tree["classes"]["leechers"]["client"] = {"base": CLIENT, "choker": "best"}
-    with pytest.raises(
-        InputError, match=r"client\.choker = 'best': is unknown; allowed: 'list', 'last-round' or 'salted-rate'"
-    ):
+    text = r"client\.choker = 'best': is unknown; allowed: 'list', 'last-round' or 'salted-rate'"
+    with pytest.raises(InputError, match=text):
         parse(tree).build({})
 
 
