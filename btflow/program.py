@@ -159,12 +159,9 @@ def _clients(classes: Sequence[PeerClass], pieces: int) -> NDArray[np.void]:
 
 
 def _tallied(client: Client) -> bool:
-    """Whether a client has rules for which the kernels count what mainline's do without."""
-    return (
-        client.allowed_fast_set_size > 0
-        or client.pulse > 0.0
-        or any(getattr(client, name) not in plain for name, plain in _WITHOUT_TALLY.items())
-    )
+    """Whether a client has rules that mainline has not: without one of them nothing is counted, or asked, for them."""
+    numbers = (client.allowed_fast_set_size, client.pulse, client.write_ahead)
+    return any(numbers) or any(getattr(client, name) not in plain for name, plain in _WITHOUT_TALLY.items())
 
 
 _WITHOUT_TALLY = {
@@ -172,6 +169,7 @@ _WITHOUT_TALLY = {
     "picker": ("begun-first",),
     "requests": ("rate", "seconds"),
     "mixed_mode": ("prefer-tcp",),
+    "limiter": ("turns",),
     "limit_counts": ("messages",),
 }
 

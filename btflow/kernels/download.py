@@ -38,7 +38,7 @@ from btflow.kernels.state import BEGUN_FIRST, MISSING, MISSING_PIECES, NIL, OPEN
 def request_more(s, h, lost, n_lost, t):
     """Refill the pipeline of end `h`; with `n_lost` > 0 only from the pieces lost[:n_lost]."""
     p = h >> s.rules.slot_bits
-    if client_of(s, p).picker != BEGUN_FIRST:
+    if s.rules.tallied == 1 and client_of(s, p).picker != BEGUN_FIRST:
         if client_of(s, p).request_interval == 0.0:
             whole.request(s, h, t)
         return

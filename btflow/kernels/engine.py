@@ -306,7 +306,7 @@ def tell(s, h, count, t):
         s.told[h] += 1
         s.copies[piece, q] += 1
         superseed.watch(s, h, g, piece, t)
-        if client_of(s, q).interest == MISSING_PIECES:
+        if s.rules.tallied == 1 and client_of(s, q).interest == MISSING_PIECES:
             whole.heard_of(s, g, piece, t)
         elif bits.has_piece(s.want, q, piece):
             if s.dn[g] != WANTING | LINKED:

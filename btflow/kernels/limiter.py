@@ -177,7 +177,9 @@ def rates_matter(s, p):
 
     They are means over `rate_window`, so what a leecher sent long before it turned seed is forgotten by then.
     """
-    return 10 * s.n_log[p] >= 9 * s.rules.pieces or client_of(s, p).write_ahead > 0.0
+    if 10 * s.n_log[p] >= 9 * s.rules.pieces:
+        return True
+    return s.rules.tallied == 1 and client_of(s, p).write_ahead > 0.0
 
 
 @kernel
@@ -272,7 +274,7 @@ def plan(s, p, t):
 @kernel
 def by_quota(s, p):
     """True if the client of peer `p` hands out quotas: who has no upload limit waits for none."""
-    return client_of(s, p).limiter == BY_QUOTA and s.peer[p].cap < FOREVER
+    return s.rules.tallied == 1 and client_of(s, p).limiter == BY_QUOTA and s.peer[p].cap < FOREVER
 
 
 @kernel
@@ -289,6 +291,8 @@ def released(s, p, time):
 @kernel
 def message_written(s, h, t):
     """When a control message of end `h` is written: with the next quota, if others wait for that, or the next batch."""
+    if s.rules.tallied == 0:
+        return t
     p = h >> s.rules.slot_bits
     at = released(s, p, t) if s.peer[p].n_ring > 0 else t
     r, start = client_of(s, p), s.peer[p].start
@@ -300,14 +304,14 @@ def message_written(s, h, t):
 @kernel
 def charge_packets(s, p, size):
     """Headers of the packets of a block sent, or of the ACKs for one that came, count against the limit too."""
-    if client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
+    if s.rules.tallied == 1 and client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
         charge(s, p, rules.packet_headers(s.rules, size))
 
 
 @kernel
 def charge_acks(s, p, size, t):
     """As `charge_packets`, for a block that came while others are being sent."""
-    if client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
+    if s.rules.tallied == 1 and client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
         sync(s, p, t)
         charge_packets(s, p, size)
         if s.peer[p].n_ring > 0:

@@ -203,11 +203,10 @@ def announce_have(s, p, t):
     """
     base = p << s.rules.slot_bits
     count = s.n_log[p]
-    wait = client_of(s, p).batch_interval
-    if wait > 0.0:
+    if s.rules.tallied == 1 and client_of(s, p).batch_interval > 0.0:
         for h in range(base, base + s.peer[p].top):
             if linked(s, h):
-                s.tally[h].haves_due = min(s.tally[h].haves_due, t + wait)
+                s.tally[h].haves_due = min(s.tally[h].haves_due, t + client_of(s, p).batch_interval)
     elif s.rules.ideal == 1:
         for i in range(s.peer[p].n_ring):
             h = base + s.ring[p, i]

@@ -109,9 +109,9 @@ def text(found: Sequence[Comparison], known: Sequence[Prediction]) -> str:
         " the mean over the runs, by Student's t.",
         "Each peer is a program in a network namespace with an address of its own. Its uplink is a token bucket (HTB)"
         " with a queue of so many bytes, its downlink one of TBF; between them a forwarder holds each packet for half"
-        " the round-trip time and loses some by chance. Peers come from a tracker of the test bed alone. A run in which the"
-        " machine did not keep up is refused (`validation/clients/guard.py`). Eight settings that had been looked at"
-        " while the test bed was built were replaced by others before any prediction was written.",
+        " the round-trip time and loses some by chance. Peers come from a tracker of the test bed alone. A run in which"
+        " the machine did not keep up is refused (`validation/clients/guard.py`). Eight settings that had been looked"
+        " at while the test bed was built were replaced by others before any prediction was written.",
         *_verdict(found),
         *_completion(found),
         *_quantiles(found),

@@ -153,7 +153,7 @@ def ahead(s, h, t):
     They are in one line with its messages, and a choke does not take them back.
     """
     r = client_of(s, h >> s.rules.slot_bits)
-    if r.write_ahead == 0.0:
+    if s.rules.tallied == 0 or r.write_ahead == 0.0:
         return 0.0
     return max(float(r.write_ahead_least), r.write_ahead * upload_rate(s, h, t, 0.0))
 
