@@ -57,7 +57,8 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
     if full:
         data["limited_share"] = _limited_share(rows)
     data["send_gap_count"] = _send_gaps(scenario, program, rows)
-    if scenario.transport is not None:
+    # Bursts are counted in writes of each peer's own size: of several sizes nobody knows their bytes.
+    if scenario.transport is not None and len(np.unique(program.unit[np.isfinite(program.upload_limit)])) <= 1:
         data["segment_payload_count"] = _segment_payloads(scenario.transport, program, rows)
     if program.links is not None:
         data |= _links(program, rows)

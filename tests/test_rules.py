@@ -289,3 +289,101 @@ def test_those_who_wait_are_born_one_after_the_other() -> None:
     births = np.array([[0, 0], [7, 9]])
     assert [int(rules.next_born(births, 1)) for _ in range(3)] == [7, 8, -1]
     assert rules.next_born(births, 0) == -1
+
+
+# libtorrent and Transmission.
+
+LIBTORRENT = states.program(client={"base": "libtorrent-2"}).client.view(np.recarray)[0]
+TRANSMISSION = states.program(client={"base": "transmission-4"}).client.view(np.recarray)[0]
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("unchoked", "pieces", "since", "done"),
+    [(True, 20.1, 60.1, True), (True, 20.0, 60.1, False), (True, 20.1, 60.0, False), (False, 30.0, 90.0, False)],
+)
+def test_a_slot_is_had_for_more_than_20_pieces_and_a_minute(
+    unchoked: bool, pieces: float, since: float, done: bool
+) -> None:
+    assert rules.had_its_share(LIBTORRENT, MIB, unchoked, pieces * MIB, since) == done
+
+
+@pytest.mark.parametrize(("slots", "by_chance"), [(1, 1), (4, 1), (8, 1), (9, 1), (10, 2), (20, 4)])
+def test_a_fifth_of_the_slots_goes_by_waiting_and_one_is_drawn(slots: int, by_chance: int) -> None:
+    assert rules.slots_by_chance(LIBTORRENT, slots) == by_chance
+    assert rules.slots_by_chance(TRANSMISSION, slots) == 1
+
+
+def test_optimistic_slots_go_to_others_after_30_s_and_50_s() -> None:
+    for client, after in ((LIBTORRENT, 30.0), (TRANSMISSION, 50.0)):
+        session = np.zeros(1, plain.state.SESSION).view(np.recarray)[0]
+        assert rules.renews(client, session, 7.0)
+        assert not rules.renews(client, session, 7.0 + after - 0.1)
+        assert rules.renews(client, session, 7.0 + after)
+        assert not rules.renews(client, session, 7.0 + after)
+
+
+@pytest.mark.parametrize(("t", "at"), [(0.25, 1.25), (1.0, 1.25), (1.25, 2.25), (9.5, 10.25)])
+def test_a_client_that_looks_once_a_second_does_so_at_its_own_seconds(t: float, at: float) -> None:
+    assert rules.next_second(0.25, t) == at
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "over"), [(0, 0, False), (0, 9000, False), (40000, 45000, True), (40000, 45001, False)]
+)
+def test_slow_start_of_requests_ends_with_a_second_that_brings_at_most_5000_bytes_more(
+    before: float, now: float, over: bool
+) -> None:
+    assert rules.levels_off(float(before), float(now)) == over
+
+
+@pytest.mark.parametrize(
+    ("rate", "libtorrent", "transmission"), [(0, 2, 32), (16384, 3, 32), (10**5, 18, 61), (10**8, 500, 500)]
+)
+def test_requests_outstanding_are_3_and_10_s_of_the_rate_within_bounds(
+    rate: float, libtorrent: int, transmission: int
+) -> None:
+    assert rules.queue_of_rate(LIBTORRENT, 16384, float(rate)) == libtorrent
+    assert rules.queue_of_rate(TRANSMISSION, 16384, float(rate)) == transmission
+
+
+@pytest.mark.parametrize(("rate", "pieces"), [(0, 0), (6000, 0), (6554, 1), (13108, 2), (10**7, 64)])
+def test_a_connection_takes_the_pieces_of_20_s_and_no_more_than_8_mib(rate: float, pieces: int) -> None:
+    assert rules.pieces_at_once(LIBTORRENT, 131072, float(rate)) == pieces
+
+
+@pytest.mark.parametrize(
+    ("begun", "neighbours", "blocks", "many"),
+    [(15, 10, 8, False), (16, 10, 8, True), (256, 900, 8, False), (257, 900, 8, True)],
+)
+def test_begun_pieces_are_too_many_beyond_one_and_a_half_a_neighbour_or_2048_blocks(
+    begun: int, neighbours: int, blocks: int, many: bool
+) -> None:
+    assert rules.too_many_begun(begun, neighbours, blocks) == many
+
+
+@pytest.mark.parametrize(
+    ("rate", "tcp", "connections", "limit"),
+    [
+        (1e5, 4, 4, 0.0),  # nobody uses uTP
+        (1e5, 2, 4, 0.0),  # too few to tell
+        (1e5, 2, 10, 8e4),
+        (1e5, 0, 10, 4e4),  # as if one did
+        (1e4, 1, 10, 5000.0),
+    ],
+)
+def test_tcp_beside_utp_is_limited_to_four_times_its_part(
+    rate: float, tcp: int, connections: int, limit: float
+) -> None:
+    assert rules.limit_of_tcp(rate, tcp, connections) == pytest.approx(limit)
+
+
+def test_headers_of_a_block_are_those_of_its_packets() -> None:
+    assert rules.packet_headers(R, 16384) == 12 * 40  # 16397 B in packets of 1460 B
+    assert rules.packet_headers(R, 1447) == 40
+    assert rules.packet_headers(R, 1448) == 80
+
+
+@pytest.mark.parametrize(("time", "at"), [(0.3, 0.3), (0.31, 0.8), (0.8, 0.8), (0.1 + 0.7, 0.8), (4.2, 4.3)])
+def test_quotas_are_handed_out_each_half_second_from_the_start(time: float, at: float) -> None:
+    assert rules.next_quota(LIBTORRENT, 0.3, time) == pytest.approx(at, abs=1e-12)
