@@ -12,6 +12,7 @@ import plain
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numba import typeof
 
 from btflow import flow, load, simulate
 from btflow.kernels.flow import engine
@@ -20,7 +21,6 @@ from btflow.kernels.state import FOREVER
 from btflow.program import Program, compile_scenario
 from btflow.report import as_text, summary
 from btflow.swarm import grow
-from numba import typeof
 
 queues = plain.flow.queues
 SMALL: dict[str, Any] = {"leechers": 8, "file_size": "3 MB"}
