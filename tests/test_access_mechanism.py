@@ -192,6 +192,7 @@ def test_what_is_written_ahead_of_a_socket_is_15_s_of_its_rate_or_three_and_a_ha
 ) -> None:
     s, x = idle()
     h = connected(s, x, 1, 0)
+    s = s._replace(rules=s.rules._replace(tallied=1))
     f, c = x.net.flow[h], s.conn[h]
     f["socket"], f["socket_windows"], f["socket_unsent"], f.cut = 12104, 0, 1, 7000
     s.client["write_ahead"], s.client["write_ahead_least"] = 15.0, 57344

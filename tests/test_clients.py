@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from test_invariants import check_completion
 
@@ -69,6 +69,7 @@ def unchoked_at_once(program: Program, seed: int, events: int) -> np.ndarray[Any
 @pytest.mark.parametrize("leechers", CLIENTS)
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(CLIENTS), st.integers(1, 20), st.sampled_from([0, 80, 400]), st.integers(0, 99))
+@example("libtorrent-2", 2, 0, 10)  # a CHOKE overtook the UNCHOKE that waited for a quota
 def test_slots_bind_every_client(leechers: str, seeds: str, slots: int, rtt: int, seed: int) -> None:
     clients = {"seed": seeds, "leechers": leechers}
     program = compile_scenario(capped(clients, leechers=24, upload_limit="100 kB/s", rtt=f"{rtt} ms", slots=slots))

@@ -263,7 +263,8 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold_or_exceeds_its_cap(
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("rtt", ["0 ms", "1 ms", "80 ms"])
-def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(rtt: str, seed: int) -> None:
+@pytest.mark.parametrize("client", ["mainline-4.0", "libtorrent-2", "transmission-3"])
+def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(client: str, rtt: str, seed: int) -> None:
     program = compile_scenario(
         states.scenario(
             seeds=2,
@@ -274,6 +275,7 @@ def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(rtt: str, s
             rtt=rtt,
             loss=0.07,
             arrival_spread="0 s",
+            client={"base": client},
         )
     )
     waiting: dict[tuple[int, int], list[tuple[int, int]]] = {}

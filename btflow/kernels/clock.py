@@ -83,7 +83,10 @@ def remove(s, n):
 
 @kernel
 def post(s, time, kind, target, arg, generation):
-    """Schedule an event; with delays what is for now comes behind what was filed for the same instant before."""
+    """Schedule an event; what is for now comes behind what was filed for the same instant before.
+
+    Without delays, and with messages that leave at once, there is nothing of that kind: the lane does.
+    """
     clock = s.clock[0]
     n = take_node(s)
     node = s.node[n]
@@ -92,7 +95,7 @@ def post(s, time, kind, target, arg, generation):
     node.arg = arg
     node.generation = generation
     if time <= clock.now:
-        if s.rules.ideal == 1:
+        if s.rules.ideal == 1 and s.rules.tallied == 0:
             join_lane(s, n, clock.now)
         else:
             insert(s, n, clock.now)

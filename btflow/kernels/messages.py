@@ -106,6 +106,8 @@ def transmit(s, h, kind, arg, t):
     """Put a message of end `h` on the wire."""
     g = mate(s, h)
     at = message_written(s, h, t)
+    if s.rules.tallied == 1:
+        at = s.tally[h].written_at = max(at, s.tally[h].written_at)  # not before one that waits still
     if s.rules.linked == 1:
         enqueue(s, h, kind, arg)
         if at > t:

@@ -220,6 +220,7 @@ TALLY = np.dtype(
         ("queue", "i4"),  # requests that are to be outstanding
         ("asks_since", "f8"),  # requests are outstanding without a break from then on [s]
         ("asked_at", "f8"),  # the last request was written then [s]
+        ("written_at", "f8"),  # the last message leaves then [s]
         ("haves_due", "f8"),  # HAVEs wait for a message to go with until then [s]; FOREVER if there are none
         ("held_from", "i4"),  # pieces held_from..held_to-1 are for this connection alone
         ("held_to", "i4"),

@@ -26,6 +26,7 @@ def reset(s, h, t):
     y.queue = client_of(s, p).pipeline_start
     y.asks_since = y.asked_at = t
     y.held_from = y.held_to = 0
+    y.written_at = 0.0
     y.haves_due = FOREVER
     y.allowed = y.allows = 0
     y.slow = 1
