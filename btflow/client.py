@@ -64,8 +64,10 @@ class Client(FrozenModel):
     endgame: Annotated[Literal["none", "everywhere", "when-idle"], Quantity("choice")]
     """What is asked twice at the end: nothing; everything that is missing, of everybody; one block by a connection that
     has nothing else to ask for."""
-    limiter: Annotated[Literal["turns", "quota"], Quantity("choice")]
-    """How an upload limit is kept: connections in turn, or a quota for all that wait, every ``limiter_interval``."""
+    limiter: Annotated[Literal["turns", "quota", "shares"], Quantity("choice")]
+    """How an upload limit is kept. ``turns``: connections one after the other. ``quota``: so, too, but what they have
+    paid for leaves every ``limiter_interval``. ``shares``: each that waits gets an equal share of a quota, and writes
+    when it has all it asked for: a block, or what it uploads in two quotas."""
     limit_counts: Annotated[Literal["messages", "packets"], Quantity("choice")]
     """What counts against it: PIECE messages, or all of a connection's packets with their headers, ACKs too."""
     mixed_mode: Annotated[Literal["prefer-tcp", "peer-proportional"], Quantity("choice")]
@@ -138,7 +140,11 @@ class Client(FrozenModel):
     """Complete pieces from which on the picker is rarest first instead of random."""
 
     limiter_interval: Duration = 0.0
-    """Time between two quotas [s]; ``quota``."""
+    """Time between two quotas [s]; ``quota``, ``shares``."""
+    quota_kept: Duration = 0.0
+    """What nobody asked for is kept, up to what the limit gives in this time [s]; ``shares``."""
+    quota_spare: Duration = 0.0
+    """What is kept beyond that of this time is given at once, without waiting for a quota [s]; ``shares``."""
     upload_unit: Bytes
     """Bytes that one turn of the upload limiter may write [B]."""
     max_allow_in: Annotated[int, Quantity("count", 1, 16_000)]
@@ -170,7 +176,7 @@ class Client(FrozenModel):
         """Time between two looks of the client at all its connections [s]; 0 if its rules need none."""
         if self.request_interval > 0.0:
             return self.request_interval
-        timed = self.retry_interval > 0.0 or self.batch_interval > 0.0 or self.mixed_mode == "peer-proportional"
+        timed = self.retry_interval > 0.0 or self.mixed_mode == "peer-proportional"
         return SECOND if timed else 0.0
 
     def upload_slots(self, upload_limit: float) -> int:

@@ -322,6 +322,8 @@ NEEDS: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
 
 TIMED = (
     ("limiter", "quota", "limiter_interval"),
+    ("limiter", "shares", "limiter_interval"),
+    ("limiter", "shares", "quota_kept"),
     ("picker", "whole-pieces", "whole_piece_time"),
     ("picker", "whole-pieces", "retry_interval"),
     ("picker", "fewest-left", "request_interval"),
@@ -354,6 +356,9 @@ def _rules(client: Client, field: str, scenario: Scenario) -> Iterator[ScenarioE
     if client.batch_interval > 0.0 and client.request_interval == 0.0:
         reason = "is never used: no request_interval says when it looks at its connections"
         yield ScenarioError(f"{field}.batch_interval", _shown(client, "batch_interval"), reason, "0 s")
+    if client.limiter == "shares" and 0.0 < client.quota_kept < client.limiter_interval:
+        reason, least = "is less than limiter_interval: no quota could be used up", _shown(client, "limiter_interval")
+        yield ScenarioError(f"{field}.quota_kept", _shown(client, "quota_kept"), reason, f"{least} or more")
     size, most = client.allowed_fast_set_size, max(scenario.swarm.pieces, USUAL_SET)
     if size > most:
         reason = f"is more than the {scenario.swarm.pieces} pieces of the file"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from btflow.client import Client
 from btflow.consistency import meeting
 from btflow.errors import InputError, ScenarioError
+from btflow.quantity import quantity_of
 from btflow.scenario import PeerClass, Scenario
+from btflow.units import format_quantity
 
 Fidelity = Literal["full", "flow"]
 
@@ -119,7 +122,12 @@ def _check_rules(c: PeerClass) -> None:
         given = getattr(c.client, field)
         if given != without:
             problem = "is not in flow fidelity, where a client asks and tells as soon as it can"
-            raise ScenarioError(f"classes.{c.name}.client.{field}", f"{given:g}", problem, f"{without:g}, or {INSTEAD}")
+            quantity = quantity_of(Client, field)
+            assert quantity is not None
+            usual = f"{format_quantity(without, quantity.kind)}, or {INSTEAD}"
+            raise ScenarioError(
+                f"classes.{c.name}.client.{field}", format_quantity(given, quantity.kind), problem, usual
+            )
 
 
 def _check_access(c: PeerClass) -> None:

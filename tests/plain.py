@@ -55,6 +55,7 @@ MODULES = [
     "rng",
     "rows",
     "rules",
+    "shares",
     "state",
     "tally",
     "tcp",

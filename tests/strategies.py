@@ -76,6 +76,8 @@ def ruled_clients(draw: st.DrawFn) -> dict[str, Any]:
         "write_ahead": f"{draw(st.sampled_from([0, 15]))} s",
         "write_ahead_least": "57344 B",
         "limiter_interval": f"{draw(st.floats(0.1, 1))} s",
+        "quota_kept": f"{draw(st.floats(1, 5))} s",
+        "quota_spare": f"{draw(st.sampled_from([0, 1]))} s",
         "request_interval": f"{looks} s",
         "batch_interval": f"{draw(st.sampled_from([0, 10])) if looks else 0} s",
         "allowed_fast_set_size": draw(st.integers(0, 5)),

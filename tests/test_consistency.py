@@ -75,6 +75,21 @@ def test_a_client_is_checked_once_for_all_its_classes(
         ),
         (
             CLIENT,
+            {"limiter": "shares", "quota_kept": "1 s"},
+            "limiter_interval = '0 s': is none, which limiter = shares needs; allowed: more th",
+        ),
+        (
+            CLIENT,
+            {"limiter": "shares", "limiter_interval": "500 ms"},
+            "quota_kept = '0 s': is none, which limiter = shares needs; allowed: more than 0 s",
+        ),
+        (
+            CLIENT,
+            {"limiter": "shares", "limiter_interval": "500 ms", "quota_kept": "400 ms"},
+            "quota_kept = '400 ms': is less than limiter_interval: no quota could be used up; allowed: 500 ms or more",
+        ),
+        (
+            CLIENT,
             {"limiter": "quota"},
             "limiter_interval = '0 s': is none, which limiter = quota needs; allowed: more th",
         ),

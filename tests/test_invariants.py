@@ -18,7 +18,7 @@ from steps import walk
 from strategies import clients, ruled_clients, transports
 
 from btflow.analytic import kumar_ross_bound, mundinger_bound
-from btflow.kernels.state import Swarm
+from btflow.kernels.state import BY_QUOTA, Swarm
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
 from btflow.simulation import run_swarm, simulate
@@ -88,7 +88,7 @@ def check_caps(program: Program, s: Swarm) -> None:
 def quota_ahead(program: Program) -> NDArray[np.float64]:
     """Time for which a peer may have been paid already: a quota is for all of its interval [s]."""
     client = program.client[program.klass]
-    return np.where(client["limiter"] == 1, client["limiter_interval"], 0.0)
+    return np.where(client["limiter"] == BY_QUOTA, client["limiter_interval"], 0.0)
 
 
 class Caps:
@@ -123,6 +123,13 @@ class Caps:
         level = self.whole[p] + begun - cap * t - ((message - 1) % unit + 1)
         self.excess.append(level - self.level[p])
         self.level[p] = level
+
+    def shared(self, s: Any, p: int, h: int, t: float) -> None:
+        """As `written`, where a limit is kept in shares: all that was ever handed out, and is left, is of quotas."""
+        self.whole[p] += s.tally[h].block
+        ends = slice(p << s.rules.slot_bits, (p + 1) << s.rules.slot_bits)
+        handed = self.whole[p] + s.session[p].left + (s.tally.paid + s.tally.given * (s.tally.asks > 0.0))[ends].sum()
+        self.excess.append(handed - self.program.upload_limit[p] * (t - s.peer[p].start))
 
 
 def check_bounds(scenario: Scenario, program: Program, s: Swarm) -> None:
@@ -239,17 +246,27 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold_or_exceeds_its_cap(
         caps.written(s, p, h, t)
         return h
 
+    def pay(s: Any, h: int, t: float) -> None:
+        p = h >> s.rules.slot_bits
+        block = plain.limiter.block_number(plain.limiter.entry(s, h, s.conn[h].up_head))
+        served.append(plain.bits.has_piece(s.has, p, block // s.rules.blocks))
+        assert s.tally[h].block == plain.rules.block_bytes(s.rules, block) + s.rules.header
+        paid(s, h, t)
+        caps.shared(s, p, h, t)
+
     def join(s: Any, h: int, t: float) -> None:
         if s.peer[h >> s.rules.slot_bits].n_ring == 0:
             caps.resumed(h >> s.rules.slot_bits, t)
         joined(s, h, t)
 
     requests, written, joined = plain.pipeline.enter, plain.limiter.finish, plain.limiter.join
+    paid = plain.limiter.pay
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain.pipeline, "enter", enter)
         patch.setattr(plain.endgame, "enter", enter)
         patch.setattr(plain.limiter, "finish", finish)
         patch.setattr(plain.limiter, "join", join)
+        patch.setattr(plain.limiter, "pay", pay)
         s = plain.simulate.run_swarm(program, seed, 0)
     check(scenario, program, s)
     blocks = -(-scenario.swarm.file_size // program.rules.block_size)

@@ -11,7 +11,7 @@ import btflow
 KERNELS = Path(btflow.__file__).parent / "kernels"
 RULES = (KERNELS / "rules.py", KERNELS / "rate.py")
 FULL = [path for path in (*KERNELS.glob("*.py"), *(KERNELS / "access").glob("*.py")) if path not in RULES]
-SHARED = [KERNELS / name for name in ("fast.py", "ranked.py", "tally.py")]
+SHARED = [KERNELS / name for name in ("fast.py", "ranked.py", "shares.py", "tally.py")]
 FLOW = [*(KERNELS / "flow").glob("*.py"), *SHARED]
 
 ALIKE = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from btflow.kernels import bits, choker, clock, download, messages, rules
+from btflow.kernels import bits, choker, clock, download, messages, rules, shares
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE, post
 from btflow.kernels.ends import client_of, mate
@@ -96,6 +96,8 @@ def leave_limiter(s, h, t):
     c = s.conn[h]
     sync(s, p, t)
     s.turns[h] = 0
+    if s.rules.tallied == 1:
+        shares.leave(s, h)
     n = c.out_first
     while n != NONE:
         following = np.int64(s.node[n].next)

@@ -17,6 +17,7 @@ from btflow.kernels import (
     messages,
     peerset,
     rules,
+    shares,
     superseed,
     tally,
     tcp,
@@ -120,7 +121,10 @@ def handle(s, n, t):
     """One event: a timer (nodes 0..2N-1) or a message."""
     peers = s.rules.peers
     if n < peers:
-        block_written(s, n, t)
+        if shares.by_shares(s, n):
+            write_paid(s, n, t)
+        else:
+            block_written(s, n, t)
         return
     if n < 2 * peers:
         choker.tick(s, n - peers, t)
@@ -221,8 +225,32 @@ def set_up_step(s, kind, h, t):
 @kernel
 def block_written(s, p, t):
     """The limiter's timer: a block is fully written to its socket; what waited behind it follows."""
-    active = s.peer[p].active
-    h = limiter.finish(s, p, t)
+    gap = 0.0 if limiter.by_quota(s, p) else s.peer[p].active * s.peer[p].unit / s.peer[p].cap
+    hand_to_socket(s, limiter.finish(s, p, t), gap, t)
+
+
+@kernel
+def write_paid(s, p, t):
+    """The limiter's timer where a limit is kept in shares: what is paid for is written."""
+    shares.hand_out(s, p, t)
+    i = 0
+    while i < s.peer[p].n_ring:
+        h = (p << s.rules.slot_bits) + s.ring[p, i]
+        if not shares.is_paid(s, h):
+            i += 1
+            continue
+        limiter.pay(s, h, t)
+        if s.turns[h] == 0:
+            hand_to_socket(s, h, 0.0, t)
+            if s.turns[h] == 0:
+                closing.leave_ring(s, h)
+    limiter.arm(s, p, t)
+
+
+@kernel
+def hand_to_socket(s, h, gap, t):
+    """The block at the head of end `h` is in its socket; its turns were `gap` apart [s]."""
+    p = h >> s.rules.slot_bits
     c = s.conn[h]
     seq, units = c.up_head, c.full
     size = rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, seq)))
@@ -232,11 +260,10 @@ def block_written(s, p, t):
     if s.rules.ideal == 1:
         s.bursts[1] += units
     else:
-        gap = 0.0 if limiter.by_quota(s, p) else active * s.peer[p].unit / s.peer[p].cap
         deliver(s, h, seq, gap, units, t)
     choking.tell_behind_block(s, h, t)
     limiter.charge(s, p, messages.flush(s, h, t))
-    limiter.load(s, h)
+    limiter.load(s, h, t)
     if s.turns[h] == 0 and s.up[h] & BLOCKED == 0:
         set_cause(s, h, limiter.waits_for(s, h), t)
     limiter.charge_packets(s, p, size)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from btflow.kernels import clock, fast, rules
+from btflow.kernels import clock, fast, rules, shares
 from btflow.kernels.causes import set_cause
 from btflow.kernels.clock import NONE
 from btflow.kernels.ends import client_of, mate
@@ -106,15 +106,23 @@ def queued(s, h):
 
 
 @kernel
-def load(s, h):
-    """Make the next request in the buffer the block to be sent; `turns` is 0 if there is none."""
+def load(s, h, t):
+    """Make the next request in the buffer the block to be sent; `turns` is 0 if there is none.
+
+    Where a limit is kept in shares, the block is in the send buffer then: as if part-sent, and asking for its share.
+    """
     c = s.conn[h]
     s.turns[h] = 0
     while c.up_head < c.up_seen:
         asked = entry(s, h, np.int64(c.up_head))
         if asked > -WITHDRAWN:
-            c.full = message_units(s, h >> s.rules.slot_bits, block_number(asked))
+            p = h >> s.rules.slot_bits
+            c.full = message_units(s, p, block_number(asked))
             s.turns[h] = c.full
+            if shares.by_shares(s, p):
+                c.full += 1
+                s.tally[h].block = rules.block_bytes(s.rules, block_number(asked)) + s.rules.header
+                shares.ask(s, h, t)
             return
         c.up_head += 1
 
@@ -224,7 +232,7 @@ def step_turns(s, p, k, active):
 def sync(s, p, t):
     """Perform the turns of peer `p` that are due at time `t` [s], the one that finishes a block excepted."""
     peer = s.peer[p]
-    if peer.n_ring == 0 or t < peer.turn or s.rules.linked == 1:
+    if peer.n_ring == 0 or t < peer.turn or s.rules.linked == 1 or shares.by_shares(s, p):
         return
     if peer.active == 0:
         drop_empty(s, p)
@@ -244,7 +252,7 @@ def plan(s, p, t):
     have access links, every turn is an event: what leaves when depends on the queues.
     """
     peer = s.peer[p]
-    if s.rules.linked == 1:
+    if s.rules.linked == 1 or shares.by_shares(s, p):
         arm(s, p, t)
         return
     clock.remove(s, p)
@@ -294,7 +302,29 @@ def message_written(s, h, t):
     if s.rules.tallied == 0:
         return t
     p = h >> s.rules.slot_bits
-    at = released(s, p, t) if s.peer[p].n_ring > 0 else t
+    at = shares.message_written(s, h, t) if shares.by_shares(s, p) else behind_blocks(s, p, t)
+    return in_batch(s, p, at)
+
+
+@kernel
+def news_written(s, p, t):
+    """As `message_written`, for a message of peer `p` to all."""
+    if s.rules.tallied == 0:
+        return t
+    if not shares.by_shares(s, p):
+        return in_batch(s, p, behind_blocks(s, p, t))
+    return t if shares.at_once(s, p, 0.0) else shares.next_quota(s, p, t)
+
+
+@kernel
+def behind_blocks(s, p, t):
+    """When a message of peer `p` is written that shares a quota, if there are any, with blocks."""
+    return released(s, p, t) if s.peer[p].n_ring > 0 else t
+
+
+@kernel
+def in_batch(s, p, at):
+    """When a message of peer `p` is written that might be at `at`: at once, or when it looks at its connections."""
     r, start = client_of(s, p), s.peer[p].start
     if r.batch_interval == 0.0:
         return at
@@ -321,7 +351,9 @@ def charge_acks(s, p, size, t):
 @kernel
 def arm(s, p, t):
     """The timer of the next turn, if there is a ring to serve."""
-    if s.peer[p].n_ring > 0 and s.node[p].bucket == NONE:
+    if shares.by_shares(s, p):
+        shares.arm(s, p, t)
+    elif s.peer[p].n_ring > 0 and s.node[p].bucket == NONE:
         clock.insert(s, p, max(released(s, p, s.peer[p].turn), t))
 
 
@@ -332,11 +364,13 @@ def join(s, h, t):
     peer = s.peer[p]
     sync(s, p, t)
     if s.turns[h] == 0:
-        load(s, h)
+        load(s, h, t)
     if s.turns[h] == 0 or s.up[h] & BLOCKED != 0:
         return
     if s.up[h] & RINGED == 0:
-        if peer.n_ring == 0:
+        if shares.by_shares(s, p):
+            s.ring[p, peer.n_ring] = h - (p << s.rules.slot_bits)
+        elif peer.n_ring == 0:
             now = released(s, p, t) - client_of(s, p).limiter_interval if by_quota(s, p) else t
             peer.turn = max(peer.turn, now)
             peer.at = 0
@@ -374,10 +408,27 @@ def finish(s, p, t):
 
 
 @kernel
+def pay(s, h, t):
+    """As much of the block of end `h` is written as its shares have paid for [B]; `turns` is 0 if that is all of it."""
+    c = s.conn[h]
+    p = h >> s.rules.slot_bits
+    size = shares.pay(s, h, t)
+    if rates_matter(s, p):
+        upload_rate(s, h, t, float(size))
+    if s.turns[h] == 0:
+        c.full -= 1
+        s.gaps[s.peer[p].klass, min(s.peer[p].n_ring, GAP_BINS - 1)] += c.full
+    return size
+
+
+@kernel
 def charge(s, p, amount):
-    """Add `amount` bytes of debt: the next turn comes amount / cap later."""
+    """Add `amount` bytes of debt: the next turn comes amount / cap later, or what is left to share is less."""
     peer = s.peer[p]
-    peer.turn += amount / peer.cap
+    if shares.by_shares(s, p):
+        s.session[p].left -= amount
+    else:
+        peer.turn += amount / peer.cap
 
 
 @kernel
@@ -389,7 +440,7 @@ def forget(s, h, t):
     if s.rules.tallied == 1 and s.tally[h].allows > 0:
         withdraw(s, h, c.up_head + (1 if part_sent(s, h) else 0))
         if not part_sent(s, h) and s.turns[h] > 0:
-            load(s, h)
+            load(s, h, t)
             plan(s, p, t)
         return
     if part_sent(s, h):
@@ -424,8 +475,12 @@ def got_request(s, h, count, t):
             c.up_head = c.up_seen
             return
         withdraw(s, h, c.up_seen - count)
-    if s.up[h] & BLOCKED == 0 and (s.turns[h] == 0 or s.up[h] & RINGED == 0):
-        join(s, h, t)
+    if s.up[h] & BLOCKED == 0:
+        if s.turns[h] == 0 or s.up[h] & RINGED == 0:
+            join(s, h, t)
+    elif s.turns[h] == 0 and shares.by_shares(s, h >> s.rules.slot_bits):
+        load(s, h, t)  # it asks for its share meanwhile
+        plan(s, h >> s.rules.slot_bits, t)
 
 
 @kernel
@@ -448,5 +503,5 @@ def got_cancel(s, h, seq, t):
     i = place(s, seq)
     s.requests[c.row, i] = withdrawn(block_number(entry(s, h, seq)))
     if seq == c.up_head and s.turns[h] > 0:
-        load(s, h)
+        load(s, h, t)
         plan(s, p, t)

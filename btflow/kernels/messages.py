@@ -10,7 +10,7 @@ from btflow.kernels.clock import NONE, give_node, post, take_node
 from btflow.kernels.ends import client_of, mate, neighbour
 from btflow.kernels.flags import linked, lower_flag, raise_flag
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import got_request, message_written, part_sent, sync
+from btflow.kernels.limiter import got_request, message_written, news_written, part_sent, sync
 from btflow.kernels.state import (
     ALLOWED_FAST,
     BITFIELD,
@@ -214,7 +214,7 @@ def announce_have(s, p, t):
             h = base + s.ring[p, i]
             if s.alone[h] > 0 or blocked(s, h, t):
                 send(s, h, HAVE, count, t)
-        post(s, message_written(s, base, t), HAVE_ALL, p, count, EVERYWHERE)
+        post(s, news_written(s, p, t), HAVE_ALL, p, count, EVERYWHERE)
     elif s.rules.linked == 1:
         for slot in range(s.peer[p].top):
             if linked(s, base + slot):
@@ -232,7 +232,7 @@ def announce_delayed(s, p, t):
     base = p << s.rules.slot_bits
     count = s.n_log[p]
     told = s.scratch[0]
-    t = message_written(s, base, t)
+    t = news_written(s, p, t)
     if s.rules.apart == 0:
         for place in range(s.rtt.shape[0]):
             told[place] = 0

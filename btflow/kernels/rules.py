@@ -429,6 +429,33 @@ def next_quota(r, start, time):
     return start + r.limiter_interval * math.ceil((time - start) / r.limiter_interval - ROUNDING)
 
 
+@kernel
+def quota_after(r, start, time):
+    """When it hands out the first one after `time` [s]."""
+    return start + r.limiter_interval * (math.floor((time - start) / r.limiter_interval + ROUNDING) + 1.0)
+
+
+@kernel
+def left_to_share(r, left, cap):
+    """What there is to share with a new quota, if `left` was not asked for [B] (libtorrent bandwidth_limit.cpp)."""
+    return min(left + r.limiter_interval * cap, r.quota_kept * cap)
+
+
+@kernel
+def is_spare(r, left, size, cap):
+    """True if so much is left that `size` bytes need not wait (libtorrent bandwidth_limit.hpp, need_queueing)."""
+    return left - size >= r.quota_spare * cap
+
+
+TWO_QUOTAS = 2.0  # libtorrent peer_connection.cpp, wanted_transfer: of what it uploads
+
+
+@kernel
+def wanted_share(r, size, rate):
+    """Bytes that a connection with `size` in its buffer wants, which uploads at `rate` [B/s]."""
+    return max(size, TWO_QUOTAS * r.limiter_interval * rate)
+
+
 # -- peer set (Encoder.py, Rerequester.py) ----------------------------------------------------------------------------
 
 

@@ -82,7 +82,7 @@ UNREQUESTED_PIECES, MISSING_PIECES = 0, 1  # interest
 BY_RATE, SLOW_START, BY_SECONDS = 0, 1, 2  # requests
 BEGUN_FIRST, WHOLE_PIECES, FEWEST_LEFT = 0, 1, 2  # picker
 NO_ENDGAME, ASK_EVERYWHERE, ASK_WHEN_IDLE = 0, 1, 2  # endgame
-IN_TURNS, BY_QUOTA = 0, 1  # limiter
+IN_TURNS, BY_QUOTA, BY_SHARES = 0, 1, 2  # limiter
 MESSAGES, PACKETS = 0, 1  # limit_counts
 PREFER_TCP, PEER_PROPORTIONAL = 0, 1  # mixed_mode
 
@@ -226,6 +226,15 @@ TALLY = np.dtype(
         ("held_to", "i4"),
         ("allowed", "i4"),  # pieces of our set that we may ask for while choked
         ("allows", "i4"),  # pieces of its set that the other side may ask us for
+        # an upload limit in shares
+        ("block", "f8"),  # what the send buffer has left of a block [B]
+        ("paid", "f8"),  # what may be written [B]
+        ("asks", "f8"),  # request that waits; 0 for none [B]
+        ("given", "f8"),  # what it has got so far [B]
+        ("up_rate", "f8"),  # what is written, a mean over five seconds or so [B/s]
+        ("up_bytes", "f8"),  # what was written in the second that is running [B]
+        ("up_second", "i4"),  # number of that second since the client's start
+        ("quotas", "i4"),  # handed out since it waits
         ("slow", "u1"),  # the queue is growing still
         ("idle", "u1"),  # there was nothing to ask for
         ("waits", "u1"),  # for the upload limit of TCP
@@ -244,6 +253,8 @@ SESSION = np.dtype(
         ("tcp_at", "f8"),  # their next block may be written then [s]
         ("rate", "f8"),  # what it uploads, a mean over five seconds or so [B/s]
         ("uploaded", "f8"),  # bytes_up a second ago [B]
+        ("left", "f8"),  # upload limit in shares: what was not given to anybody [B]; below 0 a debt
+        ("quota_at", "f8"),  # the next quota that something waits for [s]; 0 if nothing does
     ],
     align=True,
 )
@@ -328,6 +339,8 @@ CLIENT = np.dtype(  # of each class: the constants of its client, and which rule
         ("allowed_fast", "i8"),
         ("fast_extension", "i8"),
         ("limiter_interval", "f8"),  # [s]
+        ("quota_kept", "f8"),  # [s]
+        ("quota_spare", "f8"),  # [s]
         ("retry_interval", "f8"),  # [s]
         ("batch_interval", "f8"),  # [s]
         ("write_ahead", "f8"),  # [s]

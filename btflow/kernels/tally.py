@@ -27,6 +27,10 @@ def reset(s, h, t):
     y.asks_since = y.asked_at = t
     y.held_from = y.held_to = 0
     y.written_at = 0.0
+    y.block = y.paid = y.asks = y.given = 0.0
+    y.up_rate = y.up_bytes = 0.0
+    y.up_second = y.second
+    y.quotas = 0
     y.haves_due = FOREVER
     y.allowed = y.allows = 0
     y.slow = 1

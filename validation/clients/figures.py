@@ -2,9 +2,9 @@
 
 By name: ``mean``, ``p10``, ``p50`` and ``p90`` of the leechers' completion times, each from the peer's own start [s],
 of all and by class (``tcp.mean``); by class, seeds too, ``queue`` and ``queue_p90``, the time until an uplink's queue
-would be empty, sampled every second on every peer from its start until it leaves or the last leecher completes [s]; by
-class ``utp``, the share of uTP in the bytes that left the uplinks; ``copies``, the payload that the seeds sent over the
-file's size; ``goodput`` of a bulk upload [B/s], and then nothing of completion.
+would be empty, sampled on every peer from its start until it leaves or the last leecher completes [s], and ``utp``, the
+share of uTP in the bytes that left the uplinks; ``copies``, the payload that the seeds sent over the file's size;
+``goodput`` of a bulk upload [B/s], and then nothing of completion.
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ from validation.clients.network import PORT, TRACKER, TRACKER_PORT, TUN, Bed, Li
 from validation.clients.processes import Child
 
 EVERY = 1.0
-"""Time between two looks at queues and machine [s]; the simulator's own is the same."""
+"""Time between two looks at the machine [s]."""
+SAMPLE = 0.25
+"""Mean time between two looks at the queues [s]. They come at random: limits have clocks of half a second, and those
+of programs that are started together go together."""
 FAST = 125_000_000
 """Rate [B/s] and buffers [B] of the host that a bulk upload goes to."""
 START = 60.0
@@ -137,6 +140,7 @@ class _Swarm:
 
     def __init__(self, cell: Cell, seed: int, bed: Bed) -> None:
         self.cell, self.seed, self.bed, self.random = cell, seed, bed, random.Random(seed)
+        self.instants = random.Random(seed)
         kinds = [("seed", cell.seed)] * cell.seeds
         kinds += [(name, cell.classes[name]) for name, n in cell.numbers.items() for _ in range(n)]
         links = [_link(i + 1, cell, kind) for i, (_, kind) in enumerate(kinds)]
@@ -171,7 +175,7 @@ class _Swarm:
         outcome = Outcome(self.peers, began)
         guard = Guard(self._watched(), began)
         outcome.load = guard.load
-        waiting, look = sorted(self.peers, key=lambda peer: peer.go_at), began + EVERY
+        waiting, look, sample = sorted(self.peers, key=lambda peer: peer.go_at), began + EVERY, began
         while not self._over(began):
             now = time.monotonic()
             while waiting and began + waiting[0].go_at <= now:
@@ -180,11 +184,15 @@ class _Swarm:
                 if peer.leaves_at <= now:
                     peer.leaves_at = math.inf
                     peer.child.tell("quit")
-            if now >= look:
+            if now >= sample:
                 self._look(outcome, guard)
+                sample = now + self.instants.expovariate(1 / SAMPLE)
+            if now >= look:
+                guard.look(time.monotonic())
                 progress(self._line(now - began))
                 look += EVERY
-            due = min([look, *(began + peer.go_at for peer in waiting[:1]), *(peer.leaves_at for peer in self.peers)])
+            coming = [*(began + peer.go_at for peer in waiting[:1]), *(peer.leaves_at for peer in self.peers)]
+            due = min([look, sample, *coming])
             for key, _ in selector.select(max(due - time.monotonic(), 0.0)):
                 self._hear(selector, key.data)
         outcome.took = time.monotonic() - began
@@ -226,7 +234,7 @@ class _Swarm:
                 key.data.hear()
 
     def _look(self, outcome: Outcome, guard: Guard) -> None:
-        """Sample queues and machine."""
+        """Note what waits on the uplinks, and how late the forwarder was since the last look."""
         waits = self.bed.backlogs()
         self.forwarder.tell("?")
         seen = self.forwarder.message()
@@ -237,7 +245,6 @@ class _Swarm:
                 outcome.queues.setdefault(peer.klass, []).append(delay)
         guard.load.latest = max(guard.load.latest, seen["latest"])
         guard.load.late = max(guard.load.late, seen["late"])
-        guard.look(time.monotonic())
 
     def _finish(self, outcome: Outcome) -> None:
         """Take the last figures, and let the clients say what they sent."""

@@ -22,9 +22,10 @@ TCP = "cubic-6"
 SLOTS = 8
 """Uploads of a seeding libtorrent at a time, for the link model of a bulk upload: settings_pack.cpp."""
 
-IPERF_SETUP, PEER_SETUP = 6, 2
-"""Round trips until data flow. Of iperf3: a connection, a cookie, parameters, the connection of the stream, its cookie
-and the start of the test (iperf_client_api.c); of a peer the answer of the tracker and the connection."""
+IPERF_SETUP, PEER_SETUP = 5, 2
+"""Round trips until data flow. Of iperf3: a connection, its cookie, the parameters, the connection of the stream, its
+cookie, each answered with the next state (iperf_client_api.c, iperf_server_api.c); of a peer the answer of the tracker
+and the connection."""
 
 
 def _size(value: float) -> str:

@@ -36,6 +36,8 @@ class Row:
     """What the guard saw."""
     versions: dict[str, str]
     """Kernel and programs."""
+    queues: str = "every second"
+    """When the queues were looked at; at first in step with the clocks of upload limits."""
 
 
 def row(cell: Cell, run: int, outcome: Outcome) -> Row:
@@ -53,6 +55,7 @@ def row(cell: Cell, run: int, outcome: Outcome) -> Row:
         },
         load=load_row(outcome.load),
         versions=outcome.versions,
+        queues="at random",
     )
 
 

@@ -6,7 +6,7 @@ and the ring goes on until every socket is full (BitTorrent 4.0.2 RateLimiter.tr
 
 import numpy as np
 
-from btflow.kernels import choking, limiter, rules, tally
+from btflow.kernels import choking, limiter, rules, shares, tally
 from btflow.kernels.access import connection, stream
 from btflow.kernels.access.state import TCP
 from btflow.kernels.causes import set_cause
@@ -21,6 +21,9 @@ def turn(x, p, t):
     """The limiter's timer: the turns that are due."""
     s = x.swarm
     peer = s.peer[p]
+    if shares.by_shares(s, p):
+        write_paid(x, p, t)
+        return
     while peer.n_ring > 0 and limiter.released(s, p, peer.turn) <= t:
         limiter.drop_empty(s, p)
         if peer.n_ring > 0:
@@ -57,6 +60,31 @@ def write_unit(x, p, t):
 
 
 @kernel
+def write_paid(x, p, t):
+    """What the shares of peer `p` have paid for is written."""
+    s = x.swarm
+    shares.hand_out(s, p, t)
+    i = 0
+    while i < s.peer[p].n_ring:
+        h = (p << s.rules.slot_bits) + s.ring[p, i]
+        if not shares.is_paid(s, h):
+            i += 1
+            continue
+        size = rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, np.int64(s.conn[h].up_head))))
+        connection.start_data(x, h, t)
+        amount = limiter.pay(s, h, t)
+        if s.turns[h] > 0:
+            x.net.flow[h].wrote += amount
+            stream.push(x, h, t)
+        else:
+            limiter.charge(s, p, finish_block(x, h, size, amount, t))
+            limiter.charge_packets(s, p, size)
+            note_tcp(x, h, size, t)
+        settle(x, h, i, t)
+    limiter.arm(s, p, t)
+
+
+@kernel
 def finish_block(x, h, size, amount, t):
     """A block is fully written; the messages that waited behind it follow. Returns their bytes."""
     s = x.swarm
@@ -70,7 +98,7 @@ def finish_block(x, h, size, amount, t):
     behind = stream.flush(x, h, t)
     if behind == 0 or s.rules.split == 1:
         stream.push(x, h, t)
-    limiter.load(s, h)
+    limiter.load(s, h, t)
     return behind
 
 

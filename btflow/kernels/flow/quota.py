@@ -1,38 +1,84 @@
 """Upload limits that are kept by quotas, and headers that count against a limit (`kernels/limiter.py`).
 
-What is paid for is written with the next quota; headers are a debt of all lanes. On access links a limit is a rate:
-there headers take their part of it, and nothing waits for a quota but messages.
+What is paid for is written with the next quota; headers are a debt of all lanes. A peer that sends nothing keeps what
+a limit in shares has given (`kernels/shares.py`). On access links a limit is a rate: there headers take their part of
+it, and nothing waits for a quota but messages.
 """
 
 import math
 
-from btflow.kernels import rules
+from btflow.kernels import rules, shares
 from btflow.kernels.access.state import TCP
 from btflow.kernels.ends import client_of
 from btflow.kernels.flow import fetch
 from btflow.kernels.jit import kernel
-from btflow.kernels.limiter import by_quota
-from btflow.kernels.state import FOREVER, PACKETS, PEER_PROPORTIONAL
+from btflow.kernels.state import FOREVER, IN_TURNS, PACKETS, PEER_PROPORTIONAL
 from btflow.kernels.tally import FORGETS
+
+
+@kernel
+def in_quotas(s, p):
+    """True if what peer `p` uploads leaves with its quotas, in turns or in shares."""
+    return s.rules.tallied == 1 and client_of(s, p).limiter != IN_TURNS and s.peer[p].cap < FOREVER
 
 
 @kernel
 def released(s, p, t):
     """When what peer `p` has paid for at `t` is written."""
-    return rules.next_quota(client_of(s, p), s.peer[p].start, t) if by_quota(s, p) else t
+    return rules.next_quota(client_of(s, p), s.peer[p].start, t) if in_quotas(s, p) else t
+
+
+@kernel
+def block_released(s, p, t):
+    """As `released`, for a block: at once, if it is the only one and more than enough is kept behind it."""
+    if shares.by_shares(s, p) and s.peer[p].active == 1 and shares.at_once(s, p, 0.0):
+        return t
+    return released(s, p, t)
 
 
 @kernel
 def message_written(s, p, t):
-    """When a message is written that peer `p` has at `t`: with the next quota, if blocks wait for that."""
-    return released(s, p, t) if s.peer[p].active > 0 else t
+    """When a message is written that peer `p` has at `t`: with the next quota, if blocks wait or none was kept."""
+    if s.peer[p].active > 0:
+        return released(s, p, t)
+    if shares.by_shares(s, p) and s.rules.linked == 0 and not shares.at_once(s, p, 0.0):
+        return released(s, p, t)
+    return t
 
 
 @kernel
 def begun_at(s, p, t):
     """From when on a block is paid for that is asked for at `t`, while nothing else is sent."""
     at = s.peer[p].free_at
-    return max(at, released(s, p, t) - client_of(s, p).limiter_interval) if by_quota(s, p) else at
+    if not in_quotas(s, p):
+        return at
+    quota_at, fresh = released(s, p, t), client_of(s, p).limiter_interval
+    if not shares.by_shares(s, p):
+        return max(at, quota_at - fresh)
+    left = s.session[p].left * s.peer[p].per_byte
+    if left < 0.0:  # a debt is worked off by the quotas that follow
+        return max(s.session[p].quota_at - left, quota_at - fresh)
+    if quota_at > s.session[p].quota_at:
+        left += fresh
+    return quota_at - min(left, client_of(s, p).quota_kept)
+
+
+@kernel
+def spend(s, p, size):
+    """How much of `size` bytes, of the only block of peer `p`, what it has kept pays for at once [B]."""
+    if not shares.by_shares(s, p):
+        return 0.0
+    paid = max(0.0, min(size, s.session[p].left))
+    s.session[p].left -= paid
+    return paid
+
+
+@kernel
+def keep(s, p, last_turn, t):
+    """Peer `p` sends nothing more at `t`: what the next quota leaves, the `last_turn` paid [B], is kept."""
+    session = s.session[p]
+    session.quota_at = released(s, p, t)
+    session.left += (session.quota_at - t) * s.peer[p].cap - last_turn
 
 
 @kernel
@@ -45,6 +91,8 @@ def charge_packets(s, p, size):
     if peer.active > 0:
         peer.work -= headers / peer.active
         fetch.wake(s, p, peer.next_at)
+    elif shares.by_shares(s, p):
+        s.session[p].left -= headers
     else:
         peer.free_at = max(peer.free_at, peer.now) + headers * peer.per_byte
 

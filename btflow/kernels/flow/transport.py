@@ -66,7 +66,7 @@ def block_arrival(s, p, u, t, active, units, more):
 @kernel
 def gap_between(s, p, active):
     """Time between two writes of a lane of peer `p` while `active` lanes share its limit [s]; a quota is one write."""
-    return 0.0 if quota.by_quota(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
+    return 0.0 if quota.in_quotas(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
 
 
 # -- one path for all -------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def find_repeats(s):
         if s.drawn[k, slots] > 0:
             continue
         turns = np.int64(s.peer[p].turns)
-        draw(s, k, slots, 0.0 if quota.by_quota(s, p) else slots * s.peer[p].unit / s.peer[p].cap, turns)
+        draw(s, k, slots, 0.0 if quota.in_quotas(s, p) else slots * s.peer[p].unit / s.peer[p].cap, turns)
         full = 0
         for i in range(rows(s)):
             full += s.delay[k, slots, i, 0, IS_FREE] > 0.0

@@ -10,7 +10,7 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 
 import numpy as np
 
-from btflow.kernels import bits, prefetch, rules, tally
+from btflow.kernels import bits, prefetch, rules, shares, tally
 from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
 from btflow.kernels.flow import choke, fetch, losses, mail, peers, queues, quota, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
@@ -148,13 +148,16 @@ def begin(s, p, u, t):
         if at > t:
             s.ready[u] = at
             return
-        if quota.by_quota(s, p):
+        if quota.in_quotas(s, p):
             early = (t - at) * peer.cap
     s.ready[u] = FOREVER
     skip_cancelled(s, u, t)
     if s.lane[u].runs == 0:
         return
     turns = set_turns(s, p, u)
+    if active == 0 and shares.by_shares(s, p):
+        s.session[p].left = early
+        early = quota.spend(s, p, float((turns - 1) * peer.unit))
     s.lane[u].since = t
     s.lane[u].began = peer.work + peer.unit * (active / (active + 1.0)) - early
     s.finish[u] = s.lane[u].began + (turns - 1) * peer.unit
@@ -188,7 +191,9 @@ def written(s, p, u, t):
     pop(s, u)
     skip_cancelled(s, u, t)
     more = lane.runs > 0
-    arrival = transport.block_arrival(s, p, u, quota.released(s, p, t), active, units, more and s.run[u, 0].at <= t)
+    arrival = transport.block_arrival(
+        s, p, u, quota.block_released(s, p, t), active, units, more and s.run[u, 0].at <= t
+    )
     free = t if s.rules.ideal == 1 else s.end[lane.h].free
     work = peer.work
     if active == 1:
@@ -200,6 +205,8 @@ def written(s, p, u, t):
     if more and not closing:
         continue_lane(s, p, u, t, free, work + last_turn)
     if s.rules.tallied == 1:
+        if peer.active == 0 and shares.by_shares(s, p):
+            quota.keep(s, p, last_turn, t)
         quota.charge_packets(s, p, size)
     if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame != 0 and fetch.room(s, u):
         fetch.await_block(s, u, entry, b, arrival)
@@ -302,6 +309,8 @@ def continue_lane(s, p, u, t, free, work):
         s.ready[u] = at
         return
     turns = set_turns(s, p, u)
+    if s.rules.tallied == 1 and s.peer[p].active == 0:
+        work -= quota.spend(s, p, float((turns - 1) * s.peer[p].unit))
     s.lane[u].since = t
     s.lane[u].began = work
     s.finish[u] = work + (turns - 1) * s.peer[p].unit
