@@ -46,10 +46,10 @@ No blocks stand for a message.
 class Connection:
     """What libtorrent keeps of one."""
 
-    asked: int = 0
-    """Blocks that were asked of it, the one in its send buffer counted."""
-    rest: int = BLOCK
-    """What is not written yet of the one in its send buffer, if there is one."""
+    requests: int = 0
+    """Blocks that were asked of it and are not in its send buffer."""
+    buffer: list[int] = field(default_factory=list)
+    """What is not written yet of the blocks in its send buffer: at most one, and one behind it."""
     quota: float = 0.0
     waits: list[float] = field(default_factory=list)
     """Size of its request, what it has got of it, and in how many quotas."""
@@ -106,26 +106,41 @@ class Manager:
                 c.quota += int(c.waits[1])
                 c.waits = []
         for i, c in enumerate(self.connections):
-            if c in waiting and not c.waits and c.asked:
-                self.request(i, c.rest, t)
+            if c in waiting and not c.waits and c.buffer:
+                self.request(i, sum(c.buffer), t)
+
+    def fill(self, i: int, t: float) -> None:
+        """peer_connection.cpp, fill_send_buffer, and write_piece once the block is read: first its header asks."""
+        c = self.connections[i]
+        little = max(10240.0, 0.5 * c.sent[int(t - START) - 1])
+        reads = c.requests > 0 and len(c.buffer) < 2 and sum(c.buffer) < little
+        if c.buffer:
+            self.request(i, max(16384 if reads else 0, sum(c.buffer)), t)
+        elif reads:
+            self.request(i, HEADER, t)
+        if reads:
+            c.requests -= 1
+            c.buffer.append(BLOCK)
+            self.request(i, sum(c.buffer), t)
 
     def send(self, t: float, stalls: dict[int, float]) -> None:
         """Write what is paid for."""
         for i in list(self.order):
             c = self.connections[i]
-            while c.asked and c.full_until <= t and c.quota > 0:
-                size = int(min(c.rest, c.quota))
+            while c.buffer and c.full_until <= t and c.quota > 0:
+                size = int(min(c.buffer[0], c.quota))
                 c.quota -= size
-                c.rest -= size
+                c.buffer[0] -= size
                 c.sent[int(t - START)] += size
-                if not c.rest:
+                if not c.buffer[0]:
                     self.written.append((t, i))
-                    c.asked -= 1
-                    c.rest = BLOCK
+                    del c.buffer[0]
                     c.full_until = t + stalls.pop(i, 0.0)
-                if c.asked:
-                    self.request(i, c.rest, t)
-        self.order = [i for i in self.order if self.connections[i].asked and self.connections[i].full_until <= t]
+                    if c.buffer and c.quota and c.full_until <= t:
+                        self.request(i, sum(c.buffer), t)
+                        continue  # in one go
+                self.fill(i, t)
+        self.order = [i for i in self.order if self.connections[i].buffer and self.connections[i].full_until <= t]
 
 
 class Engine:
@@ -201,14 +216,14 @@ def test_blocks_are_written_when_the_bandwidth_manager_pays(
             t += wait
             c = manager.connections[i]
             if not blocks:
-                if not c.asked:
+                if not c.buffer:
                     say(engine, manager, i, t)
                 continue
             if stall:
                 engine.stalls[i] = stalls[i] = stall
-            if not c.asked:
-                manager.request(i, c.rest, t)
-            c.asked += blocks
+            c.requests += blocks
+            if not c.buffer:
+                manager.fill(i, t)
             if i not in manager.order and c.full_until <= t:
                 manager.order.append(i)
             manager.send(t, stalls)
@@ -239,7 +254,7 @@ def follow(engine: Engine, manager: Manager, stalls: dict[int, float], begin: fl
         if now > end:
             break
         for at, i in freed:
-            if at <= now and manager.connections[i].asked and i not in manager.order:
+            if at <= now and manager.connections[i].buffer and i not in manager.order:
                 manager.order.append(i)
         if abs(now - tick_after(now - 1e-6)) < 1e-9:
             manager.update_quotas(now)

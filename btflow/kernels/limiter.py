@@ -121,10 +121,11 @@ def load(s, h, t):
             s.turns[h] = c.full
             if shares.by_shares(s, p):
                 c.full += 1
-                s.tally[h].block = rules.block_bytes(s.rules, block_number(asked)) + s.rules.header
-                shares.ask(s, h, t)
+                shares.load(s, h, float(rules.block_bytes(s.rules, block_number(asked)) + s.rules.header), t)
             return
         c.up_head += 1
+    if s.rules.tallied == 1:
+        s.tally[h].ahead = 0.0
 
 
 @kernel
@@ -412,7 +413,7 @@ def pay(s, h, t):
     """As much of the block of end `h` is written as its shares have paid for [B]; `turns` is 0 if that is all of it."""
     c = s.conn[h]
     p = h >> s.rules.slot_bits
-    size = shares.pay(s, h, t)
+    size = shares.pay(s, h, queued(s, h), t)
     if rates_matter(s, p):
         upload_rate(s, h, t, float(size))
     if s.turns[h] == 0:

@@ -4,6 +4,9 @@ Who has something in its send buffer asks for so many bytes, or for what it uplo
 gets its share of each quota, and may write when it has all it asked for: bytes leave in bursts of whole requests. What
 is not asked for is kept, up to a time; above another one it is given at once. A quota is handed out only if something
 waits for it.
+
+A block comes into an empty buffer with its header first, which asks; so a slow connection writes it in two parts. The
+next block is read once little is left of the one before (peer_connection.cpp, write_piece, fill_send_buffer).
 """
 
 import math
@@ -16,6 +19,7 @@ from btflow.kernels.jit import kernel
 from btflow.kernels.state import BY_SHARES, FOREVER
 from btflow.kernels.tally import FORGETS
 
+LITTLE, LITTLE_TIME = 10240.0, 0.5  # [B], [s] (settings_pack.cpp, send_buffer_low_watermark, watermark_factor)
 QUOTAS = 20  # after which a request is given what it has (bandwidth_queue_entry.cpp, ttl)
 GIVEN = -1  # in place of their number: just now
 ROUNDING = 1e-3  # bytes that a request may lack: it is of whole bytes, its shares are not
@@ -48,19 +52,25 @@ def rate(s, h, t):
     if passed > 0:
         y.up_rate = (FORGETS * y.up_rate + (1.0 - FORGETS) * y.up_bytes) * math.pow(FORGETS, passed - 1)
         y.up_second += passed
+        y.up_before = y.up_bytes if passed == 1 else 0.0
         y.up_bytes = 0.0
     return y.up_rate
 
 
 @kernel
-def ask(s, h, t):
-    """End `h` has a block in its buffer, and may have paid for some of it."""
-    ask_for(s, h, s.tally[h].block, t)
+def load(s, h, size, t):
+    """A block of `size` bytes, with its header, comes into the buffer of end `h`, if it was not there already."""
+    y = s.tally[h]
+    if y.ahead == 0.0:
+        ask_for(s, h, float(s.rules.header), t)
+    y.ahead = 0.0
+    y.block = size
+    ask_for(s, h, size, t)
 
 
 @kernel
 def ask_for(s, h, size, t):
-    """End `h` has `size` bytes in its buffer (peer_connection.cpp, request_bandwidth)."""
+    """End `h` has `size` bytes in its buffer, some of them paid for (peer_connection.cpp, request_bandwidth)."""
     p, y = h >> s.rules.slot_bits, s.tally[h]
     if y.asks > 0.0:
         return
@@ -84,8 +94,8 @@ def is_paid(s, h):
 
 
 @kernel
-def pay(s, h, t):
-    """As much of the block in the buffer of end `h` as it has paid for is written at `t` [B]."""
+def pay(s, h, more, t):
+    """What end `h` has paid for of the block in its buffer is written at `t` [B]; `more` blocks are asked of it."""
     y = s.tally[h]
     size = min(y.paid, y.block)
     y.paid -= size
@@ -94,8 +104,11 @@ def pay(s, h, t):
     y.up_bytes += size
     if y.block == 0.0:
         s.turns[h] = 0
+    elif more and y.ahead == 0.0 and y.block < max(LITTLE, LITTLE_TIME * y.up_before):
+        y.ahead = float(s.rules.block_size + s.rules.header)
+        ask_for(s, h, max(y.block, float(s.rules.block_size)), t)
     else:
-        ask(s, h, t)
+        ask_for(s, h, y.block + y.ahead, t)
     return np.int64(size)
 
 
@@ -121,7 +134,7 @@ def hand_out(s, p, t):
         elif y.quotas == GIVEN:
             y.quotas = 0
             if s.turns[h] > 0:
-                ask(s, h, t)
+                ask_for(s, h, y.block + y.ahead, t)
 
 
 @kernel

@@ -228,11 +228,13 @@ TALLY = np.dtype(
         ("allows", "i4"),  # pieces of its set that the other side may ask us for
         # an upload limit in shares
         ("block", "f8"),  # what the send buffer has left of a block [B]
+        ("ahead", "f8"),  # the block behind it, if it is there already [B]
         ("paid", "f8"),  # what may be written [B]
         ("asks", "f8"),  # request that waits; 0 for none [B]
         ("given", "f8"),  # what it has got so far [B]
         ("up_rate", "f8"),  # what is written, a mean over five seconds or so [B/s]
         ("up_bytes", "f8"),  # what was written in the second that is running [B]
+        ("up_before", "f8"),  # and in the one before
         ("up_second", "i4"),  # number of that second since the client's start
         ("quotas", "i4"),  # handed out since it waits
         ("slow", "u1"),  # the queue is growing still
