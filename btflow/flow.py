@@ -106,12 +106,13 @@ def lane_bits(program: Program) -> int:
     lanes = int(program.upload_slots.max()) + SPARE_LANES
     if program.client["allowed_fast"].any():
         lanes += neighbours(program)
-    return min((lanes - 1).bit_length(), 7)
+    return min((lanes - 1).bit_length(), 8)
 
 
 def fast_lanes(program: Program) -> int:
     """Lanes of each peer that serve allowed-fast sets at most."""
-    return max(0, (1 << lane_bits(program)) - int(program.upload_slots.max()) - SPARE_LANES)
+    lanes = min(1 << lane_bits(program), int(NO_LANE))
+    return max(0, lanes - int(program.upload_slots.max()) - SPARE_LANES)
 
 
 def neighbours(program: Program) -> int:

@@ -51,7 +51,7 @@ LEAVES, GONE = 1, 2  # lane.leaving: news of it is on its way, is here
 MOST_BEGUN = 64  # pieces that a peer fetches at once: the bits of `taken`
 BUSY = 2  # peer.endgame: it has asked for a block twice
 LOOKS_AGAIN = np.uint8(8)  # bit of up
-NO_LANE = np.int8(-1)
+NO_LANE = np.uint8(255)  # so a peer has 255 lanes at most
 UNUSED = np.int16(-1)  # end.sample: nothing was sent yet
 
 PEER = np.dtype(
@@ -130,7 +130,7 @@ END = np.dtype(
         ("state", "u1"),
         ("outgoing", "u1"),
         ("recent", "u1"),
-        ("lane", "i1"),  # on which we serve the other side; NO_LANE
+        ("lane", "u1"),  # on which we serve the other side; NO_LANE
         ("at", "i2"),  # where it stands in `order`
         ("sample", "i2"),  # the block of the streams of `delay` that is next
         ("message_at", "f8"),  # the last message on it that was ahead of our uploads was written then [s]
