@@ -20,7 +20,7 @@ import numpy as np
 
 from btflow.kernels.flow import losses, quota, windows
 from btflow.kernels.flow.events import post
-from btflow.kernels.flow.state import STALLED
+from btflow.kernels.flow.state import NO_LANE, STALLED
 from btflow.kernels.jit import kernel
 from btflow.kernels.rng import uniform
 from btflow.kernels.state import ANY, FOREVER, LOOK, NIL
@@ -387,7 +387,7 @@ def reverse_rate(s, u):
         return 0.0
     g = np.int64(s.lane[u].g)
     lane = s.end[g].lane
-    return s.net.pull[((g >> s.rules.slot_bits) << s.lane_bits) + lane].rate if lane >= 0 else 0.0
+    return s.net.pull[((g >> s.rules.slot_bits) << s.lane_bits) + lane].rate if lane != NO_LANE else 0.0
 
 
 @kernel
