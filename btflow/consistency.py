@@ -359,6 +359,9 @@ def _rules(client: Client, field: str, scenario: Scenario) -> Iterator[ScenarioE
     if client.limiter == "shares" and 0.0 < client.quota_kept < client.limiter_interval:
         reason, least = "is less than limiter_interval: no quota could be used up", _shown(client, "limiter_interval")
         yield ScenarioError(f"{field}.quota_kept", _shown(client, "quota_kept"), reason, f"{least} or more")
+    if client.limiter == "shares" and client.quota_spare > client.quota_kept > 0.0:
+        reason, most_kept = "is more than quota_kept: nothing is ever given at once", _shown(client, "quota_kept")
+        yield ScenarioError(f"{field}.quota_spare", _shown(client, "quota_spare"), reason, f"0 s to {most_kept}")
     size, most = client.allowed_fast_set_size, max(scenario.swarm.pieces, USUAL_SET)
     if size > most:
         reason = f"is more than the {scenario.swarm.pieces} pieces of the file"

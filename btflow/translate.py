@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from btflow.client import RULES
 from btflow.errors import InputError, ScenarioError, TableError
 from btflow.fields import fields_below
 from btflow.quantity import FrozenModel
@@ -104,7 +105,7 @@ def _problems(details: ErrorDetails, model: type[FrozenModel], names: Names, pre
     elif details["type"] == "extra_forbidden":
         yield _unknown_field(field, model)
     elif details["type"] == "missing":
-        yield ScenarioError(field, None, "is missing")
+        yield ScenarioError(field, None, "is missing", " or ".join(RULES.get(str(details["loc"][-1]), ())))
     else:
         yield ScenarioError(field, details["input"], *_reason(details))
 

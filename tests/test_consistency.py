@@ -89,6 +89,11 @@ def test_a_client_is_checked_once_for_all_its_classes(
             "quota_kept = '400 ms': is less than limiter_interval: no quota could be used up; allowed: 500 ms or more",
         ),
         (
+            "libtorrent-2",
+            {"quota_spare": "4 s"},
+            "quota_spare = '4 s': is more than quota_kept: nothing is ever given at once; allowed: 0 s to 3 s",
+        ),
+        (
             CLIENT,
             {"limiter": "quota"},
             "limiter_interval = '0 s': is none, which limiter = quota needs; allowed: more th",

@@ -39,12 +39,15 @@ def measure(cells: Sequence[Cell], runs: int, bed_number: int, starved_ok: bool 
             raise SimulationError(
                 f"{cell.name} has no prediction of these settings: `python -m validation.clients predict` comes first"
             )
+    if not starved_ok and all(_is_measured(cell, run) for cell in cells for run in range(1, runs + 1)):
+        typer.echo("nothing to measure: all of these runs are in the tables")
+        return
     bed, failed = Bed(bed_number), []
     with bed.locked():
         for run in range(1, runs + 1):
             for cell in cells:
                 with claimed(f"{cell.name}-{run}") as free:
-                    if not free or (not starved_ok and any(row.run == run for row in tables.read(cell))):
+                    if not free or (not starved_ok and _is_measured(cell, run)):
                         continue
                     try:
                         _measure_run(cell, run, bed, starved_ok)
@@ -53,6 +56,10 @@ def measure(cells: Sequence[Cell], runs: int, bed_number: int, starved_ok: bool 
                         typer.echo(failed[-1], err=True)
     if failed:
         raise SimulationError(f"{len(failed)} runs are not measured, the first is {failed[0]}")
+
+
+def _is_measured(cell: Cell, run: int) -> bool:
+    return any(row.run == run for row in tables.read(cell))
 
 
 def _measure_run(cell: Cell, run: int, bed: Bed, starved_ok: bool) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from validation.clients import predictions, tables
-from validation.clients.cells import FOLDER, Cell
+from validation.clients.cells import FOLDER, MODEL_OF, Cell
 from validation.clients.figures import Figures, counted
 from validation.clients.predictions import Prediction
 from validation.clients.tables import Row
@@ -203,6 +203,11 @@ def _verdict(found: Sequence[Comparison]) -> list[str]:
     return [
         f"{measured} of {len(found)} cells are measured, {runs} runs.",
         _table(("", "to be reached", "first prediction", "last prediction"), rows),
+        "Only the first prediction was made before a cell was measured; the last one knows the measurements, though no"
+        " constant was fitted to them, and may be nearer or farther off (the generations are at the end). Cells with a"
+        " bulk upload are judged by its goodput, and not counted here. Programs are predicted by the models "
+        + ", ".join(f"`{model}` ({program})" for program, model in MODEL_OF.items())
+        + ".",
     ]
 
 
@@ -279,7 +284,7 @@ def _queues(found: Sequence[Comparison]) -> list[str]:
         " completes, by class. It was sampled every second at first. libtorrent hands out quotas of an upload limit"
         " twice a second, and programs that are started together do so together: below limits such samples are in step"
         " with the bursts (three times the mean, or none of it), and count for nothing here. What counts there are runs"
-        " sampled at random, four times a second.",
+        " sampled at random, four times a second. –: the model of a bulk upload has no swarm.",
         _table(head, rows),
     ]
 
