@@ -111,13 +111,13 @@ def run(
     """Simulate a swarm and print when its peers complete."""
     from btflow import options
     from btflow.catalog import load
-    from btflow.fidelity import checked
+    from btflow.options import fidelity_of
 
     count = options.parse_whole_number("--replicas", replicas, 1, options.MAX_REPLICAS)
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
-    which = checked("--fidelity", fidelity)
+    which = fidelity_of("--fidelity", fidelity)
     scenario = load(model, **options.parse_settings(settings or ()))
 
     from btflow import output, report
@@ -171,7 +171,7 @@ def bench(
 ) -> None:
     """Measure swarms per second, CPU time against peers, pieces and file size, memory, start-up, and links."""
     from btflow.errors import InputError
-    from btflow.fidelity import FIDELITIES
+    from btflow.options import FIDELITIES
 
     if fidelity not in (*FIDELITIES, "both"):
         raise InputError("--fidelity", fidelity, "is no fidelity", "full, flow or both")

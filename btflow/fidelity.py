@@ -1,21 +1,15 @@
-"""The two fidelities of a swarm: every block, message and segment an event, or uploads in closed form or as a fluid."""
+"""What flow fidelity does not run: rules, links and round trips at which its swarms were not shown to be near full."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 from btflow.client import Client
 from btflow.consistency import meeting
-from btflow.errors import InputError, ScenarioError
+from btflow.errors import ScenarioError
 from btflow.quantity import quantity_of
 from btflow.scenario import PeerClass, Scenario
 from btflow.units import format_quantity
-
-Fidelity = Literal["full", "flow"]
-
-FIDELITIES: tuple[Fidelity, ...] = ("full", "flow")
-"""``full``: each block, message and segment is an event; ``flow``: docs/fidelity.md."""
 
 MOST_SLOTS = 120
 """Upload slots of a peer that flow serves: a connection's lane is a number of seven bits, and eight outlast a choke."""
@@ -74,13 +68,6 @@ WITHOUT_IN_FLOW = {"request_interval": 0.0, "batch_interval": 0.0, "write_ahead"
 
 INSTEAD = "fidelity full (--fidelity full)"
 FEWER_SLOTS = f"fewer slots, or {INSTEAD}"
-
-
-def checked(field: str, value: object) -> Fidelity:
-    """Return a fidelity; an InputError if there is none of this name."""
-    if value not in FIDELITIES:
-        raise InputError(field, "None" if value is None else value, "is no fidelity", " or ".join(FIDELITIES))
-    return value
 
 
 def check_flow(scenario: Scenario) -> None:

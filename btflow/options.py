@@ -8,8 +8,14 @@ import stat
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 from pathlib import Path
+from typing import Literal
 
 from btflow.errors import InputError
+
+Fidelity = Literal["full", "flow"]
+
+FIDELITIES: tuple[Fidelity, ...] = ("full", "flow")
+"""``full``: each block, message and segment is an event; ``flow``: docs/fidelity.md."""
 
 MAX_REPLICAS = 100_000
 MAX_SEED = 2**63 - 1
@@ -104,3 +110,10 @@ def _mode(name: str) -> int:
 def partial_path(path: Path) -> Path:
     """Return where a file is written before it gets its name, in the same folder."""
     return path.with_name(f".{path.stem[:30]}.{os.getpid()}.partial{path.suffix}")
+
+
+def fidelity_of(field: str, value: object) -> Fidelity:
+    """Return a fidelity; an InputError if there is none of this name."""
+    if value not in FIDELITIES:
+        raise InputError(field, "None" if value is None else value, "is no fidelity", " or ".join(FIDELITIES))
+    return value

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from btflow.client import RULES, Client
 from btflow.errors import ScenarioError
-from btflow.fidelity import Fidelity, check_flow
+from btflow.fidelity import check_flow
 from btflow.kernels.state import CLIENT, Rules
 from btflow.link.access import MAX_RATE
 from btflow.links import Links, compile_links
 from btflow.network import Transport
+from btflow.options import Fidelity
 from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.scenario import Arrivals, PeerClass, Scenario
 

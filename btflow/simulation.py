@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from btflow import flow, memory
 from btflow.errors import InputError, ScenarioError, SimulationError
-from btflow.fidelity import Fidelity, checked
 from btflow.kernels import engine
 from btflow.kernels.access import engine as access_engine
 from btflow.kernels.access.state import Access
 from btflow.kernels.flow.state import Flow
 from btflow.kernels.state import Swarm
 from btflow.links import build_links, widen
-from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
+from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
 from btflow.swarm import build, grow, more_rows, state_bytes
@@ -121,7 +120,7 @@ def simulate(
         raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
     seed = whole_number("seed", seed, 0, MAX_SEED)
     replicas = whole_number("replicas", replicas, 1, MAX_REPLICAS)
-    program = compile_scenario(scenario, checked("fidelity", fidelity))
+    program = compile_scenario(scenario, fidelity_of("fidelity", fidelity))
     check_memory(scenario, swarm_bytes(program))
 
     from btflow.results import to_dataset

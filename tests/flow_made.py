@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from btflow import flow
 from btflow.catalog import parse
-from btflow.fidelity import Fidelity
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import Flow
+from btflow.options import Fidelity
 from btflow.program import Program, compile_scenario
 from btflow.scenario import Scenario
 from btflow.swarm import grow

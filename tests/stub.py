@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.scenario import Scenario
 
 CAUSES = ("limiter", "window", "loss", "pipeline", "idle")

@@ -25,7 +25,7 @@ from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.state import checked, differences, from_query, to_query
 from btflow.explore.work import text_of
-from btflow.fidelity import FIDELITIES
+from btflow.options import FIDELITIES
 from btflow.units import Buffer, parse_quantity
 
 MODELS = (ONE_LINK, *names("links"))

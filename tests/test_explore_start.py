@@ -41,7 +41,7 @@ import btflow
 from btflow.explore import warm
 from btflow.explore.link_state import LinkState, scenario
 from btflow.explore.swarm_state import INPUTS, SwarmState, scenario_of
-from btflow.fidelity import FIDELITIES
+from btflow.options import FIDELITIES
 from btflow.kernels import access, engine, flow, fluid, link
 
 runs = [found.run for found in (access.engine, engine, flow.engine, fluid.engine, link.engine)]

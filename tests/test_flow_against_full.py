@@ -10,7 +10,7 @@ import pytest
 from equivalence import differs_by_more
 from numpy.typing import NDArray
 
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.simulation import run_swarm
 
 pytestmark = pytest.mark.xdist_group("flow")  # what is compared is run once, by one worker

@@ -8,7 +8,7 @@ import pytest
 from equivalence import differs_by_more
 
 import btflow
-from btflow.fidelity import FIDELITIES
+from btflow.options import FIDELITIES
 
 CAP, TURN, BLOCK, LAST = 20480.0, 1380, 16397, 1217
 """Upload limit [B/s]; a turn, a block with its header, its last turn [B]."""

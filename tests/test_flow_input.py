@@ -13,7 +13,8 @@ from program import Run, runner
 
 import btflow
 from btflow import InputError, ScenarioError, load, memory, plots, simulate
-from btflow.fidelity import FIDELITIES, check_flow
+from btflow.fidelity import check_flow
+from btflow.options import FIDELITIES
 from btflow.report import summary
 
 SMALL = ("--set", "leechers=4", "--set", "file_size=300 kB")

@@ -27,7 +27,7 @@ from sweep_made import VARY, bits, breaking_off, planned, read, small_tasks, sta
 from sweep_stopped import CODES, LONG, in_time, kept, stopped, wait_for_a_part
 
 from btflow import InputError, analysis, load, sweep
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.program import Program
 from btflow.replica import Replica
 from btflow.scenario import Scenario

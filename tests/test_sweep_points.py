@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sweep_made import tiny
 
 from btflow import load, simulate, sweep
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from btflow.sweeps import api
 from btflow.sweeps.statistics import percentile
 from btflow.sweeps.table import declaration

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from btflow import simulate
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from validation import claims, store
 from validation.cases import Case
 from validation.command import run_app

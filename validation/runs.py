@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from btflow.errors import SimulationError
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from validation.cases import MODEL, Case, Setting
 from validation.measured import Measured, measure
 

@@ -20,7 +20,7 @@ import numpy
 import xarray
 
 import btflow
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.output import replacing
 from validation.measured import Measured
 from validation.runs import Task

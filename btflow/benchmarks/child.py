@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from btflow.benchmarks.memory import peak_memory, resident_memory, watched
 from btflow.errors import InputError, SimulationError
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 
 
 def one_swarm(settings: Mapping[str, object], model: str, fidelity: Fidelity = "full") -> dict[str, float]:

@@ -9,7 +9,7 @@ from btflow.benchmarks import growth, linked, many, scale, single, start
 from btflow.benchmarks.machine import machine
 from btflow.benchmarks.measure import SMALL, measure, report
 from btflow.benchmarks.table import Section, as_text, goals_section
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 
 Step = Callable[[], Section]
 

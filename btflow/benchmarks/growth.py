@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from btflow.benchmarks.measure import Cost, exponent, measure, report
 from btflow.benchmarks.table import Row, Section
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 
 LEECHERS = (75, 150, 300, 600, 1200, 3000)
 FILE_SIZES = (12.5, 25.0, 50.0, 100.0)

@@ -10,7 +10,7 @@ from btflow.benchmarks.single import HEADER, row
 from btflow.benchmarks.sweeping import Grid, sweep
 from btflow.benchmarks.table import Row, Section, at_most
 from btflow.errors import SimulationError
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 
 MODEL = "flashcrowd"
 PAPERS: Mapping[str, tuple[str, Mapping[str, str]]] = {

@@ -8,7 +8,7 @@ from btflow.benchmarks.measure import MODEL, measure, report
 from btflow.benchmarks.process import measured
 from btflow.benchmarks.sweeping import Grid, Spent, bare, sweep
 from btflow.benchmarks.table import Row, Section, at_least, at_most
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.sweeps.pools import cores
 
 MIXED: Grid = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from btflow.fidelity import Fidelity
+    from btflow.options import Fidelity
 
 MODEL = "rao2010"
 SEED = 0

@@ -8,7 +8,7 @@ from btflow.benchmarks.measure import MODEL, exponent, interval, report
 from btflow.benchmarks.process import measured
 from btflow.benchmarks.table import Row, Section, at_most
 from btflow.errors import SimulationError
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 
 SOME = (300, 1_000, 3_000)
 LARGE = (300, 1_000, 3_000, 10_000, 30_000, 100_000)

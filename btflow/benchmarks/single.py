@@ -7,7 +7,7 @@ from statistics import median
 
 from btflow.benchmarks.measure import Cost, measure, report
 from btflow.benchmarks.table import Row, Section
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 
 REPLICAS = 5
 PATHS: Mapping[str, Mapping[str, str]] = {

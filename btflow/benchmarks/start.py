@@ -7,7 +7,7 @@ import tempfile
 from btflow.benchmarks.measure import MODEL, SMALL, report
 from btflow.benchmarks.process import start_up
 from btflow.benchmarks.table import Row, Section, at_most
-from btflow.fidelity import FIDELITIES
+from btflow.options import FIDELITIES
 
 COMMAND = ["run", MODEL, "--json", *(word for item in SMALL.items() for word in ("--set", "{}={}".format(*item)))]
 LONGER = 10.0

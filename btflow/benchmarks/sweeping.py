@@ -13,7 +13,7 @@ import btflow
 from btflow.benchmarks.measure import MODEL, SEED, SMALL
 from btflow.catalog import load
 from btflow.errors import SimulationError
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.program import compile_scenario
 from btflow.scenario import Scenario
 from btflow.simulation import load_kernels, run_swarm

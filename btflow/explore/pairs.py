@@ -20,9 +20,9 @@ from btflow.analysis.effect import ratio
 from btflow.errors import SimulationError
 from btflow.explore.views import FLOW_SAYS, Seen, has_flow, marked, off_by
 from btflow.explore.work import Look
-from btflow.fidelity import Fidelity
 from btflow.link.results import to_dataset as link_dataset
 from btflow.link.scenario import LinkScenario
+from btflow.options import Fidelity
 from btflow.plots.style import COLOURS, figure, line, translucent
 from btflow.results import to_dataset
 from btflow.scenario import Scenario

@@ -66,9 +66,9 @@ def access_links() -> None:
 def others() -> None:
     """Run a link at both fidelities and a swarm behind unlimited links, each as small as they come."""
     from btflow.catalog import load
-    from btflow.fidelity import FIDELITIES
     from btflow.link.options import scenario_from
     from btflow.link.simulation import simulate_link
+    from btflow.options import FIDELITIES
     from btflow.simulation import simulate
 
     link = scenario_from(flows=["cubic", "ledbat"], voip="g729", duration="1 s")

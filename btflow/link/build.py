@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.allocate import arrays
-from btflow.fidelity import Fidelity
 from btflow.kernels.link import sampler
 from btflow.kernels.link import state as k
 from btflow.kernels.link.stats import RTT_BINS
 from btflow.link.flow import Codec
+from btflow.options import Fidelity
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,8 @@ def link(
     unless they say direction=down. `btflow list` shows link models, access links and congestion controls.
     """
     from btflow import options
-    from btflow.fidelity import checked
     from btflow.link import commandline, report
+    from btflow.options import fidelity_of
 
     given = {
         "rate": rate,
@@ -115,7 +115,7 @@ def link(
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
-    which = checked("--fidelity", fidelity)
+    which = fidelity_of("--fidelity", fidelity)
     scenario = commandline.scenario(model, settings or (), given)
     if figure_file is not None and not scenario.queues:
         raise InputError(

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from btflow.fidelity import Fidelity
 from btflow.kernels.link import state as k
 from btflow.link.access import Queue
 from btflow.link.build import LinkProgram
 from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
+from btflow.options import Fidelity
 
 LAWS = {
     "newreno": k.NEWRENO,

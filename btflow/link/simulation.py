@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from btflow.errors import InputError
-from btflow.fidelity import Fidelity, checked
 from btflow.kernels.link import engine
 from btflow.kernels.link.state import State
 from btflow.link import fluid
 from btflow.link.build import LinkProgram, build
 from btflow.link.scenario import LinkScenario
-from btflow.options import MAX_SEED, whole_number
+from btflow.options import MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.simulation import FIRST_CHUNK, next_chunk
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def simulate_link(
     if not isinstance(scenario, LinkScenario):
         raise InputError("scenario", scenario, "is not a link experiment", 'such as btflow.load_link("geni")')
     seed = whole_number("seed", seed, 0, MAX_SEED)
-    program = compile_link(scenario, checked("fidelity", fidelity))
+    program = compile_link(scenario, fidelity_of("fidelity", fidelity))
     load_kernels(program)
     start = time.process_time()
     state = run_link(program, seed, progress)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from btflow.document import Document
 from btflow.errors import InputError
-from btflow.fidelity import Fidelity, checked
 from btflow.link.scenario import LinkScenario
-from btflow.options import MAX_REPLICAS, MAX_SEED, whole_number
+from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.scenario import Scenario
 from btflow.sweeps import samples, spec
 from btflow.sweeps.arguments import check_client, flag, store_path, varied
@@ -57,7 +56,7 @@ def declare(
     Raises:
         InputError: Something is wrong with it.
     """
-    number = check_number(check, checked("fidelity", fidelity))
+    number = check_number(check, fidelity_of("fidelity", fidelity))
     file = located(document, from_file(document.sweep))
     _check(file, "sweep.")
     _check(said)

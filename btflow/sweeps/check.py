@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.fidelity import Fidelity
-from btflow.options import whole_number
+from btflow.options import Fidelity, whole_number
 
 if TYPE_CHECKING:
     from btflow.sweeps.design import Design

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from btflow import options
 from btflow.catalog import any_document
 from btflow.errors import InputError, SimulationError
-from btflow.fidelity import checked
+from btflow.options import fidelity_of
 from btflow.parameters import unknown
 from btflow.sweeps import api, spec
 from btflow.sweeps.check import MOST
@@ -93,7 +93,7 @@ def _run(given: Given, show: bool) -> dict[str, Any]:
         common=given.common,
     )
     keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
-    fidelity, check = checked("fidelity", given.fidelity), _number("--check", given.check, 1, MOST)
+    fidelity, check = fidelity_of("fidelity", given.fidelity), _number("--check", given.check, 1, MOST)
     declared = api.declare(
         any_document(given.model), {}, said, keep=keep, yes=given.yes, fidelity=fidelity, check=check
     )

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.fidelity import Fidelity
 from btflow.kernels.link.state import State
 from btflow.link.build import LinkProgram
 from btflow.link.measures import QUANTILES
 from btflow.link.results import Measured, measured, sample_times
 from btflow.link.scenario import LinkScenario
+from btflow.options import Fidelity
 from btflow.sweeps.figures import Statistic, Table
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from btflow import memory
 from btflow.errors import InputError, ScenarioError
-from btflow.fidelity import Fidelity
 from btflow.kernels.fluid.state import Fluid
 from btflow.kernels.link.state import State
 from btflow.link import simulation
@@ -14,7 +13,7 @@ from btflow.link.build import LinkProgram, build, state_bytes
 from btflow.link.fluid import build_fluid, check
 from btflow.link.program import compile_link
 from btflow.link.scenario import LinkScenario
-from btflow.options import MAX_SEED
+from btflow.options import MAX_SEED, Fidelity
 from btflow.sweeps.link_statistics import Experiment, LinkStatistics, group_names, queue_names
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import btflow
 from btflow.document import Document
 from btflow.errors import InputError
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.sweeps import beforehand
 from btflow.sweeps.arguments import kept
 from btflow.sweeps.cells import Block

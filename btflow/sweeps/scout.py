@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from btflow.errors import InputError
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.sweeps.beforehand import SPREAD, scouted_points
 from btflow.sweeps.plan import Plan
 

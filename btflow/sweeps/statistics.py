@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.program import Program
 from btflow.replica import CAUSE_NAMES, Replica, sending_rate, utilisation
 from btflow.sweeps.figures import Statistic, Table

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from btflow import simulation
 from btflow.errors import InputError
-from btflow.fidelity import Fidelity, check_flow
+from btflow.fidelity import check_flow
 from btflow.kernels.access.state import Access
 from btflow.kernels.flow.state import Flow
 from btflow.kernels.state import Swarm
+from btflow.options import Fidelity
 from btflow.program import Program, compile_scenario
 from btflow.replica import Replica, collect
 from btflow.scenario import Scenario

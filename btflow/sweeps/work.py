@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from btflow.errors import InputError, SimulationError
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from btflow.sweeps.figures import Table
 from btflow.sweeps.kind import Kind, kind_of
 from btflow.sweeps.parts import Part, Shape

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.measured import Measured
 from validation.fidelity.swarms import Setup, Swarm
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btflow.errors import ScenarioError, SimulationError
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.swarms import Setup, Swarm
 from validation.runs import in_processes
 from validation.store import code_digest

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from btflow.fidelity import FIDELITIES
+from btflow.options import FIDELITIES
 from validation import experiments
 from validation.cases import Setting
 from validation.fidelity import search, swarms, verdicts

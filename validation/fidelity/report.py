@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import btflow
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from btflow.output import replacing
 from validation.fidelity.compare import AVERAGE, BOUND, STATISTICS, Pair, average, mean_error
 from validation.report import markdown, today

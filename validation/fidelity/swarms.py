@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from btflow.fidelity import Fidelity
+from btflow.options import Fidelity
 from validation.cases import MODEL, Setting
 from validation.experiments import LEECHER_ASES, LIMITS, TABLE_RTTS
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.links.compare import Pair
 from validation.fidelity.links.measured import LONGER
 from validation.fidelity.links.report import shown

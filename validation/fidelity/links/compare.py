@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.compare import Difference, difference, mean_error
 from validation.fidelity.links.measured import Figures
 from validation.fidelity.links.swarms import PAIRS

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.links.compare import Pair
 from validation.fidelity.links.swarms import adsl
 from validation.fidelity.report import Section

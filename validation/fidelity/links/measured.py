@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import ScenarioError, SimulationError
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.measured import Store
 from validation.fidelity.swarms import Setup, Swarm
 from validation.runs import in_processes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from btflow.fidelity import FIDELITIES
+from btflow.options import FIDELITIES
 from validation.fidelity import search
 from validation.fidelity.compare import numbers, wanted
 from validation.fidelity.links import beside_packets, ideals, report, swarms, verdicts

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import btflow
-from btflow.fidelity import FIDELITIES
+from btflow.options import FIDELITIES
 from btflow.output import replacing
 from validation.fidelity import search
 from validation.fidelity.links import swarms

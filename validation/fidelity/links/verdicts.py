@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from btflow.errors import InputError, ScenarioError, SimulationError
-from btflow.fidelity import FIDELITIES, Fidelity
+from btflow.options import FIDELITIES, Fidelity
 from validation import reference
 from validation.fidelity.measured import Store
 from validation.fidelity.report import Section
