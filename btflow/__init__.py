@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from btflow import analysis, analytic, explore, paths, plots
-    from btflow.catalog import load, load_link
+    from btflow.config.catalog import load, load_link
+    from btflow.config.schema import schema
+    from btflow.config.variables import describe
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
-    from btflow.jsonschema import schema
+    from btflow.link.run import simulate_link
     from btflow.link.scenario import LinkScenario
-    from btflow.link.simulation import simulate_link
-    from btflow.scenario import Scenario
-    from btflow.simulation import simulate
+    from btflow.swarm.run import simulate
+    from btflow.swarm.scenario import Scenario
     from btflow.sweeps.api import sweep
-    from btflow.variables import describe
 
 __version__ = "0.1.0"
 
@@ -50,16 +50,16 @@ __all__ = [
 _FROM = {
     "InputError": "btflow.errors",
     "LinkScenario": "btflow.link.scenario",
-    "Scenario": "btflow.scenario",
+    "Scenario": "btflow.swarm.scenario",
     "ScenarioError": "btflow.errors",
     "SimulationError": "btflow.errors",
     "UnitError": "btflow.errors",
-    "describe": "btflow.variables",
-    "load": "btflow.catalog",
-    "load_link": "btflow.catalog",
-    "schema": "btflow.jsonschema",
-    "simulate": "btflow.simulation",
-    "simulate_link": "btflow.link.simulation",
+    "describe": "btflow.config.variables",
+    "load": "btflow.config.catalog",
+    "load_link": "btflow.config.catalog",
+    "schema": "btflow.config.schema",
+    "simulate": "btflow.swarm.run",
+    "simulate_link": "btflow.link.run",
     "sweep": "btflow.sweeps.api",
 }
 

@@ -18,9 +18,9 @@ def main() -> NoReturn:
     warnings.filterwarnings("ignore", module=r"zarr\.")
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     try:
-        from btflow import cli
+        from btflow.cli import app
 
-        cli.main()
+        app.main()
     except KeyboardInterrupt:
         sys.exit(stopped())
 

@@ -61,3 +61,15 @@ def stopped() -> int:
     word, code = ("terminated", TERMINATED) if Terminated.came else ("interrupted", INTERRUPTED)
     print(f"btflow: {word}", file=sys.stderr, flush=True)
     return code
+
+
+FIRST_CHUNK = 4096
+"""Events before the first look at Ctrl-C."""
+
+CHUNK_SECONDS = 0.2
+"""Wall time between two looks at Ctrl-C, to which the number of events is adapted."""
+
+
+def next_chunk(events: int, elapsed: float) -> int:
+    """Number of events that take about CHUNK_SECONDS if the last `events` took `elapsed` [s]; at most twice as many."""
+    return max(1, int(events * min(2.0, CHUNK_SECONDS / max(elapsed, 1e-9))))

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.kernels.access.state import SMALLEST_RING, TOP, Access
-from btflow.kernels.clock import NONE
-from btflow.kernels.limiter import WITHDRAWN
+from btflow.kernels.calendar import NONE
 from btflow.kernels.link import state as k
-from btflow.kernels.state import (
+from btflow.kernels.swarm.limiter import WITHDRAWN
+from btflow.kernels.swarm.state import (
     CONNECTING,
     ENDGAME,
     FREE,
@@ -32,7 +32,7 @@ from btflow.kernels.state import (
     UNREQUESTED,
     Swarm,
 )
-from btflow.program import Program
+from btflow.swarm.program import Program
 
 Bits = NDArray[np.bool_]
 

@@ -7,7 +7,7 @@ from typing import Any
 import access_made as made
 import plain
 
-from btflow.kernels.state import FREE
+from btflow.kernels.swarm.state import FREE
 
 access = plain.simulate.access_engine
 
@@ -21,6 +21,6 @@ def idle(**options: Any) -> tuple[Any, Any]:
 
 def connected(s: Any, x: Any, p: int, q: int) -> int:
     """Let `p` open a connection to `q`; its end."""
-    plain.peerset.connect(s, p, q, 0.0)
+    plain.peer_set.connect(s, p, q, 0.0)
     access.do_todo(x, 0.0)
     return next(int(h) for h in made.ends_of(s, p) if s.conn.state[h] != FREE and s.mate[h] >> s.rules.slot_bits == q)

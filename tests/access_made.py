@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.catalog import parse
+from btflow.config.catalog import parse
 from btflow.kernels.access import engine
 from btflow.kernels.access.engine import CRAMPED
 from btflow.kernels.access.state import Access
-from btflow.kernels.engine import FINISHED, FULL, STUCK
 from btflow.kernels.link import state as k
-from btflow.kernels.state import OPEN, Swarm
-from btflow.links import widen
-from btflow.program import Program, compile_scenario
-from btflow.scenario import Scenario
-from btflow.simulation import start
-from btflow.swarm import grow
+from btflow.kernels.swarm.engine import FINISHED, FULL, STUCK
+from btflow.kernels.swarm.state import OPEN, Swarm
+from btflow.swarm.access import widen
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.run import start
+from btflow.swarm.scenario import Scenario
+from btflow.swarm.state import grow
 
 Table = Mapping[str, Any]
 Ints = NDArray[np.int64]

@@ -11,7 +11,7 @@ from hypothesis import settings
 from lesson_time import LessonTime
 
 from btflow import load, simulate, simulate_link
-from btflow.scenario import Scenario
+from btflow.swarm.scenario import Scenario
 from validation.served import Served, served
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from importlib import import_module
 from operator import getitem
 from pathlib import Path
 
-from btflow.references import names, read_table
-from btflow.tomlfile import split_sources
-from btflow.tree import present
+from btflow.config.references import names, read_table
+from btflow.config.toml import present, split_sources
 from btflow.units import Kind, parse_quantity
 
 ROOT = Path(__file__).parents[1]

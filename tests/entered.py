@@ -1,4 +1,4 @@
-"""Kernels that tests call from Python, which a kernel itself cannot be (btflow/kernels/linking.py)."""
+"""Kernels that tests call from Python, which a kernel itself cannot be (btflow/kernels/compiler/jit.py)."""
 
 from __future__ import annotations
 

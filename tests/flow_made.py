@@ -8,15 +8,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from btflow import flow
-from btflow.catalog import parse
+from btflow.config.catalog import parse
+from btflow.config.toml import read_toml
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import Flow
 from btflow.options import Fidelity
-from btflow.program import Program, compile_scenario
-from btflow.scenario import Scenario
-from btflow.swarm import grow
-from btflow.tomlfile import read_toml
+from btflow.swarm import flow
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.scenario import Scenario
+from btflow.swarm.state import grow
 
 ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")
 CLIENTS = ("mainline-4.0", "libtorrent-2", "utorrent-3.0")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from btflow.kernels.clock import NONE
+from btflow.kernels.calendar import NONE
 from btflow.kernels.flow.state import CLOSING, FAST, FREE_LANE, MOST_BEGUN, NO_LANE, SERVING, Flow
-from btflow.kernels.state import FOREVER, FREE, MISSING_PIECES, OPEN, PIECE
+from btflow.kernels.swarm.state import FOREVER, FREE, MISSING_PIECES, OPEN, PIECE
 
 COUNTS = (
     *("top", "active", "unrequested", "reach", "ticks", "opened", "bytes_up", "bytes_down", "degree", "complete"),

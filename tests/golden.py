@@ -17,8 +17,8 @@ import numpy as np
 import states
 
 from btflow import load
-from btflow.program import compile_scenario
-from btflow.simulation import run_swarm
+from btflow.swarm.program import compile_scenario
+from btflow.swarm.run import run_swarm
 
 FILE = Path(__file__).with_suffix(".json")
 

@@ -14,8 +14,8 @@ import flow_made as made
 import numpy as np
 
 from btflow import load
-from btflow.program import Program, compile_scenario
-from btflow.simulation import run_swarm
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.run import run_swarm
 
 FILE = Path(__file__).with_suffix(".json")
 

@@ -16,8 +16,8 @@ import numpy as np
 from link_made import flow
 
 from btflow.kernels.link.state import State
-from btflow.link.build import LinkProgram
-from btflow.link.simulation import run_link
+from btflow.link.run import run_link
+from btflow.link.state import LinkProgram
 
 FILE = Path(__file__).with_suffix(".json")
 

@@ -9,15 +9,15 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.catalog import parse_as
+from btflow.config.catalog import parse_as
 from btflow.kernels.link import engine
 from btflow.kernels.link import state as k
-from btflow.link.build import LinkProgram, build
 from btflow.link.kind import LINKS
 from btflow.link.program import compile_link
 from btflow.link.results import to_dataset
+from btflow.link.run import run_link
 from btflow.link.scenario import LinkScenario
-from btflow.link.simulation import run_link
+from btflow.link.state import LinkProgram, build
 
 Table = Mapping[str, Any]
 Floats = NDArray[np.float64]

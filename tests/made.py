@@ -9,11 +9,11 @@ import numpy as np
 import xarray as xr
 
 from btflow import load
-from btflow.kernels.state import BURST_BINS, GAP_BINS
-from btflow.program import Program, compile_scenario
-from btflow.replica import Replica, completion_rank, pieces_held, time_step
-from btflow.results import to_dataset
-from btflow.scenario import Scenario
+from btflow.kernels.swarm.state import BURST_BINS, GAP_BINS
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.replica import Replica, completion_rank, pieces_held, time_step
+from btflow.swarm.results import to_dataset
+from btflow.swarm.scenario import Scenario
 
 PEERS = 4  # a seed and three leechers
 BLOCK = 16384

@@ -17,98 +17,88 @@ import numpy as np
 import btflow
 import btflow.errors
 import btflow.kernels
-import btflow.program
-import btflow.simulation
+import btflow.swarm.program
+import btflow.swarm.run
 
-MODULES = [
-    "bits",
-    "causes",
-    "choker",
-    "clock",
-    "closing",
-    "download",
-    "endgame",
-    "ends",
-    "engine",
-    "flags",
-    "flow.engine",
-    "flow.fetch",
-    "flow.state",
-    "flow.queues",
-    "flow.upload",
-    "limiter",
-    "link.codel",
-    "link.events",
-    "link.fqcodel",
-    "link.laws.bbr",
-    "link.pie",
-    "link.recovery",
-    "link.state",
-    "link.stats",
-    "link.waiting",
-    "messages",
-    "peerset",
-    "picker",
-    "pipeline",
-    "prefetch",
-    "rate",
-    "rng",
-    "rows",
-    "rules",
-    "shares",
-    "state",
-    "tally",
-    "tcp",
-    "whole",
-    "window",
-    "link.state",
-    *(f"link.laws.{law}" for law in ("delay", "ledbat", "ledbatpp", "lp", "newreno", "nice", "rounds", "utp", "vegas")),
-]
-
+SHARED = ("bits", "calendar", "random")
+SWARM = (
+    *("choking", "choking_ranked", "closing", "downloading", "ends", "engine", "limiter", "limiter_shares", "messages"),
+    *(
+        "peer_set",
+        "picking",
+        "picking_whole",
+        "rates",
+        "requests",
+        "rules",
+        "state",
+        "superseeding",
+        "tcp",
+        "tcp_window",
+    ),
+)
+FLOW = ("engine", "fetch", "queues", "state", "upload")
+LINK = (
+    *("codel", "events", "fq_codel", "loss_detection", "pie", "recovery", "state", "stats", "waiting"),
+    *(f"laws.{law}" for law in ("bbr", "delay", "ledbat", "ledbatpp", "lp", "newreno", "nice", "utp", "vegas")),
+)
+RUNNING = ("flow", "state", "run")
+"""Modules of ``btflow.swarm`` that call kernels."""
 
 settings: Any = numba.config
 
 
 def _ours(name: str) -> bool:
-    return name.startswith("btflow.kernels") or name in ("btflow.flow", "btflow.swarm", "btflow.simulation")
+    return name.startswith("btflow.kernels") or name in {f"btflow.swarm.{module}" for module in RUNNING}
 
 
 def _import() -> dict[str, Any]:
     """Import the kernels and what runs them without the JIT, and leave the compiled ones as they were."""
     compiled = {name: sys.modules.pop(name) for name in list(sys.modules) if _ours(name)}
-    names = [name for name in ("flow", "kernels", "swarm", "simulation") if name in vars(btflow)]
-    attributes = {name: getattr(btflow, name) for name in names}
+    places = [(btflow, "kernels"), *((btflow.swarm, module) for module in RUNNING)]
+    attributes = [(place, name, getattr(place, name)) for place, name in places if hasattr(place, name)]
     before, settings.DISABLE_JIT = settings.DISABLE_JIT, 1
+    wanted = {
+        *(f"kernels.{name}" for name in SHARED),
+        *(f"kernels.swarm.{name}" for name in SWARM),
+        *(f"kernels.flow.{name}" for name in FLOW),
+        *(f"kernels.link.{name}" for name in LINK),
+        *(f"swarm.{name}" for name in RUNNING),
+    }
     try:
-        found = {name: importlib.import_module(f"btflow.kernels.{name}") for name in MODULES}
-        found |= {name: importlib.import_module(f"btflow.{name}") for name in ("flow", "swarm", "simulation")}
+        found = {name: importlib.import_module(f"btflow.{name}") for name in sorted(wanted)}
     finally:
         settings.DISABLE_JIT = before
         for name in [name for name in sys.modules if _ours(name)]:
             del sys.modules[name]
         sys.modules.update(compiled)
-        for name, value in attributes.items():
-            setattr(btflow, name, value)
+        for place, name, value in attributes:
+            setattr(place, name, value)
     return found
 
 
+def _in(room: str, *names: str) -> tuple[Any, ...]:
+    return tuple(_found[f"kernels.{room}{name}"] for name in names)
+
+
+def _room(room: str, names: tuple[str, ...]) -> SimpleNamespace:
+    return SimpleNamespace(**{name.rpartition(".")[2]: _found[f"kernels.{room}.{name}"] for name in names})
+
+
 _found = _import()
-bits, choker, clock, closing = (_found[n] for n in ("bits", "choker", "clock", "closing"))
-download, engine = (_found[n] for n in ("download", "engine"))
-ends, flags, limiter, messages, peerset = (_found[n] for n in ("ends", "flags", "limiter", "messages", "peerset"))
-endgame, picker, pipeline, rate = (_found[n] for n in ("endgame", "picker", "pipeline", "rate"))
-rng, rows, rules, state = (_found[n] for n in ("rng", "rows", "rules", "state"))
-tally, tcp, whole, window = (_found[n] for n in ("tally", "tcp", "whole", "window"))
-link = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("link.")})
-flow = SimpleNamespace(**{name.rpartition(".")[2]: _found[name] for name in MODULES if name.startswith("flow.")})
-flow.build, flow.run = _found["flow"].build, _found["flow"].run
-swarm, simulate = _found["swarm"], _found["simulation"]
+bits, calendar, random = _in("", *SHARED)
+choking, choking_ranked, closing, downloading, ends = _in("swarm.", *SWARM[:5])
+engine, limiter, limiter_shares, messages = _in("swarm.", *SWARM[5:9])
+peer_set, picking, picking_whole, rates, requests = _in("swarm.", *SWARM[9:14])
+rules, state, superseeding, tcp, tcp_window = _in("swarm.", *SWARM[14:])
+link, flow = _room("link", LINK), _room("flow", FLOW)
+flow.build, flow.run = _found["swarm.flow"].build, _found["swarm.flow"].run
+swarm, simulate = _found["swarm.state"], _found["swarm.run"]
 
 # 64-bit arithmetic that is meant to wrap around warns only where NumPy does it.
-rng.next_u64 = np.errstate(over="ignore")(rng.next_u64)
+random.next_u64 = np.errstate(over="ignore")(random.next_u64)
 rules.tie_rank = np.errstate(over="ignore")(rules.tie_rank)
 
 
 def link_module(name: str) -> Any:
     """Return a module of the link experiments' kernels."""
-    return _found[f"link.{name}"]
+    return _found[f"kernels.link.{name}"]

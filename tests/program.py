@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from btflow import cli
+from btflow.cli import app
 
 Run = Callable[..., tuple[int, str, str]]
 """Takes arguments; returns the exit code and what was printed to stdout and to stderr."""
@@ -19,7 +19,7 @@ def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     def invoke(*args: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["btflow", *args])
         with pytest.raises(SystemExit) as exit_:
-            cli.main()
+            app.main()
         captured = capsys.readouterr()
         return int(exit_.value.code or 0), captured.out, captured.err
 

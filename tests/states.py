@@ -9,10 +9,10 @@ from typing import Any
 
 import plain
 
-from btflow.catalog import parse
-from btflow.program import Program, compile_scenario
-from btflow.scenario import Scenario
-from btflow.tomlfile import read_toml
+from btflow.config.catalog import parse
+from btflow.config.toml import read_toml
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.scenario import Scenario
 
 INTERESTED = plain.state.INTERESTED_IN_US
 UNCHOKED, TOLD = plain.state.UNCHOKED, plain.state.TOLD
@@ -59,27 +59,27 @@ def connected(made: Program, seed: int = 1) -> Any:
 
 def link(s: Any, p: int, q: int, t: float = 0.0) -> None:
     """Connect two peers at `t`, with no message under way."""
-    h, g = plain.peerset.take_slot(s, p), plain.peerset.take_slot(s, q)
-    plain.peerset.set_up(s, h, g, t)
-    plain.peerset.set_up(s, g, h, t)
+    h, g = plain.peer_set.take_slot(s, p), plain.peer_set.take_slot(s, q)
+    plain.peer_set.set_up(s, h, g, t)
+    plain.peer_set.set_up(s, g, h, t)
     for e in (h, g):
         own = s.peer[e >> s.rules.slot_bits]
         s.conn[e].state = plain.state.OPEN
         s.dn[e] = plain.state.LINKED
         own.complete += 1
         own.degree += 1
-        s.conn[e].up_since = s.conn[e].up_last = plain.rate.measured_from(
+        s.conn[e].up_since = s.conn[e].up_last = plain.rates.measured_from(
             plain.ends.client_of(s, e >> s.rules.slot_bits), t
         )
-        s.conn[e].dn_since = s.conn[e].dn_last = plain.rate.measured_from(
+        s.conn[e].dn_since = s.conn[e].dn_last = plain.rates.measured_from(
             plain.ends.client_of(s, e >> s.rules.slot_bits), t
         )
-        plain.choker.enlist(s, e)
+        plain.choking.enlist(s, e)
 
 
 def other(s: Any, h: int) -> int:
     """Return the peer on the other side of end `h`, -1 if the connection is not open."""
-    return int(plain.ends.neighbour(s, h)) if plain.flags.linked(s, h) else -1
+    return int(plain.ends.neighbour(s, h)) if plain.ends.linked(s, h) else -1
 
 
 def end(s: Any, p: int, q: int) -> int:
@@ -90,7 +90,7 @@ def end(s: Any, p: int, q: int) -> int:
 
 def order(s: Any, p: int) -> list[int]:
     """Return the peers in the order of the choker's list of `p`."""
-    return [other(s, plain.choker.listed(s, p, i)) for i in range(s.peer[p].n_order)]
+    return [other(s, plain.choking.listed(s, p, i)) for i in range(s.peer[p].n_order)]
 
 
 def unchoked(s: Any, p: int) -> set[int]:
@@ -105,9 +105,9 @@ def give(s: Any, p: int, pieces: Iterable[int], t: float = 0.0) -> None:
         s.blocks[p, piece] = 0
         s.peer[p].unrequested -= blocks_of(s, piece)
         plain.bits.drop_piece(s.want, p, piece)
-        plain.picker.complete(s, p, piece, t)
+        plain.picking.complete(s, p, piece, t)
     if s.n_log[p] == s.rules.pieces:
-        plain.flags.raise_flag(s.mode, p, plain.state.SEEDING)
+        plain.ends.raise_flag(s.mode, p, plain.state.SEEDING)
 
 
 def tell(s: Any, p: int, q: int, count: int | None = None) -> None:
@@ -120,7 +120,7 @@ def tell(s: Any, p: int, q: int, count: int | None = None) -> None:
 
 def requests(s: Any, h: int) -> Any:
     """Return the list of requests of end `h`, which gets one if it has none."""
-    plain.rows.take_row(s, h)
+    plain.ends.take_row(s, h)
     return s.requests[s.conn[h].row]
 
 
@@ -140,10 +140,10 @@ def requested(s: Any, p: int, q: int) -> list[int]:
 def pending(s: Any) -> list[tuple[float, int, int, int]]:
     """Return the messages under way as (time, kind, receiving end, argument), by time."""
     timers = 2 * s.rules.peers
-    filed = [n for n in range(timers, s.node.size) if s.node[n].bucket != plain.clock.NONE]
+    filed = [n for n in range(timers, s.node.size) if s.node[n].bucket != plain.calendar.NONE]
     times = {n: float(s.node[n].time) for n in filed}
     n = s.clock[0].lane_first
-    while n != plain.clock.NONE:
+    while n != plain.calendar.NONE:
         times[n] = float(s.node[n].time)
         n = s.node[n].next
     order = sorted(times, key=lambda n: times[n])
@@ -152,9 +152,9 @@ def pending(s: Any) -> list[tuple[float, int, int, int]]:
 
 def run_until(s: Any, t: float) -> None:
     """Handle the events up to time `t`."""
-    while (n := plain.clock.pop(s)) != plain.clock.NONE:
+    while (n := plain.calendar.pop(s)) != plain.calendar.NONE:
         if s.clock[0].now > t:
-            plain.clock.insert(s, n, s.clock[0].now)
+            plain.calendar.insert(s, n, s.clock[0].now)
             break
         plain.engine.handle(s, n, s.clock[0].now)
     set_clock(s, t)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import plain
 
-from btflow.kernels import engine
-from btflow.kernels.clock import NONE
-from btflow.kernels.state import PIECE, Swarm
-from btflow.program import Program
-from btflow.swarm import build, grow, more_rows
+from btflow.kernels.calendar import NONE
+from btflow.kernels.swarm import engine
+from btflow.kernels.swarm.state import PIECE, Swarm
+from btflow.swarm.program import Program
+from btflow.swarm.state import build, grow, more_rows
 
 
 @dataclass

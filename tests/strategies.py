@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from btflow.client import RULES, Client
-from btflow.network import Transport
-from btflow.quantity import FrozenModel
+from btflow.swarm.client import RULES, Client
+from btflow.swarm.network import Transport
+from btflow.units.quantity import FrozenModel
 
 
 def only_known(model: type[FrozenModel], constants: Mapping[str, Any]) -> dict[str, Any]:

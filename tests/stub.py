@@ -1,4 +1,4 @@
-"""A stand-in for ``btflow.simulation.simulate``: the Dataset's form without a simulation."""
+"""A stand-in for ``btflow.swarm.run.simulate``: the Dataset's form without a simulation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from btflow.options import Fidelity
-from btflow.scenario import Scenario
+from btflow.swarm.scenario import Scenario
 
 CAUSES = ("limiter", "window", "loss", "pipeline", "idle")
 

@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 
 from btflow import load
-from btflow.scenario import Scenario
+from btflow.swarm.scenario import Scenario
 from btflow.sweeps import api
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.table import declaration

@@ -17,10 +17,10 @@ import pytest
 
 import btflow
 from btflow.kernels.access.state import Access
-from btflow.kernels.engine import FINISHED
-from btflow.kernels.state import Swarm
-from btflow.program import Program
-from btflow.simulation import run_replicas, run_with_links
+from btflow.kernels.swarm.engine import FINISHED
+from btflow.kernels.swarm.state import Swarm
+from btflow.swarm.program import Program
+from btflow.swarm.run import run_replicas, run_with_links
 
 MIXED: dict[str, Any] = {
     "tcp": "cubic",

@@ -10,10 +10,10 @@ import access_made as made
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from btflow.catalog import parse
+from btflow.config.catalog import parse
 from btflow.kernels.access.engine import CRAMPED
-from btflow.kernels.engine import FINISHED, FULL
-from btflow.program import compile_scenario
+from btflow.kernels.swarm.engine import FINISHED, FULL
+from btflow.swarm.program import compile_scenario
 
 CONTROLS = ("newreno", "cubic", "ledbat", "utp", "vegas", "nice")
 WAYS = (("tcp",), ("utp",), ("tcp", "utp"), ("utp", "tcp"))

@@ -10,7 +10,7 @@ import numpy as np
 import plain
 import pytest
 
-from btflow.kernels.state import LEFT, OPEN, SEEDING, Swarm
+from btflow.kernels.swarm.state import LEFT, OPEN, SEEDING, Swarm
 
 LEAVING = {
     "arrivals": {"kind": "poisson", "interval": "3 s"},

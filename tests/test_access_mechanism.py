@@ -12,13 +12,13 @@ import pytest
 from access_idle import access, connected, idle
 
 from btflow.kernels.access.state import SMALLEST_RING, TCP, TCP_ACKS, TCP_DATA, TOP, UTP
-from btflow.kernels.engine import FINISHED
 from btflow.kernels.link import state as k
-from btflow.kernels.state import BLOCKED, FREE, OPEN
-from btflow.program import Program
+from btflow.kernels.swarm.engine import FINISHED
+from btflow.kernels.swarm.state import BLOCKED, FREE, OPEN
+from btflow.swarm.program import Program
 
 connection, flows, stream = access.connection, access.flows, access.stream
-fqcodel, sender = plain.link_module("fqcodel"), access.sender
+fqcodel, sender = plain.link_module("fq_codel"), access.sender
 rings = stream.rings
 
 NOWHERE = {"base": "mainline-4.0", "max_allow_in": 16, "rerequest_interval": "30 s", "check_interval": "20 s"}
@@ -284,7 +284,7 @@ def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
                     if sends == (owner & 1 == way):  # data goes up at its sender's and down at the other's, ACKs back
                         assert lines.setdefault(line, queue) == queue
         plain.closing.release(s, h, 0.0)
-        plain.peerset.forget_attempt(s, g)
+        plain.peer_set.forget_attempt(s, g)
         access.do_todo(x, 0.0)
     assert h == 1 << s.rules.slot_bits  # the same slot
     assert len(lines) == 12  # of peers 1, 2 and 3, each with data and ACKs, up and down

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from btflow import ScenarioError, load
-from btflow.catalog import parse
+from btflow.config.catalog import parse
 from btflow.kernels.access import state as a
-from btflow.kernels.state import OPENS_TCP, OPENS_UTP
-from btflow.program import compile_scenario
+from btflow.kernels.swarm.state import OPENS_TCP, OPENS_UTP
+from btflow.swarm.program import compile_scenario
 
 LEECHERS = made.leechers(3)
 OWN = {"control": "newreno"}

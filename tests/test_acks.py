@@ -31,7 +31,7 @@ def test_the_odd_segment_of_a_round_is_acknowledged_late(
 ) -> None:
     """Twelve segments take four rounds of three, of which three end with a delayed ACK, or three rounds of four."""
     s, w = wire(window, delayed_ack=f"{delay} s")
-    monkeypatch.setattr(plain.window, "grow", lambda *_: None)
+    monkeypatch.setattr(plain.tcp_window, "grow", lambda *_: None)
     arrival, _, _ = plain.tcp.block_arrival(s, w, 0.0, 0.0, 12, False)
     rounds = 12 // window
     assert arrival == pytest.approx((rounds - 1) * (RTT + delay * odd) + RTT / 2)
@@ -45,7 +45,7 @@ def test_a_round_whose_acks_are_all_lost_costs_a_timeout(
     times = []
     for all_lost in (False, lost):
         s, w = wire(4, loss)
-        monkeypatch.setattr(plain.window, "acks_lost", lambda *_, all_lost=all_lost: all_lost)
+        monkeypatch.setattr(plain.tcp_window, "acks_lost", lambda *_, all_lost=all_lost: all_lost)
         times.append(plain.tcp.block_arrival(s, w, 0.0, 0.0, 12, False)[0])
     late = times[1] - times[0]
     assert late >= RTO_MIN if lost and loss > 0 else late == 0.0
@@ -56,5 +56,5 @@ def test_all_acks_of_a_round_are_lost_as_often_as_each_of_them_is(segments: int,
     s, w = wire(loss=0.4)
     w.cwnd = w.in_round = segments
     tries, expected = 4000, 4000 * 0.4**acks
-    count = sum(bool(plain.window.acks_lost(s, w)) for _ in range(tries))
+    count = sum(bool(plain.tcp_window.acks_lost(s, w)) for _ in range(tries))
     assert abs(count - expected) < 5 * expected**0.5

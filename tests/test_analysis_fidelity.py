@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow import analysis, plots
-from btflow.analysis.fidelity import Pairs, fitted
+from btflow.analysis.against_full import Pairs, fitted
 from btflow.errors import InputError
 from btflow.sweeps.check import checked_points
 

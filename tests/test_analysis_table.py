@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from btflow import analysis
 from btflow.analysis import table
-from btflow.cli import main
+from btflow.cli.app import main
 from btflow.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")  # of zarr, about what xarray writes

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import btflow
-from btflow import cli, load, simulation
+from btflow import load
 from btflow.benchmarks import (
     command,
     growth,
@@ -31,7 +31,9 @@ from btflow.benchmarks import (
 )
 from btflow.benchmarks.sweeping import Spent
 from btflow.benchmarks.table import Goal, Section
+from btflow.cli import app
 from btflow.errors import SimulationError
+from btflow.swarm import run as swarm_run
 from btflow.sweeps.api import declare
 from btflow.sweeps.pools import cores
 from btflow.sweeps.table import declaration
@@ -122,7 +124,7 @@ def test_bare_calls_run_the_swarms_of_the_sweep(monkeypatch: pytest.MonkeyPatch)
     found: list[float] = []
 
     def run_swarm(*args: Any) -> None:
-        found.append(float(simulation.run_swarm(*args).peer.done.max()))
+        found.append(float(swarm_run.run_swarm(*args).peer.done.max()))
 
     monkeypatch.setattr(sweeping, "run_swarm", run_swarm)
     assert sweeping.bare(scenario, grid).swarms == 4
@@ -344,7 +346,7 @@ def test_a_cold_start_has_its_own_cache_and_scale_its_hundred_thousand(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["btflow", "bench", "--cold", "--scale"])
     with pytest.raises(SystemExit) as exit_:
-        cli.main()
+        app.main()
     assert exit_.value.code == 0
     cold = starts[-1]
     assert cold is not None

@@ -13,7 +13,7 @@ import numba
 import numba.core.dispatcher
 import pytest
 
-from btflow import cache
+from btflow.kernels.compiler import cache
 
 KERNELS = """
 import numba

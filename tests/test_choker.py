@@ -79,7 +79,7 @@ class Choker:
     def interest(self, q: int, interested: bool) -> None:
         if q not in self.peers:
             return
-        handler = plain.choker.got_interested if interested else plain.choker.got_not_interested
+        handler = plain.choking.got_interested if interested else plain.choking.got_not_interested
         handler(self.s, self.end(q), self.t)
         changed, self.peers[q].interested = self.peers[q].interested != interested, interested
         if not interested:
@@ -91,8 +91,8 @@ class Choker:
         """Let something happen `wait` seconds later, and compare."""
         self.t += wait
         if what == "tick":
-            plain.clock.remove(self.s, PROGRAM.rules.peers + self.p)
-            plain.choker.tick(self.s, self.p, self.t)
+            plain.calendar.remove(self.s, PROGRAM.rules.peers + self.p)
+            plain.choking.tick(self.s, self.p, self.t)
             self.ticks += 1
             self.tick()
         elif what in ("leave", "join"):
@@ -131,8 +131,8 @@ class LeecherChoker(Choker):
         """A block of `amount` bytes arrives from `q`."""
         assert what == "block"
         h = self.end(q)
-        plain.download.note_source(self.s, h, self.t)
-        plain.rate.download_rate(
+        plain.downloading.note_source(self.s, h, self.t)
+        plain.rates.download_rate(
             plain.ends.client_of(self.s, h >> self.s.rules.slot_bits), self.s.conn[h], self.t, float(amount)
         )
         self.measures[q].update(amount, self.t)
@@ -164,14 +164,14 @@ class SeedChoker(Choker):
         """Bytes were sent to `q`, requests of it wait or none do, or its socket is full or not."""
         h, peer = self.end(q), self.peers[q]
         if what == "sent":
-            plain.rate.upload_rate(self.s, h, self.t, float(amount))
+            plain.rates.upload_rate(self.s, h, self.t, float(amount))
             self.measures[q].update(amount, self.t)
         elif what == "requests" and peer.unchoked and peer.interested:
             peer.pending = amount > 0
             self.s.conn[h].up_seen = self.s.conn[h].up_head + (3 if amount > 0 else 0)
         elif what == "socket":
             peer.flushed = amount > 0
-            flag = plain.flags.lower_flag if amount > 0 else plain.flags.raise_flag
+            flag = plain.ends.lower_flag if amount > 0 else plain.ends.raise_flag
             flag(self.s.up, h, plain.state.BLOCKED)
 
 
@@ -264,9 +264,9 @@ def test_a_cancelled_request_is_not_pending() -> None:
     plain.limiter.got_request(s, h, 2, 0.0)
     plain.limiter.sync(s, 0, 0.01)
     assert plain.limiter.part_sent(s, h)
-    assert plain.choker.has_pending(s, h)
+    assert plain.choking.has_pending(s, h)
     plain.limiter.got_cancel(s, h, 1, 0.02)
-    assert not plain.choker.has_pending(s, h)
+    assert not plain.choking.has_pending(s, h)
 
 
 @pytest.mark.parametrize(("pending", "flushed", "kept"), [(True, True, 1), (True, False, 2), (False, True, 2)])
@@ -286,10 +286,10 @@ def test_a_seed_prefers_requests_that_wait_only_while_the_socket_is_flushed(
     one, two = states.end(s, 0, 1), states.end(s, 0, 2)
     s.conn[one].up_seen = 2 if pending else 0
     if not flushed:
-        plain.flags.raise_flag(s.up, one, plain.state.BLOCKED)
-    plain.rate.upload_rate(s, two, 105.0, 20.0 * BLOCK)
+        plain.ends.raise_flag(s.up, one, plain.state.BLOCKED)
+    plain.rates.upload_rate(s, two, 105.0, 20.0 * BLOCK)
     s.peer[0].ticks = 10  # the next round is number 11: one is forced
-    plain.choker.tick(s, 0, 110.0)
+    plain.choking.tick(s, 0, 110.0)
     assert states.unchoked(s, 0) == {3, kept}
 
 
@@ -299,6 +299,6 @@ def test_a_seed_does_not_give_a_free_slot_to_a_peer_whose_socket_is_full() -> No
         s.up[states.end(s, 0, q)] = states.INTERESTED
     s.order[0, :3] = [states.end(s, 0, q) for q in (1, 2, 3)]
     s.peer[0].head = 0
-    plain.flags.raise_flag(s.up, states.end(s, 0, 1), plain.state.BLOCKED)
-    plain.choker.tick(s, 0, 10.0)
+    plain.ends.raise_flag(s.up, states.end(s, 0, 1), plain.state.BLOCKED)
+    plain.choking.tick(s, 0, 10.0)
     assert states.unchoked(s, 0) == {2, 3}

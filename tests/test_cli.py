@@ -15,16 +15,17 @@ import stub
 import xarray as xr
 from program import Run, runner
 
-from btflow import load, options, output, report
+from btflow import load, options
 from btflow.errors import SimulationError
+from btflow.swarm import report
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs the command line in this process, without a real simulation."""
-    module = types.ModuleType("btflow.simulation")
+    module = types.ModuleType("btflow.swarm.run")
     module.simulate = stub.simulate  # type: ignore[attr-defined]  # a module made here
-    monkeypatch.setitem(sys.modules, "btflow.simulation", module)
+    monkeypatch.setitem(sys.modules, "btflow.swarm.run", module)
 
     return runner(monkeypatch, capsys)
 
@@ -190,7 +191,7 @@ def test_a_swarm_that_does_not_finish_is_one_message(run: Run, monkeypatch: pyte
     def stuck(*_: object, **__: object) -> None:
         raise SimulationError("3 of 5 leechers had not finished")
 
-    monkeypatch.setattr(sys.modules["btflow.simulation"], "simulate", stuck)
+    monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", stuck)
     assert run("run", "rao2010") == (1, "", "btflow: error: 3 of 5 leechers had not finished\n")
 
 
@@ -266,9 +267,9 @@ def test_a_figure_that_fails_takes_neither_the_summary_nor_the_result_with_it(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device", str(tmp_path / "figure.html"))
 
-    monkeypatch.setattr(output, "write_plot", fail)
-    files = ("--out", str(tmp_path / "result.nc"), "--plot", str(tmp_path / "figure.html"))
-    code, out, err = run("run", "rao2010", "--set", "leechers=5", *files, "--json")
+    monkeypatch.setattr("btflow.cli.app.write_plot", fail)
+    asked = ("--out", str(tmp_path / "result.nc"), "--plot", str(tmp_path / "figure.html"))
+    code, out, err = run("run", "rao2010", "--set", "leechers=5", *asked, "--json")
     assert (code, json.loads(out)["replicas"]) == (1, 1)
     assert err == f"btflow: error: {tmp_path}/figure.html: No space left on device\n"
     assert [p.name for p in tmp_path.iterdir()] == ["result.nc"]
@@ -299,7 +300,7 @@ def test_out_of_memory_is_one_message(run: Run, monkeypatch: pytest.MonkeyPatch)
     def exhausted(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(sys.modules["btflow.simulation"], "simulate", exhausted)
+    monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", exhausted)
     code, out, err = run("run", "rao2010")
     assert (code, out) == (2, "")
     assert err.startswith("btflow: error: out of memory: take fewer leechers")
@@ -308,7 +309,7 @@ def test_out_of_memory_is_one_message(run: Run, monkeypatch: pytest.MonkeyPatch)
 
 def test_nothing_runs_when_a_file_cannot_be_written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    monkeypatch.setattr(sys.modules["btflow.simulation"], "simulate", lambda *a, **_: calls.append(a))
+    monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", lambda *a, **_: calls.append(a))
     assert run("run", "rao2010", "--out", str(tmp_path / "none" / "x.nc"))[0] == 2
     assert calls == []
     assert list(tmp_path.iterdir()) == []
@@ -318,7 +319,7 @@ def test_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["btflow.simulation"], "simulate", interrupted)
+    monkeypatch.setattr(sys.modules["btflow.swarm.run"], "simulate", interrupted)
     code, out, err = run("run", "rao2010")
     assert (code, out) == (130, "")
     assert err.strip() == "btflow: interrupted"

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from test_invariants import check_completion
 
 import btflow
-from btflow import simulation
-from btflow.kernels import engine, state
 from btflow.kernels.access import engine as access_engine
-from btflow.links import widen
-from btflow.program import Program, compile_scenario
-from btflow.scenario import Scenario
-from btflow.swarm import grow, more_rows
+from btflow.kernels.swarm import engine, state
+from btflow.swarm import run as swarm_run
+from btflow.swarm.access import widen
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.scenario import Scenario
+from btflow.swarm.state import grow, more_rows
 
 CLIENTS = (
     "mainline-4.0",
@@ -45,7 +45,7 @@ def linked(clients: dict[str, str], **values: Any) -> Scenario:
 
 def unchoked_at_once(program: Program, seed: int, events: int) -> np.ndarray[Any, Any]:
     """Run a swarm and return how many interested peers each had unchoked at most, looked at every so many events."""
-    s, x = simulation.start(program, seed, 0)
+    s, x = swarm_run.start(program, seed, 0)
     most = np.zeros(program.rules.peers, np.int64)
     while True:
         outcome = engine.run(s, events) if x is None else access_engine.run(x, events)

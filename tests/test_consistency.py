@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from btflow.catalog import parse
+from btflow.config.catalog import parse
+from btflow.config.toml import read_toml
 from btflow.errors import InputError, ScenarioError
-from btflow.tomlfile import read_toml
 
 RAO2010 = tomllib.loads((files("btflow.models") / "swarms" / "rao2010.toml").read_text())
 CLIENTS = files("btflow.models") / "clients"

@@ -10,11 +10,11 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from btflow import load
-from btflow.client import RULES, Client, SlotStep
-from btflow.network import Socket, Transport
-from btflow.program import Program, compile_scenario
-from btflow.quantity import FrozenModel, Quantity
-from btflow.scenario import Scenario, Tracker
+from btflow.swarm.client import RULES, Client, SlotStep
+from btflow.swarm.network import Socket, Transport
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.scenario import Scenario, Tracker
+from btflow.units.quantity import FrozenModel, Quantity
 
 NOT_IN_THE_PROGRAM = {
     ("Client", "name"): "for the reader",

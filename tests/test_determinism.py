@@ -20,13 +20,13 @@ from numpy.testing import assert_array_equal
 import btflow
 import btflow.kernels
 import btflow.swarm
-from btflow import cache
-from btflow.kernels import engine
-from btflow.kernels.state import Swarm
-from btflow.program import Program, compile_scenario
-from btflow.report import summary
-from btflow.simulation import run_replicas, run_swarm, simulate
-from btflow.swarm import build, more_rows
+from btflow.kernels.compiler import cache
+from btflow.kernels.swarm import engine
+from btflow.kernels.swarm.state import Swarm
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.report import summary
+from btflow.swarm.run import run_replicas, run_swarm, simulate
+from btflow.swarm.state import build, more_rows
 
 CASES: dict[str, dict[str, Any]] = {
     "no delay": {"leechers": 6, "file_size": "700 kB"},
@@ -70,7 +70,7 @@ def test_lists_of_requests_may_be_collected_and_added_at_any_time(case: str, exp
         assert outcome in (engine.MORE, engine.FINISHED)
         stops += 1
         used = int((s.row_owner >= 0).sum())
-        plain.rows.collect_rows(s, s.clock[0].now)
+        plain.ends.collect_rows(s, s.clock[0].now)
         assert s.row_owner.size - s.clock[0].n_free_rows == int((s.row_owner >= 0).sum()) <= used
         if stops in (3, 30):
             s = more_rows(s)
@@ -137,7 +137,7 @@ def test_the_calendars_bucket_width_changes_nothing(
     case: str, factor: float, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine has no event tolerance and no time step; the width of a bucket is all that could be one."""
-    monkeypatch.setattr(btflow.swarm, "EVENTS_PER_BUCKET", btflow.swarm.EVENTS_PER_BUCKET * factor)
+    monkeypatch.setattr(btflow.swarm.state, "EVENTS_PER_BUCKET", btflow.swarm.state.EVENTS_PER_BUCKET * factor)
     assert digest(run_swarm(program(case), 7, 2)) == expected[case]
 
 

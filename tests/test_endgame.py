@@ -25,13 +25,13 @@ def last_piece(missing: int, seed: int = 1) -> Any:
     s.peer[1].unrequested = 0
     plain.bits.drop_piece(s.want, 1, 3)
     asked = states.end(s, 1, 2)
-    plain.picker.begin(s, asked, 3)
+    plain.picking.begin(s, asked, 3)
     for block in range(missing):
-        plain.pipeline.enter(s, asked, 48 + block)
+        plain.requests.enter(s, asked, 48 + block)
     for q in (2, 3):
         s.dn[states.end(s, 1, q)] |= STATE.WANTING
     s.dn[asked] |= STATE.SERVED
-    plain.flags.raise_flag(s.mode, 1, STATE.ENDGAME)
+    plain.ends.raise_flag(s.mode, 1, STATE.ENDGAME)
     return s
 
 
@@ -40,7 +40,7 @@ def unchoked_by_3(s: Any, rate: float = 0.0) -> list[int]:
     h, t = states.end(s, 1, 3), 5.0
     c = s.conn[h]
     c.dn_rate, c.dn_since, c.dn_last = rate, t - 20.0, t
-    plain.download.got_unchoke(s, h, t)
+    plain.downloading.got_unchoke(s, h, t)
     return states.requested(s, 1, 3)
 
 
@@ -67,7 +67,7 @@ def test_every_missing_block_has_the_same_chance_to_be_asked_for() -> None:
     s.dn[h] |= STATE.SERVED
     counts: Counter[int] = Counter()
     for _ in range(draws):
-        plain.endgame.request_missing(s, h, 2, 5.0)
+        plain.requests.request_missing(s, h, 2, 5.0)
         counts.update(states.requested(s, 1, 3))
         s.conn[h].dn_tail = s.conn[h].outstanding = 0
     assert set(counts) == set(range(48, 54))
@@ -83,9 +83,9 @@ def lost_to_others(seed: int) -> Any:
         s.dn[states.end(s, 1, q)] |= STATE.SERVED
     h = states.end(s, 1, 2)
     s.dn[h] |= STATE.WANTING
-    plain.picker.begin(s, h, 0)
+    plain.picking.begin(s, h, 0)
     for block in (14, 15):
-        plain.pipeline.enter(s, h, block)
+        plain.requests.enter(s, h, block)
     s.blocks[1, 0, STATE.UNREQUESTED] = 0
     s.peer[1].unrequested -= 16
     plain.bits.drop_piece(s.want, 1, 0)
@@ -97,7 +97,7 @@ def test_lost_requests_are_offered_to_the_others_in_random_order() -> None:
     takers: Counter[int] = Counter()
     for seed in SEEDS:
         s = lost_to_others(seed)
-        plain.download.got_choke(s, states.end(s, 1, 2), 5.0)
+        plain.downloading.got_choke(s, states.end(s, 1, 2), 5.0)
         asked = {q: states.requested(s, 1, q) for q in (2, 3, 4, 5)}
         (taker,) = [q for q, blocks in asked.items() if blocks]
         assert asked[taker] == [14, 15]
@@ -111,7 +111,7 @@ def test_lost_requests_make_those_that_choke_us_interesting_again() -> None:
     s = lost_to_others(1)
     for q in (3, 4, 5):
         s.dn[states.end(s, 1, q)] &= ~STATE.SERVED & 0xFF
-    plain.download.got_choke(s, states.end(s, 1, 2), 5.0)
+    plain.downloading.got_choke(s, states.end(s, 1, 2), 5.0)
     assert all(s.dn[states.end(s, 1, q)] & STATE.WANTING for q in (3, 4, 5))
     kinds = [(kind, target) for _, kind, target, _ in states.pending(s)]
     assert sorted(kinds) == sorted((int(STATE.INTERESTED), states.end(s, q, 1)) for q in (3, 4, 5))
@@ -124,5 +124,5 @@ def test_a_full_piece_makes_those_uninteresting_that_have_nothing_else() -> None
         s.dn[states.end(s, 1, q)] |= STATE.WANTING
     states.give(s, 4, [1])
     states.tell(s, 4, 1)
-    plain.download.lose_interest(s, 1, 0, 1, 5.0)
+    plain.downloading.lose_interest(s, 1, 0, 1, 5.0)
     assert [bool(s.dn[states.end(s, 1, q)] & STATE.WANTING) for q in (2, 3, 4, 5)] == [True, False, True, False]

@@ -22,10 +22,10 @@ from playwright.sync_api import Browser, Page, expect
 import btflow
 from btflow.explore import swarm_state
 from btflow.explore.app import PANELS
-from btflow.explore.fields import Form
+from btflow.explore.comparison import Compared, compare
+from btflow.explore.form import Form
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState, preset
-from btflow.explore.pairs import Compared, compare
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState, scenario_of, settings

@@ -12,10 +12,10 @@ from playwright.sync_api import Browser, Download, Page, expect
 
 import btflow
 from btflow.explore.state import to_query
-from btflow.explore.swarm_presets import PRESETS as SWARMS
+from btflow.explore.swarm_state import PRESETS as SWARMS
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.swarm_state import scenario_of as swarm_of
-from btflow.explore.whatif_presets import PRESETS as WHATIFS
+from btflow.explore.whatif_state import PRESETS as WHATIFS
 from btflow.explore.whatif_state import WhatIfState, scenario_of, settings
 from validation.served import Served
 

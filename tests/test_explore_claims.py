@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import btflow
-from btflow.explore.pairs import _Side, difference
-from btflow.explore.swarm_presets import ADSL, CLUSTER, RAO
-from btflow.explore.swarm_presets import PRESETS as SWARMS
-from btflow.explore.swarm_state import SwarmState
+from btflow.explore.comparison import _Side, difference
+from btflow.explore.swarm_state import ADSL, CLUSTER, RAO, SwarmState
+from btflow.explore.swarm_state import PRESETS as SWARMS
 from btflow.explore.swarm_state import scenario_of as swarm_of
-from btflow.explore.whatif_presets import PRESETS as WHATIFS
+from btflow.explore.whatif_state import PRESETS as WHATIFS
 from btflow.explore.whatif_state import Setting, scenario_of, settings
 from btflow.explore.work import Look
 

@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import btflow
-from btflow.catalog import names
+from btflow.config.catalog import names
 from btflow.explore.limits import check_link, check_swarm, packets
-from btflow.explore.link_presets import presets as link_presets
-from btflow.explore.swarm_presets import PRESETS as SWARMS
+from btflow.explore.link_state import presets as link_presets
+from btflow.explore.saved import to_csv, to_toml
 from btflow.explore.swarm_state import INPUTS, PATHS, SwarmState
-from btflow.explore.tables import to_csv
-from btflow.explore.toml import to_toml
-from btflow.explore.whatif_presets import PRESETS as WHATIFS
+from btflow.explore.swarm_state import PRESETS as SWARMS
+from btflow.explore.whatif_state import PRESETS as WHATIFS
 from btflow.explore.whatif_state import scenario_of, settings
 
 

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from btflow.explore.command import ONE_THREAD
 from btflow.explore.nursery import POSSIBLE
 from btflow.explore.options import MEGABYTES
+from btflow.explore.serve import ONE_THREAD
 from btflow.explore.work import text_of
 
 pytestmark = pytest.mark.skipif(not POSSIBLE, reason="only Linux bounds data")

@@ -12,18 +12,17 @@ from dataclasses import replace
 import pytest
 
 import btflow
-from btflow.explore.app import PANELS
-from btflow.explore.frame import Frame
+from btflow.explore.app import PANELS, Frame
 from btflow.explore.limits import check_swarm
-from btflow.explore.link_presets import GENI, OPNET
-from btflow.explore.link_presets import presets as link_presets
+from btflow.explore.link_state import GENI, OPNET
+from btflow.explore.link_state import presets as link_presets
 from btflow.explore.link_state import scenario as link_of
 from btflow.explore.panel import Preset
 from btflow.explore.state import from_query, to_query
-from btflow.explore.swarm import SwarmPanel
-from btflow.explore.swarm_presets import PRESETS as SWARMS
+from btflow.explore.swarm_panel import SwarmPanel
+from btflow.explore.swarm_state import PRESETS as SWARMS
 from btflow.explore.swarm_state import SwarmState, scenario_of
-from btflow.explore.whatif_presets import PRESETS as WHATIFS
+from btflow.explore.whatif_state import PRESETS as WHATIFS
 from btflow.explore.whatif_state import scenario_of as side_of
 from btflow.explore.whatif_state import settings
 from validation import experiments as of_2010

@@ -16,8 +16,8 @@ from busy import PATIENCE, soon
 from program import Run, runner
 
 import btflow
-from btflow.explore.command import address
 from btflow.explore.options import Options, options
+from btflow.explore.serve import address
 from validation.served import Served, served
 
 pytestmark = pytest.mark.xdist_group("explorer")

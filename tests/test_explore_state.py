@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btflow.errors import InputError
-from btflow.explore.specs import Amount, Choice, Line, value
+from btflow.explore.inputs import Amount, Choice, Line, value
 from btflow.explore.state import checked, differences, from_query, specs, to_query
 from btflow.units import parse_quantity
 

@@ -19,12 +19,11 @@ from explorer_saved import read_figure
 import btflow
 from btflow.errors import InputError
 from btflow.explore import explore
-from btflow.explore.fields import Form
-from btflow.explore.live import Gallery, live, redraw
+from btflow.explore.figure import Gallery, live, redraw
+from btflow.explore.form import Form
+from btflow.explore.inputs import Choice, spec_of
 from btflow.explore.panel import SHOWN
-from btflow.explore.parameters import spec_of
-from btflow.explore.specs import Choice
-from btflow.explore.swarm import SwarmPanel
+from btflow.explore.swarm_panel import SwarmPanel
 from btflow.explore.swarm_state import INPUTS, SwarmState, command_of, inputs, scenario_of
 from btflow.explore.work import REST
 from btflow.plots import completion_cdf, why_slow
@@ -155,7 +154,7 @@ def test_a_swarm_that_takes_too_long_is_refused_next_to_what_to_lower(panel: Swa
 
 
 def test_a_large_swarm_shows_progress_and_is_cancelled(panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btflow.fidelity.UNLIKE_FULL", ("cubic",))  # in full alone
+    monkeypatch.setattr("btflow.swarm.flow_limits.UNLIKE_FULL", ("cubic",))  # in full alone
     before = first_trace(panel, "completion")
     panel.set_state(SwarmState(leechers="200", file_size="4 MB"))
     end = time.monotonic() + 20
@@ -289,11 +288,11 @@ def test_what_flow_does_not_run_is_drawn_from_full_alone(
     if why == "not compiled yet":
         monkeypatch.setattr(views, "flow_is_there", lambda: False)
     if why == "stuck":
-        monkeypatch.setattr("btflow.flow.run", stuck)
+        monkeypatch.setattr("btflow.swarm.flow.run", stuck)
     if why == "no memory":
-        monkeypatch.setattr("btflow.flow.build", too_large)
+        monkeypatch.setattr("btflow.swarm.flow.build", too_large)
     if why == "refused":
-        monkeypatch.setattr("btflow.fidelity.UNLIKE_FULL", ("cubic",))
+        monkeypatch.setattr("btflow.swarm.flow_limits.UNLIKE_FULL", ("cubic",))
     shown: list[str] = []
     monkeypatch.setattr(panel.canvas.gallery, "show", lambda drawn: shown.append(drawn["completion"].layout.title.text))
     panel.set_state(replace(SMALL if why == "refused" else CAPPED, seed="7"))

@@ -23,8 +23,8 @@ import btflow
 from btflow.analysis import paired_difference
 from btflow.errors import InputError
 from btflow.explore import whatif
-from btflow.explore.frame import Frame
-from btflow.explore.pairs import Compared, compare, difference, labels_of, percent, words
+from btflow.explore.app import Frame
+from btflow.explore.comparison import Compared, compare, difference, labels_of, percent, words
 from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.views import Seen
@@ -64,7 +64,7 @@ def test_the_interval_of_links_is_that_of_a_sweep_with_common_random_numbers() -
 
 
 def test_pairs_are_those_of_simulate_and_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btflow.explore.pairs.BETWEEN", 0.0)
+    monkeypatch.setattr("btflow.explore.comparison.BETWEEN", 0.0)
     a = btflow.load("rao2010", **SMALL)
     b = a.set(rtt="1 s")
     steps = seen(Compared(a, b, 5, 4))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from btflow import InputError, LinkScenario, Scenario, describe, load, load_link, simulate
-from btflow.catalog import document, link_document
+from btflow.config.catalog import document, link_document
 
 Values = dict[str, Any]
 

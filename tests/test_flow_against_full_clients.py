@@ -9,7 +9,7 @@ from equivalence import differs_by_more
 from numpy.typing import NDArray
 
 from btflow.options import Fidelity
-from btflow.simulation import run_swarm
+from btflow.swarm.run import run_swarm
 
 pytestmark = pytest.mark.xdist_group("flow")
 

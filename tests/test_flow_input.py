@@ -13,9 +13,9 @@ from program import Run, runner
 
 import btflow
 from btflow import InputError, ScenarioError, load, memory, plots, simulate
-from btflow.fidelity import check_flow
 from btflow.options import FIDELITIES
-from btflow.report import summary
+from btflow.swarm.flow_limits import check_flow
+from btflow.swarm.report import summary
 
 SMALL = ("--set", "leechers=4", "--set", "file_size=300 kB")
 
@@ -37,8 +37,8 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> None:
         raise AssertionError("a swarm is run")
 
-    monkeypatch.setattr(btflow.flow, "run", never)
-    monkeypatch.setattr(btflow.flow, "load_kernels", never)
+    monkeypatch.setattr(btflow.swarm.flow, "run", never)
+    monkeypatch.setattr(btflow.swarm.flow, "load_kernels", never)
 
 
 @pytest.mark.usefixtures("idle")
@@ -153,8 +153,8 @@ def test_a_swarm_larger_than_the_memory_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_memory_of_a_replica_is_that_of_its_arrays() -> None:
-    from btflow import flow
-    from btflow.program import compile_scenario
+    from btflow.swarm import flow
+    from btflow.swarm.program import compile_scenario
 
     program = compile_scenario(load("rao2010", leechers=40, file_size="10 MB"), "flow")
     built = sum(getattr(array, "nbytes", 0) for array in flow.build(program, 1, 0))

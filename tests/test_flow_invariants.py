@@ -14,15 +14,15 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from test_invariants import forwarding_bound
 
-from btflow import flow
 from btflow.analytic import kumar_ross_bound
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import Flow
-from btflow.kernels.state import FOREVER, IN_TURNS
-from btflow.program import Program, compile_scenario
-from btflow.scenario import Scenario
-from btflow.simulation import run_swarm
-from btflow.swarm import grow
+from btflow.kernels.swarm.state import FOREVER, IN_TURNS
+from btflow.swarm import flow
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.run import run_swarm
+from btflow.swarm.scenario import Scenario
+from btflow.swarm.state import grow
 
 SEEDS = st.integers(0, 2**32)
 

@@ -14,13 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba import typeof
 
-from btflow import flow, load, simulate
+from btflow import load, simulate
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import LINK, MOST_BEGUN, PULL, Flow
-from btflow.kernels.state import FOREVER
-from btflow.program import Program, compile_scenario
-from btflow.report import as_text, summary
-from btflow.swarm import grow
+from btflow.kernels.swarm.state import FOREVER
+from btflow.swarm import flow
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.report import as_text, summary
+from btflow.swarm.state import grow
 
 queues = plain.flow.queues
 SMALL: dict[str, Any] = {"leechers": 8, "file_size": "3 MB"}

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from btflow.kernels.flow.state import LINK, PULL
-from btflow.kernels.state import FOREVER, MESSAGES, PREFER_TCP
-from btflow.program import compile_scenario
-from btflow.simulation import run_swarm
+from btflow.kernels.swarm.state import FOREVER, MESSAGES, PREFER_TCP
+from btflow.swarm.program import compile_scenario
+from btflow.swarm.run import run_swarm
 
 queues = plain.flow.queues
 

@@ -9,8 +9,8 @@ from equivalence import differs_by_more
 from naive_flow import NaiveSwarm
 from numpy.typing import NDArray
 
-from btflow.program import Program
-from btflow.simulation import run_swarm
+from btflow.swarm.program import Program
+from btflow.swarm.run import run_swarm
 
 pytestmark = pytest.mark.xdist_group("flow")  # what is compared is run once, by one worker
 

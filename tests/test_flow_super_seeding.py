@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btflow.kernels.flow.state import Flow
-from btflow.kernels.state import OPEN
-from btflow.simulation import run_swarm
+from btflow.kernels.swarm.state import OPEN
+from btflow.swarm.run import run_swarm
 
 
 def shown(s: Flow) -> dict[int, set[int]]:
@@ -58,7 +58,7 @@ def test_what_is_shown_is_only_added_to_while_a_connection_is_open(seed: int, rt
 
 
 def test_memory_grows_for_super_seeds_alone() -> None:
-    from btflow import flow
+    from btflow.swarm import flow
 
     plain, showing = (flow.build(super_seeded(20, shows), 1, 0) for shows in (False, True))
     assert len(plain.has) == len(plain.shown) == plain.rules.peers

@@ -13,7 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from naive import UnitLimiter
 
-from btflow.program import compile_scenario
+from btflow.swarm.program import compile_scenario
 
 CONNECTIONS, UNIT, HEADER = 6, 1380, 13
 PROGRAM = compile_scenario(states.scenario(leechers=CONNECTIONS, file_size="1000001 B", piece_size="256 KiB"), "flow")

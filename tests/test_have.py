@@ -9,8 +9,8 @@ import pytest
 import states
 from states import run_until
 
-from btflow.network import PathMatrix
-from btflow.program import compile_scenario
+from btflow.swarm.network import PathMatrix
+from btflow.swarm.program import compile_scenario
 
 STATE = plain.state
 PIECE = 2
@@ -24,9 +24,9 @@ def about_to_complete(s: Any, p: int) -> int:
     s.blocks[p, PIECE, STATE.MISSING] = 1
     s.peer[p].unrequested -= states.blocks_of(s, PIECE)
     plain.bits.drop_piece(s.want, p, PIECE)
-    plain.picker.begin(s, h, PIECE)
+    plain.picking.begin(s, h, PIECE)
     s.dn[h] |= STATE.WANTING
-    plain.pipeline.enter(s, h, PIECE * s.rules.blocks)
+    plain.requests.enter(s, h, PIECE * s.rules.blocks)
     return h
 
 
@@ -70,7 +70,7 @@ def test_have_reaches_each_neighbour_after_half_its_own_round_trip() -> None:
     plain.engine.piece_arrived(s, h, 0, 10.0)
     heard: dict[int, float] = {}
     while len(heard) < len(delays):
-        n = plain.clock.pop(s)
+        n = plain.calendar.pop(s)
         t = float(s.clock[0].now)
         plain.engine.handle(s, n, t)
         for q in delays:

@@ -23,13 +23,13 @@ from program import runner
 
 import btflow
 from btflow import InputError, ScenarioError, describe, load, memory, plots, simulate, sweep
-from btflow.listing import everything, parameters
+from btflow.cli.listing import everything, parameters
 from btflow.paths import draw
 from btflow.paths import load as read_paths
-from btflow.program import MOST_APART, compile_scenario
-from btflow.report import as_text
-from btflow.simulation import run_swarm
-from btflow.swarm import PATH_BYTES, replica_paths, state_bytes
+from btflow.swarm.program import MOST_APART, compile_scenario
+from btflow.swarm.report import as_text
+from btflow.swarm.run import run_swarm
+from btflow.swarm.state import PATH_BYTES, replica_paths, state_bytes
 
 
 def figures(result: xr.Dataset) -> xr.Dataset:

@@ -18,10 +18,10 @@ from steps import walk
 from strategies import clients, ruled_clients, transports
 
 from btflow.analytic import kumar_ross_bound, mundinger_bound
-from btflow.kernels.state import BY_QUOTA, Swarm
-from btflow.program import Program, compile_scenario
-from btflow.scenario import Scenario
-from btflow.simulation import run_swarm, simulate
+from btflow.kernels.swarm.state import BY_QUOTA, Swarm
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.run import run_swarm, simulate
+from btflow.swarm.scenario import Scenario
 
 ASES = ("AS1", "AS2", "AS3", "AS4", "AS5")
 
@@ -259,11 +259,11 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold_or_exceeds_its_cap(
             caps.resumed(h >> s.rules.slot_bits, t)
         joined(s, h, t)
 
-    requests, written, joined = plain.pipeline.enter, plain.limiter.finish, plain.limiter.join
+    requests, written, joined = plain.requests.enter, plain.limiter.finish, plain.limiter.join
     paid = plain.limiter.pay
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain.pipeline, "enter", enter)
-        patch.setattr(plain.endgame, "enter", enter)
+        patch.setattr(plain.requests, "enter", enter)
+        patch.setattr(plain.requests, "enter", enter)
         patch.setattr(plain.limiter, "finish", finish)
         patch.setattr(plain.limiter, "join", join)
         patch.setattr(plain.limiter, "pay", pay)

@@ -64,12 +64,12 @@ class Engine:
         """Handle the timer and the flushes that are due before `t`."""
         s = self.s
         while True:
-            timer = s.node[0].time if s.node[0].bucket != plain.clock.NONE else t
+            timer = s.node[0].time if s.node[0].bucket != plain.calendar.NONE else t
             flush = min(self.flushes, default=(t, 0))
             if min(timer, flush[0]) >= t:
                 return
             if timer < flush[0]:
-                plain.clock.remove(s, 0)
+                plain.calendar.remove(s, 0)
                 self._write(float(timer))
             else:
                 self.flushes.remove(flush)
@@ -93,7 +93,7 @@ class Engine:
         block = int(plain.limiter.entry(s, h, seq))
         assert units == -(-message_size(block) // UNIT)
         if block in self.stalls:
-            plain.flags.raise_flag(s.up, h, plain.state.BLOCKED)
+            plain.ends.raise_flag(s.up, h, plain.state.BLOCKED)
             plain.closing.leave_ring(s, h)
             self.flushes.append((t + float(self.stalls[block]), h))
 
@@ -109,9 +109,9 @@ class Engine:
             for seq in (q for q in seqs if plain.limiter.entry(s, h, q) == op.block):
                 plain.limiter.got_cancel(s, h, seq, t)
         elif op.kind == "choke":
-            plain.choker.choke(s, h, t)
+            plain.choking.choke(s, h, t)
         elif op.kind == "unchoke":
-            plain.choker.unchoke(s, h, t)
+            plain.choking.unchoke(s, h, t)
         elif op.kind == "have":
             plain.messages.send(s, h, HAVE, 1, t)
 

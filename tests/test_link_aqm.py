@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from link_bare import ARRIVAL, NONE, SERVICE, bare, queue_driver
 from queue_naive import Packet, Settings
 
-from btflow.kernels import byref, rng
-from btflow.kernels.link import codel, fqcodel, pie, waiting
+from btflow.kernels import random
+from btflow.kernels.compiler import byref
+from btflow.kernels.link import codel, fq_codel, pie, waiting
 from btflow.kernels.link.state import CODEL, FQ_CODEL, PIE
 
 by_ref: Any = byref.by_ref
@@ -51,7 +52,7 @@ def plainly(name: str, s: Any, packets: list[Packet]) -> np.ndarray:
 @pytest.fixture(scope="module")
 def compiled() -> dict[str, Any]:
     """Return the compiled drivers."""
-    return {"codel": queue_driver(codel, waiting, by_ref), "fqcodel": queue_driver(fqcodel, waiting, by_ref)}
+    return {"codel": queue_driver(codel, waiting, by_ref), "fqcodel": queue_driver(fq_codel, waiting, by_ref)}
 
 
 @st.composite
@@ -253,7 +254,7 @@ def piled(s: Any, settings: Settings, packets: list[Packet], admit: Any) -> list
 def uniform(s: Any) -> Any:
     """Return a generator of its own, with the same numbers."""
     state = s.rng.copy()
-    return lambda: plain.rng.uniform(state)
+    return lambda: plain.random.uniform(state)
 
 
 @given(packets=arrivals(), limit=st.sampled_from([1, 7, 40, math.inf]), seed=st.integers(0, 99))
@@ -316,7 +317,7 @@ def additive_increase(state: Any, flows: int, rtt: float, size: float, duration:
             answer[i] = t + rtt
         count += 1
         rate[i] += 1.0 / rtt / rtt / rate[i]
-        following[i] = t + (0.75 + 0.5 * rng.uniform(s.rng)) / rate[i]
+        following[i] = t + (0.75 + 0.5 * random.uniform(s.rng)) / rate[i]
 
 
 @pytest.mark.parametrize("flows", [4, 8, 20])

@@ -11,7 +11,7 @@ import plain
 import pytest
 from link_bare import bare
 
-from btflow.kernels import byref
+from btflow.kernels.compiler import byref
 from btflow.kernels.link.laws import bbr as compiled
 
 by_ref: Any = byref.by_ref

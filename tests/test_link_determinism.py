@@ -15,8 +15,8 @@ import pytest
 from golden_links import CASES, FILE, SEED, digest, program
 
 from btflow.kernels.link import engine
-from btflow.link.build import build
-from btflow.link.simulation import run_link
+from btflow.link.run import run_link
+from btflow.link.state import build
 
 EXPECTED = json.loads(FILE.read_text())
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from link_made import MBIT, PACKET, PAYLOAD, flow
 from typer.testing import CliRunner
 
-from btflow.cli import app
+from btflow.cli.app import app
 from btflow.errors import InputError, ScenarioError
 from btflow.kernels.fluid import engine
 from btflow.link.fluid import build_fluid
 from btflow.link.options import scenario_from
-from btflow.link.simulation import simulate_link
+from btflow.link.run import simulate_link
 
 ACK = 52  # [B]
 CONTROLS = ("newreno", "cubic", "vegas", "lp", "ledbat", "utp-2010", "utp", "ledbatpp", "bbr")

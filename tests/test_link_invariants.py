@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from btflow.kernels.link import state as k
 from btflow.link.options import scenario_from
 from btflow.link.program import compile_link
-from btflow.link.simulation import run_link, simulate_link
+from btflow.link.run import run_link, simulate_link
 
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6", "cubic-6")
 DELAY_DRIVEN = ("vegas", "lp", "nice", "ledbat", "ledbat-25", "ledbat-linux", "utp-2010", "utp-2013", "ledbatpp", "bbr")

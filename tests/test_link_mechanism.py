@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from link_made import HEADER, MBIT, PACKET, PAYLOAD, control, flow
 
-from btflow.kernels.link import sampler
+from btflow.kernels.link import sampling
 from btflow.kernels.link import state as k
-from btflow.link.simulation import run_link, simulate_link
+from btflow.link.run import run_link, simulate_link
 
 SERVICE = PACKET / MBIT  # of a full packet at 1 Mbit/s [s]
 HANDSHAKE = 52 / MBIT + 0.05  # of a connection over 1 Mbit/s and 50 ms [s]: the first message waits for it
@@ -20,7 +20,7 @@ HANDSHAKE = 52 / MBIT + 0.05  # of a connection over 1 Mbit/s and 50 ms [s]: the
 
 def windows(s: k.State, i: int = 0) -> made.Floats:
     """Return the series of a flow's window [segments]."""
-    return np.asarray(s.flow_series[: s.clock[0].sample, i, sampler.WINDOW])
+    return np.asarray(s.flow_series[: s.clock[0].sample, i, sampling.WINDOW])
 
 
 # -- the empty link
@@ -276,7 +276,7 @@ def test_a_small_file_takes_the_round_trips_of_slow_start() -> None:
 def test_on_and_off() -> None:
     """In its periods the source fills the link, in between it sends nothing."""
     s = made.run(flow("reno-linux", on="5 s", off="5 s", exponential=False), duration="60 s", sample="100 ms")
-    payload = np.diff(s.flow_series[: s.clock[0].sample, 0, sampler.PAYLOAD]).reshape(-1)
+    payload = np.diff(s.flow_series[: s.clock[0].sample, 0, sampling.PAYLOAD]).reshape(-1)
     per_second = payload[: len(payload) // 10 * 10].reshape(-1, 10).sum(axis=1) / (MBIT * PAYLOAD / PACKET)
     on = per_second.reshape(-1, 10)[1:]
     assert np.all(on[:, 2:4] > 0.98)
@@ -293,7 +293,7 @@ def test_on_off_periods_have_their_means() -> None:
 
 def test_a_flow_stops() -> None:
     s = made.run(flow("cubic", stop="10 s"), flow("cubic", start="10 s"), duration="30 s", sample="1 s")
-    payload = s.flow_series[: s.clock[0].sample, :, sampler.PAYLOAD]
+    payload = s.flow_series[: s.clock[0].sample, :, sampling.PAYLOAD]
     assert payload[15, 0] == payload[-1, 0]
     assert payload[10, 1] == 0.0
     assert payload[-1, 1] > 0.9 * 20 * MBIT * PAYLOAD / PACKET - 60 * PACKET
@@ -310,7 +310,7 @@ def late(*more: made.Table, **options: Any) -> k.State:
 
 def rates(s: k.State, begin: float, end: float, every: float) -> made.Floats:
     """Return the mean rate of each flow between two times [B/s]."""
-    payload = s.flow_series[: s.clock[0].sample, :, sampler.PAYLOAD]
+    payload = s.flow_series[: s.clock[0].sample, :, sampling.PAYLOAD]
     a, b = round(begin / every), round(end / every)
     return np.asarray((payload[b] - payload[a]) / (end - begin))
 

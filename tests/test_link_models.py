@@ -10,14 +10,15 @@ import jsonschema
 import pytest
 from test_models import MODELS, read, unsourced
 
-from btflow import InputError, LinkScenario, catalog, load_link, schema
+from btflow import InputError, LinkScenario, load_link, schema
+from btflow.config import catalog
+from btflow.config.references import read_table
+from btflow.config.toml import split_sources
 from btflow.kernels.link import state
 from btflow.link import voip
 from btflow.link.congestion import CONSTANTS, VARIANTS, CongestionControl
 from btflow.link.flow import Codec
 from btflow.link.options import scenario_from
-from btflow.references import read_table
-from btflow.tomlfile import split_sources
 
 NAMED = {"base", "cc", "codec", "from", "to", "bottleneck"}
 FOLDERS = ("access", "congestion", "stacks", "codecs", "links")

@@ -11,9 +11,9 @@ from entered import entered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btflow.kernels import rng
+from btflow.kernels import random
 
-uniform = entered(rng.uniform)
+uniform = entered(random.uniform)
 
 UNTIL = 12.0
 

@@ -12,9 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from link_made import HEADER, MBIT, PACKET, PAYLOAD, control, flow
 
-from btflow.kernels.link import sampler
+from btflow.kernels.link import sampling
 from btflow.kernels.link import state as k
-from btflow.link.build import LinkProgram
+from btflow.link.state import LinkProgram
 
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6", "cubic-6")
 CONTROLS = (*LOSS_DRIVEN, "vegas", "lp", "nice", "ledbat", "ledbat-25", "ledbat-linux", "utp-2010", "utp-2013",
@@ -315,7 +315,7 @@ def test_a_window_swings_between_what_a_loss_leaves_and_what_fits(cc: str, mbit:
         warmup="100 s",
     )  # fmt: skip
     samples = int(s.clock[0].sample)
-    window = s.flow_series[samples // 4 : samples, 0, sampler.WINDOW]
+    window = s.flow_series[samples // 4 : samples, 0, sampling.WINDOW]
     k_time = math.cbrt((1 - beta) * top / 0.4)
     growth = 1.0 if cc != "cubic" else max(1.0, 0.4 * (k_time**3 - max(k_time - round_trip, 0.0) ** 3))
     assert int(s.flow["losses"][0]) >= 2

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btflow import InputError, LinkScenario, load_link
-from btflow.catalog import parse_as
+from btflow.config.catalog import parse_as
 from btflow.link.kind import LINKS
 from btflow.link.options import scenario_from
 from btflow.units import Buffer, format_quantity, parse_quantity

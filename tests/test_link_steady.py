@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from btflow.link.simulation import simulate_link
+from btflow.link.run import simulate_link
 
 CAPACITY = 125_000.0  # [B/s]
 

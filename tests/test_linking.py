@@ -1,4 +1,4 @@
-"""Kernels are optimised together in the entries that reach them (btflow/kernels/linking.py)."""
+"""Kernels are optimised together in the entries that reach them (btflow/kernels/compiler/jit.py)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numba
 import numpy as np
 import pytest
 
-from btflow.kernels import jit
-from btflow.kernels.linking import EntryCompiler, KernelLibrary
+from btflow.kernels.compiler import jit
+from btflow.kernels.compiler.jit import EntryCompiler, KernelLibrary
 
 LEAF_CALLS = 3
 

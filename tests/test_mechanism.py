@@ -10,8 +10,8 @@ import pytest
 import states
 from states import run_until
 
-from btflow.program import compile_scenario
-from btflow.simulation import run_swarm
+from btflow.swarm.program import compile_scenario
+from btflow.swarm.run import run_swarm
 
 STATE = plain.state
 UNITS = 12  # of a block's message
@@ -41,11 +41,11 @@ def test_only_pieces_begun_on_seeds_are_gone_on_with_at_a_seed(begun_on_seed: bo
     states.tell(s, 2, 1)
     first, seed = (0 if begun_on_seed else 2), states.end(s, 1, 0)
     s.copies[8, 1] = 9  # piece 7 is not the rarest
-    plain.picker.begin(s, states.end(s, 1, first), 7)
+    plain.picking.begin(s, states.end(s, 1, first), 7)
     s.blocks[1, 7, STATE.UNREQUESTED] &= ~3 & 0xFFFF
     s.peer[1].unrequested -= 2
     s.dn[seed] |= STATE.WANTING
-    plain.download.got_unchoke(s, seed, 1.0)
+    plain.downloading.got_unchoke(s, seed, 1.0)
     assert ({block // 16 for block in states.requested(s, 1, 0)} == {7}) == begun_on_seed
 
 
@@ -62,7 +62,7 @@ def test_leaving_the_rule_out_delays_the_last_piece(monkeypatch: pytest.MonkeyPa
         return max(float(times[pieces == piece].min()) for piece in range(s.rules.pieces))
 
     with_rule = np.mean([last_piece_out(replica) for replica in range(3)])
-    monkeypatch.setattr(plain.picker, "other_is_seed", lambda *_: False)
+    monkeypatch.setattr(plain.picking, "other_is_seed", lambda *_: False)
     without = np.mean([last_piece_out(replica) for replica in range(3)])
     assert without > 1.15 * with_rule
 
@@ -74,30 +74,30 @@ def test_a_leecher_serves_two_until_it_has_received_then_four() -> None:
     s = delayed(leechers=7, file_size="4 MB", upload_limit="20 kB/s")
     others = range(2, 8)
     for q in others:
-        plain.choker.got_interested(s, states.end(s, 1, q), 0.0)
-    plain.choker.tick(s, 1, 10.0)
+        plain.choking.got_interested(s, states.end(s, 1, q), 0.0)
+    plain.choking.tick(s, 1, 10.0)
     assert len(states.unchoked(s, 1) - {0}) == 2
     for received, expected in ((1, 2), (2, 3), (3, 4), (4, 4)):
         h = states.end(s, 1, 1 + received)
-        plain.download.note_source(s, h, 10.0 + received)
-        plain.rate.download_rate(
+        plain.downloading.note_source(s, h, 10.0 + received)
+        plain.rates.download_rate(
             plain.ends.client_of(s, h >> s.rules.slot_bits), s.conn[h], 10.0 + received, float(BLOCK)
         )
-        plain.clock.remove(s, s.rules.peers + 1)
-        plain.choker.tick(s, 1, 10.0 + received)
+        plain.calendar.remove(s, s.rules.peers + 1)
+        plain.choking.tick(s, 1, 10.0 + received)
         assert len(states.unchoked(s, 1) - {0}) == expected
 
 
 def test_a_reciprocator_that_falls_silent_loses_its_slot_after_thirty_seconds() -> None:
     s = delayed(leechers=7, file_size="4 MB")
     for q in range(2, 8):
-        plain.choker.got_interested(s, states.end(s, 1, q), 0.0)
+        plain.choking.got_interested(s, states.end(s, 1, q), 0.0)
     h = states.end(s, 1, 7)
-    plain.download.note_source(s, h, 1.0)
+    plain.downloading.note_source(s, h, 1.0)
     for t, kept in ((10.0, True), (30.9, True), (31.1, False)):
-        plain.choker.rechoke_leecher(s, 1, t)
-        assert bool(plain.choker.reciprocators(s, 1, t)) == kept
-        plain.flags.lower_flag(s.up, h, STATE.KEPT)
+        plain.choking.rechoke_leecher(s, 1, t)
+        assert bool(plain.choking.reciprocators(s, 1, t)) == kept
+        plain.ends.lower_flag(s.up, h, STATE.KEPT)
 
 
 # Connections.
@@ -107,10 +107,10 @@ def test_messages_flow_two_round_trips_after_a_connection_is_opened() -> None:
     made = states.program(leechers=1, rtt="100 ms", file_size="1 MB", arrival_spread="0 s")
     s = plain.swarm.build(made, 1, 0)
     s.clock[0].now = 5.0
-    plain.peerset.connect(s, 1, 0, 5.0)
+    plain.peer_set.connect(s, 1, 0, 5.0)
     opened: dict[int, float] = {}
     while len(opened) < 2:
-        n = plain.clock.pop(s)
+        n = plain.calendar.pop(s)
         t = float(s.clock[0].now)
         plain.engine.handle(s, n, t)
         for p in (0, 1):
@@ -173,7 +173,7 @@ def test_choke_follows_the_part_sent_block_and_drops_the_others() -> None:
     s.conn[s.mate[h]].dn_tail = s.conn[s.mate[h]].outstanding = 2
     plain.limiter.got_request(s, h, 1, 0.0)
     s.clock[0].now = 0.3
-    plain.choker.choke(s, h, 0.3)
+    plain.choking.choke(s, h, 0.3)
     assert messages(s, s.mate[h], STATE.CHOKE) == []
     run_until(s, 1.5)
     assert s.peer[0].bytes_up == BLOCK
@@ -186,14 +186,14 @@ def test_what_waited_goes_out_in_one_write_and_choke_last() -> None:
     s = delayed(leechers=3, file_size="4 MB", upload_limit="10 kB/s")  # a unit each 135 ms: Nagle holds none of them
     h = uploading(s, 0, 1)
     s.clock[0].now = 0.3
-    plain.choker.choke(s, h, 0.3)
+    plain.choking.choke(s, h, 0.3)
     plain.messages.send(s, h, STATE.INTERESTED, 0, 0.4)
     written = (UNITS - 1) * 1380 / 10240
     run_until(s, written + 0.001)
     arrivals = {kind: messages(s, s.mate[h], kind) for kind in (STATE.PIECE, STATE.INTERESTED, STATE.CHOKE)}
     assert list(arrivals.values()) == [[pytest.approx(written + 0.05)]] * 3
     while s.dn[s.mate[h]] & STATE.SERVED:
-        plain.engine.handle(s, plain.clock.pop(s), s.clock[0].now)
+        plain.engine.handle(s, plain.calendar.pop(s), s.clock[0].now)
     assert s.up[s.mate[h]] & states.INTERESTED  # it came before CHOKE
 
 
@@ -214,7 +214,7 @@ def test_a_seed_gives_up_an_idle_peer_and_counts_it(pending: bool, first: int, e
     s.peer[0].head = 0
     s.peer[0].n_unchoked = 4
     s.peer[0].ticks = 9  # the next round is number 10, which forces one unchoke
-    plain.choker.tick(s, 0, 100.0)
+    plain.choking.tick(s, 0, 100.0)
     assert (3 in states.unchoked(s, 0)) == (ended == 0)  # what is kept or met first on the walk keeps its slot
     assert len(states.unchoked(s, 0)) == 4
     assert s.peer[0].idle_ends == ended
@@ -244,18 +244,18 @@ def test_endgame_asks_everyone_and_cancels_what_has_come() -> None:
         h = states.end(s, q, 1)
         s.up[h] = states.UNCHOKED | states.TOLD | states.INTERESTED
         s.dn[s.mate[h]] |= STATE.WANTING
-    plain.download.got_unchoke(s, states.end(s, 1, 2), 1.0)
-    assert plain.flags.in_endgame(s, 1)
+    plain.downloading.got_unchoke(s, states.end(s, 1, 2), 1.0)
+    assert plain.ends.in_endgame(s, 1)
     assert sorted(states.requested(s, 1, 2)) == [48, 49]
-    plain.download.got_unchoke(s, states.end(s, 1, 3), 1.0)
+    plain.downloading.got_unchoke(s, states.end(s, 1, 3), 1.0)
     assert sorted(states.requested(s, 1, 3)) == [48, 49]
     first = states.requested(s, 1, 2)[0]
     s.clock[0].now = 2.0
-    assert not plain.download.got_block(s, states.end(s, 1, 2), 0, 2.0)
+    assert not plain.downloading.got_block(s, states.end(s, 1, 2), 0, 2.0)
     assert states.requested(s, 1, 3) == [97 - first]
     assert s.peer[1].cancelled == 1
     assert len(messages(s, states.end(s, 3, 1), STATE.CANCEL)) == 1
-    assert plain.download.got_block(s, states.end(s, 1, 2), 1, 3.0)  # the piece is complete
+    assert plain.downloading.got_block(s, states.end(s, 1, 2), 1, 3.0)  # the piece is complete
     assert states.requested(s, 1, 3) == []
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scenario_made import RAO2010, Edit, editor
 
 from btflow import InputError, load
-from btflow.catalog import parse
+from btflow.config.catalog import parse
 
 
 @pytest.fixture

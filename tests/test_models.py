@@ -11,7 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from btflow import InputError, Scenario, catalog, load, schema
+from btflow import InputError, Scenario, load, schema
+from btflow.config import catalog
 from btflow.units import parse_quantity
 
 MODELS = files("btflow.models")

@@ -17,7 +17,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 import btflow
-from btflow.extras import extra
+from btflow.files import extra
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

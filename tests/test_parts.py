@@ -10,12 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from btflow import InputError, load
-from btflow.catalog import document, link_document, names
-from btflow.document import Document
-from btflow.parts import Parts
-from btflow.places import everywhere
-from btflow.tree import NOTHING, put
-from btflow.variables import Variable, describe
+from btflow.config.catalog import document, link_document, names
+from btflow.config.document import Document, Parts
+from btflow.config.field_paths import everywhere
+from btflow.config.toml import NOTHING, put
+from btflow.config.variables import Variable, describe
 
 DOCUMENTS: dict[str, Document[Any]] = {name: document(name) for name in names()} | {
     name: link_document(name) for name in names("links")
@@ -144,8 +143,8 @@ def test_tables_in_which_nothing_is_set_are_the_same_objects() -> None:
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_more_settings_than_are_kept_make_no_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btflow.parts._MOST_KEPT", 3)
-    monkeypatch.setattr("btflow.assignment._MOST_KEPT", 3)
+    monkeypatch.setattr("btflow.config.document._MOST_KEPT", 3)
+    monkeypatch.setattr("btflow.config.overrides._MOST_KEPT", 3)
     read = replace(DOCUMENTS[name])
     default = read.build({})
     for i in (0, 1, 2, 0, 1):

@@ -17,12 +17,10 @@ from scipy import stats
 import btflow.paths
 from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
-from btflow.paths.distance import detours_of, share_below
-from btflow.paths.files import parse, text
+from btflow.paths.fit_structure import fit_structure, peer_share, places, stretched
 from btflow.paths.generate import _lossier, _places, sample
-from btflow.paths.places import peer_share, places
-from btflow.paths.structure import Structure
-from btflow.paths.structuring import fit_structure, stretched
+from btflow.paths.model import parse, text
+from btflow.paths.structure import Structure, detours_of, share_below
 from btflow.paths.triangles import above_best
 from validation.calibration.report import peers_apart
 

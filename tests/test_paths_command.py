@@ -25,7 +25,8 @@ from program import Run, runner
 from sweep_stopped import LIMIT
 
 import btflow
-from btflow.paths import command, draw, load
+from btflow.cli import calibrate
+from btflow.paths import draw, load
 
 
 @pytest.fixture
@@ -65,14 +66,14 @@ def test_what_it_prints_to_use_the_model_can_be_pasted(tmp_path: Path, run: Run)
 def test_detours_are_told_if_there_are_some(detour: float, said: str) -> None:
     found = {"model": "my.toml", "source": "x", "shares": [], "rtt_s": {}, "loss": {}, "regions": 3, "detour": detour}
     found["violations"] = {"above": [0.1, 0.25], "measured": [0.4, 0.2], "model": [0.412, 0.201]}
-    text = command.as_text(found, [])
+    text = calibrate.as_text(found, [])
     assert f"\nPeers are in {said}" in text
     assert "Of the pairs of peers 40.0% are more than 10% above their best path through another one; of drawn" in text
     assert "; of drawn ones 41.2%." in text
     assert (
         "pairs of peers 20.0% are more than 25% above their best path through another one; of drawn ones 20.1%" in text
     )
-    assert "Of the pairs" not in command.as_text(found | {"violations": None}, [])
+    assert "Of the pairs" not in calibrate.as_text(found | {"violations": None}, [])
 
 
 def test_the_command_reads_iplanes_links_and_prints_json(tmp_path: Path, run: Run) -> None:
@@ -169,7 +170,7 @@ def test_the_command_shows_progress_on_a_terminal_only(
     def bar(_form: str, _total: int, *, shown: bool) -> Iterator[Any]:
         yield told.append if shown else None
 
-    monkeypatch.setattr(command, "bar", bar)
+    monkeypatch.setattr(calibrate, "bar", bar)
     measured = draw("iplane", 25, seed=2).rtt.values
     body = [[f"p{i}", f"p{j}", f"{1e3 * measured[i, j]:.6f}"] for i, j in itertools.combinations(range(25), 2)]
     given = ("calibrate", str(table(tmp_path, "src,dst,rtt_ms", body)), "--out", str(tmp_path / "my.toml"))

@@ -14,7 +14,7 @@ from program import Run, runner
 
 from btflow import InputError
 from btflow.paths import fit, read_csv
-from btflow.paths.pairs import Pairs
+from btflow.paths.lines import Pairs
 
 UNITLESS = 'the column loss names no unit and is read as fractions, of which 0.01 is 1%; loss_unit="%" reads percent'
 

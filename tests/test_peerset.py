@@ -38,7 +38,7 @@ def neighbours(s: Any, p: int) -> list[int]:
 def learned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the list of the peers that a tracker's reply names, which nobody then connects to."""
     named: list[int] = []
-    monkeypatch.setattr(plain.peerset, "learn", lambda _s, _p, q, _t: named.append(int(q)))
+    monkeypatch.setattr(plain.peer_set, "learn", lambda _s, _p, q, _t: named.append(int(q)))
     return named
 
 
@@ -49,7 +49,7 @@ def test_a_reply_names_fifty_others_each_with_equal_chance(learned: list[int]) -
     s, counts, replies = swarm(CROWD), Counter[int](), 400
     register(s, range(CROWD))
     for _ in range(replies):
-        plain.peerset.tracker_reply(s, 7, 1.0)
+        plain.peer_set.tracker_reply(s, 7, 1.0)
         assert len(set(learned)) == len(learned) == 50
         counts.update(learned)
         learned.clear()
@@ -63,7 +63,7 @@ def test_a_seed_is_told_of_no_seeds(learned: list[int]) -> None:
     s = swarm(CROWD)
     register(s, range(20))
     s.mode[:10] |= STATE.SEEDING
-    plain.peerset.tracker_reply(s, 3, 1.0)
+    plain.peer_set.tracker_reply(s, 3, 1.0)
     assert sorted(learned) == list(range(10, 20))
 
 
@@ -71,10 +71,10 @@ def test_who_has_connections_enough_asks_for_none_but_is_registered(learned: lis
     s = swarm(CROWD)
     register(s, range(100))
     s.peer[110].complete = plain.ends.client_of(s, 110).max_initiate
-    plain.peerset.tracker_reply(s, 110, 1.0)
+    plain.peer_set.tracker_reply(s, 110, 1.0)
     assert learned == []
     s.peer[111].complete = plain.ends.client_of(s, 110).max_initiate - 1
-    plain.peerset.tracker_reply(s, 111, 1.0)
+    plain.peer_set.tracker_reply(s, 111, 1.0)
     assert len(learned) == 50
     assert {int(q) for q in s.registered[1 : 1 + s.registered[0]]} == {*range(100), 110, 111}
 
@@ -85,19 +85,19 @@ def announces(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
 
     def look(s: Any, complete: int, incoming: bool, end: float) -> list[float]:
         asked: list[float] = []
-        original = plain.peerset.ask_tracker
+        original = plain.peer_set.ask_tracker
 
         def ask(s: Any, p: int, t: float) -> None:
             asked.append(t)
             original(s, p, t)
 
         with monkeypatch.context() as patch:
-            patch.setattr(plain.peerset, "ask_tracker", ask)
+            patch.setattr(plain.peer_set, "ask_tracker", ask)
             s.peer[1].complete, s.peer[1].ever_incoming = complete, incoming
-            plain.peerset.start_client(s, 1, 0.0)
+            plain.peer_set.start_client(s, 1, 0.0)
             t = 60.0
             while t <= end:
-                plain.peerset.check_tracker(s, 1, t)
+                plain.peer_set.check_tracker(s, 1, t)
                 t += 60.0
         return asked
 
@@ -121,10 +121,10 @@ def test_who_has_enough_announces_itself_every_half_hour(announces: Callable[...
 def test_the_minutely_look_goes_on() -> None:
     s = swarm()
     s.peer[1].complete = 50
-    plain.peerset.start_client(s, 1, 0.0)
+    plain.peer_set.start_client(s, 1, 0.0)
     looks: list[float] = []
     while s.clock[0].now < 310.0:
-        n = plain.clock.pop(s)
+        n = plain.calendar.pop(s)
         if s.node[n].kind == STATE.TRACKER_CHECK and n >= 2 * s.rules.peers:
             looks.append(float(s.clock[0].now))
         plain.engine.handle(s, n, s.clock[0].now)
@@ -137,7 +137,7 @@ def test_the_minutely_look_goes_on() -> None:
 def test_a_client_opens_connections_up_to_its_limit_and_keeps_the_others_for_later() -> None:
     s = swarm(20, max_initiate=3)
     register(s, range(10))
-    plain.peerset.tracker_reply(s, 15, 0.0)
+    plain.peer_set.tracker_reply(s, 15, 0.0)
     states.run_until(s, 1.0)
     first = neighbours(s, 15)
     assert len(first) == s.peer[15].degree == s.peer[15].complete == 3
@@ -149,8 +149,8 @@ def test_a_client_opens_connections_up_to_its_limit_and_keeps_the_others_for_lat
 def test_nobody_is_connected_to_twice() -> None:
     s = swarm()
     for t in (0.0, 0.01, 1.0):  # while the first attempt is under way, and when it has come to something
-        plain.peerset.learn(s, 1, 2, t)
-        plain.peerset.learn(s, 2, 1, t + 0.5)
+        plain.peer_set.learn(s, 1, 2, t)
+        plain.peer_set.learn(s, 2, 1, t + 0.5)
         states.run_until(s, t + 0.005)
     states.run_until(s, 3.0)
     assert neighbours(s, 1) == [2]
@@ -162,7 +162,7 @@ def test_nobody_is_connected_to_twice() -> None:
 def test_a_kept_address_takes_the_place_of_a_connection_that_closes() -> None:
     s = swarm(20, max_initiate=3)
     for q in (2, 3, 4, 5, 6):
-        plain.peerset.learn(s, 1, q, 0.0)
+        plain.peer_set.learn(s, 1, q, 0.0)
     states.run_until(s, 1.0)
     assert neighbours(s, 1) == [2, 3, 4]
     plain.closing.close(s, states.end(s, 1, 3), 1.0)
@@ -180,7 +180,7 @@ def test_a_kept_address_takes_the_place_of_a_connection_that_closes() -> None:
 def test_a_client_accepts_connections_below_its_limit_and_refuses_the_others() -> None:
     s = swarm(20, max_allow_in=4, max_initiate=3)
     for p in range(2, 9):
-        plain.peerset.connect(s, p, 1, 0.01 * p)
+        plain.peer_set.connect(s, p, 1, 0.01 * p)
     states.run_until(s, 1.0)
     assert neighbours(s, 1) == [2, 3, 4, 5]  # in the order they came
     assert s.peer[1].degree == s.peer[1].complete == 4
@@ -194,10 +194,10 @@ def test_a_client_accepts_connections_below_its_limit_and_refuses_the_others() -
 
 def test_a_refused_client_hears_of_it_two_round_trips_after_it_called_and_calls_the_next() -> None:
     s = swarm(20, max_allow_in=1, max_initiate=1)
-    plain.peerset.connect(s, 2, 1, 0.0)
+    plain.peer_set.connect(s, 2, 1, 0.0)
     states.run_until(s, 1.0)
     for q in (1, 3):
-        plain.peerset.learn(s, 4, q, 1.0)
+        plain.peer_set.learn(s, 4, q, 1.0)
     states.run_until(s, 1.0 + 2 * RTT - 0.001)
     assert s.peer[4].n_spare == 1
     states.run_until(s, 1.0 + 2 * RTT + 0.001)
@@ -211,7 +211,7 @@ def test_a_lost_syn_delays_the_connection(fates: list[bool], delay: float, monke
     s = swarm(loss=0.05)
     left = iter(fates)
     monkeypatch.setattr(plain.tcp, "lost", lambda *_: next(left))
-    plain.peerset.connect(s, 1, 2, 5.0)
+    plain.peer_set.connect(s, 1, 2, 5.0)
     (syn,) = [time for time, kind, _, _ in states.pending(s) if kind == STATE.SYN]
     assert syn == pytest.approx(5.0 + delay + 1.5 * RTT)
     assert list(left) == []
@@ -220,7 +220,7 @@ def test_a_lost_syn_delays_the_connection(fates: list[bool], delay: float, monke
 def test_lost_syns_delay_connections_as_often_as_packets_are_lost() -> None:
     s, late, calls = swarm(CROWD, loss=0.2), 0, 400
     for k in range(calls):
-        plain.peerset.connect(s, 1 + k % CROWD, 1 + (k + 1 + k // CROWD) % CROWD, 10.0 * k)
+        plain.peer_set.connect(s, 1 + k % CROWD, 1 + (k + 1 + k // CROWD) % CROWD, 10.0 * k)
     times = [time for time, kind, _, _ in states.pending(s) if kind == STATE.SYN]
     assert len(times) == calls
     late = sum(time % 10.0 > 1.0 for time in times)
@@ -236,8 +236,8 @@ def test_copies_are_counted_from_the_bitfields_of_new_connections() -> None:
     states.give(s, 2, [0, 3])
     states.give(s, 4, [3])
     for q in (2, 3, 4):
-        plain.peerset.connect(s, 1, q, 0.0)
-    plain.peerset.connect(s, 4, 2, 0.0)
+        plain.peer_set.connect(s, 1, q, 0.0)
+    plain.peer_set.connect(s, 4, 2, 0.0)
     states.run_until(s, 1.0)
     assert neighbours(s, 1) == [2, 3, 4]
     assert s.copies[:, 1].tolist() == [1, 0, 0, 2]
@@ -278,6 +278,6 @@ def test_a_bitfield_of_a_seed_closes_the_connection_if_both_are_seeds(answerer_h
     states.give(s, 2, range(4))
     if answerer_has_finished:
         states.give(s, 1, range(4))
-    plain.peerset.connect(s, 1, 2, 0.0)
+    plain.peer_set.connect(s, 1, 2, 0.0)
     states.run_until(s, 1.0)
     assert neighbours(s, 2) == [1] * (not answerer_has_finished)

@@ -12,12 +12,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from naive import admissible_pieces
 
-from btflow.program import Program
+from btflow.swarm.program import Program
 
 PIECES = 24
 OTHERS = 4  # leechers 2 to 5, beside peer 1 and the seed
 PROGRAM = states.program(leechers=OTHERS + 1, file_size=f"{PIECES * 32 - 20} KiB", piece_size="32 KiB")
-NOTHING = plain.picker.NOTHING
+NOTHING = plain.picking.NOTHING
 UNREQUESTED = plain.state.UNREQUESTED
 
 piece_lists = st.lists(st.integers(0, PIECES - 1), unique=True)
@@ -52,7 +52,7 @@ class Position:
         s.peer[1].unrequested -= requested
         if requested == blocks:
             plain.bits.drop_piece(s.want, 1, piece)
-        plain.picker.begin(s, states.end(s, 1, 0 if from_seed else 2), piece)
+        plain.picking.begin(s, states.end(s, 1, 0 if from_seed else 2), piece)
         self.begun.add(piece)
         if from_seed or len(self.known[2]) == PIECES:  # neighbour 2 may be a seed, too
             self.on_seeds.add(piece)
@@ -70,7 +70,7 @@ class Position:
         )
 
     def chosen(self, q: int) -> int:
-        return int(plain.picker.next_piece(self.s, states.end(self.s, 1, q)))
+        return int(plain.picking.next_piece(self.s, states.end(self.s, 1, q)))
 
 
 @st.composite
@@ -101,7 +101,7 @@ def test_the_choice_is_one_the_rules_allow(at: Position) -> None:
 @given(positions())
 def test_a_neighbour_is_interesting_if_it_has_something_unrequested(at: Position) -> None:
     for q in at.known:
-        assert bool(plain.picker.some_wanted(at.s, states.end(at.s, 1, q)) >= 0) == bool(at.usable(q))
+        assert bool(plain.picking.some_wanted(at.s, states.end(at.s, 1, q)) >= 0) == bool(at.usable(q))
 
 
 @settings(max_examples=25)

@@ -42,7 +42,7 @@ def test_the_command_line_writes_pictures(
 
 
 def test_without_kaleido(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btflow.pictures.find_spec", lambda _: None)
+    monkeypatch.setattr("btflow.files.find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"needs Kaleido, which is not installed.*image.*\.html"):
         plots.save_image(drawn(), tmp_path / "figure.png")
     assert not list(tmp_path.iterdir())

@@ -34,7 +34,7 @@ def test_floor_of_the_pipeline(rate: float, floor: int) -> None:
     s = states.connected(FAST)
     h = states.end(s, 1, 0)
     at_rate(s, h, rate, 100.0)
-    assert plain.pipeline.backlog(s, h, 100.0) == floor == request_floor(rate)
+    assert plain.requests.backlog(s, h, 100.0) == floor == request_floor(rate)
 
 
 @settings(max_examples=100)
@@ -63,7 +63,7 @@ def test_a_refill_asks_for_as_much_as_the_rule(
             if n == 16:
                 plain.bits.drop_piece(s.want, 1, piece)
     s.conn[h].outstanding = outstanding
-    plain.download.request_more(s, h, s.scratch[1], 0, t)
+    plain.downloading.request_more(s, h, s.scratch[1], 0, t)
     made = [(piece, len(list(run))) for piece, run in groupby(block // 16 for block in states.requested(s, 1, 0))]
     unpicked = [n for piece, n in left.items() if n > 0 and piece not in dict(made)]
     assert [n for _, n in made] == refill(outstanding, rate, [*(left[piece] for piece, _ in made), *unpicked])
@@ -74,8 +74,8 @@ def test_first_requests_are_two() -> None:
     s = states.connected(FAST)
     h = states.end(s, 1, 0)
     states.tell(s, 0, 1)
-    plain.download.got_bitfield(s, h, 1.0)
-    plain.download.got_unchoke(s, h, 5.0)
+    plain.downloading.got_bitfield(s, h, 1.0)
+    plain.downloading.got_unchoke(s, h, 5.0)
     assert len(states.requested(s, 1, 0)) == 2
 
 
@@ -101,9 +101,9 @@ class Books:
         self.t += wait
         s.clock[0].now = self.t
         if what == "unchoke":
-            plain.download.got_unchoke(s, h, self.t)
+            plain.downloading.got_unchoke(s, h, self.t)
         elif what == "choke":
-            plain.download.got_choke(s, h, self.t)
+            plain.downloading.got_choke(s, h, self.t)
         elif what == "have" and q != 0:
             missing = [x for x in range(s.rules.pieces) if not plain.bits.has_piece(s.has, q, x)]
             if missing:
@@ -119,7 +119,7 @@ class Books:
         s, c = self.s, self.s.conn[h]
         for seq in range(c.dn_next, c.dn_tail):
             if plain.limiter.entry(s, s.mate[h], seq) >= 0 and s.n_log[1] < s.rules.pieces:
-                plain.download.got_block(s, h, seq, self.t)
+                plain.downloading.got_block(s, h, seq, self.t)
                 return
 
     def check(self) -> None:
@@ -127,7 +127,7 @@ class Books:
         asked = {q: states.requested(s, 1, q) for q in self.neighbours}
         for q, requests in asked.items():
             assert len(requests) == len(set(requests)) == s.conn[self.end(q)].outstanding
-            assert all(plain.picker.knows(s, self.end(q), block // blocks) for block in requests)
+            assert all(plain.picking.knows(s, self.end(q), block // blocks) for block in requests)
             assert not requests or s.dn[self.end(q)] & SERVED
         free = self.blocks(UNREQUESTED)
         missing = self.blocks(MISSING)
@@ -135,7 +135,7 @@ class Books:
         assert set(together) <= missing
         assert len(free) == s.peer[1].unrequested
         assert {x for x in range(s.rules.pieces) if plain.bits.has_piece(s.want, 1, x)} == {b // blocks for b in free}
-        if plain.flags.in_endgame(s, 1):
+        if plain.ends.in_endgame(s, 1):
             assert not free
         else:
             assert len(together) == len(set(together))
@@ -147,7 +147,7 @@ class Books:
     def check_interest(self, q: int, requests: list[int], free: set[int]) -> None:
         """We are interested in whoever has a block nobody was asked for or owes us one, and never idle if served."""
         h = self.end(q)
-        usable = any(plain.picker.knows(self.s, h, block // self.s.rules.blocks) for block in free)
+        usable = any(plain.picking.knows(self.s, h, block // self.s.rules.blocks) for block in free)
         assert bool(self.s.dn[h] & WANTING) == bool(requests or usable)
         if self.s.dn[h] & SERVED and usable:
             assert len(requests) >= request_floor(float(self.s.conn[h].dn_rate))
@@ -182,7 +182,7 @@ def test_every_missing_block_is_requested_once_or_waits(
     for wait, what, q, number in messages:
         books.do(wait, what, q, number)
     s = books.s
-    event("complete" if s.n_log[1] == s.rules.pieces else "endgame" if plain.flags.in_endgame(s, 1) else "before")
+    event("complete" if s.n_log[1] == s.rules.pieces else "endgame" if plain.ends.in_endgame(s, 1) else "before")
 
 
 def test_requests_lost_to_a_choke_go_to_the_others() -> None:
@@ -209,6 +209,6 @@ def test_blocks_of_requests_given_back_are_discarded_when_they_come() -> None:
     h, s = books.end(0), books.s
     books.do(1.0, "choke", 0, 0)
     before = books.blocks(MISSING)
-    assert not plain.download.got_block(s, h, 0, books.t)
+    assert not plain.downloading.got_block(s, h, 0, books.t)
     assert books.blocks(MISSING) == before
     assert s.peer[1].duplicates == 1

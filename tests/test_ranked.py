@@ -61,7 +61,7 @@ class RoundRobin:
         self.s = states.connected(self.made)
         self.p, self.slots, self.t, self.due = p, slots, 0.0, 0.0
         self.s.peer[p].upload_slots, self.s.peer[p].start = slots, 0.0
-        plain.clock.insert(self.s, self.made.rules.peers + p, 15.0)
+        plain.calendar.insert(self.s, self.made.rules.peers + p, 15.0)
         self.neighbours = [q for q in range(NEIGHBOURS + 1) if q != p]
         self.rivals = {q: Rival() for q in self.neighbours}
         self.piece = int(self.s.rules.blocks * self.s.rules.block_size)
@@ -94,28 +94,28 @@ class RoundRobin:
         self.t += wait
         rival, h = self.rivals[q], states.end(self.s, self.p, q)
         if what == "tick":
-            plain.clock.remove(self.s, self.made.rules.peers + self.p)
-            plain.choker.tick(self.s, self.p, self.t)
+            plain.calendar.remove(self.s, self.made.rules.peers + self.p)
+            plain.choking.tick(self.s, self.p, self.t)
             renew = self.t >= self.due
             self.due = self.t + 30.0 if renew else self.due  # settings_pack.cpp, optimistic_unchoke_interval
             self.rechoke(renew)
         elif what == "interested":
-            plain.choker.got_interested(self.s, h, self.t)
+            plain.choking.got_interested(self.s, h, self.t)
             if not rival.interested and sum(r.unchoked for r in self.rivals.values()) < self.slots:
                 self.unchoke(rival)
             rival.interested = True
         elif what == "not interested":
             timer = self.s.node[self.made.rules.peers + self.p]
             before = float(timer.time)
-            plain.choker.got_not_interested(self.s, h, self.t)
+            plain.choking.got_not_interested(self.s, h, self.t)
             soon = min(before, math.floor(self.t) + 1.0)  # session_impl.cpp: on_tick, each second
             assert timer.time == (soon if rival.unchoked else before)
             rival.interested, rival.unchoked, rival.optimistic = False, False, False
         elif what == "got":
-            plain.tally.note_block(self.s, h, float(blocks * BLOCK), self.t, self.t, True)
+            plain.rates.note_block(self.s, h, float(blocks * BLOCK), self.t, self.t, True)
             rival.got += blocks * BLOCK
         else:
-            plain.tally.note_sent(self.s, h, float(blocks * BLOCK))
+            plain.rates.note_sent(self.s, h, float(blocks * BLOCK))
             rival.sent += blocks * BLOCK
             rival.sent_since += blocks * BLOCK
         assert states.unchoked(self.s, self.p) == {q for q, r in self.rivals.items() if r.unchoked}
@@ -142,21 +142,21 @@ def test_whoever_has_a_slot_by_rate_is_not_slower_than_who_has_none(history: lis
         h = states.end(s, p, neighbours[i])
         client = plain.ends.client_of(s, p)
         if what == "got":
-            plain.rate.download_rate(client, s.conn[h], t, float(blocks * BLOCK))
+            plain.rates.download_rate(client, s.conn[h], t, float(blocks * BLOCK))
         elif what == "sent":
-            plain.rate.upload_rate(s, h, t, float(blocks * BLOCK))
+            plain.rates.upload_rate(s, h, t, float(blocks * BLOCK))
         elif what != "tick":
-            (plain.choker.got_interested if what == "interested" else plain.choker.got_not_interested)(s, h, t)
+            (plain.choking.got_interested if what == "interested" else plain.choking.got_not_interested)(s, h, t)
         else:
-            plain.clock.remove(s, PROGRAMS["transmission-4"].rules.peers + p)
-            plain.choker.tick(s, p, t)
+            plain.calendar.remove(s, PROGRAMS["transmission-4"].rules.peers + p)
+            plain.choking.tick(s, p, t)
             count += 1
             ends = [states.end(s, p, q) for q in neighbours]
             wanting = [e for e in ends if s.up[e] & states.INTERESTED]
             rates = {
-                e: plain.rate.upload_rate(s, e, t, 0.0)
+                e: plain.rates.upload_rate(s, e, t, 0.0)
                 if p == 0
-                else plain.rate.download_rate(client, s.conn[e], t, 0.0)
+                else plain.rates.download_rate(client, s.conn[e], t, 0.0)
                 for e in wanting
             }
             has = [e for e in wanting if s.up[e] & states.UNCHOKED]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import RateMeasure
 
-from btflow.kernels import rate as kernels
+from btflow.kernels.swarm import rates as kernels
 
 updated = entered(kernels.updated)
 
@@ -65,4 +65,4 @@ def test_reading_twice_at_one_time_changes_nothing(updates: list[tuple[float, fl
 def test_compiled_and_plain_kernels_agree(state: tuple[float, float], age: float, wait: float, n: float) -> None:
     rate, last = state
     arguments = (rate, last - age - 0.1, last, last + wait, n, WINDOW)
-    assert updated(*arguments) == plain.rate.updated(*arguments)
+    assert updated(*arguments) == plain.rates.updated(*arguments)

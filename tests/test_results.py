@@ -15,13 +15,14 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btflow import load, replica, simulate
+from btflow import load, simulate
 from btflow.analytic import kumar_ross_bound
-from btflow.kernels.state import CAUSES
-from btflow.program import compile_scenario
-from btflow.replica import GRID_POINTS, pieces_held, time_step
-from btflow.results import CAUSE_NAMES, segments, to_dataset
-from btflow.simulation import run_swarm
+from btflow.kernels.swarm.state import CAUSES
+from btflow.swarm import replica
+from btflow.swarm.program import compile_scenario
+from btflow.swarm.replica import GRID_POINTS, pieces_held, time_step
+from btflow.swarm.results import CAUSE_NAMES, segments, to_dataset
+from btflow.swarm.run import run_swarm
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +172,7 @@ def test_netcdf_reads_back_as_it_was(result: xr.Dataset, tmp_path: Path) -> None
 
 
 def test_results_do_not_need_plotly() -> None:
-    script = "import btflow.results, sys; print('plotly' in sys.modules)"
+    script = "import btflow.swarm.results, sys; print('plotly' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

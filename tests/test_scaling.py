@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 from strategies import clients, transports
 
-from btflow.program import Program, compile_scenario
-from btflow.simulation import run_swarm
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.run import run_swarm
 
 SIZES = ("upload_unit", "piece_header", "request_size", "have_size", "state_size")
 SLOTS = {"max_uploads": 4}  # otherwise they depend on the cap

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from scenario_made import RAO2010, Edit, editor
 
 from btflow import InputError, Scenario, ScenarioError, UnitError, load, load_link, simulate
-from btflow.catalog import parse
+from btflow.config.catalog import parse
 
 
 @pytest.fixture

@@ -162,20 +162,20 @@ class Engine:
         i = self.ends.index(h)
         self.written.append((t, i))
         if i in self.stalls:
-            plain.flags.raise_flag(s.up, h, plain.state.BLOCKED)
+            plain.ends.raise_flag(s.up, h, plain.state.BLOCKED)
             plain.closing.leave_ring(s, h)
             self.flushes.append((t + self.stalls.pop(i), h))
 
     def due(self) -> float:
-        timer = float(self.s.node[0].time) if self.s.node[0].bucket != plain.clock.NONE else math.inf
+        timer = float(self.s.node[0].time) if self.s.node[0].bucket != plain.calendar.NONE else math.inf
         return min(timer, min(self.flushes, default=(math.inf, 0))[0])
 
     def act(self) -> float:
         """Handle what is due first, and return when that is."""
         s, t = self.s, self.due()
         s.clock[0].now = t
-        if s.node[0].bucket != plain.clock.NONE and s.node[0].time == t:
-            plain.clock.remove(s, 0)
+        if s.node[0].bucket != plain.calendar.NONE and s.node[0].time == t:
+            plain.calendar.remove(s, 0)
             plain.engine.write_paid(s, 0, t)
         else:
             self.flushes.sort()

@@ -14,27 +14,27 @@ import states
 from test_determinism import digest
 
 import btflow
-from btflow import InputError, ScenarioError, SimulationError, load, memory, simulate, simulation
-from btflow.program import compile_scenario
-from btflow.simulation import CHUNK_SECONDS, next_chunk, run_swarm
-from btflow.swarm import build, state_bytes
+from btflow import InputError, ScenarioError, SimulationError, load, memory, simulate, termination
+from btflow.swarm.program import compile_scenario
+from btflow.swarm.run import run_swarm
+from btflow.swarm.state import build, state_bytes
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, 10**9])
 def test_the_size_of_a_chunk_changes_nothing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = compile_scenario(states.scenario(leechers=5, file_size="500 kB", rtt="120 ms", loss=0.04))
     expected = digest(run_swarm(program, 7, 0))
-    monkeypatch.setattr(simulation, "FIRST_CHUNK", size)
-    monkeypatch.setattr(simulation, "next_chunk", lambda *_: size)
+    monkeypatch.setattr(termination, "FIRST_CHUNK", size)
+    monkeypatch.setattr(termination, "next_chunk", lambda *_: size)
     assert digest(run_swarm(program, 7, 0)) == expected
 
 
 def test_a_chunk_takes_a_fifth_of_a_second() -> None:
-    assert next_chunk(1000, CHUNK_SECONDS) == 1000
-    assert next_chunk(1000, 4 * CHUNK_SECONDS) == 250
-    assert next_chunk(1000, 0.0) == 2000  # a fast one says little
-    assert next_chunk(1, 100.0) == 1
-    assert simulation.FIRST_CHUNK < 10_000
+    assert termination.next_chunk(1000, termination.CHUNK_SECONDS) == 1000
+    assert termination.next_chunk(1000, 4 * termination.CHUNK_SECONDS) == 250
+    assert termination.next_chunk(1000, 0.0) == 2000  # a fast one says little
+    assert termination.next_chunk(1, 100.0) == 1
+    assert termination.FIRST_CHUNK < 10_000
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 def test_progress_rises_to_the_number_of_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "FIRST_CHUNK", 10)
-    monkeypatch.setattr(simulation, "next_chunk", lambda *_: 10)
+    monkeypatch.setattr(termination, "FIRST_CHUNK", 10)
+    monkeypatch.setattr(termination, "next_chunk", lambda *_: 10)
     seen: list[float] = []
     simulate(made.scenario(), replicas=2, progress=seen.append)
     assert seen == sorted(seen)

@@ -17,11 +17,11 @@ import pytest
 from docs_pages import ROOT
 from playwright.sync_api import Request
 
-from btflow.catalog import any_document
-from btflow.fields import fields_below
-from btflow.kinds import SWARMS
+from btflow.config.catalog import any_document
+from btflow.config.fields import fields_below
+from btflow.config.kinds import SWARMS
+from btflow.config.references import names
 from btflow.link.kind import LINKS
-from btflow.references import names
 
 pytestmark = pytest.mark.xdist_group("site")  # it is built once, by one worker
 

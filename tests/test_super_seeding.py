@@ -11,8 +11,8 @@ import plain
 from access_idle import access, connected, idle
 
 from btflow.kernels.access.state import Access
-from btflow.kernels.engine import FINISHED
-from btflow.kernels.state import OPEN, Swarm
+from btflow.kernels.swarm.engine import FINISHED
+from btflow.kernels.swarm.state import OPEN, Swarm
 
 
 def super_seeded(leechers: int, seeding: bool = True, **options: Any) -> Any:
@@ -50,7 +50,7 @@ def test_a_super_seed_shows_the_next_piece_when_the_last_was_passed_on() -> None
     for p in (1, 2, 3):
         h = connected(s, x, p, 0)
         for e in (int(s.mate[h]), h):
-            plain.peerset.ready(s, e, 0.0)
+            plain.peer_set.ready(s, e, 0.0)
         ends.append(int(s.mate[h]))
     assert [int(s.conn.offer[e]) for e in ends] == [0, 1, 2]
     for piece in (0, 1, 2):

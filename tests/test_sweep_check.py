@@ -28,10 +28,10 @@ from sweep_stopped import CODES, LONG, in_time, kept, stopped, wait_for_a_part
 
 from btflow import InputError, analysis, load, sweep
 from btflow.options import Fidelity
-from btflow.program import Program
-from btflow.replica import Replica
-from btflow.scenario import Scenario
-from btflow.simulation import simulate
+from btflow.swarm.program import Program
+from btflow.swarm.replica import Replica
+from btflow.swarm.run import simulate
+from btflow.swarm.scenario import Scenario
 from btflow.sweeps import api
 from btflow.sweeps.cells import division
 from btflow.sweeps.check import CANDIDATES, checked_points
@@ -387,7 +387,7 @@ def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
     first, title, *lines = out.splitlines()
     assert first == "a.zarr: 11 of 11 swarms (3 of them in full, the others at flow fidelity) done, 0 failed"
     assert title == "flow against full, at 3 checked points:"
-    assert [line.split(":")[0].strip() for line in lines] == list(analysis.fidelity.STATISTICS)
+    assert [line.split(":")[0].strip() for line in lines] == list(analysis.against_full.STATISTICS)
     code, out, _ = run(*args, "--resume", "--json", "--statistics", "completion_last, completion_mean")
     assert code == 0
     said = json.loads(out)["check"]

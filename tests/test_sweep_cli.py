@@ -17,8 +17,8 @@ from program import Run, runner
 from sweep_made import TINY, bits, read, sweep_args, tiny
 
 from btflow import memory
-from btflow.program import compile_scenario
-from btflow.swarm import state_bytes
+from btflow.swarm.program import compile_scenario
+from btflow.swarm.state import state_bytes
 from btflow.sweeps import scheduler
 from btflow.sweeps.causes import cause
 

@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep_made import bits, breaking_off, read, sweep_args, tiny
 
-from btflow import InputError, cli
+from btflow import InputError
 from btflow.analysis.table import write_table
+from btflow.cli import app
 from btflow.sweeps import api, work
 from btflow.sweeps.cells import cells
 from btflow.sweeps.parts import Part
@@ -334,7 +335,7 @@ def test_a_sweep_whose_parts_go_is_an_error(
     monkeypatch.setattr(Journal, "add", lose)
     monkeypatch.setattr(sys, "argv", ["btflow", *sweep_args(tmp_path / "b.zarr", "--jobs", "1")])
     with pytest.raises(SystemExit) as exit_:
-        cli.main()
+        app.main()
     assert exit_.value.code == 1
     said = capsys.readouterr().err
     assert f"btflow: error: {tmp_path / 'b.zarr'}: .journal/" in said
@@ -366,7 +367,7 @@ def test_an_export_names_the_file_and_what_to_do(
     for damage in (flip, delete):
         damage(path / "completion_mean" / "c" / "0" / "1" / "0")
         with pytest.raises(SystemExit) as exit_:
-            cli.main()
+            app.main()
         assert exit_.value.code == 2
         said = capsys.readouterr().err
         assert said.startswith("btflow: error: STORE = 'a.zarr': is damaged: completion_mean/c/0/1/0 is missing or")

@@ -12,7 +12,7 @@ import pytest
 from dask_made import local
 from sweep_made import UNITS, planned, read, tiny
 
-from btflow.replica import Floats, Replica
+from btflow.swarm.replica import Floats, Replica
 from btflow.sweeps import api, work
 from btflow.sweeps.drive import drive
 from btflow.sweeps.parts import Part

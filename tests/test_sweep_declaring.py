@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from btflow import InputError, load
-from btflow.catalog import document
+from btflow.config.catalog import document
+from btflow.config.variables import describe
 from btflow.sweeps import iplane, samples, spec
 from btflow.sweeps.axes import axis
 from btflow.sweeps.design import Design, design
 from btflow.sweeps.plan import plan
 from btflow.sweeps.seeds import point_seed
 from btflow.sweeps.table import declaration, from_file
-from btflow.variables import describe
 
 RAO = document("rao2010")
 

@@ -22,9 +22,9 @@ from sweep_made import bits, read, small_tasks, sweep_args, tiny
 
 import btflow
 from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
-from btflow.link.build import build, state_bytes
 from btflow.link.program import compile_link
 from btflow.link.scenario import LinkScenario
+from btflow.link.state import build, state_bytes
 from btflow.sweeps import api, work
 from btflow.sweeps.parts import Part
 from btflow.sweeps.plan import Plan

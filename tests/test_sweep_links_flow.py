@@ -15,7 +15,7 @@ from sweep_links_made import Vary, check_point, short
 from sweep_made import bits, read, small_tasks
 
 from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
-from btflow.analysis.fidelity import OF_LINKS, in_full
+from btflow.analysis.against_full import OF_LINKS, in_full
 from btflow.sweeps import api
 from btflow.sweeps.link_statistics import RECORDS
 from btflow.sweeps.parts import Part

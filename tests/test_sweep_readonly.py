@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from btflow import cli
+from btflow.cli import app
 from btflow.sweeps import readonly
 from btflow.sweeps.lock import FILE
 
@@ -25,7 +25,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", arguments(path)[:-1])
         with pytest.raises(SystemExit) as exit_:
-            cli.main()
+            app.main()
     assert exit_.value.code == 0
     return path
 
@@ -58,7 +58,7 @@ def resumed(
     before = content(path)
     monkeypatch.setattr(sys, "argv", arguments(path, *more))
     with pytest.raises(SystemExit) as exit_:
-        cli.main()
+        app.main()
     assert content(path) == before
     assert isinstance(exit_.value.code, int)
     return exit_.value.code, *capsys.readouterr()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
 
 from btflow import InputError, load, sweep
-from btflow.replica import Floats, Replica
+from btflow.swarm.replica import Floats, Replica
 from btflow.sweeps import api, choice
 from btflow.sweeps.backlog import Backlog
 from btflow.sweeps.parts import Part
@@ -170,8 +170,8 @@ def test_a_bug_in_one_swarm_does_not_stop_the_others(monkeypatch: pytest.MonkeyP
 
 def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     from btflow import memory
-    from btflow.program import compile_scenario
-    from btflow.swarm import state_bytes
+    from btflow.swarm.program import compile_scenario
+    from btflow.swarm.state import state_bytes
 
     room = state_bytes(compile_scenario(tiny(leechers=3)))
     monkeypatch.setattr(memory, "available", lambda: room)
@@ -181,8 +181,8 @@ def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.Monk
 
 
 def test_a_look_at_some_points_finds_the_largest_swarm_and_all_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    from btflow.program import compile_scenario
-    from btflow.swarm import state_bytes
+    from btflow.swarm.program import compile_scenario
+    from btflow.swarm.state import state_bytes
     from btflow.sweeps import beforehand, scout
 
     vary: Vary = {"rtt": ["0 ms", "5 ms", "9 ms"], "leechers": [2, 30, 3], "upload_limit": "lin(10 kB/s, 99 kB/s, 40)"}

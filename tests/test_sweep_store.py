@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sweep_made import bits, breaking_off, read, tiny
 
 from btflow import InputError
-from btflow.program import compile_scenario
+from btflow.swarm.program import compile_scenario
 from btflow.sweeps import api, journal
 from btflow.sweeps import work as working
 from btflow.sweeps.cells import MOST_UNITS, cells

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from states import wire
 
-from btflow.kernels import rng
+from btflow.kernels import random
 
-geometric = entered(rng.geometric)
+geometric = entered(random.geometric)
 
 RTO_MIN = 0.2
 
@@ -74,7 +74,7 @@ def test_a_window_that_is_not_filled_but_for_a_burst_does_not_grow() -> None:
 def test_the_window_is_halved_for_every_timeout_of_idleness(idle: float, window: float) -> None:
     s, w = wire(rtt=0.1)  # RTO 0.3 s
     w.cwnd, w.ssthresh, w.last_sent = 24, 10.0, 50.0
-    plain.window.idle_restart(s, w, 50.0 + idle)
+    plain.tcp_window.idle_restart(s, w, 50.0 + idle)
     assert w.cwnd == window
     assert w.ssthresh == (10.0 if idle < 0.3 else 18.0)  # at least three quarters of the window
 
@@ -83,14 +83,14 @@ def test_idleness_leaves_a_connection_without_loss_in_slow_start() -> None:
     s, w = wire(rtt=0.1)
     w.cwnd, w.last_sent = 24, 50.0
     before = float(w.ssthresh)
-    plain.window.idle_restart(s, w, 60.0)
+    plain.tcp_window.idle_restart(s, w, 60.0)
     assert w.ssthresh == before  # ssthresh becomes max(ssthresh, 3/4 cwnd), and it was unlimited
 
 
 def test_the_window_is_kept_over_idleness_if_the_reset_is_off() -> None:
     s, w = wire(rtt=0.1, idle_reset=False)
     w.cwnd, w.last_sent = 24, 50.0
-    plain.window.idle_restart(s, w, 60.0)
+    plain.tcp_window.idle_restart(s, w, 60.0)
     assert w.cwnd == 24
 
 
@@ -109,11 +109,11 @@ def test_a_window_that_is_not_used_stays_while_acknowledgements_come() -> None:
 def test_the_cubic_target(w_max: float, start: float, rtt: float, since: float) -> None:
     s, w = wire(rtt=round(rtt, 3))
     w.w_max, w.w_start, w.epoch = w_max, start * w_max, 7.0
-    w.k = plain.window.plateau(s, w)
+    w.k = plain.tcp_window.plateau(s, w)
     c = 0.4
     k = ((w_max - start * w_max) / c) ** (1 / 3)  # from the window at the start of the epoch, not from beta Wmax
     exact = c * (since + w.rtt - k) ** 3 + w_max
-    assert plain.window.cubic_target(s, w, 7.0 + since) == pytest.approx(
+    assert plain.tcp_window.cubic_target(s, w, 7.0 + since) == pytest.approx(
         exact, abs=1.001
     )  # the rise is cut to segments
 
@@ -121,28 +121,28 @@ def test_the_cubic_target(w_max: float, start: float, rtt: float, since: float) 
 def test_above_the_old_window_the_epoch_starts_where_it_is() -> None:
     s, w = wire(rtt=0.5)
     w.w_max, w.w_start, w.epoch = 5.0, 9.0, 7.0
-    assert plain.window.cubic_target(s, w, 7.0 + 2.0) == 9 + math.floor(0.4 * 2.5**3)
+    assert plain.tcp_window.cubic_target(s, w, 7.0 + 2.0) == 9 + math.floor(0.4 * 2.5**3)
 
 
 def test_acknowledgements_for_a_segment() -> None:
     s, w = wire(rtt=0.1)
     w.cwnd, w.w_max, w.w_start, w.epoch = 10.0, 10.0, 10.0, 0.0
-    assert plain.window.acks_per_segment(s, w, 0.0) == 1000  # at the target
-    assert plain.window.acks_per_segment(s, w, 0.4) == 5  # Reno's line: 4 round trips x 0.53 = 2 segments ahead
-    assert plain.window.acks_per_segment(s, w, 3.0) == 1  # 0.4 x 3.1^3 = 11 segments ahead
+    assert plain.tcp_window.acks_per_segment(s, w, 0.0) == 1000  # at the target
+    assert plain.tcp_window.acks_per_segment(s, w, 0.4) == 5  # Reno's line: 4 round trips x 0.53 = 2 segments ahead
+    assert plain.tcp_window.acks_per_segment(s, w, 3.0) == 1  # 0.4 x 3.1^3 = 11 segments ahead
 
 
 def test_a_round_grows_the_window_by_half_at_most() -> None:
     s, w = wire(rtt=0.1)
     w.cwnd, w.ssthresh, w.w_max, w.w_start, w.epoch, w.in_round = 10.0, 5.0, 20.0, 7.0, 0.0, 10
-    plain.window.grow(s, w, 100.0, 10.0)
+    plain.tcp_window.grow(s, w, 100.0, 10.0)
     assert w.cwnd == 15.0  # the count starts at 0: two ACKs for a segment
 
 
 def test_slow_start_ends_one_above_its_threshold() -> None:
     s, w = wire(rtt=0.1)
     w.cwnd, w.ssthresh, w.in_round = 4.0, 7.0, 4
-    plain.window.grow(s, w, 1.0, 4.0)
+    plain.tcp_window.grow(s, w, 1.0, 4.0)
     assert (w.cwnd, w.epoch) == (8.0, -1.0)
 
 
@@ -150,14 +150,14 @@ def test_slow_start_ends_one_above_its_threshold() -> None:
 def test_a_loss_leaves_beta_of_the_window_or_one_segment(timeout: bool, window: int, w_max: int) -> None:
     s, w = wire()
     w.cwnd, w.w_max = 100.0, 50.0
-    plain.window.reduce(s, w, timeout)
+    plain.tcp_window.reduce(s, w, timeout)
     assert (w.cwnd, w.ssthresh, w.w_max) == (window, 70.0, w_max)
 
 
 def test_a_second_loss_at_a_smaller_window_gives_way_to_newcomers() -> None:
     s, w = wire()
     w.cwnd, w.w_max = 100.0, 120.0
-    plain.window.reduce(s, w, False)
+    plain.tcp_window.reduce(s, w, False)
     assert w.w_max == 85.0  # cwnd (1 + beta) / 2
 
 
@@ -215,7 +215,7 @@ def test_three_segments_behind_a_lost_one_repair_it_in_a_round_trip(losses: Any)
     assert stall == pytest.approx(3 * 0.01 + 0.4)  # the third duplicate ACK, and the segment again
     assert arrival == pytest.approx(sent + 3 * 0.01 + 0.4 + 0.2)
     assert (w.falling, w.cwnd) == (1, 20.0)  # the sender learns of it with the third duplicate ACK
-    plain.window.end_round(s, w, sent + 0.43)
+    plain.tcp_window.end_round(s, w, sent + 0.43)
     assert (w.falling, w.ssthresh) == (0, 14.0)
 
 
@@ -367,11 +367,11 @@ def test_coasting_is_what_one_departure_after_the_other_does(
     (s, all_at_once), (_, one_by_one) = made
     begin = 10.0 + since
     end = begin + (units - 1) * gap
-    coasted = plain.window.coast(s, all_at_once, begin, gap, end, units)
+    coasted = plain.tcp_window.coast(s, all_at_once, begin, gap, end, units)
     assert 0 <= coasted <= units
     for i in range(coasted):
         written = min(begin + i * gap, end)
-        assert plain.window.next_departure(s, one_by_one, written) == written
+        assert plain.tcp_window.next_departure(s, one_by_one, written) == written
     assert all_at_once.tobytes() == one_by_one.tobytes()
     if since >= rtt + s.rules.delayed_ack and window >= in_round + 40:
         assert coasted == units  # nothing holds any of them

@@ -10,7 +10,7 @@ import pytest
 from validation_made import Swarms, as_published, slower
 
 from btflow import load
-from btflow.network import PathMatrix
+from btflow.swarm.network import PathMatrix
 from validation import assumptions, claims, figures, mechanism_figures, page, reference
 from validation.cases import Case
 from validation.experiments import LIMITS, Plan

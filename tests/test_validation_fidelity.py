@@ -128,7 +128,9 @@ def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monke
     assert Stores(tmp_path, fresh=True).swarms["full"].find(swarms[0].key) is None
 
 
-@pytest.mark.parametrize("name", ["btflow/flow.py", "btflow/kernels/flow/fetch.py", "btflow/kernels/rules.py"])
+@pytest.mark.parametrize(
+    "name", ["btflow/swarm/flow.py", "btflow/kernels/flow/fetch.py", "btflow/kernels/swarm/rules.py"]
+)
 def test_full_does_not_depend_on_what_flow_alone_runs(name: str) -> None:
     root = Path(store.__file__).parents[1]
     all_of_it = store.sources(root / "btflow", root / "models", root / "validation")

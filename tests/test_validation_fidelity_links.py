@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from btflow import simulate
-from btflow.report import summary
+from btflow.swarm.report import summary
 from validation.command import run_app
 from validation.fidelity.compare import wanted
 from validation.fidelity.links import __main__ as command

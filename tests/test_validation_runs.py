@@ -58,10 +58,10 @@ def copied_sources(folder: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "name",
     [
-        "btflow/client.py",
-        "btflow/scenario.py",
+        "btflow/swarm/client.py",
+        "btflow/swarm/scenario.py",
         "btflow/units/parsing.py",
-        "btflow/kernels/tcp.py",
+        "btflow/kernels/swarm/tcp.py",
         "btflow/a_new_module.py",
         "models/clients/mainline-4.0.toml",
         "models/paths/rao2010-as.toml",

@@ -9,7 +9,7 @@ import pytest
 from validation_swarms_made import RUNS, made
 
 import btflow
-from btflow.uplinks import quantile
+from btflow.swarm.replica import quantile
 from validation.swarms import measured
 from validation.swarms.experiments import (
     ABLATIONS,

@@ -100,7 +100,7 @@ def test_fast_connections_take_whole_pieces_and_slow_ones_share_what_is_begun(dr
         last = (many and not begun) or (alone > 0 and begun)
         return (last, known[piece], not begun)
 
-    chosen = int(plain.whole.next_piece(s, h))
+    chosen = int(plain.picking_whole.next_piece(s, h))
     if mine:
         assert chosen == mine[0]
         event("its own")
@@ -133,5 +133,5 @@ def test_transmission_asks_for_the_piece_with_the_fewest_blocks_left(drawn: tupl
     can, known = usable(at, q), copies(at)
     left = {x: (free_blocks(at, x), known[x]) for x in can}
     best = {x for x in can if left[x] == min(left.values())}
-    assert int(plain.whole.next_piece(at.s, states.end(at.s, 1, q))) in (best or {NOTHING})
+    assert int(plain.picking_whole.next_piece(at.s, states.end(at.s, 1, q))) in (best or {NOTHING})
     event(f"pieces to choose from: {min(len(can), 5)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from btflow.catalog import document, load
-from btflow.document import Document
-from btflow.program import PENDING_SLOTS, SKB_TRUESIZE
+from btflow.config.catalog import document, load
+from btflow.config.document import Document
+from btflow.swarm.program import PENDING_SLOTS, SKB_TRUESIZE
 from validation import reference
 from validation.cases import MODEL
 from validation.experiments import at_once
@@ -36,7 +36,7 @@ def engine() -> list[Assumption]:
     """Return the constants of the engine itself, which every model's swarms have."""
     return [
         Assumption(
-            "tracker (btflow/kernels/peerset.py, ask_tracker)",
+            "tracker (btflow/kernels/swarm/peer_set.py, ask_tracker)",
             "beside peer 0; an announce takes two round trips",
             "The paper does not say where the tracker was. It is placed beside the first peer, a seed, whose latencies "
             "it has; an announce is a TCP set-up and a request with its reply, none of which is lost.",
@@ -47,14 +47,14 @@ def engine() -> list[Assumption]:
             "The paper gives none of them; they are left out, so that hosts are never the limit.",
         ),
         Assumption(
-            "SKB_TRUESIZE (btflow/program.py)",
+            "SKB_TRUESIZE (btflow/swarm/program.py)",
             f"{SKB_TRUESIZE} B",
             "Socket memory one queued segment is charged, which sets how many fit into the send buffer: read from "
             "the data structures of Linux 2.6.32, not stated by any paper. It matters only where the window is the "
             "limit.",
         ),
         Assumption(
-            "PENDING_SLOTS (btflow/program.py)",
+            "PENDING_SLOTS (btflow/swarm/program.py)",
             f"{PENDING_SLOTS}",
             "Room per peer for connections whose handshake is under way: a limit of the engine, not of the client.",
         ),

@@ -57,7 +57,7 @@ def _row(*cells: str) -> None:
 
 def write_figures(results: dict[int, xr.Dataset], path: Path) -> None:
     """Write a page with the completion times of all leechers, and their means beside the paper's."""
-    from btflow.output import replacing
+    from btflow.files import replacing
     from btflow.plots import completion_cdf
     from validation.markup import page
 

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-    from btflow.scenario import Scenario
+    from btflow.swarm.scenario import Scenario
 
 
 class NotKnownError(LookupError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from btflow.output import replacing
+from btflow.files import replacing
 from validation import tables
 from validation.markup import page, table
 from validation.report import Report, provenance

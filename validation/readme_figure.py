@@ -27,7 +27,7 @@ def render(
     folder: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="Report with what was run.")] = None,
 ) -> None:
     """Draw completion against RTT with the paper's points, from what `python -m validation` has run or runs now."""
-    from btflow.output import replacing
+    from btflow.files import replacing
     from validation import claims, figures, pipeline
     from validation.__main__ import OUT
     from validation.experiments import Plan

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import btflow
-from btflow.output import replacing
+from btflow.files import replacing
 from validation import assumptions
 from validation.cases import MODEL, Case
 from validation.experiments import Plan

@@ -17,7 +17,7 @@ from validation.cases import MODEL, Case, Setting
 from validation.measured import Measured, measure
 
 if TYPE_CHECKING:
-    from btflow.scenario import Scenario
+    from btflow.swarm.scenario import Scenario
 
 Of = TypeVar("Of")
 Out = TypeVar("Out")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 Floats = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ import numpy
 import xarray
 
 import btflow
+from btflow.files import replacing
 from btflow.options import Fidelity
-from btflow.output import replacing
 from validation.measured import Measured
 from validation.runs import Task
 

@@ -26,7 +26,7 @@ def requests() -> dict[str, Callable[[], Any]]:
     """Return what makes a panel and has it compute the largest that it takes, by name."""
     from btflow.explore.link_panel import LinkPanel
     from btflow.explore.link_state import LinkState
-    from btflow.explore.swarm import SwarmPanel
+    from btflow.explore.swarm_panel import SwarmPanel
     from btflow.explore.swarm_state import SwarmState
     from btflow.explore.whatif_panel import WhatIfPanel
     from btflow.explore.whatif_state import WhatIfState
@@ -65,7 +65,7 @@ def measure(name: str) -> tuple[int, int, str]:
 
 
 def _measured(name: str) -> str:
-    from btflow.explore.memory import bound_memory
+    from btflow.explore.limits import bound_memory
     from btflow.explore.options import MEGABYTES
 
     bound_memory(str(MEGABYTES))
@@ -115,7 +115,7 @@ def main(
     for name in names or ():
         if name not in known:
             raise InputError("REQUEST", name, "is unknown", "; ".join(known))
-    from btflow.explore.command import ONE_THREAD
+    from btflow.explore.serve import ONE_THREAD
     from btflow.explore.warm import warm
 
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):  # they count at the start only

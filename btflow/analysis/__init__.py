@@ -4,11 +4,10 @@ Everything takes the Dataset of a sweep (``btflow.sweep``), or a part of it chos
 Swarms that failed or were not run are never counted. The same Dataset and seed give the same figures.
 """
 
-from btflow.analysis.effect import mean_effect, response
-from btflow.analysis.fidelity import corrected, flow_error
+from btflow.analysis.against_full import corrected, flow_error
+from btflow.analysis.effect import mean_effect, response, sensitivity
 from btflow.analysis.paired import paired_difference
 from btflow.analysis.sobol import sobol_indices
-from btflow.analysis.swing import sensitivity
 from btflow.analysis.table import write_table
 
 __all__ = [

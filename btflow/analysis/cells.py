@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from btflow.analysis.bootstrap import Scheme, canonical
 from btflow.analysis.design import (
     REPLICA,
     SAMPLE,
@@ -22,7 +23,6 @@ from btflow.analysis.design import (
     is_sample,
     statistic,
 )
-from btflow.analysis.resample import Scheme, canonical
 from btflow.analysis.varied import Varied, log_spaced
 from btflow.errors import InputError
 from btflow.options import whole_number

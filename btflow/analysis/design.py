@@ -11,8 +11,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.analysis.varied import Varied
+from btflow.config.parameters import unknown
 from btflow.errors import InputError
-from btflow.parameters import unknown
 from btflow.sweeps.status import DONE, FAILED, PENDING
 from btflow.units import BytePrefix
 

@@ -8,10 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
-from btflow.analysis.cells import scheme_of
-from btflow.analysis.design import REPLICA, Floats, checked, common_numbers, counts, find, is_sample, statistic
-from btflow.analysis.effect import describe, ratio, together
-from btflow.analysis.resample import (
+from btflow.analysis.bootstrap import (
     Intervals,
     Scheme,
     Settings,
@@ -22,6 +19,9 @@ from btflow.analysis.resample import (
     point_means,
     spread,
 )
+from btflow.analysis.cells import scheme_of
+from btflow.analysis.design import REPLICA, Floats, checked, common_numbers, counts, find, is_sample, statistic
+from btflow.analysis.effect import describe, ratio, together
 from btflow.analysis.varied import position
 from btflow.errors import InputError
 
@@ -48,7 +48,7 @@ def paired_difference(
         dim: The varied name (or one of a zipped dimension).
         a: The value compared with, in SI units or as text with a unit.
         b: The value compared.
-        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.bootstrap.Settings``.
 
     Returns:
         ``difference`` (b - a) and ``ratio`` (mean at b over mean at a) at each of the other points, and over all of

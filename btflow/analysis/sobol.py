@@ -9,10 +9,10 @@ import scipy
 import xarray as xr
 from numpy.typing import NDArray
 
+from btflow.analysis.bootstrap import Intervals, Settings, point_means
 from btflow.analysis.design import SAMPLE, Floats, checked, counts, factors, is_sample, source, statistic, varied
-from btflow.analysis.resample import Intervals, Settings, point_means
 from btflow.errors import InputError
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 _BATCH = 2_000_000
 """Most values taken at a time."""
@@ -30,7 +30,7 @@ def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals])
     Args:
         ds: A sweep over a Saltelli design: n (d + 2) samples in the order A, B, AB_0, ..., AB_(d-1).
         variable: A statistic for each swarm.
-        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.resample.Settings``.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.bootstrap.Settings``.
 
     Returns:
         Along ``parameter`` ``first_order`` and ``total``, each with the ends ``_low`` and ``_high`` of its interval;

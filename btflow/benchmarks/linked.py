@@ -101,7 +101,7 @@ def of_today(scale: bool) -> Section:
 
 def swept(scale: bool) -> Section:
     """Measure the sweep on two threads: all points with some of them in full, or without `scale` a few at flow."""
-    from btflow.catalog import load
+    from btflow.config.catalog import load
 
     points, checked = (THOUSAND, CHECKED) if scale else (SOME, 0)
     report(f"{points} points on access links on 2 threads, flow")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 
 def machine() -> list[str]:

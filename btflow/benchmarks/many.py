@@ -40,7 +40,7 @@ TINY: Mapping[str, str] = {"leechers": "9", "file_size": "1 MB"}
 
 def throughput(scale: bool, fidelity: Fidelity = "full") -> Section:
     """Measure swarms per second of a mixed grid with one thread, two, and all cores."""
-    from btflow.catalog import load
+    from btflow.config.catalog import load
 
     found: dict[int, Spent] = {}
     for workers in sorted({1, 2, cores()}):
@@ -116,7 +116,7 @@ def machinery(scale: bool) -> Section:
 
 def overhead(leechers: int) -> tuple[Spent, Spent]:
     """Return what the points NEAR take by bare calls, and as a sweep on one thread: the round with least CPU time."""
-    from btflow.catalog import load
+    from btflow.config.catalog import load
 
     scenario = load(MODEL).set(leechers=leechers)
     alone, swept = [], []

@@ -37,9 +37,9 @@ class Cost:
 
 def measure(settings: Mapping[str, object], replicas: int, model: str = MODEL, fidelity: Fidelity = "full") -> Cost:
     """Run replicas of a model with `settings` in this process and return what they cost."""
-    from btflow.catalog import load
-    from btflow.program import compile_scenario
-    from btflow.simulation import run_replicas
+    from btflow.config.catalog import load
+    from btflow.swarm.program import compile_scenario
+    from btflow.swarm.run import run_replicas
 
     scenario = load(model).set(**settings)
     cpu = tuple(used for _, used in run_replicas(compile_scenario(scenario, fidelity), SEED, replicas))

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import btflow
 from btflow.benchmarks.measure import MODEL, SEED, SMALL
-from btflow.catalog import load
+from btflow.config.catalog import load
 from btflow.errors import SimulationError
 from btflow.options import Fidelity
-from btflow.program import compile_scenario
-from btflow.scenario import Scenario
-from btflow.simulation import load_kernels, run_swarm
+from btflow.swarm.program import compile_scenario
+from btflow.swarm.run import load_kernels, run_swarm
+from btflow.swarm.scenario import Scenario
 from btflow.sweeps.api import declare
 from btflow.sweeps.status import FAILED
 from btflow.sweeps.table import declaration

@@ -6,12 +6,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
-from btflow.extras import extra
+from btflow.files import extra
 
 if TYPE_CHECKING:
-    from btflow.explore.comparison import WhatIf
+    from btflow.explore.comparison import Model, WhatIf
     from btflow.explore.notebook import Explorer
-    from btflow.explore.pairs import Model
 
 __all__ = ["explore", "whatif"]
 

@@ -1,30 +1,249 @@
-"""What if: two settings side by side, with the difference within pairs and its interval in words."""
+"""What if: two settings side by side, compared in pairs that have the same random numbers."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+import json
+import math
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+import xarray as xr
 
-from btflow.errors import InputError
+from btflow import plots
+from btflow.analysis import paired_difference
+from btflow.analysis.effect import ratio
+from btflow.errors import InputError, SimulationError
 from btflow.explore.canvas import Canvas
-from btflow.explore.pairs import NAMES, Compared, compare
-from btflow.explore.views import Seen
+from btflow.explore.views import FLOW_SAYS, Seen, has_flow, marked, off_by
 from btflow.explore.work import Look
+from btflow.link.results import to_dataset as link_dataset
 from btflow.link.scenario import LinkScenario
-from btflow.options import MAX_SEED, whole_number
-from btflow.scenario import Scenario
+from btflow.options import MAX_SEED, Fidelity, whole_number
+from btflow.plots.style import COLOURS, figure, line, translucent
+from btflow.swarm.results import to_dataset
+from btflow.swarm.scenario import Scenario
+from btflow.sweeps.links import Links, replica_seed
+from btflow.sweeps.status import DONE
+from btflow.sweeps.swarms import Swarms
+from btflow.units.formatting import counted
+
+Model = Scenario | LinkScenario
+
+SIDES = ("A", "B")
+BETWEEN = 0.3
+"""Least time between two drawings [s]."""
+
+NAMES = ("both", "pairs")
+"""Names of the figures."""
+
+COMPARED = {
+    "completion_mean": ("takes", "longer", "less time"),
+    "bottleneck_delay_mean": ("has", "more queueing delay", "less queueing delay"),
+}
+"""By statistic: how a change of it is told."""
+_WHAT = {"completion_mean": "mean completion time", "bottleneck_delay_mean": "mean queueing delay"}
+_MOST_ROWS = 20
+"""Swarms whose downloads are in the figure of both."""
+
+
+class Compared(NamedTuple):
+    """What is compared: two settings, the seed of the first pair, and how many pairs."""
+
+    a: Model
+    b: Model
+    seed: int = 0
+    pairs: int = 10
+
+
+Values = tuple[list[float], list[float]]
+"""The statistic of each pair, in setting A and in setting B."""
+
+
+class _Side:
+    """One setting and what was found of it, replica by replica, as a sweep with common random numbers finds it."""
+
+    def __init__(self, scenario: Model, fidelity: Fidelity) -> None:
+        self.scenario = scenario
+        self.kind = _kind(scenario)
+        self.program: Any = self.kind.compile(scenario, fidelity)
+        self.kind.check_memory(scenario, self.kind.bytes(self.program))
+        self._figures: Any = self.kind.figures(scenario, self.program)
+        self._common: Any = self.kind.common(scenario, self.program, self._figures)
+        self._index = [s.name for s in self._figures.tables[0].statistics].index(statistic(scenario))
+        self._rows: list[Any] = []
+        self.values: list[float] = []
+
+    def run(self, seed: int, replica: int, look: Look, share: float) -> None:
+        """Run a replica."""
+        state = self.kind.run(self.program, seed, replica, lambda: look(share))
+        row = self.kind.collect(self.program, state, series=True)
+        self.values.append(float(self._figures.of(self._common, row)[self._index]))
+        if len(self._rows) < (1 if isinstance(self.scenario, LinkScenario) else _MOST_ROWS):
+            self._rows.append(row)
+
+    def result(self, seed: int) -> xr.Dataset:
+        """Return what is drawn of it: the first swarms, or the first experiment."""
+        if isinstance(self.scenario, LinkScenario):
+            return link_dataset(self.scenario, self.program, self._rows[0], replica_seed(seed, 0), 0.0)
+        return to_dataset(self.scenario, self.program, self._rows, seed)
+
+
+def _kind(scenario: Model) -> Any:
+    return Links() if isinstance(scenario, LinkScenario) else Swarms()
+
+
+def statistic(scenario: Model) -> str:
+    """Return the statistic that is compared."""
+    return "bottleneck_delay_mean" if isinstance(scenario, LinkScenario) else "completion_mean"
+
+
+def compare(asked: Compared, look: Look) -> Iterator[Seen]:
+    """Add pair after pair of two settings of one kind and yield what is to be seen: what a ``Work`` runs.
+
+    Swarms that flow can run are first compared in flow.
+    """
+    flow: Values | None = None
+    if has_flow(asked.a, asked.b):
+        with suppress(SimulationError):  # full may finish, or says why it does not
+            flow = yield from _pairs(asked, look, "flow")
+            look.rest()
+    yield from _pairs(asked, look, "full", flow)
+
+
+def _pairs(
+    asked: Compared, look: Look, fidelity: Fidelity, flow: Values | None = None
+) -> Generator[Seen, None, Values]:
+    """Add pair after pair at a fidelity; of full it is said how far flow was off. The progress is full's alone."""
+    labels = labels_of(asked)
+    sides = _Side(asked.a, fidelity), _Side(asked.b, fidelity)
+    found = sides[0].values, sides[1].values
+    shown = -math.inf
+    for replica in range(asked.pairs):
+        for number, side in enumerate(sides):
+            share = (2 * replica + number) / (2 * asked.pairs) if fidelity == "full" else 0.0
+            look(share)
+            side.run(asked.seed, replica, look, share)
+        if time.monotonic() - shown >= BETWEEN or replica == asked.pairs - 1:
+            seen = _seen(asked, sides, labels)
+            if fidelity == "flow":
+                drawn = {name: marked(one) for name, one in seen.figures.items()}
+                seen = seen._replace(figures=drawn, words=f"{FLOW_SAYS}: {seen.words}", fidelity="flow")
+            elif flow is not None:
+                seen = seen._replace(words=f"{seen.words}\n{_against_flow(statistic(asked.a), flow, found)}")
+            yield seen
+            shown = time.monotonic()
+    return found
+
+
+def _seen(asked: Compared, sides: tuple[_Side, _Side], labels: tuple[str, str]) -> Seen:
+    name = statistic(asked.a)
+    found = difference(name, sides[0].values, sides[1].values)
+    results = {label: side.result(asked.seed) for label, side in zip(labels, sides, strict=True)}
+    both = plots.queue_ccdf(results) if isinstance(asked.a, LinkScenario) else plots.completion_cdf(results)
+    drawn = {"both": both, "pairs": differences(sides[0].values, sides[1].values, found, name)}
+    return Seen(found, drawn, words(found, labels, name), asked._replace(pairs=len(sides[1].values)))
+
+
+def _against_flow(name: str, flow: Values, full: Values) -> str:
+    """Return in words what all pairs of flow said, and how far it was off in those pairs that full has so far."""
+    said = less_or_more(difference(name, *flow), name)
+    off = (off_by(fmean(a[: len(b)]), fmean(b)) for a, b in zip(flow, full, strict=True))
+    of_sides = ", ".join(f"{by} in {side}" for by, side in zip(off, SIDES, strict=True))
+    return f"Full; flow said {said}, its means off by {of_sides}."
+
+
+def difference(name: str, a: list[float], b: list[float]) -> xr.Dataset:
+    """Return what btflow.analysis finds of pairs: values of a statistic in setting A and in setting B (pairs,)."""
+    dims = ("setting", "replica")
+    data = {name: (dims, np.array([a, b])), "status": (dims, np.full((2, len(a)), DONE, np.int8))}
+    coords = {"setting": list(SIDES), "replica": np.arange(len(a))}
+    attrs = {"varied": json.dumps({"setting": SIDES}), "common_random_numbers": 1}
+    pairs = xr.Dataset(data, coords, attrs)
+    return paired_difference(pairs, name, "setting", *SIDES).assign(pairs.drop_vars("status"))
+
+
+def words(found: xr.Dataset, labels: tuple[str, str], name: str) -> str:
+    """Return the paired difference with its interval, in words."""
+    verb, more, less = COMPARED[name]
+    mean, low, high = (float(found[f"mean_ratio{end}"]) - 1.0 for end in ("", "_low", "_high"))
+    pairs = int(found["pairs"])
+    said = f"{labels[1]} {verb} {less_or_more(found, name)} than {labels[0]}"
+    count = counted(pairs, "pair")
+    if not np.isfinite([mean, low, high]).all():
+        return f"{said}; {count}, no interval yet." if np.isfinite(mean) else f"There is nothing to compare; {count}."
+    if low == high == 0.0:
+        return f"{labels[0]} and {labels[1]} have the same {_WHAT[name]} in each of {count}."
+    if low <= 0.0 <= high:
+        between = f"{percent(abs(low))} {less} to {percent(high)} {more}"
+        return f"It may be chance: {said}, 95 % interval {between}, {count}."
+    ends = sorted((abs(low), abs(high)))
+    more_digits = percent(ends[0]) == percent(ends[1])
+    shown = [percent(end, more_digits) for end in ends]
+    return f"{said}, 95 % interval {shown[0].removesuffix(' %')} to {shown[1]}, {count}."
+
+
+def less_or_more(found: xr.Dataset, name: str) -> str:
+    """Return the difference of B's mean from A's, in words."""
+    _, more, less = COMPARED[name]
+    mean = float(found["mean_ratio"]) - 1.0
+    return f"{percent(abs(mean))} {more if mean >= 0 else less}"
+
+
+def percent(share: float, more: bool = False) -> str:
+    """Return a share in percent, of two or three digits, or one more."""
+    value = 100 * share
+    return f"{value:.{(0 if value >= 10 else 1) + more}f} %"
+
+
+def differences(a: list[float], b: list[float], found: xr.Dataset, name: str) -> go.Figure:
+    """Return each pair's difference [%], and the interval of that of the means as a band."""
+    change, low, high = (100 * (float(found[f"mean_ratio{end}"]) - 1.0) for end in ("", "_low", "_high"))
+    drawn = figure("Differences within pairs", "pair", f"{_WHAT[name]}: B against A [%]")
+    number = np.arange(1, len(a) + 1)
+    ends = [0.5, len(a) + 0.5]
+    edge: dict[str, Any] = {"x": ends, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    drawn.add_scatter(y=[low, low], showlegend=False, name="low", **edge)
+    drawn.add_scatter(y=[high, high], name="95 % interval", fill="tonexty", fillcolor=translucent(1), **edge)
+    drawn.add_scatter(x=ends, y=[change, change], mode="lines", name="of the means", line=line(1))
+    of_pairs = 100 * (ratio(np.array(b), np.array(a)) - 1.0)
+    marker = {"color": COLOURS[0], "size": 8}
+    drawn.add_scatter(x=number, y=of_pairs, mode="markers", name="pairs", marker=marker)
+    drawn.add_hline(y=0.0, line={"color": "#333333", "width": 1})
+    drawn.update_xaxes(range=ends, dtick=1 if len(a) <= 10 else None)
+    return drawn
+
+
+def labels_of(asked: Compared) -> tuple[str, str]:
+    """Return a short name of each setting: A and B, with what differs if that is short."""
+    a, b = (_parameters(model) for model in (asked.a, asked.b))
+    names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
+    found = []
+    for side, given in zip(SIDES, (a, b), strict=True):
+        text = ", ".join(f"{name} {given[name]}" for name in names if name in given)
+        found.append(f"{side} ({text})" if 0 < len(text) <= 40 else side)
+    return found[0], found[1]
+
+
+def _parameters(model: Model) -> Mapping[str, str]:
+    return {name.rpartition(".")[2]: text for name, text in model.parameters.items()}
+
 
 MOST_PAIRS = 1000
 
 
 def canvas(ended: Callable[[], None] = lambda: None) -> Canvas[Compared]:
     """Return what shows a comparison, pair after pair."""
-    return Canvas(_seen, NAMES, ended)
+    return Canvas(_lines_seen, NAMES, ended)
 
 
-def _seen(asked: Compared, look: Look) -> Iterator[Seen]:
+def _lines_seen(asked: Compared, look: Look) -> Iterator[Seen]:
     for seen in compare(asked, look):
         first, *others = (html.escape(line) for line in seen.words.splitlines())
         yield seen._replace(words=f'<p role="status">{"<br>".join([f"<b>{first}</b>", *others])}</p>')

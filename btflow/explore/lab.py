@@ -13,8 +13,8 @@ from urllib.parse import quote
 import typer
 
 from btflow.errors import InputError
-from btflow.explore.command import address, bound_port
 from btflow.explore.options import LAB_PORT, LOCAL, Options
+from btflow.explore.serve import address, bound_port
 
 LONGEST_FOLDER = 50
 """Of Jupyter's files, for the sockets in it: a path has at most 104 B, of which the name of one takes 50."""

@@ -1,4 +1,4 @@
-"""What one visitor may ask for: refused before any work, so that a page for many stays quick for all."""
+"""What one visitor may ask for, and its process's memory: refused before any work, to stay quick for all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from btflow.errors import InputError, ScenarioError
 from btflow.units import format_quantity
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
-    from btflow.scenario import Scenario
+    from btflow.swarm.scenario import Scenario
+
 
 WHY = "is more than this page computes"
 
@@ -106,8 +107,8 @@ def check_swarm(scenario: Scenario, limits: SwarmLimits = SWARMS) -> None:
 
 def _check_memory(scenario: Scenario, leechers: int, most: int) -> None:
     """Refuse a swarm whose queues and windows have room for too much: buffers, rates and round trips have no bound."""
-    from btflow.program import compile_scenario  # the page begins with a link
-    from btflow.simulation import swarm_bytes
+    from btflow.swarm.program import compile_scenario  # the page begins with a link
+    from btflow.swarm.run import swarm_bytes
 
     programs = [compile_scenario(scenario)]
     with suppress(ScenarioError):  # flow does not run it
@@ -131,3 +132,20 @@ def _three_digits_down(seconds: float) -> float:
 
 def _time(seconds: float) -> str:
     return format_quantity(seconds, "time")
+
+
+def bound_memory(megabytes: str) -> None:
+    """Let this process have so many MB of data at most; a larger request fails with a MemoryError.
+
+    Where the system cannot bound it, or nothing is asked for, nothing happens.
+    """
+    if not megabytes:
+        return
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    most = int(megabytes) * 2**20
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

@@ -1,19 +1,19 @@
-"""The state of the link panel, and the experiment it stands for: one link, or a model of ``models/links``."""
+"""The state of the link panel, the experiment it stands for, and its presets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from shlex import quote
 from typing import Any
 
-from btflow.catalog import link_document, names, parse_as
-from btflow.document import Document
+from btflow.config.catalog import link_document, names, parse_as, title_of
+from btflow.config.document import Document
 from btflow.errors import InputError, ScenarioError
+from btflow.explore.inputs import Amount, Choice, renamed, value
 from btflow.explore.limits import check_link
-from btflow.explore.renamed import renamed
-from btflow.explore.specs import Amount, Choice, value
+from btflow.explore.panel import OWN, Preset
 from btflow.explore.state import specs
 from btflow.link import fluid
 from btflow.link.flow import Flow
@@ -275,3 +275,46 @@ def _one_link() -> dict[str, Any]:
         "flows": flows,
         "parameters": declared,
     }
+
+
+GENI, OPNET = "Yin et al., GENI project", "Ciapponi et al. 2009"
+"""Of the first the paper says no year."""
+PAPERS = ("geni", "opnet2009")
+QUEUES = DISCIPLINES[1:]
+
+
+def geni(**values: str) -> LinkState:
+    """Return the iperf connection beside two TCP seeds, with some inputs changed."""
+    return replace(preset("geni"), **values)
+
+
+def opnet(**values: str) -> LinkState:
+    """Return the call beside three TCP downloads, with some inputs changed."""
+    return replace(preset("opnet2009"), **values)
+
+
+GENI_UTP, OPNET_UTP = geni(cc2="utp-2013", cc3="utp-2013"), opnet(cc1="sfu-utp")
+
+
+def _of(paper: str, title: str, state: LinkState, *, beyond: bool = False) -> Preset:
+    return Preset(paper, "", title, state, {"": command(state)}, beyond=beyond)
+
+
+def _published() -> Iterator[Preset]:
+    yield _of(GENI, "iperf alone on a downlink of 2048 kbit/s", geni(n2="0", n3="0"))
+    yield _of(GENI, "iperf beside one TCP seed", geni(n3="0"))
+    yield _of(GENI, "iperf beside two TCP seeds", geni())
+    yield _of(GENI, "iperf beside two uTP seeds", GENI_UTP)
+    for aqm in QUEUES:
+        yield _of(GENI, f"iperf beside two TCP seeds, {aqm}", geni(aqm=aqm), beyond=True)
+    yield _of(OPNET, "a call beside three TCP downloads on a T1", opnet())
+    yield _of(OPNET, "a call beside three downloads by its changed TCP, called uTP there", OPNET_UTP)
+    for aqm in QUEUES:
+        yield _of(OPNET, f"a call beside three TCP downloads, {aqm}", opnet(aqm=aqm), beyond=True)
+
+
+def presets() -> tuple[Preset, ...]:
+    """Return every link experiment; none is larger than the page computes."""
+    one = _of(OWN, "A LEDBAT upload beside a CUBIC upload on 1 Mbit/s", LinkState())
+    taught = [_of(OWN, title_of(name, "links"), preset(name)) for name in names("links") if name not in PAPERS]
+    return (one, *_published(), *taught)

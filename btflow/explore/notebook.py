@@ -9,14 +9,13 @@ import xarray as xr
 
 from btflow.errors import InputError
 from btflow.explore.canvas import Canvas
-from btflow.explore.fields import Form
-from btflow.explore.live import beside
-from btflow.explore.parameters import inputs
-from btflow.explore.renamed import renamed
+from btflow.explore.figure import beside
+from btflow.explore.form import Form
+from btflow.explore.inputs import inputs, renamed
 from btflow.explore.views import LINK, LINKED, Asked, see
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_SEED, whole_number
-from btflow.scenario import Scenario
+from btflow.swarm.scenario import Scenario
 
 
 class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types

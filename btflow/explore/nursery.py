@@ -1,4 +1,6 @@
-"""Where visitors' kernels come from: a process that has imported and compiled everything, and forks.
+"""Where visitors' kernels come from: a process that has everything compiled, and forks; and the server's side of it.
+
+Where visitors' kernels come from: a process that has imported and compiled everything, and forks.
 
 A kernel that imports by itself takes some five seconds of CPU time and 400 MB; a fork takes a fraction of a second and
 shares most of its memory. Where there is no fork, Jupyter starts kernels as ever.
@@ -6,6 +8,7 @@ shares most of its memory. Where there is no fork, Jupyter starts kernels as eve
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -15,6 +18,7 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 POSSIBLE = hasattr(os, "fork") and sys.platform == "linux"  # elsewhere system libraries may not survive it
@@ -101,3 +105,70 @@ def _end_with(asked: socket.socket) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1])
+
+
+DEATHS = 3
+"""After so many, Jupyter starts the visitors' processes by itself."""
+
+
+class Births:
+    """Keeps a nursery running.
+
+    Args:
+        place: Path of its socket; empty where processes cannot fork: then a process only compiles.
+        say: Tells people a line.
+
+    Attributes:
+        place: Path of the nursery's socket; empty once Jupyter starts the visitors' processes by itself.
+    """
+
+    def __init__(self, place: str, say: Callable[[str], None]) -> None:
+        self.place = place
+        self._say = say
+        self._deaths = 0
+        self._begin()
+
+    @property
+    def ready(self) -> bool:
+        """Whether a visitor's process can be had."""
+        return not self.place or (self._ready.is_set() and self._process.poll() is None)
+
+    def wait(self) -> bool:
+        """Wait until the nursery has compiled and loaded everything; return whether it has."""
+        self._told.wait()
+        return self._ready.is_set()
+
+    def look(self) -> None:
+        """Start the nursery again if it is dead."""
+        if not self.place or self._process.poll() is None:
+            return
+        self._deaths += 1
+        if self._deaths >= DEATHS:
+            self._say("The process that starts pages keeps ending; each page now starts by itself, which takes longer.")
+            self.place = ""
+            return
+        self._say("The process that starts pages has ended; it is started again. Open pages are not touched.")
+        self._begin()
+
+    def stop(self) -> None:
+        """End the nursery, with what it has started."""
+        if POSSIBLE:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
+        self._process.wait()
+
+    def _begin(self) -> None:
+        self._ready, self._told = threading.Event(), threading.Event()
+        with contextlib.suppress(OSError):
+            os.unlink(self.place)
+        self._process = start(self.place)
+        threading.Thread(target=self._listen, args=(self._process, self._ready, self._told), daemon=True).start()
+
+    @staticmethod
+    def _listen(process: subprocess.Popen[bytes], ready: threading.Event, told: threading.Event) -> None:
+        assert process.stdout is not None
+        if process.stdout.readline() == READY:
+            ready.set()
+        told.set()

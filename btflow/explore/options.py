@@ -1,4 +1,4 @@
-"""The options of `btflow explore`, checked before any work."""
+"""The options of `btflow explore`, checked before any work, and how whoever runs it is told."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+import typer
+
 from btflow.errors import InputError
-from btflow.extras import extra
+from btflow.files import extra
 from btflow.options import parse_whole_number
+
+
+def say(text: str) -> None:
+    """Write a line."""
+    typer.echo(text, err=True)
+
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 PORT, LAB_PORT = 8866, 8888

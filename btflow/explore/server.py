@@ -35,10 +35,9 @@ from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 from voila.voila_identity_provider import VoilaIdentityProvider
 
-from btflow.explore.births import Births
 from btflow.explore.channel import LONGEST, Channel
-from btflow.explore.options import LOCAL, Options
-from btflow.explore.terminal import say
+from btflow.explore.nursery import Births
+from btflow.explore.options import LOCAL, Options, say
 
 IDLE = 15 * 60
 """A page that nobody touched for so long gives way when there is no room [s]."""

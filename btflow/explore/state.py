@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import parse_qsl, quote_plus
 
 from btflow.errors import InputError
-from btflow.explore.specs import LONGEST, Spec
+from btflow.explore.inputs import LONGEST, Spec
 
 VERSION = "1"
 _RESERVED = ("v", "panel")

@@ -18,13 +18,13 @@ from btflow import plots
 from btflow.errors import ScenarioError, SimulationError
 from btflow.explore.warm import flow_is_there
 from btflow.explore.work import Look
-from btflow.fidelity import check_flow
+from btflow.link.run import simulate_link
 from btflow.link.scenario import LinkScenario
-from btflow.link.simulation import simulate_link
 from btflow.options import Fidelity
 from btflow.plots.style import counted_times, figure, linked
-from btflow.scenario import Scenario
-from btflow.simulation import simulate
+from btflow.swarm.flow_limits import check_flow
+from btflow.swarm.run import simulate
+from btflow.swarm.scenario import Scenario
 
 View = Callable[[xr.Dataset], go.Figure]
 

@@ -15,7 +15,7 @@ from typing import IO
 
 _PAGE = (
     *("ipykernel.kernelapp", "ipykernel.ipkernel"),
-    *("btflow.explore.app", "btflow.explore.swarm", "btflow.explore.whatif_panel"),
+    *("btflow.explore.app", "btflow.explore.swarm_panel", "btflow.explore.whatif_panel"),
 )
 
 
@@ -57,19 +57,19 @@ def flow_is_there() -> bool:
 
 def access_links() -> None:
     """Run a swarm on access links, as small as they come."""
-    from btflow.catalog import load
-    from btflow.simulation import simulate
+    from btflow.config.catalog import load
+    from btflow.swarm.run import simulate
 
     simulate(load("flashcrowd", leechers=4, file_size="1 MB"))
 
 
 def others() -> None:
     """Run a link at both fidelities and a swarm behind unlimited links, each as small as they come."""
-    from btflow.catalog import load
+    from btflow.config.catalog import load
     from btflow.link.options import scenario_from
-    from btflow.link.simulation import simulate_link
+    from btflow.link.run import simulate_link
     from btflow.options import FIDELITIES
-    from btflow.simulation import simulate
+    from btflow.swarm.run import simulate
 
     link = scenario_from(flows=["cubic", "ledbat"], voip="g729", duration="1 s")
     for fidelity in FIDELITIES:
@@ -79,8 +79,8 @@ def others() -> None:
 
 def flow() -> None:
     """Run swarms at flow fidelity, on access links and behind unlimited ones, as small as they come."""
-    from btflow.catalog import load
-    from btflow.simulation import simulate
+    from btflow.config.catalog import load
+    from btflow.swarm.run import simulate
 
     for name, leechers in (("flashcrowd", 4), ("rao2010", 2)):
         simulate(load(name, leechers=leechers, file_size="1 MB"), fidelity="flow")
@@ -88,8 +88,8 @@ def flow() -> None:
 
 def _is_all_new() -> bool:
     """Return whether nothing is compiled yet, and two processes can run at once."""
-    from btflow import cache
     from btflow.kernels import access, link
+    from btflow.kernels.compiler import cache
     from btflow.sweeps.pools import cores
 
     return cores() > 1 and not any(cache.has_kernels(str(package.__file__)) for package in (access, link))

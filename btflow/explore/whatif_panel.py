@@ -10,17 +10,24 @@ import ipywidgets as widgets
 import xarray as xr
 
 from btflow.explore import comparison, swarm_state
-from btflow.explore.fields import Form
-from btflow.explore.live import beside
-from btflow.explore.pairs import Compared, Model
+from btflow.explore.comparison import Compared, Model
+from btflow.explore.figure import beside
+from btflow.explore.form import Form
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset, in_flow
+from btflow.explore.saved import of_pairs, to_toml
 from btflow.explore.swarm_state import SwarmState
-from btflow.explore.tables import of_pairs
-from btflow.explore.toml import to_toml
 from btflow.explore.views import Seen
-from btflow.explore.whatif_presets import PRESETS, commands
-from btflow.explore.whatif_state import Setting, Settings, WhatIfState, scenario_of, settings, state_of
-from btflow.words import counted
+from btflow.explore.whatif_state import (
+    PRESETS,
+    Setting,
+    Settings,
+    WhatIfState,
+    commands,
+    scenario_of,
+    settings,
+    state_of,
+)
+from btflow.units.formatting import counted
 
 _SIDE_BY_SIDE = {"grid_template_columns": "repeat(auto-fit, minmax(230px, 1fr))", "grid_gap": "0 14px"}
 

@@ -1,6 +1,5 @@
-"""Numba kernels: bare arrays, seconds, bytes and bytes per second; no units, no Python objects."""
+"""Numba kernels: bare arrays, seconds, bytes and bytes per second; no units, no Python objects.
 
-from btflow import cache
-
-with cache.kept_for(__file__):
-    from btflow.kernels import engine  # noqa: F401  # kept while it is imported
+``swarm``, ``access`` and ``link`` mirror the rooms above (``btflow/swarm``, its ``access.py``, ``btflow/link``);
+``flow`` and ``fluid`` are the engines of flow fidelity, for ``swarm/flow.py`` and ``link/fluid.py``.
+"""

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from btflow.kernels.ctz import trailing_zeros
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.intrinsics import trailing_zeros
+from btflow.kernels.compiler.jit import kernel
 
 ONE = np.uint64(1)
 EMPTY = np.uint64(0)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from btflow.errors import TableError
-from btflow.quantity import FrozenModel, Quantity
 from btflow.units import UNLIMITED, Buffer
+from btflow.units.quantity import FrozenModel, Quantity
 
 Discipline = Literal["drop-tail", "codel", "fq-codel", "pie"]
 MIN_RATE, MAX_RATE = 125.0, 1.25e9

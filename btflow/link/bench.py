@@ -24,7 +24,7 @@ def cost(options: Mapping[str, Any], runs: int = RUNS) -> list[float]:
     """Return the CPU time of some runs of an experiment, kernels compiled and arrays allocated anew for each [s]."""
     from btflow.link.options import scenario_from
     from btflow.link.program import compile_link
-    from btflow.link.simulation import run_link
+    from btflow.link.run import run_link
 
     program = compile_link(scenario_from(**{**WHOLE, **options}))
     run_link(program, 0)

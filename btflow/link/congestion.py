@@ -9,8 +9,8 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from btflow.errors import TableError
-from btflow.quantity import FrozenModel, Quantity, quantity_of
 from btflow.units import format_quantity
+from btflow.units.quantity import FrozenModel, Quantity, quantity_of
 
 Law = Literal["newreno", "cubic", "vegas", "lp", "nice", "ledbat", "utp", "ledbatpp", "bbr"]
 Recovery = Literal["classic", "prr", "prr-safe", "tahoe", "per-loss"]

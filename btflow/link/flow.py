@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from btflow.errors import TableError
 from btflow.link.congestion import CongestionControl
-from btflow.quantity import FrozenModel, Quantity
 from btflow.units import format_quantity
+from btflow.units.quantity import FrozenModel, Quantity
 
 if TYPE_CHECKING:
     from btflow.link import voip

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from btflow.allocate import arrays
+from btflow import termination
+from btflow.arrays import arrays
 from btflow.errors import ScenarioError
 from btflow.kernels.fluid import engine
 from btflow.kernels.fluid import state as k
 from btflow.kernels.link import state as packets
-from btflow.link.build import LinkProgram, build
 from btflow.link.congestion import VARIANTS, CongestionControl
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
-from btflow.simulation import FIRST_CHUNK, next_chunk
+from btflow.link.state import LinkProgram, build
 
 STEP = 0.25  # of the shortest round trip, and its limits [s]
 SHORTEST_STEP, LONGEST_STEP = 0.001, 0.02
@@ -192,12 +192,12 @@ def load_kernels(program: LinkProgram) -> None:
 
 def run_fluid(program: LinkProgram, seed: int, progress: Callable[[float], None] | None = None) -> packets.State:
     """Run an experiment to its end and return its final state, that of packets."""
-    s, steps = build_fluid(program, seed), FIRST_CHUNK
+    s, steps = build_fluid(program, seed), termination.FIRST_CHUNK
     state: packets.State = s.link
     while True:
         start = time.perf_counter()
         if engine.run(s, steps) == engine.DONE:
             return state
-        steps = next_chunk(steps, time.perf_counter() - start)
+        steps = termination.next_chunk(steps, time.perf_counter() - start)
         if progress is not None:
             progress(float(s.link.clock[0].now) / program.rules.duration)

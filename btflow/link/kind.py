@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from btflow.kinds import ModelKind
+from btflow.config.kinds import ModelKind
 from btflow.link.scenario import LinkScenario
 
 LINKS = ModelKind(

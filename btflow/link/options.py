@@ -1,16 +1,115 @@
-"""An experiment from options alone: one user's access link, ``home``, and the flows that pass it."""
+"""An experiment from options alone: one user's access link, ``home``, with flows, calls and probes.
+
+Flows, voice calls and probes as the command line gives them, read into the tables of a model file.
+
+A flow is ``CC[:COUNT][@START][,KEY=VALUE]...``, such as ``cubic:3`` or ``ledbat:1@10s,size=5 MB``; a call
+``CODEC[:COUNT][@START][,KEY=VALUE]...``, such as ``g729:1``; a probe ``SIZE@PERIOD[,KEY=VALUE]...``, such as
+``100 B@1s``. What the values are is left to the model's fields.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
-from btflow.catalog import parse_as
+from btflow.config.catalog import load_link, names, parse_as
 from btflow.errors import InputError, shorten
-from btflow.link import specs
+from btflow.link.flow import INTERNET
 from btflow.link.kind import LINKS
 from btflow.link.scenario import LinkScenario
+from btflow.options import parse_settings
 from btflow.units import is_unlimited
+
+HOME = "home"
+PROBE_CC = "cubic"
+"""Congestion control of a probe's messages unless it says another."""
+
+_COMMON = ("start", "stop", "spread", "rtt", "name", "direction")
+FLOW_KEYS = ("size", "rate", "on", "off", *_COMMON, "window", "mss")
+VOIP_KEYS = (*_COMMON, "frames")
+PROBE_KEYS = (*_COMMON, "cc", "window", "mss")
+_FIELDS = {"spread": "start_spread"}
+_WAYS = {"up": (HOME, INTERNET), "down": (INTERNET, HOME)}
+_HEAD = re.compile(r"([^:@]+)(?::([^:@]*))?(?:@([^@]*))?", re.DOTALL)
+_PROBE_HEAD = re.compile(r"([^@]+)@([^@]+)", re.DOTALL)
+
+Table = dict[str, Any]
+
+
+def flow(text: object) -> Table:
+    """Return the table of flows given as ``CC[:COUNT][@START][,KEY=VALUE]...``.
+
+    Raises:
+        InputError: The text is not of that form.
+    """
+    form = "CC[:COUNT][@START][,KEY=VALUE]..., such as cubic:3 or ledbat:1@10s,size=5 MB"
+    head, given = _split("flow", text, FLOW_KEYS, form)
+    cc, table = _counted("flow", text, head, form)
+    return _table(given, table | {"cc": _changed(cc, given, {"mss": "mss"})}, PurePath(cc).name.removesuffix(".toml"))
+
+
+def voip(text: object) -> Table:
+    """Return the table of voice calls given as ``CODEC[:COUNT][@START][,KEY=VALUE]...``; as ``flow``."""
+    form = "CODEC[:COUNT][@START][,KEY=VALUE]..., such as g729:1"
+    head, given = _split("voip", text, VOIP_KEYS, form)
+    codec, table = _counted("voip", text, head, form)
+    return _table(given, table | {"codec": _changed(codec, given, {"frames": "frames_per_packet"})}, "voip")
+
+
+def probe(text: object) -> Table:
+    """Return the table of a probe given as ``SIZE@PERIOD[,KEY=VALUE]...``; as ``flow``."""
+    form = "SIZE@PERIOD[,KEY=VALUE]..., such as 100 B@1s"
+    head, given = _split("probe", text, PROBE_KEYS, form)
+    matched = _PROBE_HEAD.fullmatch(head)
+    if matched is None:
+        raise InputError("probe", text, "is not a message's size and the time between two", form)
+    cc = given.pop("cc", PROBE_CC)
+    table = {"message": matched[1].strip(), "period": matched[2].strip()}
+    return _table(given, table | {"cc": _changed(cc, given, {"mss": "mss"})}, "probe")
+
+
+def _split(what: str, text: object, keys: tuple[str, ...], form: str) -> tuple[str, Table]:
+    """Return what stands before the first comma, and the settings after it."""
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(what, text, "is not a text" if not isinstance(text, str) else "is empty", form)
+    head, *settings = text.split(",")
+    given: Table = {}
+    for setting in settings:
+        key, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals or key not in keys:
+            raise InputError(what, text, f"has {setting.strip()[:30]!r}, which is no KEY=VALUE", ", ".join(keys))
+        if key in given:
+            raise InputError(what, text, f"gives {key} twice", "each key once")
+        given[key] = value
+    return head.strip(), given
+
+
+def _counted(what: str, text: object, head: str, form: str) -> tuple[str, Table]:
+    matched = _HEAD.fullmatch(head)
+    if matched is None or not matched[1].strip():
+        raise InputError(what, text, f"does not have the form of a {what}", form)
+    named = {"count": matched[2], "start": matched[3]}
+    return matched[1].strip(), {name: value.strip() for name, value in named.items() if value is not None}
+
+
+def _changed(name: str, given: Table, fields: dict[str, str]) -> str | Table:
+    """Return the name of a file, or a table based on it with what ``given`` changes, which is taken out."""
+    changes = {field: given.pop(key) for key, field in fields.items() if key in given}
+    return {"base": name, **changes} if changes else name
+
+
+def _table(given: Table, table: Table, name: str) -> Table:
+    """Return the finished table, ``name`` in it."""
+    way = given.pop("direction", "up")
+    if way not in _WAYS:
+        raise InputError("direction", way, "is unknown", ", ".join(_WAYS))
+    if "start" in given and "start" in table:
+        raise InputError("start", given["start"], "is given twice", "@START or start=START")
+    sender, receiver = _WAYS[way]
+    return {"name": name, "from": sender, "to": receiver} | table | {_FIELDS.get(k, k): v for k, v in given.items()}
+
 
 DEFAULTS: Mapping[str, str] = {
     "rate": "1 Mbit/s",
@@ -36,10 +135,11 @@ _PATHS = {
     "rtt_spread": "each flow's round-trip time is longer by up to this",
 }
 _TIMES = {"duration": "simulated time", "warmup": "when the statistics begin", "sample": "period of the time series"}
-_SPECS: Mapping[str, Callable[[object], specs.Table]] = {
-    "flows": specs.flow,
-    "voip": specs.voip,
-    "probes": specs.probe,
+
+_SPECS: Mapping[str, Callable[[object], Table]] = {
+    "flows": flow,
+    "voip": voip,
+    "probes": probe,
 }
 _DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
 
@@ -47,7 +147,6 @@ OPTIONS = (*_QUEUES, *_PATHS, *_TIMES, "aqm", "access", *_SPECS)
 """What ``scenario_from`` takes."""
 
 Tree = dict[str, Any]
-
 
 _LONGEST_TITLE = 100
 
@@ -59,7 +158,7 @@ def scenario_from(**options: Any) -> LinkScenario:
         options: ``rate`` and ``buffer`` of the uplink, ``reverse_rate`` and ``reverse_buffer`` of the downlink (as the
             uplink unless given), ``aqm`` of both; or ``access``, the name of an access link, which the former change;
             ``rtt``, ``loss``, ``ack_loss`` and ``rtt_spread`` of the core; ``flows``, ``voip`` and ``probes``, each a
-            text or a list of texts (``btflow.link.specs``); ``duration``, ``warmup`` and ``sample``.
+            text or a list of texts (``btflow.link.options``); ``duration``, ``warmup`` and ``sample``.
 
     Raises:
         InputError: An option is unknown or wrong, or there is no flow.
@@ -78,14 +177,14 @@ def scenario_from(**options: Any) -> LinkScenario:
         "source": "the user",
         "paths": {name: DEFAULTS[name] for name in _PATHS},
         "duration": DEFAULTS["duration"],
-        "access": {specs.HOME: access},
+        "access": {HOME: access},
         "flows": flows,
         "parameters": parameters | _plain_parameters(given),
     }
     tree |= {name: given[name] for name in ("warmup", "sample") if name in given}
-    goes_up = any(flow["from"] == specs.HOME for flow in flows.values())
+    goes_up = any(flow["from"] == HOME for flow in flows.values())
     if not goes_up and not _unlimited(given, "downlink", "access" in given):
-        tree["bottleneck"] = f"{specs.HOME}.downlink"
+        tree["bottleneck"] = f"{HOME}.downlink"
     try:
         return parse_as(LINKS, tree).build({n: value for n, value in given.items() if n in tree["parameters"]})
     except InputError as error:
@@ -140,7 +239,7 @@ def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
             table.setdefault(way, {}).pop("buffer", None)
             continue
         if name in given or "access" not in given:
-            parameters[name] = {"kind": field, "meaning": meaning, "sets": [f"access.{specs.HOME}.{way}.{field}"]}
+            parameters[name] = {"kind": field, "meaning": meaning, "sets": [f"access.{HOME}.{way}.{field}"]}
             if follows is not None and follows in parameters:
                 parameters[name]["default_from"] = follows
             else:
@@ -151,7 +250,7 @@ def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
             raise InputError("aqm", given["aqm"], "is never used: the rate is unlimited", "a rate")
         for way in ways:
             table.setdefault(way, {})["discipline"] = _DISCIPLINES[0]
-        sets = [f"access.{specs.HOME}.{way}.discipline" for way in ways]
+        sets = [f"access.{HOME}.{way}.discipline" for way in ways]
         parameters["aqm"] = {"kind": "choice", "meaning": "discipline", "choices": list(_DISCIPLINES), "sets": sets}
     return table, parameters
 
@@ -187,13 +286,54 @@ def _of_the_option(problem: InputError, texts: Mapping[str, tuple[str, str]], gi
             shown = "" if problem.value is None else f" = {shorten(problem.value)}"
             said = f"{field}{shown}: " if field and problem.value != text else ""
             return type(problem)(option, text, f"{said}{problem.reason}", problem.allowed)
-    prefix = f"access.{specs.HOME}."
+    prefix = f"access.{HOME}."
     if problem.field.startswith(prefix):
         for name, (way, field, _) in _QUEUES.items():
             if problem.field == f"{prefix}{way}.{field}":
                 return type(problem)(name, problem.value, problem.reason, problem.allowed)
-    if problem.field.startswith(f"access.{specs.HOME}") and "access" in given:
+    if problem.field.startswith(f"access.{HOME}") and "access" in given:
         return type(problem)("access", given["access"], problem.reason, problem.allowed)
     if problem.field.startswith("paths.") and problem.field.removeprefix("paths.") in _PATHS:
         return type(problem)(problem.field.removeprefix("paths."), problem.value, problem.reason, problem.allowed)
     return problem
+
+
+_SPELLED = {"flows": "flow", "probes": "probe"}
+
+
+def experiment(model: str | None, settings: Sequence[str], given: Mapping[str, Any]) -> LinkScenario:
+    """Return the experiment of a model and its settings, or of options alone.
+
+    Args:
+        model: Name or path of the model, None for options alone.
+        settings: Its parameters as ``NAME=VALUE``.
+        given: The options by their names in ``scenario_from``, None for those not given.
+
+    Raises:
+        InputError: Neither or both are given, or a value is wrong.
+    """
+    options = {name: value for name, value in given.items() if value is not None}
+    if model is not None:
+        for name, value in options.items():
+            shown = value[0] if isinstance(value, list) else value
+            raise InputError(option(name), shown, "does not go with a model", "--set NAME=VALUE for its parameters")
+        return load_link(model, **parse_settings(settings))
+    if settings:
+        raise InputError("--set", settings[0], "does not go without a model", "an option such as --rate")
+    if not any(name in options for name in ("flows", "voip", "probes")):
+        allowed = f"{', '.join(names('links'))}, or --flow, --voip or --probe"
+        raise InputError("model", None, "is missing, and there is no flow", allowed)
+    try:
+        return scenario_from(**options)
+    except InputError as error:
+        raise type(error).all_of([_spelled(problem) for problem in error.problems]) from None
+
+
+def option(name: str) -> str:
+    """Return how an option is spelled on the command line."""
+    return "--" + _SPELLED.get(name, name).replace("_", "-")
+
+
+def _spelled(problem: InputError) -> InputError:
+    field = option(problem.field) if problem.field in OPTIONS else problem.field
+    return type(problem)(field, problem.value, problem.reason, problem.allowed)

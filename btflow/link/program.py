@@ -10,10 +10,10 @@ import numpy as np
 
 from btflow.kernels.link import state as k
 from btflow.link.access import Queue
-from btflow.link.build import LinkProgram
 from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
+from btflow.link.state import LinkProgram
 from btflow.options import Fidelity
 
 LAWS = {

@@ -1,4 +1,4 @@
-"""A finished link experiment to one labelled Dataset: dimensions, coordinates, units and where it all came from."""
+"""A finished link experiment: figures from its kernels' histograms and records, and one labelled Dataset."""
 
 from __future__ import annotations
 
@@ -10,15 +10,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow import __version__
-from btflow.kernels.link import sampler
+from btflow.kernels.link import sampling
 from btflow.kernels.link.state import CBR, MESSAGES, State
-from btflow.link import measures, voip
-from btflow.link.build import LinkProgram
+from btflow.kernels.link.stats import BINS_PER_OCTAVE, LOWEST_EXPONENT
+from btflow.link import voip
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
+from btflow.link.state import LinkProgram
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+Floats = NDArray[np.float64]
+
+QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+
+def whole_quantiles(weight: Floats, shares: tuple[float, ...] = QUANTILES) -> Floats:
+    """Least whole number up to which at least each share of the weight lies (shares,); 0 if there is no weight.
+
+    Args:
+        weight: Weight of 0, 1, 2... (numbers,).
+        shares: Between 0 and 1.
+    """
+    total = np.cumsum(weight)
+    places = np.searchsorted(total, np.asarray(shares) * total[-1] * (1.0 - 1e-12))
+    return np.asarray(np.minimum(places, len(weight) - 1), np.float64)
+
+
+def rtt_quantiles(counts: NDArray[np.int64], shares: tuple[float, ...] = QUANTILES) -> Floats:
+    """Quantiles of round-trip times counted in bins [s] (shares,), linear within a bin; NaN if there are none."""
+    total = np.cumsum(counts)
+    if total[-1] == 0:
+        return np.full(len(shares), np.nan)
+    wanted = np.asarray(shares) * total[-1]
+    place = np.searchsorted(total, wanted)
+    within = (wanted - (total[place] - counts[place])) / np.maximum(counts[place], 1)
+    low = bin_edges(place)
+    return np.asarray(low + within * (bin_edges(place + 1) - low), np.float64)
+
+
+def bin_edges(place: NDArray[np.int64]) -> Floats:
+    """Lower edge of a bin of round-trip times [s]: equal steps within each octave."""
+    octave, step = np.divmod(place, BINS_PER_OCTAVE)
+    return np.asarray(np.ldexp(0.5 + step / (2 * BINS_PER_OCTAVE), octave + LOWEST_EXPONENT), np.float64)
+
+
+def delay_quantiles(delays: Floats, shares: tuple[float, ...] = QUANTILES) -> Floats:
+    """Quantiles of delays [s] (shares,); NaN if there are none."""
+    return np.quantile(delays, shares) if len(delays) else np.full(len(shares), np.nan)
+
+
+def mean_of(values: Floats) -> float:
+    """Mean, NaN of nothing."""
+    return float(np.mean(values)) if len(values) else float("nan")
+
 
 _QUANTILE = ("quantile",)
 
@@ -44,7 +91,7 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         "kind": _array(("flow",), np.array(program.flow_kinds, object), "1", "what its application does"),
         "queue": _array(("queue",), np.array(program.queue_names, object), "1", "access link and direction"),
         "capacity": _array(("queue",), state.queue.rate.copy(), "B/s", "rate of the link"),
-        "quantile": _array(_QUANTILE, np.array(measures.QUANTILES), "1", "share of the time or of the samples"),
+        "quantile": _array(_QUANTILE, np.array(QUANTILES), "1", "share of the time or of the samples"),
         "time": _array(("time",), sample_times(program, state), "s", "time since the start"),
     }
     data = measured(scenario, program, state) | _series(program, state)
@@ -69,7 +116,7 @@ def measured(scenario: LinkScenario, program: LinkProgram, state: State) -> dict
     return found | _voip(scenario, program, state) | _probes(scenario, program, state)
 
 
-def sample_times(program: LinkProgram, state: State) -> measures.Floats:
+def sample_times(program: LinkProgram, state: State) -> Floats:
     """Return the times of the samples of an experiment's time series [s] (times,)."""
     return np.asarray(program.rules.sample_every * np.arange(int(state.clock[0].sample)), np.float64)
 
@@ -82,7 +129,7 @@ def _flows(s: State, span: float) -> dict[str, Measured]:
     flow = s.flow
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = np.where(flow.rtt_count > 0, flow.rtt_sum / flow.rtt_count, np.nan)
-    quantiles = np.array([measures.rtt_quantiles(counts) for counts in s.rtt_bins])
+    quantiles = np.array([rtt_quantiles(counts) for counts in s.rtt_bins])
     return {
         "goodput": _array(("flow",), flow.goodput / span, "B/s", "payload that arrived, each byte once, per second"),
         "sent": _array(("flow",), flow.sent.copy(), "segments", "segments sent, those sent again included"),
@@ -104,7 +151,7 @@ def _flows(s: State, span: float) -> dict[str, Measured]:
 def _queues(s: State, span: float) -> dict[str, Measured]:
     queue, time = s.queue, s.queue_time
     mean = time @ np.arange(time.shape[1]) / span
-    quantiles = np.array([measures.whole_quantiles(row) for row in time]).reshape(len(time), len(measures.QUANTILES))
+    quantiles = np.array([whole_quantiles(row) for row in time]).reshape(len(time), len(QUANTILES))
     longest = int(np.flatnonzero(time.any(axis=0)).max(initial=0)) + 1
     dims = ("queue",)
     return {
@@ -129,10 +176,10 @@ def _queues(s: State, span: float) -> dict[str, Measured]:
 def _series(program: LinkProgram, s: State) -> dict[str, Measured]:
     count = int(s.clock[0].sample)
     series = s.flow_series[:count]
-    payload = series[:, :, sampler.PAYLOAD]
+    payload = series[:, :, sampling.PAYLOAD]
     rate = np.diff(payload, axis=0, prepend=payload[:1]) / program.rules.sample_every
-    srtt = np.where(series[:, :, sampler.SRTT] > 0.0, series[:, :, sampler.SRTT], np.nan)
-    window = np.where(s.flow.law == CBR, np.nan, series[:, :, sampler.WINDOW])
+    srtt = np.where(series[:, :, sampling.SRTT] > 0.0, series[:, :, sampling.SRTT], np.nan)
+    window = np.where(s.flow.law == CBR, np.nan, series[:, :, sampling.WINDOW])
     waiting = s.queue_series[:count]
     return {
         "window": _array(("time", "flow"), window, "segments", "congestion window"),
@@ -145,7 +192,7 @@ def _series(program: LinkProgram, s: State) -> dict[str, Measured]:
     }
 
 
-def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
+def records(scenario: LinkScenario, s: State, i: int) -> Floats:
     """Delays of the messages or voice packets of flow `i` written from the warm-up on [s]; NaN: lost.
 
     Paths keep the order, so the fate of all that was written before the last one that arrived is known. What was
@@ -157,7 +204,7 @@ def records(scenario: LinkScenario, s: State, i: int) -> measures.Floats:
     return np.asarray(delays[(written >= scenario.warmup_time) & decided], np.float64)
 
 
-def _written(s: State, i: int) -> tuple[measures.Floats, measures.Floats]:
+def _written(s: State, i: int) -> tuple[Floats, Floats]:
     """Return when each message or voice packet of flow `i` was written, and its delay [s]; NaN: it did not arrive."""
     f = s.flow[i]
     period = f.period if f.app == MESSAGES else 1.0 / f.app_rate
@@ -172,7 +219,7 @@ def _outcome(scenario: LinkScenario, s: State, i: int) -> tuple[int, int]:
     return int(counted.sum()), int((~np.isnan(delays[counted])).sum())
 
 
-def _judge(codec: Codec | None, delays: measures.Floats) -> voip.Call:
+def _judge(codec: Codec | None, delays: Floats) -> voip.Call:
     """Return how a call went."""
     assert codec is not None
     return voip.call(codec.speech, delays)
@@ -188,7 +235,7 @@ def _voip(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str, M
     dims = ("voip",)
     return {
         "voip_name": _array(dims, np.array([program.flow_names[i] for i in calls], object), "1", "name of the call"),
-        "voip_delay_mean": _array(dims, np.array([measures.mean(h) for h in heard]), "s", "mean one-way network delay"),
+        "voip_delay_mean": _array(dims, np.array([mean_of(h) for h in heard]), "s", "mean one-way network delay"),
         "voip_delay_quantile": _quantiles("voip", heard, "one-way network delay of voice packets"),
         "voip_jitter": _array(dims, jitter, "s", "mean interarrival jitter (RFC 3550)"),
         "voip_loss": _array(dims, loss, "1", "share of the voice packets lost"),
@@ -200,7 +247,7 @@ def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str,
     probes = np.flatnonzero(s.flow.app == MESSAGES)
     heard = [d[~np.isnan(d)] for d in (records(scenario, s, int(i)) for i in probes)]
     names = np.array([program.flow_names[i] for i in probes], object)
-    mean = np.array([measures.mean(h) for h in heard])
+    mean = np.array([mean_of(h) for h in heard])
     sent, delivered = np.array([_outcome(scenario, s, int(i)) for i in probes], np.int64).reshape(-1, 2).T
     return {
         "probe_sent": _array(("probe",), sent, "1", "messages written"),
@@ -211,9 +258,9 @@ def _probes(scenario: LinkScenario, program: LinkProgram, s: State) -> dict[str,
     }
 
 
-def _quantiles(dim: str, samples: Sequence[measures.Floats], meaning: str) -> Measured:
-    rows = [measures.delay_quantiles(h) for h in samples]
-    values = np.array(rows) if rows else np.empty((0, len(measures.QUANTILES)))
+def _quantiles(dim: str, samples: Sequence[Floats], meaning: str) -> Measured:
+    rows = [delay_quantiles(h) for h in samples]
+    values = np.array(rows) if rows else np.empty((0, len(QUANTILES)))
     return _array((dim, "quantile"), values, "s", meaning)
 
 

@@ -8,12 +8,13 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
+from btflow.config.model import ParametrisedModel
 from btflow.errors import ScenarioError
 from btflow.link.access import AccessLink, Queue
+from btflow.link.checks import problems
 from btflow.link.flow import INTERNET, Flow
-from btflow.parametrised import ParametrisedModel
-from btflow.quantity import FrozenModel, Quantity
 from btflow.units import BytePrefix
+from btflow.units.quantity import FrozenModel, Quantity
 
 _DESCRIPTIVE = {"title", "source"}
 
@@ -116,8 +117,6 @@ class LinkScenario(ParametrisedModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        from btflow.link.consistency import problems  # imports this module
-
         found = problems(self)
         if found:
             raise ScenarioError.all_of(found)

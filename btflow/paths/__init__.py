@@ -9,13 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from btflow.paths.files import load
-    from btflow.paths.fitting import fit
+    from btflow.paths.fit import fit
     from btflow.paths.generate import draw
-    from btflow.paths.links import read_iplane
+    from btflow.paths.iplane import fit_iplane, read_iplane
     from btflow.paths.measured import Measured, read_csv
-    from btflow.paths.model import PathModel
-    from btflow.paths.pops import fit_iplane
+    from btflow.paths.model import PathModel, load
     from btflow.paths.shortest import pop_rtts
     from btflow.paths.triangles import triangle_share, triangle_violations
 
@@ -37,12 +35,12 @@ _FROM = {
     "Measured": "btflow.paths.measured",
     "PathModel": "btflow.paths.model",
     "draw": "btflow.paths.generate",
-    "fit": "btflow.paths.fitting",
-    "fit_iplane": "btflow.paths.pops",
-    "load": "btflow.paths.files",
+    "fit": "btflow.paths.fit",
+    "fit_iplane": "btflow.paths.iplane",
+    "load": "btflow.paths.model",
     "pop_rtts": "btflow.paths.shortest",
     "read_csv": "btflow.paths.measured",
-    "read_iplane": "btflow.paths.links",
+    "read_iplane": "btflow.paths.iplane",
     "triangle_share": "btflow.paths.triangles",
     "triangle_violations": "btflow.paths.triangles",
 }

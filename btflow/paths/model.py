@@ -1,4 +1,6 @@
-"""A model of the Internet's paths: quantiles of round-trip times and losses, and how the paths of one peer go together.
+"""A model of the Internet's paths: quantiles of round-trip times and losses, their structure, and its TOML file.
+
+A model of the Internet's paths: quantiles of round-trip times and losses, and how the paths of one peer go together.
 
 The round-trip time of a pair of peers is the quantile of the table at the share of pairs that lie closer to each other;
 its loss is one at a share that partly goes with the peers. See ``btflow.paths.generate``.
@@ -6,20 +8,70 @@ its loss is one at a share that partly goes with the peers. See ``btflow.paths.g
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, model_validator
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from btflow.config.problems import translated
+from btflow.config.references import read_table
+from btflow.config.toml import inline, split_sources
 from btflow.errors import InputError, TableError
-from btflow.paths.structure import Share, Structure
-from btflow.quantity import FrozenModel, Quantity
+from btflow.files import replacing
+from btflow.options import output_file
+from btflow.paths.structure import Region, Share, Structure
+from btflow.units.quantity import FrozenModel, Quantity
 
-if TYPE_CHECKING:  # reading a scenario takes no arrays
+if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from btflow.paths.table import Floats, Table
+
+Floats = NDArray[np.float64]
+
+
+class Table(NamedTuple):
+    """Quantiles; between them straight lines up to a share, above it power laws of the share that lies higher."""
+
+    share: Floats
+    """Cumulative shares, rising (points,)."""
+    value: Floats
+    """The values there, not falling (points,)."""
+    tail: float
+    """One of the shares, from which on power laws hold; 1: nowhere."""
+
+    def quantile(self, share: Floats) -> Floats:
+        """Return the value at or below which each share lies, of any shape; beyond the table's ends those at its ends.
+
+        Nothing is drawn that the table does not have: it ends where its sources do.
+        """
+        shares = np.clip(share, self.share[0], self.share[-1])
+        body, tail = self.share <= self.tail, self.share >= self.tail
+        low = np.interp(shares, self.share[body], self.value[body])
+        if self.tail == 1.0:
+            return np.asarray(low, np.float64)
+        rest = np.log1p(-np.maximum(shares, self.tail))
+        high = np.exp(np.interp(-rest, -np.log1p(-self.share[tail]), np.log(self.value[tail])))
+        within = np.clip(high, self.value[tail][0], self.value[-1])
+        return np.asarray(np.where(shares <= self.tail, low, within), np.float64)
+
+    def share_below(self, value: Floats) -> Floats:
+        """Return the share at or below each value: of values on a flat part the largest; 0 below the table, 1 above."""
+        at, last = np.asarray(value, np.float64), len(self.value) - 1
+        below = np.searchsorted(self.value, at, side="right") - 1
+        i = np.clip(below, 0, max(last - 1, 0))
+        j = np.minimum(i + 1, last)
+        one, other, low, high = self.share[i], self.share[j], self.value[i], self.value[j]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            line = one + (other - one) * (at - low) / (high - low)
+            power = 1.0 - (1.0 - one) * ((1.0 - other) / (1.0 - one)) ** (np.log(at / low) / np.log(high / low))
+        return np.select([below < 0, below >= last, one >= self.tail], [0.0, 1.0, power], line)
+
 
 LONGEST = 60.0
 """Longest round-trip time [s]."""
@@ -134,8 +186,6 @@ class PathModel(FrozenModel):
         """Return the quantiles of round-trip times [s] or losses (a fraction) as a distribution."""
         import numpy as np
 
-        from btflow.paths.table import Table
-
         if quantity not in ("rtt", "loss"):
             raise InputError("quantity", quantity, "is unknown", "rtt or loss")
         points = self.rtt if quantity == "rtt" else self.loss
@@ -144,8 +194,6 @@ class PathModel(FrozenModel):
 
     def content(self) -> dict[str, Any]:
         """Return the model as its file has it, with units, numbers to ten digits."""
-        from btflow.paths.files import content
-
         return content(self)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -155,6 +203,84 @@ class PathModel(FrozenModel):
             InputError: No file ending in .toml can be written there.
             OSError: The file cannot be written; what was there before is kept.
         """
-        from btflow.paths.files import save
-
         save(self, path)
+
+
+FOLDER = "internet"
+"""Of the path models among those that come with btflow."""
+
+
+def load(model: str | PathLike[str]) -> PathModel:
+    """Return a path model.
+
+    Args:
+        model: The name of one that comes with btflow, such as ``iplane``, or the path of a ``.toml`` file,
+            which may start from another one: ``base = "iplane"``.
+
+    Raises:
+        InputError: There is no such model, or its file is not one.
+    """
+    if not isinstance(model, str | PathLike) or isinstance(os.fspath(model), bytes):
+        raise InputError("model", model, "is no path model", 'one, the name of one such as "iplane", or a .toml file')
+    return parse(split_sources(read_table(str(model), FOLDER, Path(), "model"))[0])
+
+
+def parse(content: Any) -> PathModel:
+    """Return the model that a file's content, without the sources of its values, describes; InputError if none."""
+    try:
+        return PathModel.model_validate(content)
+    except ValidationError as error:
+        raise translated(error, PathModel, {}, {}) from None
+
+
+def save(model: PathModel, path: str | PathLike[str]) -> None:
+    """Write a model; as ``PathModel.save``."""
+    file = output_file("path", path, ".toml")
+    with replacing(file) as partial:
+        partial.write_text(text(model), encoding="utf-8", newline="\n")
+
+
+def content(model: PathModel) -> dict[str, Any]:
+    """Return a model as its file has it; its numbers keep ten digits."""
+    structure = {name: getattr(model.structure, name) for name in Structure.model_fields}
+    return {
+        "name": model.name,
+        "title": model.title,
+        "source": model.source,
+        "tail": model.tail,
+        "rtt": [_point(point, _milliseconds(point.value)) for point in model.rtt],
+        "loss": [_point(point, point.value) for point in model.loss],
+        "structure": structure | {"regions": [_region(region) for region in model.structure.regions]},
+    }
+
+
+def text(model: PathModel, comment: str = "") -> str:
+    """Return a model as a TOML file."""
+    found = content(model)
+    structure = found.pop("structure")
+    lines = [*(f"# {line}" for line in comment.splitlines()), *([""] if comment else [])]
+    return "\n".join([*lines, *_table(found), "", "[structure]", *_table(structure)]) + "\n"
+
+
+def _table(fields: dict[str, Any]) -> Iterator[str]:
+    """Give the lines of a table: its numbers and texts, then its lists, a line for each entry."""
+    for name, value in fields.items():
+        if not isinstance(value, list):
+            yield f"{name} = {inline(value)}"
+    for name, entries in fields.items():
+        if isinstance(entries, list):
+            yield from ("", f"{name} = [", *(f"  {inline(entry)}," for entry in entries), "]")
+
+
+def _point(point: RttPoint | LossPoint, value: str | float) -> dict[str, Any]:
+    return {"share": point.share, "value": value} | ({"source": point.source} if point.source else {})
+
+
+def _region(region: Region) -> dict[str, Any]:
+    places = {name: _milliseconds(getattr(region, name)) for name in ("x", "y", "spread")}
+    return {"share": region.share} | places
+
+
+def _milliseconds(time: float) -> str:
+    """Return a time as a file has it: in as few digits as a measurement has."""
+    return f"{1e3 * time:.10g} ms"

@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, whole_number
+from btflow.paths.lines import Pairs, Together
 from btflow.paths.model import MOST_PEERS
-from btflow.paths.pairs import Pairs, Together
 
 Floats = NDArray[np.float64]
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from btflow.errors import InputError
+from btflow.files import PICTURES, check_drawable, replacing
 from btflow.options import output_file
-from btflow.output import replacing
-from btflow.pictures import PICTURES, check_drawable
 from btflow.plots.style import CONFIG
 
 DOTS = 2.0

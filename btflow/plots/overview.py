@@ -14,7 +14,7 @@ from btflow.plots.mechanism import send_gaps, why_slow
 from btflow.plots.progress import completion_cdf, pieces_over_time
 from btflow.plots.style import TEMPLATE, linked, one_result
 from btflow.plots.uplinks import LINKED_VIEWS, completion_by_rank
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 _LONGEST_LINE = 150
 

@@ -9,8 +9,7 @@ from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.paths.model import PathModel
-from btflow.plots.given import numbers
-from btflow.plots.style import COLOURS, TEMPLATE, line
+from btflow.plots.style import COLOURS, TEMPLATE, line, numbers
 
 Floats = NDArray[np.float64]
 

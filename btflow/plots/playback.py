@@ -12,9 +12,9 @@ from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.options import whole_number
-from btflow.plots.given import seconds as checked_seconds
 from btflow.plots.link import queue, windows
 from btflow.plots.style import COLOURS, GREY, TEMPLATE
+from btflow.plots.style import seconds as checked_seconds
 
 MOST_FRAMES = 500
 """Most frames: a notebook that holds the figure grows by a few hundred bytes with each."""

@@ -12,8 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.plots.given import by_label, numbers
-from btflow.plots.style import SYMBOLS, counted_times, figure, leecher_classes, line, one_result
+from btflow.plots.style import SYMBOLS, by_label, counted_times, figure, leecher_classes, line, numbers, one_result
 from btflow.units import Buffer, Kind, parse_quantity
 
 PEER_CLASS = "peer_class"

@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from btflow.analysis import sensitivity, sobol_indices
+from btflow.analysis.bootstrap import Intervals
 from btflow.analysis.design import checked
-from btflow.analysis.labels import rounded, short_names
-from btflow.analysis.resample import Intervals
+from btflow.analysis.varied import rounded, short_names
+from btflow.plots.axes import heading, level, origin, statistic_scale
 from btflow.plots.style import COLOURS, figure
-from btflow.plots.sweep_axes import heading, level, origin, statistic_scale
 
 _ROW, _TOP, _BOTTOM = 46, 105, 75
 _LEGEND = 45

@@ -30,7 +30,7 @@ from btflow.plots.style import (
     translucent,
 )
 from btflow.plots.sweep import rtt_sweep, several, sweep_curves
-from btflow.uplinks import quantile
+from btflow.swarm.replica import quantile
 
 CONTROL = ("request", "have")
 """Messages whose delay is the control plane's: they ask for data and tell where it is."""

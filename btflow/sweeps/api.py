@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from btflow.document import Document
+from btflow.config.document import Document
 from btflow.errors import InputError
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
-from btflow.scenario import Scenario
+from btflow.swarm.scenario import Scenario
 from btflow.sweeps import samples, spec
 from btflow.sweeps.arguments import check_client, flag, store_path, varied
 from btflow.sweeps.check import check_number
@@ -23,7 +23,7 @@ from btflow.sweeps.located import located
 from btflow.sweeps.running import Running
 from btflow.sweeps.signals import terminable
 from btflow.sweeps.table import Declaration, declaration, from_file
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     import xarray as xr

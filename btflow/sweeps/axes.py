@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from btflow.config.variables import Variable
 from btflow.errors import InputError
 from btflow.sweeps.spec import Listed, Spaced, Zipped
 from btflow.sweeps.variables import (
@@ -24,7 +25,6 @@ from btflow.sweeps.variables import (
     text_of,
     text_of_si,
 )
-from btflow.variables import Variable
 
 LONG = 1000
 """Longer lists are written in SI units: to find the shortest text of each value takes a while."""

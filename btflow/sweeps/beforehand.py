@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from btflow.document import Document
+from btflow.config.document import Document
 from btflow.errors import InputError, ScenarioError
 from btflow.sweeps.design import Coordinate, Design
 from btflow.sweeps.kind import Kind

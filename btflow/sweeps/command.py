@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from btflow.commands import FidelityOption, Json, Model, Settings, Text
+from btflow.cli.common import FidelityOption, Json, Model, Settings, Text
 
 
 def sweep(
@@ -67,7 +67,7 @@ def sweep(
 
     Ctrl-C and SIGTERM keep what is finished. A swarm that fails is recorded with its reason; the others go on.
     """
-    from btflow import output
+    from btflow import files
     from btflow.sweeps import commandline
 
     given = commandline.Given(
@@ -91,6 +91,6 @@ def sweep(
         dask=dask,
     )
     found = commandline.run(given, show=not as_json)
-    typer.echo(output.to_json(found) if as_json else commandline.as_text(found))
+    typer.echo(files.to_json(found) if as_json else commandline.as_text(found))
     if not found["done"]:
         raise typer.Exit(1)

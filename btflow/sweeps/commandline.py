@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from btflow import options
-from btflow.catalog import any_document
+from btflow.config.catalog import any_document
+from btflow.config.parameters import unknown
 from btflow.errors import InputError, SimulationError
 from btflow.options import fidelity_of
-from btflow.parameters import unknown
 from btflow.sweeps import api, spec
 from btflow.sweeps.check import MOST
 from btflow.sweeps.paths import check_path
@@ -21,7 +21,7 @@ from btflow.sweeps.running import Running
 from btflow.sweeps.signals import leave, terminable
 from btflow.sweeps.table import declaration
 from btflow.termination import INTERRUPTED, TERMINATED
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     from btflow.sweeps.plan import Plan
@@ -134,7 +134,7 @@ def _statistics(text: str | None, declared: Plan) -> list[str] | None:
 
 def _checked(out: Path, points: int, statistics: list[str] | None) -> dict[str, Any]:
     """Return by how much flow differs from full, and warn of what differs by more than the sweep is about."""
-    from btflow.analysis.fidelity import flow_error
+    from btflow.analysis.against_full import flow_error
 
     table = flow_error(api.open_dataset(out), statistics)
     rows = {

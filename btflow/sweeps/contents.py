@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from btflow.document import Document
+from btflow.config.document import Document
+from btflow.config.toml import inline
 from btflow.sweeps.design import Design
-from btflow.tomlfile import inline
 
 Contents = Mapping[tuple[str, str], str]
 """Content of files as TOML on one line, by the name that is varied and the path."""

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.document import Document
+from btflow.config.document import Document
+from btflow.config.variables import Variable, describe
 from btflow.errors import InputError
 from btflow.sweeps.axes import Axis, axis
 from btflow.sweeps.distributions import Floats, choice_index, draw, inverse, written
@@ -18,7 +19,6 @@ from btflow.sweeps.left_out import left_out
 from btflow.sweeps.samples import Sample
 from btflow.sweeps.spec import Drawn, Listed, Names, Spec, Zipped
 from btflow.sweeps.variables import SI, Text, is_counted, shown, text_of_si, units_of
-from btflow.variables import Variable, describe
 
 MOST = 1_000_000
 """Most swarms of a sweep that is not confirmed."""

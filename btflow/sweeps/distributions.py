@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from btflow.config.variables import Variable
 from btflow.errors import InputError
 from btflow.sweeps import iplane
 from btflow.sweeps.spec import FORMS, Drawn
 from btflow.sweeps.variables import is_counted, is_number, is_whole, si_of, text_of_si
-from btflow.variables import Variable
 
 Floats = NDArray[np.float64]
 Inverse = Callable[[Floats], Floats]

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.paths.files import load
-from btflow.paths.table import Table
+from btflow.paths.model import Table, load
 
 Floats = NDArray[np.float64]
 

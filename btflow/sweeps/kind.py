@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from btflow.config.model import ParametrisedModel
 from btflow.link.scenario import LinkScenario
 from btflow.options import Fidelity
-from btflow.parametrised import ParametrisedModel
 from btflow.sweeps.figures import Figures
 from btflow.sweeps.links import Links
 from btflow.sweeps.swarms import Swarms

@@ -12,7 +12,7 @@ import numpy as np
 import zarr
 from zarr.codecs import ZstdCodec
 
-from btflow.replica import PER_PEER
+from btflow.swarm.replica import PER_PEER
 from btflow.sweeps.cells import Division
 from btflow.sweeps.check import DIM, FULL
 from btflow.sweeps.design import Coordinate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from btflow.document import Document
+from btflow.config.document import Document
 from btflow.sweeps.spec import Names, Zipped
 from btflow.sweeps.variables import LEFT_OUT
 

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.kernels.link.state import State
-from btflow.link.build import LinkProgram
-from btflow.link.measures import QUANTILES
-from btflow.link.results import Measured, measured, sample_times
+from btflow.link.results import QUANTILES, Measured, measured, sample_times
 from btflow.link.scenario import LinkScenario
+from btflow.link.state import LinkProgram
 from btflow.options import Fidelity
 from btflow.sweeps.figures import Statistic, Table
 

@@ -8,11 +8,11 @@ from btflow import memory
 from btflow.errors import InputError, ScenarioError
 from btflow.kernels.fluid.state import Fluid
 from btflow.kernels.link.state import State
-from btflow.link import simulation
-from btflow.link.build import LinkProgram, build, state_bytes
+from btflow.link import run
 from btflow.link.fluid import build_fluid, check
 from btflow.link.program import compile_link
 from btflow.link.scenario import LinkScenario
+from btflow.link.state import LinkProgram, build, state_bytes
 from btflow.options import MAX_SEED, Fidelity
 from btflow.sweeps.link_statistics import Experiment, LinkStatistics, group_names, queue_names
 
@@ -53,7 +53,7 @@ class Links:
 
     def load_kernels(self, program: LinkProgram) -> None:
         """Load or compile the kernels."""
-        simulation.load_kernels(program)
+        run.load_kernels(program)
 
     def figures(self, scenario: LinkScenario, program: LinkProgram) -> LinkStatistics:
         """Return what is found of each experiment."""
@@ -72,7 +72,7 @@ class Links:
 
     def run(self, program: LinkProgram, seed: int, replica: int, watch: Callable[[], None]) -> State:
         """Return the state of a run at its end: that of ``simulate_link`` with the replica's seed."""
-        return simulation.run_link(program, replica_seed(seed, replica), lambda _: watch())
+        return run.run_link(program, replica_seed(seed, replica), lambda _: watch())
 
     def collect(self, program: LinkProgram, state: State, *, series: bool) -> State:  # noqa: ARG002  # as Kind says
         """Return what is kept of a run until its figures are found: all of it."""

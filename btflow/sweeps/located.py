@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from btflow.document import Document
+from btflow.config.document import Document
 from btflow.errors import InputError
 from btflow.sweeps.spec import Names, split
 from btflow.sweeps.table import Declaration

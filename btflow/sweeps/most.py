@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from btflow.document import Document
+from btflow.config.document import Document
+from btflow.config.toml import Keys
 from btflow.errors import InputError
-from btflow.program import compile_scenario
-from btflow.scenario import Scenario
+from btflow.swarm.program import compile_scenario
+from btflow.swarm.scenario import Scenario
 from btflow.sweeps.design import Design
-from btflow.tree import Keys
 
 _OTHER_TABLES = {"swarm", "paths", "transport", "sockets", "tracker", "idealised"}
 _OTHER_FIELDS = {"horizon", "slots", "control_connections"}

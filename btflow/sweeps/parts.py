@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.program import Program
-from btflow.replica import GRID_POINTS, PER_PEER, Replica
+from btflow.swarm.program import Program
+from btflow.swarm.replica import GRID_POINTS, PER_PEER, Replica
 from btflow.sweeps.status import DONE, FAILED
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ from math import gcd, prod
 from typing import Any
 
 import btflow
-from btflow.document import Document
+from btflow.config.document import Document
 from btflow.errors import InputError
 from btflow.options import Fidelity
 from btflow.sweeps import beforehand

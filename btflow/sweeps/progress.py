@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from btflow.sweeps.parts import Part
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 PERIOD = 10.0
 """Time between two lines where there is no terminal [s]."""

@@ -12,7 +12,7 @@ from btflow.sweeps.identity import check_same
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.sound import Sound, sound
 from btflow.sweeps.status import FAILED
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 
 def writable(path: Path) -> bool:

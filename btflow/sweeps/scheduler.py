@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from btflow.errors import InputError
-from btflow.extras import extra
+from btflow.files import extra
 from btflow.sweeps.apart import apart
 
 CONNECT = 4.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from btflow.errors import InputError
 from btflow.paths.model import PathModel
-from btflow.words import counted
+from btflow.units.formatting import counted
 
 LONGEST_LIST = 1_000_000
 """Most values of one parameter."""

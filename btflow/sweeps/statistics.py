@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.options import Fidelity
-from btflow.program import Program
-from btflow.replica import CAUSE_NAMES, Replica, sending_rate, utilisation
+from btflow.swarm.program import Program
+from btflow.swarm.replica import CAUSE_NAMES, MESSAGES, TRAFFIC, Replica, Uplinks, quantile, sending_rate, utilisation
 from btflow.sweeps.figures import Statistic, Table
-from btflow.uplinks import MESSAGES, TRAFFIC, Uplinks, quantile
 
 Floats = NDArray[np.float64]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from btflow import simulation
 from btflow.errors import InputError
-from btflow.fidelity import check_flow
 from btflow.kernels.access.state import Access
 from btflow.kernels.flow.state import Flow
-from btflow.kernels.state import Swarm
+from btflow.kernels.swarm.state import Swarm
 from btflow.options import Fidelity
-from btflow.program import Program, compile_scenario
-from btflow.replica import Replica, collect
-from btflow.scenario import Scenario
+from btflow.swarm import run as swarm_run
+from btflow.swarm.flow_limits import check_flow
+from btflow.swarm.program import Program, compile_scenario
+from btflow.swarm.replica import Replica, collect
+from btflow.swarm.scenario import Scenario
 from btflow.sweeps.statistics import Peers, Statistics, peers
 
 State = tuple[Swarm | Flow, Access | None]
@@ -36,15 +36,15 @@ class Swarms:
 
     def bytes(self, program: Program) -> int:
         """Return the memory that a swarm takes [B]."""
-        return simulation.swarm_bytes(program)
+        return swarm_run.swarm_bytes(program)
 
     def check_memory(self, scenario: Scenario, need: int) -> None:
         """Raise an InputError if a swarm needs more memory [B] than there is."""
-        simulation.check_memory(scenario, need)
+        swarm_run.check_memory(scenario, need)
 
     def load_kernels(self, program: Program) -> None:
         """Load or compile the kernels that a program needs."""
-        simulation.load_kernels(program)
+        swarm_run.load_kernels(program)
 
     def figures(self, scenario: Scenario, program: Program) -> Statistics:
         """Return what is found of each swarm."""
@@ -58,11 +58,11 @@ class Swarms:
 
     def start(self, program: Program, seed: int, replica: int) -> State:
         """Return the state of a swarm before its first event."""
-        return simulation.start(program, seed, replica)
+        return swarm_run.start(program, seed, replica)
 
     def run(self, program: Program, seed: int, replica: int, watch: Callable[[], None]) -> State:
         """Return the state of a swarm at its end: that of ``simulate`` with the point's seed."""
-        return simulation.run_with_links(program, seed, replica, lambda _: watch())
+        return swarm_run.run_with_links(program, seed, replica, lambda _: watch())
 
     def collect(self, program: Program, state: State, *, series: bool) -> Replica:
         """Return what is kept of a swarm, the times of its pieces if there are to be time series."""

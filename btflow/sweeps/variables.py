@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from btflow.config.variables import Variable
 from btflow.units import Kind
-from btflow.variables import Variable
 
 NUMBERS: tuple[Kind, ...] = ("size", "rate", "time", "fraction", "count", "packets")
 """Kinds whose values lie on a scale."""

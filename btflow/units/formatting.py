@@ -1,4 +1,7 @@
-"""Quantities in SI units to the shortest texts that are read back as the same."""
+"""Quantities in SI units to the shortest texts that are read back as the same.
+
+Numbers of things in texts.
+"""
 
 from __future__ import annotations
 
@@ -70,3 +73,15 @@ def _is_exact(number: str, scale: Fraction, value: float) -> bool:
 def _plain(number: float) -> str:
     """Return the shortest text of a number, without a trailing ``.0``."""
     return repr(number).removesuffix(".0")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number of things in words: ``1 link``, ``2,000 links``, ``2 pairs of peers``, ``2 losses``.
+
+    Args:
+        number: How many.
+        one: The thing.
+        many: Its plural.  [with an s after the first word]
+    """
+    first, *rest = one.split(" ")
+    return f"{number:,} {one if number == 1 else many or ' '.join([f'{first}s', *rest])}"

@@ -11,20 +11,20 @@ from markdown.extensions.toc import slugify
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from btflow.catalog import any_document
-from btflow.client import Client
-from btflow.fields import Shape, fields_of
-from btflow.kinds import SWARMS, ModelKind
+from btflow.config.catalog import any_document
+from btflow.config.fields import Shape, fields_of
+from btflow.config.kinds import SWARMS, ModelKind
+from btflow.config.references import names, read_table
+from btflow.config.toml import inline, split_sources
 from btflow.link.access import AccessLink
 from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Codec
 from btflow.link.kind import LINKS
-from btflow.network import Sockets, Transport
 from btflow.paths.model import PathModel
-from btflow.quantity import FrozenModel
-from btflow.references import names, read_table
-from btflow.tomlfile import inline, split_sources
+from btflow.swarm.client import Client
+from btflow.swarm.network import Sockets, Transport
 from btflow.units import KINDS, format_quantity
+from btflow.units.quantity import FrozenModel
 
 Row = Sequence[str]
 DESCRIPTIVE = ("name", "title", "source")

@@ -13,7 +13,7 @@ import typer
 from btflow.benchmarks.command import Step, show, steps
 from btflow.benchmarks.machine import machine
 from btflow.benchmarks.table import Section, as_markdown
-from btflow.output import replacing
+from btflow.files import replacing
 from validation.command import run_app
 
 SUMMARY = Path(__file__).parent.parent / "benchmarks.md"

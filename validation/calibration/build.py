@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.output import replacing
-from btflow.paths import files
+from btflow.files import replacing
+from btflow.paths import model as model_files
+from btflow.paths.fit_structure import fit_structure
 from btflow.paths.model import PathModel
-from btflow.paths.structuring import fit_structure
 from validation.calibration import losses
 from validation.calibration.logs import Log
 from validation.calibration.raw import rows
@@ -126,7 +126,7 @@ def path_model(points: list[Point], matrix: Floats, data: Path) -> PathModel:
     shared = {row["name"]: float(row["value"]) for row in rows(data / IN_COMMON)}
     structure = {"regions": [ANYWHERE], "detour": 0.0} | shared
     head = {"name": "iplane", "title": TITLE, "source": SOURCE, "tail": first}
-    model = files.parse(head | listed | {"structure": structure})
+    model = model_files.parse(head | listed | {"structure": structure})
     return model.model_copy(update={"structure": fit_structure(matrix / 1e3, model, peers=PEERS).structure})
 
 
@@ -166,7 +166,7 @@ def write(points: list[Point], model: PathModel, data: Path, models: Path) -> li
     """Write the tables, the model and the checksums; return the names of the files that have changed."""
     changed = [
         *_write(data / "quantiles.csv", as_csv(points)),
-        *_write(models / "internet" / "iplane.toml", files.text(model, COMMENT)),
+        *_write(models / "internet" / "iplane.toml", model_files.text(model, COMMENT)),
     ]
     return [*changed, *_write(data / "SHA256SUMS", sums(data))]
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from btflow.paths.fit_structure import fit_structure, peer_share, stretched
 from btflow.paths.generate import Sampled, sample
 from btflow.paths.model import PathModel
-from btflow.paths.places import peer_share
-from btflow.paths.structuring import fit_structure, stretched
 from btflow.paths.triangles import above_best, triangle_share, triangle_violations
 from validation.calibration import losses
 from validation.calibration.logs import Log

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from btflow.errors import InputError
-from btflow.quantity import FrozenModel, Quantity
+from btflow.units.quantity import FrozenModel, Quantity
 
 FOLDER = Path(__file__).parent
 FILE = FOLDER / "cells.toml"

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from btflow.errors import SimulationError
-from btflow.output import replacing
+from btflow.files import replacing
 from validation.clients import scenario, tables
 from validation.clients.cells import FOLDER, Cell
 from validation.clients.figures import Figures, simulated

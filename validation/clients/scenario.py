@@ -10,7 +10,7 @@ from validation.clients.cells import FOLDER, MODEL_OF, Cell, Peers
 
 if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
-    from btflow.scenario import Scenario
+    from btflow.swarm.scenario import Scenario
 
 MODELS = FOLDER / "models"
 HEAD = "# Made from cells.toml by `python -m validation.clients models`; not to be edited.\n\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from btflow.output import replacing
+from btflow.files import replacing
 from validation.clients.cells import FOLDER, Cell
 from validation.clients.figures import Figures, measured
 from validation.clients.guard import Load

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import btflow
+from btflow.files import replacing
 from btflow.options import FIDELITIES, Fidelity
-from btflow.output import replacing
 from validation.fidelity.compare import AVERAGE, BOUND, STATISTICS, Pair, average, mean_error
 from validation.report import markdown, today
 from validation.statistics import SIGNIFICANT, change, p_greater

@@ -13,7 +13,7 @@ from validation.cases import MODEL, Setting
 from validation.experiments import LEECHER_ASES, LIMITS, TABLE_RTTS
 
 if TYPE_CHECKING:
-    from btflow.scenario import Scenario
+    from btflow.swarm.scenario import Scenario
 
 TWO_CLASSES = str(Path(__file__).parent / "classes.toml")
 """The model of leechers of two upload limits."""

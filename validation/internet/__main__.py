@@ -33,8 +33,8 @@ def validate(
 
     Writes internet.html; with the default numbers or more also validation/internet.md. Takes 20 minutes of CPU time.
     """
+    from btflow.files import check_drawable
     from btflow.options import output_file
-    from btflow.pictures import check_drawable
 
     picture = None if image is None else output_file("--image", image, ".png")
     check_drawable("--image", picture)

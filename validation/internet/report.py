@@ -11,7 +11,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 import btflow
-from btflow.output import replacing
+from btflow.files import replacing
 from validation.internet.shares import Results, Row, at_all_limits, reasons, rows
 from validation.internet.swarms import KINDS, NEAR, PATHS, WHOLE
 from validation.markup import drawings, page, table

@@ -11,7 +11,7 @@ from validation.cases import MODEL, Setting
 from validation.experiments import LIMITS
 
 if TYPE_CHECKING:
-    from btflow.scenario import Scenario
+    from btflow.swarm.scenario import Scenario
 
 PATHS = "iplane"
 """The path model."""

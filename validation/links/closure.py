@@ -21,14 +21,14 @@ import typer
 from numpy.typing import NDArray
 
 from btflow.errors import ScenarioError
-from btflow.kernels.link import sampler
+from btflow.kernels.link import sampling
 from btflow.kernels.link.state import State
 from btflow.link import fluid
-from btflow.link.build import LinkProgram
-from btflow.link.measures import whole_quantiles
 from btflow.link.options import scenario_from
 from btflow.link.program import compile_link
-from btflow.link.simulation import run_link
+from btflow.link.results import whole_quantiles
+from btflow.link.run import run_link
+from btflow.link.state import LinkProgram
 from validation.command import run_app
 from validation.links.patterns import KINDS, WINDOW, Pattern, draw
 
@@ -99,7 +99,7 @@ def compare(pattern: Pattern) -> Compared:
 def look(run: Callable[[LinkProgram, int], State], program: LinkProgram, seeds: Iterable[int]) -> Seen:
     """Return what runs give."""
     states = [run(program, seed) for seed in seeds]
-    came = [np.diff(s.flow_series[: s.clock[0].sample, :, sampler.PAYLOAD], axis=0) for s in states]
+    came = [np.diff(s.flow_series[: s.clock[0].sample, :, sampling.PAYLOAD], axis=0) for s in states]
     return Seen(np.array(came), np.array([s.queue_time[0] for s in states]))
 
 

@@ -12,12 +12,12 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import stats
 
-from btflow.catalog import link_document, load_link
+from btflow.config.catalog import link_document, load_link
 from btflow.link.flow import Flow
+from btflow.link.run import simulate_link
 from btflow.link.scenario import LinkScenario
-from btflow.link.simulation import simulate_link
 from btflow.options import Fidelity
-from btflow.words import counted
+from btflow.units.formatting import counted
 from validation import reference
 from validation.statistics import SIGNIFICANT, Spread, p_greater, spread
 from validation.verdict import Condition, Finding

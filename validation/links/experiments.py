@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from btflow.catalog import parse_as
+from btflow.config.catalog import parse_as
 from btflow.link.kind import LINKS
 from btflow.link.scenario import LinkScenario
 

@@ -14,7 +14,7 @@ from btflow.link.fluid import run_fluid
 from btflow.link.options import scenario_from
 from btflow.link.program import compile_link
 from btflow.link.results import measured
-from btflow.link.simulation import run_link
+from btflow.link.run import run_link
 from validation.command import run_app
 
 OUT = Path(__file__).parents[1] / "links_fluid.md"

@@ -8,9 +8,9 @@ from itertools import count, islice
 import numpy as np
 import xarray as xr
 
-from btflow.kernels.link.sampler import IN_ORDER, WINDOW
+from btflow.kernels.link.sampling import IN_ORDER, WINDOW
 from btflow.link.program import compile_link
-from btflow.link.simulation import run_link, simulate_link
+from btflow.link.run import run_link, simulate_link
 from validation.links.experiments import SAMPLES_PER_RTT, Bottleneck, Experiment, Single
 from validation.links.frozen import Figures
 

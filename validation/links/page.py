@@ -11,7 +11,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from btflow.output import replacing
+from btflow.files import replacing
 from validation.links import report as reports
 from validation.links.judge import Compared, Line
 from validation.links.report import Entry, Report, word

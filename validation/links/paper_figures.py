@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, figure, line
-from btflow.words import counted
+from btflow.units.formatting import counted
 from validation import reference
 from validation.links import coexistence
 from validation.links.drawing import buffer_axis, levels, mean

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import btflow
-from btflow.catalog import link_document
-from btflow.output import replacing
+from btflow.config.catalog import link_document
+from btflow.files import replacing
 from validation import reference
 from validation.assumptions import Assumption, of_model
 from validation.links import checks, coexistence, frozen

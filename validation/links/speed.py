@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from btflow.link.simulation import simulate_link
+from btflow.link.run import simulate_link
 from validation.links import frozen
 from validation.links.experiments import Bottleneck
 from validation.verdict import Condition, Finding

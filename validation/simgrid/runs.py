@@ -13,8 +13,8 @@ from typing import Any
 
 from btflow import load
 from btflow.benchmarks.machine import processor
-from btflow.output import replacing
-from btflow.scenario import Scenario
+from btflow.files import replacing
+from btflow.swarm.scenario import Scenario
 from validation.packet_level.toolchain import ToolchainError
 from validation.simgrid.toolchain import PROGRAM, VERSION
 

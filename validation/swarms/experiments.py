@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from btflow.scenario import Scenario
+    from btflow.swarm.scenario import Scenario
 
 RUNS = 10
 """Runs of a setting, the least that the papers' claims are judged on (Testa and Rossi repeated theirs 10 times)."""

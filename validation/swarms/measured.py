@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.uplinks import quantile
+from btflow.swarm.replica import quantile
 from validation import store
 from validation.swarms.experiments import Plan, Setting
 
@@ -231,7 +231,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, entries: Mapping[str, Any]) -> None:
-    from btflow.output import replacing
+    from btflow.files import replacing
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:

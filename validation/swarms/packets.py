@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from btflow import load, simulate
-from btflow.scenario import Scenario
+from btflow.swarm.scenario import Scenario
 
 FOLDER = Path(__file__).parent.parent / "packet_level"
 FROZEN = FOLDER / "frozen" / "swarms"

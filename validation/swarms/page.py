@@ -9,7 +9,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from btflow.output import replacing
+from btflow.files import replacing
 from validation.markup import drawings, page, table
 from validation.page import claim_details, claims_table
 from validation.swarms import report as reports

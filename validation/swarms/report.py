@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import btflow
-from btflow.catalog import document
-from btflow.output import replacing
+from btflow.config.catalog import document
+from btflow.files import replacing
 from validation import reference
 from validation.assumptions import ASSUMED, Assumption, at, engine, merged, of_model
 from validation.links.report import today

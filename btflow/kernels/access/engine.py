@@ -6,15 +6,13 @@ in order: connections are closed and opened, messages written.
 
 import numpy as np
 
-from btflow.kernels import choker, clock, engine, todo
-from btflow.kernels.access import connection, flows, stream, uploads, watch
+from btflow.kernels import calendar
+from btflow.kernels.access import connections, sampling, stream, uploads
 from btflow.kernels.access.state import SMALLEST_RING, TOP
-from btflow.kernels.byref import by_ref
-from btflow.kernels.clock import NONE, post
-from btflow.kernels.ends import client_of, mate
-from btflow.kernels.engine import FINISHED, FULL, MORE, STUCK
-from btflow.kernels.jit import entry, kernel
-from btflow.kernels.link import network, pipe, queue, receiver, sender
+from btflow.kernels.calendar import NONE, post
+from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.jit import entry, kernel
+from btflow.kernels.link import path, pipe, queue, receiver, sender
 from btflow.kernels.link.events import next_time
 from btflow.kernels.link.state import (
     ACK_TIMER,
@@ -26,8 +24,11 @@ from btflow.kernels.link.state import (
     SYN,
     TIMERS,
 )
-from btflow.kernels.state import ANY, NIL, PEER_PROPORTIONAL, PULSE, RESUMED, SAMPLE
-from btflow.kernels.state import SYN as HANDSHAKE
+from btflow.kernels.swarm import choking, ends, engine
+from btflow.kernels.swarm.ends import client_of, mate
+from btflow.kernels.swarm.engine import FINISHED, FULL, MORE, STUCK
+from btflow.kernels.swarm.state import ANY, NIL, PEER_PROPORTIONAL, PULSE, RESUMED, SAMPLE
+from btflow.kernels.swarm.state import SYN as HANDSHAKE
 
 CRAMPED = 4  # why `run` returned: the pool of rings is nearly used up
 
@@ -52,7 +53,7 @@ def run(state, max_events):
         if 2 * (x.rings[TOP] + (s.rules.slots << (SMALLEST_RING + 2))) > n.log.size:
             return CRAMPED
         t = next_time(n)
-        k = clock.pop_until(s, t)
+        k = calendar.pop_until(s, t)
         if k == NONE:
             c.now = t
         if c.now > s.rules.horizon:
@@ -75,13 +76,13 @@ def client_event(x, k, t):
     if k < peers:
         uploads.turn(x, k, t)
     elif k < 2 * peers:
-        choker.tick(s, k - peers, t)
+        choking.tick(s, k - peers, t)
     elif s.node[k].kind == SAMPLE:
-        clock.give_node(s, k)
-        watch.sample(x, t)
+        calendar.give_node(s, k)
+        sampling.sample(x, t)
     elif s.node[k].kind == RESUMED:
         h, generation = np.int64(s.node[k].target), s.node[k].generation
-        clock.give_node(s, k)
+        calendar.give_node(s, k)
         if s.conn[h].generation == generation:
             s.tally[h].waits = 0
             stream.drained(x, h, t)
@@ -115,7 +116,7 @@ def flow_timer(x, i, what, t):
     """A timer of flow `i`."""
     n = x.net
     if what == RTO_TIMER:
-        connection.timer(x, i, t)
+        connections.timer(x, i, t)
         n.clock[0].acked = i
     elif what == ACK_TIMER:
         receiver.ack_timer(n, i, n.flow[i], t)
@@ -133,10 +134,10 @@ def arrive(x, p, t):
     f = n.flow[i]
     if p & 1 == 0:
         if p < n.rules.queues:  # the ways past the queues come behind the others
-            watch.note_crossing(x, p >> 1, parcel.owner, parcel.bytes)
+            sampling.note_crossing(x, p >> 1, parcel.owner, parcel.bytes)
         if parcel.generation == f.generation:
-            network.pass_on(n, f, way, 1, t, parcel)
-    elif parcel.generation == f.generation and not network.lost(n, f.data_loss):
+            path.pass_on(n, f, way, 1, t, parcel)
+    elif parcel.generation == f.generation and not path.lost(n, f.data_loss):
         if way == ACKS:
             acknowledged(x, i, parcel.number, parcel.stamp, parcel.owd, t)
         else:
@@ -162,8 +163,8 @@ def acknowledged(x, i, number, stamp, owd, t):
 def greet(x, i, t):
     """The other side has answered the SYN of flow `i`: the handshake follows, if this is what it is for."""
     s = x.swarm
-    h = flows.end_of(s, i)
-    if i == flows.control_flow(s, h):
+    h = connections.end_of(s, i)
+    if i == connections.control_flow(s, h):
         stream.write(x, i, HANDSHAKE, NIL, s.rules.handshake_size, t, t)
         stream.push(x, i, t)
 
@@ -173,13 +174,13 @@ def data(x, i, number, stamp, t):
     """A segment of flow `i` comes to the other side; who does not take the transport does not answer its SYN."""
     s, n = x.swarm, x.net
     if number == SYN:
-        h = flows.end_of(s, i)
+        h = connections.end_of(s, i)
         g = mate(s, h)
         if mate(s, g) != h:  # it has been given up there
             return
-        if i < s.rules.peers << s.rules.slot_bits and not connection.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
+        if i < s.rules.peers << s.rules.slot_bits and not connections.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
             return
-        n.flow[flows.control_flow(s, g)].opened = t
+        n.flow[connections.control_flow(s, g)].opened = t
     receiver.receive(n, i, n.flow[i], t, number, stamp)
 
 
@@ -203,10 +204,10 @@ def do_todo(x, t):
     i = 1
     while i <= s.todo[0]:
         h, what = s.todo[i] >> 2, s.todo[i] & 3
-        if what == todo.OPENED:
-            connection.begin(x, h, t)
-        elif what == todo.CLOSED:
-            connection.end(x, h)
+        if what == ends.OPENED:
+            connections.begin(x, h, t)
+        elif what == ends.CLOSED:
+            connections.end(x, h)
         else:
             s.marked[h] = 0
             stream.flush(x, h, t)

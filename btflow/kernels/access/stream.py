@@ -2,18 +2,16 @@
 
 import numpy as np
 
-from btflow.kernels import engine, limiter, messages
-from btflow.kernels.access import flows, rings, watch
+from btflow.kernels.access import connections, sampling
 from btflow.kernels.access.state import TCP
-from btflow.kernels.causes import set_cause
-from btflow.kernels.clock import give_node, post, take_node
-from btflow.kernels.ends import client_of, mate
-from btflow.kernels.flags import lower_flag
-from btflow.kernels.jit import kernel
+from btflow.kernels.calendar import give_node, post, take_node
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
-from btflow.kernels.rate import upload_rate
-from btflow.kernels.state import (
+from btflow.kernels.swarm import engine, limiter, messages
+from btflow.kernels.swarm.ends import client_of, lower_flag, mate, set_cause
+from btflow.kernels.swarm.rates import upload_rate
+from btflow.kernels.swarm.state import (
     BLOCKED,
     BY_PIPELINE,
     CAUSES,
@@ -65,7 +63,7 @@ def flush(x, h, t):
         return send_past(x, h, t)
     if s.rules.split == 0 and limiter.part_sent(s, h):
         return 0
-    i = flows.control_flow(s, h)
+    i = connections.control_flow(s, h)
     f = x.net.flow[i]
     total = 0
     n = c.out_first
@@ -95,7 +93,7 @@ def send_past(x, h, t):
         following = np.int64(node.next)
         kind = np.int64(node.kind)
         post(s, arrival, kind, g, np.int64(node.arg), s.conn[g].generation)
-        watch.note_message(x, h, kind, np.int64(node.arg), arrival - node.time, arrival)
+        sampling.note_message(x, h, kind, np.int64(node.arg), arrival - node.time, arrival)
         give_node(s, n)
         n = following
     c.out_first = NONE
@@ -112,7 +110,7 @@ def push(x, i, t):
     sender.send(n, i, f, t)
     while n.clock[0].cramped != NONE:
         n.clock[0].cramped = NONE
-        rings.widen(x, i)
+        connections.widen(x, i)
         sender.send(n, i, f, t)
 
 
@@ -121,7 +119,7 @@ def deliver(x, i, t):
     """Hand over the messages of flow `i` that have come in full."""
     s = x.swarm
     f = x.net.flow[i]
-    h = flows.end_of(s, i)
+    h = connections.end_of(s, i)
     g = mate(s, h)
     if mate(s, g) != h:  # the other side has refused, and its end serves another connection by now
         return
@@ -132,9 +130,9 @@ def deliver(x, i, t):
         kind, arg, since = np.int64(node.kind), np.int64(node.arg), node.time
         f.first_message = node.next
         give_node(s, n)
-        watch.note_message(x, h, kind, arg, t - since, t)
+        sampling.note_message(x, h, kind, arg, t - since, t)
         if kind == SYN:
-            flows.establish(x, flows.control_flow(s, g), t)
+            connections.establish(x, connections.control_flow(s, g), t)
         engine.hear(s, kind, g, arg, t)
         if s.conn[g].generation != generation:
             return

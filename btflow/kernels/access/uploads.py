@@ -6,14 +6,12 @@ and the ring goes on until every socket is full (BitTorrent 4.0.2 RateLimiter.tr
 
 import numpy as np
 
-from btflow.kernels import choking, limiter, rules, shares, tally
-from btflow.kernels.access import connection, stream
+from btflow.kernels.access import connections, stream
 from btflow.kernels.access.state import TCP
-from btflow.kernels.causes import set_cause
-from btflow.kernels.ends import client_of
-from btflow.kernels.flags import raise_flag
-from btflow.kernels.jit import kernel
-from btflow.kernels.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, PEER_PROPORTIONAL, PIECE
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.swarm import limiter, limiter_shares, messages, rates, rules
+from btflow.kernels.swarm.ends import client_of, raise_flag, set_cause
+from btflow.kernels.swarm.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, PEER_PROPORTIONAL, PIECE
 
 
 @kernel
@@ -21,7 +19,7 @@ def turn(x, p, t):
     """The limiter's timer: the turns that are due."""
     s = x.swarm
     peer = s.peer[p]
-    if shares.by_shares(s, p):
+    if limiter_shares.by_shares(s, p):
         write_paid(x, p, t)
         return
     while peer.n_ring > 0 and limiter.released(s, p, peer.turn) <= t:
@@ -46,7 +44,7 @@ def write_unit(x, p, t):
     s.gaps[peer.klass, min(peer.n_ring, GAP_BINS - 1)] += 1
     at = np.int64(peer.at)
     limiter.send_unit(s, p, t)
-    connection.start_data(x, h, t)
+    connections.start_data(x, h, t)
     quota = limiter.by_quota(s, p)
     if s.turns[h] == 0:
         amount += finish_block(x, h, size, size + s.rules.header if quota else amount, t)
@@ -63,15 +61,15 @@ def write_unit(x, p, t):
 def write_paid(x, p, t):
     """What the shares of peer `p` have paid for is written."""
     s = x.swarm
-    shares.hand_out(s, p, t)
+    limiter_shares.hand_out(s, p, t)
     i = 0
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
-        if not shares.is_paid(s, h):
+        if not limiter_shares.is_paid(s, h):
             i += 1
             continue
         size = rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, np.int64(s.conn[h].up_head))))
-        connection.start_data(x, h, t)
+        connections.start_data(x, h, t)
         amount = limiter.pay(s, h, t)
         if s.turns[h] > 0:
             x.net.flow[h].wrote += amount
@@ -91,10 +89,10 @@ def finish_block(x, h, size, amount, t):
     c = s.conn[h]
     seq = np.int64(c.up_head)
     s.peer[h >> s.rules.slot_bits].bytes_up += size
-    tally.note_sent(s, h, float(size))
+    rates.note_sent(s, h, float(size))
     c.up_head += 1
     stream.write(x, h, PIECE, seq, amount, t, t)
-    choking.tell_behind_block(s, h, t)
+    messages.tell_behind_block(s, h, t)
     behind = stream.flush(x, h, t)
     if behind == 0 or s.rules.split == 1:
         stream.push(x, h, t)
@@ -120,7 +118,7 @@ def proportion(x, p):
     s = x.swarm
     peer, session = s.peer[p], s.session[p]
     second = (peer.bytes_up - session.uploaded) / client_of(s, p).pulse
-    session.rate = tally.FORGETS * session.rate + (1.0 - tally.FORGETS) * second
+    session.rate = rates.FORGETS * session.rate + (1.0 - rates.FORGETS) * second
     session.uploaded = peer.bytes_up
     busy_tcp, busy = 0, 0
     for slot in range(peer.top):

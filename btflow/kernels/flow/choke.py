@@ -7,13 +7,14 @@ optimistic unchoke in its list who are not interested; they get no lane until th
 
 import numpy as np
 
-from btflow.kernels import bits, rules, tally
-from btflow.kernels.ends import client_of
+from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import fast, fetch, losses, quota, ranked, stream, superseed, transport, upload, windows
 from btflow.kernels.flow.interest import offer, serves_as_seed, super_seeding, wants
 from btflow.kernels.flow.state import CLOSING, FAST, FREE_LANE, GONE, LEAVES, NO_LANE, SERVING
-from btflow.kernels.jit import kernel
-from btflow.kernels.state import BY_LIST, FOREVER, NIL
+from btflow.kernels.swarm import rates, rules
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.state import BY_LIST, FOREVER, NIL
 
 
 @kernel
@@ -181,7 +182,7 @@ def unchoke(s, p, place, told, t):
             lane.unchoked_at = peer.ticks
             ranked.note_unchoked(s, np.int64(lane.h), t)
         elif lane.state == FAST:
-            tally.settle(s, np.int64(lane.g), t, False)
+            rates.settle(s, np.int64(lane.g), t, False)
             lane.state = SERVING
             lane.unchoked_at = peer.ticks
             peer.unchokes += 1
@@ -195,7 +196,7 @@ def unchoke(s, p, place, told, t):
     h, g = np.int64(lane.h), np.int64(lane.g)
     y = g >> s.rules.slot_bits
     if s.rules.tallied == 1:
-        tally.settle(s, g, t, False)
+        rates.settle(s, g, t, False)
     lane.state = SERVING
     peer.unchokes += 1
     ranked.note_unchoked(s, h, t)
@@ -255,7 +256,7 @@ def choke(s, p, u, t):
     lane = s.lane[u]
     if s.rules.tallied == 1:
         ranked.note_choked(s, np.int64(lane.h))
-        tally.settle(s, np.int64(lane.g), t, True)
+        rates.settle(s, np.int64(lane.g), t, True)
         s.tally[lane.g].idle = 0
         if fast.goes_on(s, p, u, t):
             return

@@ -6,12 +6,13 @@ a peer, others can change what it will do, never what it has done: `upload.advan
 
 import numpy as np
 
-from btflow.kernels import clock, prefetch
-from btflow.kernels.byref import by_ref
+from btflow.kernels import calendar
+from btflow.kernels.compiler import intrinsics
+from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.flow import choke, fetch, peers, queues, superseed, transport, upload, whole
 from btflow.kernels.flow.events import post
-from btflow.kernels.jit import entry, kernel
-from btflow.kernels.state import (
+from btflow.kernels.swarm.state import (
     ANY,
     BITFIELD,
     FOREVER,
@@ -56,11 +57,11 @@ def run(state, looks):
         row = earliest(s)
         t = s.peer[first_of(s, row)].visit_at if row != NONE else s.rules.horizon
         if s.soonest[0] <= t:
-            n = clock.filed(s)
-            clock.remove(s, n)
+            n = calendar.filed(s)
+            calendar.remove(s, n)
             c.now = s.node[n].time
             take(s, n, c.now)
-            n = clock.filed(s)
+            n = calendar.filed(s)
             s.soonest[0] = s.node[n].time if n != NONE else FOREVER
         elif row == NONE or t > s.rules.horizon:
             return STUCK
@@ -141,20 +142,20 @@ def look_ahead(s, row):
     """Have the processor fetch what the next looks will touch: the peer after the next, the next one's lanes."""
     at = s.round[row].first
     p = np.int64(s.queue[row, at + 1 if at + 1 < s.queue.shape[1] else 0])
-    prefetch.line(s.peer, p, 0)
-    prefetch.line(s.peer, p, 64)
-    prefetch.line(s.peer, p, 128)
+    intrinsics.line(s.peer, p, 0)
+    intrinsics.line(s.peer, p, 64)
+    intrinsics.line(s.peer, p, 128)
     u = np.int64(s.queue[row, at]) << s.lane_bits
     if s.peer[u >> s.lane_bits].next_at <= s.peer[u >> s.lane_bits].visit_at:
-        prefetch.line(s.finish, u, 0)
-        prefetch.line(s.ready, u, 0)
+        intrinsics.line(s.finish, u, 0)
+        intrinsics.line(s.ready, u, 0)
         v = u + max(0, s.peer[u >> s.lane_bits].ending)
-        prefetch.line(s.lane, v, 0)
-        prefetch.line(s.run, v, 0)
+        intrinsics.line(s.lane, v, 0)
+        intrinsics.line(s.run, v, 0)
         if s.rules.ideal == 0 and s.rules.linked == 0:
             h = np.int64(s.lane[v].h)
-            prefetch.line(s.wire, h, 0)
-            prefetch.line(s.wire, h, 64)
+            intrinsics.line(s.wire, h, 0)
+            intrinsics.line(s.wire, h, 64)
 
 
 @kernel
@@ -184,7 +185,7 @@ def take(s, n, t):
     node = s.node[n]
     kind, target, generation = np.int64(node.kind), np.int64(node.target), node.generation
     piece = np.int64(node.arg)
-    clock.give_node(s, n)
+    calendar.give_node(s, n)
     if kind == LOOK:
         look_at_link(s, target, t)
     elif kind == START:

@@ -5,13 +5,14 @@ The lane lasts while something is asked for on it. A peer has `fast_lanes` of th
 
 import numpy as np
 
-from btflow.kernels import bits, fast
-from btflow.kernels.ends import client_of
+from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choke, fetch, stream, transport, upload, whole
 from btflow.kernels.flow.interest import seeding, super_seeding
 from btflow.kernels.flow.state import FAST, NO_LANE
-from btflow.kernels.jit import kernel
-from btflow.kernels.state import FOREVER, NIL
+from btflow.kernels.swarm import picking
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.state import FOREVER, NIL
 
 
 @kernel
@@ -55,7 +56,7 @@ def has_fast_lane(s, p):
 def may_ask(s, u, piece):
     """True if the downloader of lane `u` may ask for `piece` though it is choked."""
     g = np.int64(s.lane[u].g)
-    return fast.in_set(s, g >> s.rules.slot_bits, piece, np.int64(s.tally[g].allowed))
+    return picking.in_set(s, g >> s.rules.slot_bits, piece, np.int64(s.tally[g].allowed))
 
 
 @kernel

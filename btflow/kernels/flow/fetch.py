@@ -6,14 +6,15 @@ request before. `u` is the lane that serves, `g` the end of the peer that fetche
 
 import numpy as np
 
-from btflow.kernels import bits, rate, rules, tally
-from btflow.kernels.ends import client_of
+from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choke, events, mail, queues, quota, transport, whole
 from btflow.kernels.flow.interest import drop_wanted, offer, put_wanted, row_of, super_seeding, told_all, wants
 from btflow.kernels.flow.state import FAST, LEAVES, NO_LANE, SERVING
-from btflow.kernels.jit import kernel
-from btflow.kernels.rng import shuffle
-from btflow.kernels.state import ANY, BEGUN_FIRST, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, PIECE, SINGLE
+from btflow.kernels.random import shuffle
+from btflow.kernels.swarm import rates, rules
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.state import ANY, BEGUN_FIRST, FOREVER, HAVE_ONE, LEAVE, NIL, OPEN, PIECE, SINGLE
 
 NOTHING = np.int64(-1)
 
@@ -31,7 +32,7 @@ def download_rate(s, r, e, t, n):
         if n == 0.0:
             return e.rate
         t = e.last
-    e.rate, e.since, e.last = rate.updated(e.rate, e.since, e.last, t, n, r.rate_window)
+    e.rate, e.since, e.last = rates.updated(e.rate, e.since, e.last, t, n, r.rate_window)
     return e.rate
 
 
@@ -51,7 +52,7 @@ def got_block(s, u, g, entry, b, size, stale, t):
         s.lane[u].outstanding -= 1
     r = client_of(s, y)
     if s.rules.tallied == 1:
-        tally.note_block(s, g, float(size), e.last_block, t, u != NOTHING and s.lane[u].state == SERVING)
+        rates.note_block(s, g, float(size), e.last_block, t, u != NOTHING and s.lane[u].state == SERVING)
         if s.rules.linked == 0:
             quota.charge_packets(s, y, size)
     note_source(s, y, g, t)

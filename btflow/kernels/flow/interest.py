@@ -1,9 +1,9 @@
 """Who wants something of whom: pieces as rows of bits, compared when somebody asks."""
 
 from btflow.kernels import bits
-from btflow.kernels.ends import client_of
-from btflow.kernels.jit import kernel
-from btflow.kernels.state import UNREQUESTED_PIECES
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.state import UNREQUESTED_PIECES
 
 
 @kernel

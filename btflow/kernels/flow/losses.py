@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import queues, windows
 from btflow.kernels.flow.state import FAST, SERVING
-from btflow.kernels.jit import kernel
-from btflow.kernels.link import law, probe, rack
+from btflow.kernels.link import law, loss_detection
 from btflow.kernels.link.state import BBR, OPEN, PER_LOSS, RACK, RECOVERY, TAHOE
-from btflow.kernels.rng import uniform
-from btflow.kernels.state import FOREVER
+from btflow.kernels.random import uniform
+from btflow.kernels.swarm.state import FOREVER
 
 DUPLICATES = 3.0  # segments behind a lost one that show it (RFC 5681: duplicate ACKs)
 
@@ -101,10 +101,11 @@ def found_by_time(f, moving, behind):
     """
     if moving > 0.0 and behind >= 1.0:
         late = min(moving, behind) < DUPLICATES
-        return f.rtt + (rack.REORDERING * f.min_rtt if late else 0.0)
+        return f.rtt + (loss_detection.REORDERING * f.min_rtt if late else 0.0)
     if not f.tail_probe:
         return FOREVER
-    return min(probe.ROUND_TRIPS * f.srtt + (f.rto_min if f.cwnd < 2.0 else rack.GRANULARITY), f.rto) + f.rtt
+    late = f.rto_min if f.cwnd < 2.0 else loss_detection.GRANULARITY
+    return min(loss_detection.ROUND_TRIPS * f.srtt + late, f.rto) + f.rtt
 
 
 @kernel

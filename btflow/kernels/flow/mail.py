@@ -9,14 +9,14 @@ written meanwhile.
 import numpy as np
 
 from btflow.kernels import bits
-from btflow.kernels.access import watch
+from btflow.kernels.access import sampling
 from btflow.kernels.access.state import CONTROL_DATA, TCP_ACKS, TCP_DATA
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import fetch, stream, windows
 from btflow.kernels.flow.state import NO_LANE
-from btflow.kernels.jit import kernel
 from btflow.kernels.link.state import NO_NAGLE
-from btflow.kernels.rng import uniform
-from btflow.kernels.state import FOREVER, HAVE, REQUEST
+from btflow.kernels.random import uniform
+from btflow.kernels.swarm.state import FOREVER, HAVE, REQUEST
 
 UNLIMITED = 1e9  # packets of a buffer that is not counted in packets
 CONTROL = 2  # column of `template`
@@ -232,5 +232,5 @@ def note(s, p, kind, delay, n):
     """Enter the delay of `n` messages of peer `p` into the statistics."""
     if s.clock[0].unfinished <= s.net.watch[0].begin:
         k = np.int64(s.peer[p].klass)
-        s.net.control[k, kind, watch.delay_bin(delay)] += n
+        s.net.control[k, kind, sampling.delay_bin(delay)] += n
         s.net.control_sum[k, kind] += n * delay

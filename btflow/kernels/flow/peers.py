@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from btflow.kernels import rate, rules, tally, tcp
-from btflow.kernels.access import connection
+from btflow.kernels.access import connections
 from btflow.kernels.access.state import IN_PARALLEL
-from btflow.kernels.ends import client_of
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choke, fetch, ranked, superseed, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.interest import offer, seeding, serves_as_seed, super_seeding, told_all, wants
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
-from btflow.kernels.jit import kernel
-from btflow.kernels.state import (
+from btflow.kernels.swarm import rates, rules, tcp
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.state import (
     ACCEPTED,
     ANY,
     BITFIELD,
@@ -196,12 +196,12 @@ def attempt(s, p, q):
     """The transport over which peer `p` reaches `q`, and how long it tries another before [s]; NONE if over none."""
     if s.peer[p].transports & (OPENS_TCP | OPENS_UTP) == 0:
         return NONE, 0.0
-    first, second = connection.first_choice(s, p), connection.second_choice(s, p)
-    if connection.accepts(s, q, first):
+    first, second = connections.first_choice(s, p), connections.second_choice(s, p)
+    if connections.accepts(s, q, first):
         return first, 0.0
-    if second == NONE or not connection.accepts(s, q, second):
+    if second == NONE or not connections.accepts(s, q, second):
         return NONE, 0.0
-    tries = 1 if s.peer[p].transports & IN_PARALLEL != 0 else connection.SYN_TRIES
+    tries = 1 if s.peer[p].transports & IN_PARALLEL != 0 else connections.SYN_TRIES
     return second, s.net.template[s.peer[p].klass, first].rto_initial * (2.0**tries - 1.0)
 
 
@@ -221,7 +221,7 @@ def set_up(s, h, g, rtt, loss, t):
     e.lane = NO_LANE
     e.sample = UNUSED
     if s.rules.tallied == 1:
-        tally.reset(s, h, t)
+        rates.reset(s, h, t)
         s.up[h] = 0
     if s.rules.linked == 1:
         line = s.net.line[h]
@@ -289,7 +289,7 @@ def join(s, h, t, trips):
     """
     e, p = s.end[h], h >> s.rules.slot_bits
     e.state = OPEN
-    e.since = rate.measured_from(client_of(s, p), t)
+    e.since = rates.measured_from(client_of(s, p), t)
     e.last = e.since
     s.peer[p].complete += 1
     enlist(s, h)

@@ -18,12 +18,12 @@ import math
 
 import numpy as np
 
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import losses, quota, windows
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.state import NO_LANE, STALLED
-from btflow.kernels.jit import kernel
-from btflow.kernels.rng import uniform
-from btflow.kernels.state import ANY, FOREVER, LOOK, NIL
+from btflow.kernels.random import uniform
+from btflow.kernels.swarm.state import ANY, FOREVER, LOOK, NIL
 
 STEP = 1.0  # of the shortest round trip of its lanes between two looks at a peer,
 SHORTEST_STEP, LONGEST_STEP = 0.05, 0.3  # and its limits [s]
@@ -411,4 +411,4 @@ def note(s, p, dt, looked):
 
 
 QUEUE_SHARE = 0.005  # of a new look in the mean queue of all peers that have something to send
-SAMPLE_EVERY = 0.1  # [s], as in full fidelity (btflow/links.py)
+SAMPLE_EVERY = 0.1  # [s], as in full fidelity (btflow/swarm/access.py)

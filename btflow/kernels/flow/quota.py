@@ -7,13 +7,13 @@ it, and nothing waits for a quota but messages.
 
 import math
 
-from btflow.kernels import rules, shares
 from btflow.kernels.access.state import TCP
-from btflow.kernels.ends import client_of
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import fetch
-from btflow.kernels.jit import kernel
-from btflow.kernels.state import FOREVER, IN_TURNS, PACKETS, PEER_PROPORTIONAL
-from btflow.kernels.tally import FORGETS
+from btflow.kernels.swarm import limiter_shares, rules
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.rates import FORGETS
+from btflow.kernels.swarm.state import FOREVER, IN_TURNS, PACKETS, PEER_PROPORTIONAL
 
 
 @kernel
@@ -31,7 +31,7 @@ def released(s, p, t):
 @kernel
 def block_released(s, p, t):
     """As `released`, for a block: at once, if it is the only one and more than enough is kept behind it."""
-    if shares.by_shares(s, p) and s.peer[p].active == 1 and shares.at_once(s, p, 0.0):
+    if limiter_shares.by_shares(s, p) and s.peer[p].active == 1 and limiter_shares.at_once(s, p, 0.0):
         return t
     return released(s, p, t)
 
@@ -41,7 +41,7 @@ def message_written(s, p, t):
     """When a message is written that peer `p` has at `t`: with the next quota, if blocks wait or none was kept."""
     if s.peer[p].active > 0:
         return released(s, p, t)
-    if shares.by_shares(s, p) and s.rules.linked == 0 and not shares.at_once(s, p, 0.0):
+    if limiter_shares.by_shares(s, p) and s.rules.linked == 0 and not limiter_shares.at_once(s, p, 0.0):
         return released(s, p, t)
     return t
 
@@ -53,7 +53,7 @@ def begun_at(s, p, t):
     if not in_quotas(s, p):
         return at
     quota_at, fresh = released(s, p, t), client_of(s, p).limiter_interval
-    if not shares.by_shares(s, p):
+    if not limiter_shares.by_shares(s, p):
         return max(at, quota_at - fresh)
     left = s.session[p].left * s.peer[p].per_byte
     if left < 0.0:  # a debt is worked off by the quotas that follow
@@ -66,7 +66,7 @@ def begun_at(s, p, t):
 @kernel
 def spend(s, p, size):
     """How much of `size` bytes, of the only block of peer `p`, what it has kept pays for at once [B]."""
-    if not shares.by_shares(s, p):
+    if not limiter_shares.by_shares(s, p):
         return 0.0
     paid = max(0.0, min(size, s.session[p].left))
     s.session[p].left -= paid
@@ -91,7 +91,7 @@ def charge_packets(s, p, size):
     if peer.active > 0:
         peer.work -= headers / peer.active
         fetch.wake(s, p, peer.next_at)
-    elif shares.by_shares(s, p):
+    elif limiter_shares.by_shares(s, p):
         s.session[p].left -= headers
     else:
         peer.free_at = max(peer.free_at, peer.now) + headers * peer.per_byte

@@ -6,15 +6,15 @@ at once, and the first time an allowed-fast set.
 
 import numpy as np
 
-from btflow.kernels import bits, rules
-from btflow.kernels.ends import client_of
-from btflow.kernels.flags import lower_flag, raise_flag
+from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choke, fast, stream
 from btflow.kernels.flow.interest import offer
 from btflow.kernels.flow.state import NO_LANE, SERVING
-from btflow.kernels.jit import kernel
-from btflow.kernels.ranked import draw, insert, keep_ranked
-from btflow.kernels.state import AT_ONCE, KEPT, NIL, OPTIMISTIC, UNCHOKED
+from btflow.kernels.swarm import rules
+from btflow.kernels.swarm.choking_ranked import draw, insert, keep_ranked
+from btflow.kernels.swarm.ends import client_of, lower_flag, raise_flag
+from btflow.kernels.swarm.state import AT_ONCE, KEPT, NIL, OPTIMISTIC, UNCHOKED
 
 
 @kernel

@@ -7,13 +7,13 @@ ACK is back.
 
 import numpy as np
 
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import losses, queues, windows
 from btflow.kernels.flow.state import STALLED
-from btflow.kernels.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.laws import bbr
 from btflow.kernels.link.state import BBR, OPEN, RECOVERY
-from btflow.kernels.state import FOREVER
+from btflow.kernels.swarm.state import FOREVER
 
 
 @kernel

@@ -7,13 +7,14 @@ known to the other side half a round trip later (`got_offer`), the interest in i
 
 import numpy as np
 
-from btflow.kernels import bits, rules
+from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import fetch, interest, ranked, transport
 from btflow.kernels.flow.events import post
 from btflow.kernels.flow.state import NO_LANE, SERVING
-from btflow.kernels.jit import kernel
-from btflow.kernels.rules import NO_OFFER
-from btflow.kernels.state import INTERESTED, OFFER, OPEN
+from btflow.kernels.swarm import rules
+from btflow.kernels.swarm.rules import NO_OFFER
+from btflow.kernels.swarm.state import INTERESTED, OFFER, OPEN
 
 
 @kernel

@@ -6,13 +6,13 @@ else is written on it.
 
 import numpy as np
 
-from btflow.kernels import rules, tcp, window
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import mail, quota, upload, windows
 from btflow.kernels.flow.interest import seeding
 from btflow.kernels.flow.state import NO_LANE, UNUSED
-from btflow.kernels.jit import kernel
-from btflow.kernels.rng import below
-from btflow.kernels.state import GAP_BINS, NIL
+from btflow.kernels.random import below
+from btflow.kernels.swarm import rules, tcp, tcp_window
+from btflow.kernels.swarm.state import GAP_BINS, NIL
 
 SAMPLES = 1024  # blocks of the streams that are drawn for each number of lanes
 STRETCH = 32  # of which so many follow each other without a pause
@@ -83,7 +83,7 @@ def sampled_arrival(s, p, h, t, active, gap, units, more):
         draw(s, k, active, gap, np.int64(s.peer[p].turns))
     if e.sample == UNUSED:
         e.sample = rows(s) + (NIL if w.loss == 0.0 else STRETCH * below(s.rng, FRESH))
-    elif t - units * gap - w.last_sent > window.rto(s, w):
+    elif t - units * gap - w.last_sent > tcp_window.rto(s, w):
         e.sample = a_stretch(s)
     at, way = np.int64(e.sample), 0 if more else 1
     e.sample += 1
@@ -154,7 +154,7 @@ def draw(s, k, active, gap, units):
         t = draw_stretch(s, k, active, gap, units, rows(s) + i * STRETCH, t)
     s.drawn[k, active] = tcp.burst(s, w, gap, units)
     for i in range(0, rows(s), STRETCH):
-        t = draw_stretch(s, k, active, gap, units, i, t + 1000.0 * window.rto(s, w))
+        t = draw_stretch(s, k, active, gap, units, i, t + 1000.0 * tcp_window.rto(s, w))
 
 
 @kernel
@@ -265,7 +265,7 @@ def behind_block(s, p, w, lane, t, end):
         gap = s.peer[p].active * s.peer[p].unit * s.peer[p].per_byte
         sent = tcp.small_ack(w, lane.since, end) if s.rules.nagle == 1 and gap < w.rtt else end
         if w.loss > 0.0 and tcp.lost(s, w):
-            sent = tcp.repaired(s, w, sent + window.rto(s, w))
+            sent = tcp.repaired(s, w, sent + tcp_window.rto(s, w))
         lane.behind = max(w.last_arrival, sent + 0.5 * w.rtt)
     return max(lane.behind, t + 0.5 * w.rtt)
 

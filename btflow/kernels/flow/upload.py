@@ -10,13 +10,15 @@ What a neighbour does about it, it does at once: `fetch` works out when that has
 
 import numpy as np
 
-from btflow.kernels import bits, prefetch, rules, shares, tally
+from btflow.kernels import bits
 from btflow.kernels.access.state import TCP_ACKS, TCP_DATA
+from btflow.kernels.compiler import intrinsics
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choke, fetch, losses, mail, peers, queues, quota, stream, transport, windows
 from btflow.kernels.flow.interest import told_all
 from btflow.kernels.flow.state import CLOSING, LEAVES
-from btflow.kernels.jit import kernel
-from btflow.kernels.state import FOREVER, GAP_BINS, NIL
+from btflow.kernels.swarm import limiter_shares, rates, rules
+from btflow.kernels.swarm.state import FOREVER, GAP_BINS, NIL
 
 ALL = np.int64(1 << 30)  # blocks, however many
 AT_ONCE = 8  # lanes whose times are compared together; each peer has as many, or a multiple
@@ -155,7 +157,7 @@ def begin(s, p, u, t):
     if s.lane[u].runs == 0:
         return
     turns = set_turns(s, p, u)
-    if active == 0 and shares.by_shares(s, p):
+    if active == 0 and limiter_shares.by_shares(s, p):
         s.session[p].left = early
         early = quota.spend(s, p, float((turns - 1) * peer.unit))
     s.lane[u].since = t
@@ -183,7 +185,7 @@ def written(s, p, u, t):
     entry, b = np.int64(run.entry), next_block(s, u)
     units = np.int64(lane.units)
     size = head_bytes(s, u)
-    tally.note_sent(s, np.int64(lane.h), float(size))
+    rates.note_sent(s, np.int64(lane.h), float(size))
     last_turn = rules.last_turn(s.rules, size, units, np.int64(peer.unit))
     peer.bytes_up += size
     s.gaps[peer.klass, min(active, GAP_BINS - 1)] += units
@@ -205,7 +207,7 @@ def written(s, p, u, t):
     if more and not closing:
         continue_lane(s, p, u, t, free, work + last_turn)
     if s.rules.tallied == 1:
-        if peer.active == 0 and shares.by_shares(s, p):
+        if peer.active == 0 and limiter_shares.by_shares(s, p):
             quota.keep(s, p, last_turn, t)
         quota.charge_packets(s, p, size)
     if arrival > t and not stale and s.peer[lane.g >> s.rules.slot_bits].endgame != 0 and fetch.room(s, u):
@@ -249,7 +251,7 @@ def received(s, p, u, t):
     entry, b = np.int64(run.entry), next_block(s, u)
     size = head_bytes(s, u)
     peer.bytes_up += size
-    tally.note_sent(s, np.int64(lane.h), float(size))
+    rates.note_sent(s, np.int64(lane.h), float(size))
     s.gaps[peer.klass, min(peer.active, GAP_BINS - 1)] += 1
     s.net.crossed[p, TCP_DATA + s.net.protocol[lane.h]] += size * pull.bytes * pull.per_mss
     s.net.crossed[pull.to, TCP_ACKS + s.net.protocol[lane.h]] += size * pull.per_ack
@@ -294,11 +296,11 @@ def stop(s, p, u, t):
 def fetch_ahead(s, g):
     """Have the processor fetch what the owner of end `g` will look at when the block arrives."""
     y = g >> s.rules.slot_bits
-    prefetch.line(s.end, g, 0)
-    prefetch.line(s.peer, y, 64)
-    prefetch.line(s.begun, y, 0)
+    intrinsics.line(s.end, g, 0)
+    intrinsics.line(s.peer, y, 64)
+    intrinsics.line(s.begun, y, 0)
     if s.rules.ideal == 0 and s.rules.linked == 0:
-        prefetch.line(s.wire, g, 0)
+        intrinsics.line(s.wire, g, 0)
 
 
 @kernel

@@ -8,16 +8,16 @@ import math
 
 import numpy as np
 
-from btflow.kernels import bits, rules, tally
-from btflow.kernels.ends import client_of
-from btflow.kernels.flags import lower_flag, raise_flag
+from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import choke, events, fast, fetch, stream, transport
 from btflow.kernels.flow.interest import drop_wanted, lacks_some, put_wanted, row_of, seeding
 from btflow.kernels.flow.state import BUSY, FAST, LOOKS_AGAIN, NO_LANE, SERVING
-from btflow.kernels.jit import kernel
-from btflow.kernels.rng import below
-from btflow.kernels.state import BEGUN_FIRST, FOREVER, NIL, PULSE, SINGLE, SLOW_START
-from btflow.kernels.whole import all_blocks
+from btflow.kernels.random import below
+from btflow.kernels.swarm import rates, rules
+from btflow.kernels.swarm.ends import client_of, lower_flag, raise_flag
+from btflow.kernels.swarm.picking_whole import all_blocks
+from btflow.kernels.swarm.state import BEGUN_FIRST, FOREVER, NIL, PULSE, SINGLE, SLOW_START
 
 NOTHING = np.int64(-1)
 JOINS = 4  # rows of requests of a lane from which on more blocks join the last one
@@ -44,7 +44,7 @@ def request(s, u, t):
     y, own, served = g >> s.rules.slot_bits, s.tally[g], lane.state == SERVING
     if seeding(s, y) or not (served or lane.state == FAST):
         return
-    tally.settle(s, g, t, served)
+    rates.settle(s, g, t, served)
     most = backlog(s, u, y, t)
     if lane.outstanding >= most:
         return

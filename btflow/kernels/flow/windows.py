@@ -11,12 +11,12 @@ import math
 import numpy as np
 
 from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import losses, queues
-from btflow.kernels.jit import kernel
-from btflow.kernels.link import law, timeout
+from btflow.kernels.link import law, recovery
 from btflow.kernels.link.state import BBR, CONNECTED, CUBIC, NEWRENO, OPEN, RECOVERY, UTP
-from btflow.kernels.rng import next_u64, uniform
-from btflow.kernels.state import FOREVER
+from btflow.kernels.random import next_u64, uniform
+from btflow.kernels.swarm.state import FOREVER
 
 BBR_STEP = 0.5  # of its least round trip: the phases of its pace last one (draft-cardwell-iccrg-bbr 00, 4.3.4)
 MOST_SAMPLES = 2.0  # of the delay in one step: of more ACKs several are taken together, as packets in trains take them
@@ -40,7 +40,7 @@ def lay(s, h, t):
     f.rtt = base_trip(s, p, y, f) + n.link[p].seen
     f.min_rtt = f.rtt
     f.top = -1
-    timeout.estimate(f)
+    recovery.estimate(f)
     law.start(n, h, f, t)
 
 
@@ -134,7 +134,7 @@ def acknowledge(s, p, u, t, dt):
     f.stamp = t - f.rtt
     f.min_rtt = min(f.min_rtt, f.rtt)
     f.last_sent = t
-    timeout.estimate(f)
+    recovery.estimate(f)
     pull.blocks = asked(s, u, t)
     half = 0.5 * s.net.link[p].step
     if pull.answer <= t + half:

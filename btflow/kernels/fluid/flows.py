@@ -6,11 +6,11 @@ that packets call, for each ACK that the bytes that came make; of many ACKs in a
 
 import math
 
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow.windows import normal
-from btflow.kernels.fluid import hops, losses
+from btflow.kernels.fluid import hops
 from btflow.kernels.fluid.state import ACKS, PASSAGES
-from btflow.kernels.jit import kernel
-from btflow.kernels.link import application, law, sender, stats, timeout
+from btflow.kernels.link import application, law, recovery, sender, stats
 from btflow.kernels.link.state import (
     BBR,
     BULK,
@@ -27,7 +27,7 @@ from btflow.kernels.link.state import (
     SIZED,
     UTP,
 )
-from btflow.kernels.rng import uniform
+from btflow.kernels.random import uniform
 
 MOST_SAMPLES = 4.0  # of the delay in one step
 
@@ -78,7 +78,7 @@ def connect(s, i, f, lane, t):
     f.last_sent = t
     f.owd = lane.owd
     f.rtt = f.min_rtt = lane.trip - small(s, i, f)
-    timeout.estimate(f)
+    recovery.estimate(f)
     application.begin(s.link, i, f, t)
     lane.budget_at = t
     if f.app == BULK:
@@ -199,7 +199,7 @@ def lose_on_the_way(s, i, f, lane, mean, t):
     if uniform(s.link.rng) < mean - n:
         n += 1.0
     for _ in range(int(n)):
-        losses.lose(s, i, t)
+        hops.lose(s, i, t)
 
 
 @kernel
@@ -220,12 +220,12 @@ def acknowledge(s, i, f, lane, t, dt):
     f.stamp = t - f.rtt
     f.min_rtt = min(f.min_rtt, f.rtt)
     if lane.rate > 0.0 and not f.smoothed_rtt:
-        timeout.estimate(f)
+        recovery.estimate(f)
     flight = int(in_flight(s, i, f, lane))
     f.flight = flight
     half = 0.5 * dt
     if lane.answer <= t + half:
-        losses.answer(s, i, f, lane, t)
+        hops.answer(s, i, f, lane, t)
     elif f.phase == RECOVERY and lane.repaired <= t + half:
         f.phase = OPEN
         f.cwnd = f.ssthresh
@@ -368,7 +368,7 @@ def smooth(f, n):
     """The law sees the smoothed round trip of `n` ACKs."""
     if f.smoothed_rtt:
         for _ in range(n):
-            timeout.estimate(f)
+            recovery.estimate(f)
         f.rtt = f.srtt
 
 

@@ -2,11 +2,11 @@
 
 import math
 
-from btflow.kernels.jit import kernel
-from btflow.kernels.link import network
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link import path
 from btflow.kernels.link.events import source, wake
 from btflow.kernels.link.state import BULK, DATA, FOREVER, MESSAGES, ON_OFF, RATE, SEND_TIMER, SIZED
-from btflow.kernels.rng import uniform
+from btflow.kernels.random import uniform
 
 PLENTY = 1 << 60
 
@@ -80,7 +80,7 @@ def speak(s, i, f, t):
     """A constant-rate flow (voice over UDP) sends a packet, whatever the network does, and the next a period later."""
     if t >= f.stop:
         return
-    network.emit(s, i, f, DATA, t, f.message, t, 0.0, f.mss + f.header, 1)
+    path.emit(s, i, f, DATA, t, f.message, t, 0.0, f.mss + f.header, 1)
     f.message += 1
     if t >= s.rules.warmup:
         f.sent += 1.0

@@ -11,7 +11,7 @@ loop watches. For CoDel that is the queue itself, for FQ-CoDel one of its subque
 
 import math
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import waiting
 from btflow.kernels.link.state import FQ_CODEL, NONE
 

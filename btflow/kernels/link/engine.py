@@ -4,9 +4,9 @@ Within one event the order is: the parcel leaves its pipe; it joins the next que
 started service), or its end reads it, changes its own state, and puts what it sends into the first queue or pipe.
 """
 
-from btflow.kernels.byref import by_ref
-from btflow.kernels.jit import entry, kernel
-from btflow.kernels.link import network, pipe, queue, receiver, sampler, sender
+from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.jit import entry, kernel
+from btflow.kernels.link import path, pipe, queue, receiver, sampling, sender
 from btflow.kernels.link.events import next_time, schedule
 from btflow.kernels.link.state import (
     ACK_TIMER,
@@ -45,7 +45,7 @@ def begin(s):
     """Every flow is woken at its start; the first sample is at 0."""
     for i in range(s.rules.flows):
         schedule(s, i * SOURCES + SEND_TIMER, s.flow[i].start)
-    schedule(s, sampler.source_of(s), 0.0)
+    schedule(s, sampling.source_of(s), 0.0)
 
 
 @kernel
@@ -57,7 +57,7 @@ def handle(s, a, t):
         if k < s.rules.queues:
             queue.serve(s, k, s.queue[k], t)
         else:
-            sampler.sample(s, t)
+            sampling.sample(s, t)
         return
     what = a - i * SOURCES
     f = s.flow[i]
@@ -77,7 +77,7 @@ def handle(s, a, t):
 def data_arrives(s, i, f, hop, t):
     """Data at the end of a pipe: the next queue, random loss, or the receiver."""
     parcel = s.parcel[pipe.take(s, i * PIPES + DATA + hop)]
-    if network.pass_on(s, f, DATA, hop, t, parcel) and not network.lost(s, f.data_loss):
+    if path.pass_on(s, f, DATA, hop, t, parcel) and not path.lost(s, f.data_loss):
         receiver.receive(s, i, f, t, parcel.number, parcel.stamp)
 
 
@@ -85,5 +85,5 @@ def data_arrives(s, i, f, hop, t):
 def ack_passes(s, i, f, hop, t):
     """An ACK at the end of a pipe: the next queue, random loss, or the sender."""
     parcel = s.parcel[pipe.take(s, i * PIPES + ACKS + hop)]
-    if network.pass_on(s, f, ACKS, hop, t, parcel) and not network.lost(s, f.ack_loss):
+    if path.pass_on(s, f, ACKS, hop, t, parcel) and not path.lost(s, f.ack_loss):
         sender.ack_arrives(s, i, f, t, parcel.number, parcel.stamp, parcel.owd)

@@ -5,7 +5,7 @@ moves from where it is, and a pipe with a hundred packets is one entry. An entry
 neighbours is to read one cache line.
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.state import FOREVER, NONE
 
 

@@ -1,6 +1,6 @@
 """Calls the window law of a flow; see `laws/__init__.py` for what a law is."""
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import bbr, cubic, ledbat, ledbatpp, lp, newreno, nice, utp, vegas
 from btflow.kernels.link.state import BBR, CUBIC, LEDBAT, LEDBATPP, LP, NEWRENO, NICE, UTP, VEGAS
 

@@ -8,9 +8,9 @@ the last one are made up for exactly when the next one comes. The caller has tak
 
 import math
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import waiting
-from btflow.kernels.rng import uniform
+from btflow.kernels.random import uniform
 
 # RFC 8033, 4.2: what an update without any delay leaves of the probability.
 _DECAY = 0.98

@@ -4,7 +4,7 @@ The parcels of a pipe are a linked list. All pipes take their places from one po
 is under way at one time is little and stays in the cache, where a ring for each pipe would go through main memory.
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.state import FOREVER, NONE
 

@@ -5,8 +5,8 @@ recursion), and what has started since is taken off the count. CoDel and FQ-CoDe
 so they are served by an event each. The packet in service does not count as waiting, as in ns-3 and in tc's fifos.
 """
 
-from btflow.kernels.jit import kernel
-from btflow.kernels.link import codel, fqcodel, pie, pipe, stats, waiting
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link import codel, fq_codel, pie, pipe, stats, waiting
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, NONE, PIE
 
@@ -24,7 +24,7 @@ def arrive(s, k, t, into, parcel):
     if q.kind == CODEL:
         codel.enqueue(s, k, q, t, into, parcel, size)
     else:
-        fqcodel.enqueue(s, k, q, t, into, parcel, size)
+        fq_codel.enqueue(s, k, q, t, into, parcel, size)
     if q.free_at <= t:
         serve(s, k, q, t)
 
@@ -77,7 +77,7 @@ def advance(s, k, q, t):
 @kernel
 def serve(s, k, q, t):
     """The link is free: send the next parcel of an event-served queue, if there is one."""
-    n = codel.dequeue(s, k, q, t) if q.kind == CODEL else fqcodel.dequeue(s, k, q, t)
+    n = codel.dequeue(s, k, q, t) if q.kind == CODEL else fq_codel.dequeue(s, k, q, t)
     if n == NONE:
         schedule(s, source_of(s, k), FOREVER)
         return

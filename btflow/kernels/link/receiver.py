@@ -4,8 +4,8 @@ It keeps a log of the trains in the order they came. An ACK carries how long the
 cumulative and selective acknowledgements say, and an ACK that is lost is made good by the next, as SACK blocks do.
 """
 
-from btflow.kernels.jit import kernel
-from btflow.kernels.link import network
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link import path
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.scoreboard import payload, segment
 from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, NONE, SIZED, STREAM, SYN, SYN_ACK, UTP
@@ -18,7 +18,7 @@ def receive(s, i, f, t, number, stamp):
         hear(s, i, f, t, number, stamp)
         return
     if number == SYN:
-        network.emit(s, i, f, ACKS, t, SYN_ACK, stamp, t - stamp, f.ack_size, 1)
+        path.emit(s, i, f, ACKS, t, SYN_ACK, stamp, t - stamp, f.ack_size, 1)
         return
     ring = f.ring_mask
     s.log[f.ring_at + (f.log & ring)] = number
@@ -87,7 +87,7 @@ def acknowledge(s, i, f, t):
     f.unacked_bytes = 0
     f.ack_at = FOREVER
     owd = f.last_owd if f.law == UTP else t - f.first_stamp
-    network.emit(s, i, f, ACKS, t, f.log, f.last_stamp if f.times_newest else f.first_stamp, owd, f.ack_size, 1)
+    path.emit(s, i, f, ACKS, t, f.log, f.last_stamp if f.times_newest else f.first_stamp, owd, f.ack_size, 1)
 
 
 @kernel

@@ -3,7 +3,7 @@
 Paths keep the order, so a segment is lost when three that left after it have arrived (RFC 6675, DupThresh 3).
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.state import LOST, RETRANSMITTED, SACKED, SIZED, STREAM
 
 _FLAGS = SACKED | LOST | RETRANSMITTED

@@ -1,7 +1,7 @@
 """The sender: takes ACKs, lets the window law act, and sends what window, pacing and application allow."""
 
-from btflow.kernels.jit import kernel
-from btflow.kernels.link import application, law, network, probe, rack, receiver, recovery, scoreboard, stats, timeout
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link import application, law, loss_detection, path, receiver, recovery, scoreboard, stats
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.laws import bbr, cubic, utp
 from btflow.kernels.link.state import (
@@ -41,7 +41,7 @@ def start(s, i, f, t):
     f.running = CONNECTING
     f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
     wake(s, source(s, i, RTO_TIMER), f.rto_at)
-    network.emit(s, i, f, DATA, t, SYN, t, 0.0, f.ack_size, 1)
+    path.emit(s, i, f, DATA, t, SYN, t, 0.0, f.ack_size, 1)
 
 
 @kernel
@@ -53,14 +53,14 @@ def connect(s, i, f, t, stamp):
     f.cwnd = f.initial_window
     f.ssthresh = FOREVER
     f.top = f.top2 = f.top3 = NONE
-    rack.start(f)
-    probe.start(f)
+    loss_detection.start_rack(f)
+    loss_detection.start_probing(f)
     f.delivered_at = t
     f.last_sent = t
     f.quick = f.quick_acks
     f.rtt = t - stamp
     f.min_rtt = f.rtt
-    timeout.estimate(f)
+    recovery.estimate(f)
     application.begin(s, i, f, t)
     law.start(s, i, f, t)
     send(s, i, f, t)
@@ -88,7 +88,7 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
     arrived = read_log(s, i, f, t, position)
     if arrived == 0:
         if f.tail_probe:
-            probe.answered(s, i, f, t)
+            loss_detection.probe_answered(s, i, f, t)
         return
     f.acks += 1
     f.owd = owd
@@ -100,8 +100,8 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         take_rtt(s, i, f, t, stamp)
     law.sample(s, i, f, t, float(arrived * f.train))
     if f.tail_probe:
-        probe.answered(s, i, f, t)
-    found = rack.find_losses(s, i, f, t) if f.detection == RACK else scoreboard.find_losses(s, i, f)
+        loss_detection.probe_answered(s, i, f, t)
+    found = loss_detection.find_losses(s, i, f, t) if f.detection == RACK else scoreboard.find_losses(s, i, f)
     was = f.phase
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
@@ -116,10 +116,10 @@ def ack_arrives(s, i, f, t, position, stamp, owd):
         f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
-        timeout.restart(s, i, f, t)
+        recovery.restart(s, i, f, t)
         if f.tail_probe:
             f.probe_at = FOREVER
-            probe.arm(s, i, f, t)
+            loss_detection.arm_probe(s, i, f, t)
     send(s, i, f, t)
 
 
@@ -140,7 +140,7 @@ def read_log(s, i, f, t, position):
             arrived += 1
             newest = number
             if f.detection == RACK:
-                rack.advance(f, t, number, scoreboard.segment(s, i, number))
+                loss_detection.advance(f, t, number, scoreboard.segment(s, i, number))
         elif f.tail_probe and number == f.probed:
             f.probe_twice = 1
     f.seen = position
@@ -164,7 +164,7 @@ def measure_rate(f, t, newest):
 def take_rtt(s, i, f, t, stamp):
     """A sample of the round-trip time, from the echoed time stamp."""
     f.rtt = t - stamp
-    timeout.estimate(f)
+    recovery.estimate(f)
     stats.note_rtt(s, i, f, t)
     if f.smoothed_rtt:
         f.rtt = f.srtt
@@ -200,11 +200,11 @@ def send(s, i, f, t):
         if f.waiting_retransmit > 0:
             number = send_again(s, i, f, t)
             if number == f.una:  # tcp_xmit_retransmit_queue: the head starts it anew
-                timeout.restart(s, i, f, t)
+                recovery.restart(s, i, f, t)
         else:
             send_new(s, i, f, t)
             if f.tail_probe:
-                probe.arm(s, i, f, t)
+                loss_detection.arm_probe(s, i, f, t)
         if f.pacing > 0.0:
             f.pace_at = max(t, f.pace_at) + f.train / f.pacing
 
@@ -296,12 +296,12 @@ def transmit(s, i, f, t, number):
     if t >= s.rules.warmup:
         f.sent += f.train
     if f.rto_at == FOREVER:
-        timeout.restart(s, i, f, t)
-    parcel = network.parcel(s, i, f, DATA, number, t, 0.0, scoreboard.payload(s, i, f, number) + f.train * f.header)
+        recovery.restart(s, i, f, t)
+    parcel = path.parcel(s, i, f, DATA, number, t, 0.0, scoreboard.payload(s, i, f, number) + f.train * f.header)
     parcel.packets = f.train
     if f.app == STREAM:
         receiver.ride(s, f, t, parcel)
-    network.set_off(s, i, f, DATA, t, parcel)
+    path.set_off(s, i, f, DATA, t, parcel)
 
 
 @kernel
@@ -326,16 +326,16 @@ def rto_timer(s, i, f, t):
     f.phase = LOSS
     f.recover = f.nxt
     if f.detection == RACK:
-        rack.mark_lost_at_timeout(s, i, f, t)
+        loss_detection.mark_lost_at_timeout(s, i, f, t)
         f.cwnd += f.flight * f.train
-        probe.start(f)
+        loss_detection.start_probing(f)
     else:
         scoreboard.mark_all_lost(s, i, f)
     f.backoff *= 2.0
     f.limited = 1
     if t >= s.rules.warmup:
         f.timeouts += 1
-    timeout.restart(s, i, f, t)
+    recovery.restart(s, i, f, t)
     send(s, i, f, t)
 
 
@@ -345,7 +345,7 @@ def look_before_the_timeout(s, i, f, t):
     if f.probe_at <= t:
         send_probe(s, i, f, t)
     else:
-        found = rack.find_losses(s, i, f, t)
+        found = loss_detection.find_losses(s, i, f, t)
         if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
             recovery.begin(s, i, f, t, 1)
         send(s, i, f, t)
@@ -372,7 +372,7 @@ def send_probe(s, i, f, t):
         transmit(s, i, f, t, last)
         f.flight -= 1  # it was on the way, as far as is known
     f.probe_end = f.nxt
-    timeout.restart(s, i, f, t)
+    recovery.restart(s, i, f, t)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 import math
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 
 BINS_PER_OCTAVE = 256  # of the RTT: steps of 0.2 to 0.4 %
 LOWEST_EXPONENT = -20  # 2**-20 s, a microsecond

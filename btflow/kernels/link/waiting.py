@@ -6,7 +6,7 @@ and `tail`, NONE when it is empty: a queue (CoDel) or a subqueue (FQ-CoDel).
 What a queue holds in all, `q.packets` and `q.bytes`, changes here only, and the figures are noted before each change.
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import stats
 from btflow.kernels.link.pipe import copy
 from btflow.kernels.link.state import NONE

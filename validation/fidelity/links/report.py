@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import btflow
+from btflow.files import replacing
 from btflow.options import FIDELITIES
-from btflow.output import replacing
 from validation.fidelity import search
 from validation.fidelity.links import swarms
 from validation.fidelity.links.compare import Gap, Pair, Target, equality, gaps, targets, wrong

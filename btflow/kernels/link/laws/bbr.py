@@ -17,9 +17,9 @@ round is over when a segment sent after its start is known to have arrived. `s.r
 each of the last ten rounds. The sender may call `restart` when it sends after a silence of the application.
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.state import FOREVER, LOSS
-from btflow.kernels.rng import below
+from btflow.kernels.random import below
 
 STARTUP, DRAIN, PROBE_BW, PROBE_RTT = 0, 1, 2, 3  # flow.mode
 

@@ -1,12 +1,55 @@
-"""CUBIC. Variant 0 is RFC 9438; variant 1 counts as Linux and ns-3 do, in whole segments of window and of growth.
+"""HyStart (Ha and Rhee, 2008) as in tcp_cubic: slow start ends when delay rises or ACK trains fill half the path.
+
+CUBIC. Variant 0 is RFC 9438; variant 1 counts as Linux and ns-3 do, in whole segments of window and of growth.
 
 W(t) = C (t - K)^3 + W_max, K = ((W_max - W_start) / C)^(1/3); a loss leaves beta of the window.
 """
 
 import math
 
-from btflow.kernels.jit import kernel
-from btflow.kernels.link.laws import hystart, newreno
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link.laws import newreno
+from btflow.kernels.link.state import FOREVER
+
+LOW_WINDOW = 16.0  # segments below which it does not act (tcp_cubic, hystart_low_window)
+
+
+SAMPLES = 8  # of a round (tcp_cubic, HYSTART_MIN_SAMPLES)
+
+
+SPACING = 2e-3  # ACKs at most so far apart are a train [s] (tcp_cubic, hystart_ack_delta)
+
+
+@kernel
+def start_round(f, t):
+    """A round of slow start begins."""
+    f.hs_start = t
+    f.hs_last = t
+    f.hs_round_end = f.nxt
+    f.hs_delay = FOREVER
+    f.hs_samples = 0
+
+
+@kernel
+def leave_if_full(f, t):
+    """An ACK in slow start: leave it if the path is full."""
+    if f.una > f.hs_round_end:
+        start_round(f, t)
+    if f.cwnd < LOW_WINDOW:
+        return
+    full = False
+    if t - f.hs_last <= SPACING:
+        f.hs_last = t
+        full = t - f.hs_start > f.hs_train * f.min_rtt
+    if f.hs_samples < SAMPLES:
+        f.hs_delay = min(f.hs_delay, f.rtt)
+        f.hs_samples += 1
+    else:
+        rise = min(max(f.hs_share * f.min_rtt, f.hs_least), f.hs_most)
+        full = full or f.hs_delay > f.min_rtt + rise
+    if full:
+        f.ssthresh = f.cwnd
+
 
 WHOLE_SEGMENTS = 1  # f.variant
 
@@ -17,14 +60,14 @@ def start(s, i, f, t):
     f.w_max = 0.0
     f.epoch = -1.0
     f.count = 0.0
-    hystart.start(f, t)
+    start_round(f, t)
 
 
 @kernel
 def sample(s, i, f, t, acked):
     """HyStart watches the delay."""
     if f.hystart and f.cwnd < f.ssthresh:
-        hystart.watch(f, t)
+        leave_if_full(f, t)
 
 
 @kernel
@@ -122,7 +165,7 @@ def timeout(s, i, f, t):
     """The window of the loss is forgotten: the curve starts with K = 0 (RFC 9438, section 4.8; Linux, ns-3)."""
     left = reduce(s, i, f, t)
     f.w_max = 0.0
-    hystart.start(f, t)
+    start_round(f, t)
     return left
 
 

@@ -1,4 +1,6 @@
-"""Delays as LEDBAT sees them: the base over some minutes, and the least of the last few samples.
+"""Delays, rounds and ACKs, as several laws measure and count them.
+
+Delays as LEDBAT sees them: the base over some minutes, and the least of the last few samples.
 
 The history keeps one minimum per minute of the flow (not of the wall clock), the newest opened by the first sample
 after the minute is over; minutes without a sample are not counted. A newcomer therefore has a base that contains
@@ -8,7 +10,7 @@ base that is too low is forgotten `f.history` minutes later.
 
 import math
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.state import FOREVER
 
 
@@ -62,3 +64,18 @@ def least(table, i, n):
     for k in range(n):
         found = min(found, table[i, k])
     return found
+
+
+@kernel
+def round_over(f):
+    """True once per round trip: when the first segment sent after the last time is acknowledged."""
+    if f.una <= f.round_end:
+        return False
+    f.round_end = f.nxt
+    return True
+
+
+@kernel
+def acks(f, acked):
+    """ACKs that `acked` segments came with: one, or as many as the segments of a train would have had."""
+    return 1.0 if f.train == 1 else max(1.0, acked / max(1, f.ack_every))

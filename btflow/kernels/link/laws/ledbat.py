@@ -12,9 +12,9 @@ slow_start: 0 none, 1 until the target is reached, 2 until ssthresh (TCP-LEDBAT,
 Constants: target, gain, beta, history, history_step, filter, slow_start, min_window.
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import delay
-from btflow.kernels.link.laws.rounds import acks
+from btflow.kernels.link.laws.delay import acks
 from btflow.kernels.link.state import FOREVER, RECOVERY
 
 RFC, NS2, LINUX, NS3 = 0, 1, 2, 3

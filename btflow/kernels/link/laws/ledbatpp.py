@@ -12,9 +12,9 @@ Constants: target, beta, history, history_step, filter, min_window.
 
 import math
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import delay
-from btflow.kernels.link.laws.rounds import round_over
+from btflow.kernels.link.laws.delay import round_over
 from btflow.kernels.link.state import FOREVER, RECOVERY
 
 OPENING, STEADY, FROZEN, RISING = 0, 1, 2, 3  # f.slowing

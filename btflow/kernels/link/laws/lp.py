@@ -16,7 +16,7 @@ Constants: threshold (0.15), beta, min_window (1). State in ticks: base, highest
 
 import math
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import newreno
 from btflow.kernels.link.laws.delay import ticks
 from btflow.kernels.link.state import FOREVER, RECOVERY

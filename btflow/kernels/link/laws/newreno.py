@@ -4,7 +4,7 @@ The window grows with the ACKs, as RFC 5681 allows and ns-3's TcpNewReno does, o
 segments they acknowledge, as in Linux since 3.10.
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.state import OUTSTANDING, WINDOW
 
 

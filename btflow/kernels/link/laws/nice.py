@@ -8,9 +8,9 @@ it grows by one segment per round without a queue (the paper leaves that open).
 Constants: Vegas', threshold, fraction, beta, min_window.
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import newreno, vegas
-from btflow.kernels.link.laws.rounds import round_over
+from btflow.kernels.link.laws.delay import round_over
 from btflow.kernels.link.state import OPEN
 
 

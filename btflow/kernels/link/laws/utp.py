@@ -15,7 +15,7 @@ drifts, packet sizes that follow the rate (2010), the probes of the path MTU.
 Constants: target, max_gain, filter, history, history_step, beta, loss_gap, gate, decay_idle, min_window.
 """
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import delay
 from btflow.kernels.link.state import FOREVER
 

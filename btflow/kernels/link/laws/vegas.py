@@ -11,9 +11,9 @@ Constants: alpha, beta_delay, gamma [segments], beta, min_window.
 
 import math
 
-from btflow.kernels.jit import kernel
+from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import newreno
-from btflow.kernels.link.laws.rounds import acks, round_over
+from btflow.kernels.link.laws.delay import acks, round_over
 from btflow.kernels.link.state import FOREVER, OPEN
 
 NS3 = 1

@@ -1,0 +1,102 @@
+"""What commands have in common: options, progress bars, files written, complaints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from btflow.units.formatting import counted
+
+if TYPE_CHECKING:
+    import xarray
+
+
+SHARE = "{percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
+"""How a bar looks, in tqdm's form."""
+
+
+@contextmanager
+def bar(form: str, total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
+    """Give a function to call with how much of the total is done, if shown."""
+    if not shown:
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, bar_format=form, leave=False, delay=0.5) as drawn:
+        yield lambda done: drawn.update(done - drawn.n) and None
+
+
+Model = Annotated[str, typer.Argument(help="Name of a model (see `btflow list`) or path of a .toml file.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help='Set a parameter, such as rtt="400 ms", or any field.'),
+]
+Seed = Annotated[str, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")]
+FidelityOption = Annotated[
+    str,
+    typer.Option(
+        "--fidelity",
+        metavar="full|flow",
+        help="full: every block and message an event; flow: uploads in closed form, some four times cheaper.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")]
+Plot = Annotated[
+    list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure; a picture needs Chromium.")
+]
+Text = str | None
+
+
+def complain(*messages: str) -> int:
+    """Print errors and return the exit code of bad input."""
+    for message in messages:
+        typer.echo(f"btflow: error: {message}", err=True)
+    return 2
+
+
+def complain_of(error: OSError) -> int:
+    """Print what the system refused and return the exit code."""
+    complain(f"{error.filename or 'output'}: {error.strerror or error}")
+    return 1
+
+
+def write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:
+    """Write each file that is asked for, the others too if one fails."""
+    failed = 0
+    for writer, file in files:
+        if file is not None:
+            try:
+                writer(result, file)
+            except OSError as error:
+                failed = complain_of(error)
+    if failed:
+        raise typer.Exit(failed)
+
+
+@contextmanager
+def progress(total: int, *, shown: bool) -> Iterator[Callable[[float], None] | None]:
+    """Give a function to call with the number of replicas done so far, a share of the next included, if shown."""
+    replicas = counted(total, "replica")
+    form = "{percentage:3.0f}% of " + replicas + " |{bar}| {elapsed}, {remaining} left"
+    with bar(form, total, shown=shown) as update:
+        yield update
+
+
+def write_plot(result: xarray.Dataset, path: Path) -> None:
+    """Write the overview figure of a result: an HTML page that needs no network, or a picture, by the ending."""
+    from btflow.plots import overview, save
+
+    save(overview(result), path)
+
+
+def write_link_plot(result: xarray.Dataset, path: Path) -> None:
+    """Write the figure of a link experiment; as ``write_plot``."""
+    from btflow.plots import link_overview, save
+
+    save(link_overview(result), path)

@@ -1,0 +1,132 @@
+"""``btflow link``: its options."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from btflow.cli.common import Json, Out, Plot, Seed, Settings, Text, progress, write, write_link_plot
+from btflow.errors import InputError
+from btflow.files import figure_path
+
+
+def link(
+    model: Annotated[
+        Text, typer.Argument(help="Name of a link model, or path of a .toml file; or give options.")
+    ] = None,
+    rate: Annotated[Text, typer.Option(metavar="RATE", help='Of the uplink, or "unlimited".  [1 Mbit/s]')] = None,
+    buffer: Annotated[
+        Text,
+        typer.Option(
+            metavar="BUFFER", help='Of the uplink: "100 packets", "150 kB", "200 ms" or "1.5 BDP".  [100 packets]'
+        ),
+    ] = None,
+    reverse_rate: Annotated[Text, typer.Option(metavar="RATE", help="Of the downlink.  [as --rate]")] = None,
+    reverse_buffer: Annotated[Text, typer.Option(metavar="BUFFER", help="Of the downlink.  [as --buffer]")] = None,
+    aqm: Annotated[
+        Text, typer.Option(metavar="NAME", help="drop-tail, codel, fq-codel or pie, both ways.  [drop-tail]")
+    ] = None,
+    access: Annotated[
+        Text, typer.Option(metavar="NAME", help="Access link, such as adsl, that the options above change.")
+    ] = None,
+    rtt: Annotated[Text, typer.Option(metavar="TIME", help="Base round-trip time, without queues.  [50 ms]")] = None,
+    rtt_spread: Annotated[
+        Text, typer.Option(metavar="TIME", help="Each flow's RTT is longer by up to this.  [2 ms]")
+    ] = None,
+    loss: Annotated[Text, typer.Option(metavar="SHARE", help="Data packets lost in the core.  [0%]")] = None,
+    ack_loss: Annotated[Text, typer.Option(metavar="SHARE", help="ACKs lost in the core.  [0%]")] = None,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CC[:COUNT][@START][,KEY=VALUE]...",
+            help="Flows, such as cubic:3 or ledbat:1@10s. Keys: size (bytes to send), rate (of the application), "
+            "on and off (mean lengths of its periods), start, stop, spread (of the starts), rtt, window (most bytes "
+            "on the way), mss, name, direction (up or down).  [direction=up]",
+        ),
+    ] = None,
+    voip: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODEC[:COUNT][@START][,KEY=VALUE]...",
+            help="One direction of voice calls, such as g729:1. Keys: frames (in a packet), start, stop, spread, rtt, "
+            "name, direction.",
+        ),
+    ] = None,
+    probe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SIZE@PERIOD[,KEY=VALUE]...",
+            help='Small messages, such as "100 B@1s". Keys: cc, start, stop, spread, rtt, window, mss, name, '
+            "direction.  [cc=cubic]",
+        ),
+    ] = None,
+    duration: Annotated[Text, typer.Option(metavar="TIME", help="Simulated time.  [60 s]")] = None,
+    warmup: Annotated[
+        Text,
+        typer.Option(
+            metavar="TIME",
+            help="Statistics begin here.  [a fifth of the duration, at most 60 s; 0 s if every flow has a size]",
+        ),
+    ] = None,
+    sample: Annotated[
+        Text, typer.Option(metavar="TIME", help="Period of the time series.  [a 2000th of the duration]")
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = "0",
+    fidelity: Annotated[
+        str,
+        typer.Option(
+            metavar="full|flow", help="full: every packet an event; flow: windows and queues move without packets."
+        ),
+    ] = "full",
+    as_json: Json = False,
+    out: Out = None,
+    plot: Plot = None,
+) -> None:
+    """Simulate flows over access links: a model, or one user's link given by options alone.
+
+    The user is behind the access link `home`; the other side, the internet, is never the bottleneck. Flows go up
+    unless they say direction=down. `btflow list` shows link models, access links and congestion controls.
+    """
+    from btflow import options
+    from btflow.link import report
+    from btflow.link.options import experiment
+    from btflow.options import fidelity_of
+
+    given = {
+        "rate": rate,
+        "buffer": buffer,
+        "reverse_rate": reverse_rate,
+        "reverse_buffer": reverse_buffer,
+        "aqm": aqm,
+        "access": access,
+        "rtt": rtt,
+        "rtt_spread": rtt_spread,
+        "loss": loss,
+        "ack_loss": ack_loss,
+        "flows": flow,
+        "voip": voip,
+        "probes": probe,
+        "duration": duration,
+        "warmup": warmup,
+        "sample": sample,
+    }
+    number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
+    result_file = options.output_path("--out", out, ".nc")
+    figure_file = figure_path("--plot", plot)
+    which = fidelity_of("--fidelity", fidelity)
+    scenario = experiment(model, settings or (), given)
+    if figure_file is not None and not scenario.queues:
+        raise InputError(
+            "--plot", str(figure_file), "has nothing to show: no queue has a limited rate", "a limited rate"
+        )
+
+    from btflow import files
+    from btflow.link.run import simulate_link
+
+    with progress(1, shown=not as_json and sys.stderr.isatty()) as update:
+        result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
+    typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
+    write(result, ((files.write_netcdf, result_file), (write_link_plot, figure_file)))

@@ -1,0 +1,1 @@
+"""Model files: found, read, their parameters and fields set, and made into scenarios."""

@@ -1,0 +1,165 @@
+"""Finds model files, by name among those that come with btflow or by path, and loads them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from btflow.config.declared import declare
+from btflow.config.document import Document
+from btflow.config.kinds import SWARMS, Model, ModelKind
+from btflow.config.parameters import unknown
+from btflow.config.references import ALIASES, find, names, read_table, resolved
+from btflow.config.toml import Tree, read_toml, split_sources
+from btflow.errors import InputError, ScenarioError
+from btflow.swarm.scenario import Scenario
+
+_OTHER = {
+    "swarms": ("a link experiment", "links", "btflow link and load_link"),
+    "links": ("a swarm", "swarms", "btflow run and load"),
+}
+"""Of the models of each folder: what those of the other one are, that folder, and what takes them."""
+
+if TYPE_CHECKING:
+    from btflow.link.scenario import LinkScenario
+
+__all__ = [
+    "ALIASES",
+    "any_document",
+    "document",
+    "link_document",
+    "load",
+    "load_link",
+    "names",
+    "parse",
+    "parse_as",
+    "tables",
+]
+
+
+def load(name_or_path: str | Path, /, **values: object) -> Scenario:
+    """Return the scenario of a swarm, with the values given of its parameters and the defaults of the others.
+
+    Args:
+        name_or_path: Name of a model that comes with btflow, or path of a ``.toml`` file.
+        values: By parameter name, as in ``Scenario.set``. Here the defaults need not go together by themselves.
+
+    Raises:
+        InputError: There is no such model, its file is not a valid one, or a value is wrong.
+    """
+    return document(name_or_path).build(values)
+
+
+def load_link(name_or_path: str | Path, /, **values: object) -> LinkScenario:
+    """Return the scenario of a link experiment; arguments and errors as in ``load``."""
+    return link_document(name_or_path).build(values)
+
+
+def document(name_or_path: str | Path) -> Document[Scenario]:
+    """Return a swarm model's content with its references resolved, and its parameters.
+
+    Raises:
+        InputError: There is no such model, or its file cannot be read.
+    """
+    return read(name_or_path, SWARMS)
+
+
+def any_document(name_or_path: str | Path) -> Document[Any]:
+    """Return the content of a swarm or link model, whichever it is; for a path, of the kind that its tables are of."""
+    name = str(name_or_path)
+    if name in names():
+        return document(name)
+    if name in names("links"):
+        return link_document(name)
+    _check_not_of_paths(name)
+    try:
+        found = tables(name)
+    except InputError as error:
+        if error.field == "model":
+            known = (*names(), *names("links"))
+            raise unknown(name, known, "name of a model nor the path of a .toml file", "model") from None
+        raise
+    return link_document(name) if "flows" in found else document(name)
+
+
+def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
+    """Return a link model's content; as ``document``."""
+    from btflow.link.kind import LINKS
+
+    return read(name_or_path, LINKS)
+
+
+def read(name_or_path: str | Path, kind: ModelKind[Model]) -> Document[Model]:
+    """Return the content of a model of one kind; as ``document``."""
+    _check_not_of_paths(str(name_or_path))
+    what, other, use = _OTHER[kind.folder]
+    if str(name_or_path) in names(other):
+        raise InputError("model", str(name_or_path), f"is {what}, which {use} take", ", ".join(names(kind.folder)))
+    file, folder = find(str(name_or_path), kind.folder, Path(), "model")
+    tree = read_toml(file)
+    _check_not_of_paths(str(name_or_path), tree)
+    return parse_as(kind, tree, folder)
+
+
+def _check_not_of_paths(name: str, tree: Mapping[str, Any] | None = None) -> None:
+    """Refuse a path model, by its name or by what is in its file, in place of a swarm or a link experiment."""
+    known = names("internet")
+    there = tree is not None and ({"structure", "rtt"} <= tree.keys() or tree.get("base") in known)
+    if there or name in known:
+        use = f'btflow run rao2010 --set internet={shlex.quote(name)}, or btflow.load("rao2010", internet={name!r})'
+        raise InputError("model", name, "is a path model, from which a swarm's paths are drawn", f"in a swarm: {use}")
+
+
+def title_of(name: str, kind: str) -> str:
+    """Return the line for people that a file of one of ``models/``'s folders has."""
+    return str(read_table(name, kind, Path(), "model").get("title", ""))
+
+
+def tables(path: str) -> tuple[str, ...]:
+    """Return the names of what a model file has at its top.
+
+    Raises:
+        InputError: There is no such file, or it cannot be read.
+    """
+    file, _ = find(path, SWARMS.folder, Path(), "model")
+    return tuple(read_toml(file))
+
+
+def parse(tree: Tree, folder: Path = Path()) -> Document[Scenario]:
+    """Return the document of a swarm model's content; as ``parse_as``."""
+    return parse_as(SWARMS, tree, folder)
+
+
+def parse_as(kind: ModelKind[Model], tree: Tree, folder: Path = Path()) -> Document[Model]:
+    """Return the document of a model file's content.
+
+    Args:
+        kind: What kind of model it is.
+        tree: The content.
+        folder: What the paths in it are relative to.
+
+    Raises:
+        InputError: The content is not that of a model file.
+    """
+    tree = dict(tree)
+    declared = tree.pop("parameters", {})
+    sweep = tree.pop("sweep", {})
+    if tree.get("byte_prefix", "decimal") not in ("decimal", "binary"):
+        raise ScenarioError("byte_prefix", tree["byte_prefix"], "is unknown", "decimal or binary")
+    read_in = tree
+    for pattern, files_in in kind.references.items():
+        read_in = resolved(read_in, pattern.split("."), files_in, folder, "")
+    bare, sources = split_sources(read_in)
+    parameters = declare(declared, bare, split_sources(tree)[0], kind.model)
+    for name, parameter in parameters.items():
+        if parameter.kind == "file" and kind.folder_of(parameter.sets[0].split(".")) is None:
+            raise ScenarioError(f"parameters.{name}.sets", parameter.sets, "is not one field that names a file")
+    referred = {
+        path: {text: split_sources(read_table(text, where, folder, f"parameters.{name}"))[0] for text in set(texts)}
+        for name, parameter in parameters.items()
+        for path, *texts in zip(parameter.sets, *(parameter.texts(word) for word in parameter.words), strict=True)
+        if (where := kind.folder_of(path.split("."))) is not None
+    }
+    return Document(kind, bare, parameters, sources, referred, sweep, folder)

@@ -1,0 +1,102 @@
+"""The base of what a model file describes: a frozen model whose parameters can be set again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Protocol, Self
+
+from pydantic import PrivateAttr
+
+import btflow  # what is above this is reached through it alone, when it is asked for
+from btflow.errors import InputError, ScenarioError
+from btflow.units.quantity import FrozenModel
+
+
+class Builder(Protocol):
+    """What makes a model with other values."""
+
+    def build(self, given: Mapping[str, object]) -> Any:
+        """Return the model with some parameters and fields set."""
+
+
+class ParametrisedModel(FrozenModel):
+    """A frozen model that knows the parameters of the file it was made from."""
+
+    _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _given: Mapping[str, object] = PrivateAttr(default_factory=dict)
+    _document: Builder | None = PrivateAttr(default=None)
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """The value of each parameter, and of each field set by its path, as texts that ``set`` takes back."""
+        return MappingProxyType(dict(self._parameters))
+
+    @property
+    def given(self) -> Mapping[str, object]:
+        """The values that were given, by ``load`` or ``set``; the other parameters have their defaults."""
+        return MappingProxyType(dict(self._given))
+
+    def set(self, **values: object) -> Self:
+        """Return a copy with some of the model's parameters or fields changed.
+
+        Args:
+            values: By parameter name, or by the dotted path of any field as in the model's file, such as
+                ``**{"classes.*.client": "libtorrent-2"}``: a text with a unit (``rtt="400 ms"``), an int for a count, a
+                number for a fraction, a bool for a flag, the name or path of a file where the model's file may have
+                one (it is read once for a loaded model), None or ``none`` to leave an optional field out. The order
+                does not matter; a field within a table is set after the table. What was set before is forgotten where
+                nothing reads it any more: an `rtt` once there is an `internet`.
+
+        Raises:
+            ScenarioError: A parameter or field is unknown, one field is set by two, or the values make no scenario.
+            UnitError: A value has no unit, the wrong one, or is out of range.
+        """
+        rebuilt: Self = self.document.build(self.document.assigner.over(self._given, values))
+        return rebuilt
+
+    def digest(self) -> str:
+        """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
+        raise NotImplementedError
+
+    def explore(self, *, seed: int = 0, **values: object) -> Any:
+        """Return live figures beside inputs for the parameters, for a notebook; see ``btflow.explore.explore``.
+
+        Args:
+            seed: Seed of the random numbers.
+            values: What the inputs begin with, as in ``set``: ``explore(rtt="400 ms")``.
+
+        Raises:
+            InputError: As in ``set``.
+        """
+        return btflow.explore.explore(self.set(**values), seed=seed)  # type: ignore[arg-type]  # it says what it is of
+
+    def compare(self, *, pairs: int = 10, seed: int = 0, **values: object) -> Any:
+        """Return this setting beside one with other values, pair by pair; see ``btflow.explore.whatif``.
+
+        Args:
+            pairs: How many pairs at first.
+            seed: Seed of the random numbers.
+            values: As in ``set``: ``compare(rtt="400 ms")``.
+
+        Raises:
+            InputError: As in ``set``, or the values change nothing that a result depends on.
+        """
+        other = self.set(**values)
+        if other.digest() == self.digest():
+            given = ", ".join(f"{name}={value!r}" for name, value in values.items()) or None
+            reason = "changes nothing: both settings are the same, and so is every pair"
+            raise InputError("compare", given, reason, 'a value other than the present one, such as rtt="400 ms"')
+        return btflow.explore.whatif(self, other, pairs=pairs, seed=seed)  # type: ignore[arg-type]  # it says what it is of
+
+    @property
+    def document(self) -> Any:
+        """The ``btflow.config.document.Document`` it was made from; a ScenarioError if there is none."""
+        if self._document is None:
+            raise ScenarioError("set", None, "this scenario was not loaded from a model file")
+        return self._document
+
+    def attach(self, parameters: Mapping[str, str], given: Mapping[str, object], document: Builder) -> Self:
+        """Remember, once and by the loader only, what ``parameters`` and ``set`` need."""
+        self._parameters, self._given, self._document = dict(parameters), dict(given), document
+        return self

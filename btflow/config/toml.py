@@ -1,0 +1,164 @@
+"""A model file: TOML, the sources taken out, and its tables as they are changed by dotted path."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from btflow.errors import ScenarioError
+
+_LARGEST_FILE = 2**24
+_DEEPEST = 20
+
+
+def read_toml(file: Path | Traversable) -> dict[str, Any]:
+    """Return the content of a TOML file.
+
+    Raises:
+        ScenarioError: The file is missing, unreadable, too large, empty or not TOML; a syntax
+            error is reported with its line and column.
+    """
+    name = str(file)
+    try:
+        if file.is_dir():
+            raise ScenarioError(name, None, "is a directory, not a model file")
+        with file.open("rb") as stream:
+            content = stream.read(_LARGEST_FILE + 1)
+    except ScenarioError:
+        raise
+    except FileNotFoundError:
+        raise ScenarioError(name, None, "no such file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(name, None, f"cannot be read: {reason}") from None
+    if len(content) > _LARGEST_FILE:
+        raise ScenarioError(name, None, f"is larger than {_LARGEST_FILE // 2**20} MiB")
+    return _decoded(name, content)
+
+
+def _decoded(name: str, content: bytes) -> dict[str, Any]:
+    try:
+        tree = tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        reason = f"is not a TOML file: byte {error.start} is not UTF-8"
+        raise ScenarioError(name, None, reason) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(name, None, f"is not valid TOML: {error}") from None
+    except RecursionError:
+        raise ScenarioError(name, None, "is not valid TOML: nested too deeply") from None
+    if not tree:
+        raise ScenarioError(name, None, "is empty")
+    return tree
+
+
+def split_sources(tree: Any, path: str = "", depth: int = 0) -> tuple[Any, dict[str, str]]:
+    """Return ``tree`` with each ``{value, source}`` replaced by its value, and the sources by path.
+
+    Raises:
+        ScenarioError: The tree is nested deeper than any model, or a source is missing.
+    """
+    if depth > _DEEPEST:
+        raise ScenarioError(path, None, "is nested too deeply")
+    if isinstance(tree, dict) and tree.keys() == {"value", "source"}:
+        return tree["value"], {path: str(tree["source"])}
+    if isinstance(tree, dict) and tree.keys() == {"value"} and not isinstance(tree["value"], dict):
+        raise ScenarioError(path, tree["value"], "is a value without its source", '{ value = ..., source = "..." }')
+    if not isinstance(tree, dict | list):
+        return tree, {}
+    sources: dict[str, str] = {}
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    bare = {}
+    for key, value in items:
+        bare[key], found = split_sources(value, f"{path}.{key}" if path else str(key), depth + 1)
+        sources |= found
+    return (bare if isinstance(tree, dict) else list(bare.values())), sources
+
+
+def inline(value: Any) -> str:
+    """Return a value as TOML on one line, tables and lists in it too."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(str(key))} = {inline(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(inline(inner) for inner in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, int | float) else _text(str(value))
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
+
+
+def _text(value: str) -> str:
+    """Return a text in quotes: JSON's are TOML's but for the one character that TOML wants escaped besides."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def read_inline(text: str, field: str) -> Any:
+    """Return the value that TOML on one line is, such as ``{ base = "cubic", hystart = false }``.
+
+    Raises:
+        ScenarioError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ScenarioError(field, text, f"is not valid TOML: {error}", "a table such as { name = value }") from None
+
+
+Tree = dict[str, Any]
+Keys = tuple[str, ...]
+"""Where a field is: the keys of the tables it is in, and its own."""
+
+
+class _Nothing:
+    """Stands for a field that is left out."""
+
+
+NOTHING = _Nothing()
+
+
+def present(tree: Any, keys: Iterable[str]) -> Any:
+    """Return what a tree has at a place, None if nothing."""
+    for key in keys:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def put(tree: Any, keys: Keys, content: Any, parameter: str = "") -> Any:
+    """Return a tree with one field set, or taken out if the content is ``NOTHING``.
+
+    Args:
+        tree: What is there; it is shared, not changed.
+        keys: Where the field is.
+        content: What it holds.
+        parameter: The parameter that sets it, for which the tables it is in must be there; without one they are made.
+
+    Raises:
+        ScenarioError: The field is in something that is no table.
+    """
+    if not keys:
+        return content
+    if tree is None and not parameter:
+        tree = {}
+    if not isinstance(tree, dict):
+        field = f"parameters.{parameter}.sets" if parameter else ".".join(keys)
+        raise ScenarioError(field, None, "is in a table that is not there")
+    key, *inner = keys
+    if content is NOTHING and not inner:
+        return {name: value for name, value in tree.items() if name != key}
+    return {**tree, key: put(tree.get(key), tuple(inner), content, parameter)}
+
+
+def matching(tree: Any, pattern: Sequence[str], at: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    """Give the places, and what is there, for which a pattern stands in which ``*`` is any key."""
+    if not pattern:
+        yield at, tree
+    elif isinstance(tree, dict):
+        for key in tree if pattern[0] == "*" else tree.keys() & {pattern[0]}:
+            yield from matching(tree[key], pattern[1:], (*at, key))

@@ -1,0 +1,228 @@
+"""Inputs with their error next to them, and a form of all the inputs of a panel's state.
+
+A slider and a text show the same value; the text takes any unit. What is refused stays in its field, with the reason
+right below, and the form keeps the last good state.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from math import log10
+from typing import Any, Generic, TypeVar
+
+import ipywidgets as widgets
+
+from btflow.errors import InputError, SimulationError
+from btflow.explore.inputs import STEPS, Amount, Choice, Spec, renamed
+from btflow.explore.state import specs
+from btflow.explore.work import text_of
+
+State = TypeVar("State")
+
+_SLIDER = {"readout": False, "continuous_update": True}
+
+
+class Field:
+    """An input: its label, its control or controls, and a line for what is wrong.
+
+    Attributes:
+        widget: All of it.
+    """
+
+    def __init__(self, spec: Spec, entered: Callable[[], None]) -> None:
+        self._spec, self._entered = spec, entered
+        self._quiet = False
+        self._control = _control(spec)
+        self._slider: Any = _slider(spec) if isinstance(spec, Amount) else None
+        self._shown, self._read = 0.0, spec.default
+        self._error = widgets.HTML(layout={"display": "none"})
+        self._error.add_class("btflow-error")
+        self._control.observe(self._typed, "value")
+        if self._slider is not None:
+            self._slider.observe(self._slid, "value")
+        parts = [part for part in (self._control, self._error, self._slider) if part is not None]
+        self.widget = widgets.VBox(parts)
+        self.widget.add_class("btflow-field")
+
+    @property
+    def text(self) -> str:
+        """What it shows, whether accepted or not."""
+        return str(self._control.value)
+
+    def show(self, text: str) -> None:
+        """Show a value; nothing is entered by that."""
+        self._quiet = True
+        try:
+            self._control.value = text
+            self._move(text)
+        finally:
+            self._quiet = False
+
+    def refuse(self, *problems: InputError) -> None:
+        """Say what is wrong, a line each: with the value, called by its label, or with what is no input; or nothing."""
+        lines = [html.escape(problem.describe()) for problem in problems]
+        shown = f'<span role="alert">{"<br>".join(lines)}</span>' if lines else ""
+        if shown == self._error.value:
+            return
+        self._error.value, self._error.layout.display = shown, None if shown else "none"
+        (self._control.add_class if shown else self._control.remove_class)("btflow-refused")
+
+    def _typed(self, _change: object) -> None:
+        if not self._quiet:
+            self.show(self.text)
+            self._entered()
+
+    def _slid(self, change: dict[str, Any]) -> None:
+        assert isinstance(self._spec, Amount)
+        if not self._quiet and not self._same_place(change["new"]):
+            self._quiet = True
+            try:
+                self._control.value = self._spec.written(change["new"], self._read)
+            finally:
+                self._quiet = False
+            self._entered()
+
+    def _move(self, text: str) -> None:
+        """Move the slider to a value, or to the nearest that it can show."""
+        if self._slider is None or not isinstance(self._spec, Amount):
+            return
+        try:
+            number = self._spec.slid(text)
+        except InputError:
+            return
+        if number is not None:
+            self._read = text
+            self._span(*self._spec.span(text))
+            self._slider.value = _place(self._slider, number)
+            self._shown = self._slider.value
+
+    def _span(self, low: float, high: float, step: float) -> None:
+        """Have a slider between these ends, which differ with the unit of a buffer.
+
+        A browser moves a slider that gets other ends from its old place to between them, and tells that as a new value.
+        """
+        before = self._slider
+        if isinstance(before, widgets.FloatLogSlider) or (before.min, before.max) == (low, high):
+            return
+        self._slider = type(before)(value=low, min=low, max=high, step=step, **_SLIDER)
+        self._slider.observe(self._slid, "value")
+        self.widget.children = (*self.widget.children[:-1], self._slider)
+        before.close()
+
+    def _same_place(self, number: float) -> bool:
+        """Return whether the slider stands where it was put: a browser tells that once more, rounded."""
+        same = abs(_step(self._slider, number) - _step(self._slider, self._shown)) < 0.5
+        self._shown = self._shown if same else number
+        return same
+
+
+class Form(Generic[State]):
+    """The inputs of a state; every change is offered to the panel, which may refuse it.
+
+    Attributes:
+        state: The last state that was accepted.
+        fields: The inputs by name.
+    """
+
+    def __init__(self, state: State, change: Callable[[State], None]) -> None:
+        """Make the inputs.
+
+        Args:
+            state: What they show at first; it is not offered to `change`.
+            change: Takes a new state, or refuses it with an InputError whose field is one of the inputs; what else
+                goes wrong in a simulation is told beside the input that was changed.
+        """
+        self.state = state
+        self._change = change
+        self.fields = {name: Field(spec, self._entering(name)) for name, spec in specs(state).items()}
+        self._show(state)
+
+    def box(self, names: Iterable[str] = ()) -> widgets.VBox:
+        """Return some of the inputs, or all, one below the other."""
+        boxed = widgets.VBox([self.fields[name].widget for name in (names or self.fields)])
+        boxed.add_class("btflow-form")
+        return boxed
+
+    def show(self, state: State) -> None:
+        """Show a state and offer it to the panel, as if it were entered."""
+        self._show(state)
+        self._offer(next(iter(self.fields)), self._accepted())
+
+    def _show(self, state: State) -> None:
+        for name, field in self.fields.items():
+            field.show(getattr(state, name))
+
+    def _entering(self, name: str) -> Callable[[], None]:
+        return lambda: self._enter(name)
+
+    def _enter(self, name: str) -> None:
+        """Offer what the inputs show, unless it is what there is: then only what is wrong was said."""
+        state = self._accepted()
+        if state != self.state:
+            self._offer(name, state)
+
+    def _accepted(self) -> State:
+        """Return what the inputs show, the last good value of those that hold a bad one."""
+        texts = {}
+        for name, spec in specs(self.state).items():
+            try:
+                texts[name] = spec.check(name, self.fields[name].text)
+                self.fields[name].refuse()
+            except InputError as error:
+                self._refuse(name, [error])
+        return replace(self.state, **texts)  # type: ignore[type-var]
+
+    def _offer(self, entered: str, state: State) -> None:
+        before, self.state = self.state, state  # who is told of the change looks at it
+        try:
+            self._change(state)
+        except InputError as error:
+            self.state = before
+            found: dict[str, list[InputError]] = {}
+            for problem in error.problems:
+                found.setdefault(problem.field if problem.field in self.fields else entered, []).append(problem)
+            for name, problems in found.items():
+                self._refuse(name, problems)
+        except (SimulationError, MemoryError) as error:  # of a panel that simulates at once
+            self.state = before
+            self._refuse(entered, [InputError(entered, self.fields[entered].text, text_of(error))])
+
+    def _refuse(self, name: str, problems: Iterable[InputError]) -> None:
+        """Say next to an input what is wrong with it, or with what it made wrong."""
+        labels = {name: spec.label for name, spec in specs(self.state).items()}
+        self.fields[name].refuse(*(renamed(problem, labels) for problem in problems))
+
+
+def _control(spec: Spec) -> Any:
+    """Return the menu of a choice, the text of anything else."""
+    common = {"description": spec.label, "tooltip": spec.help or spec.label}
+    if isinstance(spec, Choice):
+        shown = list(zip(spec.shown or spec.options, spec.options, strict=True))
+        return widgets.Dropdown(options=shown, value=spec.default, **common)
+    return widgets.Text(value=spec.default, continuous_update=False, **common)
+
+
+def _slider(spec: Amount) -> Any:
+    low, high, step = spec.span(spec.default)
+    if spec.log:
+        ends = log10(low), log10(high)
+        step = (ends[1] - ends[0]) / STEPS
+        return widgets.FloatLogSlider(value=low, min=ends[0], max=ends[1], step=step, **_SLIDER)
+    kind = widgets.IntSlider if spec.kind == "count" else widgets.FloatSlider
+    return kind(value=low, min=low, max=high, step=step, **_SLIDER)
+
+
+def _step(slider: Any, number: float) -> float:
+    """Return how many steps from its left end a slider stands at a number."""
+    if isinstance(slider, widgets.FloatLogSlider):
+        return float((log10(max(number, 1e-300)) - slider.min) / slider.step)
+    return float((number - slider.min) / slider.step)
+
+
+def _place(slider: Any, number: float) -> float:
+    """Return the nearest number at which a slider can stand."""
+    most = round((slider.max - slider.min) / slider.step)
+    at = slider.min + min(max(round(_step(slider, number)), 0), most) * slider.step
+    return float(10**at if isinstance(slider, widgets.FloatLogSlider) else at)

@@ -1,0 +1,275 @@
+"""Connections on access links: which transport they use, when they are open, their flows and rings, and how they end.
+
+Connections: which transport they use, when they are open, and how they end.
+
+The opener tries its transports in its order. A SYN that nobody answers is repeated; who opens connections over both
+transports takes the second after SYN_TRIES of the first, or, if it tries both in parallel, after one: the other has
+been established meanwhile. Without a second one the attempt is given up.
+
+Rings of the flows: a flow begins with a short one and moves into one twice as long when its window needs it.
+
+Most connections of a swarm carry a message now and then, a few carry blocks; rings that fit them stay in the cache.
+Free rings of a size are chained through `log`.
+"""
+
+import numpy as np
+
+from btflow.kernels.access.state import (
+    ACCEPTS_TCP,
+    ACCEPTS_UTP,
+    CONTROL,
+    IN_PARALLEL,
+    PREFERS_UTP,
+    SMALLEST_RING,
+    TCP,
+    TOP,
+    UTP,
+)
+from btflow.kernels.calendar import give_node
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link import sender
+from btflow.kernels.link.events import schedule, source
+from btflow.kernels.link.state import ACK_TIMER, CONNECTING, FOREVER, NONE, PAST, RTO_TIMER, SEND_TIMER
+from btflow.kernels.link.state import IDLE as CLOSED
+from btflow.kernels.swarm import closing
+from btflow.kernels.swarm.ends import mate
+from btflow.kernels.swarm.state import OPENS_TCP, OPENS_UTP
+
+
+@kernel
+def take(x, power):
+    """A ring of 2**power places; `x.rings[TOP]` stays below the pool's size, as the main loop sees to."""
+    n = x.net
+    at = x.rings[power]
+    if at == NONE:
+        at = x.rings[TOP]
+        x.rings[TOP] += 1 << power
+    else:
+        x.rings[power] = n.log[at]
+    for j in range(at, at + (1 << power)):
+        n.got[j] = 0
+    return at
+
+
+@kernel
+def give(x, at, mask):
+    """A ring is free."""
+    power = SMALLEST_RING
+    while (1 << power) <= mask:
+        power += 1
+    x.net.log[at] = x.rings[power]
+    x.rings[power] = at
+
+
+@kernel
+def widen(x, i):
+    """Move flow `i` into a ring twice as long: what is under way, what was sent again, what came."""
+    n = x.net
+    f = n.flow[i]
+    old, mask = f.ring_at, f.ring_mask
+    power = SMALLEST_RING
+    while (1 << power) <= mask:
+        power += 1
+    new, wide = take(x, power + 1), 2 * mask + 1
+    for number in range(max(f.una - 1, 0), f.nxt):
+        n.segment[new + (number & wide)] = n.segment[old + (number & mask)]
+    for number in range(f.expected, f.nxt):
+        n.got[new + (number & wide)] = n.got[old + (number & mask)]
+    for place in range(max(f.seen, f.log - mask - 1), f.log):
+        n.log[new + (place & wide)] = n.log[old + (place & mask)]
+    for place in range(f.again_first, f.again_last):
+        n.again[new + (place & wide)] = n.again[old + (place & mask)]
+    f.ring_at = new
+    f.ring_mask = wide
+    give(x, old, mask)
+
+
+@kernel
+def control_flow(s, h):
+    """The flow of the control messages of end `h`."""
+    return h + (s.rules.peers << s.rules.slot_bits) if s.rules.split == 1 else h
+
+
+@kernel
+def end_of(s, i):
+    """The end whose messages flow `i` carries."""
+    ends = s.rules.peers << s.rules.slot_bits
+    return i - ends if i >= ends else i
+
+
+@kernel
+def establish(x, i, t):
+    """The handshake has come: the flow back is open too; its first RTT is that of our answer to the SYN."""
+    f = x.net.flow[i]
+    if f.running == CLOSED:
+        sender.connect(x.net, i, f, t, f.opened)
+
+
+@kernel
+def shut(x, i):
+    """Nothing more comes of flow `i`: timers, ring, messages; what is under way is thrown away where it arrives."""
+    s, n = x.swarm, x.net
+    f = n.flow[i]
+    if f.ring_mask == 0:
+        return
+    give(x, f.ring_at, f.ring_mask)
+    f.ring_mask = 0
+    f.generation += 1
+    if f.reverse != NONE and n.flow[f.reverse].reverse == i:  # the other side may not know yet
+        n.flow[f.reverse].reverse = NONE
+    f.running = CLOSED
+    for what in (RTO_TIMER, ACK_TIMER, SEND_TIMER):
+        schedule(n, source(n, i, what), FOREVER)
+    k = f.first_message
+    while k != NONE:
+        following = np.int64(s.node[k].next)
+        give_node(s, k)
+        k = following
+    f.first_message = NONE
+    f.wrote = 0
+    f.cut = 0
+
+
+# libtorrent 2.0.9 settings_pack.cpp, utp_syn_resends 2: three in all.
+SYN_TRIES = 3
+# Linux Documentation/networking/ip-sysctl.rst, tcp_syn_retries 6: seven in all.
+LAST_TRY = 7
+
+
+@kernel
+def accepts(s, p, protocol):
+    """True if peer `p` takes connections of this transport."""
+    return s.peer[p].transports & (ACCEPTS_UTP if protocol == UTP else ACCEPTS_TCP) != 0
+
+
+@kernel
+def first_choice(s, p):
+    """The transport that peer `p` tries first."""
+    ways = s.peer[p].transports
+    if ways & OPENS_TCP == 0:
+        return UTP
+    return UTP if ways & OPENS_UTP != 0 and ways & PREFERS_UTP != 0 else TCP
+
+
+@kernel
+def second_choice(s, p):
+    """The transport that peer `p` tries if the first one fails; NONE if there is no other."""
+    if s.peer[p].transports & (OPENS_TCP | OPENS_UTP) != OPENS_TCP | OPENS_UTP:
+        return NONE
+    return TCP if first_choice(s, p) == UTP else UTP
+
+
+@kernel
+def begin(x, h, t):
+    """End `h` opens its connection."""
+    s = x.swarm
+    p = h >> s.rules.slot_bits
+    if s.rules.split == 1:  # each side's blocks travel as that side prefers
+        prepare(x, control_flow(s, h), control_flow(s, mate(s, h)), h, CONTROL)
+        prepare(x, control_flow(s, mate(s, h)), control_flow(s, h), mate(s, h), CONTROL)
+        prepare_data(x, h)
+        prepare_data(x, mate(s, h))
+        start(x, control_flow(s, h), t)
+    else:
+        try_over(x, h, first_choice(s, p), t)
+
+
+@kernel
+def try_over(x, h, protocol, t):
+    """End `h` sends a SYN over a transport."""
+    s = x.swarm
+    g = mate(s, h)
+    x.protocol[h] = protocol
+    x.protocol[g] = protocol
+    prepare(x, h, g, h, protocol)
+    prepare(x, g, h, g, protocol)
+    start(x, h, t)
+
+
+@kernel
+def prepare_data(x, h):
+    """The flow of the blocks of end `h`, where control has its own: one way only, so nothing rides on it."""
+    s = x.swarm
+    p, q = h >> s.rules.slot_bits, mate(s, h) >> s.rules.slot_bits
+    protocol = first_choice(s, p)
+    if not accepts(s, q, protocol) and second_choice(s, p) != NONE:
+        protocol = second_choice(s, p)
+    x.protocol[h] = protocol
+    prepare(x, h, NONE, h, protocol)
+
+
+@kernel
+def prepare(x, i, reverse, h, kind):
+    """Lay flow `i` from the peer of end `h` to the other side, as its class has it for `kind`."""
+    s, n = x.swarm, x.net
+    p, q = h >> s.rules.slot_bits, mate(s, h) >> s.rules.slot_bits
+    shut(x, i)
+    generation = n.flow[i].generation
+    n.flow[i] = x.template[s.peer[p].klass, kind]
+    f = n.flow[i]
+    f.generation = generation
+    f.reverse = reverse
+    f.other = i - h + mate(s, h)
+    f.data_queue0 = f.data_pipe1 = 2 * p
+    f.data_queue1 = f.data_pipe2 = 2 * q + 1
+    f.ack_queue0 = f.ack_pipe1 = 2 * q
+    f.ack_queue1 = f.ack_pipe2 = 2 * p + 1
+    if x.watch[0].free_acks == 1:
+        lanes = 2 * s.rules.peers  # a second pair of pipes for each peer
+        f.ack_queue0 = f.ack_queue1 = PAST
+        f.ack_pipe1 += lanes
+        f.ack_pipe2 += lanes
+    f.ring_at = take(x, SMALLEST_RING)
+    f.ring_mask = (1 << SMALLEST_RING) - 1
+
+
+@kernel
+def start(x, i, t):
+    """Flow `i` sends its first SYN."""
+    f = x.net.flow[i]
+    f.tries = 1
+    f.opened = t
+    sender.start(x.net, i, f, t)
+
+
+@kernel
+def start_data(x, h, t):
+    """The first block of end `h` is written where control has its own connection: the data's one is opened."""
+    if x.net.flow[h].running == CLOSED:
+        start(x, h, t)
+
+
+@kernel
+def last_try(x, h):
+    """SYNs after which the connection of end `h` is given up; a control connection is always one over TCP."""
+    return SYN_TRIES if x.swarm.rules.split == 0 and x.protocol[h] == UTP else LAST_TRY
+
+
+@kernel
+def timer(x, i, t):
+    """The retransmission timer of flow `i`: a SYN is repeated, or the other transport is tried."""
+    s, n = x.swarm, x.net
+    f = n.flow[i]
+    if f.running != CONNECTING or f.rto_at > t:
+        sender.rto_timer(n, i, f, t)
+        return
+    h = end_of(s, i)
+    p = h >> s.rules.slot_bits
+    most = 1 if s.peer[p].transports & IN_PARALLEL != 0 else SYN_TRIES
+    second = second_choice(s, p) if s.rules.split == 0 else NONE
+    if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
+        try_over(x, h, second, t)
+    elif f.tries >= last_try(x, h) and i == control_flow(s, h):
+        closing.give_up(s, h, t)
+    else:
+        f.tries += 1
+        sender.rto_timer(n, i, f, t)
+
+
+@kernel
+def end(x, h):
+    """The connection of end `h` is closed, as far as this side goes."""
+    s = x.swarm
+    shut(x, h)
+    if s.rules.split == 1:
+        shut(x, control_flow(s, h))

@@ -1,0 +1,1 @@
+"""How kernels are compiled, called and kept. All that rests on insides of Numba's is here."""

@@ -1,0 +1,142 @@
+"""Where the compiled kernels are kept, and what is done if they cannot be read or written there.
+
+The kernels call each other across files, and Numba's on-disk cache only watches the file of the cached function, so an
+edited callee would silently keep its old behaviour in a cached caller (numba/numba#8851). All kernels therefore share
+one cache folder named by a hash of all their sources: an edit anywhere makes a fresh cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numba.core.dispatcher
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+_settings: Any = numba.config
+_dispatcher: Any = numba.core.dispatcher
+_IMPORTED = re.compile(r"^ *from btflow\.kernels(?:\.(\w+)[.\w]*)? import ([\w, ]+)", re.M)
+_COMPILING = "btflow: compiling the kernels, once: about half a minute"
+
+
+@contextmanager
+def kept_for(package: str) -> Iterator[None]:
+    """Keep the kernels imported in this block in the folder of the package whose `__file__` is given."""
+    before = _settings.CACHE_DIR, _dispatcher.FunctionCache  # one package of kernels may import another
+    _settings.CACHE_DIR = str(_usable(folder(Path(package).parent)))
+    _dispatcher.FunctionCache = KernelCache
+    try:
+        yield
+    finally:
+        _settings.CACHE_DIR, _dispatcher.FunctionCache = before
+
+
+def folder(sources: Path) -> Path:
+    """Return the folder for kernels compiled from the `*.py` in a folder: `NUMBA_CACHE_DIR` or the user's cache."""
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
+    for source in _sources(sources):
+        digest.update(source.read_bytes())
+    users = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(users, "btflow")
+    return Path(base, f"kernels-{digest.hexdigest()[:16]}")
+
+
+def has_kernels(package: str) -> bool:
+    """Return whether kernels are kept in the folder of the package whose `__file__` is given."""
+    return any(folder(Path(package).parent).rglob("*.nbc"))
+
+
+def _sources(package: Path) -> list[Path]:
+    """Return the files that a package's kernels are made of: its own, and all it imports of `btflow.kernels`."""
+    kernels, found, left = package.parent, set[Path](), [package]
+    while left:
+        files = [file for file in _files(left.pop()) if file not in found]
+        found.update(files)
+        imports = [match for file in files for match in _IMPORTED.findall(file.read_text(encoding="utf-8"))]
+        left += {kernels / name for room, names in imports for name in ([room] if room else names.split(", "))}
+    return sorted(found)
+
+
+def _files(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+
+
+class _SummedFile(IndexDataCacheFile):
+    """Numba's files with a checksum after the content: machine code that is damaged crashes or, worse, runs."""
+
+    def _dump(self, obj: Any) -> bytes:
+        content: bytes = super()._dump(obj)
+        return content + hashlib.sha256(content).digest()
+
+    def _load_data(self, name: str) -> Any:
+        content = Path(self._data_path(name)).read_bytes()
+        if hashlib.sha256(content[:-32]).digest() != content[-32:]:
+            raise ValueError(f"{name} is damaged")
+        return super()._load_data(name)
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of one kernel, which compiles anew what it cannot read and goes on without what it cannot write."""
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        self._cache_file = _SummedFile(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled kernel, or None if there is none; damaged files are thrown away with their folder."""
+        try:
+            found = super().load_overload(sig, target_context)
+        except Exception:  # pickle and LLVM raise anything when they read what they did not write
+            shutil.rmtree(self.cache_path, ignore_errors=True)
+            found = None
+        if found is None:
+            _say(_COMPILING)
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write the compiled kernel; if that fails it is there for this process alone."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _say(_not_kept(Path(self.cache_path), error))
+
+
+def _usable(path: Path) -> Path:
+    """Return the folder if it can be written to, else a temporary one that goes with the process."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path).close()
+    except OSError as error:
+        _say(_not_kept(path, error))
+        return Path(_temporary().name)
+    return path
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="btflow-kernels-", ignore_cleanup_errors=True)
+
+
+def _not_kept(path: Path, error: OSError) -> str:
+    return (
+        f"btflow: warning: the compiled kernels cannot be kept in {path} ({error.strerror or error}): "
+        "every start compiles them; NUMBA_CACHE_DIR names another folder"
+    )
+
+
+@cache
+def _say(line: str) -> None:
+    """Print a line to stderr, once."""
+    print(line, file=sys.stderr, flush=True)

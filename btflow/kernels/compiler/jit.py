@@ -1,0 +1,160 @@
+"""Compile a kernel; all are optimised together, once, in the entries that Python calls.
+
+The one way a kernel is compiled.
+
+No fastmath, since bit-identical results matter more than a few per cent; no reference counting, since a kernel
+allocates nothing and only sees arrays its caller keeps alive; division by zero gives inf, not an exception.
+
+Optimise all kernels together, once, in the entries that Python calls.
+
+Numba links into each function all that it calls, directly or not, optimises the whole and emits machine code for it:
+kernels that call each other a dozen deep are optimised again in each of their callers, and theirs. But Python calls the
+entries alone. So the library of a kernel keeps the code of that kernel as it was lowered, and that of an entry gets the
+kernels it reaches, each once. There nobody else can call them, and LLVM inlines and passes arguments as it likes.
+
+This rests on insides of Numba's that pyproject.toml bounds the version of.
+"""
+
+import ctypes
+
+import llvmlite.binding as llvm
+import numba
+from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core.typed_passes import NativeLowering
+
+# What Python calls with a kernel, its arguments and its keywords: it raises a TypeError, since that is no callable.
+_NO_CALL = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
+
+
+class _NoMachineCode:
+    """In the place of the code generator when Numba would tell the machine code where its globals are."""
+
+    def set_env(self, name, env):
+        """Do nothing: there is no machine code."""
+
+
+class KernelLibrary(JITCodeLibrary):
+    """One kernel as it was lowered, and the libraries of what it calls."""
+
+    @property
+    def codegen(self):
+        """Numba's code generator, as far as it is asked for from outside."""
+        return _NoMachineCode()
+
+    def finalize(self):
+        """Let nothing be added any more."""
+        self._raise_if_finalized()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):  # noqa: ARG002  # as llvmlite calls it
+        """Return what Python would call."""
+        return _NO_CALL
+
+    def _get_module_for_linking(self):
+        """Return a module of this kernel and all that it reaches, whose functions may be in other modules as well."""
+        if self._shared_module is None:
+            module = self._final_module.clone()
+            for library in _reached(self)[1:]:
+                own = isinstance(library, KernelLibrary)
+                module.link_in(library._final_module if own else library._get_module_for_linking(), preserve=True)
+            _relink(module, llvm.Linkage.external, llvm.Linkage.linkonce_odr)
+            self._shared_module = module
+        return self._shared_module
+
+
+class EntryLibrary(JITCodeLibrary):
+    """An entry and all kernels that it reaches."""
+
+    def _optimize_final_module(self):
+        """Make the kernels internal, so that one with a single caller is inlined and the others pass what is used."""
+        _relink(self._final_module, llvm.Linkage.linkonce_odr, llvm.Linkage.internal)
+        super()._optimize_final_module()
+
+
+def _reached(library):
+    """Return a kernel's library and those of what it calls, directly or not, each once."""
+    found = {library: None}  # a set that keeps its order: the machine code shall not depend on addresses
+    todo = [library]
+    while todo:
+        for callee in todo.pop()._linking_libraries:
+            if callee not in found:
+                found[callee] = None
+                if isinstance(callee, KernelLibrary):
+                    todo.append(callee)
+    return list(found)
+
+
+def _relink(module, before, after):
+    """Change the linkage of a module's functions."""
+    for function in module.functions:
+        if not function.is_declaration and function.linkage == before:
+            function.linkage = after
+
+
+class _Library(LoweringPass):
+    """A pass that gives a function a library of the kind `library`."""
+
+    def __init__(self):
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state):
+        """Make the library, which Numba otherwise makes when it lowers the function."""
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _ForKernel(_Library):
+    _name, library = "library_of_kernel", KernelLibrary
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _ForEntry(_Library):
+    _name, library = "library_of_entry", EntryLibrary
+
+
+class _Compiler(compiler.CompilerBase):
+    def define_pipelines(self):
+        """Numba's passes, and `library` before the lowering."""
+        passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        at = [step for step, _ in passes.passes].index(NativeLowering)
+        passes.passes.insert(at, (self.library, "make the library"))
+        passes.finalize()
+        return [passes]
+
+
+class KernelCompiler(_Compiler):
+    """Numba's compiler for kernels."""
+
+    library = _ForKernel
+
+
+class EntryCompiler(_Compiler):
+    """Numba's compiler for entries."""
+
+    library = _ForEntry
+
+
+# Called by other kernels alone: it has no code of its own (linking.py).
+kernel = numba.njit(
+    pipeline_class=KernelCompiler,
+    fastmath=False,
+    error_model="numpy",
+    _nrt=False,
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+)
+
+# What Python calls: arguments are unpacked by Numba's ordinary, reference-counting wrapper. Cached on disk. Others may
+# run meanwhile: a swarm touches its own arrays alone.
+entry = numba.njit(
+    pipeline_class=EntryCompiler,
+    cache=True,
+    nogil=True,
+    fastmath=False,
+    error_model="numpy",
+    no_cfunc_wrapper=True,
+)

@@ -1,0 +1,62 @@
+"""The way between the two ends of a flow: its queues in order, propagation, random loss behind the last queue."""
+
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.link import pipe, queue
+from btflow.kernels.link.state import ACKS, DATA, NONE, PAST, PIPES
+from btflow.kernels.random import uniform
+
+
+@kernel
+def emit(s, i, f, way, t, number, stamp, owd, size, packets):
+    """An end of flow `i` sends: into the first queue of the `way` (DATA or ACKS), or straight into the pipe."""
+    sent = parcel(s, i, f, way, number, stamp, owd, size)
+    sent.packets = packets
+    set_off(s, i, f, way, t, sent)
+
+
+@kernel
+def parcel(s, i, f, way, number, stamp, owd, size):
+    """A packet about to be sent by an end of flow `i`, without an ACK that rides on it."""
+    made = s.hand[0]
+    made.number = number
+    made.stamp = stamp
+    made.owd = owd
+    made.bytes = size
+    made.packets = 1
+    made.owner = 2 * i + (1 if way == ACKS else 0)
+    made.generation = f.generation
+    made.ack = NONE
+    return made
+
+
+@kernel
+def set_off(s, i, f, way, t, parcel):
+    """A parcel leaves an end."""
+    k = f.data_queue0 if way == DATA else f.ack_queue0
+    if k == NONE:
+        pipe.put(s, i * PIPES + way, t, parcel)
+    elif k == PAST:
+        pipe.put(s, f.data_pipe1 if way == DATA else f.ack_pipe1, t, parcel)
+    else:
+        queue.arrive(s, k, t, f.data_pipe1 if way == DATA else f.ack_pipe1, parcel)
+
+
+@kernel
+def pass_on(s, f, way, hop, t, parcel):
+    """A parcel has come through `hop` queues: True if that was the last one, else it joins the next."""
+    if hop != 1:
+        return True
+    k = f.data_queue1 if way == DATA else f.ack_queue1
+    if k == NONE:
+        return True
+    if k == PAST:
+        pipe.put(s, f.data_pipe2 if way == DATA else f.ack_pipe2, t, parcel)
+        return False
+    queue.arrive(s, k, t, f.data_pipe2 if way == DATA else f.ack_pipe2, parcel)
+    return False
+
+
+@kernel
+def lost(s, chance):
+    """Whether the path loses a parcel."""
+    return chance > 0.0 and uniform(s.rng) < chance

@@ -1,0 +1,376 @@
+"""The main loop: one event at a time, each handled by the rule that owns it.
+
+Within one event the order is: the limiter performs the turns that are due; the handler reads and changes the state of
+one peer; messages it writes are posted, to be handled after it, in order, even when they take no time.
+"""
+
+import numpy as np
+
+from btflow.kernels import bits, calendar
+from btflow.kernels.calendar import NONE, post
+from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.jit import entry, kernel
+from btflow.kernels.swarm import (
+    choking,
+    closing,
+    downloading,
+    limiter,
+    limiter_shares,
+    messages,
+    peer_set,
+    picking_whole,
+    rates,
+    rules,
+    superseeding,
+    tcp,
+)
+from btflow.kernels.swarm.ends import (
+    WRITTEN,
+    client_of,
+    collect_rows,
+    in_endgame,
+    left,
+    linked,
+    lower_flag,
+    mate,
+    neighbour,
+    note,
+    raise_flag,
+    seeding,
+    set_cause,
+)
+from btflow.kernels.swarm.state import (
+    ALLOWED_FAST,
+    ANY,
+    BITFIELD,
+    BLOCKED,
+    BY_LOSS,
+    BY_PIPELINE,
+    BY_WINDOW,
+    CANCEL,
+    CAUSES,
+    CHOKE,
+    CONNECTING,
+    EVERYWHERE,
+    FLUSHED,
+    FOREVER,
+    HAVE,
+    HAVE_ALL,
+    HAVE_ONE,
+    IDLE,
+    INTERESTED,
+    INTERESTED_IN_US,
+    LEAVE,
+    LINKED,
+    MISSING_PIECES,
+    NIL,
+    NOT_INTERESTED,
+    OFFER,
+    PIECE,
+    PULSE,
+    REFUSED,
+    REQUEST,
+    SEEDING,
+    START,
+    SYN,
+    TRACKER_CHECK,
+    TRACKER_REPLY,
+    UNCHOKE,
+    WANTING,
+    WRITABLE,
+)
+
+FINISHED, MORE, STUCK, FULL, CROWDED = 0, 1, 2, 3, 5  # why `run` returned (access/engine.py has 4)
+
+
+@entry
+def run(state, max_events):
+    """Handle up to `max_events` events and say why that is all.
+
+    FINISHED: every leecher is done; STUCK: nothing happens any more; FULL, CROWDED: too few free nodes, or rows of
+    requests, to go on safely.
+    """
+    s = by_ref(state)
+    c = s.clock[0]
+    if c.events == 0 and c.pending == 0 and c.lane_first == NONE:
+        start_all(s)
+    reserve = 4 * s.rules.peers + 8 * s.rules.slots + 64
+    ends = s.rules.peers << s.rules.slot_bits
+    # An event makes at most both its peers ask all their neighbours, and no end takes a second row.
+    rows_reserve = 4 * s.rules.slots if s.row_owner.size < ends else 0
+    for _ in range(max_events):
+        if c.unfinished == 0:
+            return FINISHED
+        if c.n_free < reserve:
+            return FULL
+        if c.n_free_rows < rows_reserve:
+            collect_rows(s, c.now)
+            if c.n_free_rows < 2 * rows_reserve:
+                return CROWDED
+        n = calendar.pop(s)
+        if n == NONE or c.now > s.rules.horizon:
+            return STUCK
+        c.events += 1
+        calendar.look_ahead(s)
+        handle(s, n, c.now)
+    return MORE
+
+
+@kernel
+def start_all(s):
+    """Schedule the start of every client."""
+    for p in range(s.rules.peers):
+        if s.peer[p].start < FOREVER:
+            post(s, s.peer[p].start, START, p, NIL, ANY)
+
+
+@kernel
+def handle(s, n, t):
+    """One event: a timer (nodes 0..2N-1) or a message."""
+    peers = s.rules.peers
+    if n < peers:
+        if limiter_shares.by_shares(s, n):
+            write_paid(s, n, t)
+        else:
+            block_written(s, n, t)
+        return
+    if n < 2 * peers:
+        choking.tick(s, n - peers, t)
+        return
+    take(s, n, t)
+
+
+@kernel
+def take(s, n, t):
+    """A posted event: a message arrives, a client starts or leaves, the tracker answers."""
+    node = s.node[n]
+    kind, target, arg, generation = np.int64(node.kind), np.int64(node.target), np.int64(node.arg), node.generation
+    calendar.give_node(s, n)
+    if kind == HAVE_ALL:
+        have_all(s, target, arg, generation, t)
+    elif kind == START:
+        peer_set.start_client(s, target, t)
+    elif kind == TRACKER_REPLY:
+        peer_set.tracker_reply(s, target, t)
+    elif kind == TRACKER_CHECK:
+        peer_set.check_tracker(s, target, t)
+    elif kind == PULSE:
+        pulse(s, target, t)
+    elif kind == LEAVE:
+        closing.leave(s, target, t)
+    elif s.conn[target].generation == generation:
+        hear(s, kind, target, arg, t)
+
+
+@kernel
+def pulse(s, p, t):
+    """The clock of clients that have one."""
+    if left(s, p):
+        return
+    post(s, t + client_of(s, p).pulse, PULSE, p, NIL, ANY)
+    if client_of(s, p).batch_interval > 0.0:
+        messages.send_due_haves(s, p, t)
+    if not seeding(s, p):
+        picking_whole.pulse(s, p, t)
+
+
+@kernel
+def hear(s, kind, h, arg, t):
+    """A message reaches end `h`, whose handshake may be under way."""
+    if s.conn[h].state == CONNECTING:
+        set_up_step(s, kind, h, t)
+    receive(s, kind, h, arg, t)
+
+
+@kernel
+def receive(s, kind, h, arg, t):
+    """A message reaches end `h`."""
+    if s.rules.linked == 0 and (
+        (kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD or kind == OFFER or kind == ALLOWED_FAST
+    ):
+        s.coming[h] -= 1
+    if kind == PIECE:
+        piece_arrived(s, h, arg, t)
+    elif kind == REQUEST:
+        limiter.got_request(s, h, arg, t)
+    elif kind == HAVE:
+        have_alone(s, h, arg, t)
+    elif kind == INTERESTED:
+        choking.got_interested(s, h, t)
+    elif kind == NOT_INTERESTED:
+        choking.got_not_interested(s, h, t)
+    elif kind == CHOKE:
+        downloading.got_choke(s, h, t)
+    elif kind == UNCHOKE:
+        downloading.got_unchoke(s, h, t)
+    elif kind == FLUSHED:
+        flushed(s, h, t)
+    elif kind == CANCEL:
+        limiter.got_cancel(s, h, arg, t)
+    elif kind == BITFIELD:
+        closing.got_bitfield(s, h, arg, t)
+    elif kind == OFFER:
+        superseeding.got_offer(s, h, arg, t)
+    elif kind == WRITABLE:
+        note(s, h, WRITTEN)
+    elif kind == ALLOWED_FAST:
+        picking_whole.got_allowed(s, h, arg, t)
+    elif kind == HAVE_ONE:
+        have_timely(s, mate(s, h), arg, t)
+
+
+@kernel
+def set_up_step(s, kind, h, t):
+    """A message reaches an end whose handshake is under way: anything but a refusal or a SYN completes it."""
+    if kind == SYN:
+        peer_set.got_syn(s, h, t)
+    elif kind == REFUSED:
+        closing.release(s, h, t)
+    else:
+        peer_set.ready(s, h, t)
+
+
+@kernel
+def block_written(s, p, t):
+    """The limiter's timer: a block is fully written to its socket; what waited behind it follows."""
+    gap = 0.0 if limiter.by_quota(s, p) else s.peer[p].active * s.peer[p].unit / s.peer[p].cap
+    hand_to_socket(s, limiter.finish(s, p, t), gap, t)
+
+
+@kernel
+def write_paid(s, p, t):
+    """The limiter's timer where a limit is kept in shares: what is paid for is written."""
+    limiter_shares.hand_out(s, p, t)
+    i = 0
+    while i < s.peer[p].n_ring:
+        h = (p << s.rules.slot_bits) + s.ring[p, i]
+        if not limiter_shares.is_paid(s, h):
+            i += 1
+            continue
+        limiter.pay(s, h, t)
+        if s.turns[h] == 0:
+            hand_to_socket(s, h, 0.0, t)
+            if s.turns[h] == 0:
+                closing.leave_ring(s, h)
+    limiter.arm(s, p, t)
+
+
+@kernel
+def hand_to_socket(s, h, gap, t):
+    """The block at the head of end `h` is in its socket; its turns were `gap` apart [s]."""
+    p = h >> s.rules.slot_bits
+    c = s.conn[h]
+    seq, units = c.up_head, c.full
+    size = rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, seq)))
+    s.peer[p].bytes_up += size
+    rates.note_sent(s, h, float(size))
+    c.up_head += 1
+    if s.rules.ideal == 1:
+        s.bursts[1] += units
+    else:
+        deliver(s, h, seq, gap, units, t)
+    messages.tell_behind_block(s, h, t)
+    limiter.charge(s, p, messages.flush(s, h, t))
+    limiter.load(s, h, t)
+    if s.turns[h] == 0 and s.up[h] & BLOCKED == 0:
+        set_cause(s, h, limiter.waits_for(s, h), t)
+    limiter.charge_packets(s, p, size)
+    limiter.plan(s, p, t)
+    if s.rules.ideal == 1:
+        piece_arrived(s, mate(s, h), np.int64(seq), t)
+
+
+@kernel
+def deliver(s, h, seq, gap, units, t):
+    """Hand a block written by `t` to TCP; a full socket leaves the limiter's ring until it takes data again."""
+    g = mate(s, h)
+    c = s.conn[h]
+    w = s.wire[h]
+    tcp.count_burst(s, w, gap, units)
+    arrival, free, stall = tcp.block_arrival(s, w, t, gap, units, c.up_head < c.up_seen)
+    post(s, arrival, PIECE, g, np.int64(seq), s.conn[g].generation)
+    if free > t:
+        raise_flag(s.up, h, BLOCKED)
+        closing.leave_ring(s, h)
+        if c.cause < CAUSES:
+            set_cause(s, h, BY_LOSS if stall > 0.0 else BY_WINDOW, t)
+        post(s, free, FLUSHED, h, NIL, c.generation)
+
+
+@kernel
+def flushed(s, h, t):
+    """The socket of end `h` takes data again."""
+    lower_flag(s.up, h, BLOCKED)
+    if s.conn[h].cause < CAUSES:
+        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+    limiter.join(s, h, t)
+
+
+@kernel
+def piece_arrived(s, h, seq, t):
+    """A block arrived; a completed piece is announced to everyone, the last one ends the download."""
+    p = h >> s.rules.slot_bits
+    if downloading.got_block(s, h, seq, t):
+        if s.n_log[p] == s.rules.pieces:
+            finished(s, p, t)
+        messages.announce_have(s, p, t)
+
+
+@kernel
+def finished(s, p, t):
+    """Peer `p` holds every piece: it turns seed and closes its connections to seeds."""
+    peer = s.peer[p]
+    raise_flag(s.mode, p, SEEDING)
+    peer.done = t
+    s.clock[0].unfinished -= 1
+    if s.rules.stay >= 0.0:
+        post(s, t + rules.stay(s.rules, t - peer.start, s.rng), LEAVE, p, NIL, ANY)
+    closing.close_to_seeds(s, p, t)
+
+
+@kernel
+def tell(s, h, count, t):
+    """The owner of end `h` has told the other side of its first `count` pieces: copies, interest, requests follow."""
+    p = h >> s.rules.slot_bits
+    g = mate(s, h)
+    q = g >> s.rules.slot_bits
+    if not linked(s, g):
+        peer_set.ready(s, g, t)
+    while s.told[h] < count:
+        piece = np.int64(s.have_log[p, s.told[h]])
+        s.told[h] += 1
+        s.copies[piece, q] += 1
+        superseeding.watch(s, h, g, piece, t)
+        if s.rules.tallied == 1 and client_of(s, q).interest == MISSING_PIECES:
+            picking_whole.heard_of(s, g, piece, t)
+        elif bits.has_piece(s.want, q, piece):
+            if s.dn[g] != WANTING | LINKED:
+                downloading.got_have(s, g, piece, t)
+        elif in_endgame(s, q) and not seeding(s, q):
+            downloading.got_have(s, g, piece, t)
+    if s.told[h] == s.rules.pieces:
+        closing.close_if_both_seeds(s, g, t)
+
+
+@kernel
+def have_alone(s, g, count, t):
+    """A HAVE that travelled on its own reaches end `g`."""
+    h = mate(s, g)
+    messages.arrived_alone(s, h)
+    tell(s, h, count, t)
+
+
+@kernel
+def have_all(s, p, count, place, t):
+    """The HAVE of peer p's piece number `count - 1` reaches its neighbours at `place`, but not past one on its own."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        h = base + slot
+        if linked(s, h) and (place == EVERYWHERE or s.peer[neighbour(s, h)].place == place):
+            have_timely(s, h, count, t)
+
+
+@kernel
+def have_timely(s, h, count, t):
+    """A HAVE of end `h` that was not behind others reaches the other side, but not past one on its own."""
+    tell(s, h, count if s.alone[h] == 0 else min(count, np.int64(s.conn[h].have_limit)), t)

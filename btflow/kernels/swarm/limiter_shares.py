@@ -1,0 +1,195 @@
+"""An upload limit in shares (libtorrent bandwidth_manager.cpp, bandwidth_limit.cpp, bandwidth_queue_entry.cpp).
+
+Who has something in its send buffer asks for so many bytes, or for what it uploads in two quotas, if that is more. It
+gets its share of each quota, and may write when it has all it asked for: bytes leave in bursts of whole requests. What
+is not asked for is kept, up to a time; above another one it is given at once. A quota is handed out only if something
+waits for it.
+
+A block comes into an empty buffer with its header first, which asks; so a slow connection writes it in two parts. The
+next block is read once little is left of the one before (peer_connection.cpp, write_piece, fill_send_buffer).
+"""
+
+import math
+
+import numpy as np
+
+from btflow.kernels import calendar
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.swarm import rules
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.rates import FORGETS
+from btflow.kernels.swarm.state import BY_SHARES, FOREVER
+
+LITTLE, LITTLE_TIME = 10240.0, 0.5  # [B], [s] (settings_pack.cpp, send_buffer_low_watermark, watermark_factor)
+QUOTAS = 20  # after which a request is given what it has (bandwidth_queue_entry.cpp, ttl)
+GIVEN = -1  # in place of their number: just now
+ROUNDING = 1e-3  # bytes that a request may lack: it is of whole bytes, its shares are not
+
+
+@kernel
+def by_shares(s, p):
+    """True if the upload limit of peer `p` is kept in shares."""
+    return s.rules.tallied == 1 and client_of(s, p).limiter == BY_SHARES and s.peer[p].cap < FOREVER
+
+
+@kernel
+def await_quota(s, p, t):
+    """Something of peer `p` waits from `t` on: for the quota after that."""
+    if s.session[p].quota_at == 0.0:
+        s.session[p].quota_at = rules.quota_after(client_of(s, p), s.peer[p].start, t)
+
+
+@kernel
+def at_once(s, p, size):
+    """True if `size` bytes of peer `p` need not wait for a quota."""
+    return rules.is_spare(client_of(s, p), s.session[p].left, size, s.peer[p].cap)
+
+
+@kernel
+def rate(s, h, t):
+    """What end `h` uploads, a mean over five seconds or so that changes with every second of its client's [B/s]."""
+    y = s.tally[h]
+    passed = int(t - s.peer[h >> s.rules.slot_bits].start) - y.up_second
+    if passed > 0:
+        y.up_rate = (FORGETS * y.up_rate + (1.0 - FORGETS) * y.up_bytes) * math.pow(FORGETS, passed - 1)
+        y.up_second += passed
+        y.up_before = y.up_bytes if passed == 1 else 0.0
+        y.up_bytes = 0.0
+    return y.up_rate
+
+
+@kernel
+def load(s, h, size, t):
+    """A block of `size` bytes, with its header, comes into the buffer of end `h`, if it was not there already."""
+    y = s.tally[h]
+    if y.ahead == 0.0:
+        ask_for(s, h, float(s.rules.header), t)
+    y.ahead = 0.0
+    y.block = size
+    ask_for(s, h, size, t)
+
+
+@kernel
+def ask_for(s, h, size, t):
+    """End `h` has `size` bytes in its buffer, some of them paid for (peer_connection.cpp, request_bandwidth)."""
+    p, y = h >> s.rules.slot_bits, s.tally[h]
+    if y.asks > 0.0:
+        return
+    size = math.ceil(rules.wanted_share(client_of(s, p), size, rate(s, h, t)) - y.paid)
+    if size <= 0:
+        return
+    if at_once(s, p, size):
+        s.session[p].left -= size
+        y.paid += size
+        return
+    y.asks = size
+    y.given = 0.0
+    y.quotas = 0
+    await_quota(s, p, t)
+
+
+@kernel
+def is_paid(s, h):
+    """True if some of the block in the buffer of end `h` may be written."""
+    return s.turns[h] > 0 and s.tally[h].paid > 0.0
+
+
+@kernel
+def pay(s, h, more, t):
+    """What end `h` has paid for of the block in its buffer is written at `t` [B]; `more` blocks are asked of it."""
+    y = s.tally[h]
+    size = min(y.paid, y.block)
+    y.paid -= size
+    y.block -= size
+    rate(s, h, t)
+    y.up_bytes += size
+    if y.block == 0.0:
+        s.turns[h] = 0
+    elif more and y.ahead == 0.0 and y.block < max(LITTLE, LITTLE_TIME * y.up_before):
+        y.ahead = float(s.rules.block_size + s.rules.header)
+        ask_for(s, h, max(y.block, float(s.rules.block_size)), t)
+    else:
+        ask_for(s, h, y.block + y.ahead, t)
+    return np.int64(size)
+
+
+@kernel
+def hand_out(s, p, t):
+    """The quota of peer `p` that is due at `t`, if one is, for all that wait."""
+    session = s.session[p]
+    if session.quota_at == 0.0 or session.quota_at > t:
+        return
+    session.quota_at = 0.0
+    session.left = rules.left_to_share(client_of(s, p), session.left, s.peer[p].cap)
+    base, waiting = p << s.rules.slot_bits, 0
+    for h in range(base, base + s.peer[p].top):
+        waiting += s.tally[h].asks > 0.0
+    share = max(session.left, 0.0) / max(waiting, 1)
+    for h in range(base, base + s.peer[p].top):
+        if s.tally[h].asks > 0.0:
+            give(s, h, share)
+    for h in range(base, base + s.peer[p].top):
+        y = s.tally[h]
+        if y.asks > 0.0:
+            await_quota(s, p, t)
+        elif y.quotas == GIVEN:
+            y.quotas = 0
+            if s.turns[h] > 0:
+                ask_for(s, h, y.block + y.ahead, t)
+
+
+@kernel
+def give(s, h, share):
+    """End `h` gets its share [B] of a quota; it has what it asked for when that is all there, or it has waited long."""
+    session, y = s.session[h >> s.rules.slot_bits], s.tally[h]
+    part = min(share, y.asks - y.given)
+    session.left -= part
+    y.given += part
+    y.quotas += 1
+    if y.given >= y.asks - ROUNDING:
+        y.paid += y.asks
+    elif y.quotas >= QUOTAS and y.given >= 1.0:
+        y.paid += math.floor(y.given)
+    else:
+        return
+    y.asks = 0.0
+    y.quotas = GIVEN
+
+
+@kernel
+def leave(s, h):
+    """End `h` is closed: what it was given of a request is kept for others (bandwidth_limit.cpp, return_quota)."""
+    y = s.tally[h]
+    if y.asks > 0.0:
+        s.session[h >> s.rules.slot_bits].left += y.given
+        y.asks = 0.0
+
+
+@kernel
+def message_written(s, h, t):
+    """When a message of end `h` is written that is not behind a block: it is small, the next quota will do."""
+    if s.tally[h].paid > 0.0:
+        return t
+    ask_for(s, h, float(s.rules.request_size), t)
+    return t if s.tally[h].paid > 0.0 else next_quota(s, h >> s.rules.slot_bits, t)
+
+
+@kernel
+def next_quota(s, p, t):
+    """When peer `p` hands out its next quota: something waits for that now [s]."""
+    await_quota(s, p, t)
+    arm(s, p, t)
+    return s.session[p].quota_at
+
+
+@kernel
+def arm(s, p, t):
+    """The timer of peer `p`: now, if a block may be written, else with the next quota that something waits for."""
+    calendar.remove(s, p)
+    base = p << s.rules.slot_bits
+    for i in range(s.peer[p].n_ring):
+        if is_paid(s, base + s.ring[p, i]):
+            calendar.insert(s, p, t)
+            return
+    if s.session[p].quota_at > 0.0:
+        calendar.insert(s, p, max(s.session[p].quota_at, t))

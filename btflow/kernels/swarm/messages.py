@@ -1,0 +1,356 @@
+"""Control messages between the two ends of a connection, CHOKE and UNCHOKE among them.
+
+Control messages between the two ends of a connection: they wait behind a part-sent block, then travel.
+
+A message names the end that receives it. `generation` lets a message outlive its connection harmlessly.
+"""
+
+import numpy as np
+
+from btflow.kernels.calendar import NONE, give_node, post, take_node
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.swarm import tcp
+from btflow.kernels.swarm.ends import (
+    WRITTEN,
+    client_of,
+    linked,
+    lower_flag,
+    mate,
+    neighbour,
+    note,
+    raise_flag,
+    set_cause,
+)
+from btflow.kernels.swarm.limiter import forget, got_request, message_written, news_written, part_sent, sync
+from btflow.kernels.swarm.state import (
+    ALLOWED_FAST,
+    BITFIELD,
+    BY_PIPELINE,
+    CANCEL,
+    CAUSES,
+    CHOKE,
+    EVERYWHERE,
+    FOREVER,
+    HAVE,
+    HAVE_ALL,
+    HAVE_ONE,
+    IDLE,
+    INTERESTED,
+    INTERESTED_IN_US,
+    NIL,
+    NOT_INTERESTED,
+    OFFER,
+    OPTIMISTIC,
+    READY,
+    REQUEST,
+    RINGED,
+    SERVED,
+    SYN,
+    TOLD,
+    UNCHOKE,
+    UNCHOKED,
+    WANTING,
+    WRITABLE,
+)
+from btflow.kernels.swarm.tcp_window import idle_restart
+
+
+@kernel
+def blocked(s, h, t):
+    """True if end `h` is in the middle of writing a block, so that nothing else can be written (4.0.2 Connecter)."""
+    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
+        sync(s, h >> s.rules.slot_bits, t)
+    return part_sent(s, h) and s.rules.split == 0 and s.rules.direct == 0
+
+
+@kernel
+def send(s, h, kind, arg, t):
+    """Write a control message on end `h`, behind the HAVEs that waited for one to go with."""
+    if s.rules.tallied == 1 and s.tally[h].haves_due < FOREVER:
+        send_haves(s, h, t)
+    write(s, h, kind, arg, t)
+
+
+@kernel
+def send_haves(s, h, t):
+    """The HAVEs that waited on end `h` leave, as one: it says how many pieces its peer has."""
+    s.tally[h].haves_due = FOREVER
+    write(s, h, HAVE, np.int64(s.n_log[h >> s.rules.slot_bits]), t)
+
+
+@kernel
+def send_due_haves(s, p, t):
+    """The HAVEs of peer `p` that have waited long enough leave."""
+    base = p << s.rules.slot_bits
+    for h in range(base, base + s.peer[p].top):
+        if linked(s, h) and s.tally[h].haves_due <= t:
+            send_haves(s, h, t)
+
+
+@kernel
+def write(s, h, kind, arg, t):
+    """Write a control message on end `h`; behind a part-sent block it waits in the end's queue."""
+    if kind == HAVE:
+        hold_haves(s, h, arg)
+    if blocked(s, h, t):
+        enqueue(s, h, kind, arg)
+    else:
+        transmit(s, h, kind, arg, t)
+
+
+@kernel
+def enqueue(s, h, kind, arg):
+    """Put a message into the queue of end `h` that `flush` sends behind the block."""
+    c = s.conn[h]
+    n = take_node(s)
+    node = s.node[n]
+    node.kind = kind
+    node.arg = arg
+    node.next = NONE
+    node.time = s.clock[0].now
+    if c.out_first == NONE:
+        c.out_first = n
+    else:
+        s.node[c.out_last].next = n
+    c.out_last = n
+
+
+@kernel
+def transmit(s, h, kind, arg, t):
+    """Put a message of end `h` on the wire."""
+    g = mate(s, h)
+    at = message_written(s, h, t)
+    if s.rules.tallied == 1:
+        at = s.tally[h].written_at = max(at, s.tally[h].written_at)  # not before one that waits still
+    if s.rules.linked == 1:
+        enqueue(s, h, kind, arg)
+        if at > t:
+            post(s, at, WRITABLE, h, NIL, s.conn[h].generation)
+        else:
+            note(s, h, WRITTEN)
+    elif s.rules.ideal == 0:
+        dispatch(s, tcp.control_arrival(s, s.wire[h], at), kind, g, arg)
+    elif at > t:
+        dispatch(s, at, kind, g, arg)
+    else:
+        deliver_now(s, g, kind, arg, t)
+
+
+@kernel
+def dispatch(s, arrival, kind, g, arg):
+    """Post a message to end `g`."""
+    s.coming[g] += 1
+    post(s, arrival, kind, g, arg, s.conn[g].generation)
+
+
+@kernel
+def deliver_now(s, g, kind, arg, t):
+    """A message that takes no time: in effect at once where it only changes what end `g` knows, else an event."""
+    if s.coming[g] > 0 or not applied(s, g, kind, arg, t):
+        dispatch(s, t, kind, g, arg)
+
+
+@kernel
+def applied(s, g, kind, arg, t):
+    """Apply a message that has no consequences beyond end `g` itself; False if it needs its handler."""
+    if kind == REQUEST:
+        got_request(s, g, arg, t)
+    elif kind == INTERESTED and s.up[g] & UNCHOKED == 0 and s.rules.tallied == 0:  # else it may get a slot or a set
+        raise_flag(s.up, g, INTERESTED_IN_US)
+    elif kind == NOT_INTERESTED and s.up[g] & (UNCHOKED | TOLD) == 0:
+        lower_flag(s.up, g, INTERESTED_IN_US)
+    elif kind == CHOKE and s.dn[g] & WANTING == 0:
+        lower_flag(s.dn, g, SERVED)
+    elif kind == UNCHOKE and s.dn[g] & WANTING == 0:
+        raise_flag(s.dn, g, SERVED)
+    else:
+        return False
+    return True
+
+
+@kernel
+def flush(s, h, t):
+    """The block is written: the control messages that waited go out behind it, in order. Returns their bytes."""
+    c = s.conn[h]
+    n = c.out_first
+    if n == NONE:
+        return 0
+    total = 0
+    arrival = t if s.rules.ideal == 1 else tcp.control_arrival(s, s.wire[h], t)
+    while n != NONE:
+        node = s.node[n]
+        following = np.int64(node.next)
+        if s.rules.ideal == 1:
+            deliver_now(s, mate(s, h), np.int64(node.kind), np.int64(node.arg), t)
+        else:
+            dispatch(s, arrival, np.int64(node.kind), mate(s, h), np.int64(node.arg))
+        total += message_bytes(s, np.int64(node.kind))
+        give_node(s, n)
+        n = following
+    c.out_first = NONE
+    return total
+
+
+@kernel
+def message_bytes(s, kind):
+    """Size of a control message [B]."""
+    if kind == REQUEST or kind == CANCEL:
+        return s.rules.request_size
+    if kind == HAVE or kind == OFFER or kind == ALLOWED_FAST:
+        return s.rules.have_size
+    if kind == SYN or kind == READY:  # handshakes
+        return s.rules.handshake_size
+    return s.rules.bitfield_size if kind == BITFIELD else s.rules.state_size
+
+
+@kernel
+def hold_haves(s, h, count):
+    """HAVEs number `count - 1` and later of end `h` travel on their own until all of them have arrived."""
+    if s.alone[h] == 0:
+        s.conn[h].have_limit = count - 1
+    s.alone[h] += 1
+
+
+@kernel
+def announce_have(s, p, t):
+    """Peer `p` verified a piece: tell every connection (no suppression for those who have it).
+
+    Undelayed connections to peers of one place hear of it at the same instant: one event serves them all.
+    """
+    base = p << s.rules.slot_bits
+    count = s.n_log[p]
+    if s.rules.tallied == 1 and client_of(s, p).batch_interval > 0.0:
+        for h in range(base, base + s.peer[p].top):
+            if linked(s, h):
+                s.tally[h].haves_due = min(s.tally[h].haves_due, t + client_of(s, p).batch_interval)
+    elif s.rules.ideal == 1:
+        for i in range(s.peer[p].n_ring):
+            h = base + s.ring[p, i]
+            if s.alone[h] > 0 or blocked(s, h, t):
+                send(s, h, HAVE, count, t)
+        post(s, news_written(s, p, t), HAVE_ALL, p, count, EVERYWHERE)
+    elif s.rules.linked == 1:
+        for slot in range(s.peer[p].top):
+            if linked(s, base + slot):
+                send(s, base + slot, HAVE, count, t)
+    else:
+        announce_delayed(s, p, t)
+
+
+@kernel
+def announce_delayed(s, p, t):
+    """`announce_have` where messages take time: an event for each place, and one for each connection that is behind.
+
+    Where each peer is a place of its own the event names the connection, so that nobody looks for it.
+    """
+    base = p << s.rules.slot_bits
+    count = s.n_log[p]
+    told = s.scratch[0]
+    t = news_written(s, p, t)
+    if s.rules.apart == 0:
+        for place in range(s.rtt.shape[0]):
+            told[place] = 0
+    for slot in range(s.peer[p].top):
+        h = base + slot
+        if not linked(s, h):
+            continue
+        w = s.wire[h]
+        behind = s.alone[h] > 0 or t < w.small_acked or t + 0.5 * w.rtt < w.last_arrival
+        if behind or blocked(s, h, t) or (w.loss > 0.0 and w.until_loss == 1):
+            send(s, h, HAVE, count, t)
+        else:
+            w.until_loss -= 1
+            idle_restart(s, w, t)
+            w.last_sent = t
+            if s.rules.nagle == 1:
+                w.small_acked = t + w.rtt
+            w.last_arrival = t + 0.5 * w.rtt
+            if s.rules.apart == 1:
+                g = mate(s, h)
+                post(s, w.last_arrival, HAVE_ONE, g, count, s.conn[g].generation)
+                continue
+            place = s.peer[neighbour(s, h)].place
+            if told[place] == 0:
+                told[place] = 1
+                post(s, w.last_arrival, HAVE_ALL, p, count, place)
+
+
+@kernel
+def arrived_alone(s, h):
+    """A HAVE (or bitfield) of end `h` that travelled on its own has arrived."""
+    s.alone[h] -= 1
+
+
+@kernel
+def choke(s, h, t):
+    """Choke end `h`; a part-sent block is finished first, and CHOKE follows it."""
+    if s.up[h] & UNCHOKED == 0:
+        return
+    lower_flag(s.up, h, UNCHOKED)
+    lower_flag(s.up, h, OPTIMISTIC)
+    s.peer[h >> s.rules.slot_bits].n_unchoked -= 1
+    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
+        sync(s, h >> s.rules.slot_bits, t)
+    if not part_sent(s, h):
+        tell_choke(s, h, t)
+
+
+@kernel
+def tell_choke(s, h, t):
+    """CHOKE goes out at once."""
+    note_choke(s, h, t)
+    send(s, h, CHOKE, NIL, t)
+
+
+@kernel
+def note_choke(s, h, t):
+    """CHOKE is being written: what is queued is dropped, and requests are ignored from now on."""
+    lower_flag(s.up, h, TOLD)
+    forget(s, h, t)
+    set_cause(s, h, CAUSES, t)
+
+
+@kernel
+def unchoke(s, h, t):
+    """Unchoke end `h`; behind a part-sent block the message waits, or takes back a CHOKE not sent yet."""
+    c = s.conn[h]
+    if s.up[h] & UNCHOKED != 0:
+        return
+    raise_flag(s.up, h, UNCHOKED)
+    s.peer[h >> s.rules.slot_bits].n_unchoked += 1
+    c.up_round = s.peer[h >> s.rules.slot_bits].ticks
+    if s.rules.tallied == 1:
+        s.tally[h].unchoked_at = t
+        s.tally[h].sent_since = 0.0
+    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
+        sync(s, h >> s.rules.slot_bits, t)
+    if not part_sent(s, h):
+        tell_unchoke(s, h, t)
+
+
+@kernel
+def tell_unchoke(s, h, t):
+    """UNCHOKE goes out at once, unless the CHOKE it takes back was never sent."""
+    if s.up[h] & TOLD == 0:
+        note_unchoke(s, h, t)
+        send(s, h, UNCHOKE, NIL, t)
+
+
+@kernel
+def note_unchoke(s, h, t):
+    """UNCHOKE is being written: requests are welcome."""
+    raise_flag(s.up, h, TOLD)
+    s.peer[h >> s.rules.slot_bits].unchokes += 1
+    set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+
+
+@kernel
+def tell_behind_block(s, h, t):
+    """A block is written: a choke or unchoke decided meanwhile joins the messages that go out behind it."""
+    told = s.up[h] & TOLD != 0
+    if told and s.up[h] & UNCHOKED == 0:
+        note_choke(s, h, t)
+        enqueue(s, h, CHOKE, NIL)
+    elif not told and s.up[h] & UNCHOKED != 0:
+        note_unchoke(s, h, t)
+        enqueue(s, h, UNCHOKE, NIL)

@@ -1,0 +1,250 @@
+"""The peer set: tracker replies, connections, handshake (4.0.2 Encoder, Rerequester)."""
+
+from btflow.kernels import calendar
+from btflow.kernels.calendar import NONE, post
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.swarm import choking, messages, rates, rules, superseeding, tcp
+from btflow.kernels.swarm.ends import (
+    CLOSED,
+    OPENED,
+    client_of,
+    left,
+    mate,
+    neighbour,
+    note,
+    raise_flag,
+    seeding,
+    super_seeding,
+    wire,
+)
+from btflow.kernels.swarm.state import (
+    ACCEPTED,
+    ANY,
+    BITFIELD,
+    CAUSES,
+    CONNECTING,
+    FREE,
+    INCOMING,
+    LINKED,
+    NIL,
+    OPEN,
+    OPENS_TCP,
+    OPENS_UTP,
+    OUTGOING,
+    PULSE,
+    READY,
+    REFUSED,
+    SINGLE,
+    SYN,
+    TRACKER_CHECK,
+    TRACKER_REPLY,
+)
+
+
+@kernel
+def start_client(s, p, t):
+    """The client starts: choker timer, first announce, tracker check every minute."""
+    s.peer[p].start = t
+    calendar.insert(s, s.rules.peers + p, t + client_of(s, p).choke_interval)
+    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    if client_of(s, p).pulse > 0.0:
+        post(s, t + client_of(s, p).pulse, PULSE, p, NIL, ANY)
+    ask_tracker(s, p, t)
+
+
+@kernel
+def ask_tracker(s, p, t):
+    """Announce to the tracker."""
+    s.peer[p].last_announce = t
+    post(s, t + rules.reply_time(p, s.rtt[s.peer[p].place, s.peer[0].place]), TRACKER_REPLY, p, NIL, ANY)
+
+
+@kernel
+def tracker_reply(s, p, t):
+    """The tracker's answer: a random sample of those registered, ourselves and seeds-for-seeds left out."""
+    peer = s.peer[p]
+    if left(s, p):
+        return
+    registered = s.registered
+    n = int(registered[0])
+    wanted = rules.peers_wanted(client_of(s, p), s.rules.tracker_reply, peer.complete)
+    for i in range(n):
+        if wanted == 0:
+            break
+        q = rules.draw_registered(s.rng, registered, n, i)
+        if rules.is_named(p, seeding(s, p), q, seeding(s, q)):
+            learn(s, p, q, t)
+            wanted -= 1
+    if peer.registered == 0:
+        peer.registered = 1
+        rules.register(registered, p)
+
+
+@kernel
+def check_tracker(s, p, t):
+    """Each minute: announce again if short of peers or when the tracker asks for it."""
+    peer = s.peer[p]
+    if left(s, p):
+        return
+    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    since = t - peer.last_announce
+    r = client_of(s, p)
+    if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
+        ask_tracker(s, p, t)
+
+
+@kernel
+def connected_to(s, p, q):
+    """True if peer `p` has a connection to `q`, complete or not."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        c = s.conn[base + slot]
+        if c.state != FREE and neighbour(s, base + slot) == q:
+            return True
+    return False
+
+
+@kernel
+def learn(s, p, q, t):
+    """Peer `p` learns of `q`: connect while below max_initiate, else keep it as a spare."""
+    peer = s.peer[p]
+    if left(s, q) or connected_to(s, p, q):
+        return
+    if rules.may_initiate(client_of(s, p), peer.degree) and connect(s, p, q, t):
+        return
+    if peer.n_spare < s.spare.shape[1]:
+        s.spare[p, peer.n_spare] = q
+        peer.n_spare += 1
+
+
+@kernel
+def take_slot(s, p):
+    """A free slot of peer `p`; NONE if all are in use."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.rules.slots):
+        if s.conn[base + slot].state == FREE:
+            s.peer[p].top = max(s.peer[p].top, slot + 1)
+            return base + slot
+    return NONE
+
+
+@kernel
+def connect(s, p, q, t):
+    """Open a TCP connection to `q` and send our handshake with its set-up: `q` decides 1.5 round trips from now.
+
+    Both ends are taken at once, so that the two slots point at each other; q's counts for q only when it accepts. False
+    if a peer has no slot left, which is a limit of the engine (`PENDING_SLOTS`), not of the client, or if `p` opens no
+    connections.
+    """
+    if s.rules.linked == 1 and s.peer[p].transports & (OPENS_TCP | OPENS_UTP) == 0:
+        return False
+    h = take_slot(s, p)
+    g = take_slot(s, q) if h != NONE else NONE
+    if g == NONE:
+        return False
+    set_up(s, h, g, t)
+    set_up(s, g, h, t)
+    s.conn[h].outgoing = OUTGOING
+    s.peer[p].degree += 1
+    if s.rules.linked == 1:
+        note(s, h, OPENED)
+        return True
+    w = wire(s, h)
+    delay = tcp.handshake_delay(s, w) if w.loss > 0.0 else 0.0
+    post(s, t + delay + 1.5 * w.rtt, SYN, g, NIL, s.conn[g].generation)
+    return True
+
+
+@kernel
+def set_up(s, h, g, t):
+    """A fresh end `h` whose other side is end `g`."""
+    c = s.conn[h]
+    p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
+    c.state = CONNECTING
+    c.outgoing = INCOMING
+    c.generation += 1
+    s.mate[h] = g
+    s.told[h] = 0
+    s.alone[h] = 0
+    s.dn[h] = 0
+    s.watched[h] = s.rules.pieces
+    s.up[h] = 0
+    s.coming[h] = 0
+    c.cause = CAUSES
+    s.turns[h] = 0
+    c.up_head = 0
+    c.up_seen = 0
+    c.up_rate = 0.0
+    c.out_first = NONE
+    c.recent = 0
+    c.dn_tail = 0
+    c.dn_base = 0
+    c.dn_next = 0
+    c.outstanding = 0
+    c.dn_rate = 0.0
+    c.last_block = -1e9
+    if s.rules.tallied == 1:
+        rates.reset(s, h, t)
+    w = wire(s, h)
+    w.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
+    w.loss = s.loss[s.peer[p].place, s.peer[q].place]
+    tcp.reset(s, w, t)
+
+
+@kernel
+def got_syn(s, h, t):
+    """The handshake of an incoming connection: accept below max_allow_in, else close at once."""
+    p = h >> s.rules.slot_bits
+    c = s.conn[h]
+    g = mate(s, h)
+    if not rules.may_accept(client_of(s, p), s.peer[p].degree):
+        post(s, t + 0.5 * wire(s, h).rtt, REFUSED, g, NIL, s.conn[g].generation)
+        forget_attempt(s, h)
+        return
+    s.peer[p].degree += 1
+    s.peer[p].ever_incoming = 1
+    c.outgoing = ACCEPTED
+    if s.rules.linked == 1:
+        messages.transmit(s, h, READY, NIL, t)
+        ready(s, h, t)
+        return
+    post(s, t + 0.5 * wire(s, h).rtt, READY, g, NIL, s.conn[g].generation)
+    post(s, t + wire(s, h).rtt, READY, h, NIL, c.generation)
+
+
+@kernel
+def forget_attempt(s, h):
+    """Give up the end of an incoming connection that was not accepted."""
+    s.conn[h].state = FREE
+    s.conn[h].generation += 1
+    if s.rules.linked == 1:
+        note(s, h, CLOSED)
+
+
+@kernel
+def ready(s, h, t):
+    """The handshake is done at end `h`: the connection counts, and the bitfield goes out if there is anything in it."""
+    p = h >> s.rules.slot_bits
+    c = s.conn[h]
+    if c.state == OPEN:
+        return
+    c.state = OPEN
+    raise_flag(s.dn, h, LINKED)
+    s.peer[p].complete += 1
+    c.up_since = rates.measured_from(client_of(s, p), t)
+    c.up_last = c.up_since
+    c.dn_since = c.up_since
+    c.dn_last = c.up_since
+    choking.enlist(s, h)
+    if super_seeding(s, p):
+        superseeding.begin(s, h, t)
+    elif s.n_log[p] > 0:
+        messages.hold_haves(s, h, SINGLE)
+        messages.transmit(s, h, BITFIELD, s.n_log[p], t)
+
+
+@kernel
+def unregister(s, p):
+    """The tracker forgets peer `p`."""
+    rules.unregister(s.registered, p)
+    s.peer[p].registered = 0

@@ -1,0 +1,448 @@
+"""What to ask for where fast connections take whole pieces (libtorrent request_blocks.cpp, piece_picker.cpp).
+
+A connection that brings a piece or more in `whole_piece_time` takes as many pieces beside each other as it brings in
+that time, the rarest first: their blocks are its own until it is choked. A slower one asks for free blocks of what is
+begun or new, rarest first, begun before new. Nothing is asked twice until every missing piece is begun; then a
+connection with nothing else asks for one block more that is under way elsewhere.
+
+A piece is *open* if none of its blocks was asked for. `want` has the pieces with free blocks: those of which some block
+is neither asked for nor taken.
+"""
+
+import numpy as np
+
+from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.random import below
+from btflow.kernels.swarm import picking, rates, rules
+from btflow.kernels.swarm.ends import client_of, linked, mate, neighbour, raise_flag, seeding, served, wanting
+from btflow.kernels.swarm.limiter import block_number, cancelled, entry, place, was_refused, withdrawn
+from btflow.kernels.swarm.messages import send
+from btflow.kernels.swarm.picking import NOTHING
+from btflow.kernels.swarm.requests import (
+    asked,
+    backlog,
+    enter,
+    free_entries,
+    new_request,
+    say_interested,
+    say_not_interested,
+    send_requests,
+)
+from btflow.kernels.swarm.state import BUSY, CANCEL, FEWEST_LEFT, MISSING, NIL, SINGLE, UNREQUESTED
+
+# -- when -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def request(s, h, t):
+    """Ask on end `h` for as many blocks as are to be outstanding, if there are any."""
+    p = h >> s.rules.slot_bits
+    c, y = s.conn[h], s.tally[h]
+    if seeding(s, p) or not (served(s, h) or y.allowed > 0):
+        return
+    rates.settle(s, h, t, served(s, h))
+    most = min(backlog(s, h, t), c.outstanding + free_entries(s, h))
+    if c.outstanding >= most or c.outstanding > client_of(s, p).refill_below * most:
+        return
+    if c.outstanding == 0:
+        y.asks_since = t
+    while c.outstanding < most:
+        piece = next_piece(s, h)
+        if piece == NOTHING:
+            break
+        take(s, h, piece, most, t)
+    if served(s, h):
+        y.idle = 1 if c.outstanding < most else 0
+        if c.outstanding == 0:
+            ask_again(s, h, t)
+    if c.outstanding > 0:
+        y.asked_at = t
+
+
+@kernel
+def take(s, h, piece, most, t):
+    """Ask for free blocks of a piece until `most` requests are outstanding."""
+    p = h >> s.rules.slot_bits
+    picking.begin(s, h, piece)
+    entered = NIL
+    while s.conn[h].outstanding < most and s.blocks[p, piece, UNREQUESTED] != bits.EMPTY:
+        new_request(s, h, piece)
+        entered += 1
+    send_requests(s, h, entered, t)
+
+
+@kernel
+def pulse(s, p, t):
+    """The client's clock: connections that found nothing to ask for look again; some clients ask at no other time."""
+    r = client_of(s, p)
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        h = base + slot
+        if not linked(s, h) or not wanting(s, h):
+            continue
+        if r.request_interval > 0.0:
+            request(s, h, t)
+        elif s.conn[h].outstanding == 0 and s.tally[h].idle == 1 and t - s.tally[h].asked_at >= r.retry_interval:
+            s.tally[h].asked_at = t
+            request(s, h, t)
+
+
+# -- interest: in whoever has a piece that is missing, asked for or not ------------------------------------------------
+
+
+@kernel
+def lacks_some(s, h):
+    """True if the other side of end `h` is known to have a piece that we do not."""
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
+    for word in range(s.has.shape[1]):
+        candidates = s.has[q, word] & ~s.has[p, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if picking.knows(s, h, piece):
+                return True
+    return False
+
+
+@kernel
+def heard_of(s, h, piece, t):
+    """The other side of end `h` has told us of a piece that we may lack."""
+    p = h >> s.rules.slot_bits
+    if not bits.has_piece(s.has, p, piece) and not wanting(s, h) and not seeding(s, p):
+        find_interesting(s, h, t)
+
+
+@kernel
+def find_interesting(s, h, t):
+    """The other side of end `h` has something for us: it is told so, and asked if it serves us."""
+    if client_of(s, h >> s.rules.slot_bits).request_interval > 0.0:  # such a client looks at the choker's tick
+        return
+    say_interested(s, h, t)
+    request(s, h, t)
+
+
+@kernel
+def got_allowed(s, h, k, t):
+    """ALLOWED FAST arrived: one more piece of our set may be asked for."""
+    y, p = s.tally[h], h >> s.rules.slot_bits
+    y.allowed = k + 1
+    piece = np.int64(s.fast[p, k])
+    if not bits.has_piece(s.has, p, piece) and picking.knows(s, h, piece):
+        if not wanting(s, h):
+            say_interested(s, h, t)
+        request(s, h, t)
+
+
+@kernel
+def lose_interest(s, p, t):
+    """A piece is complete: those that have nothing for us any more are told."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        h = base + slot
+        if linked(s, h) and wanting(s, h) and not lacks_some(s, h):
+            say_not_interested(s, h, t)
+
+
+@kernel
+def review_interest(s, p, t):
+    """At the choker's tick: who has something for us is told so, who has nothing too (Transmission peer-mgr.cc)."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        h = base + slot
+        if linked(s, h) and not seeding(s, p) and not wanting(s, h) and lacks_some(s, h):
+            say_interested(s, h, t)
+    lose_interest(s, p, t)
+
+
+# -- which piece ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def all_blocks(s, piece):
+    """The blocks of a piece, a bit each."""
+    n = s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks
+    return ~bits.EMPTY >> np.uint64(64 - n)
+
+
+@kernel
+def is_open(s, p, piece):
+    """True if no block of a piece was asked for."""
+    return s.blocks[p, piece, UNREQUESTED] == all_blocks(s, piece)
+
+
+@kernel
+def under_way(s, p, piece):
+    """True if blocks of a piece were asked for and have not come."""
+    return s.blocks[p, piece, MISSING] & ~s.blocks[p, piece, UNREQUESTED] != bits.EMPTY
+
+
+@kernel
+def begun_and_free(s, p):
+    """How many begun pieces have free blocks."""
+    n = 0
+    for i in range(s.peer[p].n_begun):
+        n += bits.has_piece(s.want, p, np.int64(s.begun[p, i]))
+    return n
+
+
+@kernel
+def next_piece(s, h):
+    """The piece from which end `h` asks for blocks, or NOTHING."""
+    p, y = h >> s.rules.slot_bits, s.tally[h]
+    r = client_of(s, p)
+    if r.picker == FEWEST_LEFT:
+        return fewest_left(s, h)
+    piece = own_piece(s, h)
+    if piece != NOTHING:
+        return piece
+    size = s.rules.blocks * s.rules.block_size
+    alone = rules.pieces_at_once(r, size, y.rate) if served(s, h) else NIL
+    begun_first = False
+    if rules.too_many_begun(begun_and_free(s, p), s.peer[p].complete, s.rules.blocks):
+        begun_first, alone = True, NIL
+    if rules.picks_at_random(r, s.n_log[p]):
+        piece = random_piece(s, h, alone)
+    else:
+        piece = rarest_piece(s, h, alone, begun_first)
+    if piece != NOTHING and alone > 0 and is_open(s, p, piece):
+        hold(s, h, piece, alone)
+        piece = own_piece(s, h)
+    return piece
+
+
+@kernel
+def own_piece(s, h):
+    """The first of the pieces that end `h` has for itself of which blocks are left to ask for, or NOTHING."""
+    y, p = s.tally[h], h >> s.rules.slot_bits
+    while y.held_from < y.held_to:
+        if s.blocks[p, y.held_from, UNREQUESTED] != bits.EMPTY:
+            return np.int64(y.held_from)
+        y.held_from += 1
+    return NOTHING
+
+
+@kernel
+def eligible(s, h, piece):
+    """True if end `h` may ask the other side for blocks of `piece` now."""
+    return picking.knows(s, h, piece) and (served(s, h) or picking.may_ask(s, h, piece))
+
+
+@kernel
+def rarest_piece(s, h, alone, begun_first):
+    """The rarest by the copies known, begun before open; what others fetch comes last where whole pieces are wanted."""
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
+    best, least, fewest, rank = NOTHING, 1 << 30, 1 << 30, np.uint64(0)
+    for word in range(s.has.shape[1]):
+        candidates = s.has[q, word] & s.want[p, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if not eligible(s, h, piece):
+                continue
+            opened = is_open(s, p, piece)
+            late = 1 if (begun_first and opened) or (alone > 0 and not opened and under_way(s, p, piece)) else 0
+            n = 2 * np.int64(s.copies[piece, p]) + opened
+            if late > least or (late == least and n > fewest):
+                continue
+            challenger = rules.tie_rank(s.rng[1], p, piece, np.int64(s.copies[piece, p]))
+            if late < least or rules.rarer(n, challenger, fewest, rank):
+                best, least, fewest, rank = piece, late, n, challenger
+    return best
+
+
+@kernel
+def fewest_left(s, h):
+    """The piece with the fewest free blocks, then the rarest, then by the client's own order (peer-mgr-wishlist.cc)."""
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
+    best, fewest, rank = NOTHING, 1 << 60, np.uint64(0)
+    for word in range(s.has.shape[1]):
+        candidates = s.has[q, word] & s.want[p, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if not eligible(s, h, piece):
+                continue
+            n = (bits.count(s.blocks[p, piece, UNREQUESTED]) << 32) + np.int64(s.copies[piece, p])
+            challenger = rules.tie_rank(s.rng[1], p, piece, NIL)
+            if rules.rarer(n, challenger, fewest, rank):
+                best, fewest, rank = piece, n, challenger
+    return best
+
+
+@kernel
+def random_piece(s, h, alone):
+    """The first begun one; else the first open one from a random place on; what others fetch last, as above."""
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
+    begin = below(s.rng, s.rules.pieces)
+    best, least = NOTHING, 1 << 30
+    for word in range(s.has.shape[1]):
+        candidates = s.has[q, word] & s.want[p, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if not eligible(s, h, piece):
+                continue
+            order = piece
+            if is_open(s, p, piece):
+                order = s.rules.pieces + (piece - begin + s.rules.pieces) % s.rules.pieces
+            elif alone > 0 and under_way(s, p, piece):
+                order = 2 * s.rules.pieces + piece
+            if order < least:
+                best, least = piece, order
+    return best
+
+
+@kernel
+def hold(s, h, piece, most):
+    """Take `piece` and open ones beside it, `most` in all, for end `h` alone (piece_picker.cpp, expand_piece)."""
+    y, p = s.tally[h], h >> s.rules.slot_bits
+    first = piece
+    while first > 0 and first > piece - most + 1 and may_hold(s, h, p, first - 1):
+        first -= 1
+    last = piece + 1
+    while last < s.rules.pieces and last < first + most and may_hold(s, h, p, last):
+        last += 1
+    y.held_from, y.held_to = first, last
+    for taken in range(first, last):
+        bits.drop_piece(s.want, p, np.int64(taken))
+
+
+@kernel
+def may_hold(s, h, p, piece):
+    """True if a piece is open, nobody's, and there."""
+    return bits.has_piece(s.want, p, piece) and is_open(s, p, piece) and picking.knows(s, h, piece)
+
+
+# -- what a choke gives back ------------------------------------------------------------------------------------------
+
+
+@kernel
+def let_go(s, h, keeps_set):
+    """End `h` is choked or closed: what it asked for is free again, but for its allowed-fast set if that is kept."""
+    p, g, c = h >> s.rules.slot_bits, mate(s, h), s.conn[h]
+    if c.outstanding > 0:
+        for seq in range(c.dn_next, c.dn_tail):
+            block = entry(s, g, seq)
+            if was_refused(block):
+                block = block_number(block)
+            elif block < 0 or (keeps_set and picking.may_ask(s, h, block // s.rules.blocks)):
+                continue
+            give_back(s, p, h, block)
+            s.requests[s.conn[g].row, place(s, seq)] = withdrawn(block)
+            c.outstanding -= 1
+    release(s, h)
+    s.tally[h].idle = 0
+    while c.dn_next < c.dn_tail and entry(s, g, np.int64(c.dn_next)) < 0:
+        c.dn_next += 1
+    if not keeps_set:
+        c.dn_base = c.dn_tail
+        c.dn_next = c.dn_tail
+        c.outstanding = 0
+
+
+@kernel
+def give_back(s, p, h, block):
+    """A block that end `h` had asked for is free again, unless it has come or is under way on another connection."""
+    piece = block // s.rules.blocks
+    b = block - piece * s.rules.blocks
+    if not bits.has(s.blocks[p, piece, MISSING], b) or bits.has(s.blocks[p, piece, UNREQUESTED], b):
+        return
+    if s.mode[p] & BUSY != 0 and asked_elsewhere(s, p, h, block):
+        return
+    s.blocks[p, piece, UNREQUESTED] = bits.with_bit(s.blocks[p, piece, UNREQUESTED], b)
+    s.peer[p].unrequested += 1
+    bits.put_piece(s.want, p, piece)
+
+
+@kernel
+def asked_elsewhere(s, p, h, block):
+    """True if a block is outstanding on another connection of peer `p`."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        g = base + slot
+        if g != h and linked(s, g) and s.conn[g].outstanding > 0 and asked(s, g, block) >= 0:
+            return True
+    return False
+
+
+@kernel
+def release(s, h):
+    """What end `h` has taken for itself and not asked for is free again."""
+    y, p = s.tally[h], h >> s.rules.slot_bits
+    for piece in range(y.held_from, y.held_to):
+        if s.blocks[p, piece, UNREQUESTED] != bits.EMPTY:
+            bits.put_piece(s.want, p, np.int64(piece))
+    y.held_from = y.held_to = 0
+
+
+# -- the end ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def all_begun(s, p):
+    """True if no missing piece is open and nobody's (strict_end_game_mode)."""
+    for word in range(s.has.shape[1]):
+        candidates = s.want[p, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if is_open(s, p, piece):
+                return False
+    return True
+
+
+@kernel
+def ask_again(s, h, t):
+    """A connection with nothing to ask for asks for one block that is under way elsewhere, a random one."""
+    p, q = h >> s.rules.slot_bits, neighbour(s, h)
+    if client_of(s, p).endgame == NIL or not all_begun(s, p):
+        return
+    chosen, seen = NOTHING, 0
+    for word in range(s.has.shape[1]):
+        candidates = s.has[q, word] & ~s.has[p, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if picking.knows(s, h, piece):
+                seen += 1
+                if below(s.rng, seen) == 0:
+                    chosen = piece
+    if chosen == NOTHING:
+        return
+    block, seen = NOTHING, 0
+    for b in range(s.rules.blocks):
+        if bits.has(s.blocks[p, chosen, MISSING], b):
+            seen += 1
+            if below(s.rng, seen) == 0:
+                block = chosen * s.rules.blocks + b
+    raise_flag(s.mode, p, BUSY)
+    enter(s, h, block)
+    send_requests(s, h, SINGLE, t)
+
+
+@kernel
+def block_came(s, h, piece, b, t):
+    """A block of peer `p` is here: nobody else need bring it."""
+    p = h >> s.rules.slot_bits
+    if bits.has(s.blocks[p, piece, UNREQUESTED], b):  # it was taken by a connection that had not asked for it yet
+        s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
+        s.peer[p].unrequested -= 1
+        if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
+            bits.drop_piece(s.want, p, piece)
+    if s.mode[p] & BUSY == 0:
+        return
+    block = piece * s.rules.blocks + b
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        g = base + slot
+        if g == h or not linked(s, g) or s.conn[g].outstanding == 0:
+            continue
+        seq = asked(s, g, block)
+        if seq < 0:
+            continue
+        s.conn[g].outstanding -= 1
+        s.requests[s.conn[mate(s, g)].row, place(s, seq)] = cancelled(block)
+        s.peer[p].cancelled += 1
+        send(s, g, CANCEL, seq, t)
+        request(s, g, t)

@@ -1,0 +1,151 @@
+"""Rates and counts of a connection: the client's rate estimate, bytes in a round of the choker and in a second.
+
+What rules other than mainline's count of each connection: bytes in a round of the choker, bytes in a second.
+
+Where every client has mainline's rules nothing is counted, and the arrays are of size 1 (`rules.tallied`).
+"""
+
+import math
+
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.swarm import rules
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.state import FOREVER
+
+
+@kernel
+def measured_from(r, t):
+    """Time from which a connection that opens at `t` is measured: some seconds before, so that it starts gently."""
+    return t - r.rate_fudge
+
+
+@kernel
+def updated(rate, since, last, t, n, window):
+    """(rate, since, last) after `n` bytes at time `t` [s]; rate in B/s. With n = 0 this is also how it is read."""
+    rate = (rate * (last - since) + n) / (t - since)
+    return rate, max(since, t - window), t
+
+
+@kernel
+def download_rate(r, c, t, n):
+    """Count `n` bytes received on end `c` at `t` and return the estimate [B/s]."""
+    c.dn_rate, c.dn_since, c.dn_last = updated(c.dn_rate, c.dn_since, c.dn_last, t, n, r.rate_window)
+    return c.dn_rate
+
+
+@kernel
+def upload_rate(s, h, t, n):
+    """Count `n` bytes handed to the socket of end `h` at `t` and return the estimate [B/s]."""
+    c = s.conn[h]
+    c.up_rate, c.up_since, c.up_last = updated(
+        c.up_rate, c.up_since, c.up_last, t, n, client_of(s, h >> s.rules.slot_bits).rate_window
+    )
+    return c.up_rate
+
+
+FORGETS = 0.8  # libtorrent stat.cpp, stat_channel: a second counts a fifth
+
+
+@kernel
+def reset(s, h, t):
+    """A fresh end `h`: nothing was counted."""
+    p = h >> s.rules.slot_bits
+    y = s.tally[h]
+    y.got = y.sent = y.sent_since = 0.0
+    y.unchoked_at = t
+    y.favoured_at = 0.0
+    y.rate = y.this_second = y.last_second = 0.0
+    y.second = int(t - s.peer[p].start)
+    y.queue = client_of(s, p).pipeline_start
+    y.asks_since = y.asked_at = t
+    y.held_from = y.held_to = 0
+    y.written_at = 0.0
+    y.block = y.ahead = y.paid = y.asks = y.given = 0.0
+    y.up_rate = y.up_bytes = y.up_before = 0.0
+    y.up_second = y.second
+    y.quotas = 0
+    y.haves_due = FOREVER
+    y.allowed = y.allows = 0
+    y.slow = 1
+    y.idle = 0
+    y.waits = 0
+
+
+@kernel
+def note_sent(s, h, size):
+    """`size` bytes of a block were written to end `h`."""
+    if s.rules.tallied == 1:
+        y = s.tally[h]
+        y.sent += size
+        y.sent_since += size
+
+
+@kernel
+def new_round(s, p, t):
+    """The choker of peer `p` has ranked its connections: the bytes of a round are counted anew."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].top):
+        s.tally[base + slot].got = 0.0
+        s.tally[base + slot].sent = 0.0
+    s.session[p].round_at = t
+
+
+@kernel
+def end_second(s, h, y, is_served):
+    """A second is over at end `h`: its mean rate, and whether its queue goes on growing; a choked one's does."""
+    r = client_of(s, h >> s.rules.slot_bits)
+    if y.slow == 1 and is_served and rules.levels_off(y.last_second, y.this_second):
+        y.slow = 0
+    y.last_second = y.this_second
+    y.rate = FORGETS * y.rate + (1.0 - FORGETS) * y.this_second
+    y.this_second = 0.0
+    if y.slow == 0:
+        y.queue = rules.queue_of_rate(r, s.rules.block_size, y.rate)
+
+
+@kernel
+def advance(s, h, second, is_served):
+    """Seconds up to number `second` have begun at end `h`; in those after the first two nothing came."""
+    y = s.tally[h]
+    passed = second - y.second
+    if passed <= 0:
+        return
+    end_second(s, h, y, is_served)
+    if passed > 1:
+        end_second(s, h, y, is_served)
+    if passed > 2:
+        y.rate *= math.pow(FORGETS, passed - 2)
+        y.last_second = 0.0
+        if y.slow == 0:
+            y.queue = rules.queue_of_rate(client_of(s, h >> s.rules.slot_bits), s.rules.block_size, y.rate)
+    y.second = second
+
+
+@kernel
+def settle(s, h, t, is_served):
+    """The seconds that are over at end `h` are counted as served, or not, before that changes."""
+    advance(s, h, int(t - s.peer[h >> s.rules.slot_bits].start), is_served)
+
+
+@kernel
+def note_block(s, h, size, before, t, is_served):
+    """A block has come to end `h`, evenly since the one before it (at `before`), or since it was asked for.
+
+    Clients count bytes as they come, not blocks: a second has its part of a block that takes longer.
+    """
+    y = s.tally[h]
+    y.got += size
+    start = s.peer[h >> s.rules.slot_bits].start
+    begun = min(max(before, y.asks_since), t)
+    second, last = int(begun - start), int(t - start)
+    left, span = size, t - begun
+    while second < last:
+        advance(s, h, second, is_served)
+        part = size * (start + second + 1.0 - max(begun, start + second)) / span
+        y.this_second += part
+        left -= part
+        second += 1
+    advance(s, h, last, is_served)
+    y.this_second += left
+    if y.slow == 1:
+        y.queue = min(y.queue + 1, client_of(s, h >> s.rules.slot_bits).pipeline_cap)

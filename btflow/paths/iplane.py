@@ -1,0 +1,292 @@
+"""iPlane's links between points of presence (PoPs): known copies, their reader, and the path model they give.
+
+Public copies of iPlane's links between PoPs: which of them a file is.
+
+The repositories state no licence, so their files are not shipped, only what git calls them: the SHA-1 of a file's
+length and content.
+
+Reads iPlane's links between points of presence (PoPs), for those who have the files.
+
+A line is ``cluster1 AS1 cluster2 AS2 latency``, separated by white space; a cluster is a PoP. The latency is a whole
+number of milliseconds. No public text says whether it is one way or both: it is read as one way, which iPlane's
+traceroutes in Shadow's topology agree with (read as round trips, New Zealand to Portugal would beat light in fibre).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from btflow.errors import InputError, shorten
+from btflow.options import whole_number
+from btflow.paths.fit import BASE, FEWEST_PEERS, check_through, fit, too_lossy, with_structure
+from btflow.paths.fit_structure import ABOVE, Fitted
+from btflow.paths.lines import number, path_name, read, split, unended, wrong
+from btflow.paths.measured import FEWEST, Measured, Progress
+from btflow.paths.model import MOST_PEERS, PathModel, load
+from btflow.paths.shortest import POPS, PopPaths, checked, pop_paths, together_of
+from btflow.units.formatting import counted
+
+KNOWN = {
+    "8252cc4c0e34aa79484c5c837c2581e4eaa8d1eb": "in mamoonraja/IndirectionDC",
+    "d5a787ab779fc5fffa108229090b96979fce87c8": "of 2015-06-13 in afressancourt/popmap",
+    "7df6dd2834813739d4c9078722989b5a993e46e4": "of 2015-06-14 in afressancourt/popmap",
+    "0c6b302f9871d0cd52666092cc523522cb83a8f8": "of 2015-06-15 in afressancourt/popmap",
+    "13b50a9b28cb0dd361d542f71b232363d4fbbc3a": "of 2015-06-16 in afressancourt/popmap",
+    "03f29672a14a4bb3834ee3c3488197b4e7f79c94": "of 2015-06-17 in afressancourt/popmap",
+    "3d831b0347cc6725eb9b5770d33e547dbf79c6a2": "of 2015-06-18 in afressancourt/popmap",
+    "849607ab825bd41aac4a1c0eefc0db4c378f5418": "of 2015-06-19 in afressancourt/popmap",
+    "8239515a0b7120dc77ca381bfbdf6f53d608aa61": "of 2015-06-20 in afressancourt/popmap",
+    "70d3096e26f143010a0bfbfd6f97cafccd02baff": "of 2015-06-21 in afressancourt/popmap",
+    "8bc7038b80e323df55d10576d937b0dd7ba83ed8": "of 2015-06-22 in afressancourt/popmap",
+    "c7ac7cab287c4f534d867296c80c69094dfde867": "of 2015-06-23 in afressancourt/popmap",
+    "e9692cf26ddb295422dedc7ef3cfe96e55b1826f": "of 2015-06-24 in afressancourt/popmap",
+    "b80d80d33297f916eee782aa31cb68c21a2fd20c": "of 2015-06-25 in afressancourt/popmap",
+    "82a4477071f34c4bd4cf3a0957547537b4d05311": "of 2015-06-26 in afressancourt/popmap",
+    "a13ff100b881e29e3695097424e00d1b65214053": "of 2015-06-27 in afressancourt/popmap",
+    "3ce34763fa2e654c3d25e1742690fbd68e959927": "of 2015-06-28 in afressancourt/popmap",
+    "8646d7493dc79d9b14b4c14878be449cbc9ed557": "of 2015-06-29 in afressancourt/popmap",
+    "2b0529e130fa11cb7bcb3d83a9a038b43ab05786": "of 2015-06-30 in afressancourt/popmap",
+    "dee2345a8b93dc16f14254062c477d561e2df535": "of 2015-07-01 in afressancourt/popmap",
+    "f2d74e7c6dcff95cae2e7ff001f4d25395ffcb83": "of 2015-07-02 in afressancourt/popmap",
+    "289153bf56518a2706b982cff7ea63823aa7ac07": "of 2015-07-03 in afressancourt/popmap",
+    "a21530a36515fcad7cee8e23a2518c0fd9f93991": "of 2015-07-04 in afressancourt/popmap",
+    "892bf3e1d1a30e2f961cfc10b117144015aaa887": "of 2015-07-05 in afressancourt/popmap",
+    "56fbe46079e6feeb0d00f6bbed14ce2b580a5fe6": "of 2015-07-06 in afressancourt/popmap",
+    "0a8bf25119dba93fe35421c2805925a4848e3ca8": "of 2015-07-07 in afressancourt/popmap",
+    "67497d5212fcf03efdc560e6bdb359a19eb59fc1": "of 2015-07-08 in afressancourt/popmap",
+    "848ffe08ac9538dacb9596b13d1de0bfaf7dce10": "of 2015-07-09 in afressancourt/popmap",
+    "90b0178841032a9cef076b9c7badf80c0430ccaf": "of 2015-07-10 in afressancourt/popmap",
+    "1c54be5dcbe8bd949592da6e8b702a4c0a865f41": "of 2015-07-11 in afressancourt/popmap",
+    "cfb4c5f3bf770bec1bc54a2756ee0d4e4640bec1": "of 2015-07-12 in afressancourt/popmap",
+    "abc6cb729997f5cb1f18efa463ed69811f1d4ffb": "of 2015-07-13 in afressancourt/popmap",
+    "6d5e3ced4adf7bc84a1ef0e3d30eae0b6c310da0": "of 2015-07-14 in afressancourt/popmap",
+}
+"""Of ``inter_pop_links.txt`` and the files of days: afressancourt/popmap at 13fae77f, mamoonraja/IndirectionDC at
+3e9cc34b."""
+
+
+def known(content: bytes) -> str:
+    """Say which known file of links this is; nothing if it is none of them."""
+    of_git = b"blob %d\0" % len(content) + content
+    found = KNOWN.get(hashlib.sha1(of_git, usedforsecurity=False).hexdigest())
+    return "" if found is None else f"iPlane's file {found}"
+
+
+Floats = NDArray[np.float64]
+FIELDS = {"latency": "iplane", "loss": "losses"}
+"""What a file is called in errors, by what it has."""
+
+FORM = "cluster AS cluster AS latency"
+
+LONGEST = 10_000.0
+"""Of a link, one way [ms]; more is thought to be in another unit."""
+
+SLOW = 500.0
+"""Of a link, one way [ms]: there and back takes TCP's first timeout (1 s, RFC 6298)."""
+
+_FRACTION = "a fraction, at most 1, such as 0.05 for 5%"
+
+_CLUSTER, _AS = re.compile("[0-9]+"), re.compile("-?[0-9]+")
+"""An AS may be unknown, as -1."""
+
+
+def read_iplane(
+    path: str | PathLike[str],
+    checksum: str | None = None,
+    *,
+    quantity: Literal["latency", "loss"] = "latency",
+    unmeasured: Literal["refuse", "drop"] = "refuse",
+) -> xr.Dataset:
+    """Return the links in one of iPlane's files.
+
+    Args:
+        path: ``inter_pop_links.txt`` or a file of losses of the same form, plain or packed by gzip.
+        checksum: SHA-256 of the file, in hexadecimal digits; None if it is not known.
+        quantity: What the last column has: latency [ms, one way] or loss (a fraction).
+        unmeasured: What becomes of links with a negative latency or loss: the file is refused, or they are left out,
+            as those are by other readers of these files that iPlane has no value of.
+
+    Returns:
+        Along ``link``: the names ``pop_a``, ``as_a``, ``pop_b``, ``as_b``, and ``latency`` [s, one way] or ``loss``; in
+        its attributes the file, the number of links that were left out, and which of the known files it is.
+
+    Raises:
+        InputError: The file is missing, damaged or not of that form, or may be cut off, as no newline ends its last
+            line and no checksum is given; the line is named.
+    """
+    _one_of("quantity", quantity, ("latency", "loss"))
+    _one_of("unmeasured", unmeasured, ("refuse", "drop"))
+    field = FIELDS[quantity]
+    name = path_name(field, path)
+    ends: list[list[str]] = []
+    values: list[float] = []
+    dropped = 0
+    content = read(field, path, checksum)
+    lines = split(field, path, content)
+    at: list[int] = []
+    for line, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        *link, shown = _cells(field, name, line, text)
+        value = _value(field, name, line, shown, quantity)
+        if value < 0.0 and unmeasured == "refuse":
+            allowed = 'not negative; unmeasured="drop" leaves such links out'
+            raise wrong(field, name, line, f"has {quantity} {shown}", allowed)
+        if value < 0.0:
+            dropped += 1
+        else:
+            ends.append(link)
+            values.append(value)
+            at.append(line)
+    last = unended(lines)
+    if last is not None and checksum is None:
+        allowed = "the whole file; one that is whole with a newline at its end, or with its checksum"
+        raise wrong(field, name, last, "has no newline at its end: the file may be cut off in it", allowed)
+    if not values:
+        raise InputError(field, name, "has no measured link", FORM)
+    if quantity == "latency":
+        _check_unit(field, name, at, np.array(values))
+    origin = known(content) or ("" if checksum is None else "the file that its checksum is of")
+    return _dataset(name, ends, np.array(values), quantity, {"dropped": dropped, "origin": origin})
+
+
+def _cells(field: str, name: str, line: int, text: str) -> list[str]:
+    """Return the five cells of a line."""
+    cells = text.split()
+    if len(cells) != 5:
+        raise wrong(field, name, line, f"has {counted(len(cells), 'cell')}: {shorten(text)}", FORM)
+    if not (_CLUSTER.fullmatch(cells[0]) and _CLUSTER.fullmatch(cells[2])):
+        raise wrong(field, name, line, f"has no numbers of clusters: {shorten(text)}", FORM)
+    if not (_AS.fullmatch(cells[1]) and _AS.fullmatch(cells[3])):
+        raise wrong(field, name, line, f"has no numbers of AS: {shorten(text)}", FORM)
+    return cells
+
+
+def _value(field: str, name: str, line: int, text: str, quantity: str) -> float:
+    """Return the latency [ms] or loss of a line."""
+    if quantity == "loss" and text.endswith("%"):
+        raise wrong(field, name, line, f"has loss {shorten(text)}", _FRACTION)
+    value = number(field, name, line, quantity, text)
+    if quantity == "loss" and value > 1.0:
+        raise wrong(field, name, line, f"has loss {text}", _FRACTION)
+    if value > LONGEST:
+        raise wrong(field, name, line, f"has latency {text}", f"milliseconds, at most {LONGEST:g}")
+    return value
+
+
+def _check_unit(field: str, name: str, lines: list[int], latency: Floats) -> None:
+    """Refuse latencies [ms] of which most must be in another unit: iPlane's are whole milliseconds."""
+    some = latency > 0.0
+    for odd, unit in ((some & (latency < 1.0), "seconds"), (latency > SLOW, "microseconds")):
+        if np.count_nonzero(odd) > 0.5 * np.count_nonzero(some):
+            first = int(np.argmax(odd))
+            reason = f"has latency {latency[first]:g}, and most lines have such: {unit}?"
+            raise wrong(field, name, lines[first], reason, "milliseconds")
+
+
+def _dataset(name: str, ends: list[list[str]], values: Floats, quantity: str, told: dict[str, Any]) -> xr.Dataset:
+    columns = np.array(ends)
+    names = {title: ("link", columns[:, i]) for i, title in enumerate(("pop_a", "as_a", "pop_b", "as_b"))}
+    units = {"units": "s", "long_name": "one-way latency"} if quantity == "latency" else {"units": "1"}
+    scaled = 1e-3 * values if quantity == "latency" else values
+    return xr.Dataset(names | {quantity: ("link", scaled, units)}, attrs={"file": Path(name).name} | told)
+
+
+def _one_of(field: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(field, value, "is unknown", " or ".join(known))
+
+
+_UNKNOWN = "no known copy of iPlane's files and came without a checksum: only its form was checked"
+
+
+def fit_iplane(links: xr.Dataset, losses: xr.Dataset | None = None, pops: int = POPS, seed: int = 0) -> PathModel:
+    """Return the model of shortest paths between PoPs; losses are those of their links, one after the other.
+
+    No way through a third PoP is shorter than the shortest path, so links do not say how far routes stray from it: the
+    detour is that of ``iplane``.
+
+    Args:
+        links: What ``read_iplane`` returns.
+        losses: The same of a file of losses (``quantity="loss"``); those of ``iplane`` if there is none.
+        pops: As of ``pop_rtts``, at least 20.
+        seed: As of ``pop_rtts``.
+
+    Raises:
+        InputError: These are no such links, a number is out of range, fewer than 20 PoPs are connected, or nothing gets
+            through on any link.
+    """
+    if losses is not None:
+        checked("losses", losses, "loss")
+    paths = pop_paths(links, losses, whole_number("pops", pops, FEWEST_PEERS, MOST_PEERS), seed)
+    return of_pops(paths, links, losses)[1]
+
+
+def of_pops(
+    paths: PopPaths, links: xr.Dataset, losses: xr.Dataset | None, progress: Progress | None = None
+) -> tuple[Measured, PathModel, Fitted]:
+    """Return what was measured, of paths between PoPs, and its model; as ``fit_iplane``.
+
+    Also how well the structure was fitted.
+    """
+    matrix, lossy, _ = paths
+    file, count = links.attrs["file"], links.sizes["link"]
+    if len(matrix) < FEWEST_PEERS:
+        raise InputError(
+            FIELDS["latency"], file, f"connects only {counted(len(matrix), 'PoP')}", f"{FEWEST_PEERS} or more"
+        )
+    if losses is not None and losses.sizes["link"] < FEWEST:
+        found = counted(losses.sizes["link"], "loss", "losses")
+        raise InputError(FIELDS["loss"], losses.attrs["file"], f"has {found}", f"{FEWEST} or more, for quantiles")
+    pairs = np.triu_indices(len(matrix), 1)
+    loss = None if lossy is None else lossy[pairs]
+    measured = Measured(file, count, matrix[pairs], loss, None, tuple(_notes(links, losses, paths)))
+    if losses is not None:
+        check_through(FIELDS["loss"], losses.attrs["file"], loss)
+    source = f"shortest paths between {len(matrix)} PoPs of {count} links in {file}"
+    lost = "loss of iplane" if losses is None else f"losses of the {len(losses['loss'])} links in {losses.file} on them"
+    model = fit(measured).model_copy(update={"source": f"{source}; {lost}; detours of {BASE}"})
+    model, fitted = with_structure(model, matrix, progress, load(BASE).structure)
+    return measured._replace(notes=(*measured.notes, _of_detours(fitted))), model, fitted
+
+
+def _of_detours(found: Fitted) -> str:
+    """Say where the detours are from, and what they do."""
+    drawn = f"{found.drawn[0]:.1%} of drawn pairs are more than {ABOVE[0]:.0%} above it"
+    return f"shortest paths tell of no detours: those of {BASE} are taken, with which {drawn}"
+
+
+def _notes(links: xr.Dataset, losses: xr.Dataset | None, paths: PopPaths) -> Iterator[str]:
+    """Give what of the files counts as something else, or not at all."""
+    for found in (links, losses):
+        if found is not None:
+            yield f"{found.attrs['file']} is {found.attrs['origin'] or _UNKNOWN}"
+    below = float(np.mean(2.0 * links["latency"].values < 0.4))
+    yield f"{below:.1%} of the links have twice their latency below 400 ms (published: 98%)"
+    together = together_of(links)
+    if together.alone:
+        yield f"{counted(together.alone, 'link')} of a PoP and itself: left out"
+    if unequal := together.unequal(links["latency"].values):
+        of = f"{unequal:,} of {counted(len(together.ends), 'pair of PoPs')}"
+        yield f"links of unequal latencies between {of}, the same way or both: each pair counts with their mean"
+    for found, what in ((links, "latency"), (losses, "loss")):
+        if found is not None and found.attrs["dropped"]:
+            yield f"{counted(found.attrs['dropped'], 'link')} without a measured {what}: left out"
+    if losses is not None:
+        together = together_of(losses)
+        if unequal := together.unequal(losses["loss"].values):
+            of = f"{unequal:,} of {counted(len(together.ends), 'pair of PoPs')}"
+            yield f"links of unequal losses between {of}, the same way or both: each pair counts with their mean"
+    if paths.loss is not None:
+        if paths.measured < 1.0:
+            yield f"{1.0 - paths.measured:.1%} of the links on the paths have no measured loss: they count as without"
+        yield from too_lossy(paths.loss[np.triu_indices(len(paths.loss), 1)])

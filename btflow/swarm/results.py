@@ -1,0 +1,266 @@
+"""Replicas to one labelled Dataset: dimensions, coordinates, units and where it all came from."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from btflow import __version__
+from btflow.swarm.network import Transport
+from btflow.swarm.program import Program
+from btflow.swarm.replica import (
+    CAUSE_NAMES,
+    MESSAGES,
+    PER_PEER,
+    TRAFFIC,
+    Floats,
+    Replica,
+    collect,
+    delay_edges,
+    sending_rate,
+    utilisation,
+)
+from btflow.swarm.scenario import Scenario, content_digest
+
+__all__ = ["CAUSE_NAMES", "collect", "to_dataset"]
+
+
+def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], seed: int) -> xr.Dataset:
+    """Return the replicas of a scenario as a Dataset whose variables say their unit in `attrs["units"]`.
+
+    Dimensions: replica; peer, in the program's order (initial seeds first); time, a regular grid from 0 to the last
+    completion of any replica; cause; sender_class and active, for the times between sends; payload, for segment sizes.
+
+    Args:
+        scenario: What was simulated.
+        program: What `scenario` compiled to.
+        rows: What `collect` kept of replicas 0, 1... in this order.
+        seed: The seed they were run with.
+    """
+    data: dict[str, xr.DataArray] = {}
+    full = program.fidelity == "full"
+    for name, (value, unit, meaning) in PER_PEER.items():
+        if name == "unchokes" and not full:
+            continue
+        data[name] = _array(("replica", "peer"), np.array([value(row) for row in rows]), unit, meaning)
+    rate = sending_rate(program)
+    data["upload_utilisation"] = _array(
+        ("replica", "peer"),
+        np.array([utilisation(row, rate) for row in rows]),
+        "1",
+        "payload sent over what the upload limit and the uplink let through while the peer was there",
+    )
+    is_seed = program.is_seed == 1
+    data["seed_copies"] = _array(
+        ("replica",),
+        np.array([row.sent[is_seed].sum() for row in rows]) / scenario.swarm.file_size,
+        "1",
+        "payload sent by the initial seeds over the file size",
+    )
+    data["pieces_held"] = _pieces_held(rows)
+    if full:
+        data["limited_share"] = _limited_share(rows)
+    data["send_gap_count"] = _send_gaps(scenario, program, rows)
+    # Bursts are counted in writes of each peer's own size: of several sizes nobody knows their bytes.
+    if scenario.transport is not None and len(np.unique(program.unit[np.isfinite(program.upload_limit)])) <= 1:
+        data["segment_payload_count"] = _segment_payloads(scenario.transport, program, rows)
+    if program.links is not None:
+        data |= _links(program, rows)
+    if program.internet is not None:
+        data |= _paths(rows)
+    replica = _array(("replica",), np.arange(len(rows)), "1", "number of the replica")
+    coords = _peer_coordinates(program) | {"replica": replica}
+    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, rows, seed))
+
+
+def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str, **coords: Any) -> xr.DataArray:
+    return xr.DataArray(values, dims=dims, coords=coords, attrs={"long_name": meaning, "units": unit})
+
+
+def _peer_coordinates(program: Program) -> dict[str, Any]:
+    """Coordinates along `peer`: number, class, role at the start, upload limit [B/s], on access links the uplink's."""
+    names = np.array(program.class_names, object)
+    peers = np.arange(len(program.klass))
+    roles = np.where(program.is_seed == 1, "seed", "leecher").astype(object)
+    links: dict[str, Any] = {}
+    if program.links is not None:
+        rate = np.array(program.links.queue["rate"][0::2])
+        links["uplink_rate"] = _array(("peer",), rate, "B/s", "rate of the uplink, headers and framing included")
+    return links | {
+        "peer": _array(("peer",), peers, "1", "number of the peer, initial seeds first"),
+        "peer_class": _array(("peer",), names[program.klass], "1", "class of the peer"),
+        "role": _array(("peer",), roles, "1", "role at the start"),
+        "upload_limit": _array(("peer",), program.upload_limit, "B/s", "upload limit"),
+    }
+
+
+def _pieces_held(rows: Sequence[Replica]) -> xr.DataArray:
+    """Mean pieces per leecher on the coarsest of the replicas' grids, which is part of each of the others."""
+    step = max(row.time_step for row in rows)
+    times = math.ceil(max(row.last for row in rows) / step) + 1
+    held = np.empty((len(rows), times))
+    for out, row in zip(held, rows, strict=True):
+        coarse = row.held[:: int(step / row.time_step)]
+        out[:] = row.held[-1]
+        out[: len(coarse)] = coarse
+    time = _array(("time",), step * np.arange(times), "s", "time since the swarm's start")
+    return _array(("replica", "time"), held, "pieces", "mean number of pieces held by a leecher", time=time)
+
+
+def _limited_share(rows: Sequence[Replica]) -> xr.DataArray:
+    """Share of its unchoked time a peer's connections were held back by each cause; NaN if it unchoked nobody."""
+    spent = np.array([row.held_for for row in rows])
+    total = spent.sum(axis=-1, keepdims=True)
+    share = np.divide(spent, total, out=np.full_like(spent, np.nan), where=total > 0.0)
+    meaning = "share of the time of a peer's unchoked connections, by what held them back"
+    cause = _array(("cause",), np.array(CAUSE_NAMES), "1", "what held a connection back")
+    return _array(("replica", "peer", "cause"), share, "1", meaning, cause=cause)
+
+
+def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
+    """Units sent, by class and number of connections sharing the limit, with the time between two of a connection's."""
+    counts = np.array([row.gaps for row in rows])
+    most = max(1, int(np.flatnonzero(counts.any(axis=(0, 1))).max(initial=0)))
+    active = np.arange(1, most + 1)
+    unit_time_of = {c.name: c.client.upload_unit / c.upload_limit for c in scenario.classes}
+    unit_time = np.array([unit_time_of[name] for name in program.class_names])
+    gap = _array(("sender_class", "active"), np.outer(unit_time, active), "s", "time between a connection's sends")
+    return _array(
+        ("replica", "sender_class", "active"),
+        counts[:, :, 1 : most + 1],
+        "1",
+        "units sent while this many connections shared the upload limit",
+        sender_class=_array(("sender_class",), np.array(program.class_names), "1", "class of the sender"),
+        active=_array(("active",), active, "1", "connections sharing the upload limit (the last: or more)"),
+        send_gap=gap,
+    )
+
+
+def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]:
+    """What was seen on the access links. Histograms are cut behind the longest queue and the longest delay."""
+    seen = [row.uplinks for row in rows if row.uplinks is not None]
+    assert program.links is not None
+    classes = np.array(program.class_names)
+    by_class = ("replica", "sender_class")
+    out: dict[str, xr.DataArray] = {}
+
+    def histogram(name: str, counts: NDArray[Any], axis: str, values: NDArray[Any], unit: str, meaning: str) -> None:
+        used = np.flatnonzero(counts.reshape(-1, counts.shape[-1]).any(axis=0))
+        end = int(used.max(initial=0)) + 1
+        dims = (*by_class, *(("message",) if counts.ndim == 4 else ()), axis)
+        coord = _array((axis,), values[:end], unit, meaning)
+        out[name] = _array(dims, counts[..., :end], "1", f"number by {meaning}", **{axis: coord})
+
+    packets = np.array([u.packets for u in seen])
+    histogram("queue_packets_count", packets, "queue_packets", np.arange(packets.shape[-1]), "1", "packets waiting")
+    width = seen[0].delay_width
+    delays = np.array([u.delay for u in seen])
+    edges = width * np.arange(delays.shape[-1])
+    histogram("queue_delay_count", delays, "queue_delay", edges, "s", "time until the uplink's queue is empty")
+    messages = np.array([u.messages for u in seen])
+    histogram("message_delay_count", messages, "delay", delay_edges(), "s", "time from writing to delivery")
+    latency = np.array([u.latency for u in seen])
+    histogram("block_latency_count", latency, "latency", delay_edges(), "s", "time from a request to its block")
+    number = messages.sum(axis=-1)
+    mean = np.divide(
+        np.array([u.message_delay for u in seen]), number, out=np.full(number.shape, np.nan), where=number > 0
+    )
+    kinds = _array(("message",), np.array(list(MESSAGES)), "1", "kind of a message")
+    text = "mean time from writing a message to its delivery, by class of the sender"
+    out["message_delay"] = _array((*by_class, "message"), mean, "s", text, message=kinds)
+    blocks = latency.sum(axis=-1)
+    mean = np.divide(
+        np.array([u.block_latency for u in seen]), blocks, out=np.full(blocks.shape, np.nan), where=blocks > 0
+    )
+    out["block_latency"] = _array(by_class, mean, "s", "mean time from a request to its block, by class of the asker")
+    slots = np.array([u.slots for u in seen])
+    out["download_slots"] = _array(by_class, slots, "1", "connections on which a leecher is served, mean over time")
+    if program.fidelity == "full":
+        wins = np.array([u.wins for u in seen])
+        out["unchokes_received"] = _array(("replica", "peer"), wins, "1", "unchokes that came to the peer")
+    traffic = _array(("traffic",), np.array(TRAFFIC), "1", "what bytes on an uplink are")
+    bytes_ = np.array([u.bytes for u in seen])
+    text = "bytes that left the uplink, headers included"
+    out["uplink_bytes"] = _array(("replica", "peer", "traffic"), bytes_, "B", text, traffic=traffic)
+    drops = np.array([u.drops for u in seen])
+    for way, name in enumerate(("uplink", "downlink")):
+        text = f"packets dropped at the {name}'s queue"
+        out[f"{name}_drops"] = _array(("replica", "peer"), drops[..., way], "1", text)
+    coord = _array(("sender_class",), classes, "1", "class of the sender")
+    return {
+        name: array.assign_coords(sender_class=coord) if "sender_class" in array.dims else array
+        for name, array in out.items()
+    }
+
+
+def _paths(rows: Sequence[Replica]) -> dict[str, xr.DataArray]:
+    """What the paths of each peer that were drawn are in the mean."""
+    rtt = np.array([row.path_rtt for row in rows])
+    loss = np.array([row.path_loss for row in rows])
+    dims = ("replica", "peer")
+    return {
+        "path_rtt": _array(dims, rtt, "s", "mean round-trip time between the peer and each other one"),
+        "path_loss": _array(dims, loss, "1", "mean loss between the peer and each other one"),
+    }
+
+
+def _segment_payloads(transport: Transport, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
+    """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
+    sizes, counts = segments(
+        np.array([row.bursts for row in rows]),
+        int(program.unit.min()),
+        transport.tso_segment if program.tso else transport.mss,
+    )
+    payload = _array(("payload",), sizes, "B", "payload of a segment")
+    return _array(("replica", "payload"), counts, "1", "segments sent", payload=payload)
+
+
+def segments(bursts: Floats, unit: int, largest: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return the payloads that occur [B] (payloads,) and how many segments have them (replicas, payloads).
+
+    Args:
+        bursts: Number of bursts of m coalesced writes, by m (replicas, writes).
+        unit: Size of a write [B].
+        largest: Largest payload of a segment [B].
+    """
+    size = unit * np.arange(bursts.shape[1])
+    whole, rest = np.divmod(size, largest)
+    used = bursts.any(axis=0)
+    payloads = np.unique(np.concatenate([rest[used & (rest > 0)], np.full(int((used & (whole > 0)).any()), largest)]))
+    counts = np.zeros((len(bursts), len(payloads)))
+    for m in np.flatnonzero(used & (size > 0)):
+        if rest[m] > 0:
+            counts[:, np.searchsorted(payloads, rest[m])] += bursts[:, m]
+        if whole[m] > 0:
+            counts[:, np.searchsorted(payloads, largest)] += bursts[:, m] * whole[m]
+    return payloads.astype(np.int64), counts
+
+
+def _provenance(scenario: Scenario, program: Program, rows: Sequence[Replica], seed: int) -> dict[str, Any]:
+    return {
+        "model": scenario.name,
+        "title": scenario.title,
+        "parameters": json.dumps(dict(scenario.parameters)),
+        "seed": seed,
+        "fidelity": program.fidelity,
+        "scenario_hash": scenario.digest(),
+        "version": __version__,
+        "replicas": len(rows),
+        "cpu_s_per_swarm": math.fsum(row.cpu for row in rows) / len(rows),
+        "byte_prefix": scenario.byte_prefix,
+        "file_size": scenario.swarm.file_size,
+        "pieces": scenario.swarm.pieces,
+        "discard": scenario.departures.discard,
+    } | _internet(scenario)
+
+
+def _internet(scenario: Scenario) -> dict[str, str]:
+    """Return what the paths were drawn from, if they were: its name, and a digest of what it holds."""
+    model = scenario.paths.internet
+    return {} if model is None else {"internet": model.name, "internet_hash": content_digest(model.model_dump())}
