@@ -17,9 +17,8 @@ from btflow.kernels.swarm.engine import FINISHED
 from btflow.kernels.swarm.state import BLOCKED, FREE, OPEN
 from btflow.swarm.program import Program
 
-connection, flows, stream = access.connection, access.flows, access.stream
-fqcodel, sender = plain.link_module("fq_codel"), access.sender
-rings = stream.rings
+connections, stream = access.connections, access.stream
+fq_codel, sender = plain.link_module("fq_codel"), access.sender
 
 NOWHERE = {"base": "mainline-4.0", "max_allow_in": 16, "rerequest_interval": "30 s", "check_interval": "20 s"}
 
@@ -30,25 +29,25 @@ NOWHERE = {"base": "mainline-4.0", "max_allow_in": 16, "rerequest_interval": "30
 def test_a_ring_that_is_given_back_is_the_next_that_is_taken() -> None:
     """Rings of a size are used again, empty; only when none is free the pool's part in use grows."""
     _, x = idle()
-    first, second = rings.take(x, 4), rings.take(x, 5)
+    first, second = connections.take(x, 4), connections.take(x, 5)
     assert (first, second, x.rings[TOP]) == (0, 16, 48)
     x.net.got[first : first + 16] = 7
-    rings.give(x, first, 15)
-    assert rings.take(x, 5) == 48
-    assert rings.take(x, 4) == first
+    connections.give(x, first, 15)
+    assert connections.take(x, 5) == 48
+    assert connections.take(x, 4) == first
     assert not x.net.got[first : first + 16].any()
-    rings.give(x, second, 31)
-    rings.give(x, 48, 31)
-    assert [rings.take(x, 5) for _ in range(3)] == [48, second, 80]
+    connections.give(x, second, 31)
+    connections.give(x, 48, 31)
+    assert [connections.take(x, 5) for _ in range(3)] == [48, second, 80]
     assert x.rings[TOP] == 112
 
 
 def test_a_wider_ring_has_all_that_was_in_the_narrow_one() -> None:
     """Segments, what is sent again, what was logged and what came early keep their numbers when a flow moves."""
     _, x = idle()
-    rings.take(x, 5)
+    connections.take(x, 5)
     n, f = x.net, x.net.flow[3]
-    f.ring_at, f.ring_mask = rings.take(x, SMALLEST_RING), 15
+    f.ring_at, f.ring_mask = connections.take(x, SMALLEST_RING), 15
     f.una, f.nxt, f.expected, f.seen, f.log, f.again_first, f.again_last = 1003, 1016, 1005, 2030, 2044, 77, 90
     for number in range(1002, 1016):
         n.segment[f.ring_at + number % 16].end = 10 * number
@@ -58,14 +57,14 @@ def test_a_wider_ring_has_all_that_was_in_the_narrow_one() -> None:
     n.log[f.ring_at + np.arange(2030, 2044) % 16] = np.arange(2030, 2044) + 5
     n.again[f.ring_at + np.arange(77, 90) % 16] = np.arange(77, 90) + 9
     narrow = int(f.ring_at)
-    rings.widen(x, 3)
+    connections.widen(x, 3)
     at = int(f.ring_at)
     assert (f.ring_mask, at) == (31, 48)
     assert [int(n.segment[at + number % 32].end) for number in range(1002, 1016)] == list(range(10020, 10160, 10))
     assert [number for number in range(1005, 1037) if n.got[at + number % 32] == number + 1] == came
     assert n.log[at + np.arange(2030, 2044) % 32].tolist() == list(range(2035, 2049))
     assert n.again[at + np.arange(77, 90) % 32].tolist() == list(range(86, 99))
-    assert rings.take(x, SMALLEST_RING) == narrow
+    assert connections.take(x, SMALLEST_RING) == narrow
 
 
 # ---- transports
@@ -279,7 +278,7 @@ def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
                 for way in (0, 1):
                     queue = 2 * peer + way
                     x.net.hand[0].owner = owner
-                    line = fqcodel.line_of(x.net, queue, 0, x.net.hand[0])
+                    line = fq_codel.line_of(x.net, queue, 0, x.net.hand[0])
                     sends = (owner >> 1 == h) == (peer == 1)
                     if sends == (owner & 1 == way):  # data goes up at its sender's and down at the other's, ACKs back
                         assert lines.setdefault(line, queue) == queue

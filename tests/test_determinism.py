@@ -39,7 +39,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
 from test_determinism import CASES, digest, program
-from btflow.simulation import run_swarm
+from btflow.swarm.run import run_swarm
 for case in CASES:
     print(case, digest(run_swarm(program(case), 7, 2)))
 """
@@ -142,15 +142,22 @@ def test_the_calendars_bucket_width_changes_nothing(
 
 
 def test_an_edit_of_any_kernel_makes_a_new_cache(tmp_path: Path) -> None:
-    folder = tmp_path / "kernels"
-    shutil.copytree(Path(btflow.kernels.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    kernels = Path(btflow.kernels.__file__).parent
+    shutil.copytree(kernels, tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = tmp_path / "kernels" / "swarm"
     names = {cache.folder(folder)}
-    assert names == {cache.folder(Path(btflow.kernels.__file__).parent)}  # the same sources, whatever their place
-    sources = sorted(folder.glob("*.py"))
+    assert names == {cache.folder(kernels / "swarm")}  # the same sources, whatever their place
+    reached = {name for name in sys.modules if name.startswith("btflow.kernels.")}
+    assert {"btflow.kernels.bits", "btflow.kernels.compiler.byref", "btflow.kernels.swarm.tcp"} <= reached
+    sources = sorted(file for room in ("swarm", "compiler") for file in (tmp_path / "kernels" / room).glob("*.py"))
+    sources += [tmp_path / "kernels" / name for name in ("bits.py", "calendar.py", "random.py")]
     for source in sources:
         source.write_text(source.read_text() + "\n# edited\n")
         names.add(cache.folder(folder))
     assert len(names) == 1 + len(sources)
+    other = tmp_path / "kernels" / "fluid" / "flows.py"
+    other.write_text(other.read_text() + "\n# edited\n")
+    assert cache.folder(folder) in names  # no swarm in full calls it
 
 
 def test_the_figures_of_a_replica_do_not_depend_on_how_many_are_run() -> None:

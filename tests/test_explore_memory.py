@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not POSSIBLE, reason="only Linux bounds data")
 
 LARGEST = ("the page", "link, most packets", "what if, access links", "what if, links")
 _BOUNDED = """
-from btflow.explore.memory import bound_memory
+from btflow.explore.limits import bound_memory
 bound_memory("300")
 bytearray(10**6)
 try:

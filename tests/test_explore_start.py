@@ -42,9 +42,9 @@ from btflow.explore import warm
 from btflow.explore.link_state import LinkState, scenario
 from btflow.explore.swarm_state import INPUTS, SwarmState, scenario_of
 from btflow.options import FIDELITIES
-from btflow.kernels import access, engine, flow, fluid, link
+from btflow.kernels import access, flow, fluid, link, swarm
 
-runs = [found.run for found in (access.engine, engine, flow.engine, fluid.engine, link.engine)]
+runs = [found.run for found in (access.engine, swarm.engine, flow.engine, fluid.engine, link.engine)]
 for compile in (warm.access_links, warm.others, warm.flow):
     compile()
 compiled = [len(run.signatures) for run in runs]

@@ -24,7 +24,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
 import golden_links
-from btflow.link.simulation import run_link
+from btflow.link.run import run_link
 for case in sys.argv[1:]:
     print(case, golden_links.digest(run_link(golden_links.program(case), 7)), sep="=")
 """

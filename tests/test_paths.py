@@ -17,10 +17,10 @@ from scipy import stats
 import btflow.paths
 from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
-from btflow.paths.fit_structure import fit_structure, peer_share, places, stretched
+from btflow.paths.distance import detours_of, share_below
+from btflow.paths.fitting_structure import fit_structure, peer_share, places, stretched
 from btflow.paths.generate import _lossier, _places, sample
-from btflow.paths.model import parse, text
-from btflow.paths.structure import Structure, detours_of, share_below
+from btflow.paths.model import Structure, parse, text
 from btflow.paths.triangles import above_best
 from validation.calibration.report import peers_apart
 
@@ -369,5 +369,5 @@ def test_wrong_models_are_refused(changes: dict[str, object], said: str) -> None
 
 def test_no_public_name_is_that_of_a_module_which_would_take_its_place_once_imported() -> None:
     modules = {module.name for module in pkgutil.iter_modules(btflow.paths.__path__)}
-    assert {"links", "pops", "fitting"} <= modules
+    assert {"iplane", "measured", "fitting"} <= modules
     assert not modules & set(btflow.paths.__all__)

@@ -18,7 +18,7 @@ from program import Run, runner
 
 from btflow import InputError
 from btflow.paths import draw, fit, load, read_csv, triangle_violations
-from btflow.paths.fit import MOST_FITTED, between_all
+from btflow.paths.fitting import MOST_FITTED, between_all
 from btflow.paths.measured import Measured
 from btflow.plots import path_quantiles
 

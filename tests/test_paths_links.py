@@ -18,7 +18,7 @@ from program import Run, runner
 
 from btflow import InputError
 from btflow.paths import fit_iplane, load, pop_rtts, read_iplane, triangle_violations
-from btflow.paths.fit import WORST
+from btflow.paths.fitting import WORST
 from btflow.paths.iplane import KNOWN
 from btflow.paths.shortest import pop_paths
 

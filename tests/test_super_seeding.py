@@ -57,7 +57,7 @@ def test_a_super_seed_shows_the_next_piece_when_the_last_was_passed_on() -> None
         s.has[1 + piece, 0] |= np.uint64(1 << piece)  # each has what it was shown
         s.have_log[1 + piece, 0] = piece
         s.have_at[1 + piece, piece] = 0
-    superseed = access.engine.superseed
+    superseed = access.engine.superseeding
     s.told[s.mate[ends[0]]] = 1
     superseed.watch(s, int(s.mate[ends[0]]), ends[0], 0, 1.0)
     assert [int(s.conn.offer[e]) for e in ends] == [0, 1, 2]  # it has its piece, and nobody got it from there yet

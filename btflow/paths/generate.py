@@ -2,7 +2,7 @@
 
 Peers have places in a plane (``Structure``). Two a distance R apart have the path length D = R exp(A), with A a
 Laplace variable of the pair that is as wide as the paths of its two peers stray; the share of all pairs with a
-shorter path, F(D), is known (``btflow.paths.structure``), so F(D) is uniform and the round-trip time Q(F(D)) of any
+shorter path, F(D), is known (``btflow.paths.distance``), so F(D) is uniform and the round-trip time Q(F(D)) of any
 pair has exactly the table's distribution, for any number of peers. The loss of a pair is the quantile at Phi(b),
 where b is standard normal: made of the pair's round-trip time, of its two peers and of its own.
 """
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from btflow.options import MAX_SEED, whole_number
-from btflow.paths.model import MOST_PEERS, PathModel, load
-from btflow.paths.structure import Structure, detours_of, share_below
+from btflow.paths.distance import detours_of, share_below
+from btflow.paths.model import MOST_PEERS, PathModel, Structure, load
 
 Floats = NDArray[np.float64]
 

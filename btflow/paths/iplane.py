@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from btflow.errors import InputError, shorten
 from btflow.options import whole_number
-from btflow.paths.fit import BASE, FEWEST_PEERS, check_through, fit, too_lossy, with_structure
-from btflow.paths.fit_structure import ABOVE, Fitted
+from btflow.paths.fitting import BASE, FEWEST_PEERS, check_through, fit, too_lossy, with_structure
+from btflow.paths.fitting_structure import ABOVE, Fitted
 from btflow.paths.lines import number, path_name, read, split, unended, wrong
 from btflow.paths.measured import FEWEST, Measured, Progress
 from btflow.paths.model import MOST_PEERS, PathModel, load

@@ -1,7 +1,5 @@
 """A model of the Internet's paths: quantiles of round-trip times and losses, their structure, and its TOML file.
 
-A model of the Internet's paths: quantiles of round-trip times and losses, and how the paths of one peer go together.
-
 The round-trip time of a pair of peers is the quantile of the table at the share of pairs that lie closer to each other;
 its loss is one at a share that partly goes with the peers. See ``btflow.paths.generate``.
 """
@@ -13,10 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from btflow.config.problems import translated
@@ -25,52 +21,62 @@ from btflow.config.toml import inline, split_sources
 from btflow.errors import InputError, TableError
 from btflow.files import replacing
 from btflow.options import output_file
-from btflow.paths.structure import Region, Share, Structure
 from btflow.units.quantity import FrozenModel, Quantity
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # reading a scenario takes no arrays
     from numpy.typing import ArrayLike
 
+    from btflow.paths.table import Floats, Table
 
-Floats = NDArray[np.float64]
+
+Share = Annotated[float, Quantity("fraction", 0, 1)]
+Delay = Annotated[float, Quantity("time", 0, 60)]
+
+MOST_SPREAD = 1.5
+"""Of detours: with it, one pair in six strays 4.5 times as far as the median pair or further."""
+
+MOST_DETOUR = 1.0
+"""However far the paths of its peers stray, a pair's detour is not above this."""
+
+ROUNDING = 1e-3
+"""How far the regions' shares may sum from 1."""
 
 
-class Table(NamedTuple):
-    """Quantiles; between them straight lines up to a share, above it power laws of the share that lies higher."""
+class Region(FrozenModel):
+    """Where some of the peers are, in a plane whose distances are round-trip times."""
 
-    share: Floats
-    """Cumulative shares, rising (points,)."""
-    value: Floats
-    """The values there, not falling (points,)."""
-    tail: float
-    """One of the shares, from which on power laws hold; 1: nowhere."""
+    share: Annotated[float, Quantity("fraction", 1e-6, 1)]
+    """Share of the peers."""
+    x: Delay
+    """Of its centre [s]."""
+    y: Delay
+    """Of its centre [s]."""
+    spread: Annotated[float, Quantity("time", 1e-5, 60)]
+    """Standard deviation of its peers' places around the centre, each way [s]."""
 
-    def quantile(self, share: Floats) -> Floats:
-        """Return the value at or below which each share lies, of any shape; beyond the table's ends those at its ends.
 
-        Nothing is drawn that the table does not have: it ends where its sources do.
-        """
-        shares = np.clip(share, self.share[0], self.share[-1])
-        body, tail = self.share <= self.tail, self.share >= self.tail
-        low = np.interp(shares, self.share[body], self.value[body])
-        if self.tail == 1.0:
-            return np.asarray(low, np.float64)
-        rest = np.log1p(-np.maximum(shares, self.tail))
-        high = np.exp(np.interp(-rest, -np.log1p(-self.share[tail]), np.log(self.value[tail])))
-        within = np.clip(high, self.value[tail][0], self.value[-1])
-        return np.asarray(np.where(shares <= self.tail, low, within), np.float64)
+class Structure(FrozenModel):
+    """What the paths of one peer, and of three, have in common."""
 
-    def share_below(self, value: Floats) -> Floats:
-        """Return the share at or below each value: of values on a flat part the largest; 0 below the table, 1 above."""
-        at, last = np.asarray(value, np.float64), len(self.value) - 1
-        below = np.searchsorted(self.value, at, side="right") - 1
-        i = np.clip(below, 0, max(last - 1, 0))
-        j = np.minimum(i + 1, last)
-        one, other, low, high = self.share[i], self.share[j], self.value[i], self.value[j]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            line = one + (other - one) * (at - low) / (high - low)
-            power = 1.0 - (1.0 - one) * ((1.0 - other) / (1.0 - one)) ** (np.log(at / low) / np.log(high / low))
-        return np.select([below < 0, below >= last, one >= self.tail], [0.0, 1.0, power], line)
+    regions: Annotated[tuple[Region, ...], Field(min_length=1, max_length=50)]
+    """Where the peers are."""
+    detour: Share
+    """Median over pairs of the mean deviation of the logarithm of the factor by which a path is longer or shorter than
+    others as far."""
+    detour_spread: Annotated[float, Quantity("fraction", 0, MOST_SPREAD)] = 0.0
+    """Standard deviation of the logarithm of that mean deviation among pairs; half of its variance is each peer's, as
+    the paths of some peers stray further than those of others."""
+    loss: Share
+    """Share of the variance of a pair's loss (as a standard normal variable) that its two peers have, half each."""
+    loss_with_rtt: Annotated[float, Quantity("fraction", 0, 1)]
+    """Correlation of loss and round-trip time of a pair, both as standard normal variables."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        total = sum(region.share for region in self.regions)
+        if abs(total - 1.0) > ROUNDING:
+            raise TableError("regions", f"{total:g}", "is the sum of the shares", "shares that sum to 1")
+        return self
 
 
 LONGEST = 60.0
@@ -185,6 +191,8 @@ class PathModel(FrozenModel):
     def table(self, quantity: Literal["rtt", "loss"]) -> Table:
         """Return the quantiles of round-trip times [s] or losses (a fraction) as a distribution."""
         import numpy as np
+
+        from btflow.paths.table import Table
 
         if quantity not in ("rtt", "loss"):
             raise InputError("quantity", quantity, "is unknown", "rtt or loss")

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.paths.model import Table, load
+from btflow.paths.model import load
+from btflow.paths.table import Table
 
 Floats = NDArray[np.float64]
 

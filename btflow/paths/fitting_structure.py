@@ -14,8 +14,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import ndtri
 
 from btflow.paths.generate import sample
-from btflow.paths.model import PathModel
-from btflow.paths.structure import MOST_SPREAD, Region, Structure
+from btflow.paths.model import MOST_SPREAD, PathModel, Region, Structure
 from btflow.paths.triangles import above_best
 
 Floats = NDArray[np.float64]

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from btflow.errors import InputError
 from btflow.paths import model as model_files
-from btflow.paths.fit_structure import REGIONS, Fitted, fit_structure
+from btflow.paths.fitting_structure import REGIONS, Fitted, fit_structure
 from btflow.paths.lines import Ends
 from btflow.paths.measured import FIELD, Measured, Progress, read_csv
-from btflow.paths.model import MOST_LOST, PathModel
-from btflow.paths.structure import Structure
+from btflow.paths.model import MOST_LOST, PathModel, Structure
 from btflow.units.formatting import counted
 
 Floats = NDArray[np.float64]
