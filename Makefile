@@ -16,7 +16,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
 notebooks: $(VENV)/.dev  ## all notebooks, run as the tests run them, with the seconds that each takes
-	$(BIN)/python -m pytest tests/test_notebooks.py --durations=0
+	$(BIN)/python -m pytest tests/documents/test_notebooks.py --durations=0
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)

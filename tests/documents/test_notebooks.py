@@ -14,7 +14,7 @@ from lesson_time import NAME
 from nbformat import NotebookNode
 from nbmake.nb_run import NotebookRun
 
-LESSONS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+LESSONS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 LONGEST = 60
 """CPU time that a notebook may take [s]: on a machine with nothing else to do, it is done sooner than that."""
 

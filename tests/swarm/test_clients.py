@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from completion import check_completion
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
-from test_invariants import check_completion
 
 import btflow
 from btflow.kernels.access import engine as access_engine

@@ -243,7 +243,7 @@ def half_written(path: Path, content: bytes) -> int:
 def test_a_disk_that_fills_up_is_an_error_that_names_the_file(tmp_path: Path, write: str, name: str) -> None:
     script = (
         "import errno, resource, sys\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"sys.path.insert(0, {str(Path(stub.__file__).parent)!r})\n"
         "import stub\n"
         "from pathlib import Path\n"
         "from btflow import files, load, plots\n"

@@ -10,9 +10,9 @@ import flow_made as made
 import flow_states
 import numpy as np
 import pytest
+from completion import forwarding_bound
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
-from test_invariants import forwarding_bound
 
 from btflow.analytic import kumar_ross_bound
 from btflow.kernels.flow import engine

@@ -8,7 +8,7 @@ import plain
 import states
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from test_picker import NOTHING, OTHERS, PIECES, UNREQUESTED, Position, positions
+from test_picking import NOTHING, OTHERS, PIECES, UNREQUESTED, Position, positions
 
 PIECE = 2**15
 MADE = {

@@ -11,6 +11,7 @@ import numpy as np
 import plain
 import pytest
 import states
+from completion import check_completion, forwarding_bound
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -58,23 +59,6 @@ def scenarios(
         arrival_spread=f"{draw(st.sampled_from([0, 0, 30]))} s",
         **values,
     )
-
-
-def check_completion(program: Program, s: Swarm) -> None:
-    """Every leecher holds every piece, got one after another; the seeds hold all from the start."""
-    pieces, leechers = program.rules.pieces, np.flatnonzero(program.is_seed == 0)
-    assert s.clock[0].unfinished == 0
-    assert (s.n_log == pieces).all()
-    assert (np.sort(s.have_log, axis=1) == np.arange(pieces)).all()
-    assert not s.want.any()
-    assert not s.blocks.any()
-    times = s.have_time[leechers]
-    assert (np.diff(times, axis=1) >= 0).all()
-    assert (times[:, -1] == s.peer.done[leechers]).all()
-    assert (times[:, 0] > s.peer.start[leechers]).all()
-    assert np.isnan(s.have_time[program.is_seed == 1]).all()
-    assert s.clock[0].now == times.max() < program.rules.horizon
-    assert not s.peer.bytes_down[program.is_seed == 1].any()
 
 
 def check_caps(program: Program, s: Swarm) -> None:
@@ -145,21 +129,6 @@ def check_bounds(scenario: Scenario, program: Program, s: Swarm) -> None:
         blocks = size // program.rules.block_size
         sent = blocks * program.rules.block_size
         assert done.max() >= mundinger_bound(sent, seed_rate, len(rates), blocks)
-
-
-def forwarding_bound(size: float, piece: float, seed_rate: float, rates: Any) -> float:
-    """Least time [s] to copy the file if only whole pieces are passed on: a leecher idles until it has got one.
-
-    With k pieces' bytes delivered at most k leechers hold one, so at most k leechers and the seeds upload. The bound of
-    Mundinger et al. for M pieces does not hold here: it lets a peer receive each piece from one other, while the blocks
-    of a piece may come from several.
-    """
-    piece, rate, rest, time = min(piece, size), seed_rate, len(rates) * size, 0.0
-    for own in sorted(rates, reverse=True):
-        time += piece / rate
-        rest -= piece
-        rate += own
-    return time + rest / rate
 
 
 def check(scenario: Scenario, program: Program, s: Swarm) -> None:

@@ -15,7 +15,7 @@ from btflow.config.references import names, read_table
 from btflow.config.toml import present, split_sources
 from btflow.units import Kind, parse_quantity
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 _FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TABLE = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
@@ -49,8 +49,7 @@ def named_tests(page: Path) -> set[tuple[str, str]]:
 @cache
 def tests_of(module: str) -> frozenset[str]:
     """Return the names of the tests in one of the files of ``tests/``, none if there is no such file."""
-    path = ROOT / "tests" / f"{module}.py"
-    tree = ast.parse(path.read_text(encoding="utf-8") if path.is_file() else "")
+    tree = ast.parse("".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob(f"{module}.py")))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 

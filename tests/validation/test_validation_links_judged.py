@@ -111,7 +111,7 @@ def test_goodput_under_loss(ours: Replace, errors: Sequence[float], expected: tu
 
 
 @pytest.mark.parametrize(("share", "held"), [(0.58, True), (0.42, True), (0.581, False), (0.419, False)])
-def test_shares(ours: Replace, share: float, held: bool) -> None:
+def test_limiter_shares(ours: Replace, share: float, held: bool) -> None:
     cell = Frozen(bottleneck(flows="cubic:1,vegas:1"), {"share_cubic": (0.5, 0.5), "share_vegas": (0.5, 0.5)})
     ours(lambda _: {"share_cubic": share, "share_vegas": 1 - share})
     found = checks.shares([cell], None)

@@ -27,7 +27,7 @@ from validation.clients.predictions import Prediction
 from validation.clients.tables import Row
 
 CELLS = cells.load()
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0

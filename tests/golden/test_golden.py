@@ -1,11 +1,11 @@
-"""The golden runs of flow come out as they were written; tests/golden_flow.py says how to write them anew."""
+"""The golden runs come out as they were written; tests/helpers/golden.py says how to write them anew."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from golden_flow import CASES, FILE, LINKED, run
+from golden import CASES, FILE, LINKED, run
 
 EXPECTED = json.loads(FILE.read_text())
 

@@ -9,7 +9,7 @@ from btflow import Scenario, load
 from btflow.config.toml import inline
 
 SMALL: dict[str, object] = {"leechers": 9, "file_size": "1 MB"}
-RAO2010 = Path(__file__).parents[1] / "models" / "swarms" / "rao2010.toml"
+RAO2010 = Path(__file__).parents[2] / "models" / "swarms" / "rao2010.toml"
 
 
 def constant(rtt: str = "80 ms", loss: float = 0.0) -> dict[str, Any]:

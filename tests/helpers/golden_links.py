@@ -1,6 +1,6 @@
 """Golden runs of links: small experiments whose results are kept to the last digit; as golden.py does for swarms.
 
-python tests/golden_links.py --write
+python tests/helpers/golden_links.py --write
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 SCRIPT = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from test_access_determinism import CASES, digest, program
 from btflow.swarm.run import run_with_links
 for case in CASES:
@@ -87,7 +87,7 @@ def test_it_does_not_matter_how_many_events_are_handled_at_a_time(
 
 def test_another_process_finds_the_same(expected: dict[str, str]) -> None:
     """Neither addresses nor the order of imports come into the result."""
-    script = SCRIPT.format(tests=str(Path(__file__).parent))
+    script = SCRIPT.format(tests=[str(Path(__file__).parent), str(Path(plain.__file__).parent)])
     done = subprocess.run(
         [sys.executable, "-P", "-W", "ignore", "-c", script],
         env=os.environ | {"PYTHONPATH": str(Path(btflow.__file__).parents[1])},

@@ -17,7 +17,7 @@ from btflow.analysis.table import open_store
 from btflow.sweeps import api, store, work
 from btflow.sweeps.table import declaration
 
-DOCS = Path(__file__).parents[1] / "docs" / "analysis.md"
+DOCS = Path(__file__).parents[2] / "docs" / "analysis.md"
 
 
 @pytest.fixture(scope="module")

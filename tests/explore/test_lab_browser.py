@@ -25,7 +25,7 @@ from playwright.sync_api import Page
 from btflow.explore.lab import arguments
 from btflow.explore.options import Options
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 FIRST = min(NOTEBOOKS.glob("*.ipynb"))
 TOKEN = "only-this-test"
 PATIENCE = 240

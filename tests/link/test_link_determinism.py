@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import golden_links
 import link_made as made
@@ -37,7 +36,7 @@ def expected() -> dict[str, str]:
 
 def in_another_process(*cases: str, **environment: str) -> dict[str, str]:
     """Return the digests another interpreter finds."""
-    script = SCRIPT.format(tests=str(Path(__file__).parent))
+    script = SCRIPT.format(tests=str(FILE.parent))
     done = subprocess.run(
         [sys.executable, "-P", "-W", "ignore", "-c", script, *cases],
         env=os.environ | environment,

@@ -37,7 +37,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 SCRIPT = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from test_determinism import CASES, digest, program
 from btflow.swarm.run import run_swarm
 for case in CASES:
@@ -80,7 +80,7 @@ def test_lists_of_requests_may_be_collected_and_added_at_any_time(case: str, exp
 
 def in_another_process(**environment: str) -> dict[str, str]:
     """Return the digests another interpreter finds."""
-    script = SCRIPT.format(tests=str(Path(__file__).parent))
+    script = SCRIPT.format(tests=[str(Path(__file__).parent), str(Path(plain.__file__).parent)])
     done = subprocess.run(
         [sys.executable, "-P", "-W", "ignore", "-c", script],
         env=os.environ | environment,

@@ -27,7 +27,7 @@ def wait_for(true: Callable[[], bool]) -> float:
 
 
 def test_the_times_are_those_of_the_guide() -> None:
-    guide = (Path(__file__).parents[1] / "docs" / "explorer.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
     assert (server.IDLE, server.GONE, server.AWAY) == (15 * 60, 60, 10)
     assert "15 minutes" in guide
     assert "10 seconds" in guide

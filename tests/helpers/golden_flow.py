@@ -1,6 +1,6 @@
 """Golden runs at flow fidelity: small swarms whose results are kept to the last digit; as golden.py does for full.
 
-python tests/golden_flow.py --write
+python tests/helpers/golden_flow.py --write
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def test_every_preset_simulates(panel: LinkPanel) -> None:
 
 
 def test_the_guide_says_how_many_congestion_controls_the_menu_has() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "explorer.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
     assert f"have {len(CONTROLS)} of btflow's {len(names('congestion'))} congestion controls" in page
 
 

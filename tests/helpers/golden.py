@@ -3,7 +3,7 @@
 A change of the engine that is meant to change nothing leaves them as they are. After one that is meant to change
 results, look at the difference and write them anew:
 
-    python tests/golden.py --write
+    python tests/helpers/golden.py --write
 """
 
 from __future__ import annotations
