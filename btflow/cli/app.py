@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
@@ -181,9 +182,8 @@ def bench(
         raise InputError("--fidelity", fidelity, "is no fidelity", "full, flow or both")
     chosen = [known for known in FIDELITIES if fidelity in (known, "both")]
 
-    from btflow.benchmarks.command import main as run_bench
-
-    run_bench(cold=cold, large=scale, fidelities=chosen)
+    # They are beside the package in a checkout (tools/benchmarks) and in it in a wheel.
+    import_module("btflow.benchmarks.command").main(cold=cold, large=scale, fidelities=chosen)
 
 
 app.command()(calibrate)

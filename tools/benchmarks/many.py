@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from btflow.benchmarks.measure import MODEL, measure, report
-from btflow.benchmarks.process import measured
-from btflow.benchmarks.sweeping import Grid, Spent, bare, sweep
-from btflow.benchmarks.table import Row, Section, at_least, at_most
 from btflow.options import Fidelity
 from btflow.sweeps.pools import cores
+
+from .measure import MODEL, measure, report
+from .process import measured
+from .sweeping import Grid, Spent, bare, sweep
+from .table import Row, Section, at_least, at_most
 
 MIXED: Grid = {
     "upload_limit": ("10 kB/s", "20 kB/s", "50 kB/s", "100 kB/s"),

@@ -7,17 +7,19 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from btflow.benchmarks.memory import peak_memory, resident_memory, watched
 from btflow.errors import InputError, SimulationError
 from btflow.options import Fidelity
+
+from .memory import peak_memory, resident_memory, watched
 
 
 def one_swarm(settings: Mapping[str, object], model: str, fidelity: Fidelity = "full") -> dict[str, float]:
     """Run one swarm: its CPU time with set-up [s], the process's peak memory and its memory before the swarm [B]."""
-    from btflow.benchmarks.measure import SEED, SMALL
     from btflow.config.catalog import load
     from btflow.swarm.program import compile_scenario
     from btflow.swarm.run import check_memory, run_swarm, swarm_bytes
+
+    from .measure import SEED, SMALL
 
     run_swarm(compile_scenario(load(model).set(**SMALL), fidelity), SEED, 0)
     scenario = load(model).set(**settings)
@@ -30,8 +32,9 @@ def one_swarm(settings: Mapping[str, object], model: str, fidelity: Fidelity = "
 
 def many_swarms(settings: Mapping[str, object], model: str, replicas: int, workers: int) -> dict[str, float]:
     """Run replicas of a swarm as a sweep: elapsed time [s] and peak memory of the process and its children [B]."""
-    from btflow.benchmarks.sweeping import ONE, sweep
     from btflow.config.catalog import load
+
+    from .sweeping import ONE, sweep
 
     with watched() as peak:
         wall = sweep(load(model).set(**settings), ONE, replicas, workers).wall

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 
-from btflow.benchmarks.measure import MODEL, SMALL, report
-from btflow.benchmarks.process import start_up
-from btflow.benchmarks.table import Row, Section, at_most
 from btflow.options import FIDELITIES
+
+from .measure import MODEL, SMALL, report
+from .process import start_up
+from .table import Row, Section, at_most
 
 COMMAND = ["run", MODEL, "--json", *(word for item in SMALL.items() for word in ("--set", "{}={}".format(*item)))]
 LONGER = 10.0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from btflow.benchmarks import growth, linked, many, scale, single, start
-from btflow.benchmarks.machine import machine
-from btflow.benchmarks.measure import SMALL, measure, report
-from btflow.benchmarks.table import Section, as_text, goals_section
 from btflow.options import FIDELITIES, Fidelity
+
+from . import growth, linked, many, scale, single, start
+from .machine import machine
+from .measure import SMALL, measure, report
+from .table import Section, as_text, goals_section
 
 Step = Callable[[], Section]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from btflow.benchmarks.measure import MODEL, exponent, interval, report
-from btflow.benchmarks.process import measured
-from btflow.benchmarks.table import Row, Section, at_most
 from btflow.errors import SimulationError
 from btflow.options import Fidelity
+
+from .measure import MODEL, exponent, interval, report
+from .process import measured
+from .table import Row, Section, at_most
 
 SOME = (300, 1_000, 3_000)
 LARGE = (300, 1_000, 3_000, 10_000, 30_000, 100_000)

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import btflow
-from btflow.benchmarks.measure import MODEL, SEED, SMALL
 from btflow.config.catalog import load
 from btflow.errors import SimulationError
 from btflow.options import Fidelity
@@ -20,6 +19,8 @@ from btflow.swarm.scenario import Scenario
 from btflow.sweeps.api import declare
 from btflow.sweeps.status import FAILED
 from btflow.sweeps.table import declaration
+
+from .measure import MODEL, SEED, SMALL
 
 Grid = Mapping[str | tuple[str, ...], Sequence[str] | str]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from btflow.benchmarks.measure import Cost, measure, report
-from btflow.benchmarks.table import Row, Section
 from btflow.options import Fidelity
+
+from .measure import Cost, measure, report
+from .table import Row, Section
 
 REPLICAS = 5
 PATHS: Mapping[str, Mapping[str, str]] = {
@@ -34,7 +35,7 @@ def row(name: str, cost: Cost) -> Row:
 
 def links() -> Section:
     """Measure link experiments."""
-    from btflow.link import bench
+    from . import link_runs
 
     report("links")
-    return Section("Links", bench.rows())
+    return Section("Links", link_runs.rows())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from btflow.benchmarks.measure import Cost, exponent, measure, report
-from btflow.benchmarks.table import Row, Section
 from btflow.options import Fidelity
+
+from .measure import Cost, exponent, measure, report
+from .table import Row, Section
 
 LEECHERS = (75, 150, 300, 600, 1200, 3000)
 FILE_SIZES = (12.5, 25.0, 50.0, 100.0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from btflow.benchmarks.measure import measure, report
-from btflow.benchmarks.process import measured
-from btflow.benchmarks.single import HEADER, row
-from btflow.benchmarks.sweeping import Grid, sweep
-from btflow.benchmarks.table import Row, Section, at_most
 from btflow.errors import SimulationError
 from btflow.options import Fidelity
+
+from .measure import measure, report
+from .process import measured
+from .single import HEADER, row
+from .sweeping import Grid, sweep
+from .table import Row, Section, at_most
 
 MODEL = "flashcrowd"
 PAPERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
