@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import btflow
-from btflow import load
 from btflow.benchmarks import (
     command,
     growth,
@@ -31,6 +28,9 @@ from btflow.benchmarks import (
 )
 from btflow.benchmarks.sweeping import Spent
 from btflow.benchmarks.table import Goal, Section
+
+import btflow
+from btflow import load
 from btflow.cli import app
 from btflow.errors import SimulationError
 from btflow.swarm import run as swarm_run

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from btflow.benchmarks.table import Goal, Section
 
 from btflow import load, simulate
-from btflow.benchmarks.table import Goal, Section
 from validation.benchmarks import __main__ as report
 from validation.benchmarks import packets, simgrid
 from validation.packet_level.toolchain import ToolchainError
