@@ -28,7 +28,7 @@ CLIENTS = (
     "utorrent-3.0",
     "ns2-eger",
 )
-OF_ONE_KIND = {"super_seeding": False}
+SERVED = state.UNCHOKED | state.INTERESTED_IN_US
 
 
 def capped(clients: dict[str, str], **values: Any) -> Scenario:
@@ -46,11 +46,13 @@ def linked(clients: dict[str, str], **values: Any) -> Scenario:
 def unchoked_at_once(program: Program, seed: int, events: int) -> np.ndarray[Any, Any]:
     """Run a swarm and return how many interested peers each had unchoked at most, looked at every so many events."""
     s, x = swarm_run.start(program, seed, 0)
-    most = np.zeros(program.rules.peers, np.int64)
+    most, up = np.zeros(program.rules.peers, np.int64), s.up[:0]
     while True:
         outcome = engine.run(s, events) if x is None else access_engine.run(x, events)
-        served = (s.up & (state.UNCHOKED | state.INTERESTED_IN_US)) == state.UNCHOKED | state.INTERESTED_IN_US
-        np.maximum(most, served.reshape(program.rules.peers, -1).sum(axis=1), out=most)
+        if not np.array_equal(s.up, up):  # few events change a flag
+            up = s.up.copy()
+            served = (up & SERVED) == SERVED
+            np.maximum(most, served.reshape(program.rules.peers, -1).sum(axis=1), out=most)
         if outcome == engine.FINISHED:
             check_completion(program, s)
             return most
@@ -68,20 +70,22 @@ def unchoked_at_once(program: Program, seed: int, events: int) -> np.ndarray[Any
 
 @pytest.mark.parametrize("leechers", CLIENTS)
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(CLIENTS), st.integers(1, 20), st.sampled_from([0, 80, 400]), st.integers(0, 99))
+@given(st.sampled_from(CLIENTS), st.integers(1, 14), st.sampled_from([0, 80, 400]), st.integers(0, 99))
 @example("libtorrent-2", 2, 0, 10)  # a CHOKE overtook the UNCHOKE that waited for a quota
 def test_slots_bind_every_client(leechers: str, seeds: str, slots: int, rtt: int, seed: int) -> None:
     clients = {"seed": seeds, "leechers": leechers}
-    program = compile_scenario(capped(clients, leechers=24, upload_limit="100 kB/s", rtt=f"{rtt} ms", slots=slots))
+    program = compile_scenario(
+        capped(clients, leechers=16, file_size="1 MB", upload_limit="100 kB/s", rtt=f"{rtt} ms", slots=slots)
+    )
     most = unchoked_at_once(program, seed, 1)
     assert most.max() <= slots
     event(f"as many as there are: {most.max() == slots}")
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-@given(st.tuples(*[st.sampled_from(CLIENTS)] * 3), st.integers(1, 20), st.integers(0, 99))
+@given(st.tuples(*[st.sampled_from(CLIENTS)] * 3), st.integers(1, 14), st.integers(0, 99))
 def test_slots_bind_every_client_on_access_links(clients: tuple[str, str, str], slots: int, seed: int) -> None:
     scenario = linked(
-        dict(zip(("seed", "tcp", "utp"), clients, strict=True)), leechers=24, file_size="1 MB", slots=slots
+        dict(zip(("seed", "tcp", "utp"), clients, strict=True)), leechers=16, file_size="1 MB", slots=slots
     )
     assert unchoked_at_once(compile_scenario(scenario), seed, 7).max() <= slots
