@@ -107,7 +107,7 @@ def swarms(draw: st.DrawFn) -> dict[str, Any]:
         sockets=draw(st.sampled_from(["linux-2.6", "ns2"])),
         control_connections="separate" if separate else "shared",
         swarm={
-            "file_size": f"{draw(st.integers(300, 2000))} kB",
+            "file_size": f"{draw(st.integers(200, 1200))} kB",
             "piece_size": f"{draw(st.sampled_from([16, 64, 128, 256]))} KiB",
         },
         paths={

@@ -255,7 +255,7 @@ def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(client: str
         states.scenario(
             seeds=2,
             leechers=10,
-            file_size="600 kB",
+            file_size="400 kB",
             piece_size="32 KiB",
             upload_limit="150 kB/s",
             rtt=rtt,
