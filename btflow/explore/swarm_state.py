@@ -17,8 +17,7 @@ from btflow.config import catalog
 from btflow.config.document import Document
 from btflow.errors import InputError
 from btflow.explore.inputs import Amount, Choice, renamed, value
-from btflow.explore.panel import OWN, Preset
-from btflow.explore.state import specs
+from btflow.explore.panel import OWN, Preset, specs
 from btflow.swarm.scenario import Scenario
 from btflow.units import UNLIMITED, Buffer, is_unlimited
 

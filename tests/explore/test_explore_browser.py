@@ -26,7 +26,7 @@ from btflow.explore.comparison import Compared, compare
 from btflow.explore.form import Form
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState, preset
-from btflow.explore.state import from_query, to_query
+from btflow.explore.panel import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState, scenario_of, settings
 from btflow.explore.work import Look

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 from test_lab_browser import TOKEN, lab, run_all
 
 from btflow.explore.link_state import LinkState
-from btflow.explore.state import to_query
+from btflow.explore.panel import to_query
 from validation.served import Served, served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]

@@ -11,7 +11,7 @@ from explorer_page import FIGURES, choose, moved, open_at
 from playwright.sync_api import Browser, Download, Page, expect
 
 import btflow
-from btflow.explore.state import to_query
+from btflow.explore.panel import to_query
 from btflow.explore.swarm_state import PRESETS as SWARMS
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.swarm_state import scenario_of as swarm_of

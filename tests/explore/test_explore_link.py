@@ -22,7 +22,7 @@ import btflow
 from btflow.config.catalog import names
 from btflow.explore.link_panel import MOST_GROUPS, LinkPanel
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
-from btflow.explore.state import checked, differences, from_query, to_query
+from btflow.explore.panel import checked, differences, from_query, to_query
 from btflow.explore.work import text_of
 from btflow.options import FIDELITIES
 from btflow.units import Buffer, parse_quantity

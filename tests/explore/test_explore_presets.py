@@ -17,8 +17,7 @@ from btflow.explore.limits import check_swarm
 from btflow.explore.link_state import GENI, OPNET
 from btflow.explore.link_state import presets as link_presets
 from btflow.explore.link_state import scenario as link_of
-from btflow.explore.panel import Preset
-from btflow.explore.state import from_query, to_query
+from btflow.explore.panel import Preset, from_query, to_query
 from btflow.explore.swarm_panel import SwarmPanel
 from btflow.explore.swarm_state import PRESETS as SWARMS
 from btflow.explore.swarm_state import SwarmState, scenario_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from btflow.errors import InputError
 from btflow.explore.inputs import Amount, Choice, Line, value
-from btflow.explore.state import checked, differences, from_query, specs, to_query
+from btflow.explore.panel import checked, differences, from_query, specs, to_query
 from btflow.units import parse_quantity
 
 

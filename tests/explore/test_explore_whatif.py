@@ -25,7 +25,7 @@ from btflow.errors import InputError
 from btflow.explore import whatif
 from btflow.explore.app import Frame
 from btflow.explore.comparison import Compared, compare, difference, labels_of, percent, words
-from btflow.explore.state import from_query, to_query
+from btflow.explore.panel import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.views import Seen
 from btflow.explore.whatif_panel import WhatIfPanel

@@ -12,7 +12,7 @@ from browser import SLOWEST as SLOWEST
 from busy import slowdown
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
-from btflow.explore.state import to_query
+from btflow.explore.panel import to_query
 from validation.explorer_page import drawn as drawn
 from validation.explorer_page import latencies
 from validation.explorer_page import open_page as open_page

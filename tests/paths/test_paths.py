@@ -17,9 +17,8 @@ from scipy import stats
 import btflow.paths
 from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
-from btflow.paths.distance import detours_of, share_below
 from btflow.paths.fitting_structure import fit_structure, peer_share, places, stretched
-from btflow.paths.generate import _lossier, _places, sample
+from btflow.paths.generate import _lossier, _places, detours_of, sample, share_below
 from btflow.paths.model import Structure, parse, text
 from btflow.paths.triangles import above_best
 from validation.calibration.report import peers_apart
