@@ -1,4 +1,4 @@
-"""One client: each of its rules is one function, in rules.py or rate.py, that the engines of both fidelities call."""
+"""One client: each of its rules is one function, in rules.py or rates.py, that the engines of both fidelities call."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import btflow
 
 KERNELS = Path(btflow.__file__).parent / "kernels"
-RULES = (KERNELS / "rules.py", KERNELS / "rate.py")
-FULL = [path for path in (*KERNELS.glob("*.py"), *(KERNELS / "access").glob("*.py")) if path not in RULES]
-SHARED = [KERNELS / name for name in ("fast.py", "ranked.py", "shares.py", "tally.py")]
+RULES = (KERNELS / "swarm" / "rules.py", KERNELS / "swarm" / "rates.py")
+FULL = [path for room in ("swarm", "access") for path in (KERNELS / room).glob("*.py") if path != RULES[0]]
+SHARED = [KERNELS / "swarm" / name for name in ("picking.py", "choking_ranked.py", "limiter_shares.py", "rates.py")]
 FLOW = [*(KERNELS / "flow").glob("*.py"), *SHARED]
 
 ALIKE = {
@@ -28,11 +28,12 @@ ALSO_READ = {
     "block_size": "the shape of the file",
     "header": "the bytes of a block on an access link",
     "stay": "below 0 nobody leaves, and there is nothing to decide",
-    "rate_window": "handed to rate.updated by who keeps a rate elsewhere than in `conn`",
+    "rate_window": "handed to rates.updated by who keeps a rate elsewhere than in `conn`",
     "slot_bits": "the peer of an end",
+    "tallied": "whether there is anything to count",
     "optimistic": "which of those that wait is drawn",
 }
-"""Fields of `Rules` that rules.py decides by and the engines read as well, and why."""
+"""Fields of `Rules` that rules.py or rates.py decide by and the engines read as well, and why."""
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef]:
@@ -105,5 +106,5 @@ def test_the_constants_of_a_rule_are_read_by_that_rule_alone() -> None:
 
     decided = {name for path in RULES for name in fields(path, is_rules)}
     assert {"snub_time", "pipeline_seconds", "random_first", "max_initiate", "min_peers", "rate_fudge"} <= decided
-    elsewhere = {name for path in (*FULL, *FLOW) for name in fields(path, is_rules)} & decided
+    elsewhere = {name for path in {*FULL, *FLOW} - {*RULES} for name in fields(path, is_rules)} & decided
     assert elsewhere == set(ALSO_READ)

@@ -1,4 +1,4 @@
-"""When blocks and messages arrive: the window laws of `tcp.py`, asked once for each.
+"""When blocks and messages arrive: the window laws of `kernels/swarm/tcp.py`, asked once for each.
 
 HAVEs are not sent one by one: what they do to a connection, to Nagle's wait above all, is worked out when something
 else is written on it.
@@ -7,8 +7,8 @@ else is written on it.
 import numpy as np
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import mail, quota, upload, windows
-from btflow.kernels.flow.interest import seeding
+from btflow.kernels.flow import limiter, mail, windows
+from btflow.kernels.flow.ends import part_sent, seeding
 from btflow.kernels.flow.state import NO_LANE, UNUSED
 from btflow.kernels.random import below
 from btflow.kernels.swarm import rules, tcp, tcp_window
@@ -66,10 +66,10 @@ def block_arrival(s, p, u, t, active, units, more):
 @kernel
 def gap_between(s, p, active):
     """Time between two writes of a lane of peer `p` while `active` lanes share its limit [s]; a quota is one write."""
-    return 0.0 if quota.in_quotas(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
+    return 0.0 if limiter.in_quotas(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
 
 
-# -- one path for all -------------------------------------------------------------------------------------------------
+# -- one path for all --------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -124,7 +124,7 @@ def find_repeats(s):
         if s.drawn[k, slots] > 0:
             continue
         turns = np.int64(s.peer[p].turns)
-        draw(s, k, slots, 0.0 if quota.in_quotas(s, p) else slots * s.peer[p].unit / s.peer[p].cap, turns)
+        draw(s, k, slots, 0.0 if limiter.in_quotas(s, p) else slots * s.peer[p].unit / s.peer[p].cap, turns)
         full = 0
         for i in range(rows(s)):
             full += s.delay[k, slots, i, 0, IS_FREE] > 0.0
@@ -182,7 +182,7 @@ def count_bursts(s):
                 s.bursts[together] += s.gaps[k, min(active, GAP_BINS - 1)] / together
 
 
-# -- messages ---------------------------------------------------------------------------------------------------------
+# -- messages ----------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -208,7 +208,7 @@ def catch_up(s, p, w, t):
 @kernel
 def message_arrival(s, p, h, t):
     """When a message that peer `p` writes on end `h` at `t` arrives: behind a part-sent block, then as TCP has it."""
-    t = quota.message_written(s, p, t)
+    t = limiter.message_written(s, p, t)
     if s.rules.linked == 1:
         return mail.arrival(s, p, h, s.rules.state_size, t)
     turn = its_turn(s, p, h, t)
@@ -218,7 +218,7 @@ def message_arrival(s, p, h, t):
 @kernel
 def request_arrivals(s, p, h, t, n):
     """When the first of `n` requests that are written together arrives, and when the others do."""
-    t = quota.message_written(s, p, t)
+    t = limiter.message_written(s, p, t)
     if s.rules.linked == 1:
         return mail.requests(s, p, h, n, t)
     turn = its_turn(s, p, h, t)
@@ -234,7 +234,7 @@ def its_turn(s, p, h, t):
     u = s.end[h].lane
     if u != NO_LANE:
         lane = (p << s.lane_bits) + u
-        if upload.part_sent(s, lane, t):
+        if part_sent(s, lane, t):
             peer = s.peer[p]
             return max(t, peer.now + (s.finish[lane] - peer.work) * peer.active * peer.per_byte)
     return t

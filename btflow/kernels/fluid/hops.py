@@ -5,7 +5,7 @@ Queues of a link without packets: what comes, the mean queue (flow/queues.py), w
 The mean and the scatter of a queue come from `queues.step`; what each flow has in it is kept besides, so that nothing
 gets lost or made. What leaves is a mixture of all that waits.
 
-Losses on a link without packets: when the sender finds out, and what it does; the rules of `flow/losses.py`.
+Losses on a link without packets: when the sender finds out, and what it does; the rules of `flow/windows.py`.
 
 A sender finds a loss by three segments that come behind the lost one, or by its timer if its window is too small for
 that or nothing follows. What it sends again may be lost again.
@@ -15,7 +15,7 @@ import math
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import queues
-from btflow.kernels.flow.losses import DUPLICATES, fall, found_by_time
+from btflow.kernels.flow.windows import DUPLICATES, fall, found_by_time
 from btflow.kernels.fluid.state import ACKS, PASSAGES
 from btflow.kernels.link.state import BBR, CBR, FOREVER, NONE, PER_LOSS, RACK
 from btflow.kernels.random import uniform

@@ -39,7 +39,7 @@ LANE = np.dtype(  # of each flow
         ("apart", "f8"),  # time that its ACKs wait behind packets of others [s]
         ("steered", "i8"),  # its round trip is what limits it
         ("ends", "f8"),  # SIZED: when the last byte arrives, if all was sent
-        # -- losses (losses.py)
+        # -- losses (hops.py)
         ("lost", "i8"),  # segments lost, and not known to be
         ("lost_at", "f8"),  # the first of them
         ("last_at", "f8"),  # the last

@@ -1,15 +1,15 @@
-"""Upload limits that are kept by quotas, and headers that count against a limit (`kernels/limiter.py`).
+"""Upload limits that are kept by quotas, and headers that count against a limit (`kernels/swarm/limiter.py`).
 
 What is paid for is written with the next quota; headers are a debt of all lanes. A peer that sends nothing keeps what
-a limit in shares has given (`kernels/shares.py`). On access links a limit is a rate: there headers take their part of
-it, and nothing waits for a quota but messages.
+a limit in shares has given (`kernels/swarm/limiter_shares.py`). On access links a limit is a rate: there headers take
+their part of it, and nothing waits for a quota but messages.
 """
 
 import math
 
 from btflow.kernels.access.state import TCP
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import fetch
+from btflow.kernels.flow.ends import wake
 from btflow.kernels.swarm import limiter_shares, rules
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.rates import FORGETS
@@ -90,11 +90,14 @@ def charge_packets(s, p, size):
     headers = rules.packet_headers(s.rules, size)
     if peer.active > 0:
         peer.work -= headers / peer.active
-        fetch.wake(s, p, peer.next_at)
+        wake(s, p, peer.next_at)
     elif limiter_shares.by_shares(s, p):
         s.session[p].left -= headers
     else:
         peer.free_at = max(peer.free_at, peer.now) + headers * peer.per_byte
+
+
+LEAST_PAYLOAD = 0.05  # of an upload limit that is left, however much comes
 
 
 @kernel
@@ -107,10 +110,7 @@ def payload_limit(s, p, came):
     return max(cap - part * came, LEAST_PAYLOAD * cap) / (1.0 + part)
 
 
-LEAST_PAYLOAD = 0.05  # of an upload limit that is left, however much comes
-
-
-# -- TCP beside uTP ---------------------------------------------------------------------------------------------------
+# -- TCP beside uTP ----------------------------------------------------------------------------------------------------
 
 
 @kernel
