@@ -102,7 +102,7 @@ def sender(lanes: list[tuple[float, float]], rate: float, cap: float, waits: flo
         )
         for k, (window, base) in enumerate(lanes)
     ]
-    peer = SimpleNamespace(cap=cap, top=len(lanes), klass=0)
+    peer = SimpleNamespace(upload_limit=cap, top=len(lanes), klass=0)
     plain = SimpleNamespace(limit_counts=MESSAGES, mixed_mode=PREFER_TCP)
     net = SimpleNamespace(link=[link, *links], pull=pulls)
     return SimpleNamespace(net=net, peer=[peer], client=[plain], lane_bits=3, finish=np.zeros(len(lanes)))

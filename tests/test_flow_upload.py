@@ -36,7 +36,7 @@ def closed_form(requests: list[Request], cap: Fraction) -> tuple[dict[tuple[int,
     """Return when the engine writes each block, and its state."""
     s = plain.flow.build(PROGRAM, 1, 0)
     uploads = plain.flow.uploads
-    s.peer.cap[0], s.peer.per_byte[0] = float(cap), 1 / float(cap)
+    s.peer.upload_limit[0], s.peer.per_byte[0] = float(cap), 1 / float(cap)
     s.peer.top[0] = CONNECTIONS
     for u in range(CONNECTIONS):
         s.lane.state[u] = plain.flow.state.SERVING

@@ -151,8 +151,8 @@ def grant(s, p, h, t):
 @kernel
 def asks(s, p, q, size):
     """True if peer `q` finds a piece of its set to ask peer `p` for."""
-    for k in range(size):
-        piece = np.int64(s.fast[q, k])
+    for i in range(size):
+        piece = np.int64(s.fast[q, i])
         if bits.has_piece(s.has, p, piece) and bits.has_piece(s.want, q, piece):
             return True
     return False

@@ -37,14 +37,14 @@ def request_more(s, u, n_lost, t):
     if peer.endgame == 1:
         requests.endgame_requests(s, u, t)
         return
-    x = u >> s.lane_bits
-    row = row_of(s, x, np.int64(lane.h))
+    p = u >> s.lane_bits
+    row = row_of(s, p, np.int64(lane.h))
     level = rules.refill_level(r, b)
     while lane.outstanding < b and requests.room(s, u) and peer.endgame == 0:
         if n_lost > 0:
-            entry = picking.begin(s, y, picking.first_wanted(s, y, row, n_lost), told_all(s, x))
+            entry = picking.begin(s, y, picking.first_wanted(s, y, row, n_lost), told_all(s, p))
         else:
-            entry = picking.next_piece(s, y, x, row)
+            entry = picking.next_piece(s, y, p, row)
         if entry == NOTHING:
             break
         requests.take_blocks(s, u, y, g, entry, level - lane.outstanding, t)
@@ -129,8 +129,8 @@ def refill(s, y, n_lost, t):
     shuffle(s.rng, s.scratch[0], n)
     for i in range(n):
         u = s.scratch[0, i]
-        x = u >> s.lane_bits
-        row = row_of(s, x, np.int64(s.lane[u].h))
+        p = u >> s.lane_bits
+        row = row_of(s, p, np.int64(s.lane[u].h))
         if s.lane[u].state == SERVING and picking.first_wanted(s, y, row, n_lost) != NOTHING:
             request_more(s, u, n_lost, t)
 
@@ -152,7 +152,7 @@ def backlog(s, u, y, t):
 def request_whole(s, u, t):
     """Ask on lane `u` for as many blocks as are to be outstanding, if there are any."""
     lane = s.lane[u]
-    g, x = np.int64(lane.g), u >> s.lane_bits
+    g, p = np.int64(lane.g), u >> s.lane_bits
     y, own, served = g >> s.rules.slot_bits, s.tally[g], lane.state == SERVING
     if seeding(s, y) or not (served or lane.state == FAST):
         return
@@ -162,7 +162,7 @@ def request_whole(s, u, t):
         return
     if lane.outstanding == 0:
         own.asks_since = t
-    row = row_of(s, x, np.int64(lane.h))
+    row = row_of(s, p, np.int64(lane.h))
     while lane.outstanding < most and requests.room(s, u):
         piece = picking_whole.next_piece(s, u, y, row)
         if piece == NOTHING:

@@ -69,26 +69,26 @@ def line_up(s, p):
 
 
 @kernel
-def offer(s, x):
-    """The first four words of what peer `x` has to offer: who asks for many neighbours reads them once."""
-    return s.shown[x, 0], s.shown[x, 1], s.shown[x, 2], s.shown[x, 3]
+def offer(s, p):
+    """The first four words of what peer `p` has to offer: who asks for many neighbours reads them once."""
+    return s.shown[p, 0], s.shown[p, 1], s.shown[p, 2], s.shown[p, 3]
 
 
 @kernel
-def wants(s, y, x, offered):
-    """True if peer `y` needs a piece of `x`, and its interest in it has reached `x`; `offered` is offer(s, x)."""
+def wants(s, y, p, offered):
+    """True if peer `y` needs a piece of `p`, and its interest in it has reached `p`; `offered` is offer(s, p)."""
     a, b, c, d = offered
     some = (a & s.lacks[y, 0]) | (b & s.lacks[y, 1])
     others = (c & s.lacks[y, 2]) | (d & s.lacks[y, 3])
-    return some | others != bits.EMPTY or (s.shown.shape[1] > 4 and wants_later(s, y, x))
+    return some | others != bits.EMPTY or (s.shown.shape[1] > 4 and wants_later(s, y, p))
 
 
 @kernel
-def wants_later(s, y, x):
-    """True if peer `y` needs a piece of `x` behind the first four words; four at a time."""
+def wants_later(s, y, p):
+    """True if peer `y` needs a piece of `p` behind the first four words; four at a time."""
     for w in range(4, s.shown.shape[1], 4):
-        some = (s.shown[x, w] & s.lacks[y, w]) | (s.shown[x, w + 1] & s.lacks[y, w + 1])
-        others = (s.shown[x, w + 2] & s.lacks[y, w + 2]) | (s.shown[x, w + 3] & s.lacks[y, w + 3])
+        some = (s.shown[p, w] & s.lacks[y, w]) | (s.shown[p, w + 1] & s.lacks[y, w + 1])
+        others = (s.shown[p, w + 2] & s.lacks[y, w + 2]) | (s.shown[p, w + 3] & s.lacks[y, w + 3])
         if some | others != bits.EMPTY:
             return True
     return False
@@ -126,9 +126,9 @@ def super_seeding(s, p):
 
 
 @kernel
-def row_of(s, x, h):
-    """Row of `has` and `shown` for end `h` of peer `x`: `x`, or one of this end if `x` is a super-seed."""
-    return s.rules.peers + h if super_seeding(s, x) else x
+def row_of(s, p, h):
+    """Row of `has` and `shown` for end `h` of peer `p`: `p`, or one of this end if `p` is a super-seed."""
+    return s.rules.peers + h if super_seeding(s, p) else p
 
 
 @kernel
@@ -144,9 +144,9 @@ def serves_as_seed(s, p):
 
 
 @kernel
-def told_all(s, x):
-    """True if the neighbours of `x` know that it has every piece."""
-    return s.peer[x].n_known == s.rules.pieces
+def told_all(s, p):
+    """True if the neighbours of `p` know that it has every piece."""
+    return s.peer[p].n_known == s.rules.pieces
 
 
 # -- the choker's list -------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def part_sent(s, u, t):
     if not s.finish[u] < FOREVER:
         return False
     ahead = max(0.0, min(t, peer.next_at) - peer.now)
-    return peer.work + ahead * peer.cap / peer.active >= s.lane[u].began
+    return peer.work + ahead * peer.upload_limit / peer.active >= s.lane[u].began
 
 
 @kernel

@@ -176,7 +176,7 @@ def settle(s, p, t):
     if s.rules.linked == 1:
         peer.now = max(peer.now, until)
     elif until > peer.now and peer.active > 0:
-        peer.work += (until - peer.now) * peer.cap / peer.active
+        peer.work += (until - peer.now) * peer.upload_limit / peer.active
         peer.now = until
 
 

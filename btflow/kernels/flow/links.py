@@ -78,17 +78,17 @@ def note(s, p, dt, looked):
     watch.queue += QUEUE_SHARE * (link.seen - watch.queue)
     if s.clock[0].unfinished > watch.begin or s.peer[p].registered == 0:
         return
-    k = np.int64(s.peer[p].klass)
+    klass = np.int64(s.peer[p].klass)
     if looked < dt:
         idle = int((dt - looked) / SAMPLE_EVERY + uniform(s.net.rng))
-        s.net.queue_delay[k, 0] += idle
-        s.net.queue_packets[k, 0] += idle
+        s.net.queue_delay[klass, 0] += idle
+        s.net.queue_packets[klass, 0] += idle
     per_packet = 1.0 / (queues.packet_size(link) * link.per_byte)
     for _ in range(int(looked / SAMPLE_EVERY + uniform(s.net.rng))):
         delay = min(max(link.queue + link.spread * windows.normal(s.net.rng), 0.0), link.room)
-        s.net.queue_delay[k, min(int(delay / watch.width), s.net.queue_delay.shape[1] - 1)] += 1
+        s.net.queue_delay[klass, min(int(delay / watch.width), s.net.queue_delay.shape[1] - 1)] += 1
         packets = int(delay * per_packet)
-        s.net.queue_packets[k, min(packets, s.net.queue_packets.shape[1] - 1)] += 1
+        s.net.queue_packets[klass, min(packets, s.net.queue_packets.shape[1] - 1)] += 1
 
 
 @kernel
@@ -128,9 +128,9 @@ def fill_uplink(s, p, t, dt):
             pull.offers = rate * pull.bytes
             came += pull.offers
             payload += rate * pull.mss
-    cap = limiter.payload_limit(s, p, link.inflow)
-    if link.capped == 1 and payload > cap:
-        came *= cap / payload
+    payload_limit = limiter.payload_limit(s, p, link.inflow)
+    if link.capped == 1 and payload > payload_limit:
+        came *= payload_limit / payload
     link.offered = came
     came += link.acks
     others = max(away - own / away, 0.0) if away > 0.0 else 0.0
@@ -195,8 +195,8 @@ def deliver(s, p, h, f, pull, flight, since, t):
     f.train = int(batch / every) if f.law != BBR else 1  # ACKs that are taken together
     f.flight = f.flight // f.train
     link, rtt, owd = s.net.link[p], f.rtt, f.owd
-    for k in range(int(times)):
-        now = since + (t - since) * (k + 1.0) / times
+    for i in range(int(times)):
+        now = since + (t - since) * (i + 1.0) / times
         if scatters:
             if uniform(s.net.rng) * flight < batch:  # what was sent in one round meets the same queue
                 pull.noise = windows.normal(s.net.rng)
@@ -222,7 +222,7 @@ def deliver(s, p, h, f, pull, flight, since, t):
 def share(s, p, t):
     """New rates of the lanes of peer `p` at `t`: what their windows allow, the link, and the upload limit."""
     link, first = s.net.link[p], p << s.lane_bits
-    cap = limiter.payload_limit(s, p, link.inflow)
+    payload_limit = limiter.payload_limit(s, p, link.inflow)
     total = payload = emptied = 0.0
     active = 0
     waits, most_tcp = FOREVER, limiter.tcp_level(s, p)
@@ -247,25 +247,25 @@ def share(s, p, t):
     scale = 1.0
     if total > 0.0:
         scale = queues.passed(link, total, emptied) / total
-    link.capped = 1 if payload * scale > cap else 0
-    level = water_level(s, p, cap, scale, active) if link.capped == 1 else FOREVER
+    link.capped = 1 if payload * scale > payload_limit else 0
+    level = water_level(s, p, payload_limit, scale, active) if link.capped == 1 else FOREVER
     for u in range(first, first + s.peer[p].top):
         if s.finish[u] < FOREVER:
             set_rate(s, u, min(s.net.pull[u].wants * scale, level), link.step, t)
 
 
 @kernel
-def water_level(s, p, cap, scale, active):
+def water_level(s, p, payload_limit, scale, active):
     """The rate that no lane of peer `p` exceeds so that all together keep its upload limit: turns go round."""
     first = p << s.lane_bits
-    level = cap / max(active, 1)
+    level = payload_limit / max(active, 1)
     for _ in range(active):
         under, n = 0.0, 0
         for u in range(first, first + s.peer[p].top):
             if s.finish[u] < FOREVER and 0.0 < s.net.pull[u].wants * scale < level:  # 0: it waits
                 under += s.net.pull[u].wants * scale
                 n += 1
-        better = (cap - under) / (active - n) if n < active else level
+        better = (payload_limit - under) / (active - n) if n < active else level
         if better <= level * (1.0 + 1e-9):
             break
         level = better

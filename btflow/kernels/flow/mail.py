@@ -229,9 +229,9 @@ def slot_at(s, p, i):
 def note(s, p, kind, delay, n):
     """Enter the delay of `n` messages of peer `p` into the statistics."""
     if s.clock[0].unfinished <= s.net.watch[0].begin:
-        k = np.int64(s.peer[p].klass)
-        s.net.control[k, kind, sampling.delay_bin(delay)] += n
-        s.net.control_sum[k, kind] += n * delay
+        klass = np.int64(s.peer[p].klass)
+        s.net.control[klass, kind, sampling.delay_bin(delay)] += n
+        s.net.control_sum[klass, kind] += n * delay
 
 
 # -- the socket: what is written ahead ---------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ NOTHING = np.int64(-1)
 
 
 @kernel
-def next_piece(s, y, x, row):
-    """Begun piece from which peer `y` asks `x` for blocks, or NOTHING; `row` of `has` is what `y` knows of."""
-    on_seed = told_all(s, x)
+def next_piece(s, y, p, row):
+    """Begun piece from which peer `y` asks `p` for blocks, or NOTHING; `row` of `has` is what `y` knows of."""
+    on_seed = told_all(s, p)
     entry = begun_piece(s, y, row, on_seed)
     if entry != NOTHING:
         return entry
@@ -24,11 +24,11 @@ def next_piece(s, y, x, row):
 
 
 @kernel
-def begun_piece(s, y, x, on_seed):
+def begun_piece(s, y, row, on_seed):
     """Strict priority: the begun piece with fewest known copies, ties at random; on seeds only those begun on seeds."""
     best, fewest, ties = NOTHING, 1 << 30, 0
     for word in range(s.has.shape[1]):
-        candidates = s.has[x, word] & s.open[y, word]
+        candidates = s.has[row, word] & s.open[y, word]
         while candidates != bits.EMPTY:
             piece = (word << 6) + bits.first(candidates)
             candidates &= candidates - bits.ONE
@@ -41,22 +41,22 @@ def begun_piece(s, y, x, on_seed):
 
 
 @kernel
-def random_piece(s, y, x):
+def random_piece(s, y, row):
     """Random first: the first wanted piece in the client's own random order."""
     for i in range(s.rules.pieces):
         piece = np.int64(s.random_order[y, i])
-        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, x, piece):
+        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, row, piece):
             return piece
     return NOTHING
 
 
 @kernel
-def rarest_piece(s, y, x):
+def rarest_piece(s, y, row):
     """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
     best, fewest = NOTHING, 1 << 30
     rank = np.uint64(0)
     for word in range(s.has.shape[1]):
-        candidates = s.has[x, word] & s.want[y, word]
+        candidates = s.has[row, word] & s.want[y, word]
         while candidates != bits.EMPTY:
             piece = (word << 6) + bits.first(candidates)
             candidates &= candidates - bits.ONE
@@ -70,11 +70,11 @@ def rarest_piece(s, y, x):
 
 
 @kernel
-def first_wanted(s, y, x, n_lost):
-    """First of scratch[1][:n_lost] that `x` has and of which `y` may still ask for blocks, or NOTHING."""
+def first_wanted(s, y, row, n_lost):
+    """First of scratch[1][:n_lost] that `row` has and of which `y` may still ask for blocks, or NOTHING."""
     for i in range(n_lost):
         piece = s.scratch[1, i]
-        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, x, piece):
+        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, row, piece):
             return piece
     return NOTHING
 

@@ -210,9 +210,9 @@ def give_back(s, y, u, entry, blocks):
     begun = s.begun[y, entry]
     blocks &= np.uint64(begun.missing) & ~np.uint64(begun.unrequested)
     if s.peer[y].endgame == BUSY:
-        for k in range(s.peer[y].n_served):
-            if s.served[y, k] != u:
-                blocks &= ~asked_on(s, np.int64(s.served[y, k]), entry)
+        for i in range(s.peer[y].n_served):
+            if s.served[y, i] != u:
+                blocks &= ~asked_on(s, np.int64(s.served[y, i]), entry)
     if blocks == bits.EMPTY:
         return
     begun.unrequested |= blocks

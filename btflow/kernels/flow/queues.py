@@ -53,8 +53,8 @@ def normal_at(z):
 @kernel
 def normal_below(z, at):
     """Chance that it is below `z`, where its density is `at`: Abramowitz and Stegun, 26.2.17, within 1e-7."""
-    k = 1.0 / (1.0 + 0.2316419 * abs(z))
-    tail = ((((1.330274429 * k - 1.821255978) * k + 1.781477937) * k - 0.356563782) * k + 0.319381530) * k * at
+    r = 1.0 / (1.0 + 0.2316419 * abs(z))
+    tail = ((((1.330274429 * r - 1.821255978) * r + 1.781477937) * r - 0.356563782) * r + 0.319381530) * r * at
     return tail if z < 0.0 else 1.0 - tail
 
 

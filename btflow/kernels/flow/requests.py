@@ -226,12 +226,12 @@ def ask_idle(s, y, t):
         if e.state != OPEN:
             continue
         g = np.int64(e.mate)
-        x = g >> s.rules.slot_bits
-        if s.peer[x].reach == 0 or s.end[g].lane != NO_LANE:
+        p = g >> s.rules.slot_bits
+        if s.peer[p].reach == 0 or s.end[g].lane != NO_LANE:
             continue
-        if keeps_unchoked(s, g) and wants(s, y, x, offer(s, x)):
-            s.peer[x].due_at = min(s.peer[x].due_at, t + transport.half(s, h))
-            wake(s, x, s.peer[x].due_at)
+        if keeps_unchoked(s, g) and wants(s, y, p, offer(s, p)):
+            s.peer[p].due_at = min(s.peer[p].due_at, t + transport.half(s, h))
+            wake(s, p, s.peer[p].due_at)
 
 
 @kernel
@@ -242,7 +242,7 @@ def endgame_requests(s, u, t):
         return
     g = np.int64(lane.g)
     y = g >> s.rules.slot_bits
-    x = row_of(s, u >> s.lane_bits, np.int64(lane.h))
+    row = row_of(s, u >> s.lane_bits, np.int64(lane.h))
     r = client_of(s, y)
     rate = download_rate(s, r, s.end[g], t, 0.0)
     floor = rules.pipeline(r, s.rules.block_size, rate, s.rules.blocks * s.runs)
@@ -253,7 +253,7 @@ def endgame_requests(s, u, t):
         entry = bits.first(left)
         left &= left - bits.ONE
         begun = s.begun[y, entry]
-        if not bits.has_piece(s.has, x, np.int64(begun.piece)):
+        if not bits.has_piece(s.has, row, np.int64(begun.piece)):
             continue
         blocks = np.uint64(begun.missing)
         for i in range(lane.runs):
@@ -282,8 +282,8 @@ def cancel_elsewhere(s, y, u, entry, b, t):
     """Endgame: a block arrived, so its other requests are cancelled and those lanes look for more."""
     peer = s.peer[y]
     block = bits.ONE << np.uint64(b)
-    for k in range(peer.n_served):
-        v = np.int64(s.served[y, k])
+    for i in range(peer.n_served):
+        v = np.int64(s.served[y, i])
         if v == u:
             continue
         lane = s.lane[v]

@@ -1,4 +1,4 @@
-"""A peer's uploads between two looks at it, exactly: processor sharing of the cap, block by block.
+"""A peer's uploads between two looks at it, exactly: processor sharing of the upload limit, block by block.
 
 The limiter gives each connection with data one turn of 1380 B after the other. Between two blocks' ends nothing happens
 but that all advance alike, so the next block's end is known in closed form (`advance`). With n active lanes a block
@@ -137,7 +137,7 @@ def begin(s, p, u, t):
             s.ready[u] = at
             return
         if limiter.in_quotas(s, p):
-            early = (t - at) * peer.cap
+            early = (t - at) * peer.upload_limit
     s.ready[u] = FOREVER
     requests.skip_cancelled(s, u, t)
     if s.lane[u].runs == 0:
@@ -390,8 +390,8 @@ def block_came(s, y, u, entry, b, done, t):
 @kernel
 def cancel_elsewhere(s, y, u, entry, block, t):
     """Take back the other requests of a block that has come; those lanes look for more."""
-    for k in range(s.peer[y].n_served - 1, -1, -1):  # from the last: a lane that ends takes its place
-        v = np.int64(s.served[y, k])
+    for i in range(s.peer[y].n_served - 1, -1, -1):  # from the last: a lane that ends takes its place
+        v = np.int64(s.served[y, i])
         if v != u and requests.cancel(s, y, v, entry, block, t):
             s.peer[y].cancelled += 1
             s.lane[v].outstanding -= 1
@@ -402,7 +402,7 @@ def cancel_elsewhere(s, y, u, entry, block, t):
 @kernel
 def lose_interest(s, y, t):
     """A piece is complete: those that have nothing for peer `y` any more are told."""
-    for k in range(s.peer[y].n_served):
-        v = np.int64(s.served[y, k])
+    for i in range(s.peer[y].n_served):
+        v = np.int64(s.served[y, i])
         if s.lane[v].state == SERVING and not lacks_some(s, y, row_of(s, v >> s.lane_bits, np.int64(s.lane[v].h))):
             requests.lose_interest(s, v, y, np.int64(s.lane[v].g), t)

@@ -29,23 +29,23 @@ FIRST = 0.5  # of a round trip: spread over one, the first window comes so much 
 @kernel
 def lay(s, h, t):
     """Begin to send data on the connection of end `h`, if nobody did before: its flow is laid."""
-    n, e = s.net, s.end[h]
-    f = n.flow[h]
+    net, e = s.net, s.end[h]
+    f = net.flow[h]
     if f.running == CONNECTED and f.generation == e.generation:
         return
     p, y = h >> s.rules.slot_bits, np.int64(e.mate) >> s.rules.slot_bits
-    n.flow[h] = n.template[s.peer[p].klass, n.protocol[h]]
+    net.flow[h] = net.template[s.peer[p].klass, net.protocol[h]]
     f.generation = e.generation
     f.running = CONNECTED
     f.cwnd = f.initial_window
     f.ssthresh = FOREVER
     f.last_sent = t
     f.owd = one_way(s, p, y)
-    f.rtt = base_trip(s, p, y, f) + n.link[p].seen
+    f.rtt = base_trip(s, p, y, f) + net.link[p].seen
     f.min_rtt = f.rtt
     f.top = -1
     recovery.estimate(f)
-    law.start(n, h, f, t)
+    law.start(net, h, f, t)
 
 
 @kernel
@@ -128,12 +128,12 @@ def survey(s, p, u, f, t):
 @kernel
 def normal(rng):
     """A variable of mean 0 and variance 1, nearly normal: the sum of four uniform ones, of 16 bits each."""
-    x = next_u64(rng)
+    drawn = next_u64(rng)
     low, half = np.uint64(0xFFFF), np.uint64(16)
-    total = x & low
+    total = drawn & low
     for _ in range(3):
-        x >>= half
-        total += x & low
+        drawn >>= half
+        total += drawn & low
     return 1.7320508075688772 * (float(total) / 65536.0 - 2.0)
 
 
@@ -255,7 +255,7 @@ def lose(s, p, u, t):
 def found_by_time(f, moving, behind):
     """How long after a loss RACK or a probe finds it [s]; FOREVER: neither does.
 
-    `moving` segments of the window go on, `behind` are there to be sent after the lost one (link/rack.py, probe.py).
+    `moving` segments of the window go on, `behind` are there to be sent after the lost one (link/loss_detection.py).
     """
     if moving > 0.0 and behind >= 1.0:
         late = min(moving, behind) < DUPLICATES
@@ -349,19 +349,19 @@ def answer(s, p, h, f, pull, t):
 
 
 @kernel
-def fall(n, i, f, timed, counts, t):
+def fall(net, i, f, timed, counts, t):
     """What a loss, found by the timer or not, leaves of the window of flow `i`; True if it is repaired in a phase.
 
     With `counts` 1 it is one of the falls that are counted.
     """
     if timed == 1:
         f.timeouts += counts
-        f.ssthresh = law.timeout(n, i, f, t)
+        f.ssthresh = law.timeout(net, i, f, t)
         f.cwnd = 1.0
         f.phase = OPEN
         return False
     f.losses += counts
-    f.ssthresh = law.reduce(n, i, f, t)
+    f.ssthresh = law.reduce(net, i, f, t)
     if f.recovery == PER_LOSS:
         return False
     f.cwnd = 1.0 if f.recovery == TAHOE else f.ssthresh

@@ -97,7 +97,7 @@ PASSAGE = np.dtype(
 
 TIME = np.dtype([("step", "f8"), ("steps", "i8")])
 
-# link: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,); past (flows, steps):
+# net: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,); past (flows, steps):
 # a ring of what had arrived after each of the last steps [segments]; queued and unused (queues, steps): of the
 # mean queues then [s], and of the chance that they were empty
-Fluid = namedtuple("Fluid", "link lane hop passage time past queued unused")
+Fluid = namedtuple("Fluid", "net lane hop passage time past queued unused")
