@@ -1,6 +1,6 @@
 """The state of one swarm at flow fidelity.
 
-`h = (peer << slot_bits) + slot` names an *end* of a connection as in `kernels/swarm/state.py`; `s.end[h]` is what its peer
+`h = (peer << slot_bits) + slot` names an *end* of a connection as in `swarm/state.py`; `s.end[h]` is what its peer
 knows of the other side as a source. A peer serves few neighbours at once: `u = peer * lanes + i` names one of its
 *lanes*, the unchoked connections and those whose last block is being finished after a choke. What is asked on lane `u`
 lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it is sent.
