@@ -210,4 +210,4 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "mixed_mode",
     )
 }
-"""Names of the rules by field, in the order of their numbers in the kernels (kernels/state.py)."""
+"""Names of the rules by field, in the order of their numbers in the kernels (kernels/swarm/state.py)."""

@@ -36,7 +36,7 @@ SWARM = (
         "tcp_window",
     ),
 )
-FLOW = ("engine", "fetch", "queues", "state", "upload")
+FLOW = ("engine", "links", "queues", "requests", "state", "uploads", "windows")
 LINK = (
     *("codel", "events", "fq_codel", "loss_detection", "pie", "recovery", "state", "stats", "waiting"),
     *(f"laws.{law}" for law in ("bbr", "delay", "ledbat", "ledbatpp", "lp", "newreno", "nice", "utp", "vegas")),

@@ -77,9 +77,9 @@ def test_nothing_is_made_or_lost_and_no_limit_exceeded(
         assert held == pytest.approx(float(hop.held), abs=1e-3)
         assert held <= hop.room * capacity * (1 + 1e-9) + 1e-6
         assert 0.0 <= hop.seen <= hop.room
-        assert np.isfinite(s.link.flow.cwnd).all()
-    sent, got = float(s.link.flow.sent.sum()), float(s.lane.got.sum())
-    dropped = float(s.link.queue[0].drops) + float(hop.dropping)
+        assert np.isfinite(s.net.flow.cwnd).all()
+    sent, got = float(s.net.flow.sent.sum()), float(s.lane.got.sum())
+    dropped = float(s.net.queue[0].drops) + float(hop.dropping)
     assert sent == pytest.approx(got + float(s.passage.held.sum()) + dropped, rel=1e-9, abs=1e-6)
     assert (s.passage.held >= 0.0).all()
 

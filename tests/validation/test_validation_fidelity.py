@@ -129,7 +129,7 @@ def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "name", ["btflow/swarm/flow.py", "btflow/kernels/flow/fetch.py", "btflow/kernels/swarm/rules.py"]
+    "name", ["btflow/swarm/flow.py", "btflow/kernels/flow/requests.py", "btflow/kernels/swarm/rules.py"]
 )
 def test_full_does_not_depend_on_what_flow_alone_runs(name: str) -> None:
     root = Path(store.__file__).parents[1]

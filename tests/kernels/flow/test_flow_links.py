@@ -23,7 +23,7 @@ from btflow.swarm.program import Program, compile_scenario
 from btflow.swarm.report import as_text, summary
 from btflow.swarm.state import grow
 
-queues = plain.flow.queues
+queues, windows = plain.flow.queues, plain.flow.windows
 SMALL: dict[str, Any] = {"leechers": 8, "file_size": "3 MB"}
 
 
@@ -247,9 +247,9 @@ def test_an_ack_rides_only_on_data_that_leave_before_it_is_due(
     """Of a pair of segments at 100 a second: with as many the other way every second first one is taken along."""
     pull = np.zeros(1, PULL).view(np.recarray)
     pull.rate = 100.0
-    monkeypatch.setattr(queues, "reverse_rate", lambda *_: back)
+    monkeypatch.setattr(windows, "reverse_rate", lambda *_: back)
     s = SimpleNamespace(net=SimpleNamespace(pull=pull))
-    assert queues.segments_per_ack(s, 0, SimpleNamespace(ack_every=2)) == pytest.approx(segments)
+    assert windows.segments_per_ack(s, 0, SimpleNamespace(ack_every=2)) == pytest.approx(segments)
 
 
 def test_a_queue_of_windows_holds_what_the_path_does_not() -> None:

@@ -20,7 +20,7 @@ from btflow.kernels.swarm.state import FOREVER, MESSAGES, PREFER_TCP
 from btflow.swarm.program import compile_scenario
 from btflow.swarm.run import run_swarm
 
-queues = plain.flow.queues
+links, queues = plain.flow.links, plain.flow.queues
 
 
 # -- the queue --------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def sender(lanes: list[tuple[float, float]], rate: float, cap: float, waits: flo
         )
         for k, (window, base) in enumerate(lanes)
     ]
-    peer = SimpleNamespace(cap=cap, top=len(lanes), klass=0)
+    peer = SimpleNamespace(upload_limit=cap, top=len(lanes), klass=0)
     plain = SimpleNamespace(limit_counts=MESSAGES, mixed_mode=PREFER_TCP)
     net = SimpleNamespace(link=[link, *links], pull=pulls)
     return SimpleNamespace(net=net, peer=[peer], client=[plain], lane_bits=3, finish=np.zeros(len(lanes)))
@@ -111,7 +111,7 @@ def sender(lanes: list[tuple[float, float]], rate: float, cap: float, waits: flo
 @given(LANES, st.floats(1e3, 1e6))
 def test_an_upload_limit_is_shared_by_progressive_filling(lanes: list[tuple[float, float]], cap: float) -> None:
     s = sender(lanes, 1e9, cap, 0.0)
-    queues.share(s, 0, 0.0)
+    links.share(s, 0, 0.0)
     wants = [MSS * window / base for window, base in lanes]
     assert [pull.sent for pull in s.net.pull] == pytest.approx(naive.filled(wants, cap), rel=1e-6)
 
@@ -122,7 +122,7 @@ def test_a_busy_uplink_is_shared_by_windows_over_round_trips(
 ) -> None:
     """What leaves a queue that is never empty is what the link takes, or less if no more than that can be in it."""
     s = sender(lanes, rate, math.inf, waits)
-    queues.share(s, 0, 0.0)
+    links.share(s, 0, 0.0)
     offers = np.array([window / (base + waits) for window, base in lanes])
     sent = np.array([pull.sent for pull in s.net.pull])
     assert sent / sent.sum() == pytest.approx(offers / offers.sum(), rel=1e-9)

@@ -35,8 +35,8 @@ def size(block: tuple[int, int]) -> int:
 def closed_form(requests: list[Request], cap: Fraction) -> tuple[dict[tuple[int, int], float], Any]:
     """Return when the engine writes each block, and its state."""
     s = plain.flow.build(PROGRAM, 1, 0)
-    upload, fetch = plain.flow.upload, plain.flow.fetch
-    s.peer.cap[0], s.peer.per_byte[0] = float(cap), 1 / float(cap)
+    uploads = plain.flow.uploads
+    s.peer.upload_limit[0], s.peer.per_byte[0] = float(cap), 1 / float(cap)
     s.peer.top[0] = CONNECTIONS
     for u in range(CONNECTIONS):
         s.lane.state[u] = plain.flow.state.SERVING
@@ -55,13 +55,13 @@ def closed_form(requests: list[Request], cap: Fraction) -> tuple[dict[tuple[int,
         return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fetch, "got_block", got_block)
+        patch.setattr(uploads, "got_block", got_block)
         for at, u, blocks in requests:
             if s.peer.next_at[0] <= at:
-                upload.advance(s, 0, float(at))
+                uploads.advance(s, 0, float(at))
             mask = np.uint64(sum(1 << b for _, b in blocks))
-            fetch.ask(s, u, blocks[0][0], mask, len(blocks), float(at), float(at))
-        upload.advance(s, 0, 1e7)
+            plain.flow.requests.ask(s, u, blocks[0][0], mask, len(blocks), float(at), float(at))
+        uploads.advance(s, 0, 1e7)
     return written, s
 
 

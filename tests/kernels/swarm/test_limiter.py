@@ -51,7 +51,7 @@ class Engine:
 
     def __init__(self, cap: float, stalls: dict[int, Fraction]) -> None:
         s = self.s = states.connected(PROGRAM)
-        s.peer[0].cap = cap
+        s.peer[0].upload_limit = cap
         self.ends = [states.end(s, 0, q) for q in range(1, CONNECTIONS + 1)]
         for h in self.ends:
             s.up[h] = states.UNCHOKED | states.TOLD | states.INTERESTED

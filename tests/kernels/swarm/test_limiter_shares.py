@@ -148,7 +148,7 @@ class Engine:
 
     def __init__(self, limit: float) -> None:
         s = self.s = states.connected(PROGRAM)
-        s.peer[0].cap, s.peer[0].start = limit, START
+        s.peer[0].upload_limit, s.peer[0].start = limit, START
         self.ends = [states.end(s, 0, q) for q in range(1, CONNECTIONS + 1)]
         for h in self.ends:
             s.up[h] = states.UNCHOKED | states.TOLD | states.INTERESTED

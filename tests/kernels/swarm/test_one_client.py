@@ -11,7 +11,7 @@ import btflow
 KERNELS = Path(btflow.__file__).parent / "kernels"
 RULES = (KERNELS / "swarm" / "rules.py", KERNELS / "swarm" / "rates.py")
 FULL = [path for room in ("swarm", "access") for path in (KERNELS / room).glob("*.py") if path != RULES[0]]
-SHARED = [KERNELS / "swarm" / f"{name}.py" for name in ("choking_ranked", "limiter_shares", "rates")]
+SHARED = [KERNELS / "swarm" / name for name in ("picking.py", "choking_ranked.py", "limiter_shares.py", "rates.py")]
 FLOW = [*(KERNELS / "flow").glob("*.py"), *SHARED]
 
 ALIKE = {
@@ -28,12 +28,12 @@ ALSO_READ = {
     "block_size": "the shape of the file",
     "header": "the bytes of a block on an access link",
     "stay": "below 0 nobody leaves, and there is nothing to decide",
-    "rate_window": "handed to rate.updated by who keeps a rate elsewhere than in `conn`",
+    "rate_window": "handed to rates.updated by who keeps a rate elsewhere than in `conn`",
     "slot_bits": "the peer of an end",
-    "tallied": "without such rules there is nothing to count",
+    "tallied": "whether there is anything to count",
     "optimistic": "which of those that wait is drawn",
 }
-"""Fields of `Rules` that rules.py decides by and the engines read as well, and why."""
+"""Fields of `Rules` that rules.py or rates.py decide by and the engines read as well, and why."""
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef]:

@@ -1,16 +1,16 @@
 """Super-seeding: what differs by connection, when a piece that is shown is known, and when interest in it is back.
 
-The rules are those of full fidelity (`kernels/superseed.py`, rules.py). A piece that end `h` of a super-seed shows is
-known to the other side half a round trip later (`got_offer`), the interest in it to the super-seed a round trip later
-(`got_interest`); what a neighbour reports is heard half a round trip later (`watch`). Each is an event.
+The rules are those of full fidelity (`kernels/swarm/superseeding.py`, rules.py). A piece that end `h` of a super-seed
+shows is known to the other side half a round trip later (`got_offer`), the interest in it to the super-seed a round
+trip later (`got_interest`); what a neighbour reports is heard half a round trip later (`watch`). Each is an event.
 """
 
 import numpy as np
 
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import fetch, interest, ranked, transport
-from btflow.kernels.flow.events import post
+from btflow.kernels.flow import choking_ranked, downloading, transport
+from btflow.kernels.flow.ends import interested, post
 from btflow.kernels.flow.state import NO_LANE, SERVING
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.rules import NO_OFFER
@@ -27,7 +27,7 @@ def begin(s, h, t):
         s.shown[row, word] = bits.EMPTY
         s.heard[h, word] = s.has[q, word]
     for i in range(s.peer[q].n_known, s.peer[q].n_log):
-        fetch.report_on(s, np.int64(s.end[h].mate), np.int64(s.have_log[q, i]), max(t, s.have_time[q, i]))
+        downloading.report_on(s, np.int64(s.end[h].mate), np.int64(s.have_log[q, i]), max(t, s.have_time[q, i]))
     s.latest[h] = NO_OFFER
     offer(s, h, t)
 
@@ -54,7 +54,7 @@ def got_offer(s, h, piece, t):
     s.copies[piece, np.int64(e.mate) >> s.rules.slot_bits] += 1
     post(s, t + transport.half(s, h), INTERESTED, h, piece, e.generation)
     if e.lane != NO_LANE:
-        fetch.got_have(s, (p << s.lane_bits) + e.lane, piece, t)
+        downloading.got_have(s, (p << s.lane_bits) + e.lane, piece, t)
 
 
 @kernel
@@ -62,7 +62,7 @@ def got_interest(s, h, piece, t):
     """Interest in a piece that end `h` of a super-seed shows has come back: its choker may see it."""
     bits.put_piece(s.shown, s.rules.peers + h, piece)
     if s.rules.tallied == 1 and interested(s, h):
-        ranked.got_interested(s, h >> s.rules.slot_bits, h, t)
+        choking_ranked.got_interested(s, h >> s.rules.slot_bits, h, t)
 
 
 @kernel
@@ -106,16 +106,6 @@ def pending(s, p):
         if s.end[h].state == OPEN and s.latest[h] != NO_OFFER:
             n += 1
     return n
-
-
-@kernel
-def interested(s, h):
-    """True if the other side of end `h` of a super-seed is interested, as far as that knows."""
-    e, p = s.end[h], h >> s.rules.slot_bits
-    if e.lane != NO_LANE and s.lane[(p << s.lane_bits) + e.lane].outstanding > 0:
-        return True
-    row = s.rules.peers + h
-    return interest.wants(s, np.int64(e.mate) >> s.rules.slot_bits, row, interest.offer(s, row))
 
 
 @kernel

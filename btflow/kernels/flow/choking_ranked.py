@@ -1,4 +1,4 @@
-"""Chokers that rank all interested peers by one order: those of `kernels/ranked.py`, where interest is looked up.
+"""Chokers that rank all interested peers by one order: those of `kernels/swarm/choking_ranked.py`.
 
 Who becomes interested is known when the interest in a piece is back, or in a new connection: then a free slot is given
 at once, and the first time an allowed-fast set.
@@ -8,29 +8,22 @@ import numpy as np
 
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import choke, fast, stream
-from btflow.kernels.flow.interest import offer
-from btflow.kernels.flow.state import NO_LANE, SERVING
+from btflow.kernels.flow import downloading, lanes, mail, transport
+from btflow.kernels.flow.ends import (
+    has_fast_lane,
+    may_serve,
+    offer,
+    other_end,
+    own_end,
+    place_of,
+    seeding,
+    super_seeding,
+)
+from btflow.kernels.flow.state import FAST, NO_LANE, SERVING
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.choking_ranked import draw, insert, keep_ranked
-from btflow.kernels.swarm.ends import client_of, lower_flag, raise_flag
+from btflow.kernels.swarm.ends import client_of, lower_flag
 from btflow.kernels.swarm.state import AT_ONCE, KEPT, NIL, OPTIMISTIC, UNCHOKED
-
-
-@kernel
-def note_unchoked(s, h, t):
-    """The other side of end `h` has a slot from `t` on."""
-    if s.rules.tallied == 1:
-        raise_flag(s.up, h, UNCHOKED)
-        s.tally[h].unchoked_at = t
-        s.tally[h].sent_since = 0.0
-
-
-@kernel
-def note_choked(s, h):
-    """The other side of end `h` has no slot any more."""
-    lower_flag(s.up, h, UNCHOKED)
-    lower_flag(s.up, h, OPTIMISTIC)
 
 
 @kernel
@@ -45,9 +38,9 @@ def rank(s, p, t):
     r, peer, offered = client_of(s, p), s.peer[p], offer(s, p)
     size, n = s.rules.blocks * s.rules.block_size, NIL
     for i in range(peer.n_order):
-        entry = s.order[p, choke.place_of(s, p, i)]
-        h = choke.own_end(s, p, entry)
-        if not choke.may_serve(s, p, entry, offered):
+        entry = s.order[p, place_of(s, p, i)]
+        h = own_end(s, p, entry)
+        if not may_serve(s, p, entry, offered):
             not_interested(s, h)
         else:
             key, unchoked = s.ranks[s.ranks.size - 1], s.up[h] & UNCHOKED != 0
@@ -62,7 +55,7 @@ def ahead(s, p, h, t):
     """What is written to end `h` and has not come [B]: on access links it is counted when it comes."""
     if s.rules.linked == 0 or s.end[h].lane == NO_LANE:
         return 0.0
-    return float(stream.committed(s, (p << s.lane_bits) + s.end[h].lane, t) * s.rules.block_size)
+    return float(mail.committed(s, (p << s.lane_bits) + s.end[h].lane, t) * s.rules.block_size)
 
 
 @kernel
@@ -76,12 +69,12 @@ def rechoke(s, p, t, renew):
     first = p << s.lane_bits
     for u in range(first, first + peer.top):
         if s.lane[u].state == SERVING and s.up[s.lane[u].h] & (KEPT | OPTIMISTIC) == 0:
-            choke.choke(s, p, u, t)
+            lanes.choke(s, p, u, t)
     for i in range(n):
         h = s.scratch[3, i]
         if s.up[h] & (KEPT | OPTIMISTIC) != 0:
             if s.up[h] & UNCHOKED == 0:
-                choke.unchoke(s, p, np.int64(s.end[h].at), False, t)
+                lanes.unchoke(s, p, np.int64(s.end[h].at), False, t)
             lower_flag(s.up, h, KEPT)
     peer.rechokes += 1
     new_round(s, p, t)
@@ -97,7 +90,7 @@ def new_round(s, p, t):
     s.session[p].round_at = t
 
 
-# -- who becomes interested -------------------------------------------------------------------------------------------
+# -- between ticks -----------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -112,9 +105,9 @@ def has_free_slot(s, p):
 @kernel
 def got_interested(s, p, h, t):
     """The interest of the other side of end `h` of peer `p` is known: it gets its set, and a slot if one is free."""
-    fast.grant(s, p, h, t)
+    grant(s, p, h, t)
     if client_of(s, p).free_slots == AT_ONCE and s.up[h] & UNCHOKED == 0 and has_free_slot(s, p):
-        choke.unchoke(s, p, np.int64(s.end[h].at), False, t)
+        lanes.unchoke(s, p, np.int64(s.end[h].at), False, t)
 
 
 @kernel
@@ -125,13 +118,41 @@ def all_interested(s, p, piece, t):
     if not free and r.allowed_fast == 0:
         return
     for i in range(peer.n_order):
-        entry = s.order[p, choke.place_of(s, p, i)]
-        y = choke.other_end(s, entry) >> s.rules.slot_bits
+        entry = s.order[p, place_of(s, p, i)]
+        y = other_end(s, entry) >> s.rules.slot_bits
         if not bits.has_piece(s.lacks, y, piece):
             continue
-        h = choke.own_end(s, p, entry)
+        h = own_end(s, p, entry)
         if s.tally[h].allows == 0:
-            fast.grant(s, p, h, t)
+            grant(s, p, h, t)
         if free and s.up[h] & UNCHOKED == 0:
-            choke.unchoke(s, p, np.int64(s.end[h].at), False, t)
+            lanes.unchoke(s, p, np.int64(s.end[h].at), False, t)
             free = has_free_slot(s, p)
+
+
+@kernel
+def grant(s, p, h, t):
+    """Peer `p` allows the other side of end `h`, who is interested for the first time, to ask for its set."""
+    g = np.int64(s.end[h].mate)
+    q = g >> s.rules.slot_bits
+    mine, size = s.tally[h], client_of(s, p).allowed_fast
+    if size == 0 or mine.allows > 0 or client_of(s, q).fast_extension == 0 or super_seeding(s, p):
+        return
+    mine.allows = size
+    s.tally[g].allowed = size
+    if s.end[h].lane == NO_LANE and not seeding(s, q) and asks(s, p, q, size) and has_fast_lane(s, p):
+        u = lanes.take_lane(s, p, np.int64(s.end[h].at))
+        if u >= 0:
+            s.lane[u].state = FAST
+            downloading.request_whole(s, u, transport.message_arrival(s, p, h, t))
+            lanes.end_fast(s, u, t)  # if it can begin no piece
+
+
+@kernel
+def asks(s, p, q, size):
+    """True if peer `q` finds a piece of its set to ask peer `p` for."""
+    for i in range(size):
+        piece = np.int64(s.fast[q, i])
+        if bits.has_piece(s.has, p, piece) and bits.has_piece(s.want, q, piece):
+            return True
+    return False

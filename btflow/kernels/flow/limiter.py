@@ -1,15 +1,15 @@
-"""Upload limits that are kept by quotas, and headers that count against a limit (`kernels/limiter.py`).
+"""Upload limits that are kept by quotas, and headers that count against a limit (`kernels/swarm/limiter.py`).
 
 What is paid for is written with the next quota; headers are a debt of all lanes. A peer that sends nothing keeps what
-a limit in shares has given (`kernels/shares.py`). On access links a limit is a rate: there headers take their part of
-it, and nothing waits for a quota but messages.
+a limit in shares has given (`kernels/swarm/limiter_shares.py`). On access links a limit is a rate: there headers take
+their part of it, and nothing waits for a quota but messages.
 """
 
 import math
 
 from btflow.kernels.access.state import TCP
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import fetch
+from btflow.kernels.flow.ends import wake
 from btflow.kernels.swarm import limiter_shares, rules
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.rates import FORGETS
@@ -19,7 +19,7 @@ from btflow.kernels.swarm.state import FOREVER, IN_TURNS, PACKETS, PEER_PROPORTI
 @kernel
 def in_quotas(s, p):
     """True if what peer `p` uploads leaves with its quotas, in turns or in shares."""
-    return s.rules.tallied == 1 and client_of(s, p).limiter != IN_TURNS and s.peer[p].cap < FOREVER
+    return s.rules.tallied == 1 and client_of(s, p).limiter != IN_TURNS and s.peer[p].upload_limit < FOREVER
 
 
 @kernel
@@ -78,39 +78,39 @@ def keep(s, p, last_turn, t):
     """Peer `p` sends nothing more at `t`: what the next quota leaves, the `last_turn` paid [B], is kept."""
     session = s.session[p]
     session.quota_at = released(s, p, t)
-    session.left += (session.quota_at - t) * s.peer[p].cap - last_turn
+    session.left += (session.quota_at - t) * s.peer[p].upload_limit - last_turn
 
 
 @kernel
 def charge_packets(s, p, size):
     """Headers of the packets of a block that peer `p` sent, or of the ACKs for one that came, delay what it sends."""
     peer = s.peer[p]
-    if client_of(s, p).limit_counts != PACKETS or not peer.cap < FOREVER:
+    if client_of(s, p).limit_counts != PACKETS or not peer.upload_limit < FOREVER:
         return
     headers = rules.packet_headers(s.rules, size)
     if peer.active > 0:
         peer.work -= headers / peer.active
-        fetch.wake(s, p, peer.next_at)
+        wake(s, p, peer.next_at)
     elif limiter_shares.by_shares(s, p):
         s.session[p].left -= headers
     else:
         peer.free_at = max(peer.free_at, peer.now) + headers * peer.per_byte
 
 
-@kernel
-def payload_limit(s, p, came):
-    """Upload limit of peer `p` for payload [B/s], to which `came` [B/s] comes, whose ACKs take their part, too."""
-    cap = s.peer[p].cap
-    if client_of(s, p).limit_counts != PACKETS or not cap < FOREVER:
-        return cap
-    part = rules.packet_headers(s.rules, s.rules.block_size) / s.rules.block_size
-    return max(cap - part * came, LEAST_PAYLOAD * cap) / (1.0 + part)
-
-
 LEAST_PAYLOAD = 0.05  # of an upload limit that is left, however much comes
 
 
-# -- TCP beside uTP ---------------------------------------------------------------------------------------------------
+@kernel
+def payload_limit(s, p, came):
+    """Upload limit of peer `p` for payload [B/s], to which `came` [B/s] comes, whose ACKs take their part, too."""
+    upload_limit = s.peer[p].upload_limit
+    if client_of(s, p).limit_counts != PACKETS or not upload_limit < FOREVER:
+        return upload_limit
+    part = rules.packet_headers(s.rules, s.rules.block_size) / s.rules.block_size
+    return max(upload_limit - part * came, LEAST_PAYLOAD * upload_limit) / (1.0 + part)
+
+
+# -- TCP beside uTP ----------------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -1,13 +1,27 @@
-"""The peer set: the tracker, connections that open and close, peers that leave. The rules are those of `peerset.py`."""
+"""The peer set: the tracker, connections that open and close, peers that leave.
+
+The rules are those of `kernels/swarm/peer_set.py` and `closing.py`.
+"""
 
 import numpy as np
 
 from btflow.kernels.access import connections
 from btflow.kernels.access.state import IN_PARALLEL
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import choke, fetch, ranked, superseed, windows
-from btflow.kernels.flow.events import post
-from btflow.kernels.flow.interest import offer, seeding, serves_as_seed, super_seeding, told_all, wants
+from btflow.kernels.flow import choking, choking_ranked, lanes, requests, superseeding, windows
+from btflow.kernels.flow.ends import (
+    NONE,
+    keeps_unchoked,
+    line_up,
+    offer,
+    post,
+    seeding,
+    serves_as_seed,
+    super_seeding,
+    told_all,
+    wake,
+    wants,
+)
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
 from btflow.kernels.swarm import rates, rules, tcp
 from btflow.kernels.swarm.ends import client_of
@@ -31,8 +45,6 @@ from btflow.kernels.swarm.state import (
     TRACKER_REPLY,
 )
 
-NONE = np.int64(-1)
-
 
 @kernel
 def start(s, p, t):
@@ -51,23 +63,6 @@ def start(s, p, t):
 
 
 @kernel
-def line_up(s, p):
-    """Peer `p` will be looked at a step later, after the others of its round but those that it is behind of."""
-    peer, row = s.peer[p], s.round[s.peer[p].klass]
-    following = peer.visit_at + peer.step
-    peer.visit_at = peer.tick_at if following > peer.tick_at - 0.5 * peer.step else following
-    size, place = s.queue.shape[1], row.first + row.count
-    row.count += 1
-    while place > row.first:
-        before = np.int64(s.queue[peer.klass, place - 1 if place <= size else place - 1 - size])
-        if s.peer[before].visit_at <= peer.visit_at:
-            break
-        s.queue[peer.klass, place if place < size else place - size] = before
-        place -= 1
-    s.queue[peer.klass, place if place < size else place - size] = p
-
-
-@kernel
 def path(s, p, q):
     """Round-trip time [s] and loss between two peers."""
     if s.rules.linked == 1:
@@ -76,7 +71,7 @@ def path(s, p, q):
     return s.rtt[a, b], s.loss[a, b]
 
 
-# -- tracker ----------------------------------------------------------------------------------------------------------
+# -- tracker -----------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -128,7 +123,7 @@ def unregister(s, p):
     s.peer[p].registered = 0
 
 
-# -- connections ------------------------------------------------------------------------------------------------------
+# -- connections -------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -267,16 +262,16 @@ def ready(s, g, t):
     if serves_as_seed(s, g >> s.rules.slot_bits) and serves_as_seed(s, h >> s.rules.slot_bits):
         close(s, g, t)
     elif super_seeding(s, g >> s.rules.slot_bits):
-        superseed.begin(s, g, t)
+        superseeding.begin(s, g, t)
     elif super_seeding(s, h >> s.rules.slot_bits):
-        superseed.begin(s, h, t)
+        superseeding.begin(s, h, t)
 
 
 @kernel
 def reported(s, h, piece, t):
     """End `h` of a super-seed hears that the other side has a piece; it closes when that has all of them."""
-    superseed.watch(s, h, piece, t)
-    if superseed.heard_all(s, h):
+    superseeding.watch(s, h, piece, t)
+    if superseeding.heard_all(s, h):
         close(s, h, t)
 
 
@@ -292,38 +287,12 @@ def join(s, h, t, trips):
     e.since = rates.measured_from(client_of(s, p), t)
     e.last = e.since
     s.peer[p].complete += 1
-    enlist(s, h)
+    choking.enlist(s, h)
     rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
     if rtt > 0.0 and not super_seeding(s, p):  # what that one shows, and who wants it, is known by connection
         post(s, t + trips * rtt, BITFIELD, h, NIL, e.generation)
     else:
         introduce(s, h, t)
-
-
-@kernel
-def list_entry(s, h, g):
-    """What stands in the choker's list for end `h`, whose other side is end `g`."""
-    return (g << s.rules.slot_bits) + (h & (s.rules.slots - 1))
-
-
-@kernel
-def stranger(s, h):
-    """What stands there until its interest is known: as if the other side were one more peer, who wants nothing."""
-    return list_entry(s, h, s.rules.peers << s.rules.slot_bits)
-
-
-@kernel
-def enlist(s, h):
-    """A new connection enters the choker's list."""
-    p = h >> s.rules.slot_bits
-    peer = s.peer[p]
-    n, head = np.int64(peer.n_order), np.int64(peer.head)
-    peer.head = rules.enlist(s.rng, s.order, p, n, head, stranger(s, h))
-    peer.n_order += 1
-    note_places(s, p)
-    s.listed[h] = peer.rechokes
-    if choke.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
-        peer.reach += 1  # those behind it that are unchoked stay so; it is not
 
 
 @kernel
@@ -333,36 +302,15 @@ def introduce(s, h, t):
     q = g >> s.rules.slot_bits
     for i in range(s.peer[p].n_known):
         s.copies[s.have_log[p, i], q] += 1
-    s.order[p, s.end[h].at] = list_entry(s, h, g)
-    if choke.keeps_unchoked(s, h) and wants(s, q, p, offer(s, p)):
+    s.order[p, s.end[h].at] = choking.list_entry(s, h, g)
+    if keeps_unchoked(s, h) and wants(s, q, p, offer(s, p)):
         s.peer[p].due_at = min(s.peer[p].due_at, t)
-        fetch.wake(s, p, t)
+        wake(s, p, t)
     if s.rules.tallied == 1 and wants(s, q, p, offer(s, p)):
-        ranked.got_interested(s, p, h, t)
+        choking_ranked.got_interested(s, p, h, t)
 
 
-@kernel
-def delist(s, h):
-    """A closed connection leaves the choker's list; what its peer has told of is a copy less for the other side."""
-    p = h >> s.rules.slot_bits
-    peer = s.peer[p]
-    q = np.int64(s.end[h].mate) >> s.rules.slot_bits
-    entry = s.order[p, s.end[h].at]
-    if entry != stranger(s, h) and not seeding(s, q):
-        for i in range(peer.n_known):
-            s.copies[s.have_log[p, i], q] -= 1
-    if choke.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
-        peer.reach -= 1
-    peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
-    peer.n_order -= 1
-    note_places(s, p)
-
-
-@kernel
-def note_places(s, p):
-    """Each end of peer `p` has its place in the choker's list."""
-    for j in range(s.peer[p].n_order):
-        s.end[choke.own_end(s, p, s.order[p, j])].at = j
+# -- the end of connections --------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -390,7 +338,7 @@ def close(s, h, t):
 def ask_others(s, p, t):
     """A connection of peer `p` has closed: in endgame it asks the others for what it had asked there."""
     if s.peer[p].present == 1 and s.peer[p].endgame == 1 and not seeding(s, p):
-        fetch.endgame_everywhere(s, p, t)
+        requests.endgame_everywhere(s, p, t)
 
 
 @kernel
@@ -414,14 +362,14 @@ def release(s, h, t):
     used = False
     if e.state == OPEN:
         if super_seeding(s, p):
-            superseed.forget_copies(s, h)
+            superseeding.forget_copies(s, h)
         forget_source(s, h)
         peer.complete -= 1
         if e.lane != NO_LANE:
             u = (p << s.lane_bits) + e.lane
             used = s.lane[u].state == SERVING
-            choke.close_lane(s, u, t, t)
-        delist(s, h)
+            lanes.close_lane(s, u, t, t)
+        choking.delist(s, h)
     e.state = FREE
     e.generation += 1
     peer.degree -= 1
@@ -436,9 +384,6 @@ def release(s, h, t):
         peer.due_at = min(peer.due_at, t)
         peer.next_at = min(peer.next_at, t)
         peer.ending = -1
-
-
-# -- departures -------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -470,8 +415,8 @@ def leave(s, p, t):
 
 
 @kernel
-def give_birth(s, k, t):
-    """A new leecher of class `k` starts, if there is one left."""
-    p = rules.next_born(s.births, k)
+def give_birth(s, klass, t):
+    """A new leecher of class `klass` starts, if there is one left."""
+    p = rules.next_born(s.births, klass)
     if p >= 0:
         post(s, t, START, p, NIL, ANY)
