@@ -96,9 +96,13 @@ def part_sent(s, h):
 @kernel
 def queued(s, h):
     """True if a request waits, the part-sent block and cancelled ones not counted (the client's `buffer`)."""
-    c = s.conn[h]
-    first = c.up_head + (1 if part_sent(s, h) else 0)
-    for seq in range(first, c.up_seen):
+    return waits(s, h, s.conn[h].up_head + (1 if part_sent(s, h) else 0))
+
+
+@kernel
+def waits(s, h, first):
+    """True if a request from number `first` on waits that was not cancelled."""
+    for seq in range(first, s.conn[h].up_seen):
         if entry(s, h, np.int64(seq)) > -WITHDRAWN:
             return True
     return False
@@ -120,7 +124,8 @@ def load(s, h, t):
             s.turns[h] = c.full
             if limiter_shares.by_shares(s, p):
                 c.full += 1
-                limiter_shares.load(s, h, float(rules.block_bytes(s.rules, block_number(asked)) + s.rules.header), t)
+                size = float(rules.block_bytes(s.rules, block_number(asked)) + s.rules.header)
+                limiter_shares.load(s, h, size, waits(s, h, c.up_head + 1), t)
             return
         c.up_head += 1
     if s.rules.tallied == 1:

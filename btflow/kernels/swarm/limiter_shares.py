@@ -18,7 +18,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.rates import FORGETS
-from btflow.kernels.swarm.state import BY_SHARES, FOREVER, NIL
+from btflow.kernels.swarm.state import BLOCKED, BY_SHARES, FOREVER, NIL
 
 LITTLE, LITTLE_TIME = 10240.0, 0.5  # [B], [s] (settings_pack.cpp, send_buffer_low_watermark, watermark_factor)
 QUOTAS = 20  # after which a request is given what it has (bandwidth_queue_entry.cpp, ttl)
@@ -59,14 +59,30 @@ def rate(s, h, t):
 
 
 @kernel
-def load(s, h, size, t):
-    """A block of `size` bytes, with its header, comes into the buffer of end `h`, if it was not there already."""
+def load(s, h, size, more, t):
+    """A block of `size` bytes, with its header, comes into the buffer of end `h`, if it was not there already.
+
+    Whether `more` are asked of it counts if it was and will not be written at once: the buffer is filled up then.
+    """
     y = s.tally[h]
+    fills = y.ahead > 0.0 and (y.paid == 0.0 or s.up[h] & BLOCKED != 0)
     if y.ahead == 0.0:
         ask_for(s, h, float(s.rules.header), t)
     y.ahead = 0.0
     y.block = size
     ask_for(s, h, size, t)
+    if fills and reads(s, h, more):
+        ask_for(s, h, size + y.ahead, t)
+
+
+@kernel
+def reads(s, h, more):
+    """The next block is read if one more is asked for and little is left of the one before; True if it is."""
+    y = s.tally[h]
+    if not more or y.ahead > 0.0 or y.block >= max(LITTLE, LITTLE_TIME * y.up_before):
+        return False
+    y.ahead = float(s.rules.block_size + s.rules.header)
+    return True
 
 
 @kernel
@@ -110,8 +126,7 @@ def pay(s, h, more, t):
     y.up_bytes += size
     if y.block == 0.0:
         s.turns[h] = 0
-    elif more and y.ahead == 0.0 and y.block < max(LITTLE, LITTLE_TIME * y.up_before):
-        y.ahead = float(s.rules.block_size + s.rules.header)
+    elif reads(s, h, more):
         ask_for(s, h, max(y.block, float(s.rules.block_size)), t)
     else:
         ask_for(s, h, y.block + y.ahead, t)

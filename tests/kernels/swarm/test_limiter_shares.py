@@ -10,7 +10,7 @@ from typing import Any
 import plain
 import pytest
 import states
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 CONNECTIONS = 5
@@ -202,6 +202,11 @@ def close(mine: list[tuple[float, int]], other: list[tuple[float, int]]) -> bool
 
 
 @given(Histories, st.sampled_from([30_000.0, 80_000.0, 200_000.0, 1_000_000.0]))
+@example([(0.0, 0, 6, 0.0), (0.0, 0, 6, 0.0)], 30_000.0)  # the buffer was not filled up between two blocks
+@example(
+    [(0.0, 0, 4, 0.0), (0.0, 4, 4, 3.1), (0.0, 0, 3, 0.0), (2.9, 3, 6, 0.7), (0.4, 4, 3, 0.0), (1.1, 4, 3, 0.7)],
+    80_000.0,
+)
 @settings(max_examples=60)
 def test_blocks_are_written_when_the_bandwidth_manager_pays(
     history: list[tuple[float, int, int, float]], limit: float
