@@ -86,7 +86,7 @@ def fields(name: str) -> str:
         InputError: There is no such model, or its file is not a valid one.
     """
     read = any_document(name)
-    tree = read.content(read.assigner.assign({}))
+    tree = read.assigner.assign({}).tree
     rows = [("field", "kind", "unit", "value")]
     for place in everywhere(read.kind, tree):
         if place.keys[-1] in _DESCRIPTIVE:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr
 
 from btflow.config.fields import quantity_at
-from btflow.errors import InputError, ScenarioError, UnitError
+from btflow.errors import ScenarioError, UnitError
 from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity
 from btflow.units.quantity import FrozenModel, Quantity
-
-Read = TypeVar("Read")
 
 
 class Parameter(FrozenModel):
@@ -117,43 +115,9 @@ class Parameter(FrozenModel):
         return format_quantity(value, self.kind, byte_prefix=byte_prefix)
 
 
-def resolve(
-    parameters: Mapping[str, Parameter],
-    given: Mapping[str, object],
-    read: Callable[[str, object], Read],
-    problems: list[InputError],
-) -> dict[str, Read]:
-    """Return what is read of every parameter's value, whatever the order of ``given``.
-
-    Args:
-        parameters: The parameters by name.
-        given: Values by name; those of other names are left alone.
-        read: Reads a value, by the parameter's name.
-        problems: What is wrong with values is added here.
-    """
-    values: dict[str, Read] = {}
-    for name, parameter in parameters.items():
-        follows_given = parameter.default_from in given and name not in given
-        try:
-            values[name] = read(name, _value(parameter, parameters, given))
-        except InputError as problem:
-            if not follows_given:
-                problems.append(problem)
-    return values
-
-
 def unknown(name: str, known: Iterable[str], what: str = "parameter", field: str = "") -> ScenarioError:
     """Return the error for a name that is not known, with the names that are; ``field`` is what gave it."""
     names = list(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return ScenarioError(field or name, name if field else None, f"is not a {what}{hint}", ", ".join(names) or "none")
-
-
-def _value(parameter: Parameter, parameters: Mapping[str, Parameter], given: Mapping[str, object]) -> object:
-    """Return the value given for a parameter, else that of the one it follows, else its default."""
-    if parameter.name in given:
-        return given[parameter.name]
-    if parameter.default_from is None:
-        return parameter.default
-    return _value(parameters[parameter.default_from], parameters, given)

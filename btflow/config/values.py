@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,14 +24,12 @@ class Setting(NamedTuple):
         content: As in a file, references resolved; ``NOTHING`` to leave the field out.
         text: As a text that is read back as the same.
         value: In SI units, if it is a quantity; else the text.
-        key: Equal for equal contents of one field.
         parameter: The parameter that sets it, empty if its path does.
     """
 
     content: Any
     text: str
     value: Value
-    key: Hashable
     parameter: str = ""
 
 
@@ -52,13 +49,13 @@ def read_setting(place: Place, given: object, name: str, byte_prefix: BytePrefix
     if given is None and not shape.optional:
         raise UnitError(name, "none", "is not known: the field cannot be left out", _allowed(place))
     if given is None or (isinstance(given, str) and given.strip() == "none" and _leaves_out(shape)):
-        return Setting(NOTHING, "none", "none", None)
+        return Setting(NOTHING, "none", "none")
     if shape.kind in ("table", "keyed", "list"):
         return _read_composed(place, given, name, byte_prefix)
     if shape.kind == "names" and isinstance(given, str) and given.strip().startswith("["):
         given = read_inline(given.strip(), name)
     value = read_value(shape, given, name, byte_prefix)
-    return Setting(content_of(value, shape, byte_prefix), text_of(value, shape, byte_prefix), value, value)
+    return Setting(content_of(value, shape, byte_prefix), text_of(value, shape, byte_prefix), value)
 
 
 def read_value(shape: Shape, given: object, name: str, byte_prefix: BytePrefix) -> Value:
@@ -118,7 +115,7 @@ def _read_composed(place: Place, given: object, name: str, byte_prefix: BytePref
     else:
         raise ScenarioError(name, given, "is not a table", _allowed(place))
     text = value if isinstance(value, str) else inline(value)
-    return Setting(content, text, text, ("given", text))
+    return Setting(content, text, text)
 
 
 def _read_list(shape: Shape, value: object, name: str, byte_prefix: BytePrefix) -> Setting:
@@ -132,11 +129,11 @@ def _read_list(shape: Shape, value: object, name: str, byte_prefix: BytePrefix) 
         raise ScenarioError(name, value, "is not a list", allowed)
     if tables:
         text = inline(value)
-        return Setting(list(value), text, text, text)
+        return Setting(list(value), text, text)
     values = [read_value(shape.entry, one, name, byte_prefix) for one in value]
     texts = [text_of(one, shape.entry, byte_prefix) for one in values]
     text = ",".join(texts) or "[]"
-    return Setting(texts, text, text, text)
+    return Setting(texts, text, text)
 
 
 def _allowed(place: Place) -> str:
