@@ -9,8 +9,6 @@ from typing import Annotated, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
-from scipy.signal import lfilter
-from scipy.special import chndtr
 
 from btflow.errors import TableError
 from btflow.units.quantity import FrozenModel, Quantity
@@ -108,6 +106,8 @@ def _straight(regions: tuple[Region, ...]) -> tuple[Floats, Floats]:
     The places of a peer of one region and one of another differ by a normal variable in the plane, so their distance
     has Rice's distribution: its square over the variance is noncentral chi-squared with two degrees of freedom.
     """
+    from scipy.special import chndtr  # slow to import, and scenarios import this module
+
     spreads = np.array([region.spread for region in regions])
     places = np.array([(region.x, region.y) for region in regions])
     furthest = float(np.hypot(*np.ptp(places, axis=0)) + 15.0 * spreads.max())
@@ -141,6 +141,8 @@ def _with_detours(straight: Floats, step: float, detour: float) -> Floats:
 
     F(x) is the mean of G(x - detour e) over e, so detour F' = G - F: solved exactly for a G of straight lines.
     """
+    from scipy.signal import lfilter  # as above
+
     if detour < 1e-9:
         return straight
     ratio = step / detour
