@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 from btflow.config.field_paths import Place, places
 from btflow.config.kinds import ModelKind, matches
@@ -18,8 +18,6 @@ from btflow.units import BytePrefix, format_quantity
 
 _MOST_KEPT = 4096
 _OUT = Setting(NOTHING, "none", "none")
-
-T = TypeVar("T")
 
 
 class Override(NamedTuple):
@@ -84,38 +82,25 @@ class Assigner:
         self._referred, self._byte_prefix = referred, byte_prefix
         self._sets = {name: [tuple(path.split(".")) for path in p.sets] for name, p in parameters.items()}
         self._setters = {keys: name for name, fields in self._sets.items() for keys in fields}
-        self._kept: dict[Hashable, Any] = {}
-
-    @cached_property
-    def _defaults(self) -> dict[str, Override | InputError]:
-        """What each parameter sets if nothing is given, or why it cannot: then it has to be given."""
-        found: dict[str, Override | InputError] = {}
-        for name, parameter in self._parameters.items():
-            first = self._parameters[parameter.default_from] if parameter.default_from else parameter
+        self._inside = {
+            name: [keys for keys in self._setters if any(keys != mine and keys[: len(mine)] == mine for mine in fields)]
+            for name, fields in self._sets.items()
+        }  # fields of other parameters in the tables that a parameter sets: they are set after the table
+        self._once = lru_cache(_MOST_KEPT, typed=True)(self._read)
+        self._places = lru_cache(_MOST_KEPT)(self._find_places)
+        self._defaults: dict[str, Override] = {}
+        self._wrong: dict[str, InputError] = {}
+        for name, parameter in parameters.items():
+            first = parameters[parameter.default_from] if parameter.default_from else parameter
             try:
-                found[name] = self._by_parameter(name, first.default)
-            except InputError as problem:
-                found[name] = problem
-        return found
+                self._defaults[name] = self.read(name, first.default)
+            except InputError as problem:  # has to be given
+                self._wrong[name] = problem
 
     @cached_property
     def base(self) -> Tree:
         """The file's content with the parameters' defaults, as it is where nothing is given."""
-        read = (found for found in self._defaults.values() if isinstance(found, Override))
-        return _applied(self._tree, dict(setting for override in read for setting in override.settings))
-
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        """The default of each parameter as a text, empty if it cannot be read."""
-        return {name: found.text if isinstance(found, Override) else "" for name, found in self._defaults.items()}
-
-    @cached_property
-    def _inside(self) -> dict[str, list[Keys]]:
-        """The fields of other parameters in the tables that a parameter sets: they are set after the table."""
-        return {
-            name: [keys for keys in self._setters if any(keys != mine and keys[: len(mine)] == mine for mine in fields)]
-            for name, fields in self._sets.items()
-        }
+        return _applied(self._tree, {keys: s for override in self._defaults.values() for keys, s in override.settings})
 
     def assign(self, given: Mapping[str, object]) -> Assignment:
         """Return what values by parameter name and by dotted path set, the other parameters at their defaults.
@@ -136,28 +121,30 @@ class Assigner:
         setters = self._setters
         if taken := own.keys() | out:  # the defaults of fields that are taken, or lie in one that is, are not set
             setters = {keys: by for keys, by in setters.items() if by in given or _above(taken, keys) is None}
-        shown = self._texts | {name: override.text for name, override in values.items()}
+        in_force = self._defaults | values
         if taken:
-            shown = {name: text for name, text in shown.items() if setters.keys() >= set(self._sets[name])}
+            in_force = {name: found for name, found in in_force.items() if setters.keys() >= set(self._sets[name])}
         settings = dict.fromkeys(out, _OUT) | {k: s for o in values.values() for k, s in o.settings if k in setters}
         settings |= {keys: setting for override in paths.values() for keys, setting in override.settings}
-        shown |= {name: override.text for name, override in paths.items()}
+        shown = {name: override.text for name, override in (in_force | paths).items()}
         setters = {**setters, **own}
         tree = _applied(self.base, settings)
         self._leave_out(tree, shown, setters, given)
         return Assignment(tree, settings, shown, own, setters)
 
-    def by_path(self, name: str, value: object) -> Override:
-        """Return the fields that a dotted path names, and what a value makes of them.
+    def read(self, name: str, value: object) -> Override:
+        """Return what a value given to a parameter or a dotted path sets, read once only if it is a plain one.
 
         Raises:
             InputError: There is no such field, or it does not take the value.
         """
-        return self._once(("path", name), value, lambda: self._read_path(name, value))
+        return self._once(name, value) if isinstance(value, str | int | float) else self._read(name, value)
+
+    by_path = read
 
     def places(self, name: str) -> tuple[Place, ...]:
         """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
-        return self._once(("places", name), "", lambda: self._find_places(name))
+        return self._places(name)
 
     def outdated(self, given: Mapping[str, object], values: Mapping[str, object]) -> set[str]:
         """Return what was given before and loses its effect by later values, as a round-trip time does by paths."""
@@ -208,6 +195,12 @@ class Assigner:
             raise unknown(name, [*self._parameters, *fields], "parameter nor the path of a field")
         return places(self._kind, self._tree, name)
 
+    def _read(self, name: str, value: object) -> Override:
+        if name not in self._parameters:
+            return self._read_path(name, value)
+        parameter = self._parameters[name]
+        return self._read_file(parameter, value) if parameter.kind == "file" else self._read_value(parameter, value)
+
     def _read_path(self, name: str, value: object) -> Override:
         try:
             found = self.places(name)
@@ -216,51 +209,29 @@ class Assigner:
         setting = read_setting(found[0], value, name, self._byte_prefix)
         return Override(setting.text, tuple((place.keys, setting) for place in found), found)
 
-    def _by_parameter(self, name: str, value: object) -> Override:
-        return self._once(("parameter", name), value, lambda: self._read_parameter(name, value))
-
-    def _read_parameter(self, name: str, value: object) -> Override:
-        parameter = self._parameters[name]
-        if parameter.kind == "file":
-            return self._read_file(parameter, value)
+    def _read_value(self, parameter: Parameter, value: object) -> Override:
         parsed = parameter.parse(value, self._byte_prefix)
         shown = format_quantity(parsed, parameter.kind, byte_prefix=self._byte_prefix)
-        contents = parameter.field_values(parsed, self._byte_prefix)
-        settings = []
-        for path, keys, content in zip(parameter.sets, self._sets[name], contents, strict=True):
-            table = self._referred[path][content] if path in self._referred else content
-            settings.append((keys, Setting(table, shown, parsed, name)))
+        contents = dict(zip(parameter.sets, parameter.field_values(parsed, self._byte_prefix), strict=True))
+        tables = {path: self._referred[path][word] for path, word in contents.items() if path in self._referred}
+        settings = ((_keys(path), Setting(c, shown, parsed, parameter.name)) for path, c in (contents | tables).items())
         return Override(shown, tuple(settings))
 
     def _read_file(self, parameter: Parameter, value: object) -> Override:
         """Return what a parameter sets whose value is the name of a file; its default is what is in the tree."""
+        if not isinstance(value, str) or value != parameter.default:
+            found = self._read_path(parameter.name, value)
+            return found._replace(settings=tuple((k, s._replace(parameter=parameter.name)) for k, s in found.settings))
         (keys,) = self._sets[parameter.name]
-        if isinstance(value, str) and value == parameter.default:
-            text = str(value)
-            setting = Setting(NOTHING if text == "none" else present(self._tree, keys), text, text)
-        else:
-            setting = self.by_path(parameter.name, value).setting
-        return Override(setting.text, ((keys, setting._replace(parameter=parameter.name)),))
-
-    def _once(self, what: tuple[str, str], value: object, read: Callable[[], T]) -> T:
-        """Return what ``read`` reads of a value, read once only if the value is a plain one."""
-        plain = tuple(value) if isinstance(value, list | tuple) else value
-        if not isinstance(plain, str | int | float) and not _are_texts(plain):
-            return read()
-        key = (what, type(plain), plain)
-        kept: T | None = self._kept.get(key)  # looked up once: another thread may clear it
-        if kept is None:
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            kept = self._kept[key] = read()
-        return kept
+        content = NOTHING if value == "none" else present(self._tree, keys)
+        return Override(value, ((keys, Setting(content, value, value, parameter.name)),))
 
     def _paths(self, given: Mapping[str, object], problems: list[InputError]) -> dict[str, Override]:
         """Return what each name that is no parameter sets, by name; what is wrong is added to the problems."""
         found: dict[str, Override] = {}
         for name in sorted(given.keys() - self._parameters.keys()):
             try:
-                found[name] = self.by_path(name, given[name])
+                found[name] = self.read(name, given[name])
             except InputError as problem:
                 problems += problem.problems
         return found
@@ -269,23 +240,20 @@ class Assigner:
         """Return what the parameters set that are given, that follow one, or that are in a table that one sets."""
         found: dict[str, Override] = {}
         wrong: dict[str, InputError] = {}
-        for name, default in self._defaults.items():
-            source = name if name in given else self._parameters[name].default_from
-            if source is not None and source in given:
-                try:
-                    found[name] = self._by_parameter(name, given[source])
-                except InputError as error:
-                    wrong[name] = error
-            elif isinstance(default, InputError):
-                wrong[name] = default
+        for name, parameter in self._parameters.items():
+            source = name if name in given else parameter.default_from
+            if source is None or source not in given:
+                wrong |= {name: self._wrong[name]} if name in self._wrong else {}
+                continue
+            try:
+                found[name] = self.read(name, given[source])
+            except InputError as error:
+                wrong[name] = error
         for name, problem in wrong.items():
             follows = name not in given and self._parameters[name].default_from in wrong.keys() & given
             problems += () if follows else problem.problems
-        for keys in [keys for name in found for keys in self._inside[name]]:
-            inner = self._defaults[self._setters[keys]]
-            if isinstance(inner, Override):
-                found.setdefault(self._setters[keys], inner)
-        return found
+        inside = {self._setters[keys] for name in found for keys in self._inside[name]}
+        return {name: self._defaults[name] for name in inside & self._defaults.keys()} | found
 
     def _twice(self, paths: Mapping[str, Override], given: Mapping[str, object]) -> Iterator[ScenarioError]:
         """Yield the names that set a field which another one sets too."""
@@ -383,10 +351,6 @@ def _given_name(keys: Keys, setters: Mapping[Keys, str], given: Mapping[str, obj
 
 def _keys(path: str) -> Keys:
     return tuple(path.split("."))
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(part, str) for part in value)
 
 
 def _is_there(value: object) -> bool:

@@ -15,6 +15,7 @@ from btflow.link.access import MAX_RATE
 from btflow.options import Fidelity
 from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.swarm.access import Links, compile_links
+from btflow.swarm.checks import LENGTHS
 from btflow.swarm.client import RULES, Client
 from btflow.swarm.flow_limits import check_flow
 from btflow.swarm.network import Transport
@@ -53,12 +54,15 @@ IN_KERNELS = {
 }
 """Fields of a client that have a shorter name in the kernels."""
 
+_ELSEWHERE = ("max_uploads", "unlimited_slots", "slot_factor", "upload_unit", "super_seeding", *LENGTHS)
+"""Fields of a client that no kernel looks at: what they come to is in the program for each peer, or in its rules."""
+
 _CONSTANTS = {
     name: "f8" if field.annotation is float else "i8"
     for name, field in Client.model_fields.items()
-    if name in RULES or field.annotation in (int, float, bool)
+    if name in RULES or (field.annotation in (int, float, bool) and name not in _ELSEWHERE)
 }
-"""The numbers, flags and rules of a client, and the type that each has in the kernels."""
+"""The other numbers and flags of a client, and its rules; the type that each has in the kernels."""
 
 CLIENT = np.dtype([*((IN_KERNELS.get(n, n), kind) for n, kind in _CONSTANTS.items()), ("pulse", "f8")], align=True)
 """What the kernels know of a client (docs/client.md): times [s], sizes [B], rules by their numbers."""
