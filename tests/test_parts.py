@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from btflow import InputError, load
 from btflow.config.catalog import document, link_document, names
 from btflow.config.document import Document
-from btflow.config.field_paths import everywhere
-from btflow.config.toml import NOTHING, put
-from btflow.config.variables import Variable, describe
+from btflow.config.fields import everywhere
+from btflow.config.files import NOTHING, put
+from btflow.config.schema import Variable, describe
 
 DOCUMENTS: dict[str, Document[Any]] = {name: document(name) for name in names()} | {
     name: link_document(name) for name in names("links")

@@ -10,11 +10,11 @@ from typing import Any, Generic
 
 from pydantic import ValidationError
 
+from btflow.config.files import NOTHING, Keys, Tree, matching, present, put
 from btflow.config.kinds import Model, ModelKind
 from btflow.config.overrides import Assigner, Assignment
 from btflow.config.parameters import Parameter
 from btflow.config.problems import Knob, translated
-from btflow.config.toml import NOTHING, Keys, Tree, matching, present, put
 from btflow.errors import ScenarioError
 from btflow.units import BytePrefix
 from btflow.units.quantity import FrozenModel

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from btflow.config.field_paths import Place, places
+from btflow.config.fields import Place, places
+from btflow.config.files import NOTHING, Keys, Tree, names, present, put
 from btflow.config.kinds import ModelKind, matches
-from btflow.config.parameters import Parameter, unknown
-from btflow.config.references import names
-from btflow.config.toml import NOTHING, Keys, Tree, present, put
+from btflow.config.parameters import Parameter
 from btflow.config.values import Setting, read_setting
-from btflow.errors import InputError, ScenarioError, shorten
+from btflow.errors import InputError, ScenarioError, shorten, unknown
 from btflow.units import BytePrefix, format_quantity
 
 _MOST_KEPT = 4096

@@ -1,12 +1,21 @@
-"""The JSON Schema of a model file, for editors and other tools."""
+"""What may be given: the JSON Schema of a model file, and what a parameter or a field's path takes."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from btflow.config.kinds import SWARMS, ModelKind
+from btflow.config.document import Document
+from btflow.config.fields import Shape
+from btflow.config.files import names
+from btflow.config.kinds import ModelKind, ParametrisedModel
 from btflow.config.parameters import Parameter
 from btflow.errors import InputError
+from btflow.swarm.kind import SWARMS
+from btflow.units import KINDS, Buffer, BytePrefix, Kind, Value, format_quantity
+from btflow.units.quantity import Quantity
 
 _REFERENCES = {
     "Client": "clients",
@@ -54,13 +63,9 @@ def schema(kind: str = "swarm") -> dict[str, Any]:
     """
     if kind not in ("swarm", "link"):
         raise InputError("kind", kind, "is unknown", "swarm or link")
-    return _schema(_kind(kind))
-
-
-def _kind(kind: str) -> ModelKind[Any]:
     from btflow.link.kind import LINKS
 
-    return SWARMS if kind == "swarm" else LINKS
+    return _schema(SWARMS if kind == "swarm" else LINKS)
 
 
 def _schema(kind: ModelKind[Any]) -> dict[str, Any]:
@@ -107,3 +112,112 @@ def _or_name(definition: dict[str, Any], folder: str) -> dict[str, Any]:
     based = definition | {"properties": definition["properties"] | {"base": name}}
     based["required"] = ["base"]
     return {"description": definition.get("description", ""), "anyOf": [name, definition, based]}
+
+
+_NUMBERS: tuple[Kind, ...] = ("size", "rate", "time", "fraction", "count", "packets")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A parameter of a model, or a field by its path.
+
+    Attributes:
+        name: Name of the parameter, or the path as it was given.
+        kind: What it takes; ``choice`` also for the names of files, ``text`` also for lists and tables.
+        meaning: One line for people.
+        words: Values that it takes; empty if those are not words, or any. A field of file names takes paths and tables
+            besides.
+        limits: Least and greatest value, SI units; None if it is no number.
+        optional: Whether ``none`` leaves the field out.
+        byte_prefix: What ``kB`` means in the model.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    words: tuple[str, ...]
+    limits: tuple[float, float] | None
+    optional: bool
+    byte_prefix: BytePrefix
+    _read: Callable[[object], tuple[str, Value]]
+    _parse: Callable[[object], Value]
+
+    @property
+    def unit(self) -> str:
+        """SI unit of its values, empty where there is none."""
+        return KINDS[self.kind].unit
+
+    def text(self, given: object) -> str:
+        """Return the text that ``Scenario.parameters`` has for a value; an InputError if it is none."""
+        return self._read(given)[0]
+
+    def value(self, given: object) -> float | int | bool | str:
+        """Return a value, given as to ``Scenario.set``, in SI units; those without one as their text.
+
+        No limit is infinite. A number that is left out is NaN.
+
+        Raises:
+            InputError: It is not a value of this variable; the error has its name.
+        """
+        value = self._parse(given)
+        if self.kind in _NUMBERS and isinstance(value, str):
+            return math.nan
+        return self.text(given) if isinstance(value, tuple | Buffer) else value
+
+    def from_si(self, value: float | int | bool | str) -> str:
+        """Return the text that is read back as exactly this value in SI units: ``400 ms`` for 0.4 s."""
+        if isinstance(value, str):
+            return value
+        return "none" if math.isnan(value) else format_quantity(value, self.kind, byte_prefix=self.byte_prefix)
+
+
+def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
+    """Return what a parameter or a dotted path, which may have a ``*`` in it, takes.
+
+    Args:
+        model: A scenario that was loaded, or the document of a model file.
+        name: As for ``Scenario.set``.
+
+    Raises:
+        InputError: There is no such parameter or field.
+    """
+    document: Document[Any] = model.document if isinstance(model, ParametrisedModel) else model
+    if document.has_values(name):
+        return _parameter(document, name)
+    place = document.assigner.places(name)[0]
+    words = names(place.folder) if place.folder is not None else place.shape.words
+    kind = _kind(place.shape, place.folder)
+    meaning = document.parameters[name].meaning if name in document.parameters else place.shape.meaning
+    return Variable(
+        name, kind, meaning, words, _limits(kind, place.shape.quantity), place.shape.optional,
+        document.byte_prefix, lambda given: document.assigner.by_path(name, given).setting[1:3],
+        lambda given: document.assigner.by_path(name, given).setting.value,
+    )  # fmt: skip
+
+
+def _parameter(document: Document[Any], name: str) -> Variable:
+    parameter, prefix = document.parameters[name], document.byte_prefix
+
+    def parse(given: object) -> Value:
+        return parameter.parse(given, prefix)
+
+    def read(given: object) -> tuple[str, Value]:
+        value = parse(given)
+        return format_quantity(value, parameter.kind, byte_prefix=prefix), value
+
+    limits = _limits(parameter.kind, Quantity(parameter.kind, *parameter.limits))
+    return Variable(name, parameter.kind, parameter.meaning, parameter.words, limits, False, prefix, read, parse)
+
+
+def _kind(shape: Shape, folder: str | None) -> Kind:
+    """Return the kind of a field's values; what has none is a word or a text."""
+    if shape.kind in ("table", "keyed", "list"):
+        return "choice" if folder is not None else "text"
+    return shape.value_kind
+
+
+def _limits(kind: Kind, quantity: Quantity | None) -> tuple[float, float] | None:
+    if kind not in _NUMBERS or quantity is None:
+        return None
+    low, high = quantity.minimum, quantity.maximum
+    return KINDS[kind].minimum if low is None else low, KINDS[kind].maximum if high is None else high

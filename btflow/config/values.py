@@ -8,10 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from btflow.config.field_paths import Place
-from btflow.config.fields import Shape
-from btflow.config.references import names, reference, resolved
-from btflow.config.toml import NOTHING, inline, read_inline, split_sources
+from btflow.config.fields import Place, Shape
+from btflow.config.files import NOTHING, inline, names, read_inline, reference, resolved, split_sources
 from btflow.errors import ScenarioError, UnitError
 from btflow.paths.model import PathModel
 from btflow.units import BytePrefix, Value, format_quantity, parse_quantity
