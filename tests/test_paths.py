@@ -17,10 +17,11 @@ from scipy import stats
 import btflow.paths
 from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
+from btflow.paths.distributions import detours_of, share_below
 from btflow.paths.fit_structure import fit_structure, peer_share, places, stretched
 from btflow.paths.generate import _lossier, _places, sample
 from btflow.paths.model import parse, text
-from btflow.paths.structure import Structure, detours_of, share_below
+from btflow.paths.structure import Structure
 from btflow.paths.triangles import above_best
 from validation.calibration.report import peers_apart
 

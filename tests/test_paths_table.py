@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from btflow import InputError
 from btflow.paths import draw, load
-from btflow.paths.model import Table, parse
+from btflow.paths.distributions import Table
+from btflow.paths.model import parse
 
 IPLANE = load("iplane")
 ALIKE = {"rtt": "80 ms", "loss": 0.01}

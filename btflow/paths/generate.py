@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from btflow.options import MAX_SEED, whole_number
+from btflow.paths.distributions import detours_of, share_below
 from btflow.paths.model import MOST_PEERS, PathModel, load
-from btflow.paths.structure import Structure, detours_of, share_below
+from btflow.paths.structure import Structure
 
 Floats = NDArray[np.float64]
 

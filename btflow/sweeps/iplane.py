@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.paths.model import Table, load
+from btflow.paths.distributions import Table
+from btflow.paths.model import load
 
 Floats = NDArray[np.float64]
 
