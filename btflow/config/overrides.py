@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -99,7 +99,8 @@ class Assigner:
     @cached_property
     def base(self) -> Tree:
         """The file's content with the parameters' defaults, as it is where nothing is given."""
-        return _applied(self._tree, {keys: s for override in self._defaults.values() for keys, s in override.settings})
+        settings = (one for override in self._defaults.values() for one in override.settings)
+        return _applied(self._tree, sorted(settings, key=lambda one: len(one[0])))
 
     def assign(self, given: Mapping[str, object]) -> Assignment:
         """Return what values by parameter name and by dotted path set, the other parameters at their defaults.
@@ -117,19 +118,19 @@ class Assigner:
             raise type(problems[0]).all_of(problems)
         own = {keys: name for name, override in paths.items() for keys, _ in override.settings}
         out = self._rivals(own, paths, given)
-        setters = self._setters
+        setters, in_force = self._setters, self._defaults | values
         if taken := own.keys() | out:  # the defaults of fields that are taken, or lie in one that is, are not set
             setters = {keys: by for keys, by in setters.items() if by in given or _above(taken, keys) is None}
-        in_force = self._defaults | values
-        if taken:
             in_force = {name: found for name, found in in_force.items() if setters.keys() >= set(self._sets[name])}
-        settings = dict.fromkeys(out, _OUT) | {k: s for o in values.values() for k, s in o.settings if k in setters}
-        settings |= {keys: setting for override in paths.values() for keys, setting in override.settings}
+        settings = [(keys, _OUT) for keys in out]
+        settings += [(k, s) for override in values.values() for k, s in override.settings if k in setters]
+        settings += [one for override in paths.values() for one in override.settings]
+        settings.sort(key=lambda one: len(one[0]))  # outer tables before what is in them
         shown = {name: override.text for name, override in (in_force | paths).items()}
         setters = {**setters, **own}
         tree = _applied(self.base, settings)
         self._leave_out(tree, shown, setters, given)
-        return Assignment(tree, settings, shown, own, setters)
+        return Assignment(tree, dict(settings), shown, own, setters)
 
     def read(self, name: str, value: object) -> Override:
         """Return what a value given to a parameter or a dotted path sets, read once only if it is a plain one.
@@ -330,9 +331,9 @@ class Assigner:
                 shown.pop(name, None)
 
 
-def _applied(tree: Tree, settings: Mapping[Keys, Setting]) -> Tree:
-    """Return a content with fields set, outer tables before what is in them."""
-    for keys, setting in sorted(settings.items(), key=lambda item: len(item[0])):
+def _applied(tree: Tree, settings: Iterable[tuple[Keys, Setting]]) -> Tree:
+    """Return a content with fields set, one after the other."""
+    for keys, setting in settings:
         tree = put(tree, keys, setting.content, setting.parameter)
     return tree
 

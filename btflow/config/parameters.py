@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError
@@ -12,7 +11,7 @@ from btflow.config.fields import quantity_at
 from btflow.config.files import inline, names_path
 from btflow.config.problems import translated
 from btflow.errors import ScenarioError, UnitError
-from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity
+from btflow.units import KINDS, BytePrefix, Kind, Value, as_in_file
 from btflow.units.quantity import FrozenModel, Quantity
 
 
@@ -38,37 +37,30 @@ class Parameter(FrozenModel):
     values: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
     """For a choice: the text that the fields get, by the word that is given; a list has one for each field."""
 
-    _model: type[FrozenModel] | None = PrivateAttr(default=None)
+    _quantity: Quantity = PrivateAttr()
 
     def of(self, model: type[FrozenModel]) -> Self:
-        """Remember, once and by the loader only, the model whose fields it sets."""
-        self._model = model
+        """Remember, once and by the loader only, what those fields of a model take that it sets."""
+        found = [q for path in self.sets if (q := quantity_at(model, path)) and q.kind == self.kind]
+        low = max((q.minimum for q in found if q.minimum is not None), default=None)
+        high = min((q.maximum for q in found if q.maximum is not None), default=None)
+        self._quantity = Quantity(self.kind, low, high, bool(found) and all(q.unlimited for q in found))
         return self
+
+    @property
+    def quantity(self) -> Quantity:
+        """What every field takes that it sets."""
+        return self._quantity
 
     @property
     def words(self) -> tuple[str, ...]:
         """Allowed values of a choice, or allowed names of a list; empty for no limit."""
         return self.choices or tuple(self.values)
 
-    @cached_property
-    def _fields(self) -> list[Quantity]:
-        """What the fields it sets take, those of its own kind."""
-        if self._model is None:
-            return []
-        found = [quantity_at(self._model, path) for path in self.sets]
-        return [field for field in found if field and field.kind == self.kind]
-
     @property
     def unit(self) -> str:
         """SI unit of the value, empty where there is none."""
         return KINDS[self.kind].unit
-
-    @cached_property
-    def limits(self) -> tuple[float | None, float | None]:
-        """Least and greatest value that every field it sets takes, SI units; None for the kind's own limit."""
-        low = [field.minimum for field in self._fields if field.minimum is not None]
-        high = [field.maximum for field in self._fields if field.maximum is not None]
-        return max(low, default=None), min(high, default=None)
 
     def parse(self, value: object, byte_prefix: BytePrefix) -> Value:
         """Return ``value`` in SI units.
@@ -76,18 +68,9 @@ class Parameter(FrozenModel):
         Raises:
             UnitError: The value is not of the parameter's kind, or not one of its choices.
         """
-        low, high = self.limits
         if self.kind == "choice" and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
-        parsed = parse_quantity(
-            value,
-            self.kind,
-            field=self.name,
-            byte_prefix=byte_prefix,
-            minimum=low,
-            maximum=high,
-            unlimited=bool(self._fields) and all(field.unlimited for field in self._fields),
-        )
+        parsed = self.quantity.read(value, self.name, byte_prefix)
         if self.words and self.kind in ("choice", "names"):
             given = parsed if isinstance(parsed, tuple) else (str(parsed),)
             wrong = [name for name in given if name not in self.words]
@@ -106,14 +89,9 @@ class Parameter(FrozenModel):
         """Return what each field it sets gets, in the form that the model's file has it."""
         if self.kind == "choice":
             return self.texts(str(value))
-        return (self._field_value(value, byte_prefix),) * len(self.sets)
-
-    def _field_value(self, value: Value, byte_prefix: BytePrefix) -> Any:
         if isinstance(value, tuple):
-            return [self.prefix + name for name in value]
-        if self.kind in ("count", "flag"):
-            return value
-        return format_quantity(value, self.kind, byte_prefix=byte_prefix)
+            value = tuple(self.prefix + name for name in value)
+        return (as_in_file(value, self.kind, byte_prefix),) * len(self.sets)
 
 
 _MISSING = object()

@@ -12,9 +12,10 @@ from btflow.config.fields import Shape
 from btflow.config.files import names
 from btflow.config.kinds import ModelKind, ParametrisedModel
 from btflow.config.parameters import Parameter
+from btflow.config.values import Setting
 from btflow.errors import InputError
 from btflow.swarm.kind import SWARMS
-from btflow.units import KINDS, Buffer, BytePrefix, Kind, Value, format_quantity
+from btflow.units import KINDS, Buffer, BytePrefix, Kind, format_quantity
 from btflow.units.quantity import Quantity
 
 _REFERENCES = {
@@ -139,8 +140,7 @@ class Variable:
     limits: tuple[float, float] | None
     optional: bool
     byte_prefix: BytePrefix
-    _read: Callable[[object], tuple[str, Value]]
-    _parse: Callable[[object], Value]
+    _read: Callable[[object], Setting]
 
     @property
     def unit(self) -> str:
@@ -149,7 +149,7 @@ class Variable:
 
     def text(self, given: object) -> str:
         """Return the text that ``Scenario.parameters`` has for a value; an InputError if it is none."""
-        return self._read(given)[0]
+        return self._read(given).text
 
     def value(self, given: object) -> float | int | bool | str:
         """Return a value, given as to ``Scenario.set``, in SI units; those without one as their text.
@@ -159,10 +159,10 @@ class Variable:
         Raises:
             InputError: It is not a value of this variable; the error has its name.
         """
-        value = self._parse(given)
-        if self.kind in _NUMBERS and isinstance(value, str):
+        setting = self._read(given)
+        if self.kind in _NUMBERS and isinstance(setting.value, str):
             return math.nan
-        return self.text(given) if isinstance(value, tuple | Buffer) else value
+        return setting.text if isinstance(setting.value, tuple | Buffer) else setting.value
 
     def from_si(self, value: float | int | bool | str) -> str:
         """Return the text that is read back as exactly this value in SI units: ``400 ms`` for 0.4 s."""
@@ -182,31 +182,21 @@ def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
         InputError: There is no such parameter or field.
     """
     document: Document[Any] = model.document if isinstance(model, ParametrisedModel) else model
-    if document.has_values(name):
-        return _parameter(document, name)
-    place = document.assigner.places(name)[0]
-    words = names(place.folder) if place.folder is not None else place.shape.words
-    kind = _kind(place.shape, place.folder)
-    meaning = document.parameters[name].meaning if name in document.parameters else place.shape.meaning
-    return Variable(
-        name, kind, meaning, words, _limits(kind, place.shape.quantity), place.shape.optional,
-        document.byte_prefix, lambda given: document.assigner.by_path(name, given).setting[1:3],
-        lambda given: document.assigner.by_path(name, given).setting.value,
-    )  # fmt: skip
+    parameter = document.parameters.get(name)
 
+    def read(given: object) -> Setting:
+        return document.assigner.read(name, given).setting
 
-def _parameter(document: Document[Any], name: str) -> Variable:
-    parameter, prefix = document.parameters[name], document.byte_prefix
-
-    def parse(given: object) -> Value:
-        return parameter.parse(given, prefix)
-
-    def read(given: object) -> tuple[str, Value]:
-        value = parse(given)
-        return format_quantity(value, parameter.kind, byte_prefix=prefix), value
-
-    limits = _limits(parameter.kind, Quantity(parameter.kind, *parameter.limits))
-    return Variable(name, parameter.kind, parameter.meaning, parameter.words, limits, False, prefix, read, parse)
+    if parameter is not None and parameter.kind != "file":
+        kind, meaning, words, optional = parameter.kind, parameter.meaning, parameter.words, False
+        limits = _limits(kind, parameter.quantity)
+    else:
+        place = document.assigner.places(name)[0]
+        kind, optional = _kind(place.shape, place.folder), place.shape.optional
+        meaning = place.shape.meaning if parameter is None else parameter.meaning
+        words = place.shape.words if place.folder is None else names(place.folder)
+        limits = _limits(kind, place.shape.quantity)
+    return Variable(name, kind, meaning, words, limits, optional, document.byte_prefix, read)
 
 
 def _kind(shape: Shape, folder: str | None) -> Kind:
