@@ -188,7 +188,8 @@ def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
         return document.assigner.read(name, given).setting
 
     if parameter is not None and parameter.kind != "file":
-        kind, meaning, words, optional = parameter.kind, parameter.meaning, parameter.words, False
+        kind: Kind = parameter.kind
+        meaning, words, optional = parameter.meaning, parameter.words, False
         limits = _limits(kind, parameter.quantity)
     else:
         place = document.assigner.places(name)[0]
