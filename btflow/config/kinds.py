@@ -123,11 +123,11 @@ class ModelKind(Generic[Model]):
         folder: Where in ``models/`` they are.
         noun: What they describe, as a plural.
         model: What their content is.
-        references: Folder of the files that a field names, by the field's dotted path; ``*`` stands for any name.
+        references: Folder of the files that a field names, by the field's dotted path; ``*`` stands for any entry.
         named: Tables whose keys are the names of entries: what an entry is, and the name of one.
         finish: What is done to the validated model.
         parts: Tables that are validated by themselves, whatever else the model holds, by dotted path.
-        rivals: Fields of which a model has one, by dotted path: to set one takes the file's other out.
+        rivals: Fields of one table of which a model has one, by dotted path: to set one takes the file's others out.
         supersedes: Fields that nothing reads where another one is there, by that one's dotted path.
         aliases: Fields that can be set by a word besides, by the word: their dotted paths.
         unused: Finds what has no effect among the fields, by their keys, that were set by their paths.
@@ -140,26 +140,27 @@ class ModelKind(Generic[Model]):
     named: Mapping[str, tuple[str, str]]
     finish: Callable[[Model], Model] = _as_it_is
     parts: tuple[str, ...] = ()
-    rivals: tuple[tuple[str, str], ...] = ()
+    rivals: tuple[tuple[str, ...], ...] = ()
     supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     unused: Callable[[Model, Set[Keys]], Iterable[ScenarioError]] = _none_unused
 
+    def pattern(self, keys: Sequence[str]) -> str:
+        """Return the dotted path of a field with these keys, ``*`` in place of the name of an entry."""
+        return ".".join((keys[0], "*", *keys[2:]) if len(keys) > 1 and keys[0] in self.named else keys)
+
     def folder_of(self, keys: Sequence[str]) -> str | None:
         """Return the folder of the files that the field with these keys names; None if it names none."""
-        return next((folder for pattern, folder in self.references.items() if matches(pattern, keys)), None)
+        return self.references.get(self.pattern(keys))
 
     def folders_below(self, keys: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return which fields in a table with these keys name files, by dotted paths from it on, and their folders."""
-        inner = {pattern: pattern.split(".") for pattern in self.references}
-        return tuple(
-            (".".join(parts[len(keys) :]), self.references[pattern])
-            for pattern, parts in inner.items()
-            if len(parts) > len(keys) and matches(".".join(parts[: len(keys)]), keys)
-        )
+        table = f"{self.pattern(keys)}."
+        inside = ((path, folder) for path, folder in self.references.items() if path.startswith(table))
+        return tuple((path.removeprefix(table), folder) for path, folder in inside)
 
-
-def matches(pattern: str, keys: Sequence[str]) -> bool:
-    """Return whether a dotted path, in which ``*`` stands for any key, is that of a field with these keys."""
-    wanted = pattern.split(".")
-    return len(wanted) == len(keys) and all(part in ("*", key) for part, key in zip(wanted, keys, strict=True))
+    def rivals_of(self, keys: Keys) -> list[Keys]:
+        """Return the fields beside the one with these keys of which a model has one."""
+        mine = self.pattern(keys)
+        others = [field for rivals in self.rivals if mine in rivals for field in rivals if field != mine]
+        return [(*keys[:-1], field.rsplit(".", 1)[-1]) for field in others]

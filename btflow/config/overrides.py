@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from btflow.config.fields import Place, places
 from btflow.config.files import NOTHING, Keys, Tree, names, present, put
-from btflow.config.kinds import ModelKind, matches
+from btflow.config.kinds import ModelKind
 from btflow.config.parameters import Parameter
 from btflow.config.values import Setting, read_setting
 from btflow.errors import InputError, ScenarioError, shorten, unknown
@@ -290,14 +290,8 @@ class Assigner:
     ) -> dict[Keys, None]:
         """Return the fields that those set by path take the place of, and that are not set themselves."""
         kept = own.keys() | {keys for name in self._sets.keys() & given for keys in self._sets[name]}
-        found: dict[Keys, None] = {}
-        for keys, name in own.items():
-            for mine, other in self._kind.rivals:
-                if matches(mine, keys) and paths[name].setting.content is not NOTHING:
-                    rival = tuple(k if part == "*" else part for k, part in zip(keys, other.split("."), strict=True))
-                    if rival not in kept:
-                        found[rival] = None
-        return found
+        there = [keys for keys, name in own.items() if paths[name].setting.content is not NOTHING]
+        return dict.fromkeys(rival for keys in there for rival in self._kind.rivals_of(keys) if rival not in kept)
 
     def _leave_out(
         self, tree: Tree, shown: dict[str, str], setters: Mapping[Keys, str], given: Mapping[str, object]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from itertools import permutations
 
 from btflow.config.files import Keys
 from btflow.config.kinds import ModelKind
@@ -64,10 +63,10 @@ SWARMS = ModelKind(
         *("classes.*", "classes.*.client", "classes.*.tcp", "classes.*.utp", "classes.*.control"),
     ),
     rivals=(
-        *permutations(("classes.*.count", "classes.*.share", "classes.*.rest"), 2),
-        *permutations(("arrivals.spread", "arrivals.interval", "arrivals.times"), 2),
-        *permutations(("classes.*.disposition", "classes.*.opens"), 2),
-        *permutations(("classes.*.disposition", "classes.*.accepts"), 2),
+        ("classes.*.count", "classes.*.share", "classes.*.rest"),
+        ("arrivals.spread", "arrivals.interval", "arrivals.times"),
+        ("classes.*.disposition", "classes.*.opens"),
+        ("classes.*.disposition", "classes.*.accepts"),
     ),
     supersedes={"paths.internet": ("paths.rtt", "paths.loss")},
     aliases={"internet": "paths.internet"},

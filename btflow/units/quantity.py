@@ -83,6 +83,13 @@ def quantity_of(model: type[BaseModel], field: str) -> Quantity | None:
     return next((mark for mark in (*found.metadata, *optional) if isinstance(mark, Quantity)), None)
 
 
+def text_of(model: BaseModel, field: str) -> str:
+    """Return the value of a model's quantity as a text with its unit."""
+    quantity = quantity_of(type(model), field)
+    assert quantity is not None
+    return format_quantity(getattr(model, field), quantity.kind)
+
+
 _JSON_TYPES: dict[Kind, str | list[str]] = {
     "size": "string",
     "rate": "string",
