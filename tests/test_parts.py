@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from btflow import InputError, load
+from btflow import InputError, Scenario, load
 from btflow.config.catalog import document, link_document, names
 from btflow.config.document import Document
 from btflow.config.fields import everywhere
@@ -140,6 +141,24 @@ def test_more_settings_than_are_kept_make_no_difference(name: str, monkeypatch: 
             == i / 1000
         )
     assert read.build({}) == default == DOCUMENTS[name].build({})
+
+
+WRONG_TOGETHER: list[dict[str, object]] = [
+    {"piece_size": "17 KiB"},
+    {"leecher_as": "AS1"},
+    {"arrivals.kind": "poisson"},
+    {"leechers": 0, "classes.*.client.slot_table": "[{ below = '3 B' }]"},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_TOGETHER)
+def test_what_is_wrong_is_said_by_the_one_validation(wrong: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    base = load("rao2010")
+    validate = Mock(wraps=Scenario.model_validate)
+    monkeypatch.setattr(Scenario, "model_validate", validate)
+    with pytest.raises(InputError):
+        base.set(**wrong)
+    validate.assert_called_once()
 
 
 tables = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner), max_leaves=8)
