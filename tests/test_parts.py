@@ -132,6 +132,7 @@ def test_tables_in_which_nothing_is_set_are_the_same_objects() -> None:
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_more_settings_than_are_kept_make_no_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("btflow.config.document._MOST_KEPT", 3)
     monkeypatch.setattr("btflow.config.overrides._MOST_KEPT", 3)
     read = replace(DOCUMENTS[name])
     default = read.build({})

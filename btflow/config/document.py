@@ -10,14 +10,20 @@ from typing import Any, Generic
 
 from pydantic import ValidationError
 
-from btflow.config.files import NOTHING, Keys, Tree, matching, present, put
+from btflow.config.files import NOTHING, Keys, Tree, put
 from btflow.config.kinds import Model, ModelKind
 from btflow.config.overrides import Assigner, Assignment
 from btflow.config.parameters import Parameter
 from btflow.config.problems import Knob, translated
+from btflow.config.values import Setting
 from btflow.errors import ScenarioError
-from btflow.units import BytePrefix
+from btflow.units import BytePrefix, Value
 from btflow.units.quantity import FrozenModel
+
+_MOST_KEPT = 2048
+
+_Table = tuple[Keys, tuple[tuple[Keys, str, Value, str], ...]]
+"""Where a table is, and what is set in it or around it: fields, texts, values, and the parameters that set them."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +63,12 @@ class Document(Generic[Model]):
         return Assigner(self.kind, self.tree, self.parameters, self.referred, self.byte_prefix)
 
     @cached_property
-    def _made(self) -> dict[int, FrozenModel]:
-        """What tables of the file make, by the table's id: a frozen model is taken as it is by the one that holds it.
+    def _made(self) -> dict[_Table, FrozenModel]:
+        """What tables made before: a frozen model is taken as it is by the one that holds it.
 
-        A table in which something is set is another one. So a sweep's point validates what it changes.
+        So a sweep's point validates what it changes, and that once.
         """
         return {}
-
-    @cached_property
-    def _unmade(self) -> dict[Keys, Tree]:
-        """The tables that make a model which may be kept, and are not made yet."""
-        base = self.assigner.base
-        return {keys: table for pattern in self.kind.parts for keys, table in matching(base, pattern.split("."))}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: not what was kept for speed."""
@@ -84,12 +84,13 @@ class Document(Generic[Model]):
             InputError: A parameter or a field is wrong; all problems at once.
         """
         assignment = self.assigner.assign(given)
-        fields, names = self._fields(assignment.tree)
+        new: dict[Keys, _Table] = {}
+        fields, names = self._entries(self._with_made(assignment.tree, (), [*assignment.settings.items()], new))
         try:
             validated = self.kind.model.model_validate(fields, context={"byte_prefix": self.byte_prefix})
         except ValidationError as error:
             raise translated(error, self.kind.model, names, self._knobs(assignment, given)) from None
-        self._keep(assignment.tree, validated)
+        self._keep(new, validated)
         model = self.kind.finish(validated)
         without_effect = list(self.kind.unused(model, assignment.own.keys()))
         if without_effect:
@@ -106,37 +107,47 @@ class Document(Generic[Model]):
             tree = put(tree, keys, NOTHING)
         return tree
 
-    def _fields(self, tree: Tree) -> tuple[Tree, dict[str, list[str]]]:
-        """Return a content as the model takes it, and the names of the entries of the tables that become lists."""
-        fields, names = self._with_made(tree), {}
-        for table, (noun, example) in self.kind.named.items():
-            found = fields.get(table)
-            if not isinstance(found, dict) or not all(
-                isinstance(entry, dict | FrozenModel) for entry in found.values()
-            ):
-                raise ScenarioError(table, None, f"has no table for each {noun}, such as [{table}.{example}]")
-            fields[table] = [
-                entry if isinstance(entry, FrozenModel) else {**entry, "name": name} for name, entry in found.items()
-            ]
-            names[table] = list(found)
-        return fields, names
+    def _with_made(self, content: Any, at: Keys, settings: list[tuple[Keys, Setting]], new: dict[Keys, _Table]) -> Any:
+        """Return a content with models in place of the tables in it that made one before.
 
-    def _with_made(self, table: Tree) -> Tree:
-        """Return a table with the models in place of the tables in it that made one before."""
-        fields: Tree = {}
-        for key, value in table.items():
-            made = self._made.get(id(value))
-            fields[key] = (
-                self._with_made(value) if made is None and isinstance(value, dict) else value if made is None else made
-            )
+        Args:
+            content: What is there.
+            at: Where that is.
+            settings: What is set in it or around it.
+            new: The other tables are added here.
+        """
+        if not isinstance(content, dict):
+            return content
+        table = (at, tuple((keys, s.text, s.value, s.parameter) for keys, s in settings))
+        made = self._made.get(table)
+        if made is not None:
+            return made
+        new[at], depth = table, len(at)
+        fields = {}
+        for key, inner in content.items():
+            inside = [one for one in settings if len(one[0]) <= depth or one[0][depth] == key]
+            fields[key] = self._with_made(inner, (*at, key), inside, new)
         return fields
 
-    def _keep(self, tree: Tree, model: FrozenModel) -> None:
-        """Remember what the tables of the file made, those in which nothing was set."""
-        for keys, table in list(self._unmade.items()):
-            if present(tree, keys) is table:
-                self._made[id(table)] = _at(model, keys)
-                self._unmade.pop(keys, None)
+    def _entries(self, fields: Tree) -> tuple[Tree, dict[str, list[str]]]:
+        """Return the fields as the model takes them, tables of entries as lists, and the names of the entries."""
+        lists, names = {}, {}
+        for table, (noun, example) in self.kind.named.items():
+            entries = fields.get(table)
+            if not isinstance(entries, dict) or not all(isinstance(e, dict | FrozenModel) for e in entries.values()):
+                raise ScenarioError(table, None, f"has no table for each {noun}, such as [{table}.{example}]")
+            lists[table] = [{**e, "name": n} if isinstance(e, dict) else e for n, e in entries.items()]
+            names[table] = list(entries)
+        return fields | lists, names
+
+    def _keep(self, new: Mapping[Keys, _Table], model: FrozenModel) -> None:
+        """Remember what tables made, but for the whole."""
+        if len(self._made) >= _MOST_KEPT:
+            self._made.clear()
+        for keys, table in new.items():
+            made = _at(model, keys)
+            if keys and isinstance(made, FrozenModel):
+                self._made[table] = made
 
     def _knobs(self, assignment: Assignment, given: Mapping[str, object]) -> dict[str, Knob]:
         """Return what set each field, by its dotted path, and to what as it was given."""
@@ -147,9 +158,11 @@ class Document(Generic[Model]):
         return found
 
 
-def _at(model: Any, keys: Keys) -> FrozenModel:
-    """Return the model within another one that the table with these keys made."""
+def _at(model: Any, keys: Keys) -> Any:
+    """Return what the table with these keys became in a model."""
     for key in keys:
-        model = next(one for one in model if one.name == key) if isinstance(model, tuple) else getattr(model, key)
-    assert isinstance(model, FrozenModel)
+        if isinstance(model, tuple):
+            model = next(entry for entry in model if entry.name == key)
+        else:
+            model = model[key] if isinstance(model, dict) else getattr(model, key)
     return model

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -155,15 +155,6 @@ def put(tree: Any, keys: Keys, content: Any, parameter: str = "") -> Any:
     if content is NOTHING and not inner:
         return {name: value for name, value in tree.items() if name != key}
     return {**tree, key: put(tree.get(key), tuple(inner), content, parameter)}
-
-
-def matching(tree: Any, pattern: Sequence[str], at: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Give the places, and what is there, for which a pattern stands in which ``*`` is any key."""
-    if not pattern:
-        yield at, tree
-    elif isinstance(tree, dict):
-        for key in tree if pattern[0] == "*" else tree.keys() & {pattern[0]}:
-            yield from matching(tree[key], pattern[1:], (*at, key))
 
 
 File = Path | Traversable

@@ -126,7 +126,6 @@ class ModelKind(Generic[Model]):
         references: Folder of the files that a field names, by the field's dotted path; ``*`` stands for any entry.
         named: Tables whose keys are the names of entries: what an entry is, and the name of one.
         finish: What is done to the validated model.
-        parts: Tables that are validated by themselves, whatever else the model holds, by dotted path.
         rivals: Fields of one table of which a model has one, by dotted path: to set one takes the file's others out.
         supersedes: Fields that nothing reads where another one is there, by that one's dotted path.
         aliases: Fields that can be set by a word besides, by the word: their dotted paths.
@@ -139,7 +138,6 @@ class ModelKind(Generic[Model]):
     references: Mapping[str, str]
     named: Mapping[str, tuple[str, str]]
     finish: Callable[[Model], Model] = _as_it_is
-    parts: tuple[str, ...] = ()
     rivals: tuple[tuple[str, ...], ...] = ()
     supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)

@@ -57,11 +57,6 @@ SWARMS = ModelKind(
     },
     named={"classes": ("class", "seed")},
     finish=_without_unused_matrix,
-    parts=(
-        *("swarm", "paths", "paths.matrix", "paths.internet", "transport", "sockets"),
-        *("arrivals", "departures", "tracker", "idealised"),
-        *("classes.*", "classes.*.client", "classes.*.tcp", "classes.*.utp", "classes.*.control"),
-    ),
     rivals=(
         ("classes.*.count", "classes.*.share", "classes.*.rest"),
         ("arrivals.spread", "arrivals.interval", "arrivals.times"),
