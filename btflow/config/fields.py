@@ -89,8 +89,8 @@ def _of_type(annotation: Any, marks: list[Any]) -> Shape:
     return Shape(quantity.kind if quantity else "choice" if words else "text", quantity, words)
 
 
-def quantity_at(model: type[FrozenModel], path: str) -> Quantity | None:
-    """Return what the field at a dotted path accepts; None if there is no such field or it is not a quantity."""
+def shape_at(model: type[FrozenModel], path: str) -> Shape | None:
+    """Return what the field at a dotted path holds, None if there is none; any key is the name of an entry."""
     shape: Shape | None = Shape("table", model=model)
     for part in path.split("."):
         if shape is None:
@@ -99,7 +99,7 @@ def quantity_at(model: type[FrozenModel], path: str) -> Quantity | None:
             shape = shape.entry  # the part is the name of an entry
         else:
             shape = fields_of(shape.model).get(part) if shape.model else None
-    return shape.quantity if shape else None
+    return shape
 
 
 def fields_below(model: type[FrozenModel]) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError
 
-from btflow.config.fields import quantity_at
+from btflow.config.fields import shape_at
 from btflow.config.files import inline, names_path
 from btflow.config.problems import translated
 from btflow.errors import ScenarioError, UnitError
@@ -41,7 +41,8 @@ class Parameter(FrozenModel):
 
     def of(self, model: type[FrozenModel]) -> Self:
         """Remember, once and by the loader only, what those fields of a model take that it sets."""
-        found = [q for path in self.sets if (q := quantity_at(model, path)) and q.kind == self.kind]
+        shapes = [shape for path in self.sets if (shape := shape_at(model, path))]
+        found = [shape.quantity for shape in shapes if shape.quantity and shape.quantity.kind == self.kind]
         low = max((q.minimum for q in found if q.minimum is not None), default=None)
         high = min((q.maximum for q in found if q.maximum is not None), default=None)
         self._quantity = Quantity(self.kind, low, high, bool(found) and all(q.unlimited for q in found))

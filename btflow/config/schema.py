@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from btflow.config.document import Document
-from btflow.config.fields import Shape
+from btflow.config.fields import Shape, shape_at
 from btflow.config.files import names
 from btflow.config.kinds import ModelKind, ParametrisedModel
 from btflow.config.parameters import Parameter
@@ -18,18 +18,8 @@ from btflow.swarm.kind import SWARMS
 from btflow.units import KINDS, Buffer, BytePrefix, Kind, format_quantity
 from btflow.units.quantity import Quantity
 
-_REFERENCES = {
-    "Client": "clients",
-    "Transport": "transports",
-    "Sockets": "sockets",
-    "PathMatrix": "paths",
-    "PathModel": "internet",
-    "AccessLink": "access",
-    "CongestionControl": "congestion",
-    "Codec": "codecs",
-}
-_NAMED = {"classes": "PeerClass", "access": "AccessLink", "flows": "Flow"}
 _LEAST = {"classes": 2, "access": 0, "flows": 1}
+"""Entries that a table has at least."""
 
 
 _SWEEP: dict[str, Any] = {
@@ -76,8 +66,7 @@ def _schema(kind: ModelKind[Any]) -> dict[str, Any]:
     del definitions["Parameter"]["properties"]["default"]
     _key_is_name(definitions["Parameter"])
     for table in kind.named:
-        entry = definitions[_NAMED[table]]
-        _key_is_name(entry)
+        _key_is_name(definitions[_name_at(kind, f"{table}.*")])
         result["properties"][table] |= {"type": "object", "minProperties": _LEAST[table]}
         result["properties"][table]["additionalProperties"] = result["properties"][table].pop("items")
     for name in ("PeerClass", "Queue"):  # a parameter may set these
@@ -90,14 +79,21 @@ def _schema(kind: ModelKind[Any]) -> dict[str, Any]:
         "additionalProperties": {"$ref": "#/$defs/Parameter"},
     }
     result["properties"]["sweep"] = _SWEEP
-    for name, folder in _REFERENCES.items():
-        if name in definitions:
-            definitions[name] = _or_name(definitions[name], folder)
+    for name, folder in {_name_at(kind, path): folder for path, folder in kind.references.items()}.items():
+        definitions[name] = _or_name(definitions[name], folder)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **result,
         "title": "btflow model file",
     }
+
+
+def _name_at(kind: ModelKind[Any], path: str) -> str:
+    """Return the name of the model that the table at a dotted path holds."""
+    shape = shape_at(kind.model, path)
+    assert shape is not None
+    assert shape.model is not None
+    return shape.model.__name__
 
 
 def _key_is_name(definition: dict[str, Any]) -> None:
