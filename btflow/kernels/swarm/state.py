@@ -74,8 +74,7 @@ WRITABLE = np.int64(24)  # the limiter lets the messages of an end go
 RESUMED = np.int64(25)  # an upload limit of some connections lets an end go on
 KINDS = np.int64(26)  # their number
 
-# Rules that a client names, in the order of client.RULES: values of the fields of the
-# client's record, which is made of the fields of Client (swarm/program.py).
+# Rules that a client names, in the order of client.RULES: values of fields of its record (swarm/program.py, CLIENT).
 BY_LIST, BY_LAST_ROUND, BY_SALTED_RATE = 0, 1, 2  # choker
 AT_TICK, AT_ONCE = 0, 1  # free_slots
 LIST_HEAD, LONGEST_WAITING, AT_RANDOM = 0, 1, 2  # optimistic
