@@ -7,16 +7,21 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test explore lab notebooks lint format docs figures validate packet-level real-clients bench bench-simgrid calibrate clean
+.PHONY: demo test test-rest test-all explore lab notebooks lint format docs figures validate packet-level real-clients bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
 
-test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+test: $(VENV)/.dev  ## minutes; says what it leaves out
+	$(BIN)/python -m pytest -m "not slow"
+
+test-rest: $(VENV)/.dev  ## what `make test` leaves out: browsers, notebooks, killed processes, many examples
+	$(BIN)/python -m pytest -m slow
+
+test-all: test test-rest
 
 notebooks: $(VENV)/.dev  ## all notebooks, run as the tests run them, with the seconds that each takes
-	$(BIN)/python -m pytest tests/test_notebooks.py --durations=0
+	$(BIN)/python -m pytest tests/documents/test_notebooks.py --durations=0
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from left_out import LeftOut
 from lesson_time import LessonTime
 
 from btflow import load, simulate, simulate_link
@@ -48,9 +49,17 @@ def browser() -> Iterator[Browser]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add up what the notebooks take, where the reports of all workers come together."""
+    """Add up what the notebooks take and what was left out, where the reports of all workers come together."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(LessonTime())
+        config.pluginmanager.register(LeftOut())
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Have the worker tell which tests it leaves out."""
+    for item in items:
+        if hasattr(item.config, "workeroutput"):
+            item.config.workeroutput.setdefault("left_out", []).append(item.nodeid.split("[")[0])
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

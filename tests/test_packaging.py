@@ -48,7 +48,7 @@ def test_every_model_file_matches_the_pattern_of_the_wheels_data() -> None:
 
 def test_the_wheel_holds_all_that_the_program_needs(tmp_path: Path) -> None:
     sources = tmp_path / "sources"
-    for name in ("btflow", "models", "data", "notebooks"):
+    for name in ("btflow", "models", "data", "notebooks", "tools/benchmarks"):
         ignored = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
         shutil.copytree(ROOT / name, sources / name, ignore=ignored)
     for name in ("pyproject.toml", "setup.cfg", "README.md", "LICENSE"):
@@ -59,8 +59,8 @@ def test_the_wheel_holds_all_that_the_program_needs(tmp_path: Path) -> None:
         found = {name for name in wheel.namelist() if ".dist-info/" not in name}
     code = {path.relative_to(sources).as_posix() for path in (sources / "btflow").rglob("*") if path.is_file()}
     beside = {
-        f"btflow/{path.relative_to(sources).as_posix()}"
-        for name in ("models", "data", "notebooks")
+        f"btflow/{path.relative_to(sources).as_posix().removeprefix('tools/')}"
+        for name in ("models", "data", "notebooks", "tools/benchmarks")
         for path in (sources / name).rglob("*")
         if path.is_file()
     }

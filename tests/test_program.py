@@ -50,7 +50,7 @@ def test_a_signal_whose_exception_is_dropped_comes_again(number: signal.Signals)
         "    end = time.monotonic() + 20\n"
         "    while time.monotonic() < end: pass\n"
         "sys.modules['btflow.cli.app'] = types.SimpleNamespace(main=work)\n"
-        "import btflow; btflow.cli.app = sys.modules['btflow.cli.app']\n"
+        "import btflow.cli; btflow.cli.app = sys.modules['btflow.cli.app']\n"
         "from btflow.__main__ import main\n"
         "main()\n"
     )

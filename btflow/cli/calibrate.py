@@ -20,7 +20,7 @@ from btflow.units.formatting import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from btflow.paths.fit_structure import Fitted
+    from btflow.paths.fitting_structure import Fitted
     from btflow.paths.measured import Measured
     from btflow.paths.model import PathModel
 
@@ -101,7 +101,7 @@ def calibrate(
 
 
 def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Measured, PathModel, Fitted | None]:
-    from btflow.paths.fit import fit_and_tell, too_lossy
+    from btflow.paths.fitting import fit_and_tell, too_lossy
     from btflow.paths.measured import read_csv
 
     measured = read_csv(file, **columns, progress=_part(progress, 0.0, _READING))
@@ -158,7 +158,7 @@ def describe(model: PathModel, measured: Measured, fitted: Fitted | None) -> dic
     """
     import numpy as np
 
-    from btflow.paths.fit_structure import ABOVE
+    from btflow.paths.fitting_structure import ABOVE
 
     shares = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
     found: dict[str, Any] = {"source": model.source, "shares": list(shares)}

@@ -12,9 +12,8 @@ import ipywidgets as widgets
 from btflow.explore.limits import bound_memory
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState
-from btflow.explore.panel import Commands, Panel, Preset
+from btflow.explore.panel import Commands, Panel, Preset, from_query, to_query
 from btflow.explore.saved import Share
-from btflow.explore.state import from_query, to_query
 from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState
 

@@ -1,7 +1,5 @@
 """Plotly's figure widget with JavaScript of our own: a browser gets the whole figure, and always the newest.
 
-Plotly's figure widget, with JavaScript of our own: a browser gets the whole figure, and always the newest.
-
 Plotly's own JavaScript gets changes one by one and loses those that come before a figure is drawn: the figure then
 has data but no names. It also brings a copy of Plotly, 5 MB, with every figure, and answers each change with all
 that it worked out. Here one widget brings Plotly; the others wait for it as long as it takes, draw what there is once

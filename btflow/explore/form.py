@@ -16,7 +16,7 @@ import ipywidgets as widgets
 
 from btflow.errors import InputError, SimulationError
 from btflow.explore.inputs import STEPS, Amount, Choice, Spec, renamed
-from btflow.explore.state import specs
+from btflow.explore.panel import specs
 from btflow.explore.work import text_of
 
 State = TypeVar("State")

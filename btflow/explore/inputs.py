@@ -1,7 +1,5 @@
 """What an input of the explorer may hold, a model's own parameters as inputs, errors by input; no widgets here.
 
-What an input of the explorer may hold: no widgets here, so that links and tests read values by the same rules.
-
 Every value is a text, as on the command line: ``"448 kbit/s"``, ``"30 ms"``, ``"3"``, ``"cubic"``.
 """
 

@@ -1,11 +1,7 @@
 """The link panel: congestion controls, a link and its queue; figure, tables and words move as the inputs do.
 
-The figure of the link panel: windows, rates and queue over time, one below the other, redrawn in place.
-
 It is made once with a fixed number of lines, for packets and for the fluid beside them. A group of flows is one line
 with gaps, so that a change of numbers changes data only, and the browser gets arrays instead of a figure.
-
-The link panel: congestion controls, a link and its queue; all moves as the inputs do.
 
 An experiment takes tens of milliseconds, so it is computed while the message of the slider is handled. The browser
 holds back further messages of a slider meanwhile and sends the newest one then: values in between are left out.

@@ -13,8 +13,7 @@ from btflow.config.document import Document
 from btflow.errors import InputError, ScenarioError
 from btflow.explore.inputs import Amount, Choice, renamed, value
 from btflow.explore.limits import check_link
-from btflow.explore.panel import OWN, Preset
-from btflow.explore.state import specs
+from btflow.explore.panel import OWN, Preset, specs
 from btflow.link import fluid
 from btflow.link.flow import Flow
 from btflow.link.kind import LINKS

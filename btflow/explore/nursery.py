@@ -1,7 +1,5 @@
 """Where visitors' kernels come from: a process that has everything compiled, and forks; and the server's side of it.
 
-Where visitors' kernels come from: a process that has imported and compiled everything, and forks.
-
 A kernel that imports by itself takes some five seconds of CPU time and 400 MB; a fork takes a fraction of a second and
 shares most of its memory. Where there is no fork, Jupyter starts kernels as ever.
 """

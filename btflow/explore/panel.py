@@ -1,13 +1,146 @@
-"""What a panel of the explorer is: the page puts presets, links and downloads around it."""
+"""What a panel of the explorer is, and its state: a frozen dataclass of texts, as the query string of a link and back.
+
+The state of a panel, a frozen dataclass of texts, as the query string of a link and back.
+
+    @dataclass(frozen=True)
+    class LinkState:
+        rate: str = value(Amount("capacity", "rate", "1 Mbit/s", "64 kbit/s", "20 Mbit/s", log=True))
+
+A link names the version, the panel and what differs from the defaults: ``?v=1&panel=link&rate=2+Mbit/s``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from urllib.parse import parse_qsl, quote_plus
 
 import ipywidgets as widgets
 import xarray as xr
+
+from btflow.errors import InputError
+from btflow.explore.inputs import LONGEST, Spec
+
+VERSION = "1"
+_RESERVED = ("v", "panel")
+_OTHERS = ("token",)  # parts of an address that are not the state's
+_LONGEST_QUERY = 8000
+_MOST_PARTS = 100
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a link opens.
+
+    Attributes:
+        panel: Name of the panel; the first one if the link names none.
+        state: Its state, with defaults for all that the link does not say or that was refused.
+        problems: What was wrong with the link, a line each, to be shown on the page.
+    """
+
+    panel: str
+    state: Any
+    problems: tuple[str, ...]
+
+
+@runtime_checkable
+class Nested(Protocol):
+    """A state with values inside its values, which may be wrong although each of its texts can be read."""
+
+    def mended(self) -> tuple[Self, tuple[InputError, ...]]:
+        """Return the state without what is wrong inside it, and what that was."""
+
+
+def specs(state: object) -> Mapping[str, Spec]:
+    """Return the inputs of a state, or of its class, by name."""
+    return {found.name: found.metadata["spec"] for found in fields(state)}  # type: ignore[arg-type]
+
+
+def checked(kind: type[State], values: Mapping[str, str]) -> State:
+    """Return a state with some values, the others as by default.
+
+    Raises:
+        InputError: A value is refused, or none of the state's; all problems at once.
+    """
+    known, problems, kept = specs(kind), [], {}
+    for name, text in values.items():
+        try:
+            kept[name] = _checked(known, name, text)
+        except InputError as error:
+            problems.append(error)
+    if problems:
+        raise InputError.all_of(problems)
+    return kind(**kept)
+
+
+def differences(state: object) -> dict[str, str]:
+    """Return the values that are not the default, by name."""
+    return {name: getattr(state, name) for name, spec in specs(state).items() if getattr(state, name) != spec.default}
+
+
+def to_query(panel: str, state: object) -> str:
+    """Return the query string that opens a panel in a state, without the question mark."""
+    parts = {"v": VERSION, "panel": panel} | differences(state)
+    return "&".join(f"{name}={quote_plus(text, safe='/:,@')}" for name, text in parts.items())
+
+
+def from_query(query: str, panels: Mapping[str, type[Any]]) -> Opened:
+    """Return what a query string opens; whatever is wrong with it is told, never raised.
+
+    Args:
+        query: The part of the address after the question mark; may be empty.
+        panels: The class of each panel's state, by the panel's name.
+    """
+    problems: list[str] = []
+    given = _parts(query, problems)
+    if given.get("v", VERSION) != VERSION:
+        problems.append(f"The link is of version {given['v'][:20]}, and this page reads version {VERSION}.")
+        given = {}
+    panel = given.get("panel", next(iter(panels)))
+    if panel not in panels:
+        problems.append(f"The link names no panel of this page: {panel[:40]!r}; there are {', '.join(panels)}.")
+        given, panel = {}, next(iter(panels))
+    kept, known = {}, specs(panels[panel])
+    for name, text in given.items():
+        if name not in _RESERVED:
+            try:
+                kept[name] = _checked(known, name, text)
+            except InputError as error:
+                problems.append(f"The link's {error}")
+    state = panels[panel](**kept)
+    if isinstance(state, Nested):
+        state, inside = state.mended()
+        problems += [f"The link's {error.describe()}" for error in inside]
+    return Opened(panel, state, tuple(problems))
+
+
+def _parts(query: str, problems: list[str]) -> dict[str, str]:
+    """Return the named texts of a query string; the first of each name counts."""
+    if len(query) > _LONGEST_QUERY:
+        problems.append(f"The link is longer than {_LONGEST_QUERY} characters: it is not used.")
+        return {}
+    try:
+        pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=_MOST_PARTS)
+    except ValueError:
+        problems.append(f"The link has more than {_MOST_PARTS} parts: it is not used.")
+        return {}
+    found: dict[str, str] = {}
+    others = [name for name, text in pairs if name not in _OTHERS and found.setdefault(name, text) != text]
+    for name in dict.fromkeys(others):
+        problems.append(f"The link says {name[:40]!r} more than once: {found[name][:40]!r}, the first, counts.")
+    return found
+
+
+def _checked(known: Mapping[str, Spec], name: str, text: str) -> str:
+    if name not in known:
+        raise InputError(name[:40], None, "is no input of this panel", ", ".join(known))
+    if len(text) > LONGEST:
+        raise InputError(name, text, f"is longer than {LONGEST} characters")
+    return known[name].check(name, text)
+
 
 SHOWN = "The same numbers"
 NOT_SHOWN = "The numbers of these inputs, which the figures do not show"

@@ -1,7 +1,5 @@
 """The state of the swarm panel, the swarm it stands for, and its presets.
 
-Presets of the swarm panel: a flash crowd, and the swarms of the papers of 2010, 2011 and 2012.
-
 The papers' swarms are larger than what a page draws at once; their presets have fewer leechers or a smaller file, and
 the command line of the whole. What the papers say of them holds in these sizes, too: the swarms of 2010 have fewer
 leechers but their whole file, because with 10 MB a round-trip time of 400 ms costs 20 % instead of 10 %.
@@ -17,8 +15,7 @@ from btflow.config import catalog
 from btflow.config.document import Document
 from btflow.errors import InputError
 from btflow.explore.inputs import Amount, Choice, renamed, value
-from btflow.explore.panel import OWN, Preset
-from btflow.explore.state import specs
+from btflow.explore.panel import OWN, Preset, specs
 from btflow.swarm.scenario import Scenario
 from btflow.units import UNLIMITED, Buffer, is_unlimited
 

@@ -12,8 +12,7 @@ from btflow.explore import link_state, swarm_state
 from btflow.explore.inputs import Amount, Choice, Line, value
 from btflow.explore.limits import check_swarm
 from btflow.explore.link_state import GENI, GENI_UTP, OPNET, OPNET_UTP, QUEUES, LinkState, geni, opnet
-from btflow.explore.panel import OWN, Commands, Preset
-from btflow.explore.state import checked, specs
+from btflow.explore.panel import OWN, Commands, Preset, checked, specs
 from btflow.explore.swarm_state import ADSL, CLUSTER, RAO, TCPS, SwarmState, less
 from btflow.link.scenario import LinkScenario
 from btflow.swarm.scenario import Scenario

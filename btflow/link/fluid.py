@@ -146,7 +146,7 @@ def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
         "passage": ((flows, k.PASSAGES), k.PASSAGE),
         "time": ((1,), k.TIME),
     }
-    s = k.Fluid(link=link, past=np.zeros((0, 0)), queued=np.zeros((0, 0)), unused=np.zeros((0, 0)), **arrays(layout))
+    s = k.Fluid(net=link, past=np.zeros((0, 0)), queued=np.zeros((0, 0)), unused=np.zeros((0, 0)), **arrays(layout))
     s.hop.per_byte = 1.0 / link.queue.rate
     s.hop.empty = 1.0
     for i in range(flows):
@@ -163,20 +163,20 @@ def build_fluid(program: LinkProgram, seed: int) -> k.Fluid:
 
 def _lay(s: k.Fluid, i: int) -> None:
     """The way of a flow: its queues, and how long it takes past them."""
-    f, lane, first = s.link.flow[i], s.lane[i], i * int(packets.PIPES)
+    f, lane, first = s.net.flow[i], s.lane[i], i * int(packets.PIPES)
     lane.narrow = packets.NONE
     ways = (
         (packets.DATA, 0, (f.data_queue0, f.data_queue1), f.mss + f.header),
         (packets.ACKS, k.ACKS, (f.ack_queue0, f.ack_queue1), f.ack_size),
     )
     for way, place, numbers, size in ways:
-        delay = s.link.pipe.delay[first + int(way) : first + int(way) + 3].sum()
+        delay = s.net.pipe.delay[first + int(way) : first + int(way) + 3].sum()
         for hop, number in enumerate(numbers):
             passage = s.passage[i, place + hop]
             passage.queue = number
             if number != packets.NONE:
-                passage.wire = size + s.link.queue[number].framing
-                crossing = passage.wire / s.link.queue[number].rate
+                passage.wire = size + s.net.queue[number].framing
+                crossing = passage.wire / s.net.queue[number].rate
                 delay += crossing
                 if way == packets.DATA and crossing > lane.crossing:
                     lane.crossing, lane.narrow = crossing, number
@@ -193,11 +193,11 @@ def load_kernels(program: LinkProgram) -> None:
 def run_fluid(program: LinkProgram, seed: int, progress: Callable[[float], None] | None = None) -> packets.State:
     """Run an experiment to its end and return its final state, that of packets."""
     s, steps = build_fluid(program, seed), termination.FIRST_CHUNK
-    state: packets.State = s.link
+    state: packets.State = s.net
     while True:
         start = time.perf_counter()
         if engine.run(s, steps) == engine.DONE:
             return state
         steps = termination.next_chunk(steps, time.perf_counter() - start)
         if progress is not None:
-            progress(float(s.link.clock[0].now) / program.rules.duration)
+            progress(float(s.net.clock[0].now) / program.rules.duration)

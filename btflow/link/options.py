@@ -1,7 +1,5 @@
 """An experiment from options alone: one user's access link, ``home``, with flows, calls and probes.
 
-Flows, voice calls and probes as the command line gives them, read into the tables of a model file.
-
 A flow is ``CC[:COUNT][@START][,KEY=VALUE]...``, such as ``cubic:3`` or ``ledbat:1@10s,size=5 MB``; a call
 ``CODEC[:COUNT][@START][,KEY=VALUE]...``, such as ``g729:1``; a probe ``SIZE@PERIOD[,KEY=VALUE]...``, such as
 ``100 B@1s``. What the values are is left to the model's fields.

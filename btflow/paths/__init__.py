@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from btflow.paths.fit import fit
+    from btflow.paths.fitting import fit
     from btflow.paths.generate import draw
     from btflow.paths.iplane import fit_iplane, read_iplane
     from btflow.paths.measured import Measured, read_csv
@@ -35,7 +35,7 @@ _FROM = {
     "Measured": "btflow.paths.measured",
     "PathModel": "btflow.paths.model",
     "draw": "btflow.paths.generate",
-    "fit": "btflow.paths.fit",
+    "fit": "btflow.paths.fitting",
     "fit_iplane": "btflow.paths.iplane",
     "load": "btflow.paths.model",
     "pop_rtts": "btflow.paths.shortest",

@@ -1,11 +1,7 @@
 """iPlane's links between points of presence (PoPs): known copies, their reader, and the path model they give.
 
-Public copies of iPlane's links between PoPs: which of them a file is.
-
 The repositories state no licence, so their files are not shipped, only what git calls them: the SHA-1 of a file's
 length and content.
-
-Reads iPlane's links between points of presence (PoPs), for those who have the files.
 
 A line is ``cluster1 AS1 cluster2 AS2 latency``, separated by white space; a cluster is a PoP. The latency is a whole
 number of milliseconds. No public text says whether it is one way or both: it is read as one way, which iPlane's
@@ -27,8 +23,8 @@ from numpy.typing import NDArray
 
 from btflow.errors import InputError, shorten
 from btflow.options import whole_number
-from btflow.paths.fit import BASE, FEWEST_PEERS, check_through, fit, too_lossy, with_structure
-from btflow.paths.fit_structure import ABOVE, Fitted
+from btflow.paths.fitting import BASE, FEWEST_PEERS, check_through, fit, too_lossy, with_structure
+from btflow.paths.fitting_structure import ABOVE, Fitted
 from btflow.paths.lines import number, path_name, read, split, unended, wrong
 from btflow.paths.measured import FEWEST, Measured, Progress
 from btflow.paths.model import MOST_PEERS, PathModel, load

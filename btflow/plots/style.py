@@ -1,7 +1,5 @@
 """One look for all figures: readable on screen and in print; and checks of what figures are given.
 
-One look for all figures: readable on screen and in print, and without telling red from green.
-
 Colours are those of Okabe and Ito, "Color Universal Design" (2008), without the yellow, which is too pale for a line.
 Lines also differ in dash and bars in pattern, so that a grey print can be read.
 """

@@ -204,7 +204,12 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
 def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
     """Caps, places, start times; the seeds hold everything and start at time 0."""
     rules, peer, seeds, n = program.rules, s.peer, program.is_seed == 1, program.rules.peers
-    peer.cap, peer.klass, peer.place, peer.unit = program.upload_limit, program.klass, program.place, program.unit
+    peer.upload_limit, peer.klass, peer.place, peer.unit = (
+        program.upload_limit,
+        program.klass,
+        program.place,
+        program.unit,
+    )
     peer.per_byte = 1.0 / program.upload_limit
     peer.upload_slots = program.upload_slots
     interval = program.client["choke_interval"][program.klass]

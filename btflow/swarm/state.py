@@ -184,7 +184,7 @@ def _fill_blocks(s: Swarm, program: Program) -> None:
 def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None:
     """Caps, places, start times; the seeds hold everything and start at time 0."""
     rules, peer, seeds = program.rules, s.peer, program.is_seed == 1
-    peer.cap, peer.klass, peer.place = program.upload_limit, program.klass, program.place
+    peer.upload_limit, peer.klass, peer.place = program.upload_limit, program.klass, program.place
     peer.upload_slots = program.upload_slots
     peer.was_seed = program.is_seed
     peer.unit = program.unit

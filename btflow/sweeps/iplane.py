@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.paths.distributions import Table
 from btflow.paths.model import load
+from btflow.paths.table import Table
 
 Floats = NDArray[np.float64]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from btflow.benchmarks.command import Step, show, steps
 from btflow.benchmarks.machine import machine
 from btflow.benchmarks.table import Section, as_markdown
+
 from btflow.files import replacing
 from validation.command import run_app
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from statistics import fmean, median
 
-from btflow import load, simulate
 from btflow.benchmarks.measure import report
 from btflow.benchmarks.table import Row, Section, at_least
+
+from btflow import load, simulate
 from validation.links.speed import speed
 from validation.packet_level.toolchain import RELEASE
 from validation.swarms import packets

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from btflow import simulate
 from btflow.benchmarks.measure import report
 from btflow.benchmarks.table import Row, Section, at_least
+
+from btflow import simulate
 from validation.simgrid import toolchain
 from validation.simgrid.runs import CASES, SAME, Case, Run, measure, recorded, variants
 

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from btflow import load
 from btflow.benchmarks.machine import processor
+
+from btflow import load
 from btflow.files import replacing
 from btflow.swarm.scenario import Scenario
 from validation.packet_level.toolchain import ToolchainError

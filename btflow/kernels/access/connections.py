@@ -39,15 +39,15 @@ from btflow.kernels.swarm.state import OPENS_TCP, OPENS_UTP
 @kernel
 def take(x, power):
     """A ring of 2**power places; `x.rings[TOP]` stays below the pool's size, as the main loop sees to."""
-    n = x.net
+    net = x.net
     at = x.rings[power]
     if at == NONE:
         at = x.rings[TOP]
         x.rings[TOP] += 1 << power
     else:
-        x.rings[power] = n.log[at]
+        x.rings[power] = net.log[at]
     for j in range(at, at + (1 << power)):
-        n.got[j] = 0
+        net.got[j] = 0
     return at
 
 
@@ -64,21 +64,21 @@ def give(x, at, mask):
 @kernel
 def widen(x, i):
     """Move flow `i` into a ring twice as long: what is under way, what was sent again, what came."""
-    n = x.net
-    f = n.flow[i]
+    net = x.net
+    f = net.flow[i]
     old, mask = f.ring_at, f.ring_mask
     power = SMALLEST_RING
     while (1 << power) <= mask:
         power += 1
     new, wide = take(x, power + 1), 2 * mask + 1
     for number in range(max(f.una - 1, 0), f.nxt):
-        n.segment[new + (number & wide)] = n.segment[old + (number & mask)]
+        net.segment[new + (number & wide)] = net.segment[old + (number & mask)]
     for number in range(f.expected, f.nxt):
-        n.got[new + (number & wide)] = n.got[old + (number & mask)]
+        net.got[new + (number & wide)] = net.got[old + (number & mask)]
     for place in range(max(f.seen, f.log - mask - 1), f.log):
-        n.log[new + (place & wide)] = n.log[old + (place & mask)]
+        net.log[new + (place & wide)] = net.log[old + (place & mask)]
     for place in range(f.again_first, f.again_last):
-        n.again[new + (place & wide)] = n.again[old + (place & mask)]
+        net.again[new + (place & wide)] = net.again[old + (place & mask)]
     f.ring_at = new
     f.ring_mask = wide
     give(x, old, mask)
@@ -108,23 +108,23 @@ def establish(x, i, t):
 @kernel
 def shut(x, i):
     """Nothing more comes of flow `i`: timers, ring, messages; what is under way is thrown away where it arrives."""
-    s, n = x.swarm, x.net
-    f = n.flow[i]
+    s, net = x.swarm, x.net
+    f = net.flow[i]
     if f.ring_mask == 0:
         return
     give(x, f.ring_at, f.ring_mask)
     f.ring_mask = 0
     f.generation += 1
-    if f.reverse != NONE and n.flow[f.reverse].reverse == i:  # the other side may not know yet
-        n.flow[f.reverse].reverse = NONE
+    if f.reverse != NONE and net.flow[f.reverse].reverse == i:  # the other side may not know yet
+        net.flow[f.reverse].reverse = NONE
     f.running = CLOSED
     for what in (RTO_TIMER, ACK_TIMER, SEND_TIMER):
-        schedule(n, source(n, i, what), FOREVER)
-    k = f.first_message
-    while k != NONE:
-        following = np.int64(s.node[k].next)
-        give_node(s, k)
-        k = following
+        schedule(net, source(net, i, what), FOREVER)
+    n = f.first_message
+    while n != NONE:
+        following = np.int64(s.node[n].next)
+        give_node(s, n)
+        n = following
     f.first_message = NONE
     f.wrote = 0
     f.cut = 0
@@ -201,12 +201,12 @@ def prepare_data(x, h):
 @kernel
 def prepare(x, i, reverse, h, kind):
     """Lay flow `i` from the peer of end `h` to the other side, as its class has it for `kind`."""
-    s, n = x.swarm, x.net
+    s, net = x.swarm, x.net
     p, q = h >> s.rules.slot_bits, mate(s, h) >> s.rules.slot_bits
     shut(x, i)
-    generation = n.flow[i].generation
-    n.flow[i] = x.template[s.peer[p].klass, kind]
-    f = n.flow[i]
+    generation = net.flow[i].generation
+    net.flow[i] = x.template[s.peer[p].klass, kind]
+    f = net.flow[i]
     f.generation = generation
     f.reverse = reverse
     f.other = i - h + mate(s, h)
@@ -248,10 +248,10 @@ def last_try(x, h):
 @kernel
 def timer(x, i, t):
     """The retransmission timer of flow `i`: a SYN is repeated, or the other transport is tried."""
-    s, n = x.swarm, x.net
-    f = n.flow[i]
+    s, net = x.swarm, x.net
+    f = net.flow[i]
     if f.running != CONNECTING or f.rto_at > t:
-        sender.rto_timer(n, i, f, t)
+        sender.rto_timer(net, i, f, t)
         return
     h = end_of(s, i)
     p = h >> s.rules.slot_bits
@@ -263,7 +263,7 @@ def timer(x, i, t):
         closing.give_up(s, h, t)
     else:
         f.tries += 1
-        sender.rto_timer(n, i, f, t)
+        sender.rto_timer(net, i, f, t)
 
 
 @kernel

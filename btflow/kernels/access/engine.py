@@ -37,7 +37,7 @@ CRAMPED = 4  # why `run` returned: the pool of rings is nearly used up
 def run(state, max_events):
     """Handle up to `max_events` events; as `kernels.engine.run`. CRAMPED: the pool of rings must grow."""
     x = by_ref(state)
-    s, n = x.swarm, x.net
+    s, net = x.swarm, x.net
     c = s.clock[0]
     if c.events == 0 and c.pending == 0:
         engine.start_all(s)
@@ -50,94 +50,94 @@ def run(state, max_events):
             return FINISHED
         if c.n_free < reserve:
             return FULL
-        if 2 * (x.rings[TOP] + (s.rules.slots << (SMALLEST_RING + 2))) > n.log.size:
+        if 2 * (x.rings[TOP] + (s.rules.slots << (SMALLEST_RING + 2))) > net.log.size:
             return CRAMPED
-        t = next_time(n)
-        k = calendar.pop_until(s, t)
-        if k == NONE:
+        t = next_time(net)
+        n = calendar.pop_until(s, t)
+        if n == NONE:
             c.now = t
         if c.now > s.rules.horizon:
             return STUCK
         c.events += 1
-        if k == NONE:
-            act(x, n.heap[0].source, t)
+        if n == NONE:
+            act(x, net.heap[0].source, t)
             follow_up(x, t)
         else:
-            client_event(x, k, c.now)
+            client_event(x, n, c.now)
         do_todo(x, c.now)
     return MORE
 
 
 @kernel
-def client_event(x, k, t):
+def client_event(x, n, t):
     """A node of the calendar: a turn of the limiter, a tick of the choker, a sample, or something posted."""
     s = x.swarm
     peers = s.rules.peers
-    if k < peers:
-        uploads.turn(x, k, t)
-    elif k < 2 * peers:
-        choking.tick(s, k - peers, t)
-    elif s.node[k].kind == SAMPLE:
-        calendar.give_node(s, k)
+    if n < peers:
+        uploads.turn(x, n, t)
+    elif n < 2 * peers:
+        choking.tick(s, n - peers, t)
+    elif s.node[n].kind == SAMPLE:
+        calendar.give_node(s, n)
         sampling.sample(x, t)
-    elif s.node[k].kind == RESUMED:
-        h, generation = np.int64(s.node[k].target), s.node[k].generation
-        calendar.give_node(s, k)
+    elif s.node[n].kind == RESUMED:
+        h, generation = np.int64(s.node[n].target), s.node[n].generation
+        calendar.give_node(s, n)
         if s.conn[h].generation == generation:
             s.tally[h].waits = 0
             stream.drained(x, h, t)
     else:
-        p = np.int64(s.node[k].target)
-        if s.node[k].kind == PULSE and client_of(s, p).mixed_mode == PEER_PROPORTIONAL:
+        p = np.int64(s.node[n].target)
+        if s.node[n].kind == PULSE and client_of(s, p).mixed_mode == PEER_PROPORTIONAL:
             uploads.proportion(x, p)
-        engine.take(s, k, t)
+        engine.take(s, n, t)
 
 
 @kernel
 def act(x, a, t):
     """Source `a` of the network: a flow's timer, the end of a pipe, a queue that is served by event."""
-    n = x.net
-    n.clock[0].delivered = NONE
-    n.clock[0].acked = NONE
-    n.clock[0].cramped = NONE
-    first_pipe = n.rules.flows * TIMERS
+    net = x.net
+    net.clock[0].delivered = NONE
+    net.clock[0].acked = NONE
+    net.clock[0].cramped = NONE
+    first_pipe = net.rules.flows * TIMERS
     if a < first_pipe:
         i = a // TIMERS
         flow_timer(x, i, a - i * TIMERS + RTO_TIMER, t)
-    elif a < n.rules.first_queue:
+    elif a < net.rules.first_queue:
         arrive(x, a - first_pipe, t)
     else:
-        k = a - n.rules.first_queue
-        queue.serve(n, k, n.queue[k], t)
+        k = a - net.rules.first_queue
+        queue.serve(net, k, net.queue[k], t)
 
 
 @kernel
 def flow_timer(x, i, what, t):
     """A timer of flow `i`."""
-    n = x.net
+    net = x.net
     if what == RTO_TIMER:
         connections.timer(x, i, t)
-        n.clock[0].acked = i
+        net.clock[0].acked = i
     elif what == ACK_TIMER:
-        receiver.ack_timer(n, i, n.flow[i], t)
+        receiver.ack_timer(net, i, net.flow[i], t)
     else:
-        sender.send_timer(n, i, n.flow[i], t)
-        n.clock[0].acked = i
+        sender.send_timer(net, i, net.flow[i], t)
+        net.clock[0].acked = i
 
 
 @kernel
 def arrive(x, p, t):
     """A parcel has come through pipe `p`: from an uplink into the next downlink, or from there to its peer."""
-    n = x.net
-    parcel = n.parcel[pipe.take(n, p)]
+    net = x.net
+    parcel = net.parcel[pipe.take(net, p)]
     i, way = parcel.owner >> 1, (ACKS if parcel.owner & 1 else DATA)
-    f = n.flow[i]
+    f = net.flow[i]
     if p & 1 == 0:
-        if p < n.rules.queues:  # the ways past the queues come behind the others
+        if p < net.rules.queues:  # the ways past the queues come behind the others
             sampling.note_crossing(x, p >> 1, parcel.owner, parcel.bytes)
         if parcel.generation == f.generation:
-            path.pass_on(n, f, way, 1, t, parcel)
-    elif parcel.generation == f.generation and not path.lost(n, f.data_loss):
+            path.pass_on(net, f, way, 1, t, parcel)
+    elif parcel.generation == f.generation and not path.lost(net, f.data_loss):
         if way == ACKS:
             acknowledged(x, i, parcel.number, parcel.stamp, parcel.owd, t)
         else:
@@ -150,11 +150,11 @@ def arrive(x, p, t):
 @kernel
 def acknowledged(x, i, number, stamp, owd, t):
     """An ACK comes back to flow `i`, alone or on data."""
-    n = x.net
-    f = n.flow[i]
+    net = x.net
+    f = net.flow[i]
     was = f.running
-    sender.ack_arrives(n, i, f, t, number, stamp, owd)
-    n.clock[0].acked = i
+    sender.ack_arrives(net, i, f, t, number, stamp, owd)
+    net.clock[0].acked = i
     if was == CONNECTING and f.running == CONNECTED:
         greet(x, i, t)
 
@@ -172,7 +172,7 @@ def greet(x, i, t):
 @kernel
 def data(x, i, number, stamp, t):
     """A segment of flow `i` comes to the other side; who does not take the transport does not answer its SYN."""
-    s, n = x.swarm, x.net
+    s, net = x.swarm, x.net
     if number == SYN:
         h = connections.end_of(s, i)
         g = mate(s, h)
@@ -180,8 +180,8 @@ def data(x, i, number, stamp, t):
             return
         if i < s.rules.peers << s.rules.slot_bits and not connections.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
             return
-        n.flow[connections.control_flow(s, g)].opened = t
-    receiver.receive(n, i, n.flow[i], t, number, stamp)
+        net.flow[connections.control_flow(s, g)].opened = t
+    receiver.receive(net, i, net.flow[i], t, number, stamp)
 
 
 @kernel

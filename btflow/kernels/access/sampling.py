@@ -46,11 +46,11 @@ def sample(x, t):
 @kernel
 def look(x, p, k, t):
     """Enter the length of the uplink's queue of peer `p`: packets waiting, and the time until the last has left."""
-    n = x.net
-    q = n.queue[2 * p]
+    net = x.net
+    q = net.queue[2 * p]
     delay = q.bytes / q.rate + max(q.free_at - t, 0.0)
     if q.kind == DROP_TAIL or q.kind == PIE:
-        queue.advance(n, 2 * p, q, t)
+        queue.advance(net, 2 * p, q, t)
         delay = max(q.free_at - t, 0.0)
     x.queue_packets[k, min(q.packets, x.queue_packets.shape[1] - 1)] += 1
     x.queue_delay[k, min(int(delay / x.watch[0].width), x.queue_delay.shape[1] - 1)] += 1
@@ -72,14 +72,14 @@ def note_message(x, h, kind, arg, delay, t):
         x.wins[mate(s, h) >> s.rules.slot_bits] += 1
     if s.clock[0].unfinished > x.watch[0].begin:
         return
-    k = s.peer[h >> s.rules.slot_bits].klass
-    x.control[k, kind, delay_bin(delay)] += 1
-    x.control_sum[k, kind] += delay
+    klass = s.peer[h >> s.rules.slot_bits].klass
+    x.control[klass, kind, delay_bin(delay)] += 1
+    x.control_sum[klass, kind] += delay
     if kind == PIECE:
-        k = s.peer[mate(s, h) >> s.rules.slot_bits].klass
+        klass = s.peer[mate(s, h) >> s.rules.slot_bits].klass
         took = t - s.asked[s.conn[h].row, place(s, arg)]
-        x.latency[k, delay_bin(took)] += 1
-        x.latency_sum[k] += took
+        x.latency[klass, delay_bin(took)] += 1
+        x.latency_sum[klass] += took
 
 
 @kernel

@@ -1,6 +1,6 @@
 """What joins a swarm to its links, and what is counted there.
 
-`x.swarm` is the state of the client's rules (kernels/state.py), `x.net` that of the flows (kernels/link/state.py).
+`x.swarm` is the state of the client's rules (kernels/swarm/state.py), `x.net` that of the flows (link/state.py).
 Flow `h` carries what end `h` sends to the other side; with control connections of their own, flow `h` carries the
 blocks and flow `ends + h` everything else. Peer `p` has queue and pipe `2 p` upwards and `2 p + 1` downwards.
 

@@ -103,15 +103,15 @@ def send_past(x, h, t):
 @kernel
 def push(x, i, t):
     """Let flow `i` send what it may, in a longer ring if need be."""
-    n = x.net
-    f = n.flow[i]
+    net = x.net
+    f = net.flow[i]
     if f.running != CONNECTED:
         return
-    sender.send(n, i, f, t)
-    while n.clock[0].cramped != NONE:
-        n.clock[0].cramped = NONE
+    sender.send(net, i, f, t)
+    while net.clock[0].cramped != NONE:
+        net.clock[0].cramped = NONE
         connections.widen(x, i)
-        sender.send(n, i, f, t)
+        sender.send(net, i, f, t)
 
 
 @kernel

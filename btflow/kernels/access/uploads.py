@@ -1,6 +1,6 @@
 """The upload limiter on a real socket: each turn writes a unit, and a socket that is full leaves the ring.
 
-With a cap a turn writes 1380 B and the next comes when the cap has paid for it; without one a turn writes a whole block
+With a limit a turn writes 1380 B and the next comes when that has paid for it; without one a turn writes a whole block
 and the ring goes on until every socket is full (BitTorrent 4.0.2 RateLimiter.try_send).
 """
 
@@ -11,7 +11,7 @@ from btflow.kernels.access.state import TCP
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import limiter, limiter_shares, messages, rates, rules
 from btflow.kernels.swarm.ends import client_of, raise_flag, set_cause
-from btflow.kernels.swarm.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, PEER_PROPORTIONAL, PIECE
+from btflow.kernels.swarm.state import BLOCKED, BY_WINDOW, CAUSES, GAP_BINS, NIL, PEER_PROPORTIONAL, PIECE
 
 
 @kernel
@@ -53,7 +53,7 @@ def write_unit(x, p, t):
     elif not quota:  # else the block is written when it is paid for
         x.net.flow[h].wrote += amount
         stream.push(x, h, t)
-    peer.turn += amount / peer.cap
+    peer.turn += amount / peer.upload_limit
     settle(x, h, at, t)
 
 
@@ -62,12 +62,9 @@ def write_paid(x, p, t):
     """What the shares of peer `p` have paid for is written."""
     s = x.swarm
     limiter_shares.hand_out(s, p, t)
-    i = 0
+    i = limiter_shares.next_paid(s, p, NIL)
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
-        if not limiter_shares.is_paid(s, h):
-            i += 1
-            continue
         size = rules.block_bytes(s.rules, limiter.block_number(limiter.entry(s, h, np.int64(s.conn[h].up_head))))
         connections.start_data(x, h, t)
         amount = limiter.pay(s, h, t)
@@ -79,6 +76,7 @@ def write_paid(x, p, t):
             limiter.charge_packets(s, p, size)
             note_tcp(x, h, size, t)
         settle(x, h, i, t)
+        i = limiter_shares.next_paid(s, p, i)
     limiter.arm(s, p, t)
 
 

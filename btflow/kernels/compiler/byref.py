@@ -1,4 +1,4 @@
-"""Pass the state by reference.
+"""The state of kernels, a named tuple of arrays, by reference.
 
 Numba passes a named tuple by value: every call would copy dozens of array descriptors and count a reference on each.
 `by_ref(s)` puts the tuple on the caller's stack once and hands on a pointer; `ref.name` loads just that member, and a
@@ -6,6 +6,10 @@ nested tuple is again a reference. Without the JIT, `by_ref(s)` is `s` itself.
 
 Arrays read through a reference take no negative index: what counts from the end in Python is an error here, so that an
 address is one addition and not also a comparison and a choice.
+
+Insides: `numba.core` (cgutils, imputils, the data models, templates of attributes) and of `numba.np.arrayobj`
+`getitem_arraynd_intp`, `getitem_array_tuple`, `setitem_array`, called with indices that are unsigned. Beside
+test_insides.py, every test that runs a kernel fails.
 """
 
 import hashlib

@@ -3,6 +3,11 @@
 The kernels call each other across files, and Numba's on-disk cache only watches the file of the cached function, so an
 edited callee would silently keep its old behaviour in a cached caller (numba/numba#8851). All kernels therefore share
 one cache folder named by a hash of all their sources: an edit anywhere makes a fresh cache.
+
+Insides: `numba.core.dispatcher.FunctionCache`, of `numba.core.caching` `FunctionCache` and `IndexDataCacheFile` with
+`_cache_file`, `_cache_path`, `_impl`, `_dump`, `_load_data`, `_data_path`. They gain no time: without
+them results might not be those of the sources, and a damaged or read-only cache would end a run. Beside
+test_insides.py, test_cache.py fails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Machine instructions that Numba does not offer by name: count trailing zeros, prefetch.
 
-Ask the processor for what the next event will touch while the present one is handled.
+`line` asks the processor for what the next event will touch while the present one is handled. A large swarm lies in
+main memory and its events are spread over it at random: without this, much of the time would pass waiting for one cache
+line after the other. Prefetching changes no result.
 
-A large swarm lies in main memory and its events are spread over it at random: without this, most of the time would pass
-waiting for one cache line after the other. Prefetching changes no result.
+Insides: `numba.core.cgutils`, of `numba.np.arrayobj` `make_array`. Beside test_insides.py, every test that runs a
+kernel fails.
 """
 
 from numba.core import cgutils, config, types

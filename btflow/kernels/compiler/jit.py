@@ -1,18 +1,16 @@
-"""Compile a kernel; all are optimised together, once, in the entries that Python calls.
-
-The one way a kernel is compiled.
+"""The one way a kernel is compiled: all are optimised together, once, in the entries that Python calls.
 
 No fastmath, since bit-identical results matter more than a few per cent; no reference counting, since a kernel
 allocates nothing and only sees arrays its caller keeps alive; division by zero gives inf, not an exception.
-
-Optimise all kernels together, once, in the entries that Python calls.
 
 Numba links into each function all that it calls, directly or not, optimises the whole and emits machine code for it:
 kernels that call each other a dozen deep are optimised again in each of their callers, and theirs. But Python calls the
 entries alone. So the library of a kernel keeps the code of that kernel as it was lowered, and that of an entry gets the
 kernels it reaches, each once. There nobody else can call them, and LLVM inlines and passes arguments as it likes.
 
-This rests on insides of Numba's that pyproject.toml bounds the version of.
+Insides: of `numba.core.codegen.JITCodeLibrary` `_final_module`, `_shared_module`, `_finalized`, `_linking_libraries`,
+`_get_module_for_linking`, `_optimize_final_module`, `_raise_if_finalized`; the passes of
+`numba.core.compiler.DefaultPassBuilder`; the option `_nrt`. Beside test_insides.py, test_linking.py fails.
 """
 
 import ctypes
@@ -138,7 +136,7 @@ class EntryCompiler(_Compiler):
     library = _ForEntry
 
 
-# Called by other kernels alone: it has no code of its own (linking.py).
+# Called by other kernels alone: it has no code of its own.
 kernel = numba.njit(
     pipeline_class=KernelCompiler,
     fastmath=False,

@@ -10,8 +10,18 @@ from btflow.kernels import calendar
 from btflow.kernels.compiler import intrinsics
 from btflow.kernels.compiler.byref import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
-from btflow.kernels.flow import choke, fetch, peers, queues, superseed, transport, upload, whole
-from btflow.kernels.flow.events import post
+from btflow.kernels.flow import (
+    choking,
+    downloading,
+    lanes,
+    links,
+    peer_set,
+    picking_whole,
+    superseeding,
+    transport,
+    uploads,
+)
+from btflow.kernels.flow.ends import NONE, line_up, post
 from btflow.kernels.swarm.state import (
     ANY,
     BITFIELD,
@@ -34,7 +44,6 @@ from btflow.kernels.swarm.state import (
 )
 
 FINISHED, MORE, STUCK, FULL = 0, 1, 2, 3  # why `run` returned, as the full engine says it
-NONE = np.int64(-1)
 
 
 @entry
@@ -110,14 +119,14 @@ def look(s, row, t):
     if peer.present == 0:
         return
     if peer.next_at <= t:
-        upload.advance(s, p, t)
+        uploads.advance(s, p, t)
     if peer.tick_at <= t:
-        upload.settle(s, p, t)
+        lanes.settle(s, p, t)
         peer.now = t
         peer.ending = -1
-        choke.tick(s, p, t)
-        upload.advance(s, p, t)
-    peers.line_up(s, p)
+        choking.tick(s, p, t)
+        uploads.advance(s, p, t)
+    line_up(s, p)
 
 
 @kernel
@@ -130,11 +139,11 @@ def look_at_link(s, p, t):
     if s.peer[p].present == 0:
         return
     bring_up(s, p, t)
-    queues.move(s, p, t)
+    links.move(s, p, t)
     s.peer[p].next_at = 0.0
     s.peer[p].ending = -1
-    upload.advance(s, p, t)
-    queues.look_again(s, p, t)
+    uploads.advance(s, p, t)
+    links.look_again(s, p, t)
 
 
 @kernel
@@ -165,8 +174,8 @@ def bring_up(s, p, t):
     if peer.present == 0:
         return
     if peer.next_at <= t:
-        upload.advance(s, p, t)
-    upload.settle(s, p, t)
+        uploads.advance(s, p, t)
+    lanes.settle(s, p, t)
     peer.now = max(peer.now, t)
 
 
@@ -189,18 +198,18 @@ def take(s, n, t):
     if kind == LOOK:
         look_at_link(s, target, t)
     elif kind == START:
-        peers.start(s, target, t)
+        peer_set.start(s, target, t)
     elif kind == TRACKER_REPLY:
-        peers.tracker_reply(s, target, t)
+        peer_set.tracker_reply(s, target, t)
     elif kind == TRACKER_CHECK:
-        peers.check_tracker(s, target, t)
+        peer_set.check_tracker(s, target, t)
     elif kind == LEAVE:
         bring_up(s, target, t)
         base = target << s.rules.slot_bits
         for slot in range(s.peer[target].end_top):
             if s.end[base + slot].state == OPEN:
                 bring_up(s, np.int64(s.end[base + slot].mate) >> s.rules.slot_bits, t)
-        peers.leave(s, target, t)
+        peer_set.leave(s, target, t)
     elif s.end[target].generation == generation:
         if (
             kind == READY
@@ -215,24 +224,24 @@ def take(s, n, t):
             if s.end[target].generation != generation:
                 return
         if kind == SYN:
-            peers.got_syn(s, target, t)
+            peer_set.got_syn(s, target, t)
         elif kind == READY:
-            peers.ready(s, target, t)
+            peer_set.ready(s, target, t)
         elif kind == OFFER:
-            superseed.got_offer(s, target, piece, t)
+            superseeding.got_offer(s, target, piece, t)
         elif kind == INTERESTED:
-            superseed.got_interest(s, target, piece, t)
+            superseeding.got_interest(s, target, piece, t)
         elif kind == HAVE_ONE:
-            peers.reported(s, target, piece, t)
+            peer_set.reported(s, target, piece, t)
         elif kind == BITFIELD:
-            peers.introduce(s, target, t)
+            peer_set.introduce(s, target, t)
         elif kind == PIECE:
             bring_up_sources(s, target >> s.rules.slot_bits, t)
             if s.end[target].generation == generation:
-                fetch.awaited_block(s, target, piece, t)
+                uploads.awaited_block(s, target, piece, t)
         elif kind == PULSE:
-            whole.look_again(s, target, t)
+            downloading.look_again(s, target, t)
         elif kind == REFUSED:
-            peers.release(s, target, t)
+            peer_set.release(s, target, t)
     elif kind == PIECE:
-        whole.lost_block(s, target, piece)
+        picking_whole.lost_block(s, target, piece)

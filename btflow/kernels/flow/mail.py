@@ -12,7 +12,8 @@ from btflow.kernels import bits
 from btflow.kernels.access import sampling
 from btflow.kernels.access.state import CONTROL_DATA, TCP_ACKS, TCP_DATA
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import fetch, stream, windows
+from btflow.kernels.flow import windows
+from btflow.kernels.flow.ends import NONE, wake
 from btflow.kernels.flow.state import NO_LANE
 from btflow.kernels.link.state import NO_NAGLE
 from btflow.kernels.random import uniform
@@ -20,7 +21,7 @@ from btflow.kernels.swarm.state import FOREVER, HAVE, REQUEST
 
 UNLIMITED = 1e9  # packets of a buffer that is not counted in packets
 CONTROL = 2  # column of `template`
-NONE = np.int64(-1)
+LONGEST_REPAIR = 60.0  # [s]: a timer doubles up to about that (RFC 6298, 2.5)
 
 
 @kernel
@@ -39,7 +40,7 @@ def arrival(s, p, h, size, t):
     if u >= 0:
         load(s, p, h, float(size), 0.0)
         line.known = t
-        line.arrival = max(line.arrival, max(stream.drained(s, u, t), t + windows.one_way(s, p, y)))
+        line.arrival = max(line.arrival, max(drained(s, u, t), t + windows.one_way(s, p, y)))
         return line.arrival
     f = s.net.template[s.peer[p].klass, way_of(s, h)]
     a, b = s.net.link[p], s.net.link[y]
@@ -73,9 +74,6 @@ def repair(s, p, y, f, full):
             timer *= 2.0
             through = 1.0 - f.data_loss
     return wait
-
-
-LONGEST_REPAIR = 60.0  # [s]: a timer doubles up to about that (RFC 6298, 2.5)
 
 
 @kernel
@@ -134,7 +132,7 @@ def ack_wait(s, h, f):
     return f.ack_delay
 
 
-# -- requests ---------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -159,7 +157,7 @@ def ride(s, h, run, t):
     """The requests of a row, written on end `h` at `t`, come with the last block that is in the socket before them."""
     u = lane_ahead(s, h >> s.rules.slot_bits, h)
     pull = s.net.pull[u]
-    run.behind = pull.came + stream.committed(s, u, t)
+    run.behind = pull.came + committed(s, u, t)
     pull.riders = 1
 
 
@@ -182,10 +180,10 @@ def land(s, u, came, t):
             run.behind = 0
             if i == 0 and not s.finish[v] < FOREVER:
                 s.ready[v] = t
-                fetch.wake(s, y, t)
+                wake(s, y, t)
 
 
-# -- HAVEs ------------------------------------------------------------------------------------------------------------
+# -- HAVEs -------------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -214,7 +212,7 @@ def tell(s, p, t):
             load(s, p, h, s.rules.have_size + f.header + framing, f.ack_size + other)
     arrives = t + windows.one_way(s, p, y)
     if u >= 0:
-        arrives = max(arrives, stream.drained(s, u, t))
+        arrives = max(arrives, drained(s, u, t))
     elif s.net.template[s.peer[p].klass, way_of(s, drawn)].nagle != NO_NAGLE:
         arrives += max(s.net.line[drawn].acked - t, 0.0)
     note(s, p, HAVE, arrives - t, n)
@@ -231,6 +229,64 @@ def slot_at(s, p, i):
 def note(s, p, kind, delay, n):
     """Enter the delay of `n` messages of peer `p` into the statistics."""
     if s.clock[0].unfinished <= s.net.watch[0].begin:
-        k = np.int64(s.peer[p].klass)
-        s.net.control[k, kind, sampling.delay_bin(delay)] += n
-        s.net.control_sum[k, kind] += n * delay
+        klass = np.int64(s.peer[p].klass)
+        s.net.control[klass, kind, sampling.delay_bin(delay)] += n
+        s.net.control_sum[klass, kind] += n * delay
+
+
+# -- the socket: what is written ahead ---------------------------------------------------------------------------------
+
+
+@kernel
+def left(s, u, t):
+    """Bytes of the block of lane `u` that is coming that have not come at `t`."""
+    pull = s.net.pull[u]
+    return max(pull.rest - max(0.0, t - max(pull.at, pull.hold)) * pull.rate, 0.0)
+
+
+@kernel
+def written_ahead(s, u, t):
+    """Bytes of lane `u` in its socket and on the way, beyond what has come at `t`."""
+    pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]
+    p = u >> s.lane_bits
+    if s.net.link[p].capped == 1:
+        return pull.rate * windows.one_way(s, p, np.int64(pull.to))
+    if f.socket_unsent == 1:
+        return windows.window(s, u, f, t) * f.mss + f.socket
+    takes = max(f.socket, f.socket_windows * f.cwnd * f.mss + f.mss) if f.socket_windows > 0.0 else f.socket
+    takes *= 1.0 - 0.5 * f.socket_free  # full, it takes nothing before that part of it is free
+    return max(takes - pull.rate * windows.one_way(s, np.int64(pull.to), p), 0.0)
+
+
+@kernel
+def committed(s, u, t):
+    """Blocks of lane `u` that are written to its socket at `t`, in part or in full: they will be sent."""
+    if not s.finish[u] < FOREVER:
+        return 0
+    ahead, start = written_ahead(s, u, t), left(s, u, t)
+    n, most = 1, windows.asked(s, u, t)
+    while n < most and start <= ahead:
+        n += 1
+        start += s.rules.block_size + s.rules.header
+    return n
+
+
+@kernel
+def drained(s, u, t):
+    """When all that lane `u` has written by `t` is there."""
+    n = committed(s, u, t)
+    if n == 0:
+        return t
+    pull, f = s.net.pull[u], s.net.flow[s.lane[u].h]
+    size = left(s, u, t) + (n - 1) * (s.rules.block_size + s.rules.header)
+    rate = max(
+        pull.rate, 0.5 * f.mss * max(f.cwnd, 1.0) / f.rtt
+    )  # while a loss is repaired it is less, but not for long
+    return windows.handed_over(pull, max(t, pull.hold) + size / rate)
+
+
+@kernel
+def lag(s, u, t):
+    """How long before it comes a block of lane `u` is written [s]: a CANCEL must be there before that."""
+    rate = s.net.pull[u].rate
+    return written_ahead(s, u, t) / rate if rate > 0.0 else 0.0

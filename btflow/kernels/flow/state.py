@@ -1,6 +1,6 @@
 """The state of one swarm at flow fidelity.
 
-`h = (peer << slot_bits) + slot` names an *end* of a connection as in `kernels/state.py`; `s.end[h]` is what its peer
+`h = (peer << slot_bits) + slot` names an *end* of a connection as in `swarm/state.py`; `s.end[h]` is what its peer
 knows of the other side as a source. A peer serves few neighbours at once: `u = peer * lanes + i` names one of its
 *lanes*, the unchoked connections and those whose last block is being finished after a choke. What is asked on lane `u`
 lies in `s.run[u, :]`, a row for each piece and refill, in the order in which it is sent.
@@ -39,7 +39,7 @@ What rules other than mainline's take is of size 1 where all clients have mainli
     repeats    1 for the classes of peers that use them
 
 *Work* of a peer is the payload and headers each of its active lanes has been given since the start [B]: with n active
-lanes it grows by cap / n a second (processor sharing; the limiter's turns of 1380 B are a round robin).
+lanes it grows by upload_limit / n a second (processor sharing; the limiter's turns of 1380 B are a round robin).
 """
 
 from collections import namedtuple
@@ -56,7 +56,7 @@ UNUSED = np.int16(-1)  # end.sample: nothing was sent yet
 
 PEER = np.dtype(
     [  # cache line 1: uploading
-        ("cap", "f8"),  # upload limit [B/s]
+        ("upload_limit", "f8"),  # upload limit [B/s]
         ("per_byte", "f8"),  # what a byte takes at that rate [s/B]
         ("now", "f8"),  # until when its uploads are known [s]
         ("work", "f8"),

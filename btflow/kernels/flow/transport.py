@@ -1,4 +1,4 @@
-"""When blocks and messages arrive: the window laws of `tcp.py`, asked once for each.
+"""When blocks and messages arrive: the window laws of `kernels/swarm/tcp.py`, asked once for each.
 
 HAVEs are not sent one by one: what they do to a connection, to Nagle's wait above all, is worked out when something
 else is written on it.
@@ -7,8 +7,8 @@ else is written on it.
 import numpy as np
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import mail, quota, upload, windows
-from btflow.kernels.flow.interest import seeding
+from btflow.kernels.flow import limiter, mail, windows
+from btflow.kernels.flow.ends import part_sent, seeding
 from btflow.kernels.flow.state import NO_LANE, UNUSED
 from btflow.kernels.random import below
 from btflow.kernels.swarm import rules, tcp, tcp_window
@@ -66,10 +66,10 @@ def block_arrival(s, p, u, t, active, units, more):
 @kernel
 def gap_between(s, p, active):
     """Time between two writes of a lane of peer `p` while `active` lanes share its limit [s]; a quota is one write."""
-    return 0.0 if quota.in_quotas(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
+    return 0.0 if limiter.in_quotas(s, p) else active * s.peer[p].unit * s.peer[p].per_byte
 
 
-# -- one path for all -------------------------------------------------------------------------------------------------
+# -- one path for all --------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -78,9 +78,9 @@ def sampled_arrival(s, p, h, t, active, gap, units, more):
 
     A connection follows the stream block by block: a fresh one's at first, one behind a pause after it was idle.
     """
-    w, e, k = s.wire[h], s.end[h], np.int64(s.peer[p].klass)
-    if s.drawn[k, active] == 0:
-        draw(s, k, active, gap, np.int64(s.peer[p].turns))
+    w, e, klass = s.wire[h], s.end[h], np.int64(s.peer[p].klass)
+    if s.drawn[klass, active] == 0:
+        draw(s, klass, active, gap, np.int64(s.peer[p].turns))
     if e.sample == UNUSED:
         e.sample = rows(s) + (NIL if w.loss == 0.0 else STRETCH * below(s.rng, FRESH))
     elif t - units * gap - w.last_sent > tcp_window.rto(s, w):
@@ -91,8 +91,8 @@ def sampled_arrival(s, p, h, t, active, gap, units, more):
         e.sample = a_stretch(s) + STRETCH // 2
     w.round_at = t
     w.last_sent = t
-    w.last_arrival = max(w.last_arrival, t + s.delay[k, active, at, way, ARRIVES])
-    e.free = t + s.delay[k, active, at, way, IS_FREE]
+    w.last_arrival = max(w.last_arrival, t + s.delay[klass, active, at, way, ARRIVES])
+    e.free = t + s.delay[klass, active, at, way, IS_FREE]
     return w.last_arrival
 
 
@@ -120,15 +120,17 @@ def find_repeats(s):
     if s.loss[0, 0] > 0.0 and s.rules.pieces * s.rules.blocks < STRETCH * s.neighbours:
         return
     for p in range(s.rules.peers):
-        k, slots = np.int64(s.peer[p].klass), min(np.int64(s.peer[p].upload_slots), s.lanes)
-        if s.drawn[k, slots] > 0:
+        klass, slots = np.int64(s.peer[p].klass), min(np.int64(s.peer[p].upload_slots), s.lanes)
+        if s.drawn[klass, slots] > 0:
             continue
         turns = np.int64(s.peer[p].turns)
-        draw(s, k, slots, 0.0 if quota.in_quotas(s, p) else slots * s.peer[p].unit / s.peer[p].cap, turns)
+        draw(
+            s, klass, slots, 0.0 if limiter.in_quotas(s, p) else slots * s.peer[p].unit / s.peer[p].upload_limit, turns
+        )
         full = 0
         for i in range(rows(s)):
-            full += s.delay[k, slots, i, 0, IS_FREE] > 0.0
-        s.repeats[k] = 1 if full <= OFTEN * rows(s) and (seeding(s, p) or not tells_often(s, p)) else 0
+            full += s.delay[klass, slots, i, 0, IS_FREE] > 0.0
+        s.repeats[klass] = 1 if full <= OFTEN * rows(s) and (seeding(s, p) or not tells_often(s, p)) else 0
 
 
 @kernel
@@ -141,7 +143,7 @@ def tells_often(s, p):
 
 
 @kernel
-def draw(s, k, active, gap, units):
+def draw(s, klass, active, gap, units):
     """Ask TCP for streams of blocks written `gap` apart, with a pause before each; each block as the last one, too.
 
     Behind those rows are stretches of fresh connections, drawn first: the last of them goes on after the pause.
@@ -151,14 +153,14 @@ def draw(s, k, active, gap, units):
     t = 0.0
     for i in range(FRESH if w.loss > 0.0 else 1):
         tcp.reset(s, w, t)
-        t = draw_stretch(s, k, active, gap, units, rows(s) + i * STRETCH, t)
-    s.drawn[k, active] = tcp.burst(s, w, gap, units)
+        t = draw_stretch(s, klass, active, gap, units, rows(s) + i * STRETCH, t)
+    s.drawn[klass, active] = tcp.burst(s, w, gap, units)
     for i in range(0, rows(s), STRETCH):
-        t = draw_stretch(s, k, active, gap, units, i, t + 1000.0 * tcp_window.rto(s, w))
+        t = draw_stretch(s, klass, active, gap, units, i, t + 1000.0 * tcp_window.rto(s, w))
 
 
 @kernel
-def draw_stretch(s, k, active, gap, units, first, t):
+def draw_stretch(s, klass, active, gap, units, first, t):
     """Draw one stretch from row `first` on, from `t` on; returns when it ends."""
     w, last = s.wire[s.end.size], s.wire[s.end.size + 1]
     for at in range(first, first + STRETCH):
@@ -166,23 +168,23 @@ def draw_stretch(s, k, active, gap, units, first, t):
         s.wire[s.end.size + 1] = w
         for way in range(2):
             arrival, free, _ = tcp.block_arrival(s, last if way == 1 else w, t, gap, units, way == 0)
-            s.delay[k, active, at, way, ARRIVES] = arrival - t
-            s.delay[k, active, at, way, IS_FREE] = free - t
-        t += s.delay[k, active, at, 0, IS_FREE]
+            s.delay[klass, active, at, way, ARRIVES] = arrival - t
+            s.delay[klass, active, at, way, IS_FREE] = free - t
+        t += s.delay[klass, active, at, 0, IS_FREE]
     return t
 
 
 @kernel
 def count_bursts(s):
     """Statistics of segment sizes where blocks came from streams: they are those of the gaps."""
-    for k in range(s.repeats.size):
-        for active in range(1, s.drawn.shape[1] if s.repeats[k] == 1 else 1):
-            together = np.int64(s.drawn[k, active])
+    for klass in range(s.repeats.size):
+        for active in range(1, s.drawn.shape[1] if s.repeats[klass] == 1 else 1):
+            together = np.int64(s.drawn[klass, active])
             if together > 0:
-                s.bursts[together] += s.gaps[k, min(active, GAP_BINS - 1)] / together
+                s.bursts[together] += s.gaps[klass, min(active, GAP_BINS - 1)] / together
 
 
-# -- messages ---------------------------------------------------------------------------------------------------------
+# -- messages ----------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -208,7 +210,7 @@ def catch_up(s, p, w, t):
 @kernel
 def message_arrival(s, p, h, t):
     """When a message that peer `p` writes on end `h` at `t` arrives: behind a part-sent block, then as TCP has it."""
-    t = quota.message_written(s, p, t)
+    t = limiter.message_written(s, p, t)
     if s.rules.linked == 1:
         return mail.arrival(s, p, h, s.rules.state_size, t)
     turn = its_turn(s, p, h, t)
@@ -218,7 +220,7 @@ def message_arrival(s, p, h, t):
 @kernel
 def request_arrivals(s, p, h, t, n):
     """When the first of `n` requests that are written together arrives, and when the others do."""
-    t = quota.message_written(s, p, t)
+    t = limiter.message_written(s, p, t)
     if s.rules.linked == 1:
         return mail.requests(s, p, h, n, t)
     turn = its_turn(s, p, h, t)
@@ -234,7 +236,7 @@ def its_turn(s, p, h, t):
     u = s.end[h].lane
     if u != NO_LANE:
         lane = (p << s.lane_bits) + u
-        if upload.part_sent(s, lane, t):
+        if part_sent(s, lane, t):
             peer = s.peer[p]
             return max(t, peer.now + (s.finish[lane] - peer.work) * peer.active * peer.per_byte)
     return t

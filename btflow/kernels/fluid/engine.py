@@ -17,11 +17,11 @@ from btflow.kernels.link.sampling import FLIGHT, IN_ORDER, PAYLOAD, SRTT, WINDOW
 @kernel
 def note(s, t, dt):
     """Enter the step that ends at `t`."""
-    rules = s.link.rules
+    rules = s.net.rules
     if t > rules.warmup:
         for k in range(rules.queues):
             note_queue(s, k, dt)
-    clock, most = s.link.clock[0], s.link.queue_series.shape[0]
+    clock, most = s.net.clock[0], s.net.queue_series.shape[0]
     while clock.sample < most and clock.sample * rules.sample_every <= t + 1e-9:
         sample(s)
 
@@ -29,13 +29,13 @@ def note(s, t, dt):
 @kernel
 def note_queue(s, k, dt):
     """Length, bytes and packets of queue `k`; its length of this moment is drawn from its scatter."""
-    hop, q = s.hop[k], s.link.queue[k]
+    hop, q = s.hop[k], s.net.queue[k]
     hop.arrived += hop.packets * dt
     q.arrivals = int(hop.arrived)
     q.byte_seconds += waiting(hop.seen, hop) * q.rate * dt
     q.served += hop.left
-    drawn = min(max(hop.queue + hop.spread * normal(s.link.rng), 0.0), hop.room)
-    s.link.queue_time[k, min(packets(drawn, hop), s.link.queue_time.shape[1] - 1)] += dt
+    drawn = min(max(hop.queue + hop.spread * normal(s.net.rng), 0.0), hop.room)
+    s.net.queue_time[k, min(packets(drawn, hop), s.net.queue_time.shape[1] - 1)] += dt
 
 
 @kernel
@@ -53,19 +53,19 @@ def packets(queue, hop):
 @kernel
 def sample(s):
     """Write down one moment."""
-    n = s.link.clock[0].sample
-    for i in range(s.link.rules.flows):
-        f, lane = s.link.flow[i], s.lane[i]
-        row = s.link.flow_series[n, i]
+    n = s.net.clock[0].sample
+    for i in range(s.net.rules.flows):
+        f, lane = s.net.flow[i], s.lane[i]
+        row = s.net.flow_series[n, i]
         row[WINDOW] = f.cwnd
         row[PAYLOAD] = row[IN_ORDER] = lane.got * f.mss
         row[SRTT] = f.srtt
         row[FLIGHT] = f.flight
-    for k in range(s.link.rules.queues):
+    for k in range(s.net.rules.queues):
         hop = s.hop[k]
-        s.link.queue_series[n, k] = packets(hop.seen, hop)
-        s.link.queue_delay_series[n, k] = waiting(hop.seen, hop)
-    s.link.clock[0].sample += 1
+        s.net.queue_series[n, k] = packets(hop.seen, hop)
+        s.net.queue_delay_series[n, k] = waiting(hop.seen, hop)
+    s.net.clock[0].sample += 1
 
 
 DONE, MORE = 0, 1  # why `run` returned
@@ -75,7 +75,7 @@ DONE, MORE = 0, 1  # why `run` returned
 def run(state, most):
     """Do up to `most` steps. DONE: the experiment has reached its end."""
     s = by_ref(state)
-    time, rules = s.time[0], s.link.rules
+    time, rules = s.time[0], s.net.rules
     for _ in range(most):
         before = time.steps * time.step
         if before >= rules.duration:
@@ -85,7 +85,7 @@ def run(state, most):
             sample(s)
         t = min(before + time.step, rules.duration)
         time.steps += 1
-        s.link.clock[0].now = t
+        s.net.clock[0].now = t
         move(s, t, t - before)
     return MORE
 
@@ -93,7 +93,7 @@ def run(state, most):
 @kernel
 def move(s, t, dt):
     """One step that ends at `t`."""
-    rules = s.link.rules
+    rules = s.net.rules
     for i in range(rules.flows):
         flows.act(s, i, t, dt)
     hops.route(s)

@@ -35,10 +35,10 @@ MOST_SAMPLES = 4.0  # of the delay in one step
 @kernel
 def measure(s):
     """The queues and round trips of now."""
-    for k in range(s.link.rules.queues):
+    for k in range(s.net.rules.queues):
         now = s.time[0].steps % s.queued.shape[1]
         s.queued[k, now], s.unused[k, now] = s.hop[k].queue, s.hop[k].empty
-    for i in range(s.link.rules.flows):
+    for i in range(s.net.rules.flows):
         lane = s.lane[i]
         lane.owd, lane.trip = lane.way, lane.plain
         for j in range(PASSAGES):
@@ -52,7 +52,7 @@ def measure(s):
 @kernel
 def act(s, i, t, dt):
     """What flow `i` does in the step that ends at `t`."""
-    f, lane = s.link.flow[i], s.lane[i]
+    f, lane = s.net.flow[i], s.lane[i]
     if f.law == CBR:
         lane.offers = f.app_rate if f.start < t <= f.stop else 0.0
         count_sent(s, f, lane, t, dt)
@@ -79,13 +79,13 @@ def connect(s, i, f, lane, t):
     f.owd = lane.owd
     f.rtt = f.min_rtt = lane.trip - small(s, i, f)
     recovery.estimate(f)
-    application.begin(s.link, i, f, t)
+    application.begin(s.net, i, f, t)
     lane.budget_at = t
     if f.app == BULK:
         lane.rest = FOREVER
     elif f.app == SIZED:
         lane.rest = total(f)
-    law.start(s.link, i, f, t)
+    law.start(s.net, i, f, t)
     lane.began = 0.0
     lane.spare = spare(s, lane)
     begin_round(s, f, lane)
@@ -109,8 +109,8 @@ def write(s, f, lane, t, dt):
         lane.rest += f.app_rate * dt
     elif f.app == ON_OFF:
         while t >= f.on_until:
-            lane.budget_at = f.on_until + application.length(s.link, f, f.off)
-            f.on_until = lane.budget_at + application.length(s.link, f, f.on)
+            lane.budget_at = f.on_until + application.length(s.net, f, f.off)
+            f.on_until = lane.budget_at + application.length(s.net, f, f.on)
             lane.rest = 0.0
         if t < lane.budget_at:
             lane.rest = 0.0
@@ -133,7 +133,7 @@ def window(f, lane, t):
 def send(s, i, f, lane, t, dt):
     """The rate of this step: the window over the round trip, a pace, or all there is."""
     if lane.rest > 0.0 and lane.offers == 0.0 and lane.lost == 0:
-        sender.restart_after_idle(s.link, i, f, t)
+        sender.restart_after_idle(s.net, i, f, t)
     trip = lane.trip
     if (
         min(f.cwnd, f.max_window) < f.ack_every and lane.lost == 0
@@ -161,7 +161,7 @@ def send(s, i, f, lane, t, dt):
 @kernel
 def count_sent(s, f, lane, t, dt):
     """Enter what is sent into the statistics."""
-    if t > s.link.rules.warmup:
+    if t > s.net.rules.warmup:
         f.sent += lane.offers * dt
 
 
@@ -171,7 +171,7 @@ def count_sent(s, f, lane, t, dt):
 @kernel
 def receive(s, i, t, dt):
     """What comes out of the last queue arrives, but for what the path loses."""
-    f, lane = s.link.flow[i], s.lane[i]
+    f, lane = s.net.flow[i], s.lane[i]
     rate = lane.offers
     for j in range(ACKS):
         if s.passage[i, j].queue != NONE:
@@ -183,7 +183,7 @@ def receive(s, i, t, dt):
     lane.got += rate * dt
     s.past[i, s.time[0].steps % s.past.shape[1]] = lane.got
     f.arrived = f.expected = int(lane.got)
-    if t > s.link.rules.warmup:
+    if t > s.net.rules.warmup:
         f.goodput += rate * dt * f.mss
     if f.app == SIZED and f.law != CBR and f.running == CONNECTED and f.finish < 0.0:
         finish(f, lane, t)
@@ -196,7 +196,7 @@ def lose_on_the_way(s, i, f, lane, mean, t):
         return
     lane.rest += mean
     n = math.floor(mean)
-    if uniform(s.link.rng) < mean - n:
+    if uniform(s.net.rng) < mean - n:
         n += 1.0
     for _ in range(int(n)):
         hops.lose(s, i, t)
@@ -265,8 +265,8 @@ def deliver(s, i, f, lane, flight, t, dt):
     lane.credit -= batch * times
     f.train = 1 if f.law == BBR else int(acks)
     f.flight = flight // f.train
-    for k in range(int(times)):
-        now = t - dt + dt * (k + 1.0) / times
+    for j in range(int(times)):
+        now = t - dt + dt * (j + 1.0) / times
         if f.law != BBR:
             flight = int(in_flight(s, i, f, lane))
             f.flight = flight // f.train
@@ -284,9 +284,9 @@ def deliver(s, i, f, lane, flight, t, dt):
         f.nxt = f.una + flight
         f.top = f.una - 1
         f.acks += int(acks)
-        law.sample(s.link, i, f, now, batch)
+        law.sample(s.net, i, f, now, batch)
         if f.phase != RECOVERY and (f.limited == 1 or not f.validate):
-            law.grow(s.link, i, f, now, batch)
+            law.grow(s.net, i, f, now, batch)
         f.cwnd = max(f.cwnd, f.min_window)
     f.rtt, f.owd, f.train = lane.trip, lane.owd, 1
 
@@ -294,8 +294,8 @@ def deliver(s, i, f, lane, flight, t, dt):
 @kernel
 def scatter(s, i, f, lane, each, flight, batch):
     """The delay of these ACKs, in the queues as they were: what was sent in one round meets the same queue."""
-    if uniform(s.link.rng) * flight < batch:
-        lane.noise = normal(s.link.rng)
+    if uniform(s.net.rng) * flight < batch:
+        lane.noise = normal(s.net.rng)
     waits = 0.0
     for j in range(ACKS):
         k = s.passage[i, j].queue
@@ -375,7 +375,7 @@ def smooth(f, n):
 @kernel
 def note_rtt(s, i, f, t, n):
     """Enter `n` samples of the round-trip time into the statistics."""
-    if t >= s.link.rules.warmup and f.rtt > 0.0:
-        s.link.rtt_bins[i, stats.rtt_bin(f.rtt)] += n
+    if t >= s.net.rules.warmup and f.rtt > 0.0:
+        s.net.rtt_bins[i, stats.rtt_bin(f.rtt)] += n
         f.rtt_sum += n * f.rtt
         f.rtt_count += n

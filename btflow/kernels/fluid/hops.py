@@ -5,7 +5,7 @@ Queues of a link without packets: what comes, the mean queue (flow/queues.py), w
 The mean and the scatter of a queue come from `queues.step`; what each flow has in it is kept besides, so that nothing
 gets lost or made. What leaves is a mixture of all that waits.
 
-Losses on a link without packets: when the sender finds out, and what it does; the rules of `flow/losses.py`.
+Losses on a link without packets: when the sender finds out, and what it does; the rules of `flow/windows.py`.
 
 A sender finds a loss by three segments that come behind the lost one, or by its timer if its window is too small for
 that or nothing follows. What it sends again may be lost again.
@@ -15,7 +15,7 @@ import math
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import queues
-from btflow.kernels.flow.losses import DUPLICATES, fall, found_by_time
+from btflow.kernels.flow.windows import DUPLICATES, fall, found_by_time
 from btflow.kernels.fluid.state import ACKS, PASSAGES
 from btflow.kernels.link.state import BBR, CBR, FOREVER, NONE, PER_LOSS, RACK
 from btflow.kernels.random import uniform
@@ -24,9 +24,9 @@ from btflow.kernels.random import uniform
 @kernel
 def lose(s, i, t):
     """A segment of flow `i` is lost."""
-    lane, f = s.lane[i], s.link.flow[i]
+    lane, f = s.lane[i], s.net.flow[i]
     lane.lost += 1
-    if t >= s.link.rules.warmup:
+    if t >= s.net.rules.warmup:
         f.resent += 1.0
     if lane.answer == FOREVER:
         lane.lost_at = t
@@ -75,15 +75,15 @@ def answer(s, i, f, lane, t):
     if timed == 0 and f.recovery == PER_LOSS:
         if lost > 1:
             wait_for_next(f, lane, lost - 1, t)
-    elif uniform(s.link.rng) > (1.0 - fullest(s, i)) ** lost:
+    elif uniform(s.net.rng) > (1.0 - fullest(s, i)) ** lost:
         lane.lost = lane.again = 1
         lane.timer = 1 if timed == 1 or not f.lost_retransmit else 0
         lane.silent = lane.lost_at = lane.last_at = t
         lane.fires = t + (2.0 if timed == 1 else 1.0) * f.rto
         lane.answer = lane.fires if lane.timer == 1 else t + f.rtt
-    counts = int(t >= s.link.rules.warmup)
+    counts = int(t >= s.net.rules.warmup)
     one_phase = again == 1 and timed == 0 and lost == 1  # nothing else was lost: the recovery lasts longer
-    if one_phase or fall(s.link, i, f, timed, counts, t):
+    if one_phase or fall(s.net, i, f, timed, counts, t):
         lane.repaired = t + f.rtt
 
 
@@ -109,11 +109,11 @@ SIGCOMM 1991): what is in a queue is now all of one, now none of it, and half of
 @kernel
 def route(s):
     """Write down what comes to each queue in this step."""
-    for k in range(s.link.rules.queues):
+    for k in range(s.net.rules.queues):
         hop = s.hop[k]
         hop.came = hop.packets = hop.slope = hop.away = hop.bursts = hop.cut = hop.lossy = hop.largest = 0.0
-    for i in range(s.link.rules.flows):
-        f, lane = s.link.flow[i], s.lane[i]
+    for i in range(s.net.rules.flows):
+        f, lane = s.net.flow[i], s.lane[i]
         lane.apart = 0.0 if f.pacing > 0.0 else apart(s, i)  # a pace undoes clusters
         acks = 0.0 if f.law == CBR else lane.rate / every(f)
         for j in range(PASSAGES):
@@ -127,11 +127,11 @@ def route(s):
             else:
                 p.comes = s.passage[i, j - 1].leaves
             enter(s.hop[p.queue], p, lane, j)
-    for i in range(s.link.rules.flows):
+    for i in range(s.net.rules.flows):
         for j in range(PASSAGES):
             p = s.passage[i, j]
             if p.queue != NONE:
-                find_room(s.hop[p.queue], s.link.queue[p.queue], p)
+                find_room(s.hop[p.queue], s.net.queue[p.queue], p)
 
 
 @kernel
@@ -195,7 +195,7 @@ def every(f):
 @kernel
 def fill(s, k, dt):
     """The mean queue after a step."""
-    hop, q = s.hop[k], s.link.queue[k]
+    hop, q = s.hop[k], s.net.queue[k]
     if hop.packets > 0.0:
         hop.packet = hop.came / hop.packets
     room = buffer(hop, q) * hop.per_byte
@@ -226,7 +226,7 @@ def buffer(hop, q):
 @kernel
 def let_through(s, t, dt):
     """What leaves the queues, flow by flow, and what is lost."""
-    rules = s.link.rules
+    rules = s.net.rules
     for i in range(rules.flows):
         lane = s.lane[i]
         for j in range(PASSAGES):
@@ -241,7 +241,7 @@ def let_through(s, t, dt):
             p.held = rest * (1.0 - hop.over)
             hop.dropping += rest - p.held
             cut += rest - p.held
-            if j < ACKS and s.link.flow[i].law != CBR:
+            if j < ACKS and s.net.flow[i].law != CBR:
                 lane.rest += cut  # to be sent again
     for k in range(rules.queues):
         overflow(s, k, t)
@@ -254,8 +254,8 @@ def overflow(s, k, t):
     together = too_many(hop)
     while hop.dropping >= together:
         hop.dropping -= together
-        if t >= s.link.rules.warmup:
-            s.link.queue[k].drops += int(together)
+        if t >= s.net.rules.warmup:
+            s.net.queue[k].drops += int(together)
         drop(s, k, int(together), t)
 
 
@@ -273,14 +273,14 @@ def too_many(hop):
 @kernel
 def drop(s, k, n, t):
     """Packets are dropped at queue `k`: of a flow drawn by what comes of it, or ACKs, which nobody misses."""
-    at = uniform(s.link.rng) * s.hop[k].cut
-    for i in range(s.link.rules.flows):
+    at = uniform(s.net.rng) * s.hop[k].cut
+    for i in range(s.net.rules.flows):
         for j in range(PASSAGES):
             p = s.passage[i, j]
             if p.queue == k:
                 at -= p.comes * p.drops
                 if at < 0.0:
-                    if j < ACKS and s.link.flow[i].law != CBR:
+                    if j < ACKS and s.net.flow[i].law != CBR:
                         for _ in range(n):
                             lose(s, i, t)
                     return

@@ -39,7 +39,7 @@ LANE = np.dtype(  # of each flow
         ("apart", "f8"),  # time that its ACKs wait behind packets of others [s]
         ("steered", "i8"),  # its round trip is what limits it
         ("ends", "f8"),  # SIZED: when the last byte arrives, if all was sent
-        # -- losses (losses.py)
+        # -- losses (hops.py)
         ("lost", "i8"),  # segments lost, and not known to be
         ("lost_at", "f8"),  # the first of them
         ("last_at", "f8"),  # the last
@@ -97,7 +97,7 @@ PASSAGE = np.dtype(
 
 TIME = np.dtype([("step", "f8"), ("steps", "i8")])
 
-# link: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,); past (flows, steps):
+# net: the state of packets; lane (flows,), hop (queues,), passage (flows, PASSAGES), time (1,); past (flows, steps):
 # a ring of what had arrived after each of the last steps [segments]; queued and unused (queues, steps): of the
 # mean queues then [s], and of the chance that they were empty
-Fluid = namedtuple("Fluid", "link lane hop passage time past queued unused")
+Fluid = namedtuple("Fluid", "net lane hop passage time past queued unused")

@@ -20,44 +20,44 @@ _MEMORY = 16.0
 
 
 @kernel
-def enqueue(s, k, q, t, pipe, parcel, size):
+def enqueue(net, k, q, t, pipe, parcel, size):
     """A parcel arrives: append it to the queue. False: it was dropped, since a limit or the last node was reached."""
     n = NONE
     if waiting.fits(q, size, parcel.packets):
-        n = waiting.take(s)
+        n = waiting.take(net)
     if n == NONE:
-        waiting.count_drop(s, q, parcel.packets, t)
+        waiting.count_drop(net, q, parcel.packets, t)
         return False
-    waiting.fill(s, n, t, pipe, parcel, size)
-    waiting.append(s, q, n)
-    waiting.count_in(s, k, q, n, t)
+    waiting.fill(net, n, t, pipe, parcel, size)
+    waiting.append(net, q, n)
+    waiting.count_in(net, k, q, n, t)
     return True
 
 
 @kernel
-def dequeue(s, k, q, t):
+def dequeue(net, k, q, t):
     """Node of the parcel to serve next, after the drops that are due; NONE if the queue is empty. Free it after use."""
-    return serve(s, k, q, q, t)
+    return serve(net, k, q, q, t)
 
 
 @kernel
-def serve(s, k, q, line, t):
+def serve(net, k, q, line, t):
     """Take the first parcel of `line` that is not dropped."""
-    n = _pop(s, k, q, line, t)
-    late = _late(s, q, line, n, t)
+    n = _pop(net, k, q, line, t)
+    late = _late(net, q, line, n, t)
     if line.dropping == 0:
         if not late:
             return n
-        waiting.drop(s, q, n, t)
+        waiting.drop(net, q, n, t)
         _begin(line, t, q.interval)
-        n = _pop(s, k, q, line, t)
-        _late(s, q, line, n, t)  # this one goes, whatever it is: the next drop is not due yet
+        n = _pop(net, k, q, line, t)
+        _late(net, q, line, n, t)  # this one goes, whatever it is: the next drop is not due yet
         return n
     while late and t >= line.drop_next:
-        waiting.drop(s, q, n, t)
+        waiting.drop(net, q, n, t)
         line.drops_since += 1
-        n = _pop(s, k, q, line, t)
-        late = _late(s, q, line, n, t)
+        n = _pop(net, k, q, line, t)
+        late = _late(net, q, line, n, t)
         if late:
             line.drop_next = next_drop(line.drop_next, line.drops_since, q.interval)
     if not late:
@@ -66,23 +66,23 @@ def serve(s, k, q, line, t):
 
 
 @kernel
-def _pop(s, k, q, line, t):
+def _pop(net, k, q, line, t):
     """Take the first parcel out of the list and the sums."""
-    n = waiting.pop_head(s, line)
+    n = waiting.pop_head(net, line)
     if n != NONE:
-        waiting.count_out(s, k, q, n, t)
+        waiting.count_out(net, k, q, n, t)
         if q.kind == FQ_CODEL:  # else the line is the queue
-            line.bytes -= s.waiting[n].bytes
+            line.bytes -= net.waiting[n].bytes
     return n
 
 
 @kernel
-def _late(s, q, line, n, t):
+def _late(net, q, line, n, t):
     """Judge the parcel just taken out. An empty queue is never late."""
     if n == NONE:
         line.first_above = 0.0
         return False
-    return should_drop(line, t - s.waiting[n].at, line.bytes, t, q.target, q.interval, q.mtu)
+    return should_drop(line, t - net.waiting[n].at, line.bytes, t, q.target, q.interval, q.mtu)
 
 
 @kernel

@@ -24,66 +24,66 @@ DONE, MORE = 0, 1  # why `run` returned
 @entry
 def run(state, max_events):
     """Handle up to `max_events` events. DONE: the experiment has reached its end."""
-    s = by_ref(state)
-    c = s.clock[0]
+    net = by_ref(state)
+    c = net.clock[0]
     if c.events == 0:
-        begin(s)
+        begin(net)
     for _ in range(max_events):
-        t = next_time(s)
-        if t > s.rules.duration:
-            for k in range(s.rules.queues):
-                queue.close(s, k, s.rules.duration)
+        t = next_time(net)
+        if t > net.rules.duration:
+            for k in range(net.rules.queues):
+                queue.close(net, k, net.rules.duration)
             return DONE
         c.now = t
         c.events += 1
-        handle(s, s.heap[0].source, t)
+        handle(net, net.heap[0].source, t)
     return MORE
 
 
 @kernel
-def begin(s):
+def begin(net):
     """Every flow is woken at its start; the first sample is at 0."""
-    for i in range(s.rules.flows):
-        schedule(s, i * SOURCES + SEND_TIMER, s.flow[i].start)
-    schedule(s, sampling.source_of(s), 0.0)
+    for i in range(net.rules.flows):
+        schedule(net, i * SOURCES + SEND_TIMER, net.flow[i].start)
+    schedule(net, sampling.source_of(net), 0.0)
 
 
 @kernel
-def handle(s, a, t):
+def handle(net, a, t):
     """Let source `a` act."""
     i = a // SOURCES
-    if i >= s.rules.flows:
-        k = a - s.rules.first_queue
-        if k < s.rules.queues:
-            queue.serve(s, k, s.queue[k], t)
+    if i >= net.rules.flows:
+        k = a - net.rules.first_queue
+        if k < net.rules.queues:
+            queue.serve(net, k, net.queue[k], t)
         else:
-            sampling.sample(s, t)
+            sampling.sample(net, t)
         return
     what = a - i * SOURCES
-    f = s.flow[i]
+    f = net.flow[i]
     if what < ACKS:
-        data_arrives(s, i, f, what, t)
+        data_arrives(net, i, f, what, t)
     elif what < PIPES:
-        ack_passes(s, i, f, what - ACKS, t)
+        ack_passes(net, i, f, what - ACKS, t)
     elif what == RTO_TIMER:
-        sender.rto_timer(s, i, f, t)
+        sender.rto_timer(net, i, f, t)
     elif what == ACK_TIMER:
-        receiver.ack_timer(s, i, f, t)
+        receiver.ack_timer(net, i, f, t)
     else:
-        sender.send_timer(s, i, f, t)
+        sender.send_timer(net, i, f, t)
 
 
 @kernel
-def data_arrives(s, i, f, hop, t):
+def data_arrives(net, i, f, hop, t):
     """Data at the end of a pipe: the next queue, random loss, or the receiver."""
-    parcel = s.parcel[pipe.take(s, i * PIPES + DATA + hop)]
-    if path.pass_on(s, f, DATA, hop, t, parcel) and not path.lost(s, f.data_loss):
-        receiver.receive(s, i, f, t, parcel.number, parcel.stamp)
+    parcel = net.parcel[pipe.take(net, i * PIPES + DATA + hop)]
+    if path.pass_on(net, f, DATA, hop, t, parcel) and not path.lost(net, f.data_loss):
+        receiver.receive(net, i, f, t, parcel.number, parcel.stamp)
 
 
 @kernel
-def ack_passes(s, i, f, hop, t):
+def ack_passes(net, i, f, hop, t):
     """An ACK at the end of a pipe: the next queue, random loss, or the sender."""
-    parcel = s.parcel[pipe.take(s, i * PIPES + ACKS + hop)]
-    if path.pass_on(s, f, ACKS, hop, t, parcel) and not path.lost(s, f.ack_loss):
-        sender.ack_arrives(s, i, f, t, parcel.number, parcel.stamp, parcel.owd)
+    parcel = net.parcel[pipe.take(net, i * PIPES + ACKS + hop)]
+    if path.pass_on(net, f, ACKS, hop, t, parcel) and not path.lost(net, f.ack_loss):
+        sender.ack_arrives(net, i, f, t, parcel.number, parcel.stamp, parcel.owd)

@@ -10,9 +10,9 @@ from btflow.kernels.link.state import FOREVER, NONE
 
 
 @kernel
-def source(s, i, what):
+def source(net, i, what):
     """Number of a flow's pipe or timer among the sources."""
-    return i * s.rules.per_flow + what - s.rules.skipped
+    return i * net.rules.per_flow + what - net.rules.skipped
 
 
 @kernel
@@ -22,90 +22,90 @@ def before(ta, a, tb, b):
 
 
 @kernel
-def schedule(s, a, time):
+def schedule(net, a, time):
     """Set the time of source `a`; FOREVER: it has nothing to do."""
-    place = s.pos[a]
-    s.key[a] = time
+    place = net.pos[a]
+    net.key[a] = time
     if place == NONE:
         if time >= FOREVER:
             return
-        place = s.clock[0].scheduled
-        s.clock[0].scheduled = place + 1
-        settle(s, a, place)
+        place = net.clock[0].scheduled
+        net.clock[0].scheduled = place + 1
+        settle(net, a, place)
     elif time >= FOREVER:
-        leave(s, a, place)
+        leave(net, a, place)
     else:
-        settle(s, a, place)
+        settle(net, a, place)
 
 
 @kernel
-def settle(s, a, place):
+def settle(net, a, place):
     """Find the place of source `a` from the free place `place` on."""
-    time = s.key[a]
-    place = sink(s, a, time, rise(s, a, time, place))
-    s.heap[place].time = time
-    s.heap[place].source = a
-    s.pos[a] = place
+    time = net.key[a]
+    place = sink(net, a, time, rise(net, a, time, place))
+    net.heap[place].time = time
+    net.heap[place].source = a
+    net.pos[a] = place
 
 
 @kernel
-def rise(s, a, time, place):
+def rise(net, a, time, place):
     """The place for source `a`, from `place` on towards the top; what comes later makes room."""
     while place > 0:
         parent = (place - 1) >> 1
-        other = s.heap[parent]
+        other = net.heap[parent]
         if not before(time, a, other.time, other.source):
             break
-        move(s, other, place)
+        move(net, other, place)
         place = parent
     return place
 
 
 @kernel
-def sink(s, a, time, place):
+def sink(net, a, time, place):
     """The place for source `a`, from `place` on away from the top; what comes earlier makes room."""
-    n = s.clock[0].scheduled
+    n = net.clock[0].scheduled
     child = 2 * place + 1
     while child < n:
         if child + 1 < n:
-            left, right = s.heap[child], s.heap[child + 1]
+            left, right = net.heap[child], net.heap[child + 1]
             child += before(right.time, right.source, left.time, left.source)
-        other = s.heap[child]
+        other = net.heap[child]
         if before(time, a, other.time, other.source):
             break
-        move(s, other, place)
+        move(net, other, place)
         place = child
         child = 2 * place + 1
     return place
 
 
 @kernel
-def move(s, entry, place):
+def move(net, entry, place):
     """An entry of the heap gets another place."""
     source = entry.source
-    s.heap[place].time = entry.time
-    s.heap[place].source = source
-    s.pos[source] = place
+    net.heap[place].time = entry.time
+    net.heap[place].source = source
+    net.pos[source] = place
 
 
 @kernel
-def leave(s, a, place):
+def leave(net, a, place):
     """Take source `a` out of the heap; the last one takes its place and settles."""
-    n = s.clock[0].scheduled - 1
-    s.clock[0].scheduled = n
-    s.pos[a] = NONE
+    n = net.clock[0].scheduled - 1
+    net.clock[0].scheduled = n
+    net.pos[a] = NONE
     if place < n:
-        settle(s, s.heap[n].source, place)
+        settle(net, net.heap[n].source, place)
 
 
 @kernel
-def wake(s, a, time):
+def wake(net, a, time):
     """Bring source `a` forward to `time`; a source that is woken too early looks at its own deadline and waits on."""
-    if time < s.key[a]:
-        schedule(s, a, time)
+    if time < net.key[a]:
+        schedule(net, a, time)
 
 
 @kernel
-def next_time(s):
+def next_time(net):
     """When the next source acts; FOREVER if none has anything to do."""
-    return s.heap[0].time if s.clock[0].scheduled > 0 else FOREVER
+    return net.heap[0].time if net.clock[0].scheduled > 0 else FOREVER

@@ -1,6 +1,6 @@
 """FQ-CoDel (RFC 8290): a CoDel queue per flow, served in turns of `quantum` bytes (DRR++).
 
-Every pipe has a subqueue of its own, `s.subqueue[pipe]`; in a swarm, where flows share pipes, every flow has (below
+Every pipe has a subqueue of its own, `net.subqueue[pipe]`; in a swarm, where flows share pipes, every flow has (below
 `pipe` is the number of a subqueue). The RFC's hash into 1024 queues is taken to be perfect: with
 the few flows of a link two of them seldom meet.
 
@@ -20,69 +20,69 @@ _BATCH = 64
 
 
 @kernel
-def enqueue(s, k, q, t, pipe, parcel, size):
+def enqueue(net, k, q, t, pipe, parcel, size):
     """A parcel arrives; above the limit the longest subqueue loses its oldest. False: this very parcel was dropped."""
-    n = waiting.take(s)
+    n = waiting.take(net)
     if n == NONE:
-        waiting.count_drop(s, q, parcel.packets, t)
+        waiting.count_drop(net, q, parcel.packets, t)
         return False
-    line = line_of(s, k, pipe, parcel)
-    sub = s.subqueue[line]
-    waiting.fill(s, n, t, pipe, parcel, size)
-    waiting.append(s, sub, n)
-    waiting.count_in(s, k, q, n, t)
+    line = line_of(net, k, pipe, parcel)
+    sub = net.subqueue[line]
+    waiting.fill(net, n, t, pipe, parcel, size)
+    waiting.append(net, sub, n)
+    waiting.count_in(net, k, q, n, t)
     sub.bytes += size
     if sub.listed == _NOWHERE:
         sub.deficit = q.quantum
-        _join_new(s, q, line)
+        _join_new(net, q, line)
     dropped = NONE
     while not waiting.fits(q, 0.0, 0):
-        dropped = _relieve(s, k, q, t)
+        dropped = _relieve(net, k, q, t)
     return dropped != n
 
 
 @kernel
-def line_of(s, k, pipe, parcel):
+def line_of(net, k, pipe, parcel):
     """The subqueue of a parcel in queue `k`.
 
     In a swarm each way of a flow has one at the uplink and one at the downlink, numbered by the flow of that peer's own
     end: its next connection may use it while packets of the last one wait, for they wait in the same queue.
     """
-    if s.rules.skipped == 0:
+    if net.rules.skipped == 0:
         return pipe
     i, way = parcel.owner >> 1, parcel.owner & 1
-    here = i if way == k & 1 else s.flow[i].other
+    here = i if way == k & 1 else net.flow[i].other
     return 4 * here + 2 * way + (k & 1)
 
 
 @kernel
-def dequeue(s, k, q, t):
+def dequeue(net, k, q, t):
     """Node of the parcel to serve next, after the drops that are due; NONE if the queue is empty. Free it after use."""
     pipe = _front(q)
     while pipe != NONE:
-        sub = s.subqueue[pipe]
+        sub = net.subqueue[pipe]
         if sub.deficit <= 0.0:
             sub.deficit += q.quantum
-            _leave_front(s, q, sub)
-            _join_old(s, q, pipe)
+            _leave_front(net, q, sub)
+            _join_old(net, q, pipe)
         else:
-            n = codel.serve(s, k, q, sub, t)
+            n = codel.serve(net, k, q, sub, t)
             if n != NONE:
-                sub.deficit -= s.waiting[n].bytes
+                sub.deficit -= net.waiting[n].bytes
                 return n
-            _found_empty(s, q, pipe)
+            _found_empty(net, q, pipe)
         pipe = _front(q)
     return NONE
 
 
 @kernel
-def _found_empty(s, q, pipe):
+def _found_empty(net, q, pipe):
     """The first subqueue has nothing to send: from the new list into the old one, from there out."""
-    sub = s.subqueue[pipe]
+    sub = net.subqueue[pipe]
     was_new = sub.listed == _NEW
-    _leave_front(s, q, sub)
+    _leave_front(net, q, sub)
     if was_new:
-        _join_old(s, q, pipe)
+        _join_old(net, q, pipe)
 
 
 @kernel
@@ -92,7 +92,7 @@ def _front(q):
 
 
 @kernel
-def _leave_front(s, q, sub):
+def _leave_front(net, q, sub):
     """Take the first subqueue out of its list."""
     if sub.listed == _NEW:
         q.new_first = sub.next
@@ -106,60 +106,60 @@ def _leave_front(s, q, sub):
 
 
 @kernel
-def _join_new(s, q, pipe):
+def _join_new(net, q, pipe):
     """Append a subqueue to the new list."""
-    s.subqueue[pipe].listed = _NEW
-    s.subqueue[pipe].next = NONE
+    net.subqueue[pipe].listed = _NEW
+    net.subqueue[pipe].next = NONE
     if q.new_last == NONE:
         q.new_first = pipe
     else:
-        s.subqueue[q.new_last].next = pipe
+        net.subqueue[q.new_last].next = pipe
     q.new_last = pipe
 
 
 @kernel
-def _join_old(s, q, pipe):
+def _join_old(net, q, pipe):
     """Append a subqueue to the old list."""
-    s.subqueue[pipe].listed = _OLD
-    s.subqueue[pipe].next = NONE
+    net.subqueue[pipe].listed = _OLD
+    net.subqueue[pipe].next = NONE
     if q.old_last == NONE:
         q.old_first = pipe
     else:
-        s.subqueue[q.old_last].next = pipe
+        net.subqueue[q.old_last].next = pipe
     q.old_last = pipe
 
 
 @kernel
-def _relieve(s, k, q, t):
+def _relieve(net, k, q, t):
     """Drop from the head of the longest subqueue; returns the node dropped last (free by now)."""
-    sub = s.subqueue[_longest(s, q)]
+    sub = net.subqueue[_longest(net, q)]
     enough = 0.5 * sub.bytes
     size, packets, n = 0.0, 0, NONE
     while size < enough and packets < _BATCH:
-        n = waiting.pop_head(s, sub)
-        waiting.count_out(s, k, q, n, t)
-        sub.bytes -= s.waiting[n].bytes
-        size += s.waiting[n].bytes
-        packets += s.waiting[n].packets
-        waiting.drop(s, q, n, t)
+        n = waiting.pop_head(net, sub)
+        waiting.count_out(net, k, q, n, t)
+        sub.bytes -= net.waiting[n].bytes
+        size += net.waiting[n].bytes
+        packets += net.waiting[n].packets
+        waiting.drop(net, q, n, t)
     return n
 
 
 @kernel
-def _longest(s, q):
+def _longest(net, q):
     """The subqueue with the most bytes, the first by number among equals."""
-    return _longer(s, q.old_first, _longer(s, q.new_first, NONE))
+    return _longer(net, q.old_first, _longer(net, q.new_first, NONE))
 
 
 @kernel
-def _longer(s, pipe, best):
+def _longer(net, pipe, best):
     """Whichever is longest: `best` or one of the list from `pipe` on."""
     while pipe != NONE:
         if best == NONE:
             best = pipe
         else:
-            more = s.subqueue[pipe].bytes - s.subqueue[best].bytes
+            more = net.subqueue[pipe].bytes - net.subqueue[best].bytes
             if more > 0.0 or (more == 0.0 and pipe < best):
                 best = pipe
-        pipe = s.subqueue[pipe].next
+        pipe = net.subqueue[pipe].next
     return best

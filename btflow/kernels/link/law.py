@@ -6,101 +6,101 @@ from btflow.kernels.link.state import BBR, CUBIC, LEDBAT, LEDBATPP, LP, NEWRENO,
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """The flow starts."""
     if f.law == CUBIC:
-        cubic.start(s, i, f, t)
+        cubic.start(net, i, f, t)
     elif f.law == VEGAS:
-        vegas.start(s, i, f, t)
+        vegas.start(net, i, f, t)
     elif f.law == LP:
-        lp.start(s, i, f, t)
+        lp.start(net, i, f, t)
     elif f.law == NICE:
-        nice.start(s, i, f, t)
+        nice.start(net, i, f, t)
     elif f.law == LEDBAT:
-        ledbat.start(s, i, f, t)
+        ledbat.start(net, i, f, t)
     elif f.law == UTP:
-        utp.start(s, i, f, t)
+        utp.start(net, i, f, t)
     elif f.law == LEDBATPP:
-        ledbatpp.start(s, i, f, t)
+        ledbatpp.start(net, i, f, t)
     elif f.law == BBR:
-        bbr.start(s, i, f, t)
+        bbr.start(net, i, f, t)
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """`acked` segments are newly known to have arrived."""
     if f.law == CUBIC:
-        cubic.sample(s, i, f, t, acked)
+        cubic.sample(net, i, f, t, acked)
     elif f.law == VEGAS:
-        vegas.sample(s, i, f, t, acked)
+        vegas.sample(net, i, f, t, acked)
     elif f.law == LP:
-        lp.sample(s, i, f, t, acked)
+        lp.sample(net, i, f, t, acked)
     elif f.law == NICE:
-        nice.sample(s, i, f, t, acked)
+        nice.sample(net, i, f, t, acked)
     elif f.law == LEDBAT:
-        ledbat.sample(s, i, f, t, acked)
+        ledbat.sample(net, i, f, t, acked)
     elif f.law == UTP:
-        utp.sample(s, i, f, t, acked)
+        utp.sample(net, i, f, t, acked)
     elif f.law == LEDBATPP:
-        ledbatpp.sample(s, i, f, t, acked)
+        ledbatpp.sample(net, i, f, t, acked)
     elif f.law == BBR:
-        bbr.sample(s, i, f, t, acked)
+        bbr.sample(net, i, f, t, acked)
 
 
 @kernel
-def grow(s, i, f, t, acked):
+def grow(net, i, f, t, acked):
     """`acked` segments are newly acknowledged in order, and the window may grow; other laws do all in `sample`."""
     if f.law == NEWRENO:
-        newreno.grow(s, i, f, t, acked)
+        newreno.grow(net, i, f, t, acked)
     elif f.law == CUBIC:
-        cubic.grow(s, i, f, t, acked)
+        cubic.grow(net, i, f, t, acked)
     elif f.law == VEGAS:
-        vegas.grow(s, i, f, t, acked)
+        vegas.grow(net, i, f, t, acked)
     elif f.law == LP:
-        lp.grow(s, i, f, t, acked)
+        lp.grow(net, i, f, t, acked)
     elif f.law == NICE:
-        nice.grow(s, i, f, t, acked)
+        nice.grow(net, i, f, t, acked)
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """The slow-start threshold after a loss found by duplicate ACKs."""
     if f.law == NEWRENO:
-        return newreno.reduce(s, i, f, t)
+        return newreno.reduce(net, i, f, t)
     if f.law == CUBIC:
-        return cubic.reduce(s, i, f, t)
+        return cubic.reduce(net, i, f, t)
     if f.law == VEGAS:
-        return vegas.reduce(s, i, f, t)
+        return vegas.reduce(net, i, f, t)
     if f.law == LP:
-        return lp.reduce(s, i, f, t)
+        return lp.reduce(net, i, f, t)
     if f.law == NICE:
-        return nice.reduce(s, i, f, t)
+        return nice.reduce(net, i, f, t)
     if f.law == LEDBAT:
-        return ledbat.reduce(s, i, f, t)
+        return ledbat.reduce(net, i, f, t)
     if f.law == UTP:
-        return utp.reduce(s, i, f, t)
+        return utp.reduce(net, i, f, t)
     if f.law == LEDBATPP:
-        return ledbatpp.reduce(s, i, f, t)
-    return bbr.reduce(s, i, f, t)
+        return ledbatpp.reduce(net, i, f, t)
+    return bbr.reduce(net, i, f, t)
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """The slow-start threshold after a timeout."""
     if f.law == NEWRENO:
-        return newreno.timeout(s, i, f, t)
+        return newreno.timeout(net, i, f, t)
     if f.law == CUBIC:
-        return cubic.timeout(s, i, f, t)
+        return cubic.timeout(net, i, f, t)
     if f.law == VEGAS:
-        return vegas.timeout(s, i, f, t)
+        return vegas.timeout(net, i, f, t)
     if f.law == LP:
-        return lp.timeout(s, i, f, t)
+        return lp.timeout(net, i, f, t)
     if f.law == NICE:
-        return nice.timeout(s, i, f, t)
+        return nice.timeout(net, i, f, t)
     if f.law == LEDBAT:
-        return ledbat.timeout(s, i, f, t)
+        return ledbat.timeout(net, i, f, t)
     if f.law == UTP:
-        return utp.timeout(s, i, f, t)
+        return utp.timeout(net, i, f, t)
     if f.law == LEDBATPP:
-        return ledbatpp.timeout(s, i, f, t)
-    return bbr.timeout(s, i, f, t)
+        return ledbatpp.timeout(net, i, f, t)
+    return bbr.timeout(net, i, f, t)

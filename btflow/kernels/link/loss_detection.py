@@ -62,7 +62,7 @@ def reordering_window(f):
 
 
 @kernel
-def find_losses(s, i, f, t):
+def find_losses(net, i, f, t):
     """Mark what must be lost by now; the number of trains newly found so. What may only be late sets the timer."""
     window = reordering_window(f)
     latest = t - f.rack_rtt - window + ROUNDING  # what left by then and has not come is lost
@@ -70,21 +70,21 @@ def find_losses(s, i, f, t):
     late = -1.0  # when the last of those left that may still come
     number = max(f.judged, f.una)
     while number < f.nxt:
-        seg = scoreboard.segment(s, i, number)
+        seg = scoreboard.segment(net, i, number)
         if seg.bits == 0:
             if not left_before(f, number, seg):
                 break
             if seg.sent > latest:
                 late = seg.sent
             else:
-                found += scoreboard.mark_lost(s, i, f, number)
+                found += scoreboard.mark_lost(net, i, f, number)
         number += 1
         if late < 0.0:
             f.judged = number
     while f.again_first < f.again_last:
-        number = s.again[f.ring_at + (f.again_first & f.ring_mask)]
+        number = net.again[f.ring_at + (f.again_first & f.ring_mask)]
         if number >= f.una:
-            seg = scoreboard.segment(s, i, number)
+            seg = scoreboard.segment(net, i, number)
             if seg.bits == LOST | RETRANSMITTED:
                 if not left_before(f, number, seg):
                     break
@@ -92,23 +92,23 @@ def find_losses(s, i, f, t):
                     late = max(late, seg.sent)
                     break
                 seg.bits = 0
-                found += scoreboard.mark_lost(s, i, f, number)
+                found += scoreboard.mark_lost(net, i, f, number)
         f.again_first += 1
     f.settle_at = FOREVER
     if late >= 0.0:
         f.settle_at = late + f.rack_rtt + window + GRANULARITY
         f.probe_at = FOREVER  # one timer: the later purpose takes it
-        wake(s, source(s, i, RTO_TIMER), f.settle_at)
+        wake(net, source(net, i, RTO_TIMER), f.settle_at)
     return found
 
 
 @kernel
-def mark_lost_at_timeout(s, i, f, t):
+def mark_lost_at_timeout(net, i, f, t):
     """The timer fired: the first is lost, and all that left longer ago than a round trip (tcp_timeout_mark_lost)."""
     f.flight = 0
     f.waiting_retransmit = 0
     for number in range(f.una, f.nxt):
-        seg = scoreboard.segment(s, i, number)
+        seg = scoreboard.segment(net, i, number)
         if seg.bits & SACKED:
             continue
         if seg.bits != LOST and number != f.una and seg.sent + f.rack_rtt > t:
@@ -118,17 +118,17 @@ def mark_lost_at_timeout(s, i, f, t):
             f.waiting_retransmit += 1
     f.judged = f.repair = f.una
     f.settle_at = FOREVER
-    keep_those_on_the_way(s, i, f)
+    keep_those_on_the_way(net, i, f)
 
 
 @kernel
-def keep_those_on_the_way(s, i, f):
+def keep_those_on_the_way(net, i, f):
     """Of the trains sent again forget those that are to be sent once more, so that the others stay in order of time."""
     kept = f.again_first
     for place in range(f.again_first, f.again_last):
-        number = s.again[f.ring_at + (place & f.ring_mask)]
-        if number >= f.una and scoreboard.segment(s, i, number).bits == LOST | RETRANSMITTED:
-            s.again[f.ring_at + (kept & f.ring_mask)] = number
+        number = net.again[f.ring_at + (place & f.ring_mask)]
+        if number >= f.una and scoreboard.segment(net, i, number).bits == LOST | RETRANSMITTED:
+            net.again[f.ring_at + (kept & f.ring_mask)] = number
             kept += 1
     f.again_last = kept
 
@@ -146,7 +146,7 @@ def start_probing(f):
 
 
 @kernel
-def arm_probe(s, i, f, t):
+def arm_probe(net, i, f, t):
     """Something was sent, or acknowledged in order: the probe is put off.
 
     There is one at a time, and none goes while anything is known to be missing. The ACK of a segment alone may be
@@ -156,11 +156,11 @@ def arm_probe(s, i, f, t):
         return
     wait = ROUND_TRIPS * f.srtt + (f.rto_min if (f.nxt - f.una) * f.train == 1 else GRANULARITY)
     f.probe_at = min(t + wait, f.rto_at)
-    wake(s, source(s, i, RTO_TIMER), f.probe_at)
+    wake(net, source(net, i, RTO_TIMER), f.probe_at)
 
 
 @kernel
-def probe_answered(s, i, f, t):
+def probe_answered(net, i, f, t):
     """An ACK that may answer the probe (tcp_process_tlp_ack; RFC 8985, section 7.4.2).
 
     What it sent again has come twice: nothing was lost. Or what was sent behind it has come and it did not come twice:
@@ -172,8 +172,8 @@ def probe_answered(s, i, f, t):
         f.probe_end = NONE
     elif f.una > f.probe_end:
         f.probe_end = NONE
-        f.ssthresh = law.reduce(s, i, f, t)
-        if t >= s.rules.warmup:
+        f.ssthresh = law.reduce(net, i, f, t)
+        if t >= net.rules.warmup:
             f.losses += 1
         if f.recovery != PER_LOSS:
             f.cwnd = f.ssthresh

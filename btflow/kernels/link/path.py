@@ -7,17 +7,17 @@ from btflow.kernels.random import uniform
 
 
 @kernel
-def emit(s, i, f, way, t, number, stamp, owd, size, packets):
+def emit(net, i, f, way, t, number, stamp, owd, size, packets):
     """An end of flow `i` sends: into the first queue of the `way` (DATA or ACKS), or straight into the pipe."""
-    sent = parcel(s, i, f, way, number, stamp, owd, size)
+    sent = parcel(net, i, f, way, number, stamp, owd, size)
     sent.packets = packets
-    set_off(s, i, f, way, t, sent)
+    set_off(net, i, f, way, t, sent)
 
 
 @kernel
-def parcel(s, i, f, way, number, stamp, owd, size):
+def parcel(net, i, f, way, number, stamp, owd, size):
     """A packet about to be sent by an end of flow `i`, without an ACK that rides on it."""
-    made = s.hand[0]
+    made = net.hand[0]
     made.number = number
     made.stamp = stamp
     made.owd = owd
@@ -30,19 +30,19 @@ def parcel(s, i, f, way, number, stamp, owd, size):
 
 
 @kernel
-def set_off(s, i, f, way, t, parcel):
+def set_off(net, i, f, way, t, parcel):
     """A parcel leaves an end."""
     k = f.data_queue0 if way == DATA else f.ack_queue0
     if k == NONE:
-        pipe.put(s, i * PIPES + way, t, parcel)
+        pipe.put(net, i * PIPES + way, t, parcel)
     elif k == PAST:
-        pipe.put(s, f.data_pipe1 if way == DATA else f.ack_pipe1, t, parcel)
+        pipe.put(net, f.data_pipe1 if way == DATA else f.ack_pipe1, t, parcel)
     else:
-        queue.arrive(s, k, t, f.data_pipe1 if way == DATA else f.ack_pipe1, parcel)
+        queue.arrive(net, k, t, f.data_pipe1 if way == DATA else f.ack_pipe1, parcel)
 
 
 @kernel
-def pass_on(s, f, way, hop, t, parcel):
+def pass_on(net, f, way, hop, t, parcel):
     """A parcel has come through `hop` queues: True if that was the last one, else it joins the next."""
     if hop != 1:
         return True
@@ -50,13 +50,13 @@ def pass_on(s, f, way, hop, t, parcel):
     if k == NONE:
         return True
     if k == PAST:
-        pipe.put(s, f.data_pipe2 if way == DATA else f.ack_pipe2, t, parcel)
+        pipe.put(net, f.data_pipe2 if way == DATA else f.ack_pipe2, t, parcel)
         return False
-    queue.arrive(s, k, t, f.data_pipe2 if way == DATA else f.ack_pipe2, parcel)
+    queue.arrive(net, k, t, f.data_pipe2 if way == DATA else f.ack_pipe2, parcel)
     return False
 
 
 @kernel
-def lost(s, chance):
+def lost(net, chance):
     """Whether the path loses a parcel."""
-    return chance > 0.0 and uniform(s.rng) < chance
+    return chance > 0.0 and uniform(net.rng) < chance

@@ -24,13 +24,13 @@ _ROUNDING = 1e-9  # [s] of the subtractions from the burst allowance
 
 
 @kernel
-def admit(s, k, q, t, size, packets):
+def admit(net, k, q, t, size, packets):
     """True if a parcel that arrives at `t` may wait; else it is counted as dropped."""
-    update(s, k, q, t)
+    update(net, k, q, t)
     full = q.free_at > t and not waiting.fits(q, size, packets)  # on an idle link it need not wait
-    if full or (q.burst_left == 0.0 and _drops_early(s, q)):
+    if full or (q.burst_left == 0.0 and _drops_early(net, q)):
         q.accumulated = 0.0
-        waiting.count_drop(s, q, packets, t)
+        waiting.count_drop(net, q, packets, t)
         return False
     if q.drop_chance == 0.0 and max(_delay(q, t), q.old_delay) < 0.5 * q.target:
         q.burst_left = q.burst
@@ -38,7 +38,7 @@ def admit(s, k, q, t, size, packets):
 
 
 @kernel
-def update(s, k, q, t):
+def update(net, k, q, t):
     """Make up for the updates that were due up to `t`; those that would change nothing are skipped."""
     while q.update_at <= t:
         if _at_rest(q):
@@ -94,7 +94,7 @@ def _tuning(chance):
 
 
 @kernel
-def _drops_early(s, q):
+def _drops_early(net, q):
     """Draw for a parcel, so that drops are neither close together nor far apart."""
     if (q.old_delay < 0.5 * q.target and q.drop_chance < _LOW) or q.bytes <= _FEW * q.mtu:
         return False
@@ -103,4 +103,4 @@ def _drops_early(s, q):
     q.accumulated += q.drop_chance
     if q.accumulated < _TOO_SOON:
         return False
-    return q.accumulated >= _DUE or uniform(s.rng) < q.drop_chance
+    return q.accumulated >= _DUE or uniform(net.rng) < q.drop_chance

@@ -10,35 +10,35 @@ from btflow.kernels.link.state import FOREVER, NONE
 
 
 @kernel
-def put(s, p, left, parcel):
+def put(net, p, left, parcel):
     """A parcel leaves into pipe `p` at time `left`.
 
     What is more than there is room for is lost: only storms of needless retransmissions are so much.
     """
-    pipe = s.pipe[p]
+    pipe = net.pipe[p]
     if pipe.count == pipe.room:
         return
-    n = new_place(s)
-    place = s.parcel[n]
+    n = new_place(net)
+    place = net.parcel[n]
     copy(place, parcel)
     place.at = left + pipe.delay
     place.next = NONE
     if pipe.count == 0:
         pipe.first = n
-        schedule(s, pipe.source, place.at)
+        schedule(net, pipe.source, place.at)
     else:
-        s.parcel[pipe.last].next = n
+        net.parcel[pipe.last].next = n
     pipe.last = n
     pipe.count += 1
 
 
 @kernel
-def new_place(s):
+def new_place(net):
     """A free place for a parcel: there are as many as all pipes have room for."""
-    c = s.clock[0]
+    c = net.clock[0]
     n = c.free_parcel
     if n != NONE:
-        c.free_parcel = s.parcel[n].next
+        c.free_parcel = net.parcel[n].next
     else:
         n = c.used_parcels
         c.used_parcels = n + 1
@@ -61,13 +61,13 @@ def copy(to, parcel):
 
 
 @kernel
-def take(s, p):
+def take(net, p):
     """The parcel at the end of pipe `p`, which has arrived; its place stays valid until the next `put`."""
-    pipe = s.pipe[p]
+    pipe = net.pipe[p]
     n = pipe.first
-    pipe.first = s.parcel[n].next
+    pipe.first = net.parcel[n].next
     pipe.count -= 1
-    schedule(s, pipe.source, s.parcel[pipe.first].at if pipe.count > 0 else FOREVER)
-    s.parcel[n].next = s.clock[0].free_parcel
-    s.clock[0].free_parcel = n
+    schedule(net, pipe.source, net.parcel[pipe.first].at if pipe.count > 0 else FOREVER)
+    net.parcel[n].next = net.clock[0].free_parcel
+    net.clock[0].free_parcel = n
     return n

@@ -12,97 +12,97 @@ from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, NONE, PIE
 
 
 @kernel
-def arrive(s, k, t, into, parcel):
+def arrive(net, k, t, into, parcel):
     """A parcel comes to queue `k` at `t`; it goes on into pipe `into`."""
-    q = s.queue[k]
+    q = net.queue[k]
     size = parcel.bytes + q.framing * parcel.packets
-    if t >= s.rules.warmup:
+    if t >= net.rules.warmup:
         q.arrivals += parcel.packets
     if q.kind == DROP_TAIL or q.kind == PIE:
-        line_up(s, k, q, t, into, parcel, size)
+        line_up(net, k, q, t, into, parcel, size)
         return
     if q.kind == CODEL:
-        codel.enqueue(s, k, q, t, into, parcel, size)
+        codel.enqueue(net, k, q, t, into, parcel, size)
     else:
-        fq_codel.enqueue(s, k, q, t, into, parcel, size)
+        fq_codel.enqueue(net, k, q, t, into, parcel, size)
     if q.free_at <= t:
-        serve(s, k, q, t)
+        serve(net, k, q, t)
 
 
 @kernel
-def line_up(s, k, q, t, into, parcel, size):
+def line_up(net, k, q, t, into, parcel, size):
     """First in, first out: the parcel is dropped, or it leaves after all before it."""
     packets = parcel.packets
-    advance(s, k, q, t)
+    advance(net, k, q, t)
     start = max(t, q.free_at)
     if q.kind == PIE:
-        if not pie.admit(s, k, q, t, size, packets):
+        if not pie.admit(net, k, q, t, size, packets):
             return
     elif start > t and not waiting.fits(q, size, packets):
-        waiting.count_drop(s, q, packets, t)
+        waiting.count_drop(net, q, packets, t)
         return
     if q.last - q.first > q.mask:  # more small packets than there are places
-        waiting.count_drop(s, q, packets, t)
+        waiting.count_drop(net, q, packets, t)
         return
     if start > t:
-        stats.note(s, k, q, t)
+        stats.note(net, k, q, t)
         q.packets += packets
         q.bytes += size
-        wait = s.service[q.offset + (q.last & q.mask)]
+        wait = net.service[q.offset + (q.last & q.mask)]
         wait.at = start
         wait.bytes = size
         wait.packets = packets
         q.last += 1
-    elif t >= s.rules.warmup:
+    elif t >= net.rules.warmup:
         q.served += size
     q.free_at = start + size / q.rate
-    pipe.put(s, into, q.free_at, parcel)
+    pipe.put(net, into, q.free_at, parcel)
 
 
 @kernel
-def advance(s, k, q, t):
+def advance(net, k, q, t):
     """Take off the count what has started service by `t`."""
     while q.first != q.last:
-        wait = s.service[q.offset + (q.first & q.mask)]
+        wait = net.service[q.offset + (q.first & q.mask)]
         if wait.at > t:
             break
-        stats.note(s, k, q, wait.at)
+        stats.note(net, k, q, wait.at)
         q.packets -= wait.packets
         q.bytes -= wait.bytes
-        if wait.at >= s.rules.warmup:
+        if wait.at >= net.rules.warmup:
             q.served += wait.bytes
         q.first += 1
 
 
 @kernel
-def serve(s, k, q, t):
+def serve(net, k, q, t):
     """The link is free: send the next parcel of an event-served queue, if there is one."""
-    n = codel.dequeue(s, k, q, t) if q.kind == CODEL else fq_codel.dequeue(s, k, q, t)
+    n = codel.dequeue(net, k, q, t) if q.kind == CODEL else fq_codel.dequeue(net, k, q, t)
     if n == NONE:
-        schedule(s, source_of(s, k), FOREVER)
+        schedule(net, source_of(net, k), FOREVER)
         return
-    parcel = s.waiting[n]
+    parcel = net.waiting[n]
     q.free_at = t + parcel.bytes / q.rate
-    if t >= s.rules.warmup:
+    if t >= net.rules.warmup:
         q.served += parcel.bytes
     parcel.bytes -= q.framing * parcel.packets
-    pipe.put(s, parcel.pipe, q.free_at, parcel)
-    waiting.give(s, n)
-    schedule(s, source_of(s, k), q.free_at)
+    pipe.put(net, parcel.pipe, q.free_at, parcel)
+    waiting.give(net, n)
+    schedule(net, source_of(net, k), q.free_at)
 
 
 @kernel
-def source_of(s, k):
+def source_of(net, k):
     """The source of queue `k`: after those of the flows."""
-    return s.rules.first_queue + k
+    return net.rules.first_queue + k
 
 
 @kernel
-def close(s, k, t):
+def close(net, k, t):
     """Count up to the end of the experiment."""
-    q = s.queue[k]
+    q = net.queue[k]
     if q.kind == DROP_TAIL or q.kind == PIE:
-        advance(s, k, q, t)
-    stats.note(s, k, q, t)
+        advance(net, k, q, t)
+    stats.note(net, k, q, t)
     in_service = q.free_at - (q.bytes / q.rate if q.kind == DROP_TAIL or q.kind == PIE else 0.0)
     q.served -= max(0.0, in_service - t) * q.rate  # of the packet in service, what has not left yet

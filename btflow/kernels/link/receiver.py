@@ -12,16 +12,16 @@ from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, N
 
 
 @kernel
-def receive(s, i, f, t, number, stamp):
+def receive(net, i, f, t, number, stamp):
     """Train `number`, sent at `stamp`, arrives at `t`."""
     if f.law == CBR:
-        hear(s, i, f, t, number, stamp)
+        hear(net, i, f, t, number, stamp)
         return
     if number == SYN:
-        path.emit(s, i, f, ACKS, t, SYN_ACK, stamp, t - stamp, f.ack_size, 1)
+        path.emit(net, i, f, ACKS, t, SYN_ACK, stamp, t - stamp, f.ack_size, 1)
         return
     ring = f.ring_mask
-    s.log[f.ring_at + (f.log & ring)] = number
+    net.log[f.ring_at + (f.log & ring)] = number
     f.log += 1
     f.last_owd = t - stamp
     if f.unacked == 0:
@@ -30,55 +30,55 @@ def receive(s, i, f, t, number, stamp):
     elif number == f.expected:
         f.last_stamp = stamp
     gap = number != f.expected or f.holes > 0
-    if number >= f.expected and s.got[f.ring_at + (number & ring)] != number + 1:
-        s.got[f.ring_at + (number & ring)] = number + 1
+    if number >= f.expected and net.got[f.ring_at + (number & ring)] != number + 1:
+        net.got[f.ring_at + (number & ring)] = number + 1
         f.arrived += 1
-        if t >= s.rules.warmup:
-            f.goodput += payload(s, i, f, number)
+        if t >= net.rules.warmup:
+            f.goodput += payload(net, i, f, number)
         if number > f.expected:
             f.holes += 1
         else:
-            deliver(s, i, f, t, ring)
+            deliver(net, i, f, t, ring)
     f.unacked += 1
-    if gap or f.quick > 0 or due(s, i, f, number):
+    if gap or f.quick > 0 or due(net, i, f, number):
         f.quick = max(0, f.quick - 1)
-        acknowledge(s, i, f, t)
+        acknowledge(net, i, f, t)
     elif f.ack_at == FOREVER:
         f.ack_at = t + f.ack_delay
-        wake(s, source(s, i, ACK_TIMER), f.ack_at)
+        wake(net, source(net, i, ACK_TIMER), f.ack_at)
 
 
 @kernel
-def due(s, i, f, number):
+def due(net, i, f, number):
     """Whether so much has come that an ACK is due; where bytes count, small segments do not make up a large one."""
     if f.app == STREAM and f.ack_bytes > 0:
-        f.unacked_bytes += segment(s, i, number).bytes
+        f.unacked_bytes += segment(net, i, number).bytes
         return f.unacked_bytes >= f.ack_bytes
     return f.unacked * f.train >= f.ack_every
 
 
 @kernel
-def deliver(s, i, f, t, ring):
+def deliver(net, i, f, t, ring):
     """The segment that was expected is there: it goes to the application, with those behind it that came before."""
     first = f.expected
     f.expected += 1
-    while s.got[f.ring_at + (f.expected & ring)] == f.expected + 1:
+    while net.got[f.ring_at + (f.expected & ring)] == f.expected + 1:
         f.expected += 1
         f.holes -= 1
     if f.app == STREAM:
-        f.in_order = segment(s, i, f.expected - 1).end
-        s.clock[0].delivered = i
+        f.in_order = segment(net, i, f.expected - 1).end
+        net.clock[0].delivered = i
     if f.app == SIZED and f.expected * f.train >= f.total and f.finish < 0.0:
         f.finish = t
     if f.app == MESSAGES:
         length = int(f.total)
         for m in range(first // length, f.expected // length):
-            if m < s.record_delay.shape[1]:
-                s.record_delay[i, m] = t - (f.start + m * f.period)
+            if m < net.record_delay.shape[1]:
+                net.record_delay[i, m] = t - (f.start + m * f.period)
 
 
 @kernel
-def acknowledge(s, i, f, t):
+def acknowledge(net, i, f, t):
     """Send an ACK for all that has come.
 
     TCP has its one-way delay from time stamps: from the first segment not yet acknowledged (RFC 7323) to this ACK.
@@ -87,15 +87,15 @@ def acknowledge(s, i, f, t):
     f.unacked_bytes = 0
     f.ack_at = FOREVER
     owd = f.last_owd if f.law == UTP else t - f.first_stamp
-    path.emit(s, i, f, ACKS, t, f.log, f.last_stamp if f.times_newest else f.first_stamp, owd, f.ack_size, 1)
+    path.emit(net, i, f, ACKS, t, f.log, f.last_stamp if f.times_newest else f.first_stamp, owd, f.ack_size, 1)
 
 
 @kernel
-def ride(s, f, t, parcel):
+def ride(net, f, t, parcel):
     """A waiting ACK of the flow in the other direction travels with data that leaves anyway."""
     if f.reverse == NONE:
         return
-    back = s.flow[f.reverse]
+    back = net.flow[f.reverse]
     if back.unacked == 0:
         return
     parcel.ack = back.log
@@ -107,20 +107,20 @@ def ride(s, f, t, parcel):
 
 
 @kernel
-def ack_timer(s, i, f, t):
+def ack_timer(net, i, f, t):
     """The timer of the delayed ACK; it is not moved when an ACK goes earlier, so it looks for itself."""
     if f.ack_at <= t:
-        schedule(s, source(s, i, ACK_TIMER), FOREVER)
-        acknowledge(s, i, f, t)
+        schedule(net, source(net, i, ACK_TIMER), FOREVER)
+        acknowledge(net, i, f, t)
     else:
-        schedule(s, source(s, i, ACK_TIMER), f.ack_at)
+        schedule(net, source(net, i, ACK_TIMER), f.ack_at)
 
 
 @kernel
-def hear(s, i, f, t, number, stamp):
+def hear(net, i, f, t, number, stamp):
     """A packet of a constant-rate flow: its one-way delay is written down."""
     f.arrived += 1
-    if t >= s.rules.warmup:
+    if t >= net.rules.warmup:
         f.goodput += f.mss
-    if number < s.record_delay.shape[1]:
-        s.record_delay[i, number] = t - stamp
+    if number < net.record_delay.shape[1]:
+        net.record_delay[i, number] = t - stamp

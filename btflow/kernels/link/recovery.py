@@ -9,7 +9,7 @@ from btflow.kernels.link.state import FOREVER, LOSS, NONE, OPEN, PER_LOSS, PRR, 
 
 
 @kernel
-def begin(s, i, f, t, arrived):
+def begin(net, i, f, t, arrived):
     """A loss was found: the law says what is left, the lost segment goes at once (RFC 6675, step 4.3).
 
     `arrived` trains are newly known to have come. A probe that is on the way has done its work.
@@ -17,9 +17,9 @@ def begin(s, i, f, t, arrived):
     f.probe_at = FOREVER
     f.probe_end = NONE
     f.prr_flight = float(f.flight + f.waiting_retransmit)  # RecoverFS of RFC 6937: what is outstanding
-    f.ssthresh = law.reduce(s, i, f, t)
+    f.ssthresh = law.reduce(net, i, f, t)
     f.forced = 1
-    if t >= s.rules.warmup:
+    if t >= net.rules.warmup:
         f.losses += 1
     if f.recovery == PER_LOSS:
         return
@@ -79,10 +79,10 @@ def estimate(f):
 
 
 @kernel
-def restart(s, i, f, t):
+def restart(net, i, f, t):
     """The timer runs anew from `t` as long as something is unacknowledged."""
     if f.una == f.nxt:
         f.rto_at = FOREVER
         return
     f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
-    wake(s, source(s, i, RTO_TIMER), f.rto_at)
+    wake(net, source(net, i, RTO_TIMER), f.rto_at)

@@ -10,31 +10,31 @@ COLUMNS = 5
 
 
 @kernel
-def source_of(s):
+def source_of(net):
     """The sampler's source: the last."""
-    return s.rules.first_queue + s.rules.queues
+    return net.rules.first_queue + net.rules.queues
 
 
 @kernel
-def sample(s, t):
+def sample(net, t):
     """Write down one moment, and ask for the next."""
-    n = s.clock[0].sample
-    for i in range(s.rules.flows):
-        f = s.flow[i]
-        row = s.flow_series[n, i]
+    n = net.clock[0].sample
+    for i in range(net.rules.flows):
+        f = net.flow[i]
+        row = net.flow_series[n, i]
         row[WINDOW] = f.cwnd
         row[PAYLOAD] = f.arrived * f.train * f.mss
         row[SRTT] = f.srtt
         row[FLIGHT] = f.flight * f.train
         row[IN_ORDER] = f.expected * f.train * f.mss
-    for k in range(s.rules.queues):
-        q = s.queue[k]
+    for k in range(net.rules.queues):
+        q = net.queue[k]
         if q.kind == DROP_TAIL or q.kind == PIE:
-            queue.advance(s, k, q, t)
-        s.queue_series[n, k] = q.packets
-        s.queue_delay_series[n, k] = q.bytes / q.rate
-    s.clock[0].sample += 1
+            queue.advance(net, k, q, t)
+        net.queue_series[n, k] = q.packets
+        net.queue_delay_series[n, k] = q.bytes / q.rate
+    net.clock[0].sample += 1
     following = FOREVER
-    if n + 1 < s.queue_series.shape[0]:
-        following = (n + 1) * s.rules.sample_every
-    schedule(s, source_of(s), following)
+    if n + 1 < net.queue_series.shape[0]:
+        following = (n + 1) * net.rules.sample_every
+    schedule(net, source_of(net), following)

@@ -10,28 +10,28 @@ _FLAGS = SACKED | LOST | RETRANSMITTED
 
 
 @kernel
-def segment(s, i, number):
+def segment(net, i, number):
     """The record of a train under way."""
-    f = s.flow[i]
-    return s.segment[f.ring_at + (number & f.ring_mask)]
+    f = net.flow[i]
+    return net.segment[f.ring_at + (number & f.ring_mask)]
 
 
 @kernel
-def payload(s, i, f, number):
+def payload(net, i, f, number):
     """Payload of a train [B]: the last one of a file may be short."""
     if f.app == STREAM:
-        return float(segment(s, i, number).bytes)
+        return float(segment(net, i, number).bytes)
     if f.app == SIZED and number == f.written - 1:
         return f.last_payload
     return f.train * f.mss
 
 
 @kernel
-def mark_arrived(s, i, f, number):
+def mark_arrived(net, i, f, number):
     """The receiver has train `number`: True if that is news."""
     if number < f.una:
         return False
-    seg = segment(s, i, number)
+    seg = segment(net, i, number)
     if seg.bits & SACKED:
         return False
     if seg.bits & LOST and not seg.bits & RETRANSMITTED:
@@ -45,37 +45,37 @@ def mark_arrived(s, i, f, number):
 
 
 @kernel
-def advance(s, i, f):
+def advance(net, i, f):
     """Move `una` over what has arrived: the number of trains newly acknowledged."""
     first = f.una
-    while f.una < f.nxt and segment(s, i, f.una).bits & SACKED:
+    while f.una < f.nxt and segment(net, i, f.una).bits & SACKED:
         f.una += 1
     return f.una - first
 
 
 @kernel
-def find_losses(s, i, f):
+def find_losses(net, i, f):
     """Mark what must be lost by now, three later ones having come; the number of trains newly found so."""
     found = 0
     if f.sack:
         for number in range(max(f.judged, f.una), f.top3):
-            found += mark_lost(s, i, f, number)
+            found += mark_lost(net, i, f, number)
         f.judged = max(f.judged, f.top3)
     elif f.una < f.top3:
-        found += mark_lost(s, i, f, f.una)
+        found += mark_lost(net, i, f, f.una)
     if f.lost_retransmit:
-        find_lost_again(s, i, f)
+        find_lost_again(net, i, f)
     return found
 
 
 @kernel
-def find_lost_again(s, i, f):
+def find_lost_again(net, i, f):
     """Retransmissions are lost, too, when three segments that were sent after them have arrived: they go once more."""
     ring = f.ring_mask
     while f.again_first < f.again_last:
-        number = s.again[f.ring_at + (f.again_first & ring)]
+        number = net.again[f.ring_at + (f.again_first & ring)]
         if number >= f.una:
-            seg = segment(s, i, number)
+            seg = segment(net, i, number)
             if seg.bits == LOST | RETRANSMITTED:
                 if seg.mark > f.top3:
                     return
@@ -87,18 +87,18 @@ def find_lost_again(s, i, f):
 
 
 @kernel
-def note_again(s, i, f, number):
+def note_again(net, i, f, number):
     """A train is sent again: remember the order; the oldest entries that no longer fit are forgotten."""
     ring = f.ring_mask + 1
-    s.again[f.ring_at + (f.again_last & f.ring_mask)] = number
+    net.again[f.ring_at + (f.again_last & f.ring_mask)] = number
     f.again_last += 1
     f.again_first = max(f.again_first, f.again_last - ring)
 
 
 @kernel
-def mark_lost(s, i, f, number):
+def mark_lost(net, i, f, number):
     """Mark a train lost unless something else is known of it; 1 if it was marked."""
-    seg = segment(s, i, number)
+    seg = segment(net, i, number)
     if seg.bits & _FLAGS:
         return 0
     seg.bits |= LOST
@@ -109,12 +109,12 @@ def mark_lost(s, i, f, number):
 
 
 @kernel
-def mark_all_lost(s, i, f):
+def mark_all_lost(net, i, f):
     """After a timeout all that is not known to have arrived counts as lost."""
     f.flight = 0
     f.waiting_retransmit = 0
     for number in range(f.una, f.nxt):
-        seg = segment(s, i, number)
+        seg = segment(net, i, number)
         if not seg.bits & SACKED:
             seg.bits = LOST
             f.waiting_retransmit += 1
@@ -123,10 +123,10 @@ def mark_all_lost(s, i, f):
 
 
 @kernel
-def next_lost(s, i, f):
+def next_lost(net, i, f):
     """The first train that is lost and not sent again (there is one)."""
     number = max(f.repair, f.una)
-    while segment(s, i, number).bits != LOST:
+    while segment(net, i, number).bits != LOST:
         number += 1
     f.repair = number + 1
     return number

@@ -33,19 +33,19 @@ from btflow.kernels.link.state import (
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """The flow's first moment: a connection opens, voice begins."""
     if f.law == CBR:
         f.running = CONNECTED
         return
     f.running = CONNECTING
     f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
-    wake(s, source(s, i, RTO_TIMER), f.rto_at)
-    path.emit(s, i, f, DATA, t, SYN, t, 0.0, f.ack_size, 1)
+    wake(net, source(net, i, RTO_TIMER), f.rto_at)
+    path.emit(net, i, f, DATA, t, SYN, t, 0.0, f.ack_size, 1)
 
 
 @kernel
-def connect(s, i, f, t, stamp):
+def connect(net, i, f, t, stamp):
     """The other side has answered: the application begins to write."""
     f.running = CONNECTED
     f.rto_at = FOREVER
@@ -61,66 +61,66 @@ def connect(s, i, f, t, stamp):
     f.rtt = t - stamp
     f.min_rtt = f.rtt
     recovery.estimate(f)
-    application.begin(s, i, f, t)
-    law.start(s, i, f, t)
-    send(s, i, f, t)
+    application.begin(net, i, f, t)
+    law.start(net, i, f, t)
+    send(net, i, f, t)
 
 
 @kernel
-def send_timer(s, i, f, t):
+def send_timer(net, i, f, t):
     """Something to send may be there: the flow starts, the application writes, a paced segment is due."""
-    schedule(s, source(s, i, SEND_TIMER), FOREVER)
+    schedule(net, source(net, i, SEND_TIMER), FOREVER)
     if f.running == IDLE:
-        start(s, i, f, t)
+        start(net, i, f, t)
     if f.law == CBR:
-        application.speak(s, i, f, t)
+        application.speak(net, i, f, t)
     elif f.running == CONNECTED:
-        send(s, i, f, t)
+        send(net, i, f, t)
 
 
 @kernel
-def ack_arrives(s, i, f, t, position, stamp, owd):
+def ack_arrives(net, i, f, t, position, stamp, owd):
     """An ACK: all the receiver had logged before `position` has arrived; `stamp` is the echo of a sending time."""
     if f.running == CONNECTING and position == SYN_ACK:
-        connect(s, i, f, t, stamp)
+        connect(net, i, f, t, stamp)
     if position <= f.seen:
         return
-    arrived = read_log(s, i, f, t, position)
+    arrived = read_log(net, i, f, t, position)
     if arrived == 0:
         if f.tail_probe:
-            loss_detection.probe_answered(s, i, f, t)
+            loss_detection.probe_answered(net, i, f, t)
         return
     f.acks += 1
     f.owd = owd
     f.stamp = stamp
-    acked = scoreboard.advance(s, i, f)
+    acked = scoreboard.advance(net, i, f)
     if f.app == STREAM and acked > 0:
-        f.acked = scoreboard.segment(s, i, f.una - 1).end
+        f.acked = scoreboard.segment(net, i, f.una - 1).end
     if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
-        take_rtt(s, i, f, t, stamp)
-    law.sample(s, i, f, t, float(arrived * f.train))
+        take_rtt(net, i, f, t, stamp)
+    law.sample(net, i, f, t, float(arrived * f.train))
     if f.tail_probe:
-        loss_detection.probe_answered(s, i, f, t)
-    found = loss_detection.find_losses(s, i, f, t) if f.detection == RACK else scoreboard.find_losses(s, i, f)
+        loss_detection.probe_answered(net, i, f, t)
+    found = loss_detection.find_losses(net, i, f, t) if f.detection == RACK else scoreboard.find_losses(net, i, f)
     was = f.phase
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
     if acked > 0 and found == 0 and may_grow(f, was == RECOVERY):
-        law.grow(s, i, f, t, float((acked if was == RECOVERY else arrived) * f.train))
+        law.grow(net, i, f, t, float((acked if was == RECOVERY else arrived) * f.train))
     left = was != OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
     if (found > 0 or left) and (f.phase == OPEN or f.recovery == PER_LOSS):
-        recovery.begin(s, i, f, t, arrived)
+        recovery.begin(net, i, f, t, arrived)
     elif f.phase == RECOVERY:
         recovery.go_on(f, arrived, 1.0 if acked > 0 and found == 0 else 0.0)
     if f.phase != LOSS:  # the one segment after a timeout is less
         f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
-        recovery.restart(s, i, f, t)
+        recovery.restart(net, i, f, t)
         if f.tail_probe:
             f.probe_at = FOREVER
-            loss_detection.arm_probe(s, i, f, t)
-    send(s, i, f, t)
+            loss_detection.arm_probe(net, i, f, t)
+    send(net, i, f, t)
 
 
 @kernel
@@ -130,23 +130,23 @@ def may_grow(f, repairs):
 
 
 @kernel
-def read_log(s, i, f, t, position):
+def read_log(net, i, f, t, position):
     """Go through what the receiver logged since the last ACK: the number of trains newly known to have arrived."""
     arrived = 0
     newest = NONE
     for place in range(f.seen, position):
-        number = s.log[f.ring_at + (place & f.ring_mask)]
-        if scoreboard.mark_arrived(s, i, f, number):
+        number = net.log[f.ring_at + (place & f.ring_mask)]
+        if scoreboard.mark_arrived(net, i, f, number):
             arrived += 1
             newest = number
             if f.detection == RACK:
-                loss_detection.advance(f, t, number, scoreboard.segment(s, i, number))
+                loss_detection.advance(f, t, number, scoreboard.segment(net, i, number))
         elif f.tail_probe and number == f.probed:
             f.probe_twice = 1
     f.seen = position
     if arrived > 0:
         f.delivered += arrived * f.train
-        measure_rate(f, t, scoreboard.segment(s, i, newest))
+        measure_rate(f, t, scoreboard.segment(net, i, newest))
         f.delivered_at = t
     return arrived
 
@@ -161,20 +161,20 @@ def measure_rate(f, t, newest):
 
 
 @kernel
-def take_rtt(s, i, f, t, stamp):
+def take_rtt(net, i, f, t, stamp):
     """A sample of the round-trip time, from the echoed time stamp."""
     f.rtt = t - stamp
     recovery.estimate(f)
-    stats.note_rtt(s, i, f, t)
+    stats.note_rtt(net, i, f, t)
     if f.smoothed_rtt:
         f.rtt = f.srtt
     f.min_rtt = min(f.min_rtt, f.rtt)
 
 
 @kernel
-def send(s, i, f, t):
+def send(net, i, f, t):
     """Send lost segments, then new ones, as long as the window has room."""
-    application.write(s, i, f, t)
+    application.write(net, i, f, t)
     while True:
         more = something_new(f) if f.app == STREAM else f.nxt < f.written and t < f.stop
         if f.waiting_retransmit == 0 and not more:
@@ -182,7 +182,7 @@ def send(s, i, f, t):
             f.app_limited = int(f.delivered) + f.flight * f.train
             return
         if f.flight == 0 and f.waiting_retransmit == 0:
-            restart_after_idle(s, i, f, t)
+            restart_after_idle(net, i, f, t)
         if not has_room(f) and not f.forced:
             f.limited = 1
             return
@@ -190,21 +190,21 @@ def send(s, i, f, t):
             f.limited = 0
             return
         if f.app == STREAM and f.waiting_retransmit == 0 and 2 * (f.nxt - f.una + 1) > f.ring_mask:
-            s.clock[0].cramped = i
+            net.clock[0].cramped = i
             return
         if f.pacing > 0.0 and t < f.pace_at:
             f.limited = 1
-            wake(s, source(s, i, SEND_TIMER), f.pace_at)
+            wake(net, source(net, i, SEND_TIMER), f.pace_at)
             return
         f.forced = 0
         if f.waiting_retransmit > 0:
-            number = send_again(s, i, f, t)
+            number = send_again(net, i, f, t)
             if number == f.una:  # tcp_xmit_retransmit_queue: the head starts it anew
-                recovery.restart(s, i, f, t)
+                recovery.restart(net, i, f, t)
         else:
-            send_new(s, i, f, t)
+            send_new(net, i, f, t)
             if f.tail_probe:
-                loss_detection.arm_probe(s, i, f, t)
+                loss_detection.arm_probe(net, i, f, t)
         if f.pacing > 0.0:
             f.pace_at = max(t, f.pace_at) + f.train / f.pacing
 
@@ -216,13 +216,13 @@ def has_room(f):
 
 
 @kernel
-def restart_after_idle(s, i, f, t):
+def restart_after_idle(net, i, f, t):
     """After an RTO without sending the window is halved for each RTO, down to the initial one (RFC 2861, Linux)."""
     idle = t - f.last_sent
     if f.law == BBR and idle > 0.0:
-        bbr.restart(s, i, f, t)
+        bbr.restart(net, i, f, t)
     elif f.law == UTP:
-        utp.rest(s, i, f, t)
+        utp.rest(net, i, f, t)
     elif f.law == CUBIC and idle > 0.0:
         cubic.rest(f, idle)
     if not f.idle_reset or f.srtt < 0.0 or idle <= f.rto or f.cwnd <= f.initial_window:
@@ -234,14 +234,14 @@ def restart_after_idle(s, i, f, t):
 
 
 @kernel
-def send_new(s, i, f, t):
+def send_new(net, i, f, t):
     """Send the next train for the first time."""
     number = f.nxt
     f.nxt += 1
-    scoreboard.segment(s, i, number).bits = 0
+    scoreboard.segment(net, i, number).bits = 0
     if f.app == STREAM:
-        cut(f, scoreboard.segment(s, i, number))
-    transmit(s, i, f, t, number)
+        cut(f, scoreboard.segment(net, i, number))
+    transmit(net, i, f, t, number)
 
 
 @kernel
@@ -265,24 +265,24 @@ def cut(f, seg):
 
 
 @kernel
-def send_again(s, i, f, t):
+def send_again(net, i, f, t):
     """Send the first lost train again; its number."""
-    number = scoreboard.next_lost(s, i, f)
-    seg = scoreboard.segment(s, i, number)
+    number = scoreboard.next_lost(net, i, f)
+    seg = scoreboard.segment(net, i, number)
     seg.bits = LOST | RETRANSMITTED
     seg.mark = f.nxt
-    scoreboard.note_again(s, i, f, number)
+    scoreboard.note_again(net, i, f, number)
     f.waiting_retransmit -= 1
-    if t >= s.rules.warmup:
+    if t >= net.rules.warmup:
         f.resent += f.train
-    transmit(s, i, f, t, number)
+    transmit(net, i, f, t, number)
     return number
 
 
 @kernel
-def transmit(s, i, f, t, number):
+def transmit(net, i, f, t, number):
     """Put a train on the way."""
-    seg = scoreboard.segment(s, i, number)
+    seg = scoreboard.segment(net, i, number)
     if f.flight == 0:
         f.delivered_at = t
         f.first_sent = t
@@ -293,86 +293,86 @@ def transmit(s, i, f, t, number):
     f.flight += 1
     f.prr_out += 1.0
     f.last_sent = t
-    if t >= s.rules.warmup:
+    if t >= net.rules.warmup:
         f.sent += f.train
     if f.rto_at == FOREVER:
-        recovery.restart(s, i, f, t)
-    parcel = path.parcel(s, i, f, DATA, number, t, 0.0, scoreboard.payload(s, i, f, number) + f.train * f.header)
+        recovery.restart(net, i, f, t)
+    parcel = path.parcel(net, i, f, DATA, number, t, 0.0, scoreboard.payload(net, i, f, number) + f.train * f.header)
     parcel.packets = f.train
     if f.app == STREAM:
-        receiver.ride(s, f, t, parcel)
-    path.set_off(s, i, f, DATA, t, parcel)
+        receiver.ride(net, f, t, parcel)
+    path.set_off(net, i, f, DATA, t, parcel)
 
 
 @kernel
-def rto_timer(s, i, f, t):
+def rto_timer(net, i, f, t):
     """The retransmission timer; it is not moved when ACKs put it off, so it looks for itself."""
     due = f.rto_at
     if f.detection == RACK and f.running == CONNECTED:
         due = min(due, f.settle_at, f.probe_at)
     if due > t:
-        schedule(s, source(s, i, RTO_TIMER), due)
+        schedule(net, source(net, i, RTO_TIMER), due)
         return
-    schedule(s, source(s, i, RTO_TIMER), FOREVER)
+    schedule(net, source(net, i, RTO_TIMER), FOREVER)
     if f.running == CONNECTING:
         f.backoff *= 2.0
-        start(s, i, f, t)
+        start(net, i, f, t)
         return
     if f.detection == RACK and min(f.settle_at, f.probe_at) <= t:
-        look_before_the_timeout(s, i, f, t)
+        look_before_the_timeout(net, i, f, t)
         return
-    f.ssthresh = f.ssthresh if f.phase == LOSS else law.timeout(s, i, f, t)
+    f.ssthresh = f.ssthresh if f.phase == LOSS else law.timeout(net, i, f, t)
     f.cwnd = 1.0
     f.phase = LOSS
     f.recover = f.nxt
     if f.detection == RACK:
-        loss_detection.mark_lost_at_timeout(s, i, f, t)
+        loss_detection.mark_lost_at_timeout(net, i, f, t)
         f.cwnd += f.flight * f.train
         loss_detection.start_probing(f)
     else:
-        scoreboard.mark_all_lost(s, i, f)
+        scoreboard.mark_all_lost(net, i, f)
     f.backoff *= 2.0
     f.limited = 1
-    if t >= s.rules.warmup:
+    if t >= net.rules.warmup:
         f.timeouts += 1
-    recovery.restart(s, i, f, t)
-    send(s, i, f, t)
+    recovery.restart(net, i, f, t)
+    send(net, i, f, t)
 
 
 @kernel
-def look_before_the_timeout(s, i, f, t):
+def look_before_the_timeout(net, i, f, t):
     """What the timer is for besides: nothing came back, so a probe goes; or what was late has had its time."""
     if f.probe_at <= t:
-        send_probe(s, i, f, t)
+        send_probe(net, i, f, t)
     else:
-        found = loss_detection.find_losses(s, i, f, t)
+        found = loss_detection.find_losses(net, i, f, t)
         if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
-            recovery.begin(s, i, f, t, 1)
-        send(s, i, f, t)
-    wake(s, source(s, i, RTO_TIMER), min(f.rto_at, f.settle_at, f.probe_at))
+            recovery.begin(net, i, f, t, 1)
+        send(net, i, f, t)
+    wake(net, source(net, i, RTO_TIMER), min(f.rto_at, f.settle_at, f.probe_at))
 
 
 @kernel
-def send_probe(s, i, f, t):
+def send_probe(net, i, f, t):
     """A tail loss probe: something new whatever the window, or else the last segment again (RFC 8985, section 7.3).
 
     The retransmission timer starts anew (tcp_send_loss_probe).
     """
     f.probe_at = FOREVER
-    application.write(s, i, f, t)
+    application.write(net, i, f, t)
     last = f.nxt - 1
     if may_probe_with_new(f, t):
         f.probed = NONE
-        send_new(s, i, f, t)
+        send_new(net, i, f, t)
     else:  # nothing is known of it, or no probe would go
         f.probed = last
         f.probe_twice = 0
-        if t >= s.rules.warmup:
+        if t >= net.rules.warmup:
             f.resent += f.train
-        transmit(s, i, f, t, last)
+        transmit(net, i, f, t, last)
         f.flight -= 1  # it was on the way, as far as is known
     f.probe_end = f.nxt
-    recovery.restart(s, i, f, t)
+    recovery.restart(net, i, f, t)
 
 
 @kernel

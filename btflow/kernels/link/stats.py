@@ -10,11 +10,11 @@ RTT_BINS = 32 * BINS_PER_OCTAVE  # up to 2**12 s
 
 
 @kernel
-def note(s, k, q, t):
+def note(net, k, q, t):
     """Queue `k` changes at `t`: its length so far has lasted since the last change. Call before every change."""
-    since = max(q.counted_to, s.rules.warmup)
+    since = max(q.counted_to, net.rules.warmup)
     if t > since:
-        s.queue_time[k, min(q.packets, s.queue_time.shape[1] - 1)] += t - since
+        net.queue_time[k, min(q.packets, net.queue_time.shape[1] - 1)] += t - since
         q.byte_seconds += q.bytes * (t - since)
     q.counted_to = t
 
@@ -28,9 +28,9 @@ def rtt_bin(rtt):
 
 
 @kernel
-def note_rtt(s, i, f, t):
+def note_rtt(net, i, f, t):
     """A sample of the round-trip time of flow `i`."""
-    if t >= s.rules.warmup and s.rtt_bins.shape[1] == RTT_BINS:
-        s.rtt_bins[i, rtt_bin(f.rtt)] += 1
+    if t >= net.rules.warmup and net.rtt_bins.shape[1] == RTT_BINS:
+        net.rtt_bins[i, rtt_bin(f.rtt)] += 1
         f.rtt_sum += f.rtt
         f.rtt_count += 1

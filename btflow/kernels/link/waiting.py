@@ -1,7 +1,7 @@
 """Parcels waiting in queues that are served by event: a free list of nodes and singly linked lists of them.
 
-The nodes `s.waiting` not in use are chained from `s.clock[0].free`. A list hangs on any record with the fields `head`
-and `tail`, NONE when it is empty: a queue (CoDel) or a subqueue (FQ-CoDel).
+The nodes `net.waiting` not in use are chained from `net.clock[0].free`. A list hangs on any record with the fields
+`head` and `tail`, NONE when it is empty: a queue (CoDel) or a subqueue (FQ-CoDel).
 
 What a queue holds in all, `q.packets` and `q.bytes`, changes here only, and the figures are noted before each change.
 """
@@ -13,55 +13,55 @@ from btflow.kernels.link.state import NONE
 
 
 @kernel
-def clear(s):
+def clear(net):
     """Chain all nodes into the free list."""
-    s.clock[0].free = NONE
-    for n in range(s.waiting.shape[0] - 1, -1, -1):
-        give(s, n)
+    net.clock[0].free = NONE
+    for n in range(net.waiting.shape[0] - 1, -1, -1):
+        give(net, n)
 
 
 @kernel
-def take(s):
+def take(net):
     """A free node, NONE if there is none left."""
-    n = s.clock[0].free
+    n = net.clock[0].free
     if n != NONE:
-        s.clock[0].free = s.waiting[n].next
+        net.clock[0].free = net.waiting[n].next
     return n
 
 
 @kernel
-def give(s, n):
+def give(net, n):
     """Node `n` is no longer in use."""
-    s.waiting[n].next = s.clock[0].free
-    s.clock[0].free = n
+    net.waiting[n].next = net.clock[0].free
+    net.clock[0].free = n
 
 
 @kernel
-def append(s, line, n):
+def append(net, line, n):
     """Put node `n` last in the list of `line`."""
-    s.waiting[n].next = NONE
+    net.waiting[n].next = NONE
     if line.tail == NONE:
         line.head = n
     else:
-        s.waiting[line.tail].next = n
+        net.waiting[line.tail].next = n
     line.tail = n
 
 
 @kernel
-def pop_head(s, line):
+def pop_head(net, line):
     """Take the first node out of the list of `line`; NONE if it is empty."""
     n = line.head
     if n != NONE:
-        line.head = s.waiting[n].next
+        line.head = net.waiting[n].next
         if line.head == NONE:
             line.tail = NONE
     return n
 
 
 @kernel
-def fill(s, n, t, into, parcel, size):
+def fill(net, n, t, into, parcel, size):
     """Write down a parcel that came at `t` and will go on into pipe `into`; `size` is with framing."""
-    node = s.waiting[n]
+    node = net.waiting[n]
     copy(node, parcel)
     node.at = t
     node.pipe = into
@@ -75,30 +75,30 @@ def fits(q, size, packets):
 
 
 @kernel
-def count_in(s, k, q, n, t):
+def count_in(net, k, q, n, t):
     """The parcel of node `n` begins to wait in queue `k`."""
-    stats.note(s, k, q, t)
-    q.packets += s.waiting[n].packets
-    q.bytes += s.waiting[n].bytes
+    stats.note(net, k, q, t)
+    q.packets += net.waiting[n].packets
+    q.bytes += net.waiting[n].bytes
 
 
 @kernel
-def count_out(s, k, q, n, t):
+def count_out(net, k, q, n, t):
     """The parcel of node `n` no longer waits in queue `k`."""
-    stats.note(s, k, q, t)
-    q.packets -= s.waiting[n].packets
-    q.bytes -= s.waiting[n].bytes
+    stats.note(net, k, q, t)
+    q.packets -= net.waiting[n].packets
+    q.bytes -= net.waiting[n].bytes
 
 
 @kernel
-def count_drop(s, q, packets, t):
+def count_drop(net, q, packets, t):
     """Packets were dropped."""
-    if t >= s.rules.warmup:
+    if t >= net.rules.warmup:
         q.drops += packets
 
 
 @kernel
-def drop(s, q, n, t):
+def drop(net, q, n, t):
     """Drop the parcel of node `n`, which is in no list and no longer counted as waiting."""
-    count_drop(s, q, s.waiting[n].packets, t)
-    give(s, n)
+    count_drop(net, q, net.waiting[n].packets, t)
+    give(net, n)

@@ -1,6 +1,6 @@
 """Who may download: mainline's choker of a leecher and a seed (4.0.2 Choker), every 10 s and on three kinds of event.
 
-A client whose choker ranks all peers by one order has that of ranked.py.
+A client whose choker ranks all peers by one order has that of choking_ranked.py.
 
 The list of connections is circular and starts at `peer.head`; rotating it moves the head.
 """
@@ -268,9 +268,9 @@ def grant(s, h, t):
     if size == 0 or y.allows > 0 or client_of(s, q).fast_extension == 0 or super_seeding(s, p):
         return
     y.allows = size
-    for k in range(size):
-        if not picking.told_of(s, h, np.int64(s.fast[q, k])):
-            send(s, h, ALLOWED_FAST, np.int64(k), t)
+    for i in range(size):
+        if not picking.told_of(s, h, np.int64(s.fast[q, i])):
+            send(s, h, ALLOWED_FAST, np.int64(i), t)
 
 
 @kernel

@@ -174,9 +174,9 @@ def give_up(s, h, t):
 
 
 @kernel
-def give_birth(s, k, t):
-    """A new leecher of class `k` starts, if there is one left."""
-    p = rules.next_born(s.births, k)
+def give_birth(s, klass, t):
+    """A new leecher of class `klass` starts, if there is one left."""
+    p = rules.next_born(s.births, klass)
     if p >= 0:
         post(s, t, START, p, NIL, ANY)
 

@@ -233,7 +233,7 @@ def set_up_step(s, kind, h, t):
 @kernel
 def block_written(s, p, t):
     """The limiter's timer: a block is fully written to its socket; what waited behind it follows."""
-    gap = 0.0 if limiter.by_quota(s, p) else s.peer[p].active * s.peer[p].unit / s.peer[p].cap
+    gap = 0.0 if limiter.by_quota(s, p) else s.peer[p].active * s.peer[p].unit / s.peer[p].upload_limit
     hand_to_socket(s, limiter.finish(s, p, t), gap, t)
 
 
@@ -241,17 +241,15 @@ def block_written(s, p, t):
 def write_paid(s, p, t):
     """The limiter's timer where a limit is kept in shares: what is paid for is written."""
     limiter_shares.hand_out(s, p, t)
-    i = 0
+    i = limiter_shares.next_paid(s, p, NIL)
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
-        if not limiter_shares.is_paid(s, h):
-            i += 1
-            continue
         limiter.pay(s, h, t)
         if s.turns[h] == 0:
             hand_to_socket(s, h, 0.0, t)
             if s.turns[h] == 0:
                 closing.leave_ring(s, h)
+        i = limiter_shares.next_paid(s, p, i)
     limiter.arm(s, p, t)
 
 

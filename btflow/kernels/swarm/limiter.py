@@ -1,8 +1,8 @@
 """The upload limiter: round robin over connections in units of 1380 B (4.0.2 RateLimiter, Connecter.send_partial).
 
-One turn sends one unit; the debt it leaves is worked off at the cap before the next turn, so turns that send whole
-units are `unit / cap` apart and a block of 16397 B takes 12 turns. Nothing interesting happens between the turns that
-finish a block, so the ring is not stepped turn by turn: `advance` performs any number of turns in one go and
+One turn sends one unit; the debt it leaves is worked off at the limit before the next turn, so turns that send whole
+units are `unit / upload_limit` apart and a block of 16397 B takes 12 turns. Nothing interesting happens between the
+turns that finish a block, so the ring is not stepped turn by turn: `advance` performs any number of turns in one go and
 `plan` finds the next one that finishes a block. The result is that of the unit-by-unit loop, turn for turn.
 """
 
@@ -166,17 +166,17 @@ def send_unit(s, p, time):
 
 
 @kernel
-def advance(s, p, k, active):
-    """Perform `k` turns of peer `p` with `active` connections that have data; none but the k-th may finish a block."""
+def advance(s, p, turns, active):
+    """Perform `turns` turns of peer `p` with `active` connections with data; none but the last may finish a block."""
     peer = s.peer[p]
-    s.gaps[peer.klass, min(active, GAP_BINS - 1)] += k
+    s.gaps[peer.klass, min(active, GAP_BINS - 1)] += turns
     if peer.n_ring == active and not rates_matter(s, p):
-        take_turns(s, p, k, active)
+        take_turns(s, p, turns, active)
     else:
-        step_turns(s, p, k, active)
-    peer.turn += k * (peer.unit / peer.cap)
+        step_turns(s, p, turns, active)
+    peer.turn += turns * (peer.unit / peer.upload_limit)
     if peer.planned >= 0:
-        peer.planned -= k
+        peer.planned -= turns
 
 
 @kernel
@@ -191,12 +191,12 @@ def rates_matter(s, p):
 
 
 @kernel
-def take_turns(s, p, k, active):
-    """`k` turns of a ring in which every connection has data, in one pass."""
+def take_turns(s, p, turns, active):
+    """`turns` turns of a ring in which every connection has data, in one pass."""
     peer = s.peer[p]
     base = p << s.rules.slot_bits
-    cycles = k // active
-    rest = k - cycles * active
+    cycles = turns // active
+    rest = turns - cycles * active
     i = np.int64(peer.at)
     for position in range(active):
         s.turns[base + s.ring[p, i]] -= cycles + 1 if position < rest else cycles
@@ -208,16 +208,16 @@ def take_turns(s, p, k, active):
 
 
 @kernel
-def step_turns(s, p, k, active):
-    """`k` turns whose visits change more than the turns: empty connections leave, upload rates are noted."""
+def step_turns(s, p, turns, active):
+    """`turns` turns whose visits change more than the turns: empty connections leave, upload rates are noted."""
     peer = s.peer[p]
     base = p << s.rules.slot_bits
-    unit_time = peer.unit / peer.cap
-    first = min(k, active)
+    unit_time = peer.unit / peer.upload_limit
+    first = min(turns, active)
     for j in range(first):
         drop_empty(s, p)
         send_unit(s, p, peer.turn + j * unit_time)
-    rest = k - first
+    rest = turns - first
     if rest > 0:
         drop_empty(s, p)
         cycles = rest // active
@@ -239,9 +239,9 @@ def sync(s, p, t):
         return
     if peer.planned < 0:  # a block has just been written: what is next is not planned yet
         return
-    k = min(np.int64((t - peer.turn) * peer.cap / peer.unit) + 1, np.int64(peer.planned))
-    if k > 0:
-        advance(s, p, k, np.int64(peer.active))
+    turns = min(np.int64((t - peer.turn) * peer.upload_limit / peer.unit) + 1, np.int64(peer.planned))
+    if turns > 0:
+        advance(s, p, turns, np.int64(peer.active))
 
 
 @kernel
@@ -273,7 +273,7 @@ def plan(s, p, t):
     if active == 0:
         return
     peer.planned = (least - 1) * active + position
-    time = peer.turn + peer.planned * (peer.unit / peer.cap)
+    time = peer.turn + peer.planned * (peer.unit / peer.upload_limit)
     s.node[p].target = base + slot
     s.node[p].arg = mate(s, base + slot)
     calendar.insert(s, p, max(released(s, p, time), t))
@@ -282,7 +282,7 @@ def plan(s, p, t):
 @kernel
 def by_quota(s, p):
     """True if the client of peer `p` hands out quotas: who has no upload limit waits for none."""
-    return s.rules.tallied == 1 and client_of(s, p).limiter == BY_QUOTA and s.peer[p].cap < FOREVER
+    return s.rules.tallied == 1 and client_of(s, p).limiter == BY_QUOTA and s.peer[p].upload_limit < FOREVER
 
 
 @kernel
@@ -334,14 +334,14 @@ def in_batch(s, p, at):
 @kernel
 def charge_packets(s, p, size):
     """Headers of the packets of a block sent, or of the ACKs for one that came, count against the limit too."""
-    if s.rules.tallied == 1 and client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
+    if s.rules.tallied == 1 and client_of(s, p).limit_counts == PACKETS and s.peer[p].upload_limit < FOREVER:
         charge(s, p, rules.packet_headers(s.rules, size))
 
 
 @kernel
 def charge_acks(s, p, size, t):
     """As `charge_packets`, for a block that came while others are being sent."""
-    if s.rules.tallied == 1 and client_of(s, p).limit_counts == PACKETS and s.peer[p].cap < FOREVER:
+    if s.rules.tallied == 1 and client_of(s, p).limit_counts == PACKETS and s.peer[p].upload_limit < FOREVER:
         sync(s, p, t)
         charge_packets(s, p, size)
         if s.peer[p].n_ring > 0:
@@ -423,12 +423,12 @@ def pay(s, h, t):
 
 @kernel
 def charge(s, p, amount):
-    """Add `amount` bytes of debt: the next turn comes amount / cap later, or what is left to share is less."""
+    """Add `amount` bytes of debt: the next turn comes amount / upload_limit later, or what is left to share is less."""
     peer = s.peer[p]
     if limiter_shares.by_shares(s, p):
         s.session[p].left -= amount
     else:
-        peer.turn += amount / peer.cap
+        peer.turn += amount / peer.upload_limit
 
 
 @kernel

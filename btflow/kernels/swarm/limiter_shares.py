@@ -18,7 +18,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.ends import client_of
 from btflow.kernels.swarm.rates import FORGETS
-from btflow.kernels.swarm.state import BY_SHARES, FOREVER
+from btflow.kernels.swarm.state import BY_SHARES, FOREVER, NIL
 
 LITTLE, LITTLE_TIME = 10240.0, 0.5  # [B], [s] (settings_pack.cpp, send_buffer_low_watermark, watermark_factor)
 QUOTAS = 20  # after which a request is given what it has (bandwidth_queue_entry.cpp, ttl)
@@ -29,7 +29,7 @@ ROUNDING = 1e-3  # bytes that a request may lack: it is of whole bytes, its shar
 @kernel
 def by_shares(s, p):
     """True if the upload limit of peer `p` is kept in shares."""
-    return s.rules.tallied == 1 and client_of(s, p).limiter == BY_SHARES and s.peer[p].cap < FOREVER
+    return s.rules.tallied == 1 and client_of(s, p).limiter == BY_SHARES and s.peer[p].upload_limit < FOREVER
 
 
 @kernel
@@ -42,7 +42,7 @@ def await_quota(s, p, t):
 @kernel
 def at_once(s, p, size):
     """True if `size` bytes of peer `p` need not wait for a quota."""
-    return rules.is_spare(client_of(s, p), s.session[p].left, size, s.peer[p].cap)
+    return rules.is_spare(client_of(s, p), s.session[p].left, size, s.peer[p].upload_limit)
 
 
 @kernel
@@ -89,9 +89,14 @@ def ask_for(s, h, size, t):
 
 
 @kernel
-def is_paid(s, h):
-    """True if some of the block in the buffer of end `h` may be written."""
-    return s.turns[h] > 0 and s.tally[h].paid > 0.0
+def next_paid(s, p, i):
+    """First place of the ring of peer `p`, from `i` on, whose block may be written in part; behind it if none may."""
+    while i < s.peer[p].n_ring:
+        h = (p << s.rules.slot_bits) + s.ring[p, i]
+        if s.turns[h] > 0 and s.tally[h].paid > 0.0:
+            break
+        i += 1
+    return i
 
 
 @kernel
@@ -120,7 +125,7 @@ def hand_out(s, p, t):
     if session.quota_at == 0.0 or session.quota_at > t:
         return
     session.quota_at = 0.0
-    session.left = rules.left_to_share(client_of(s, p), session.left, s.peer[p].cap)
+    session.left = rules.left_to_share(client_of(s, p), session.left, s.peer[p].upload_limit)
     base, waiting = p << s.rules.slot_bits, 0
     for h in range(base, base + s.peer[p].top):
         waiting += s.tally[h].asks > 0.0
@@ -186,10 +191,8 @@ def next_quota(s, p, t):
 def arm(s, p, t):
     """The timer of peer `p`: now, if a block may be written, else with the next quota that something waits for."""
     calendar.remove(s, p)
-    base = p << s.rules.slot_bits
-    for i in range(s.peer[p].n_ring):
-        if is_paid(s, base + s.ring[p, i]):
-            calendar.insert(s, p, t)
-            return
+    if next_paid(s, p, NIL) < s.peer[p].n_ring:
+        calendar.insert(s, p, t)
+        return
     if s.session[p].quota_at > 0.0:
         calendar.insert(s, p, max(s.session[p].quota_at, t))

@@ -154,8 +154,8 @@ def some_wanted(s, h):
 @kernel
 def in_set(s, p, piece, size):
     """True if `piece` is among the first `size` of the set of peer `p`."""
-    for k in range(size):
-        if s.fast[p, k] == piece:
+    for i in range(size):
+        if s.fast[p, i] == piece:
             return True
     return False
 

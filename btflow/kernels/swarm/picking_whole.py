@@ -123,11 +123,11 @@ def find_interesting(s, h, t):
 
 
 @kernel
-def got_allowed(s, h, k, t):
+def got_allowed(s, h, at, t):
     """ALLOWED FAST arrived: one more piece of our set may be asked for."""
     y, p = s.tally[h], h >> s.rules.slot_bits
-    y.allowed = k + 1
-    piece = np.int64(s.fast[p, k])
+    y.allowed = at + 1
+    piece = np.int64(s.fast[p, at])
     if not bits.has_piece(s.has, p, piece) and picking.knows(s, h, piece):
         if not wanting(s, h):
             say_interested(s, h, t)

@@ -2,7 +2,7 @@
 
 What a peer knows, and when, is kept in two ways: every message an event (`engine.py` and its neighbours), or uploads
 advanced between ticks (`flow/`). What it decides is here, once: whom to unchoke, how many blocks to ask for, which
-piece first, when to look for more peers. `rate.py` has how rates are measured. `r` is a `state.Rules`; the list of
+piece first, when to look for more peers. `rates.py` has how rates are measured. `r` is a `state.Rules`; the list of
 peer `p` is the first `n` entries of lists[p].
 """
 
@@ -436,15 +436,15 @@ def quota_after(r, start, time):
 
 
 @kernel
-def left_to_share(r, left, cap):
+def left_to_share(r, left, upload_limit):
     """What there is to share with a new quota, if `left` was not asked for [B] (libtorrent bandwidth_limit.cpp)."""
-    return min(left + r.limiter_interval * cap, r.quota_kept * cap)
+    return min(left + r.limiter_interval * upload_limit, r.quota_kept * upload_limit)
 
 
 @kernel
-def is_spare(r, left, size, cap):
+def is_spare(r, left, size, upload_limit):
     """True if so much is left that `size` bytes need not wait (libtorrent bandwidth_limit.hpp, need_queueing)."""
-    return left - size >= r.quota_spare * cap
+    return left - size >= r.quota_spare * upload_limit
 
 
 TWO_QUOTAS = 2.0  # libtorrent peer_connection.cpp, wanted_transfer: of what it uploads
@@ -540,10 +540,10 @@ def stay(r, download_time, rng):
 
 
 @kernel
-def next_born(births, k):
-    """The leecher of class `k` that starts when one leaves, -1 if there is none left."""
-    p = births[k, 0]
-    if p >= births[k, 1]:
+def next_born(births, klass):
+    """The leecher of class `klass` that starts when one leaves, -1 if there is none left."""
+    p = births[klass, 0]
+    if p >= births[klass, 1]:
         return NIL - 1
-    births[k, 0] = p + 1
+    births[klass, 0] = p + 1
     return p

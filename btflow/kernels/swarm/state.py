@@ -21,10 +21,10 @@ touches stands apart in flat arrays, so that it stays in the cache:
     has[p]     pieces held, a bit each; want[p] pieces with blocks never requested
 
 Where the peers have access links (`rules.linked`), what an end writes goes into the flows of `kernels/access`: the
-kernels here only note in `todo` which connections were begun, closed or written to (see todo.py).
+kernels here only note in `todo` which connections were begun, closed or written to (see ends.py).
 
     requests   lists of requests, a row for each end that has any: entries of the blocks asked of it (limiter.entry)
-    row_owner  end that has each row of `requests`, or the next free row (rows.py)
+    row_owner  end that has each row of `requests`, or the next free row (ends.py)
     asked      when each request of `requests` was written [s]
     offered    pieces that a super-seed has told each end of, a bit each
     fast[p]    pieces that peer p may ask for while it is choked, in the order in which others allow them
@@ -90,12 +90,12 @@ PREFER_TCP, PEER_PROPORTIONAL = 0, 1  # mixed_mode
 BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = (np.int64(cause) for cause in range(5))
 CAUSES = np.int64(5)  # their number; as conn.cause: choked
 
-GAP_BINS = 128  # send gaps are counted by the number of connections sharing the cap
+GAP_BINS = 128  # send gaps are counted by the number of connections sharing the upload limit
 BURST_BINS = 64  # segments are counted by the number of 1380 B writes they carry
 
 PEER = np.dtype(
     [  # three cache lines: the limiter's and the pipeline's, the choker's, and what is seldom touched
-        ("cap", "f8"),  # upload limit [B/s]
+        ("upload_limit", "f8"),  # upload limit [B/s]
         ("turn", "f8"),  # limiter: time of the next turn [s]
         ("bytes_up", "f8"),
         ("n_ring", "i4"),  # limiter ring
@@ -130,7 +130,7 @@ PEER = np.dtype(
         ("was_seed", "u1"),  # a seed from the start
         ("registered", "u1"),  # known to the tracker
         ("ever_incoming", "u1"),
-        ("transports", "u1"),  # which it opens and accepts (kernels/access/connection.py)
+        ("transports", "u1"),  # which it opens and accepts (kernels/access/state.py)
         ("unused", "u1", 8),
     ],
     align=True,

@@ -13,7 +13,7 @@ when the sender leaves the phase LOSS. Not modelled: the draft's later rounds of
 by each loss; and what Linux added (long-term sampling against policers, margin of the pacing rate, ACK aggregation).
 
 All is done in `sample`, so flows with this law have recovery = PER_LOSS and no slow start; ssthresh stays as it is. A
-round is over when a segment sent after its start is known to have arrived. `s.recent[i]` holds the greatest rate of
+round is over when a segment sent after its start is known to have arrived. `net.recent[i]` holds the greatest rate of
 each of the last ten rounds. The sender may call `restart` when it sends after a silence of the application.
 """
 
@@ -41,7 +41,7 @@ _CONSERVING, _TIMED_OUT, _REPAIRING = 1, 2, 3  # flow.repairing
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """Nothing is known: STARTUP, with the initial window sent at once."""
     f.base_delay = FOREVER
     f.min_rtt_at = t
@@ -55,22 +55,22 @@ def start(s, i, f, t):
     f.lossy = 0
     f.restarted = 0
     for j in range(_FILTER_ROUNDS):
-        s.recent[i, j] = 0.0
+        net.recent[i, j] = 0.0
     f.mode = STARTUP
     f.pacing = _HIGH_GAIN * f.cwnd / _FIRST_RTT
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """An ACK: the model, the mode, and then the rate and the window."""
-    new_round = _round_over(s, i, f)
-    _measure_bandwidth(s, i, f)
+    new_round = _round_over(net, i, f)
+    _measure_bandwidth(net, i, f)
     _cycle(f, t, acked)
     if new_round:
         _look_for_plateau(f)
-    _drain(s, f, t)
+    _drain(net, f, t)
     expired = measure_rtt(f, t)
-    _probe_rtt(s, f, t, expired, new_round)
+    _probe_rtt(net, f, t, expired, new_round)
     _set_pacing(f)
     _set_window(f, acked)
     f.lossy = 0
@@ -78,12 +78,12 @@ def sample(s, i, f, t, acked):
 
 
 @kernel
-def grow(s, i, f, t, acked):
+def grow(net, i, f, t, acked):
     """All is done in `sample`."""
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """A loss: a round of packet conservation, unless one is on."""
     f.lossy = 1
     flight = _in_flight(f) + f.train
@@ -98,7 +98,7 @@ def reduce(s, i, f, t):
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """The timer fired: the window, which the sender sets to 1, is to be restored."""
     f.lossy = 1
     _save_window(f)
@@ -107,7 +107,7 @@ def timeout(s, i, f, t):
 
 
 @kernel
-def restart(s, i, f, t):
+def restart(net, i, f, t):
     """The sender goes on after a silence of the application with nothing in flight: at the bandwidth, not above it."""
     f.restarted = 1
     if f.mode == PROBE_BW:
@@ -124,25 +124,25 @@ def _newest(f):
 
 
 @kernel
-def _round_over(s, i, f):
+def _round_over(net, i, f):
     """True if a round ended with this ACK; the next one then begins, and the filter forgets the oldest."""
     if _newest(f) < f.round_end:
         return False
     f.round_end = f.nxt
     f.rounds += 1
-    s.recent[i, f.rounds % _FILTER_ROUNDS] = 0.0
+    net.recent[i, f.rounds % _FILTER_ROUNDS] = 0.0
     return True
 
 
 @kernel
-def _measure_bandwidth(s, i, f):
+def _measure_bandwidth(net, i, f):
     """Enter the delivery rate; one that the application limited counts only if it is higher."""
     if f.sample_rate > 0.0 and (f.sample_rate >= f.bandwidth or f.sample_limited == 0):
         j = f.rounds % _FILTER_ROUNDS
-        s.recent[i, j] = max(s.recent[i, j], f.sample_rate)
+        net.recent[i, j] = max(net.recent[i, j], f.sample_rate)
     f.bandwidth = 0.0
     for j in range(_FILTER_ROUNDS):
-        f.bandwidth = max(f.bandwidth, s.recent[i, j])
+        f.bandwidth = max(f.bandwidth, net.recent[i, j])
 
 
 @kernel
@@ -202,19 +202,19 @@ def _look_for_plateau(f):
 
 
 @kernel
-def _drain(s, f, t):
+def _drain(net, f, t):
     """From STARTUP to DRAIN when the path is full, to PROBE_BW when the queue is empty."""
     if f.mode == STARTUP and f.full == 1:
         f.mode = DRAIN
     if f.mode == DRAIN and _in_flight(f) <= _inflight_for(f, 1.0):
-        _enter_probe_bw(s, f, t)
+        _enter_probe_bw(net, f, t)
 
 
 @kernel
-def _enter_probe_bw(s, f, t):
+def _enter_probe_bw(net, f, t):
     """Begin with any phase but that of the lower rate, since there is no queue (4.3.4.2)."""
     f.mode = PROBE_BW
-    f.cycle = (_PHASES - below(s.rng, _PHASES - 1)) % _PHASES
+    f.cycle = (_PHASES - below(net.rng, _PHASES - 1)) % _PHASES
     f.cycle_at = t
 
 
@@ -241,7 +241,7 @@ def _phase_over(f, t, before):
 
 
 @kernel
-def _probe_rtt(s, f, t, expired, new_round):
+def _probe_rtt(net, f, t, expired, new_round):
     """Begin, and go on with, the search for the least round trip."""
     if f.mode != PROBE_RTT and expired and f.restarted == 0:
         _save_window(f)
@@ -260,15 +260,15 @@ def _probe_rtt(s, f, t, expired, new_round):
         f.probe_round = 1
     if f.probe_round == 1 and t > f.probe_done:
         f.min_rtt_at = t
-        _leave_probe_rtt(s, f, t)
+        _leave_probe_rtt(net, f, t)
 
 
 @kernel
-def _leave_probe_rtt(s, f, t):
+def _leave_probe_rtt(net, f, t):
     """Back to where the flow was."""
     f.cwnd = max(f.cwnd, f.prior)
     if f.full == 1:
-        _enter_probe_bw(s, f, t)
+        _enter_probe_bw(net, f, t)
     else:
         f.mode = STARTUP
 

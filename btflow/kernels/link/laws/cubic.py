@@ -55,7 +55,7 @@ WHOLE_SEGMENTS = 1  # f.variant
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """Nothing is known yet."""
     f.w_max = 0.0
     f.epoch = -1.0
@@ -64,14 +64,14 @@ def start(s, i, f, t):
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """HyStart watches the delay."""
     if f.hystart and f.cwnd < f.ssthresh:
         leave_if_full(f, t)
 
 
 @kernel
-def grow(s, i, f, t, acked):
+def grow(net, i, f, t, acked):
     """Slow start, then the cubic curve."""
     if f.cwnd < f.ssthresh:
         acked = newreno.slow_start(f, acked)
@@ -147,7 +147,7 @@ def friendly(f, cwnd, acked):
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """A loss: beta of the window; less is aimed at if the window was still below the last loss (fast convergence)."""
     whole = f.variant == WHOLE_SEGMENTS
     cwnd = math.floor(f.cwnd) if whole else f.cwnd
@@ -161,9 +161,9 @@ def reduce(s, i, f, t):
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """The window of the loss is forgotten: the curve starts with K = 0 (RFC 9438, section 4.8; Linux, ns-3)."""
-    left = reduce(s, i, f, t)
+    left = reduce(net, i, f, t)
     f.w_max = 0.0
     start_round(f, t)
     return left

@@ -31,38 +31,38 @@ def ticks(sent, arrived):
 
 
 @kernel
-def note_base(s, i, f, t, delay):
+def note_base(net, i, f, t, delay):
     """Enter a delay into this minute's minimum, and set the base to the least of the minutes kept."""
     if f.slots == 0 or t - f.slot_at > f.history_step:
-        s.history[i, f.slots % f.history] = delay
+        net.history[i, f.slots % f.history] = delay
         f.slots += 1
         f.slot_at = t
-        f.base_delay = least(s.history, i, min(f.slots, f.history))
+        f.base_delay = least(net.history, i, min(f.slots, f.history))
         return
     newest = (f.slots - 1) % f.history
-    s.history[i, newest] = min(s.history[i, newest], delay)
+    net.history[i, newest] = min(net.history[i, newest], delay)
     f.base_delay = min(f.base_delay, delay)
 
 
 @kernel
-def note_sample(s, i, f, delay):
+def note_sample(net, i, f, delay):
     """Enter a delay into the filter of the last samples."""
-    s.recent[i, f.samples % f.filter] = delay
+    net.recent[i, f.samples % f.filter] = delay
     f.samples += 1
 
 
 @kernel
-def current(s, i, f):
+def current(net, i, f):
     """The least of the last `f.filter` samples: what ACKs and jitter add is thereby left out."""
-    return least(s.recent, i, min(f.samples, f.filter))
+    return least(net.recent, i, min(f.samples, f.filter))
 
 
 @kernel
 def least(table, i, n):
     """Least of the first `n` entries of a row."""
     found = FOREVER
-    for k in range(n):
-        found = min(found, table[i, k])
+    for j in range(n):
+        found = min(found, table[i, j])
     return found
 
 

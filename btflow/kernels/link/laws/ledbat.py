@@ -23,7 +23,7 @@ _ROUNDING = 1e-9  # of the counter, which the modules keep in whole milliseconds
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """No delay is known."""
     delay.forget(f)
     f.count = 0.0
@@ -33,12 +33,12 @@ def start(s, i, f, t):
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """Measure, and move the window; a recovery is left to the sender."""
     if f.variant == LINUX and t - f.last_ack > f.srtt:
         f.cwnd = 1.0
     f.last_ack = t
-    measure(s, i, f, t)
+    measure(net, i, f, t)
     if f.phase == RECOVERY:
         return
     if slow_starting(f):
@@ -57,12 +57,12 @@ def one_way(f, t):
 
 
 @kernel
-def measure(s, i, f, t):
+def measure(net, i, f, t):
     """Queueing delay: the least of the last few delays above the base."""
     d = one_way(f, t)
-    delay.note_base(s, i, f, t, d)
-    delay.note_sample(s, i, f, d)
-    f.queueing = max(0.0, delay.current(s, i, f) - f.base_delay)
+    delay.note_base(net, i, f, t, d)
+    delay.note_sample(net, i, f, d)
+    f.queueing = max(0.0, delay.current(net, i, f) - f.base_delay)
 
 
 @kernel
@@ -106,7 +106,7 @@ def count(f, n):
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """Half, at most once per round trip."""
     f.opening = 0
     if t < f.until:
@@ -116,7 +116,7 @@ def reduce(s, i, f, t):
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """One segment; slow start, if there is one, leads back to half the window."""
     f.opening = 1
     f.count = 0.0

@@ -26,7 +26,7 @@ PAUSE = 9.0  # of a slowdown's duration, to the next: at most a tenth of the tim
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """No delay is known."""
     delay.forget(f)
     f.slowing = OPENING
@@ -37,9 +37,9 @@ def start(s, i, f, t):
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """Measure, and do what the phase asks for; a recovery is left to the sender."""
-    measure(s, i, f, t)
+    measure(net, i, f, t)
     if f.phase == RECOVERY:
         return
     if f.slowing == OPENING:
@@ -58,11 +58,11 @@ def sample(s, i, f, t, acked):
 
 
 @kernel
-def measure(s, i, f, t):
+def measure(net, i, f, t):
     """Queueing delay on both ways: the least of the last few RTTs above the base."""
-    delay.note_base(s, i, f, t, f.rtt)
-    delay.note_sample(s, i, f, f.rtt)
-    f.queueing = max(0.0, delay.current(s, i, f) - f.base_delay)
+    delay.note_base(net, i, f, t, f.rtt)
+    delay.note_sample(net, i, f, f.rtt)
+    f.queueing = max(0.0, delay.current(net, i, f) - f.base_delay)
 
 
 @kernel
@@ -127,7 +127,7 @@ def speed_up(f, t):
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """Half the window; a loss found while it is frozen is that of the window before."""
     if f.slowing == FROZEN:
         f.slow_window = max(f.min_window, f.beta * f.slow_window)
@@ -141,7 +141,7 @@ def reduce(s, i, f, t):
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """Everything from the start, but for the base and ssthresh."""
     f.slowing = OPENING
     return max(f.min_window, f.beta * f.cwnd)

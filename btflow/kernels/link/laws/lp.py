@@ -26,7 +26,7 @@ INFERENCE = 3.0  # round trips (tcp_lp_pkts_acked; the paper's simulations)
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """No delay is known, nothing is inferred."""
     f.base_delay = FOREVER
     f.highest = 0.0
@@ -37,7 +37,7 @@ def start(s, i, f, t):
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """Measure, and back off early. A recovery is left to the sender."""
     delay = one_way(f, t)
     if delay > 0.0:  # as Linux: an implausible one is left out
@@ -102,19 +102,19 @@ def back_off(f, t):
 
 
 @kernel
-def grow(s, i, f, t, acked):
+def grow(net, i, f, t, acked):
     """As Reno, but not within the inference time."""
     if f.early == 0 or (f.variant == NS3 and f.cwnd < f.ssthresh):
-        newreno.grow(s, i, f, t, acked)
+        newreno.grow(net, i, f, t, acked)
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """As Reno."""
-    return newreno.reduce(s, i, f, t)
+    return newreno.reduce(net, i, f, t)
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """As Reno."""
-    return newreno.reduce(s, i, f, t)
+    return newreno.reduce(net, i, f, t)

@@ -25,7 +25,7 @@ def avoid(f, acked):
 
 
 @kernel
-def grow(s, i, f, t, acked):
+def grow(net, i, f, t, acked):
     """`acked` segments were acknowledged."""
     if f.cwnd < f.ssthresh:
         acked = slow_start(f, acked)
@@ -34,7 +34,7 @@ def grow(s, i, f, t, acked):
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """A part of the window, or of what is under way: FlightSize (RFC 5681, equation 4) or, with ns-3, less by SACKs."""
     if f.halves == WINDOW:
         return max(2.0, f.beta * f.cwnd)
@@ -44,6 +44,6 @@ def reduce(s, i, f, t):
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """As after a loss."""
-    return reduce(s, i, f, t)
+    return reduce(net, i, f, t)

@@ -15,16 +15,16 @@ from btflow.kernels.link.state import OPEN
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """No RTT is known."""
-    vegas.start(s, i, f, t)
+    vegas.start(net, i, f, t)
     f.highest = 0.0
     f.round_late = 0
     f.pacing = 0.0
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """Measure, count what is late, and halve the window at the end of a round with too much of it."""
     vegas.measure(f, acked)
     f.highest = max(f.highest, f.rtt)
@@ -48,10 +48,10 @@ def end_round(f):
 
 
 @kernel
-def grow(s, i, f, t, acked):
+def grow(net, i, f, t, acked):
     """As Vegas; one segment per round if the window is smaller than that."""
     if f.cwnd >= 1.0:
-        vegas.grow(s, i, f, t, acked)
+        vegas.grow(net, i, f, t, acked)
     elif round_over(f):
         f.cwnd += 1.0
         vegas.clear(f)
@@ -65,13 +65,13 @@ def pace(f):
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """Half, even below one segment."""
     return max(f.min_window, f.cwnd * f.beta)
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """As Reno."""
     f.pacing = 0.0
-    return newreno.reduce(s, i, f, t)
+    return newreno.reduce(net, i, f, t)

@@ -24,7 +24,7 @@ LEAVE = 0.9  # of the target: ends slow start (apply_ccontrol)
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """No delay is known."""
     delay.forget(f)
     f.until = -FOREVER
@@ -34,14 +34,14 @@ def start(s, i, f, t):
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """Measure, and move the window."""
     if f.limited == 1:
         f.maxed_at = t
     if f.variant == SINCE_2013 and f.pacing > 0.0:  # the timer has reset it
         f.cwnd = 1.0
         f.opening = 1
-    measure(s, i, f, t)
+    measure(net, i, f, t)
     if f.variant == SINCE_2013 and f.opening == 1:
         open_up(f, t, acked)
     else:
@@ -50,11 +50,11 @@ def sample(s, i, f, t, acked):
 
 
 @kernel
-def measure(s, i, f, t):
+def measure(net, i, f, t):
     """Queueing delay."""
-    delay.note_base(s, i, f, t, f.owd)
-    delay.note_sample(s, i, f, f.owd - f.base_delay)
-    f.queueing = 0.0 if f.samples < f.filter else min(delay.current(s, i, f), f.rtt)
+    delay.note_base(net, i, f, t, f.owd)
+    delay.note_sample(net, i, f, f.owd - f.base_delay)
+    f.queueing = 0.0 if f.samples < f.filter else min(delay.current(net, i, f), f.rtt)
 
 
 @kernel
@@ -99,7 +99,7 @@ def pace(f, t):
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """A loss: once per `loss_gap`."""
     if t >= f.until:
         f.until = t + f.loss_gap
@@ -110,7 +110,7 @@ def reduce(s, i, f, t):
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """One packet, and slow start again; ssthresh stays."""
     f.opening = 1
     f.pacing = 0.0
@@ -118,7 +118,7 @@ def timeout(s, i, f, t):
 
 
 @kernel
-def rest(s, i, f, t):
+def rest(net, i, f, t):
     """Data to send after a time without any: each timeout that passed, the next twice as long, took its part."""
     if f.variant != SINCE_2013:
         return

@@ -21,7 +21,7 @@ OFF = -1  # round_samples: rounds are not judged, the window is Reno's
 
 
 @kernel
-def start(s, i, f, t):
+def start(net, i, f, t):
     """The base RTT is not known."""
     f.base_delay = FOREVER
     f.idle = 0
@@ -43,7 +43,7 @@ def clear(f):
 
 
 @kernel
-def sample(s, i, f, t, acked):
+def sample(net, i, f, t, acked):
     """Measure; what follows a time with nothing in flight is measured from scratch (CA_EVENT_TX_START)."""
     if f.idle == 1:
         f.base_delay = FOREVER
@@ -66,21 +66,21 @@ def measure(f, acked):
 
 
 @kernel
-def grow(s, i, f, t, acked):
+def grow(net, i, f, t, acked):
     """Once per round as Vegas has it, in slow start also with every ACK.
 
     Of two samples or fewer each may be from a delayed ACK: such a round is Reno's.
     """
     if f.round_samples == OFF:
-        newreno.grow(s, i, f, t, acked)
+        newreno.grow(net, i, f, t, acked)
     elif round_over(f):
         if f.round_samples <= 2:
-            newreno.grow(s, i, f, t, acked)
+            newreno.grow(net, i, f, t, acked)
         else:
-            adjust(s, i, f, t, acked)
+            adjust(net, i, f, t, acked)
         clear(f)
     elif opening(f):
-        newreno.grow(s, i, f, t, acked)
+        newreno.grow(net, i, f, t, acked)
 
 
 @kernel
@@ -104,7 +104,7 @@ def backlog(f, cwnd):
 
 
 @kernel
-def adjust(s, i, f, t, acked):
+def adjust(net, i, f, t, acked):
     """One segment more or less, or the end of slow start."""
     cwnd = math.floor(f.cwnd)
     diff = backlog(f, cwnd)
@@ -113,7 +113,7 @@ def adjust(s, i, f, t, acked):
             f.cwnd = min(cwnd, fitting(f, cwnd) + 1.0)
             f.ssthresh = below(f)
         else:
-            newreno.grow(s, i, f, t, acked)
+            newreno.grow(net, i, f, t, acked)
     elif diff > f.beta_delay:
         f.cwnd -= 1.0
         f.ssthresh = below(f)
@@ -131,12 +131,12 @@ def below(f):
 
 
 @kernel
-def reduce(s, i, f, t):
+def reduce(net, i, f, t):
     """Reno's half; with ns-3 one segment less."""
-    return below(f) if f.variant == NS3 else newreno.reduce(s, i, f, t)
+    return below(f) if f.variant == NS3 else newreno.reduce(net, i, f, t)
 
 
 @kernel
-def timeout(s, i, f, t):
+def timeout(net, i, f, t):
     """As after a loss."""
-    return reduce(s, i, f, t)
+    return reduce(net, i, f, t)

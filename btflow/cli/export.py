@@ -1,0 +1,28 @@
+"""``btflow export``: a sweep as a table."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from btflow.cli.common import SHARE, bar
+from btflow.units.formatting import counted
+
+
+def export(
+    store: Annotated[str, typer.Argument(metavar="STORE.zarr", help="What a sweep wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE.csv|FILE.parquet", help="The table to write.")],
+    peers: Annotated[
+        bool, typer.Option("--peers", help="A row for each peer, of a sweep that kept per-peer arrays.")
+    ] = False,
+) -> None:
+    """Write a sweep as a long table, one row for each swarm, in SI units."""
+    from btflow.analysis.table import open_store, table_path, write_table
+
+    path = table_path("FILE", file)
+    opened = open_store("STORE", store)
+    with bar(SHARE, 1, shown=sys.stderr.isatty()) as update:
+        rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)
+    typer.echo(f"{counted(rows, 'row')} in {file}")

@@ -1,0 +1,43 @@
+"""``btflow run``: simulate a swarm."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from btflow.cli.common import FidelityOption, Json, Model, Out, Plot, Seed, Settings, progress, write, write_plot
+from btflow.files import figure_path
+
+
+def run(
+    model: Model,
+    settings: Settings = None,
+    replicas: Annotated[str, typer.Option(metavar="NUMBER", help="Independent repetitions.")] = "1",
+    seed: Seed = "0",
+    fidelity: FidelityOption = "full",
+    as_json: Json = False,
+    out: Out = None,
+    plot: Plot = None,
+) -> None:
+    """Simulate a swarm and print when its peers complete."""
+    from btflow import options
+    from btflow.config.catalog import load
+    from btflow.options import fidelity_of
+
+    count = options.parse_whole_number("--replicas", replicas, 1, options.MAX_REPLICAS)
+    number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
+    result_file = options.output_path("--out", out, ".nc")
+    figure_file = figure_path("--plot", plot)
+    which = fidelity_of("--fidelity", fidelity)
+    scenario = load(model, **options.parse_settings(settings or ()))
+
+    from btflow import files
+    from btflow.swarm import report
+    from btflow.swarm.run import simulate
+
+    with progress(count, shown=not as_json and sys.stderr.isatty()) as update:
+        result = simulate(scenario, seed=number, replicas=count, fidelity=which, progress=update)
+    typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
+    write(result, ((files.write_netcdf, result_file), (write_plot, figure_file)))

@@ -1,0 +1,422 @@
+"""The peer set: the tracker, connections that open and close, peers that leave.
+
+The rules are those of `kernels/swarm/peer_set.py` and `closing.py`.
+"""
+
+import numpy as np
+
+from btflow.kernels.access import connections
+from btflow.kernels.access.state import IN_PARALLEL
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.flow import choking, choking_ranked, lanes, requests, superseeding, windows
+from btflow.kernels.flow.ends import (
+    NONE,
+    keeps_unchoked,
+    line_up,
+    offer,
+    post,
+    seeding,
+    serves_as_seed,
+    super_seeding,
+    told_all,
+    wake,
+    wants,
+)
+from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
+from btflow.kernels.swarm import rates, rules, tcp
+from btflow.kernels.swarm.ends import client_of
+from btflow.kernels.swarm.state import (
+    ACCEPTED,
+    ANY,
+    BITFIELD,
+    CONNECTING,
+    FREE,
+    INCOMING,
+    NIL,
+    OPEN,
+    OPENS_TCP,
+    OPENS_UTP,
+    OUTGOING,
+    READY,
+    REFUSED,
+    START,
+    SYN,
+    TRACKER_CHECK,
+    TRACKER_REPLY,
+)
+
+
+@kernel
+def start(s, p, t):
+    """The client starts: it is looked at from now on, and asks the tracker."""
+    peer = s.peer[p]
+    peer.start = t
+    peer.now = t
+    peer.present = 1
+    if s.rules.linked == 1:
+        s.net.link[p].at = t
+    peer.tick_at = t + client_of(s, p).choke_interval
+    peer.visit_at = t
+    line_up(s, p)
+    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    ask_tracker(s, p, t)
+
+
+@kernel
+def path(s, p, q):
+    """Round-trip time [s] and loss between two peers."""
+    if s.rules.linked == 1:
+        return windows.one_way(s, p, q) + windows.one_way(s, q, p), 0.0
+    a, b = s.peer[p].place, s.peer[q].place
+    return s.rtt[a, b], s.loss[a, b]
+
+
+# -- tracker -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def ask_tracker(s, p, t):
+    """Announce over HTTP: two round trips to the tracker, which is beside peer 0."""
+    s.peer[p].last_announce = t
+    rtt, _ = path(s, p, NIL)
+    post(s, t + rules.reply_time(p, rtt), TRACKER_REPLY, p, NIL, ANY)
+
+
+@kernel
+def tracker_reply(s, p, t):
+    """The tracker's answer: a random sample of those registered, ourselves and seeds-for-seeds left out."""
+    peer = s.peer[p]
+    if peer.present == 0:
+        return
+    registered = s.registered
+    n = np.int64(registered[0])
+    wanted = rules.peers_wanted(client_of(s, p), s.rules.tracker_reply, peer.complete)
+    for i in range(n):
+        if wanted == 0:
+            break
+        q = rules.draw_registered(s.rng, registered, n, i)
+        if rules.is_named(p, serves_as_seed(s, p), q, serves_as_seed(s, q)):
+            learn(s, p, q, t)
+            wanted -= 1
+    if peer.registered == 0:
+        peer.registered = 1
+        rules.register(registered, p)
+
+
+@kernel
+def check_tracker(s, p, t):
+    """Each minute: announce again if short of peers or when the tracker asks for it."""
+    peer = s.peer[p]
+    if peer.present == 0:
+        return
+    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    since = t - peer.last_announce
+    r = client_of(s, p)
+    if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
+        ask_tracker(s, p, t)
+
+
+@kernel
+def unregister(s, p):
+    """The tracker forgets peer `p`."""
+    rules.unregister(s.registered, p)
+    s.peer[p].registered = 0
+
+
+# -- connections -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def connected_to(s, p, q):
+    """True if peer `p` has a connection to `q`, complete or not."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].end_top):
+        e = s.end[base + slot]
+        if e.state != FREE and e.mate >> s.rules.slot_bits == q:
+            return True
+    return False
+
+
+@kernel
+def learn(s, p, q, t):
+    """Peer `p` learns of `q`: connect while below max_initiate, else keep it as a spare."""
+    peer = s.peer[p]
+    if s.peer[q].present == 0 or connected_to(s, p, q):
+        return
+    if rules.may_initiate(client_of(s, p), peer.degree) and connect(s, p, q, t):
+        return
+    if peer.n_spare < s.spare.shape[1]:
+        s.spare[p, peer.n_spare] = q
+        peer.n_spare += 1
+
+
+@kernel
+def take_end(s, p):
+    """A free end of peer `p`; NONE if all are in use."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.rules.slots):
+        if s.end[base + slot].state == FREE:
+            s.peer[p].end_top = max(s.peer[p].end_top, slot + 1)
+            return base + slot
+    return NONE
+
+
+@kernel
+def connect(s, p, q, t):
+    """Open a connection to `q`, who decides 1.5 round trips from now; False if a peer has no end left."""
+    way, waits = np.int64(0), 0.0
+    if s.rules.linked == 1:
+        way, waits = attempt(s, p, q)
+        if way == NONE:
+            return False
+    h = take_end(s, p)
+    g = take_end(s, q) if h != NONE else NONE
+    if g == NONE:
+        return False
+    rtt, loss = path(s, p, q)
+    set_up(s, h, g, rtt, loss, t)
+    set_up(s, g, h, rtt, loss, t)
+    if s.rules.linked == 1:
+        s.net.protocol[h] = way
+        s.net.protocol[g] = way if s.rules.split == 0 else attempt(s, q, p)[0]
+    s.end[h].outgoing = OUTGOING
+    s.peer[p].degree += 1
+    delay = tcp.handshake_delay(s, s.wire[h]) if loss > 0.0 else waits
+    post(s, t + delay + 1.5 * rtt, SYN, g, NIL, s.end[g].generation)
+    return True
+
+
+@kernel
+def attempt(s, p, q):
+    """The transport over which peer `p` reaches `q`, and how long it tries another before [s]; NONE if over none."""
+    if s.peer[p].transports & (OPENS_TCP | OPENS_UTP) == 0:
+        return NONE, 0.0
+    first, second = connections.first_choice(s, p), connections.second_choice(s, p)
+    if connections.accepts(s, q, first):
+        return first, 0.0
+    if second == NONE or not connections.accepts(s, q, second):
+        return NONE, 0.0
+    tries = 1 if s.peer[p].transports & IN_PARALLEL != 0 else connections.SYN_TRIES
+    return second, s.net.template[s.peer[p].klass, first].rto_initial * (2.0**tries - 1.0)
+
+
+@kernel
+def set_up(s, h, g, rtt, loss, t):
+    """A fresh end `h` whose other side is end `g`."""
+    e = s.end[h]
+    e.state = CONNECTING
+    e.outgoing = INCOMING
+    e.generation += 1
+    e.mate = g
+    e.rate = 0.0
+    e.last_block = -1e9
+    e.free = -1.0
+    e.message_at = -1.0
+    e.recent = 0
+    e.lane = NO_LANE
+    e.sample = UNUSED
+    if s.rules.tallied == 1:
+        rates.reset(s, h, t)
+        s.up[h] = 0
+    if s.rules.linked == 1:
+        line = s.net.line[h]
+        line.leaves = line.acked = line.arrival = 0.0
+        line.known = t
+    elif s.rules.ideal == 0:
+        w = s.wire[h]
+        w.rtt = rtt
+        w.loss = loss
+        tcp.reset(s, w, t)
+
+
+@kernel
+def got_syn(s, g, t):
+    """The handshake of an incoming connection: accepted or refused."""
+    e = s.end[g]
+    peer = s.peer[g >> s.rules.slot_bits]
+    h = np.int64(e.mate)
+    rtt, _ = path(s, g >> s.rules.slot_bits, h >> s.rules.slot_bits)
+    if not rules.may_accept(client_of(s, g >> s.rules.slot_bits), peer.degree):
+        post(s, t + 0.5 * rtt, REFUSED, h, NIL, s.end[h].generation)
+        forget_attempt(s, g)
+        return
+    peer.degree += 1
+    peer.ever_incoming = 1
+    e.outgoing = ACCEPTED
+    post(s, t + rtt, READY, g, NIL, e.generation)
+
+
+@kernel
+def forget_attempt(s, h):
+    """Give up the end of an incoming connection that was not accepted."""
+    s.end[h].state = FREE
+    s.end[h].generation += 1
+
+
+@kernel
+def ready(s, g, t):
+    """Both sides know each other's pieces: the connection of end `g` counts, and closes if both are seeds."""
+    h = np.int64(s.end[g].mate)
+    join(s, g, t, 1.0)
+    join(s, h, t, 0.5)
+    if serves_as_seed(s, g >> s.rules.slot_bits) and serves_as_seed(s, h >> s.rules.slot_bits):
+        close(s, g, t)
+    elif super_seeding(s, g >> s.rules.slot_bits):
+        superseeding.begin(s, g, t)
+    elif super_seeding(s, h >> s.rules.slot_bits):
+        superseeding.begin(s, h, t)
+
+
+@kernel
+def reported(s, h, piece, t):
+    """End `h` of a super-seed hears that the other side has a piece; it closes when that has all of them."""
+    superseeding.watch(s, h, piece, t)
+    if superseeding.heard_all(s, h):
+        close(s, h, t)
+
+
+@kernel
+def join(s, h, t, trips):
+    """The connection is complete at end `h`; the other side's bitfield or interest in ours is here `trips` RTT later.
+
+    A bitfield is sent when the handshake is done, by the one that opened the connection half a round trip before the
+    other; the answer to it, interest, takes a round trip from there. Until then the choker's list has a stranger.
+    """
+    e, p = s.end[h], h >> s.rules.slot_bits
+    e.state = OPEN
+    e.since = rates.measured_from(client_of(s, p), t)
+    e.last = e.since
+    s.peer[p].complete += 1
+    choking.enlist(s, h)
+    rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
+    if rtt > 0.0 and not super_seeding(s, p):  # what that one shows, and who wants it, is known by connection
+        post(s, t + trips * rtt, BITFIELD, h, NIL, e.generation)
+    else:
+        introduce(s, h, t)
+
+
+@kernel
+def introduce(s, h, t):
+    """What peer `p` of end `h` has told of is known to the other side, whose interest is here."""
+    p, g = h >> s.rules.slot_bits, np.int64(s.end[h].mate)
+    q = g >> s.rules.slot_bits
+    for i in range(s.peer[p].n_known):
+        s.copies[s.have_log[p, i], q] += 1
+    s.order[p, s.end[h].at] = choking.list_entry(s, h, g)
+    if keeps_unchoked(s, h) and wants(s, q, p, offer(s, p)):
+        s.peer[p].due_at = min(s.peer[p].due_at, t)
+        wake(s, p, t)
+    if s.rules.tallied == 1 and wants(s, q, p, offer(s, p)):
+        choking_ranked.got_interested(s, p, h, t)
+
+
+# -- the end of connections --------------------------------------------------------------------------------------------
+
+
+@kernel
+def forget_source(s, h):
+    """End `h` is closed: it leaves the list of recent sources, as it will be used again."""
+    if s.end[h].recent == 0:
+        return
+    s.end[h].recent = 0
+    p = h >> s.rules.slot_bits
+    rules.strike(s.recent, p, np.int64(s.peer[p].n_recent), h - (p << s.rules.slot_bits))
+    s.peer[p].n_recent -= 1
+
+
+@kernel
+def close(s, h, t):
+    """Close the connection of end `h` at both sides."""
+    g = np.int64(s.end[h].mate)
+    release(s, h, t)
+    release(s, g, t)
+    ask_others(s, h >> s.rules.slot_bits, t)
+    ask_others(s, g >> s.rules.slot_bits, t)
+
+
+@kernel
+def ask_others(s, p, t):
+    """A connection of peer `p` has closed: in endgame it asks the others for what it had asked there."""
+    if s.peer[p].present == 1 and s.peer[p].endgame == 1 and not seeding(s, p):
+        requests.endgame_everywhere(s, p, t)
+
+
+@kernel
+def close_to_seeds(s, p, t):
+    """Peer `p` has everything: it closes its connections to those that have, too."""
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].end_top):
+        e = s.end[base + slot]
+        if e.state == OPEN and told_all(s, np.int64(e.mate) >> s.rules.slot_bits):
+            close(s, base + slot, t)
+
+
+@kernel
+def release(s, h, t):
+    """Give up end `h`: its lane ends, a spare takes its place; an open, used slot makes the choker run."""
+    e = s.end[h]
+    p = h >> s.rules.slot_bits
+    peer = s.peer[p]
+    if e.state == FREE:
+        return
+    used = False
+    if e.state == OPEN:
+        if super_seeding(s, p):
+            superseeding.forget_copies(s, h)
+        forget_source(s, h)
+        peer.complete -= 1
+        if e.lane != NO_LANE:
+            u = (p << s.lane_bits) + e.lane
+            used = s.lane[u].state == SERVING
+            lanes.close_lane(s, u, t, t)
+        choking.delist(s, h)
+    e.state = FREE
+    e.generation += 1
+    peer.degree -= 1
+    if peer.present == 0:
+        return
+    for _ in range(peer.n_spare):
+        if not rules.may_initiate(client_of(s, p), peer.degree):
+            break
+        peer.n_spare -= 1
+        learn(s, p, np.int64(s.spare[p, peer.n_spare]), t)
+    if used:
+        peer.due_at = min(peer.due_at, t)
+        peer.next_at = min(peer.next_at, t)
+        peer.ending = -1
+
+
+@kernel
+def leave(s, p, t):
+    """Peer `p` leaves: the tracker forgets it, its connections close, and a new leecher may take its place."""
+    s.peer[p].present = 0
+    s.peer[p].left_at = t
+    unregister(s, p)
+    base = p << s.rules.slot_bits
+    for slot in range(s.peer[p].end_top):
+        h = base + slot
+        e = s.end[h]
+        if e.state == FREE:
+            continue
+        g = np.int64(e.mate)
+        counts = e.state == OPEN or e.outgoing != INCOMING
+        if s.end[g].state != FREE and s.end[g].mate == h:
+            if s.end[g].state == CONNECTING and s.end[g].outgoing == INCOMING:
+                forget_attempt(s, g)
+            else:
+                release(s, g, t)
+        if counts:
+            release(s, h, t)
+        else:
+            forget_attempt(s, h)
+        ask_others(s, g >> s.rules.slot_bits, t)
+    if s.rules.replace == 1:
+        give_birth(s, np.int64(s.peer[p].klass), t)
+
+
+@kernel
+def give_birth(s, klass, t):
+    """A new leecher of class `klass` starts, if there is one left."""
+    p = rules.next_born(s.births, klass)
+    if p >= 0:
+        post(s, t, START, p, NIL, ANY)

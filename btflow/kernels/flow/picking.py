@@ -1,0 +1,125 @@
+"""Which piece next, by mainline's picker, and the rows of `begun` of the pieces that a peer fetches."""
+
+import numpy as np
+
+from btflow.kernels import bits
+from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.flow.ends import told_all
+from btflow.kernels.swarm import rules
+from btflow.kernels.swarm.ends import client_of
+
+NOTHING = np.int64(-1)
+
+
+@kernel
+def next_piece(s, y, p, row):
+    """Begun piece from which peer `y` asks `p` for blocks, or NOTHING; `row` of `has` is what `y` knows of."""
+    on_seed = told_all(s, p)
+    entry = begun_piece(s, y, row, on_seed)
+    if entry != NOTHING:
+        return entry
+    if rules.picks_at_random(client_of(s, y), s.peer[y].n_log):
+        return begin(s, y, random_piece(s, y, row), on_seed)
+    return begin(s, y, rarest_piece(s, y, row), on_seed)
+
+
+@kernel
+def begun_piece(s, y, row, on_seed):
+    """Strict priority: the begun piece with fewest known copies, ties at random; on seeds only those begun on seeds."""
+    best, fewest, ties = NOTHING, 1 << 30, 0
+    for word in range(s.has.shape[1]):
+        candidates = s.has[row, word] & s.open[y, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            if not rules.may_continue(on_seed, bits.has_piece(s.seeded, y, piece)):
+                continue
+            better, fewest, ties = rules.fewer(s.rng, np.int64(s.copies[piece, y]), fewest, ties)
+            if better:
+                best = np.int64(s.row[y, piece])
+    return best
+
+
+@kernel
+def random_piece(s, y, row):
+    """Random first: the first wanted piece in the client's own random order."""
+    for i in range(s.rules.pieces):
+        piece = np.int64(s.random_order[y, i])
+        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, row, piece):
+            return piece
+    return NOTHING
+
+
+@kernel
+def rarest_piece(s, y, row):
+    """Rarest first over the copies known among the connected peers; ties by the client's own random order."""
+    best, fewest = NOTHING, 1 << 30
+    rank = np.uint64(0)
+    for word in range(s.has.shape[1]):
+        candidates = s.has[row, word] & s.want[y, word]
+        while candidates != bits.EMPTY:
+            piece = (word << 6) + bits.first(candidates)
+            candidates &= candidates - bits.ONE
+            n = np.int64(s.copies[piece, y])
+            if n > fewest:
+                continue
+            challenger = rules.tie_rank(s.rng[1], y, piece, n)
+            if rules.rarer(n, challenger, fewest, rank):
+                best, fewest, rank = piece, n, challenger
+    return best
+
+
+@kernel
+def first_wanted(s, y, row, n_lost):
+    """First of scratch[1][:n_lost] that `row` has and of which `y` may still ask for blocks, or NOTHING."""
+    for i in range(n_lost):
+        piece = s.scratch[1, i]
+        if bits.has_piece(s.want, y, piece) and bits.has_piece(s.has, row, piece):
+            return piece
+    return NOTHING
+
+
+# -- rows of begun pieces ----------------------------------------------------------------------------------------------
+
+
+@kernel
+def begin(s, y, piece, on_seed):
+    """Row of `begun` for `piece`, a new one unless it has one; NOTHING for no piece, or if all rows are in use."""
+    if piece == NOTHING:
+        return NOTHING
+    if not bits.has_piece(s.open, y, piece) and not take_row(s, y, piece):
+        return NOTHING
+    if on_seed:
+        bits.put_piece(s.seeded, y, piece)
+    return np.int64(s.row[y, piece])
+
+
+@kernel
+def take_row(s, y, piece):
+    """A fresh row of `begun` for `piece`; False if all are in use."""
+    peer = s.peer[y]
+    if rows_taken(s, y):
+        return False
+    entry = bits.first(~np.uint64(peer.taken))
+    peer.taken = bits.with_bit(peer.taken, entry)
+    bits.put_piece(s.open, y, piece)
+    s.row[y, piece] = entry
+    begun = s.begun[y, entry]
+    begun.piece = piece
+    begun.last = 0.0
+    blocks = s.rules.last_piece_blocks if piece == s.rules.pieces - 1 else s.rules.blocks
+    begun.missing = ~bits.EMPTY >> np.uint64(64 - blocks)
+    begun.unrequested = begun.missing
+    return True
+
+
+@kernel
+def rows_taken(s, y):
+    """True if peer `y` has begun as many pieces as it can: it still wants others, and asks when one is complete."""
+    return s.peer[y].taken == ~bits.EMPTY
+
+
+@kernel
+def begun_row(s, u):
+    """Row of `begun` that belongs to the downloader of lane `u`."""
+    return np.int64(s.lane[u].g) >> s.rules.slot_bits

@@ -1,0 +1,90 @@
+"""Golden runs of links: small experiments whose results are kept to the last digit; as golden.py does for swarms.
+
+python tests/helpers/golden_links.py --write
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import link_made as made
+import numpy as np
+from link_made import flow
+
+from btflow.kernels.link.state import State
+from btflow.link.run import run_link
+from btflow.link.state import LinkProgram
+
+FILE = Path(__file__).with_suffix(".json")
+
+CASES: dict[str, tuple[tuple[str | made.Table, ...], dict[str, Any]]] = {
+    "newreno and cubic": (("newreno", flow("cubic", count=2)), {"buffer": "40 packets", "spread": "2 ms"}),
+    "delay-driven uploads": (("vegas", "lp", "nice", "ledbat"), {"buffer": "60 packets", "spread": "2 ms"}),
+    "uTP of both kinds and BBR": (("utp-2010", "utp-2013", "ledbatpp", flow("bbr", start="3 s")), {"loss": 0.005}),
+    "loss on both ways": (("reno-linux", "cubic-2.6"), {"rate": "3 Mbit/s", "loss": 0.02, "ack_loss": 0.05}),
+    "applications": (
+        (
+            flow("cubic", size="300 kB", start="1 s"),
+            flow("reno-linux", rate="200 kbit/s"),
+            flow("ledbat", on="1 s", off="500 ms"),
+            flow("reno-linux", message="100 B", period="250 ms"),
+            flow(None, codec="g729", count=2),
+        ),
+        {"reverse": "300 kbit/s", "reverse_buffer": "20 packets"},
+    ),
+    "CoDel": (("cubic", flow("newreno", way="down")), {"queue": {"discipline": "codel"}, "reverse": "400 kbit/s"}),
+    "FQ-CoDel": ((flow("cubic", count=3), "ledbat"), {"queue": {"discipline": "fq-codel"}}),
+    "PIE": ((flow("newreno", count=2), flow(None, codec="g711")), {"queue": {"discipline": "pie", "framing": "18 B"}}),
+}
+SEED = 2010
+
+
+def program(case: str) -> LinkProgram:
+    """Return the arrays of a case."""
+    flows, options = CASES[case]
+    return made.program(*flows, **{"duration": "20 s", "warmup": "2 s"} | options)
+
+
+def digest(s: State) -> str:
+    """Return a hash of the results, bit by bit."""
+    found = hashlib.sha256()
+    arrays = (s.flow, s.queue, s.queue_time, s.rtt_bins, s.record_delay, s.flow_series, s.queue_series, s.rng)
+    for array in (*arrays, s.queue_delay_series):
+        if array.dtype.names:
+            for name in array.dtype.names:
+                found.update(np.ascontiguousarray(array[name]).tobytes())
+        else:
+            found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def run(case: str) -> dict[str, Any]:
+    """Return what is kept of a case: the exact text of each figure."""
+    s = run_link(program(case), SEED)
+    return {
+        "goodput [B]": [repr(float(x)) for x in s.flow["goodput"]],
+        "sent again [segments]": [repr(float(x)) for x in s.flow["resent"]],
+        "mean RTT [s]": [repr(float(x)) for x in s.flow["rtt_sum"] / np.maximum(s.flow["rtt_count"], 1)],
+        "queue [B s]": [repr(float(x)) for x in s.queue["byte_seconds"]],
+        "drops": [repr(int(x)) for x in s.queue["drops"]],
+        "events": repr(int(s.clock[0].events)),
+    }
+
+
+def main() -> None:
+    """Print the golden runs as they are now, or write them to the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help=f"write {FILE.name}")
+    text = json.dumps({case: run(case) for case in CASES}, indent=2) + "\n"
+    if parser.parse_args().write:
+        FILE.write_text(text)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

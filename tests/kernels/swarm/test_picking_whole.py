@@ -1,0 +1,137 @@
+"""Pickers that fetch whole pieces, or the piece with the fewest blocks left: each choice is one the rules allow."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import plain
+import states
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from test_picking import NOTHING, OTHERS, PIECES, UNREQUESTED, Position, positions
+
+PIECE = 2**15
+MADE = {
+    name: states.program(
+        leechers=OTHERS + 1, file_size=f"{PIECES * 32 - 20} KiB", piece_size="32 KiB", client={"base": name}
+    )
+    for name in ("libtorrent-2", "transmission-4")
+}
+SECONDS = 20.0
+"""A connection takes what it brings in this time for itself (libtorrent settings_pack.cpp, whole_pieces_threshold)."""
+AT_RANDOM = 4
+"""Pieces that are taken in any order (settings_pack.cpp, initial_picker_threshold)."""
+
+
+def free_blocks(at: Position, piece: int) -> int:
+    return int(at.s.blocks[1, piece, UNREQUESTED]).bit_count()
+
+
+def is_open(at: Position, piece: int) -> bool:
+    return free_blocks(at, piece) == states.blocks_of(at.s, piece)
+
+
+def hold(at: Position, q: int, pieces: range) -> None:
+    """Let the connection to `q` have some open pieces for itself."""
+    y = at.s.tally[states.end(at.s, 1, q)]
+    y.held_from, y.held_to = pieces.start, pieces.stop
+    for piece in pieces:
+        plain.bits.drop_piece(at.s.want, 1, piece)
+
+
+def held(at: Position) -> set[int]:
+    return {
+        x
+        for q in at.known
+        for x in range(*(int(at.s.tally[states.end(at.s, 1, q)][f]) for f in ("held_from", "held_to")))
+    }
+
+
+def usable(at: Position, q: int) -> set[int]:
+    """Pieces of which peer 1 may ask `q` for some block that is nobody's."""
+    s, h = at.s, states.end(at.s, 1, q)
+    pieces = {piece for piece in at.known[q] if free_blocks(at, piece)} - held(at)
+    if s.dn[h] & plain.state.SERVED:
+        return pieces
+    allowed = int(s.tally[h].allowed)
+    return pieces & {int(piece) for piece in s.fast[1, :allowed]} if allowed else set()
+
+
+def copies(at: Position) -> Counter[int]:
+    return Counter(piece for known in at.known.values() for piece in known)
+
+
+@st.composite
+def served(draw: st.DrawFn, name: str) -> tuple[Position, int]:
+    """A position, and a neighbour that serves peer 1, at some rate, or allows it some pieces."""
+    at, q = draw(positions(MADE[name])), draw(st.sampled_from([0, 2, 3, 4, 5]))
+    h = states.end(at.s, 1, q)
+    y = at.s.tally[h]
+    if draw(st.booleans()):
+        at.s.dn[h] |= plain.state.SERVED
+        y.rate = PIECE / SECONDS * draw(st.sampled_from([0.0, 0.5, 1.5, 4.2, 40.0]))
+    else:
+        y.allowed = draw(st.integers(0, 5)) if name == "libtorrent-2" else 0  # the others have no sets
+    for other in (0, 2, 3, 4, 5):
+        start, length = draw(st.integers(0, PIECES - 1)), draw(st.sampled_from([0, 0, 2, 4]))
+        pieces = range(start, min(start + length, PIECES))
+        if pieces and all(is_open(at, x) and x not in held(at) for x in pieces):
+            hold(at, other, pieces)
+    return at, q
+
+
+@settings(max_examples=300)
+@given(served("libtorrent-2"))
+def test_fast_connections_take_whole_pieces_and_slow_ones_share_what_is_begun(drawn: tuple[Position, int]) -> None:
+    at, q = drawn
+    s, h = at.s, states.end(at.s, 1, q)
+    y = s.tally[h]
+    mine = [x for x in range(int(y.held_from), int(y.held_to)) if free_blocks(at, x)]
+    others, can, known = held(at) - set(mine), usable(at, q), copies(at)
+    alone = int(y.rate * SECONDS / PIECE) if s.dn[h] & plain.state.SERVED else 0
+    many = 2 * len([x for x in at.begun if free_blocks(at, x) and x not in held(at)]) > 3 * int(s.peer[1].complete)
+    alone = 0 if many else alone
+    was_open = {x for x in range(PIECES) if is_open(at, x)}
+
+    def order(piece: int) -> tuple[int, ...]:
+        begun = piece not in was_open
+        if s.n_log[1] < AT_RANDOM:  # what is begun in order, then anything
+            return (2 if begun and alone > 0 else 0 if begun else 1, piece if begun else 0)
+        last = (many and not begun) or (alone > 0 and begun)
+        return (last, known[piece], not begun)
+
+    chosen = int(plain.picking_whole.next_piece(s, h))
+    if mine:
+        assert chosen == mine[0]
+        event("its own")
+        return
+    if not can:
+        assert chosen == NOTHING
+        event("nothing")
+        return
+    best = {x for x in can if order(x) == min(order(x) for x in can)}
+    taken = range(int(y.held_from), int(y.held_to))
+    if best <= was_open and alone > 0:
+        assert chosen == taken.start
+        assert set(taken) & best
+        assert len(taken) <= alone
+        assert set(taken) <= was_open - others
+        for beside in (taken.start - 1, taken.stop):
+            if len(taken) < alone:
+                assert beside not in at.known[q] & was_open - others
+        event(f"whole pieces: {len(taken)}")
+    else:
+        assert chosen in best
+        assert not len(taken) or set(taken).isdisjoint(can)
+        event("begun" if chosen not in was_open else "new")
+
+
+@settings(max_examples=150)
+@given(served("transmission-4"))
+def test_transmission_asks_for_the_piece_with_the_fewest_blocks_left(drawn: tuple[Position, int]) -> None:
+    at, q = drawn
+    can, known = usable(at, q), copies(at)
+    left = {x: (free_blocks(at, x), known[x]) for x in can}
+    best = {x for x in can if left[x] == min(left.values())}
+    assert int(plain.picking_whole.next_piece(at.s, states.end(at.s, 1, q))) in (best or {NOTHING})
+    event(f"pieces to choose from: {min(len(can), 5)}")
