@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from btflow import analysis, analytic, explore, paths, plots
     from btflow.config.catalog import load, load_link
-    from btflow.config.schema import schema
-    from btflow.config.variables import describe
+    from btflow.config.schema import describe, schema
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
     from btflow.link.run import simulate_link
     from btflow.link.scenario import LinkScenario
@@ -54,7 +53,7 @@ _FROM = {
     "ScenarioError": "btflow.errors",
     "SimulationError": "btflow.errors",
     "UnitError": "btflow.errors",
-    "describe": "btflow.config.variables",
+    "describe": "btflow.config.schema",
     "load": "btflow.config.catalog",
     "load_link": "btflow.config.catalog",
     "schema": "btflow.config.schema",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from typing import Self
 
@@ -71,3 +72,11 @@ class TableError(ScenarioError):
 
 class SimulationError(RuntimeError):
     """A swarm that did not finish within the scenario's horizon, or a process that was to run one and failed."""
+
+
+def unknown(name: str, known: Iterable[str], what: str = "parameter", field: str = "") -> ScenarioError:
+    """Return the error for a name that is not known, with the names that are; ``field`` is what gave it."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+    return ScenarioError(field or name, name if field else None, f"is not a {what}{hint}", ", ".join(names) or "none")

@@ -15,7 +15,7 @@ from scipy import stats
 
 from btflow import InputError, load
 from btflow.config.catalog import document
-from btflow.config.variables import describe
+from btflow.config.schema import describe
 from btflow.sweeps import iplane, samples, spec
 from btflow.sweeps.axes import axis
 from btflow.sweeps.design import Design, design

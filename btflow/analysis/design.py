@@ -11,8 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.analysis.varied import Varied
-from btflow.config.parameters import unknown
-from btflow.errors import InputError
+from btflow.errors import InputError, unknown
 from btflow.sweeps.status import DONE, FAILED, PENDING
 from btflow.units import BytePrefix
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from btflow.config.catalog import any_document, load, load_link, names, title_of
-from btflow.config.field_paths import everywhere
+from btflow.config.fields import everywhere
+from btflow.config.files import inline, present
 from btflow.config.kinds import ModelKind
 from btflow.config.parameters import Parameter
-from btflow.config.toml import inline, present
-from btflow.config.variables import describe
+from btflow.config.schema import describe
 
 _PREFIX = {
     "decimal": "In this model 1 kB = 1000 B, 1 MB = 10**6 B; 1 KiB = 1024 B.",
@@ -86,7 +86,7 @@ def fields(name: str) -> str:
         InputError: There is no such model, or its file is not a valid one.
     """
     read = any_document(name)
-    tree = read.content(read.assigner.assign({}))
+    tree = read.assigner.assign({}).tree
     rows = [("field", "kind", "unit", "value")]
     for place in everywhere(read.kind, tree):
         if place.keys[-1] in _DESCRIPTIVE:

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from btflow.config.declared import declare
 from btflow.config.document import Document
-from btflow.config.kinds import SWARMS, Model, ModelKind
-from btflow.config.parameters import unknown
-from btflow.config.references import ALIASES, find, names, read_table, resolved
-from btflow.config.toml import Tree, read_toml, split_sources
-from btflow.errors import InputError, ScenarioError
+from btflow.config.files import ALIASES, Tree, find, names, read_table, read_toml, resolved, split_sources
+from btflow.config.kinds import Model, ModelKind
+from btflow.config.parameters import declare
+from btflow.errors import InputError, ScenarioError, unknown
+from btflow.swarm.kind import SWARMS
 from btflow.swarm.scenario import Scenario
 
 _OTHER = {

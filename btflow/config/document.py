@@ -1,8 +1,8 @@
-"""From a model file's tables to a scenario: parameters and settings applied, each table validated, and kept."""
+"""A model file read in, and the scenarios that are made of it: all tables validated at once, those kept that stay."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,120 +10,20 @@ from typing import Any, Generic
 
 from pydantic import ValidationError
 
-from btflow.config.fields import Shape, fields_of
-from btflow.config.kinds import Model, ModelKind, matches
-from btflow.config.overrides import Assigner, Assignment, superseded
+from btflow.config.files import NOTHING, Keys, Tree, put
+from btflow.config.kinds import Model, ModelKind
+from btflow.config.overrides import Assigner, Assignment
 from btflow.config.parameters import Parameter
-from btflow.config.problems import translated
-from btflow.config.toml import NOTHING, Keys, Tree, matching, put
+from btflow.config.problems import Knob, translated
 from btflow.config.values import Setting
 from btflow.errors import ScenarioError
-from btflow.units import BytePrefix
+from btflow.units import BytePrefix, Value
 from btflow.units.quantity import FrozenModel
 
 _MOST_KEPT = 2048
 
-Changes = Mapping[Keys, list[tuple[Keys, Setting]]]
-"""What is set in each part, by keys within the part."""
-
-
-class Parts(Generic[Model]):
-    """A model file cut into the tables that can be validated by themselves.
-
-    A frozen table is taken as it is by the model that holds it, which still makes all of its own checks. So a model
-    made here is that which the whole file gives; whatever is wrong ends in a ValueError, of which only the whole file
-    tells all there is to say.
-    """
-
-    def __init__(self, kind: ModelKind[Model], tree: Tree, byte_prefix: BytePrefix) -> None:
-        self._kind, self._tree = kind, tree
-        self._context = {"byte_prefix": byte_prefix}
-        self._base = {keys: table for pattern in kind.parts for keys, table in matching(tree, pattern.split("."))}
-        self._inner: dict[Keys, tuple[Keys, ...]] = {}
-        self._part_of: dict[Keys, Keys | None] = {}
-        self._kept: dict[Hashable, FrozenModel] = {}
-
-    def make(self, settings: Mapping[Keys, Setting]) -> Model:
-        """Return the model with some of its fields set.
-
-        Raises:
-            ValueError: It is not valid, or has to be made as a whole.
-        """
-        changes: dict[Keys, list[tuple[Keys, Setting]]] = {}
-        for keys, setting in settings.items():
-            part = self._find_part(keys)
-            changes.setdefault(part, []).append((keys[len(part) :], setting))
-        fields = self._content((), changes, self._inner_parts((), changes))
-        for table in self._kind.named:
-            entries = fields.get(table)
-            if not isinstance(entries, dict):
-                raise ValueError(f"{table} is not a table")
-            fields[table] = list(entries.values())
-        return self._kind.finish(self._kind.model.model_validate(fields, context=self._context))
-
-    def _find_part(self, keys: Keys) -> Keys:
-        """Return the innermost part that a field is in, or is; a ValueError if there are parts in the field."""
-        if keys not in self._part_of:
-            self._part_of[keys] = self._search_part(keys)
-        part = self._part_of[keys]
-        if part is None:
-            raise ValueError(f"{'.'.join(keys)} has parts")
-        return part
-
-    def _search_part(self, keys: Keys) -> Keys | None:
-        parts = [pattern.split(".") for pattern in self._kind.parts]
-        if any(len(part) > len(keys) and matches(".".join(part[: len(keys)]), keys) for part in parts):
-            return None
-        around = [keys[: len(part)] for part in parts if matches(".".join(part), keys[: len(part)])]
-        return max(around, key=len, default=())
-
-    def _inner_parts(self, part: Keys, changes: Changes) -> dict[Keys, FrozenModel | None]:
-        """Return the parts next inside one, made; None for those that are taken out."""
-        if part not in self._inner:
-            self._inner[part] = tuple(keys for keys in self._base if self._around(keys) == part)
-        added = [keys for keys in changes if keys and keys not in self._base and self._around(keys) == part]
-        return {keys: self._make_part(keys, changes) for keys in (*self._inner[part], *added)}
-
-    def _around(self, part: Keys) -> Keys:
-        """Return the part that another is next inside."""
-        shorter = (part[:n] for n in range(len(part) - 1, 0, -1))
-        return next((keys for keys in shorter if any(matches(pattern, keys) for pattern in self._kind.parts)), ())
-
-    def _make_part(self, part: Keys, changes: Changes) -> FrozenModel | None:
-        """Return a part, that of last time if the same is set in it and in the parts inside."""
-        mine = changes.get(part, ())
-        if mine and mine[0][0] == () and mine[0][1].content is NOTHING:
-            return None
-        inner = self._inner_parts(part, changes)
-        key = (part, tuple((at, s.key, s.parameter) for at, s in mine), tuple(map(id, inner.values())))
-        made = self._kept.get(key)
-        if made is None:
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            content = self._content(part, changes, inner)
-            made = self._kept[key] = self._model(part).model_validate(content, context=self._context)
-        return made
-
-    def _content(self, part: Keys, changes: Changes, inner: Mapping[Keys, FrozenModel | None]) -> Tree:
-        """Return the content of a part as in a file, with the parts inside made."""
-        content: Any = self._base.get(part) if part else self._tree
-        for at, setting in changes.get(part, ()):
-            content = put(content, at, setting.content, setting.parameter)
-        for keys, model in inner.items():
-            content = put(content, keys[len(part) :], NOTHING if model is None else model)
-        if not isinstance(content, dict):
-            raise ValueError(f"{'.'.join(part)} is not a table")
-        return {**content, "name": part[-1]} if len(part) == 2 and part[0] in self._kind.named else dict(content)
-
-    def _model(self, part: Keys) -> type[FrozenModel]:
-        """Return what a part holds."""
-        shape: Shape | None = Shape("table", model=self._kind.model)
-        for key in part:
-            assert shape is not None
-            shape = fields_of(shape.model)[key] if shape.model else shape.entry
-        assert shape is not None
-        assert shape.model is not None
-        return shape.model
+_Table = tuple[Keys, tuple[tuple[Keys, str, Value, str], ...]]
+"""Where a table is, and what is set in it or around it: fields, texts, values, and the parameters that set them."""
 
 
 @dataclass(frozen=True)
@@ -163,9 +63,12 @@ class Document(Generic[Model]):
         return Assigner(self.kind, self.tree, self.parameters, self.referred, self.byte_prefix)
 
     @cached_property
-    def parts(self) -> Parts[Model]:
-        """What makes the model of the tables it kept."""
-        return Parts(self.kind, self.tree, self.byte_prefix)
+    def _made(self) -> dict[_Table, FrozenModel]:
+        """What tables made before: a frozen model is taken as it is by the one that holds it.
+
+        So a sweep's point validates what it changes, and that once.
+        """
+        return {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: not what was kept for speed."""
@@ -181,45 +84,85 @@ class Document(Generic[Model]):
             InputError: A parameter or a field is wrong; all problems at once.
         """
         assignment = self.assigner.assign(given)
+        new: dict[Keys, _Table] = {}
+        fields, names = self._entries(self._with_made(assignment.tree, (), [*assignment.settings.items()], new))
         try:
-            model = self.parts.make(assignment.settings)
-        except ValueError:  # the whole says all that is wrong
-            model = self.build_whole(assignment, given)
+            validated = self.kind.model.model_validate(fields, context={"byte_prefix": self.byte_prefix})
+        except ValidationError as error:
+            raise translated(error, self.kind.model, names, self._knobs(assignment, given)) from None
+        self._keep(new, validated)
+        model = self.kind.finish(validated)
         without_effect = list(self.kind.unused(model, assignment.own.keys()))
         if without_effect:
             raise ScenarioError.all_of(without_effect)
         return model.attach(assignment.shown, given, self)
-
-    def content(self, assignment: Assignment) -> Tree:
-        """Return what the file would hold with these settings."""
-        tree = self.tree
-        for keys, setting in assignment.settings.items():
-            tree = put(tree, keys, setting.content, setting.parameter)
-        return tree
 
     def standing_alone(self, given: Mapping[str, object]) -> Tree:
         """Return what a file without parameters would hold that gives the same model; arguments as in ``build``.
 
         What another field takes the place of is left out: beside that one, a file may not have it.
         """
-        assignment = self.assigner.assign(given)
-        tree = self.content(assignment)
-        for keys in superseded(self.kind, self.tree, assignment.settings):
+        tree = self.assigner.assign(given).tree
+        for keys in self.assigner.superseded(tree):
             tree = put(tree, keys, NOTHING)
         return tree
 
-    def build_whole(self, assignment: Assignment, given: Mapping[str, object]) -> Model:
-        """Return the model with all of its tables validated anew; arguments as made and given in ``build``."""
-        tree = self.content(assignment)
-        fields, entries = dict(tree), {}
+    def _with_made(self, content: Any, at: Keys, settings: list[tuple[Keys, Setting]], new: dict[Keys, _Table]) -> Any:
+        """Return a content with models in place of the tables in it that made one before.
+
+        Args:
+            content: What is there.
+            at: Where that is.
+            settings: What is set in it or around it.
+            new: The other tables are added here.
+        """
+        if not isinstance(content, dict):
+            return content
+        table = (at, tuple((keys, s.text, s.value, s.parameter) for keys, s in settings))
+        made = self._made.get(table)
+        if made is not None:
+            return made
+        new[at], depth = table, len(at)
+        fields = {}
+        for key, inner in content.items():
+            inside = [one for one in settings if len(one[0]) <= depth or one[0][depth] == key]
+            fields[key] = self._with_made(inner, (*at, key), inside, new)
+        return fields
+
+    def _entries(self, fields: Tree) -> tuple[Tree, dict[str, list[str]]]:
+        """Return the fields as the model takes them, tables of entries as lists, and the names of the entries."""
+        lists, names = {}, {}
         for table, (noun, example) in self.kind.named.items():
-            found = tree.get(table)
-            if not isinstance(found, dict) or not all(isinstance(entry, dict) for entry in found.values()):
+            entries = fields.get(table)
+            if not isinstance(entries, dict) or not all(isinstance(e, dict | FrozenModel) for e in entries.values()):
                 raise ScenarioError(table, None, f"has no table for each {noun}, such as [{table}.{example}]")
-            fields[table] = [{**entry, "name": name} for name, entry in found.items()]
-            entries[table] = list(found)
-        try:
-            model = self.kind.model.model_validate(fields, context={"byte_prefix": self.byte_prefix})
-        except ValidationError as error:
-            raise translated(error, self.kind.model, entries, assignment.knobs(self.parameters, given)) from None
-        return self.kind.finish(model)
+            lists[table] = [{**e, "name": n} if isinstance(e, dict) else e for n, e in entries.items()]
+            names[table] = list(entries)
+        return fields | lists, names
+
+    def _keep(self, new: Mapping[Keys, _Table], model: FrozenModel) -> None:
+        """Remember what tables made, but for the whole."""
+        if len(self._made) >= _MOST_KEPT:
+            self._made.clear()
+        for keys, table in new.items():
+            made = _at(model, keys)
+            if keys and isinstance(made, FrozenModel):
+                self._made[table] = made
+
+    def _knobs(self, assignment: Assignment, given: Mapping[str, object]) -> dict[str, Knob]:
+        """Return what set each field, by its dotted path, and to what as it was given."""
+        found = {}
+        for keys, name in assignment.setters.items():
+            leader = None if name in given else self.parameters[name].default_from
+            found[".".join(keys)] = Knob(leader or name, given.get(leader or name))
+        return found
+
+
+def _at(model: Any, keys: Keys) -> Any:
+    """Return what the table with these keys became in a model."""
+    for key in keys:
+        if isinstance(model, tuple):
+            model = next(entry for entry in model if entry.name == key)
+        else:
+            model = model[key] if isinstance(model, dict) else getattr(model, key)
+    return model

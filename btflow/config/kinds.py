@@ -1,40 +1,107 @@
-"""The kinds of model files: what each holds, which fields name other files, and which settings have no effect."""
+"""What a model file makes: a frozen model whose parameters can be set again, and how its file is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import permutations
-from typing import Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, Protocol, Self, TypeVar
 
-from btflow.config.model import ParametrisedModel
-from btflow.config.toml import Keys
-from btflow.errors import ScenarioError
-from btflow.swarm.scenario import Scenario
-from btflow.units import format_quantity
+from pydantic import PrivateAttr
+
+import btflow  # what is above this is reached through it alone, when it is asked for
+from btflow.config.files import Keys
+from btflow.errors import InputError, ScenarioError
+from btflow.units.quantity import FrozenModel
 
 
-def unused(scenario: Scenario, keys: Set[Keys]) -> Iterator[ScenarioError]:
-    """Yield the fields that were set and change nothing in a scenario.
+class Builder(Protocol):
+    """What makes a model with other values."""
 
-    Args:
-        scenario: What was made.
-        keys: The fields that were set by their paths.
-    """
-    departures = scenario.departures
-    if ("departures", "mean_stay") in keys and departures.stay != "random":
-        shown = format_quantity(departures.mean_stay, "fraction")
-        reason = f"is never used: departures.stay is {departures.stay}"
-        yield ScenarioError("departures.mean_stay", shown, reason, 'departures.stay = "random"')
-    if ("departures", "replace") in keys and departures.replace and departures.stay == "forever":
-        reason = "is never used: departures.stay is forever, nobody leaves"
-        yield ScenarioError("departures.replace", "true", reason, 'departures.stay = "leave" or "random"')
-    trying = [c for c in scenario.classes if ("classes", c.name, "attempts") in keys]
-    if trying and not any(len(c.opens) > 1 for c in trying):
-        c = trying[0]
-        reason = f"is never used: the class opens {', '.join(c.opens) or 'no'} connections alone"
-        allowed = f"two transports in classes.{c.name}.opens"
-        yield ScenarioError(f"classes.{c.name}.attempts", c.attempts, reason, allowed)
+    def build(self, given: Mapping[str, object]) -> Any:
+        """Return the model with some parameters and fields set."""
+
+
+class ParametrisedModel(FrozenModel):
+    """A frozen model that knows the parameters of the file it was made from."""
+
+    _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _given: Mapping[str, object] = PrivateAttr(default_factory=dict)
+    _document: Builder | None = PrivateAttr(default=None)
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """The value of each parameter, and of each field set by its path, as texts that ``set`` takes back."""
+        return MappingProxyType(dict(self._parameters))
+
+    @property
+    def given(self) -> Mapping[str, object]:
+        """The values that were given, by ``load`` or ``set``; the other parameters have their defaults."""
+        return MappingProxyType(dict(self._given))
+
+    def set(self, **values: object) -> Self:
+        """Return a copy with some of the model's parameters or fields changed.
+
+        Args:
+            values: By parameter name, or by the dotted path of any field as in the model's file, such as
+                ``**{"classes.*.client": "libtorrent-2"}``: a text with a unit (``rtt="400 ms"``), an int for a count, a
+                number for a fraction, a bool for a flag, the name or path of a file where the model's file may have
+                one (it is read once for a loaded model), None or ``none`` to leave an optional field out. The order
+                does not matter; a field within a table is set after the table. What was set before is forgotten where
+                nothing reads it any more: an `rtt` once there is an `internet`.
+
+        Raises:
+            ScenarioError: A parameter or field is unknown, one field is set by two, or the values make no scenario.
+            UnitError: A value has no unit, the wrong one, or is out of range.
+        """
+        rebuilt: Self = self.document.build(self.document.assigner.over(self._given, values))
+        return rebuilt
+
+    def digest(self) -> str:
+        """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
+        raise NotImplementedError
+
+    def explore(self, *, seed: int = 0, **values: object) -> Any:
+        """Return live figures beside inputs for the parameters, for a notebook; see ``btflow.explore.explore``.
+
+        Args:
+            seed: Seed of the random numbers.
+            values: What the inputs begin with, as in ``set``: ``explore(rtt="400 ms")``.
+
+        Raises:
+            InputError: As in ``set``.
+        """
+        return btflow.explore.explore(self.set(**values), seed=seed)  # type: ignore[arg-type]  # it says what it is of
+
+    def compare(self, *, pairs: int = 10, seed: int = 0, **values: object) -> Any:
+        """Return this setting beside one with other values, pair by pair; see ``btflow.explore.whatif``.
+
+        Args:
+            pairs: How many pairs at first.
+            seed: Seed of the random numbers.
+            values: As in ``set``: ``compare(rtt="400 ms")``.
+
+        Raises:
+            InputError: As in ``set``, or the values change nothing that a result depends on.
+        """
+        other = self.set(**values)
+        if other.digest() == self.digest():
+            given = ", ".join(f"{name}={value!r}" for name, value in values.items()) or None
+            reason = "changes nothing: both settings are the same, and so is every pair"
+            raise InputError("compare", given, reason, 'a value other than the present one, such as rtt="400 ms"')
+        return btflow.explore.whatif(self, other, pairs=pairs, seed=seed)  # type: ignore[arg-type]  # it says what it is of
+
+    @property
+    def document(self) -> Any:
+        """The ``btflow.config.document.Document`` it was made from; a ScenarioError if there is none."""
+        if self._document is None:
+            raise ScenarioError("set", None, "this scenario was not loaded from a model file")
+        return self._document
+
+    def attach(self, parameters: Mapping[str, str], given: Mapping[str, object], document: Builder) -> Self:
+        """Remember, once and by the loader only, what ``parameters`` and ``set`` need."""
+        self._parameters, self._given, self._document = dict(parameters), dict(given), document
+        return self
 
 
 Model = TypeVar("Model", bound=ParametrisedModel)
@@ -56,11 +123,10 @@ class ModelKind(Generic[Model]):
         folder: Where in ``models/`` they are.
         noun: What they describe, as a plural.
         model: What their content is.
-        references: Folder of the files that a field names, by the field's dotted path; ``*`` stands for any name.
+        references: Folder of the files that a field names, by the field's dotted path; ``*`` stands for any entry.
         named: Tables whose keys are the names of entries: what an entry is, and the name of one.
         finish: What is done to the validated model.
-        parts: Tables that are validated by themselves, whatever else the model holds, by dotted path.
-        rivals: Fields of which a model has one, by dotted path: to set one takes the file's other out.
+        rivals: Fields of one table of which a model has one, by dotted path: to set one takes the file's others out.
         supersedes: Fields that nothing reads where another one is there, by that one's dotted path.
         aliases: Fields that can be set by a word besides, by the word: their dotted paths.
         unused: Finds what has no effect among the fields, by their keys, that were set by their paths.
@@ -72,67 +138,27 @@ class ModelKind(Generic[Model]):
     references: Mapping[str, str]
     named: Mapping[str, tuple[str, str]]
     finish: Callable[[Model], Model] = _as_it_is
-    parts: tuple[str, ...] = ()
-    rivals: tuple[tuple[str, str], ...] = ()
+    rivals: tuple[tuple[str, ...], ...] = ()
     supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     unused: Callable[[Model, Set[Keys]], Iterable[ScenarioError]] = _none_unused
 
+    def pattern(self, keys: Sequence[str]) -> str:
+        """Return the dotted path of a field with these keys, ``*`` in place of the name of an entry."""
+        return ".".join((keys[0], "*", *keys[2:]) if len(keys) > 1 and keys[0] in self.named else keys)
+
     def folder_of(self, keys: Sequence[str]) -> str | None:
         """Return the folder of the files that the field with these keys names; None if it names none."""
-        return next((folder for pattern, folder in self.references.items() if matches(pattern, keys)), None)
+        return self.references.get(self.pattern(keys))
 
     def folders_below(self, keys: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return which fields in a table with these keys name files, by dotted paths from it on, and their folders."""
-        inner = {pattern: pattern.split(".") for pattern in self.references}
-        return tuple(
-            (".".join(parts[len(keys) :]), self.references[pattern])
-            for pattern, parts in inner.items()
-            if len(parts) > len(keys) and matches(".".join(parts[: len(keys)]), keys)
-        )
+        table = f"{self.pattern(keys)}."
+        inside = ((path, folder) for path, folder in self.references.items() if path.startswith(table))
+        return tuple((path.removeprefix(table), folder) for path, folder in inside)
 
-
-def matches(pattern: str, keys: Sequence[str]) -> bool:
-    """Return whether a dotted path, in which ``*`` stands for any key, is that of a field with these keys."""
-    wanted = pattern.split(".")
-    return len(wanted) == len(keys) and all(part in ("*", key) for part, key in zip(wanted, keys, strict=True))
-
-
-def _without_unused_matrix(scenario: Scenario) -> Scenario:
-    if any(c.location for c in scenario.classes):
-        return scenario
-    return scenario.model_copy(update={"paths": scenario.paths.model_copy(update={"matrix": None})})
-
-
-SWARMS = ModelKind(
-    folder="swarms",
-    noun="swarms",
-    model=Scenario,
-    references={
-        "transport": "transports",
-        "sockets": "sockets",
-        "paths.matrix": "paths",
-        "paths.internet": "internet",
-        "classes.*.client": "clients",
-        "classes.*.access": "access",
-        "classes.*.tcp": "congestion",
-        "classes.*.utp": "congestion",
-        "classes.*.control": "congestion",
-    },
-    named={"classes": ("class", "seed")},
-    finish=_without_unused_matrix,
-    parts=(
-        *("swarm", "paths", "paths.matrix", "paths.internet", "transport", "sockets"),
-        *("arrivals", "departures", "tracker", "idealised"),
-        *("classes.*", "classes.*.client", "classes.*.tcp", "classes.*.utp", "classes.*.control"),
-    ),
-    rivals=(
-        *permutations(("classes.*.count", "classes.*.share", "classes.*.rest"), 2),
-        *permutations(("arrivals.spread", "arrivals.interval", "arrivals.times"), 2),
-        *permutations(("classes.*.disposition", "classes.*.opens"), 2),
-        *permutations(("classes.*.disposition", "classes.*.accepts"), 2),
-    ),
-    supersedes={"paths.internet": ("paths.rtt", "paths.loss")},
-    aliases={"internet": "paths.internet"},
-    unused=unused,
-)
+    def rivals_of(self, keys: Keys) -> list[Keys]:
+        """Return the fields beside the one with these keys of which a model has one."""
+        mine = self.pattern(keys)
+        others = [field for rivals in self.rivals if mine in rivals for field in rivals if field != mine]
+        return [(*keys[:-1], field.rsplit(".", 1)[-1]) for field in others]

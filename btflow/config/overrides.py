@@ -1,92 +1,41 @@
-"""What values for a model's parameters and fields set, field by field; two sources for one are refused."""
+"""What values given by name make of a model file: each field is set once, by a parameter or by its dotted path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
-from btflow.config.field_paths import Place, places
-from btflow.config.kinds import ModelKind, matches
-from btflow.config.parameters import Parameter, resolve, unknown
-from btflow.config.problems import Knob
-from btflow.config.references import names
-from btflow.config.toml import NOTHING, Keys, Tree, present
+from btflow.config.fields import Place, places
+from btflow.config.files import NOTHING, Keys, Tree, names, present, put
+from btflow.config.kinds import ModelKind
+from btflow.config.parameters import Parameter
 from btflow.config.values import Setting, read_setting
-from btflow.errors import InputError, ScenarioError, shorten
+from btflow.errors import InputError, ScenarioError, shorten, unknown
 from btflow.units import BytePrefix, format_quantity
 
-Settings = Mapping[Keys, Setting]
-
-
-def superseded(kind: ModelKind[Any], tree: Tree, settings: Settings) -> dict[Keys, Keys]:
-    """Return the fields without effect, and which field takes the place of each.
-
-    Args:
-        kind: What kind of model it is.
-        tree: The file's content.
-        settings: What its fields are set to, by their keys.
-    """
-    there = [(_keys(by), fields) for by, fields in kind.supersedes.items()]
-    return {_keys(field): by for by, fields in there if content(tree, settings, by) is not None for field in fields}
-
-
-def without_effect(
-    found: Mapping[Keys, Keys], tree: Tree, settings: Settings, setters: Mapping[Keys, str], given: Mapping[str, object]
-) -> Iterator[ScenarioError]:
-    """Yield the fields without effect that were given all the same, or that the file alone has beside the other.
-
-    What a file has is a default, so that it may be there for the case that the other field is taken out: where one of
-    the two is a parameter's or was given.
-
-    Args:
-        found: What ``superseded`` returns.
-        tree: The file's content.
-        settings: What its fields are set to.
-        setters: The fields, or tables with fields, that were given, and by which name.
-        given: The values that were given, by name.
-    """
-    for keys, by in found.items():
-        found_there = content(tree, settings, keys)
-        by_file = _above(settings, keys) is None and _above(settings, by) is None
-        if found_there is None or not (by_file or _above(setters, keys)):
-            continue
-        name = setters.get(keys)
-        value = found_there if name is None else given[name]
-        reason = f"is never used: {setters.get(by) or '.'.join(by)} = {_shown(tree, settings, by)} takes its place"
-        yield ScenarioError(name or ".".join(keys), value, reason, "one of the two")
-
-
-def content(tree: Tree, settings: Settings, keys: Keys) -> Any:
-    """Return what a field holds once all is set, None if nothing."""
-    above = _above(settings, keys)
-    if above is None:
-        return present(tree, keys)
-    found = settings[above].content
-    return None if found is NOTHING else present(found, keys[len(above) :])
-
-
-def _above(of: Mapping[Keys, Any], keys: Keys) -> Keys | None:
-    """Return the field itself or the innermost table around it that is in a mapping; None if there is none."""
-    return next((keys[:n] for n in range(len(keys), 0, -1) if keys[:n] in of), None)
-
-
-def _shown(tree: Tree, settings: Settings, keys: Keys) -> str:
-    """Return what stands for the content of a field: the text that it was set by, or the name in its table."""
-    if keys in settings:
-        return shorten(settings[keys].text).strip("'")
-    found = content(tree, settings, keys)
-    return shorten(found.get("name", found) if isinstance(found, dict) else found).strip("'")
-
-
-def _keys(path: str) -> Keys:
-    return tuple(path.split("."))
-
-
 _MOST_KEPT = 4096
-_OUT = Setting(NOTHING, "none", "none", None)
+_OUT = Setting(NOTHING, "none", "none")
 
-T = TypeVar("T")
+
+class Override(NamedTuple):
+    """What a value given to one name sets.
+
+    Attributes:
+        text: The value as a text from which the same is set again.
+        settings: What each field is set to, by the field's keys.
+        places: The fields, if a path names them.
+    """
+
+    text: str
+    settings: tuple[tuple[Keys, Setting], ...]
+    places: tuple[Place, ...] = ()
+
+    @property
+    def setting(self) -> Setting:
+        """What the first field is set to, as are the others of a path."""
+        return self.settings[0][1]
 
 
 @dataclass(frozen=True)
@@ -94,40 +43,19 @@ class Assignment:
     """What a model's fields are set to.
 
     Attributes:
-        settings: By the field's keys, outer tables before what is in them.
+        tree: The file's content with all that is set.
+        settings: What was given and what follows it, by the field's keys; all else is as in the file.
         shown: A text for each parameter and path, from which the same is set again. A parameter that was not given and
             of whose fields one is set by its path, or none has an effect, is left out.
         own: The fields that were given by their paths, and the path as it was given.
+        setters: Which name sets a field: parameters that were not given, too.
     """
 
+    tree: Tree
     settings: Mapping[Keys, Setting]
     shown: Mapping[str, str]
     own: Mapping[Keys, str]
-
-    def knobs(self, parameters: Mapping[str, Parameter], given: Mapping[str, object]) -> dict[str, Knob]:
-        """Return what set each field, by its dotted path, and to what as it was given."""
-        found = {}
-        for keys, setting in self.settings.items():
-            name = self.own.get(keys) or setting.parameter
-            if name and name not in given:
-                name = parameters[name].default_from or name
-            if name:
-                found[".".join(keys)] = Knob(name, given.get(name))
-        return found
-
-
-class _ByParameter(NamedTuple):
-    """A parameter's value as a text, and what it sets."""
-
-    text: str
-    settings: tuple[tuple[Keys, Setting], ...]
-
-
-class _ByPath(NamedTuple):
-    """The fields that a path names, and what they are set to."""
-
-    places: tuple[Place, ...]
-    setting: Setting
+    setters: Mapping[Keys, str]
 
 
 class Assigner:
@@ -152,10 +80,30 @@ class Assigner:
         self._kind, self._tree, self._parameters = kind, tree, parameters
         self._referred, self._byte_prefix = referred, byte_prefix
         self._sets = {name: [tuple(path.split(".")) for path in p.sets] for name, p in parameters.items()}
-        self._kept: dict[Hashable, Any] = {}
+        self._setters = {keys: name for name, fields in self._sets.items() for keys in fields}
+        self._inside = {
+            name: [keys for keys in self._setters if any(keys != mine and keys[: len(mine)] == mine for mine in fields)]
+            for name, fields in self._sets.items()
+        }  # fields of other parameters in the tables that a parameter sets: they are set after the table
+        self._once = lru_cache(_MOST_KEPT, typed=True)(self._read)
+        self._places = lru_cache(_MOST_KEPT)(self._find_places)
+        self._defaults: dict[str, Override] = {}
+        self._wrong: dict[str, InputError] = {}
+        for name, parameter in parameters.items():
+            first = parameters[parameter.default_from] if parameter.default_from else parameter
+            try:
+                self._defaults[name] = self.read(name, first.default)
+            except InputError as problem:  # has to be given
+                self._wrong[name] = problem
+
+    @cached_property
+    def base(self) -> Tree:
+        """The file's content with the parameters' defaults, as it is where nothing is given."""
+        settings = (one for override in self._defaults.values() for one in override.settings)
+        return _applied(self._tree, sorted(settings, key=lambda one: len(one[0])))
 
     def assign(self, given: Mapping[str, object]) -> Assignment:
-        """Return what values by parameter name and by dotted path set, and the defaults of the other parameters.
+        """Return what values by parameter name and by dotted path set, the other parameters at their defaults.
 
         Raises:
             InputError: A name is unknown, a value is wrong, a field is set twice or has no effect; all that is wrong of
@@ -163,38 +111,47 @@ class Assigner:
         """
         problems: list[InputError] = []
         paths = self._paths(given, problems)
-        values = resolve(self._parameters, given, self._by_parameter, problems)
-        problems = problems or [*self._twice(paths, given), *self._misplaced(paths, given)]
+        values = self._values(given, problems)
+        if paths and not problems:
+            problems += [*self._twice(paths, given), *self._misplaced(paths, values, given)]
         if problems:
             raise type(problems[0]).all_of(problems)
-        own = {place.keys: name for name, by_path in paths.items() for place in by_path.places}
-        out = self._rivals(own, paths, given) if own else {}
-        settings, shown = self._of_parameters(values, given, own.keys() | out)
-        settings |= dict.fromkeys(out, _OUT)
-        for name, by_path in paths.items():
-            settings |= dict.fromkeys((place.keys for place in by_path.places), by_path.setting)
-            shown[name] = by_path.setting.text
-        self._leave_out(settings, shown, own, given)
-        return Assignment(dict(sorted(settings.items(), key=lambda item: len(item[0]))), shown, own)
+        own = {keys: name for name, override in paths.items() for keys, _ in override.settings}
+        out = self._rivals(own, paths, given)
+        setters, in_force = self._setters, self._defaults | values
+        if taken := own.keys() | out:  # the defaults of fields that are taken, or lie in one that is, are not set
+            setters = {keys: by for keys, by in setters.items() if by in given or _above(taken, keys) is None}
+            in_force = {name: found for name, found in in_force.items() if setters.keys() >= set(self._sets[name])}
+        settings = [(keys, _OUT) for keys in out]
+        settings += [(k, s) for override in values.values() for k, s in override.settings if k in setters]
+        settings += [one for override in paths.values() for one in override.settings]
+        settings.sort(key=lambda one: len(one[0]))  # outer tables before what is in them
+        shown = {name: override.text for name, override in (in_force | paths).items()}
+        setters = {**setters, **own}
+        tree = _applied(self.base, settings)
+        self._leave_out(tree, shown, setters, given)
+        return Assignment(tree, dict(settings), shown, own, setters)
 
-    def by_path(self, name: str, value: object) -> _ByPath:
-        """Return the fields that a dotted path names, and what a value makes of them.
+    def read(self, name: str, value: object) -> Override:
+        """Return what a value given to a parameter or a dotted path sets, read once only if it is a plain one.
 
         Raises:
             InputError: There is no such field, or it does not take the value.
         """
-        return self._once(("path", name), value, lambda: self._read_path(name, value))
+        return self._once(name, value) if isinstance(value, str | int | float) else self._read(name, value)
+
+    by_path = read
 
     def places(self, name: str) -> tuple[Place, ...]:
         """Return the fields that a dotted path names, or a parameter of files; a ScenarioError if there is none."""
-        return self._once(("places", name), "", lambda: self._find_places(name))
+        return self._places(name)
 
     def outdated(self, given: Mapping[str, object], values: Mapping[str, object]) -> set[str]:
         """Return what was given before and loses its effect by later values, as a round-trip time does by paths."""
         taken = {
-            tuple(field.split("."))
+            _keys(field)
             for by, fields in self._kind.supersedes.items()
-            if any(self._gives(name, value, tuple(by.split("."))) for name, value in values.items())
+            if any(self._gives(name, value, _keys(by)) for name, value in values.items())
             for field in fields
         }
         if not taken:
@@ -205,6 +162,11 @@ class Assigner:
         """Return what was given before with later values on top, less what loses its effect by them."""
         outdated = self.outdated(given, values)
         return {name: value for name, value in given.items() if name not in outdated} | dict(values)
+
+    def superseded(self, tree: Tree) -> dict[Keys, Keys]:
+        """Return the fields that nothing reads in a content, and which field takes the place of each."""
+        there = [(_keys(by), fields) for by, fields in self._kind.supersedes.items()]
+        return {_keys(field): by for by, fields in there if present(tree, by) is not None for field in fields}
 
     def _gives(self, name: str, value: object, field: Keys) -> bool:
         """Return whether a value that is given to a name has something for a field, perhaps in a table around it."""
@@ -233,82 +195,85 @@ class Assigner:
             raise unknown(name, [*self._parameters, *fields], "parameter nor the path of a field")
         return places(self._kind, self._tree, name)
 
-    def _read_path(self, name: str, value: object) -> _ByPath:
+    def _read(self, name: str, value: object) -> Override:
+        if name not in self._parameters:
+            return self._read_path(name, value)
+        parameter = self._parameters[name]
+        return self._read_file(parameter, value) if parameter.kind == "file" else self._read_value(parameter, value)
+
+    def _read_path(self, name: str, value: object) -> Override:
         try:
             found = self.places(name)
         except ScenarioError as problem:
             raise ScenarioError(name, None, problem.reason, problem.allowed) from None
-        return _ByPath(found, read_setting(found[0], value, name, self._byte_prefix))
+        setting = read_setting(found[0], value, name, self._byte_prefix)
+        return Override(setting.text, tuple((place.keys, setting) for place in found), found)
 
-    def _by_parameter(self, name: str, value: object) -> _ByParameter:
-        return self._once(("parameter", name), value, lambda: self._read_parameter(name, value))
-
-    def _read_parameter(self, name: str, value: object) -> _ByParameter:
-        parameter = self._parameters[name]
-        if parameter.kind == "file":
-            return self._read_file(parameter, value)
+    def _read_value(self, parameter: Parameter, value: object) -> Override:
         parsed = parameter.parse(value, self._byte_prefix)
         shown = format_quantity(parsed, parameter.kind, byte_prefix=self._byte_prefix)
-        contents = parameter.field_values(parsed, self._byte_prefix)
-        settings = []
-        for path, keys, content in zip(parameter.sets, self._sets[name], contents, strict=True):
-            key = tuple(content) if isinstance(content, list) else content
-            table = self._referred[path][content] if path in self._referred else content
-            settings.append((keys, Setting(table, shown, parsed, key, name)))
-        return _ByParameter(shown, tuple(settings))
+        contents = dict(zip(parameter.sets, parameter.field_values(parsed, self._byte_prefix), strict=True))
+        tables = {path: self._referred[path][word] for path, word in contents.items() if path in self._referred}
+        settings = ((_keys(path), Setting(c, shown, parsed, parameter.name)) for path, c in (contents | tables).items())
+        return Override(shown, tuple(settings))
 
-    def _read_file(self, parameter: Parameter, value: object) -> _ByParameter:
+    def _read_file(self, parameter: Parameter, value: object) -> Override:
         """Return what a parameter sets whose value is the name of a file; its default is what is in the tree."""
+        if not isinstance(value, str) or value != parameter.default:
+            found = self._read_path(parameter.name, value)
+            return found._replace(settings=tuple((k, s._replace(parameter=parameter.name)) for k, s in found.settings))
         (keys,) = self._sets[parameter.name]
-        if isinstance(value, str) and value == parameter.default:
-            text = str(value)
-            content = NOTHING if text == "none" else present(self._tree, keys)
-            setting = Setting(content, text, text, ("given", text))
-        else:
-            setting = self.by_path(parameter.name, value).setting
-        return _ByParameter(setting.text, ((keys, setting._replace(parameter=parameter.name)),))
+        content = NOTHING if value == "none" else present(self._tree, keys)
+        return Override(value, ((keys, Setting(content, value, value, parameter.name)),))
 
-    def _once(self, what: tuple[str, str], value: object, read: Callable[[], T]) -> T:
-        """Return what ``read`` reads of a value, read once only if the value is a plain one."""
-        plain = tuple(value) if isinstance(value, list | tuple) else value
-        if not isinstance(plain, str | int | float) and not _are_texts(plain):
-            return read()
-        key = (what, type(plain), plain)
-        kept: T | None = self._kept.get(key)  # looked up once: another thread may clear it
-        if kept is None:
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            kept = self._kept[key] = read()
-        return kept
-
-    def _paths(self, given: Mapping[str, object], problems: list[InputError]) -> dict[str, _ByPath]:
+    def _paths(self, given: Mapping[str, object], problems: list[InputError]) -> dict[str, Override]:
         """Return what each name that is no parameter sets, by name; what is wrong is added to the problems."""
-        found: dict[str, _ByPath] = {}
+        found: dict[str, Override] = {}
         for name in sorted(given.keys() - self._parameters.keys()):
             try:
-                found[name] = self.by_path(name, given[name])
+                found[name] = self.read(name, given[name])
             except InputError as problem:
                 problems += problem.problems
         return found
 
-    def _twice(self, paths: Mapping[str, _ByPath], given: Mapping[str, object]) -> Iterator[ScenarioError]:
+    def _values(self, given: Mapping[str, object], problems: list[InputError]) -> dict[str, Override]:
+        """Return what the parameters set that are given, that follow one, or that are in a table that one sets."""
+        found: dict[str, Override] = {}
+        wrong: dict[str, InputError] = {}
+        for name, parameter in self._parameters.items():
+            source = name if name in given else parameter.default_from
+            if source is None or source not in given:
+                wrong |= {name: self._wrong[name]} if name in self._wrong else {}
+                continue
+            try:
+                found[name] = self.read(name, given[source])
+            except InputError as error:
+                wrong[name] = error
+        for name, problem in wrong.items():
+            follows = name not in given and self._parameters[name].default_from in wrong.keys() & given
+            problems += () if follows else problem.problems
+        inside = {self._setters[keys] for name in found for keys in self._inside[name]}
+        return {name: self._defaults[name] for name in inside & self._defaults.keys()} | found
+
+    def _twice(self, paths: Mapping[str, Override], given: Mapping[str, object]) -> Iterator[ScenarioError]:
         """Yield the names that set a field which another one sets too."""
         setters = {keys: f"parameter {name}" for name in self._sets.keys() & given for keys in self._sets[name]}
-        for name, by_path in paths.items():
-            for place in by_path.places:
-                if place.keys in setters:
-                    reason = f"sets {'.'.join(place.keys)}, as {setters[place.keys]} does"
+        for name, override in paths.items():
+            for keys, _ in override.settings:
+                if keys in setters:
+                    reason = f"sets {'.'.join(keys)}, as {setters[keys]} does"
                     yield ScenarioError(name, given[name], reason, "one of the two")
                     break
-                setters[place.keys] = name
+                setters[keys] = name
 
-    def _misplaced(self, paths: Mapping[str, _ByPath], given: Mapping[str, object]) -> Iterator[ScenarioError]:
+    def _misplaced(
+        self, paths: Mapping[str, Override], values: Mapping[str, Override], given: Mapping[str, object]
+    ) -> Iterator[ScenarioError]:
         """Yield the paths into a table that is not there, or to a key that its table does not have."""
-        set_to = {place.keys: by_path.setting for by_path in paths.values() for place in by_path.places}
-        files = [name for name in self._parameters.keys() & given if self._parameters[name].kind == "file"]
-        set_to |= dict(setting for name in files for setting in self._by_parameter(name, given[name]).settings)
-        for name, by_path in paths.items():
-            for place in by_path.places:
+        files = [values[name] for name in values.keys() & given if self._parameters[name].kind == "file"]
+        set_to = dict(setting for override in (*paths.values(), *files) for setting in override.settings)
+        for name, override in paths.items():
+            for place in override.places:
                 above = [set_to[place.keys[:n]] for n in range(1, len(place.keys)) if place.keys[:n] in set_to]
                 if above and all(setting.content is not NOTHING for setting in above):
                     continue
@@ -321,56 +286,65 @@ class Assigner:
                     yield ScenarioError(name, given[name], f"is not a field: {place.new_key!r} is not there")
 
     def _rivals(
-        self, own: Mapping[Keys, str], paths: Mapping[str, _ByPath], given: Mapping[str, object]
+        self, own: Mapping[Keys, str], paths: Mapping[str, Override], given: Mapping[str, object]
     ) -> dict[Keys, None]:
         """Return the fields that those set by path take the place of, and that are not set themselves."""
         kept = own.keys() | {keys for name in self._sets.keys() & given for keys in self._sets[name]}
-        found: dict[Keys, None] = {}
-        for keys, name in own.items():
-            for mine, other in self._kind.rivals:
-                if matches(mine, keys) and paths[name].setting.content is not NOTHING:
-                    rival = tuple(k if part == "*" else part for k, part in zip(keys, other.split("."), strict=True))
-                    if rival not in kept:
-                        found[rival] = None
-        return found
+        there = [keys for keys, name in own.items() if paths[name].setting.content is not NOTHING]
+        return dict.fromkeys(rival for keys in there for rival in self._kind.rivals_of(keys) if rival not in kept)
 
     def _leave_out(
-        self, settings: dict[Keys, Setting], shown: dict[str, str], own: Mapping[Keys, str], given: Mapping[str, object]
+        self, tree: Tree, shown: dict[str, str], setters: Mapping[Keys, str], given: Mapping[str, object]
     ) -> None:
         """Take the parameters that set fields without effect alone out of what is shown.
 
+        What a file has is a default, so that it may be there for the case that the other field is taken out: where one
+        of the two is a parameter's or was given.
+
         Raises:
-            ScenarioError: Such a parameter, or such a field, was given.
+            ScenarioError: Such a parameter, or such a field, was given; or the file alone has both.
         """
-        found = superseded(self._kind, self._tree, settings)
-        if not found:
-            return
-        setters = {**{keys: name for name in self._sets.keys() & given for keys in self._sets[name]}, **own}
-        problems = list(without_effect(found, self._tree, settings, setters, given))
+        found = self.superseded(tree)
+        problems = []
+        for keys, by in found.items():
+            by_file = _above(setters, keys) is None and _above(setters, by) is None
+            was_given = any(setters.get(keys[:n]) in given for n in range(len(keys), 0, -1))
+            if present(tree, keys) is None or not (by_file or was_given):
+                continue
+            name, winner = (_given_name(field, setters, given) for field in (keys, by))
+            value = given.get(name, present(tree, keys))
+            there = present(tree, by)
+            text = shown.get(setters.get(by, "")) or (there.get("name", there) if isinstance(there, dict) else there)
+            text = shorten(text).strip("'")
+            reason = f"is never used: {winner} = {text} takes its place"
+            problems.append(ScenarioError(name, value, reason, "one of the two"))
         if problems:
             raise ScenarioError.all_of(problems)
         for name, fields in self._sets.items():
-            if found.keys() >= set(fields):
+            if found and found.keys() >= set(fields):
                 shown.pop(name, None)
 
-    def _of_parameters(
-        self, values: Mapping[str, _ByParameter], given: Mapping[str, object], taken: Collection[Keys]
-    ) -> tuple[dict[Keys, Setting], dict[str, str]]:
-        """Return what the parameters set, but for the defaults of fields that are taken or lie in one that is."""
-        settings: dict[Keys, Setting] = {}
-        shown: dict[str, str] = {}
-        for name, (text, mine) in values.items():
-            left = mine
-            if taken and name not in given:
-                left = tuple((k, s) for k, s in mine if not any(k[:n] in taken for n in range(1, len(k) + 1)))
-            settings.update(left)
-            if len(left) == len(mine):
-                shown[name] = text
-        return settings, shown
+
+def _applied(tree: Tree, settings: Iterable[tuple[Keys, Setting]]) -> Tree:
+    """Return a content with fields set, one after the other."""
+    for keys, setting in settings:
+        tree = put(tree, keys, setting.content, setting.parameter)
+    return tree
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(part, str) for part in value)
+def _above(of: Collection[Keys], keys: Keys) -> Keys | None:
+    """Return the field itself or the innermost table around it that is among some; None if there is none."""
+    return next((keys[:n] for n in range(len(keys), 0, -1) if keys[:n] in of), None)
+
+
+def _given_name(keys: Keys, setters: Mapping[Keys, str], given: Mapping[str, object]) -> str:
+    """Return the name by which a field was given, else its path."""
+    name = setters.get(keys, "")
+    return name if name in given else ".".join(keys)
+
+
+def _keys(path: str) -> Keys:
+    return tuple(path.split("."))
 
 
 def _is_there(value: object) -> bool:

@@ -1,20 +1,18 @@
-"""A model's parameters: named independent variables that stand for fields of its file."""
+"""A model's parameters: named independent variables that its file declares and that stand for fields of it."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
-from typing import Annotated, Any, Self, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, ValidationError
 
-from btflow.config.fields import quantity_at
-from btflow.errors import InputError, ScenarioError, UnitError
-from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity
+from btflow.config.fields import shape_at
+from btflow.config.files import inline, names_path
+from btflow.config.problems import translated
+from btflow.errors import ScenarioError, UnitError
+from btflow.units import KINDS, BytePrefix, Kind, Value, as_in_file
 from btflow.units.quantity import FrozenModel, Quantity
-
-Read = TypeVar("Read")
 
 
 class Parameter(FrozenModel):
@@ -39,37 +37,31 @@ class Parameter(FrozenModel):
     values: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
     """For a choice: the text that the fields get, by the word that is given; a list has one for each field."""
 
-    _model: type[FrozenModel] | None = PrivateAttr(default=None)
+    _quantity: Quantity = PrivateAttr()
 
     def of(self, model: type[FrozenModel]) -> Self:
-        """Remember, once and by the loader only, the model whose fields it sets."""
-        self._model = model
+        """Remember, once and by the loader only, what those fields of a model take that it sets."""
+        shapes = [shape for path in self.sets if (shape := shape_at(model, path))]
+        found = [shape.quantity for shape in shapes if shape.quantity and shape.quantity.kind == self.kind]
+        low = max((q.minimum for q in found if q.minimum is not None), default=None)
+        high = min((q.maximum for q in found if q.maximum is not None), default=None)
+        self._quantity = Quantity(self.kind, low, high, bool(found) and all(q.unlimited for q in found))
         return self
+
+    @property
+    def quantity(self) -> Quantity:
+        """What every field takes that it sets."""
+        return self._quantity
 
     @property
     def words(self) -> tuple[str, ...]:
         """Allowed values of a choice, or allowed names of a list; empty for no limit."""
         return self.choices or tuple(self.values)
 
-    @cached_property
-    def _fields(self) -> list[Quantity]:
-        """What the fields it sets take, those of its own kind."""
-        if self._model is None:
-            return []
-        found = [quantity_at(self._model, path) for path in self.sets]
-        return [field for field in found if field and field.kind == self.kind]
-
     @property
     def unit(self) -> str:
         """SI unit of the value, empty where there is none."""
         return KINDS[self.kind].unit
-
-    @cached_property
-    def limits(self) -> tuple[float | None, float | None]:
-        """Least and greatest value that every field it sets takes, SI units; None for the kind's own limit."""
-        low = [field.minimum for field in self._fields if field.minimum is not None]
-        high = [field.maximum for field in self._fields if field.maximum is not None]
-        return max(low, default=None), min(high, default=None)
 
     def parse(self, value: object, byte_prefix: BytePrefix) -> Value:
         """Return ``value`` in SI units.
@@ -77,18 +69,9 @@ class Parameter(FrozenModel):
         Raises:
             UnitError: The value is not of the parameter's kind, or not one of its choices.
         """
-        low, high = self.limits
         if self.kind == "choice" and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
-        parsed = parse_quantity(
-            value,
-            self.kind,
-            field=self.name,
-            byte_prefix=byte_prefix,
-            minimum=low,
-            maximum=high,
-            unlimited=bool(self._fields) and all(field.unlimited for field in self._fields),
-        )
+        parsed = self.quantity.read(value, self.name, byte_prefix)
         if self.words and self.kind in ("choice", "names"):
             given = parsed if isinstance(parsed, tuple) else (str(parsed),)
             wrong = [name for name in given if name not in self.words]
@@ -107,53 +90,110 @@ class Parameter(FrozenModel):
         """Return what each field it sets gets, in the form that the model's file has it."""
         if self.kind == "choice":
             return self.texts(str(value))
-        return (self._field_value(value, byte_prefix),) * len(self.sets)
-
-    def _field_value(self, value: Value, byte_prefix: BytePrefix) -> Any:
         if isinstance(value, tuple):
-            return [self.prefix + name for name in value]
-        if self.kind in ("count", "flag"):
-            return value
-        return format_quantity(value, self.kind, byte_prefix=byte_prefix)
+            value = tuple(self.prefix + name for name in value)
+        return (as_in_file(value, self.kind, byte_prefix),) * len(self.sets)
 
 
-def resolve(
-    parameters: Mapping[str, Parameter],
-    given: Mapping[str, object],
-    read: Callable[[str, object], Read],
-    problems: list[InputError],
-) -> dict[str, Read]:
-    """Return what is read of every parameter's value, whatever the order of ``given``.
+_MISSING = object()
+
+
+def declare(
+    declared: Any, tree: Mapping[str, Any], written: Mapping[str, Any], model: type[FrozenModel]
+) -> Mapping[str, Parameter]:
+    """Return the parameters by name, in the file's order.
 
     Args:
-        parameters: The parameters by name.
-        given: Values by name; those of other names are left alone.
-        read: Reads a value, by the parameter's name.
-        problems: What is wrong with values is added here.
+        declared: The file's table of parameters.
+        tree: The rest of the file, references resolved.
+        written: The same as written, with the names of the files it refers to.
+        model: What the file's content is.
+
+    Raises:
+        ScenarioError: A declaration is wrong, or does not go with the fields it sets.
     """
-    values: dict[str, Read] = {}
+    if not isinstance(declared, dict):
+        raise ScenarioError("parameters", declared, "is not a table")
+    parameters = {name: _parameter(name, body, tree, written, model) for name, body in declared.items()}
     for name, parameter in parameters.items():
-        follows_given = parameter.default_from in given and name not in given
-        try:
-            values[name] = read(name, _value(parameter, parameters, given))
-        except InputError as problem:
-            if not follows_given:
-                problems.append(problem)
-    return values
+        other = parameter.default_from
+        if other is not None and (other not in parameters or parameters[other].default_from):
+            field = f"parameters.{name}.default_from"
+            raise ScenarioError(field, other, "cannot be followed", "a parameter with a default")
+    return parameters
 
 
-def unknown(name: str, known: Iterable[str], what: str = "parameter", field: str = "") -> ScenarioError:
-    """Return the error for a name that is not known, with the names that are; ``field`` is what gave it."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
-    return ScenarioError(field or name, name if field else None, f"is not a {what}{hint}", ", ".join(names) or "none")
+def _parameter(
+    name: str, body: Any, tree: Mapping[str, Any], written: Mapping[str, Any], model: type[FrozenModel]
+) -> Parameter:
+    field = f"parameters.{name}"
+    if not isinstance(body, dict):
+        raise ScenarioError(field, body, "is not a table")
+    if "default" in body:
+        raise ScenarioError(f"{field}.default", body["default"], "is not given here", "the field's value")
+    try:
+        parameter = Parameter.model_validate({"name": name} | body)
+    except ValidationError as error:
+        raise translated(error, Parameter, {}, {}, f"{field}.") from None
+    if parameter.values and parameter.kind != "choice":
+        raise ScenarioError(f"{field}.values", parameter.kind, "is the kind of no choice", 'kind = "choice"')
+    for word, text in parameter.values.items():
+        if len(parameter.texts(word)) != len(parameter.sets):
+            raise ScenarioError(f"{field}.values.{word}", text, "is not one text for each of sets", "a text, or a list")
+    if parameter.kind == "file":
+        default = _file(parameter, tree, written)
+        return parameter.model_copy(update={"default": default}).of(model)
+    content = written if parameter.kind == "choice" else tree
+    return parameter.model_copy(update={"default": _default(parameter, content)}).of(model)
 
 
-def _value(parameter: Parameter, parameters: Mapping[str, Parameter], given: Mapping[str, object]) -> object:
-    """Return the value given for a parameter, else that of the one it follows, else its default."""
-    if parameter.name in given:
-        return given[parameter.name]
-    if parameter.default_from is None:
-        return parameter.default
-    return _value(parameters[parameter.default_from], parameters, given)
+def _default(parameter: Parameter, tree: Mapping[str, Any]) -> Any:
+    """Return the value that the file gives the parameter; it must be the only one."""
+    given = [(path, _lookup(tree, path)) for path in parameter.sets]
+    followed = parameter.default_from is not None
+    if parameter.values and not followed:
+        return _word(parameter, given)
+    alike = parameter.kind == "choice"
+    for path, value in given if followed else given[1:]:
+        if value is not _MISSING and not ((alike or not followed) and value == given[0][1]):
+            raise ScenarioError(path, value, f"is never used: parameter {parameter.name} sets it")
+    if followed:
+        return None
+    path, value = given[0]
+    if value is _MISSING:
+        raise ScenarioError(path, None, f"is missing: it is the default of parameter {parameter.name}")
+    if parameter.prefix and isinstance(value, list):
+        return [str(name).removeprefix(parameter.prefix) for name in value]
+    return value
+
+
+def _file(parameter: Parameter, tree: Mapping[str, Any], written: Mapping[str, Any]) -> str:
+    """Return the text that stands for what the file has: a name, a table in place of a file of the user's, or none."""
+    if len(parameter.sets) != 1 or parameter.default_from is not None:
+        raise ScenarioError(f"parameters.{parameter.name}.sets", parameter.sets, "is not one field that names a file")
+    text, content = (_lookup(of, parameter.sets[0]) for of in (written, tree))
+    if content is _MISSING:
+        return "none"
+    return text if isinstance(text, str) and not names_path(text) else inline(content)
+
+
+def _word(parameter: Parameter, given: list[tuple[str, Any]]) -> str:
+    """Return the word that stands for the values that the file gives."""
+    for path, value in given:
+        if value is _MISSING:
+            raise ScenarioError(path, None, f"is missing: it is the default of parameter {parameter.name}")
+    texts = tuple(str(value) for _, value in given)
+    for word in parameter.values:
+        if parameter.texts(word) == texts:
+            return word
+    known = "; ".join(", ".join(parameter.texts(word)) for word in parameter.values)
+    raise ScenarioError(given[0][0], ", ".join(texts), f"is not a value of parameter {parameter.name}", known)
+
+
+def _lookup(tree: Any, path: str) -> Any:
+    """Return the value at a dotted path, or ``_MISSING``."""
+    for part in path.split("."):
+        if not isinstance(tree, dict) or part not in tree:
+            return _MISSING
+        tree = tree[part]
+    return tree

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from btflow.config.fields import fields_below
-from btflow.config.references import names_path
+from btflow.config.files import names_path
 from btflow.errors import InputError, ScenarioError, TableError
 from btflow.swarm.client import RULES
 from btflow.units.quantity import FrozenModel

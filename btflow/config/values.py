@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from btflow.config.field_paths import Place
-from btflow.config.fields import Shape
-from btflow.config.references import names, reference, resolved
-from btflow.config.toml import NOTHING, inline, read_inline, split_sources
+from btflow.config.fields import Place, Shape
+from btflow.config.files import NOTHING, inline, names, read_inline, reference, resolved, split_sources
 from btflow.errors import ScenarioError, UnitError
 from btflow.paths.model import PathModel
-from btflow.units import BytePrefix, Value, format_quantity, parse_quantity
+from btflow.units import BytePrefix, Value, as_in_file, format_quantity
+from btflow.units.quantity import Quantity
 
 
 class Setting(NamedTuple):
@@ -25,14 +23,12 @@ class Setting(NamedTuple):
         content: As in a file, references resolved; ``NOTHING`` to leave the field out.
         text: As a text that is read back as the same.
         value: In SI units, if it is a quantity; else the text.
-        key: Equal for equal contents of one field.
         parameter: The parameter that sets it, empty if its path does.
     """
 
     content: Any
     text: str
     value: Value
-    key: Hashable
     parameter: str = ""
 
 
@@ -52,13 +48,14 @@ def read_setting(place: Place, given: object, name: str, byte_prefix: BytePrefix
     if given is None and not shape.optional:
         raise UnitError(name, "none", "is not known: the field cannot be left out", _allowed(place))
     if given is None or (isinstance(given, str) and given.strip() == "none" and _leaves_out(shape)):
-        return Setting(NOTHING, "none", "none", None)
+        return Setting(NOTHING, "none", "none")
     if shape.kind in ("table", "keyed", "list"):
         return _read_composed(place, given, name, byte_prefix)
     if shape.kind == "names" and isinstance(given, str) and given.strip().startswith("["):
         given = read_inline(given.strip(), name)
     value = read_value(shape, given, name, byte_prefix)
-    return Setting(content_of(value, shape, byte_prefix), text_of(value, shape, byte_prefix), value, value)
+    text = format_quantity(value, shape.value_kind, byte_prefix=byte_prefix)
+    return Setting(as_in_file(value, shape.value_kind, byte_prefix), text, value)
 
 
 def read_value(shape: Shape, given: object, name: str, byte_prefix: BytePrefix) -> Value:
@@ -67,30 +64,11 @@ def read_value(shape: Shape, given: object, name: str, byte_prefix: BytePrefix) 
     Raises:
         UnitError: It is of another kind, out of range, or not one of the words allowed.
     """
-    q, kind = shape.quantity, shape.value_kind
-    if q is not None:
-        value = parse_quantity(
-            given, q.kind, field=name, byte_prefix=byte_prefix, minimum=q.minimum, maximum=q.maximum,
-            unlimited=q.unlimited,
-        )  # fmt: skip
-    else:
-        value = parse_quantity(given, kind, field=name)
+    value = (shape.quantity or Quantity(shape.value_kind)).read(given, name, byte_prefix)
     for word in value if isinstance(value, tuple) else (value,):
         if shape.words and word not in shape.words:
             raise UnitError(name, given, "is unknown", ", ".join(shape.words))
     return value
-
-
-def content_of(value: Value, shape: Shape, byte_prefix: BytePrefix) -> Any:
-    """Return a value as a file has it."""
-    if isinstance(value, tuple):
-        return list(value)
-    return value if shape.kind in ("count", "flag") else text_of(value, shape, byte_prefix)
-
-
-def text_of(value: Value, shape: Shape, byte_prefix: BytePrefix) -> str:
-    """Return a value as a text that is read back as the same."""
-    return format_quantity(value, shape.value_kind, byte_prefix=byte_prefix)
 
 
 def _leaves_out(shape: Shape) -> bool:
@@ -118,7 +96,7 @@ def _read_composed(place: Place, given: object, name: str, byte_prefix: BytePref
     else:
         raise ScenarioError(name, given, "is not a table", _allowed(place))
     text = value if isinstance(value, str) else inline(value)
-    return Setting(content, text, text, ("given", text))
+    return Setting(content, text, text)
 
 
 def _read_list(shape: Shape, value: object, name: str, byte_prefix: BytePrefix) -> Setting:
@@ -132,11 +110,11 @@ def _read_list(shape: Shape, value: object, name: str, byte_prefix: BytePrefix) 
         raise ScenarioError(name, value, "is not a list", allowed)
     if tables:
         text = inline(value)
-        return Setting(list(value), text, text, text)
+        return Setting(list(value), text, text)
     values = [read_value(shape.entry, one, name, byte_prefix) for one in value]
-    texts = [text_of(one, shape.entry, byte_prefix) for one in values]
+    texts = [format_quantity(one, shape.entry.value_kind, byte_prefix=byte_prefix) for one in values]
     text = ",".join(texts) or "[]"
-    return Setting(texts, text, text, text)
+    return Setting(texts, text, text)
 
 
 def _allowed(place: Place) -> str:

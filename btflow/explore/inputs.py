@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Protocol
 
-from btflow.config.variables import Variable, describe
+from btflow.config.schema import Variable, describe
 from btflow.errors import InputError
 from btflow.link.scenario import LinkScenario
 from btflow.swarm.scenario import Scenario

@@ -14,8 +14,8 @@ import plotly.graph_objects as go
 import traitlets
 import xarray as xr
 
-from btflow.config.model import ParametrisedModel
-from btflow.config.toml import Tree, inline
+from btflow.config.files import Tree, inline
+from btflow.config.kinds import ParametrisedModel
 
 if TYPE_CHECKING:
     from btflow.explore.views import Seen  # the page begins with a link, without it

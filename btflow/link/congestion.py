@@ -9,8 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from btflow.errors import TableError
-from btflow.units import format_quantity
-from btflow.units.quantity import FrozenModel, Quantity, quantity_of
+from btflow.units.quantity import FrozenModel, Quantity, text_of
 
 Law = Literal["newreno", "cubic", "vegas", "lp", "nice", "ledbat", "utp", "ledbatpp", "bbr"]
 Recovery = Literal["classic", "prr", "prr-safe", "tahoe", "per-loss"]
@@ -197,12 +196,14 @@ class CongestionControl(FrozenModel):
         may = {*self.used, *(HYSTART if self.law == "cubic" else ())}  # HyStart may be switched off by one field
         for name in sorted(given - may):
             what = f"is never used by {self.law}"
-            problems.append(TableError(name, _shown(self, name), what, ", ".join(self.used) or "none of the constants"))
+            problems.append(
+                TableError(name, text_of(self, name), what, ", ".join(self.used) or "none of the constants")
+            )
         problems += self._of_detection()
         for low, high in (("rto_min", "rto_max"), ("rto_initial", "rto_max"), ("mss", "max_window")):
             if getattr(self, low) > getattr(self, high):
-                limit = f"at most {high} = {_shown(self, high)}"
-                problems.append(TableError(low, _shown(self, low), f"exceeds {high}", limit))
+                limit = f"at most {high} = {text_of(self, high)}"
+                problems.append(TableError(low, text_of(self, low), f"exceeds {high}", limit))
         if problems:
             raise TableError.all_of(problems)
         return self
@@ -215,10 +216,3 @@ class CongestionControl(FrozenModel):
                     yield TableError(name, "false", "does not go with detection = rack", "true, or detection = dupacks")
         elif self.tail_probe:
             yield TableError("tail_probe", "true", "needs detection = rack", "false, or detection = rack")
-
-
-def _shown(model: FrozenModel, name: str) -> str:
-    """Return the value of a quantity with its unit."""
-    quantity = quantity_of(type(model), name)
-    assert quantity is not None
-    return format_quantity(getattr(model, name), quantity.kind)

@@ -10,6 +10,5 @@ LINKS = ModelKind(
     noun="experiments",
     model=LinkScenario,
     references={"access.*": "access", "flows.*.cc": "congestion", "flows.*.codec": "codecs"},
-    parts=("access.*", "paths", "flows.*", "flows.*.cc", "flows.*.codec"),
     named={"access": ("access link", "home"), "flows": ("group of flows", "upload")},
 )

@@ -34,52 +34,14 @@ APPS = {"long": k.BULK, "sized": k.SIZED, "rate": k.RATE, "on-off": k.ON_OFF, "m
 DISCIPLINES = {"drop-tail": k.DROP_TAIL, "codel": k.CODEL, "fq-codel": k.FQ_CODEL, "pie": k.PIE}
 UNLIMITED = 1 << 60
 
-# Constants of a congestion control that the flow record has under the same name.
-_SAME = (
-    "mss",
-    "header",
-    "ack_size",
-    "ack_every",
-    "ack_delay",
-    "times_newest",
-    "smoothed_rtt",
-    "quick_acks",
-    "initial_window",
-    "min_window",
-    "rto_min",
-    "rto_slack",
-    "rto_initial",
-    "rto_max",
-    "idle_reset",
-    "counts_segments",
-    "hystart",
-    "counts_repaired",
-    "sack",
-    "lost_retransmit",
-    "tail_probe",
-)
-_OF_THE_LAW = (
-    "beta",
-    "c",
-    "gain",
-    "target",
-    "alpha",
-    "beta_delay",
-    "gamma",
-    "threshold",
-    "fraction",
-    "history",
-    "history_step",
-    "filter",
-    "slow_start",
-    "loss_gap",
-    "gate",
-    "decay_idle",
-    "hs_share",
-    "hs_least",
-    "hs_most",
-    "hs_train",
-)
+_NUMBERED = {"law": LAWS, "recovery": RECOVERIES, "detection": DETECTIONS, "halves": HALVES}
+"""Fields of a congestion control that are words: their numbers in the kernels."""
+
+_OTHERWISE = {*_NUMBERED, "variant", "max_window", "max_gain"}
+"""Fields that the flow record has in other terms."""
+
+_CONSTANTS = tuple(n for n in CongestionControl.model_fields if n in (k.FLOW.names or ()) and n not in _OTHERWISE)
+_OF_QUEUE = tuple(n for n in Queue.model_fields if n in (k.QUEUE.names or ()))
 
 
 def compile_link(scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkProgram:
@@ -170,22 +132,19 @@ def write_queue(record: Any, queue: Queue, rtt: float) -> None:
     """Write the constants of a queue into its record; ``rtt`` is what a buffer may be a multiple of [s]."""
     packets, limit = queue.limit_packets(), queue.limit_bytes(rtt)
     record["kind"] = DISCIPLINES[queue.discipline]
-    record["rate"] = queue.rate
     record["limit_packets"] = UNLIMITED if packets is None else packets
     record["limit_bytes"] = math.inf if limit is None else limit
-    record["framing"] = queue.framing
     record["mtu"] = queue.largest_packet or 0
-    _assign(record, queue, ("target", "interval", "quantum", "update", "burst", "alpha", "beta"))
+    _assign(record, queue, _OF_QUEUE)
 
 
 def write_congestion_control(record: Any, cc: CongestionControl) -> None:
     """Write the constants of a congestion control into the record of a flow."""
-    record["law"], record["variant"] = LAWS[cc.law], cc.variant_number
-    record["recovery"] = RECOVERIES[cc.recovery]
-    record["halves"] = HALVES[cc.halves]
-    record["detection"] = DETECTIONS[cc.detection]
+    for name, numbers in _NUMBERED.items():
+        record[name] = numbers[getattr(cc, name)]
+    record["variant"] = cc.variant_number
     record["validate"] = cc.window_validation
-    _assign(record, cc, (*_SAME, *_OF_THE_LAW))
+    _assign(record, cc, _CONSTANTS)
     if cc.max_gain is not None:
         record["max_gain"] = cc.max_gain / cc.mss
 
@@ -193,7 +152,7 @@ def write_congestion_control(record: Any, cc: CongestionControl) -> None:
 def _assign(record: Any, source: object, names: Iterable[str]) -> None:
     """Copy the fields that the source has a value for."""
     for name in names:
-        value = getattr(source, name, None)
+        value = getattr(source, name)
         if value is not None:
             record[name] = value
 

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from btflow.config.model import ParametrisedModel
+from btflow.config.kinds import ParametrisedModel
 from btflow.errors import ScenarioError
 from btflow.link.access import AccessLink, Queue
 from btflow.link.checks import problems

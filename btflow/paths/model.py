@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from btflow.config.files import inline, read_table, split_sources
 from btflow.config.problems import translated
-from btflow.config.references import read_table
-from btflow.config.toml import inline, split_sources
 from btflow.errors import InputError, TableError
 from btflow.files import replacing
 from btflow.options import output_file

@@ -12,7 +12,7 @@ from btflow.errors import ScenarioError
 from btflow.swarm.client import Client
 from btflow.units import format_quantity
 from btflow.units.formatting import counted
-from btflow.units.quantity import FrozenModel, quantity_of
+from btflow.units.quantity import FrozenModel, quantity_of, text_of
 
 if TYPE_CHECKING:
     from btflow.swarm.scenario import PeerClass, Scenario
@@ -351,23 +351,23 @@ def _rules(client: Client, field: str, scenario: Scenario) -> Iterator[ScenarioE
     for rule, value, name in TIMED:
         if getattr(client, rule) == value and getattr(client, name) == 0:
             reason = f"is none, which {rule} = {value} needs"
-            yield ScenarioError(f"{field}.{name}", _shown(client, name), reason, f"more than {_shown(client, name)}")
+            yield ScenarioError(f"{field}.{name}", text_of(client, name), reason, f"more than {text_of(client, name)}")
     for name in ASKS:
         without, quantity = Client.model_fields[name].default, quantity_of(Client, name)
         assert quantity is not None
         if client.picker == "begun-first" and getattr(client, name) != without:
             reason = "is never used: picker = begun-first asks when something comes, and nobody who chokes it"
             unused = format_quantity(without, quantity.kind)
-            yield ScenarioError(f"{field}.{name}", _shown(client, name), reason, unused)
+            yield ScenarioError(f"{field}.{name}", text_of(client, name), reason, unused)
     if client.batch_interval > 0.0 and client.request_interval == 0.0:
         reason = "is never used: no request_interval says when it looks at its connections"
-        yield ScenarioError(f"{field}.batch_interval", _shown(client, "batch_interval"), reason, "0 s")
+        yield ScenarioError(f"{field}.batch_interval", text_of(client, "batch_interval"), reason, "0 s")
     if client.limiter == "shares" and 0.0 < client.quota_kept < client.limiter_interval:
-        reason, least = "is less than limiter_interval: no quota could be used up", _shown(client, "limiter_interval")
-        yield ScenarioError(f"{field}.quota_kept", _shown(client, "quota_kept"), reason, f"{least} or more")
+        reason, least = "is less than limiter_interval: no quota could be used up", text_of(client, "limiter_interval")
+        yield ScenarioError(f"{field}.quota_kept", text_of(client, "quota_kept"), reason, f"{least} or more")
     if client.limiter == "shares" and client.quota_spare > client.quota_kept > 0.0:
-        reason, most_kept = "is more than quota_kept: nothing is ever given at once", _shown(client, "quota_kept")
-        yield ScenarioError(f"{field}.quota_spare", _shown(client, "quota_spare"), reason, f"0 s to {most_kept}")
+        reason, most_kept = "is more than quota_kept: nothing is ever given at once", text_of(client, "quota_kept")
+        yield ScenarioError(f"{field}.quota_spare", text_of(client, "quota_spare"), reason, f"0 s to {most_kept}")
     size, most = client.allowed_fast_set_size, max(scenario.swarm.pieces, USUAL_SET)
     if size > most:
         reason = f"is more than the {scenario.swarm.pieces} pieces of the file"
@@ -400,15 +400,8 @@ def _in_order(model: FrozenModel, field: str, pairs: tuple[tuple[str, str], ...]
     """Yield each pair of fields of a table of which the first exceeds the second."""
     for small, large in pairs:
         if getattr(model, small) > getattr(model, large):
-            first, second = (_shown(model, name) for name in (small, large))
+            first, second = (text_of(model, name) for name in (small, large))
             yield ScenarioError(f"{field}.{small}", first, f"exceeds {large} = {second}", f"at most {large}")
-
-
-def _shown(model: FrozenModel, name: str) -> str:
-    """Return the value of a quantity with its unit."""
-    quantity = quantity_of(type(model), name)
-    assert quantity is not None
-    return format_quantity(getattr(model, name), quantity.kind)
 
 
 def _matrix(scenario: Scenario) -> Iterator[ScenarioError]:

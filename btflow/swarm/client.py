@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from btflow.units.quantity import FrozenModel, Quantity
 
@@ -191,23 +191,11 @@ class Client(FrozenModel):
         return int(math.sqrt(self.slot_factor * upload_limit / 1024))
 
 
-def _names_of(field: str) -> tuple[str, ...]:
-    return get_args(get_args(Client.model_fields[field].rebuild_annotation())[0])
+def _words(annotation: Any) -> tuple[str, ...]:
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
 
 
 RULES: Mapping[str, tuple[str, ...]] = {
-    field: _names_of(field)
-    for field in (
-        "choker",
-        "free_slots",
-        "optimistic",
-        "interest",
-        "requests",
-        "picker",
-        "endgame",
-        "limiter",
-        "limit_counts",
-        "mixed_mode",
-    )
+    name: words for name, field in Client.model_fields.items() if (words := _words(field.annotation))
 }
 """Names of the rules by field, in the order of their numbers in the kernels (kernels/swarm/state.py)."""

@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import ScenarioError
-from btflow.kernels.swarm.state import CLIENT, Rules
+from btflow.kernels.swarm.state import Rules
 from btflow.link.access import MAX_RATE
 from btflow.options import Fidelity
 from btflow.paths.model import MOST_PEERS, PathModel
 from btflow.swarm.access import Links, compile_links
+from btflow.swarm.checks import LENGTHS
 from btflow.swarm.client import RULES, Client
 from btflow.swarm.flow_limits import check_flow
 from btflow.swarm.network import Transport
 from btflow.swarm.scenario import Arrivals, PeerClass, Scenario
+from btflow.units.quantity import FrozenModel
 
 SKB_TRUESIZE = 1960
 """Socket memory charged for one queued segment [B], Linux 2.6.32 __alloc_skb on a 64-bit machine.
@@ -43,6 +44,28 @@ MOST_ENDS = 2**31 - 1
 
 MOST_APART = MOST_PEERS
 """Most peers of a swarm in which each pair has a path of its own."""
+
+IN_KERNELS = {
+    "recent_unchoke_rounds": "recent_rounds",
+    "pipeline_cap_slope": "pipeline_slope",
+    "rarest_first_cutoff": "random_first",
+    "rerequest_interval": "reannounce",
+    "allowed_fast_set_size": "allowed_fast",
+}
+"""Fields of a client that have a shorter name in the kernels."""
+
+_ELSEWHERE = ("max_uploads", "unlimited_slots", "slot_factor", "upload_unit", "super_seeding", *LENGTHS)
+"""Fields of a client that no kernel looks at: what they come to is in the program for each peer, or in its rules."""
+
+_CONSTANTS = {
+    name: "f8" if field.annotation is float else "i8"
+    for name, field in Client.model_fields.items()
+    if name in RULES or (field.annotation in (int, float, bool) and name not in _ELSEWHERE)
+}
+"""The other numbers and flags of a client, and its rules; the type that each has in the kernels."""
+
+CLIENT = np.dtype([*((IN_KERNELS.get(n, n), kind) for n, kind in _CONSTANTS.items()), ("pulse", "f8")], align=True)
+"""What the kernels know of a client (docs/client.md): times [s], sizes [B], rules by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -150,12 +173,12 @@ def _request_room(client: Client, fastest: float, rules: Rules) -> int:
 def _clients(classes: Sequence[PeerClass], pieces: int) -> NDArray[np.void]:
     """Constants and rules of the client of each class (classes,), dtype ``CLIENT``."""
     clients = np.zeros(len(classes), CLIENT)
-    for record, peer_class in zip(clients, classes, strict=True):
-        client = peer_class.client
-        for name in CLIENT.names or ():
-            value = getattr(client, _FIELD.get(name, name))
-            record[name] = RULES[name].index(value) if name in RULES else value
+    for record, client in zip(clients, (c.client for c in classes), strict=True):
+        for name in _CONSTANTS:
+            value = getattr(client, name)
+            record[IN_KERNELS.get(name, name)] = RULES[name].index(value) if name in RULES else value
         record["allowed_fast"] = min(client.allowed_fast_set_size, pieces)
+        record["pulse"] = client.pulse
     return clients
 
 
@@ -173,16 +196,6 @@ _WITHOUT_TALLY = {
     "limiter": ("turns",),
     "limit_counts": ("messages",),
 }
-
-
-_FIELD = {
-    "recent_rounds": "recent_unchoke_rounds",
-    "pipeline_slope": "pipeline_cap_slope",
-    "random_first": "rarest_first_cutoff",
-    "reannounce": "rerequest_interval",
-    "allowed_fast": "allowed_fast_set_size",
-}
-"""Fields of the client that have a shorter name in the kernels."""
 
 
 def _replacements(scenario: Scenario, peer_class: PeerClass) -> int:
@@ -216,20 +229,24 @@ def _places(scenario: Scenario, locations: list[str], peers: int) -> tuple[NDArr
     return np.array([names.index(name) for name in locations], np.int32), rtt
 
 
-def _unused_transport() -> Transport:
-    """Constants of the transport for swarms on access links, whose kernels never look at them.
+def _constants(model: FrozenModel | None, of: type[FrozenModel], **called: str) -> dict[str, int | float]:
+    """Return the constants of a model that are among the kernels' rules, by their names there.
 
-    They have the types of those that are used: so one compilation serves swarms with and without access links.
+    Args:
+        model: Where they are; None for zeros of the same types, so that one compilation serves swarms that use the
+            model and those that do not.
+        of: The kind of model.
+        called: The field's name of those rules that have another one.
     """
-    zero: dict[str, Any] = {n: 0.0 if f.annotation is float else 0 for n, f in Transport.model_fields.items()}
-    return Transport.model_construct(**zero)
+    names = {rule: called.get(rule, rule) for rule in Rules._fields}
+    kinds = {rule: of.model_fields[name].annotation for rule, name in names.items() if name in of.model_fields}
+    return {rule: (float if kind is float else int)(getattr(model, names[rule], 0)) for rule, kind in kinds.items()}
 
 
 def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     """Sizes of the swarm, lengths of messages, and TCP's constants for the kernels."""
     clients = [c.client for c in scenario.classes]
     client, swarm, departures = clients[0], scenario.swarm, scenario.departures
-    transport = scenario.transport or _unused_transport()
     slot_bits = (max(c.max_allow_in for c in clients) + PENDING_SLOTS - 1).bit_length()
     if peers << slot_bits > MOST_ENDS:
         reason = f"are too many for {1 << slot_bits} connections each (classes.*.client.max_allow_in and its margin)"
@@ -237,48 +254,43 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     if scenario.paths.internet is not None and peers > MOST_APART:
         reason = "are too many, seeds and replacements included, for a path from each to each (paths.internet)"
         raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_APART} peers")
-    blocks = swarm.piece_size // swarm.block_size
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
     last_piece_blocks = -(-last_piece // swarm.block_size)
-    return Rules(
-        peers=peers,
-        slots=1 << slot_bits,
-        slot_bits=slot_bits,
-        pieces=swarm.pieces,
-        blocks=blocks,
-        block_size=swarm.block_size,
-        last_block_size=last_piece - (last_piece_blocks - 1) * swarm.block_size,
-        last_piece_blocks=last_piece_blocks,
-        segment_units=max(1, transport.tso_segment // min(c.upload_unit for c in clients)) if transport.tso else 1,
-        header=client.piece_header,
-        request_size=client.request_size,
-        have_size=client.have_size,
-        state_size=client.state_size,
-        announce_interval=scenario.tracker.announce_interval,
-        tracker_reply=scenario.tracker.reply_peers,
-        initial_window=float(transport.initial_window),
-        rto_min=transport.rto_min,
-        rto_max=transport.rto_max,
-        initial_rto=transport.rto_initial,
-        send_buffer=transport.send_buffer / SKB_TRUESIZE,
-        dupacks=transport.dupack_threshold,
-        delayed_ack=transport.delayed_ack,
-        quick_acks=transport.quick_acks,
-        cubic_c=transport.cubic_c,
-        cubic_beta=transport.cubic_beta,
-        nagle=int(transport.nagle),
-        idle_reset=int(transport.idle_reset),
-        window_validation=int(transport.window_validation),
-        ideal=int(ideal),
-        linked=int(scenario.linked),
-        split=int(scenario.control_connections == "separate"),
-        direct=int(scenario.idealised.control),
-        super_seeding=int(any(c.client.super_seeding for c in scenario.classes if c.role == "seed" and c.number)),
-        stay={"forever": -1.0, "leave": 0.0, "random": departures.mean_stay}[departures.stay],
-        replace=int(departures.replace),
-        handshake_size=client.handshake_size,
-        bitfield_size=client.state_size + -(-swarm.pieces // 8),
-        tallied=int(any(_tallied(c) for c in clients)),
-        apart=int(scenario.paths.internet is not None),
-        horizon=scenario.give_up_time,
-    )
+    constants = _constants(scenario.transport, Transport, initial_rto="rto_initial", dupacks="dupack_threshold")
+    constants |= _constants(client, Client, header="piece_header")
+    sizes = {
+        "peers": peers,
+        "slots": 1 << slot_bits,
+        "slot_bits": slot_bits,
+        "pieces": swarm.pieces,
+        "blocks": swarm.piece_size // swarm.block_size,
+        "block_size": swarm.block_size,
+        "last_block_size": last_piece - (last_piece_blocks - 1) * swarm.block_size,
+        "last_piece_blocks": last_piece_blocks,
+        "bitfield_size": client.state_size + -(-swarm.pieces // 8),
+        "segment_units": _segment_units(scenario.transport, clients),
+        "announce_interval": scenario.tracker.announce_interval,
+        "tracker_reply": scenario.tracker.reply_peers,
+        "initial_window": float(constants["initial_window"]),
+        "send_buffer": constants["send_buffer"] / SKB_TRUESIZE,
+        "horizon": scenario.give_up_time,
+        "stay": {"forever": -1.0, "leave": 0.0, "random": departures.mean_stay}[departures.stay],
+    }
+    flags = {
+        "ideal": ideal,
+        "linked": scenario.linked,
+        "split": scenario.control_connections == "separate",
+        "direct": scenario.idealised.control,
+        "super_seeding": any(c.client.super_seeding for c in scenario.classes if c.role == "seed" and c.number),
+        "replace": departures.replace,
+        "apart": scenario.paths.internet is not None,
+        "tallied": any(_tallied(c) for c in clients),
+    }
+    return Rules(**{**constants, **sizes, **{name: int(flag) for name, flag in flags.items()}})
+
+
+def _segment_units(transport: Transport | None, clients: Sequence[Client]) -> int:
+    """Most writes of the upload limiter that one segment carries."""
+    if transport is None or not transport.tso:
+        return 1
+    return max(1, transport.tso_segment // min(c.upload_unit for c in clients))

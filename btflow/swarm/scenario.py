@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from btflow.config.model import ParametrisedModel
+from btflow.config.kinds import ParametrisedModel
 from btflow.errors import ScenarioError, TableError
 from btflow.link.access import MAX_RATE, AccessLink
 from btflow.link.congestion import CongestionControl

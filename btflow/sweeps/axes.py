@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from btflow.config.variables import Variable
+from btflow.config.schema import Variable
 from btflow.errors import InputError
 from btflow.sweeps.spec import Listed, Spaced, Zipped
 from btflow.sweeps.variables import (

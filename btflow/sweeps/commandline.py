@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from btflow import options
 from btflow.config.catalog import any_document
-from btflow.config.parameters import unknown
-from btflow.errors import InputError, SimulationError
+from btflow.errors import InputError, SimulationError, unknown
 from btflow.options import fidelity_of
 from btflow.sweeps import api, spec
 from btflow.sweeps.check import MOST

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from btflow.config.document import Document
-from btflow.config.toml import inline
+from btflow.config.files import inline
 from btflow.sweeps.design import Design
 
 Contents = Mapping[tuple[str, str], str]

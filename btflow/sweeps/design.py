@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.config.document import Document
-from btflow.config.variables import Variable, describe
+from btflow.config.schema import Variable, describe
 from btflow.errors import InputError
 from btflow.sweeps.axes import Axis, axis
 from btflow.sweeps.distributions import Floats, choice_index, draw, inverse, written

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.config.variables import Variable
+from btflow.config.schema import Variable
 from btflow.errors import InputError
 from btflow.sweeps import iplane
 from btflow.sweeps.spec import FORMS, Drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from btflow.config.model import ParametrisedModel
+from btflow.config.kinds import ParametrisedModel
 from btflow.link.scenario import LinkScenario
 from btflow.options import Fidelity
 from btflow.sweeps.figures import Figures

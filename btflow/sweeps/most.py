@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from btflow.config.document import Document
-from btflow.config.toml import Keys
+from btflow.config.files import Keys
 from btflow.errors import InputError
 from btflow.swarm.program import compile_scenario
 from btflow.swarm.scenario import Scenario

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.config.parameters import unknown
-from btflow.errors import InputError
+from btflow.errors import InputError, unknown
 
 KINDS = ("sobol", "lhs", "random", "saltelli")
 GRID = "grid"

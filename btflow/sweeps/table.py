@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from btflow.config.parameters import unknown
-from btflow.errors import InputError, ScenarioError
+from btflow.errors import InputError, ScenarioError, unknown
 from btflow.sweeps.spec import Names, names_of
 
 _TYPES: dict[str, tuple[type, str]] = {

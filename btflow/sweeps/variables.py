@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from btflow.config.variables import Variable
+from btflow.config.schema import Variable
 from btflow.units import Kind
 
 NUMBERS: tuple[Kind, ...] = ("size", "rate", "time", "fraction", "count", "packets")

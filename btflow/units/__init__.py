@@ -12,7 +12,7 @@ whatever width, do not.
 from __future__ import annotations
 
 from btflow.errors import UnitError
-from btflow.units.formatting import format_quantity
+from btflow.units.formatting import as_in_file, format_quantity
 from btflow.units.kinds import KINDS, UNITS, UNLIMITED, Buffer, BytePrefix, Kind, Value, is_unlimited, pattern
 from btflow.units.parsing import parse_quantity
 
@@ -25,6 +25,7 @@ __all__ = [
     "Kind",
     "UnitError",
     "Value",
+    "as_in_file",
     "format_quantity",
     "is_unlimited",
     "parse_quantity",

@@ -47,6 +47,15 @@ def format_quantity(value: Value, kind: Kind, *, byte_prefix: BytePrefix = "deci
             assert_never(kind)
 
 
+def as_in_file(value: Value, kind: Kind, byte_prefix: BytePrefix) -> float | bool | str | list[str]:
+    """Return a value (in SI units) as a model file has it: a number, a flag, a list of names, else a text."""
+    if isinstance(value, tuple):
+        return list(value)
+    if kind in ("count", "flag") and isinstance(value, int):
+        return value
+    return format_quantity(value, kind, byte_prefix=byte_prefix)
+
+
 @lru_cache(_MOST_KEPT, typed=True)
 def _format_scaled(value: float, kind: Kind, byte_prefix: BytePrefix) -> str:
     """Return ``value`` in the unit that gives the shortest number, not below one, that is exact."""

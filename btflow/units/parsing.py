@@ -93,9 +93,9 @@ def _parse(
             raise fail("is not a text")
         return value.strip()
     if kind == "names":
-        return _parse_names(value, fail("is not a list of names"))
+        return _parse_names(value, fail)
     if kind == "flag":
-        return _parse_flag(value, fail("is neither true nor false"))
+        return _parse_flag(value, fail)
     exact = _to_fraction(value, kind, byte_prefix, fail)
     if exact < 0:
         raise fail("is negative")
@@ -180,23 +180,21 @@ def _unknown_unit(unit: str, units: Collection[str]) -> str:
     return f"has the unknown unit {unit[:20]!r} ({hint})"
 
 
-def _parse_flag(value: object, error: UnitError) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lower() in _FLAGS:
-        return _FLAGS[value.strip().lower()]
-    raise error
+def _parse_flag(value: object, fail: Callable[[str], UnitError]) -> bool:
+    word = value.strip().lower() if isinstance(value, str) else value
+    flag = _FLAGS.get(word) if isinstance(word, str) else word
+    if not isinstance(flag, bool):
+        raise fail("is neither true nor false")
+    return flag
 
 
-def _parse_names(value: object, error: UnitError) -> tuple[str, ...]:
+def _parse_names(value: object, fail: Callable[[str], UnitError]) -> tuple[str, ...]:
     if isinstance(value, str):
-        text = value.strip()
-        value = [] if text == "none" else text.split(",")
-    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise error
-    names = tuple(name.strip() for name in value)
-    if not all(names):
-        raise error
+        value = [] if value.strip() == "none" else value.split(",")
+    parts = list(value) if isinstance(value, list | tuple) else [None]
+    names = tuple(part.strip() for part in parts if isinstance(part, str))
+    if len(names) < len(parts) or not all(names):
+        raise fail("is not a list of names")
     return names
 
 

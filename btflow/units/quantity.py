@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from btflow.units import KINDS, Kind, Value, format_quantity, parse_quantity, pattern
+from btflow.units import KINDS, BytePrefix, Kind, Value, format_quantity, parse_quantity, pattern
 
 
 class FrozenModel(BaseModel):
@@ -34,17 +34,21 @@ class Quantity:
     maximum: float | None = None
     unlimited: bool = False
 
-    def parse(self, value: object, info: core_schema.ValidationInfo) -> Value:
-        """Return ``value`` in SI units; the validation context says what ``kB`` means."""
+    def read(self, value: object, field: str, byte_prefix: BytePrefix) -> Value:
+        """Return ``value`` in SI units; a UnitError of the field if it is out of range or of another kind."""
         return parse_quantity(
             value,
             self.kind,
-            field=info.field_name or "value",
-            byte_prefix=(info.context or {}).get("byte_prefix", "decimal"),
+            field=field,
+            byte_prefix=byte_prefix,
             minimum=self.minimum,
             maximum=self.maximum,
             unlimited=self.unlimited,
         )
+
+    def parse(self, value: object, info: core_schema.ValidationInfo) -> Value:
+        """Return ``value`` in SI units; the validation context says what ``kB`` means."""
+        return self.read(value, info.field_name or "value", (info.context or {}).get("byte_prefix", "decimal"))
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_before_validator_function(self.parse, handler(source))
@@ -77,6 +81,13 @@ def quantity_of(model: type[BaseModel], field: str) -> Quantity | None:
     found = model.model_fields[field]
     optional = [mark for kind in get_args(found.annotation) for mark in getattr(kind, "__metadata__", ())]
     return next((mark for mark in (*found.metadata, *optional) if isinstance(mark, Quantity)), None)
+
+
+def text_of(model: BaseModel, field: str) -> str:
+    """Return the value of a model's quantity as a text with its unit."""
+    quantity = quantity_of(type(model), field)
+    assert quantity is not None
+    return format_quantity(getattr(model, field), quantity.kind)
 
 
 _JSON_TYPES: dict[Kind, str | list[str]] = {

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from btflow import InputError, load
+from btflow import InputError, Scenario, load
 from btflow.config.catalog import document, link_document, names
-from btflow.config.document import Document, Parts
-from btflow.config.field_paths import everywhere
-from btflow.config.toml import NOTHING, put
-from btflow.config.variables import Variable, describe
+from btflow.config.document import Document
+from btflow.config.fields import everywhere
+from btflow.config.files import NOTHING, put
+from btflow.config.schema import Variable, describe
 
 DOCUMENTS: dict[str, Document[Any]] = {name: document(name) for name in names()} | {
     name: link_document(name) for name in names("links")
@@ -44,7 +45,7 @@ def values(variable: Variable) -> st.SearchStrategy[object]:
 def paths(name: str) -> list[str]:
     """Return every path of a model, and each with a star in place of an entry's name."""
     read = DOCUMENTS[name]
-    found = [place.keys for place in everywhere(read.kind, read.content(read.assigner.assign({})))]
+    found = [place.keys for place in everywhere(read.kind, read.assigner.assign({}).tree)]
     every = [(keys[0], "*", *keys[2:]) for keys in found if keys[0] in read.kind.named]
     return sorted({".".join(keys) for keys in found + every})
 
@@ -79,28 +80,16 @@ def given_fields(model: Any) -> object:
     return sorted(model.model_fields_set), [given_fields(value) for value in model.__dict__.values()]
 
 
-class Never(Parts[Any]):
-    """Keeps nothing: every model is made of its whole file."""
-
-    def make(self, *_: Any) -> Any:
-        raise ValueError
-
-
 def anew(read: Document[Any]) -> Document[Any]:
-    """Return a copy that has kept nothing and validates the whole file."""
-    fresh = replace(read)
-    fresh.__dict__["parts"] = Never(read.kind, read.tree, read.byte_prefix)
-    return fresh
+    """Return a copy that has kept nothing: it validates the whole file."""
+    return replace(read)
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(choices(most_paths=0))
 def test_parameters_make_what_the_whole_file_gives(choice: tuple[str, dict[str, object]]) -> None:
     model, given = choice
-    found = outcome(DOCUMENTS[model], given)
-    assert found == outcome(anew(DOCUMENTS[model]), given)
-    if len(found) > 2:
-        DOCUMENTS[model].parts.make(DOCUMENTS[model].assigner.assign(given).settings)  # it is this that made it
+    assert outcome(DOCUMENTS[model], given) == outcome(anew(DOCUMENTS[model]), given)
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
@@ -153,6 +142,24 @@ def test_more_settings_than_are_kept_make_no_difference(name: str, monkeypatch: 
             == i / 1000
         )
     assert read.build({}) == default == DOCUMENTS[name].build({})
+
+
+WRONG_TOGETHER: list[dict[str, object]] = [
+    {"piece_size": "17 KiB"},
+    {"leecher_as": "AS1"},
+    {"arrivals.kind": "poisson"},
+    {"leechers": 0, "classes.*.client.slot_table": "[{ below = '3 B' }]"},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_TOGETHER)
+def test_what_is_wrong_is_said_by_the_one_validation(wrong: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    base = load("rao2010")
+    validate = Mock(wraps=Scenario.model_validate)
+    monkeypatch.setattr(Scenario, "model_validate", validate)
+    with pytest.raises(InputError):
+        base.set(**wrong)
+    validate.assert_called_once()
 
 
 tables = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner), max_leaves=8)

@@ -277,6 +277,12 @@ def test_what_cannot_be_set_is_said(rao2010: Scenario, values: Values, field: st
     assert text in found[field]
 
 
+def test_a_parameter_of_a_table_that_is_taken_out_is_refused() -> None:
+    assert load("testa2012", idealised=None).idealised.acks is False
+    with pytest.raises(InputError, match=r"ideal_acks.* is in a table that is not there"):
+        load("testa2012", idealised=None, ideal_acks=True)
+
+
 def test_all_that_is_wrong_is_said_at_once(rao2010: Scenario) -> None:
     with pytest.raises(InputError) as caught:
         rao2010.set(**{"paths.rt": "1 s", "slots": "x", "rtt": "1"})

@@ -12,8 +12,7 @@ from test_models import MODELS, read, unsourced
 
 from btflow import InputError, LinkScenario, load_link, schema
 from btflow.config import catalog
-from btflow.config.references import read_table
-from btflow.config.toml import split_sources
+from btflow.config.files import read_table, split_sources
 from btflow.kernels.link import state
 from btflow.link import voip
 from btflow.link.congestion import CONSTANTS, VARIANTS, CongestionControl

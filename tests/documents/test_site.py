@@ -19,9 +19,9 @@ from playwright.sync_api import Request
 
 from btflow.config.catalog import any_document
 from btflow.config.fields import fields_below
-from btflow.config.kinds import SWARMS
-from btflow.config.references import names
+from btflow.config.files import names
 from btflow.link.kind import LINKS
+from btflow.swarm.kind import SWARMS
 
 pytestmark = pytest.mark.xdist_group("site")  # it is built once, by one worker
 

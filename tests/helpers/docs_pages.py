@@ -11,8 +11,7 @@ from importlib import import_module
 from operator import getitem
 from pathlib import Path
 
-from btflow.config.references import names, read_table
-from btflow.config.toml import present, split_sources
+from btflow.config.files import names, present, read_table, split_sources
 from btflow.units import Kind, parse_quantity
 
 ROOT = Path(__file__).parents[2]

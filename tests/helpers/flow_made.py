@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from btflow.config.catalog import parse
-from btflow.config.toml import read_toml
+from btflow.config.files import read_toml
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import Flow
 from btflow.options import Fidelity

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from btflow import Scenario, load
-from btflow.config.toml import inline
+from btflow.config.files import inline
 
 SMALL: dict[str, object] = {"leechers": 9, "file_size": "1 MB"}
 RAO2010 = Path(__file__).parents[2] / "models" / "swarms" / "rao2010.toml"

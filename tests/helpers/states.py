@@ -10,7 +10,7 @@ from typing import Any
 import plain
 
 from btflow.config.catalog import parse
-from btflow.config.toml import read_toml
+from btflow.config.files import read_toml
 from btflow.swarm.program import Program, compile_scenario
 from btflow.swarm.scenario import Scenario
 

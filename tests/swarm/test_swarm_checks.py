@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from btflow.config.catalog import parse
-from btflow.config.toml import read_toml
+from btflow.config.files import read_toml
 from btflow.errors import InputError, ScenarioError
 
 RAO2010 = tomllib.loads((files("btflow.models") / "swarms" / "rao2010.toml").read_text())

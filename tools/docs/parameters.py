@@ -13,15 +13,15 @@ from mkdocs.structure.files import File, Files
 
 from btflow.config.catalog import any_document
 from btflow.config.fields import Shape, fields_of
-from btflow.config.kinds import SWARMS, ModelKind
-from btflow.config.references import names, read_table
-from btflow.config.toml import inline, split_sources
+from btflow.config.files import inline, names, read_table, split_sources
+from btflow.config.kinds import ModelKind
 from btflow.link.access import AccessLink
 from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Codec
 from btflow.link.kind import LINKS
 from btflow.paths.model import PathModel
 from btflow.swarm.client import Client
+from btflow.swarm.kind import SWARMS
 from btflow.swarm.network import Sockets, Transport
 from btflow.units import KINDS, format_quantity
 from btflow.units.quantity import FrozenModel

@@ -2,7 +2,7 @@
 
 libtorrent's (session_impl.cpp, recalculate_unchoke_slots and recalculate_optimistic_unchoke_slots; choker.cpp) and
 Transmission's (peer-mgr.cc, rechokeUploads) differ in the order, in who gets the optimistic slots, and in whether a
-free slot waits for the choker's tick: rules that a client names (state.CLIENT).
+free slot waits for the choker's tick: rules that a client names (program.CLIENT).
 """
 
 import numpy as np

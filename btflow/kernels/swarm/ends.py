@@ -41,7 +41,7 @@ def neighbour(s, h):
 
 @kernel
 def client_of(s, p):
-    """The constants and rules of the client that peer `p` runs (state.CLIENT)."""
+    """The constants and rules of the client that peer `p` runs (program.CLIENT)."""
     return s.client[s.peer[p].klass]
 
 

@@ -74,7 +74,7 @@ WRITABLE = np.int64(24)  # the limiter lets the messages of an end go
 RESUMED = np.int64(25)  # an upload limit of some connections lets an end go on
 KINDS = np.int64(26)  # their number
 
-# Rules that a client names, in the order of client.RULES: values of the fields of CLIENT.
+# Rules that a client names, in the order of client.RULES: values of fields of its record (swarm/program.py, CLIENT).
 BY_LIST, BY_LAST_ROUND, BY_SALTED_RATE = 0, 1, 2  # choker
 AT_TICK, AT_ONCE = 0, 1  # free_slots
 LIST_HEAD, LONGEST_WAITING, AT_RANDOM = 0, 1, 2  # optimistic
@@ -296,59 +296,6 @@ CLOCK = np.dtype(
         ("pending", "i8"),
         ("unfinished", "i8"),
         ("events", "i8"),
-    ],
-    align=True,
-)
-
-CLIENT = np.dtype(  # of each class: the constants of its client, and which rules it has (docs/client.md)
-    [
-        ("choke_interval", "f8"),  # [s]
-        ("optimistic_rounds", "i8"),
-        ("min_uploads", "i8"),
-        ("recent_rounds", "i8"),
-        ("snub_time", "f8"),
-        ("rate_window", "f8"),
-        ("rate_fudge", "f8"),
-        ("pipeline_floor", "i8"),
-        ("pipeline_seconds", "f8"),
-        ("pipeline_refill", "i8"),
-        ("pipeline_cap", "i8"),
-        ("pipeline_slope", "f8"),
-        ("random_first", "i8"),
-        ("endgame", "i8"),
-        ("max_initiate", "i8"),
-        ("max_allow_in", "i8"),
-        ("min_peers", "i8"),
-        ("min_peers_incoming", "i8"),
-        ("reannounce", "f8"),
-        ("check_interval", "f8"),
-        # rules by name (above)
-        ("choker", "i8"),
-        ("free_slots", "i8"),
-        ("optimistic", "i8"),
-        ("interest", "i8"),
-        ("requests", "i8"),
-        ("picker", "i8"),
-        ("limiter", "i8"),
-        ("limit_counts", "i8"),
-        ("mixed_mode", "i8"),
-        # their constants
-        ("piece_quota", "i8"),  # pieces sent after which a slot may go to another
-        ("slot_time", "f8"),  # ... if it was held as long [s]
-        ("pipeline_start", "i8"),
-        ("request_interval", "f8"),  # [s]; 0: requests are written when something comes
-        ("whole_piece_time", "f8"),  # [s]
-        ("allowed_fast", "i8"),
-        ("fast_extension", "i8"),
-        ("limiter_interval", "f8"),  # [s]
-        ("quota_kept", "f8"),  # [s]
-        ("quota_spare", "f8"),  # [s]
-        ("retry_interval", "f8"),  # [s]
-        ("batch_interval", "f8"),  # [s]
-        ("write_ahead", "f8"),  # [s]
-        ("write_ahead_least", "i8"),  # [B]
-        ("refill_below", "f8"),
-        ("pulse", "f8"),  # [s]; 0 for none
     ],
     align=True,
 )
