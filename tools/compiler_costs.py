@@ -56,9 +56,11 @@ def _counting() -> None:
 
 def _byref() -> None:
     """Named tuples are passed by value; each array has Python's negative indices."""
-    from btflow.kernels.compiler import byref, jit
+    import numba
 
-    byref.by_ref = jit.kernel(byref._itself)
+    from btflow.kernels.compiler import byref
+
+    byref.by_ref = numba.njit(byref._itself)  # which counts the reference that it hands on
 
 
 def _wrapping() -> None:

@@ -90,9 +90,6 @@ def new_round(s, p, t):
     s.session[p].round_at = t
 
 
-# -- between ticks -----------------------------------------------------------------------------------------------------
-
-
 @kernel
 def has_free_slot(s, p):
     """True if peer `p` serves fewer than it has slots."""

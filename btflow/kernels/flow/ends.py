@@ -234,9 +234,6 @@ def next_candidate(s, p, i, offered):
     return i
 
 
-# -- lanes -------------------------------------------------------------------------------------------------------------
-
-
 @kernel
 def part_sent(s, u, t):
     """True if a block of lane `u` has had its first turn at `t`, which may be ahead of what is settled."""

@@ -22,34 +22,15 @@ from btflow.kernels.flow import (
     uploads,
 )
 from btflow.kernels.flow.ends import NONE, line_up, post
-from btflow.kernels.swarm.state import (
-    ANY,
-    BITFIELD,
-    FOREVER,
-    HAVE_ONE,
-    INTERESTED,
-    LEAVE,
-    LOOK,
-    NIL,
-    OFFER,
-    OPEN,
-    PIECE,
-    PULSE,
-    READY,
-    REFUSED,
-    START,
-    SYN,
-    TRACKER_CHECK,
-    TRACKER_REPLY,
-)
+from btflow.kernels.swarm import state
 
 FINISHED, MORE, STUCK, FULL = 0, 1, 2, 3  # why `run` returned, as the full engine says it
 
 
 @entry
-def run(state, looks):
+def run(flow, looks):
     """Look at peers up to `looks` times and say why that is all: see engine.py. FULL: more nodes are needed."""
-    s = by_ref(state)
+    s = by_ref(flow)
     c = s.clock[0]
     if c.events == 0 and looks > 0:
         if s.rules.linked == 0:
@@ -71,7 +52,7 @@ def run(state, looks):
             c.now = s.node[n].time
             take(s, n, c.now)
             n = calendar.filed(s)
-            s.soonest[0] = s.node[n].time if n != NONE else FOREVER
+            s.soonest[0] = s.node[n].time if n != NONE else state.FOREVER
         elif row == NONE or t > s.rules.horizon:
             return STUCK
         else:
@@ -84,8 +65,8 @@ def run(state, looks):
 def start_all(s):
     """Schedule the start of every client."""
     for p in range(s.rules.peers):
-        if s.peer[p].start < FOREVER:
-            post(s, s.peer[p].start, START, p, NIL, ANY)
+        if s.peer[p].start < state.FOREVER:
+            post(s, s.peer[p].start, state.START, p, state.NIL, state.ANY)
 
 
 @kernel
@@ -97,7 +78,7 @@ def first_of(s, row):
 @kernel
 def earliest(s):
     """The round whose next peer comes first; NONE if all are empty."""
-    best, time = NONE, FOREVER
+    best, time = NONE, state.FOREVER
     for row in range(s.round.size):
         if s.round[row].count > 0:
             t = s.peer[first_of(s, row)].visit_at
@@ -135,7 +116,7 @@ def look_at_link(s, p, t):
     link = s.net.link[p]
     if link.look_at > t:  # a later look was called off by an earlier one
         return
-    link.look_at = FOREVER
+    link.look_at = state.FOREVER
     if s.peer[p].present == 0:
         return
     bring_up(s, p, t)
@@ -195,53 +176,53 @@ def take(s, n, t):
     kind, target, generation = np.int64(node.kind), np.int64(node.target), node.generation
     piece = np.int64(node.arg)
     calendar.give_node(s, n)
-    if kind == LOOK:
+    if kind == state.LOOK:
         look_at_link(s, target, t)
-    elif kind == START:
+    elif kind == state.START:
         peer_set.start(s, target, t)
-    elif kind == TRACKER_REPLY:
+    elif kind == state.TRACKER_REPLY:
         peer_set.tracker_reply(s, target, t)
-    elif kind == TRACKER_CHECK:
+    elif kind == state.TRACKER_CHECK:
         peer_set.check_tracker(s, target, t)
-    elif kind == LEAVE:
+    elif kind == state.LEAVE:
         bring_up(s, target, t)
         base = target << s.rules.slot_bits
         for slot in range(s.peer[target].end_top):
-            if s.end[base + slot].state == OPEN:
+            if s.end[base + slot].state == state.OPEN:
                 bring_up(s, np.int64(s.end[base + slot].mate) >> s.rules.slot_bits, t)
         peer_set.leave(s, target, t)
     elif s.end[target].generation == generation:
         if (
-            kind == READY
-            or kind == BITFIELD
-            or kind == OFFER
-            or kind == INTERESTED
-            or kind == HAVE_ONE
-            or kind == PULSE
+            kind == state.READY
+            or kind == state.BITFIELD
+            or kind == state.OFFER
+            or kind == state.INTERESTED
+            or kind == state.HAVE_ONE
+            or kind == state.PULSE
         ):
             bring_up(s, target >> s.rules.slot_bits, t)
             bring_up(s, np.int64(s.end[target].mate) >> s.rules.slot_bits, t)
             if s.end[target].generation != generation:
                 return
-        if kind == SYN:
+        if kind == state.SYN:
             peer_set.got_syn(s, target, t)
-        elif kind == READY:
+        elif kind == state.READY:
             peer_set.ready(s, target, t)
-        elif kind == OFFER:
+        elif kind == state.OFFER:
             superseeding.got_offer(s, target, piece, t)
-        elif kind == INTERESTED:
+        elif kind == state.INTERESTED:
             superseeding.got_interest(s, target, piece, t)
-        elif kind == HAVE_ONE:
+        elif kind == state.HAVE_ONE:
             peer_set.reported(s, target, piece, t)
-        elif kind == BITFIELD:
+        elif kind == state.BITFIELD:
             peer_set.introduce(s, target, t)
-        elif kind == PIECE:
+        elif kind == state.PIECE:
             bring_up_sources(s, target >> s.rules.slot_bits, t)
             if s.end[target].generation == generation:
                 uploads.awaited_block(s, target, piece, t)
-        elif kind == PULSE:
+        elif kind == state.PULSE:
             downloading.look_again(s, target, t)
-        elif kind == REFUSED:
+        elif kind == state.REFUSED:
             peer_set.release(s, target, t)
-    elif kind == PIECE:
+    elif kind == state.PIECE:
         picking_whole.lost_block(s, target, piece)

@@ -23,27 +23,8 @@ from btflow.kernels.flow.ends import (
     wants,
 )
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
-from btflow.kernels.swarm import rates, rules, tcp
+from btflow.kernels.swarm import rates, rules, state, tcp
 from btflow.kernels.swarm.ends import client_of
-from btflow.kernels.swarm.state import (
-    ACCEPTED,
-    ANY,
-    BITFIELD,
-    CONNECTING,
-    FREE,
-    INCOMING,
-    NIL,
-    OPEN,
-    OPENS_TCP,
-    OPENS_UTP,
-    OUTGOING,
-    READY,
-    REFUSED,
-    START,
-    SYN,
-    TRACKER_CHECK,
-    TRACKER_REPLY,
-)
 
 
 @kernel
@@ -58,7 +39,7 @@ def start(s, p, t):
     peer.tick_at = t + client_of(s, p).choke_interval
     peer.visit_at = t
     line_up(s, p)
-    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
     ask_tracker(s, p, t)
 
 
@@ -78,8 +59,8 @@ def path(s, p, q):
 def ask_tracker(s, p, t):
     """Announce over HTTP: two round trips to the tracker, which is beside peer 0."""
     s.peer[p].last_announce = t
-    rtt, _ = path(s, p, NIL)
-    post(s, t + rules.reply_time(p, rtt), TRACKER_REPLY, p, NIL, ANY)
+    rtt, _ = path(s, p, state.NIL)
+    post(s, t + rules.reply_time(p, rtt), state.TRACKER_REPLY, p, state.NIL, state.ANY)
 
 
 @kernel
@@ -109,7 +90,7 @@ def check_tracker(s, p, t):
     peer = s.peer[p]
     if peer.present == 0:
         return
-    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
     since = t - peer.last_announce
     r = client_of(s, p)
     if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
@@ -132,7 +113,7 @@ def connected_to(s, p, q):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].end_top):
         e = s.end[base + slot]
-        if e.state != FREE and e.mate >> s.rules.slot_bits == q:
+        if e.state != state.FREE and e.mate >> s.rules.slot_bits == q:
             return True
     return False
 
@@ -155,7 +136,7 @@ def take_end(s, p):
     """A free end of peer `p`; NONE if all are in use."""
     base = p << s.rules.slot_bits
     for slot in range(s.rules.slots):
-        if s.end[base + slot].state == FREE:
+        if s.end[base + slot].state == state.FREE:
             s.peer[p].end_top = max(s.peer[p].end_top, slot + 1)
             return base + slot
     return NONE
@@ -179,17 +160,17 @@ def connect(s, p, q, t):
     if s.rules.linked == 1:
         s.net.protocol[h] = way
         s.net.protocol[g] = way if s.rules.split == 0 else attempt(s, q, p)[0]
-    s.end[h].outgoing = OUTGOING
+    s.end[h].outgoing = state.OUTGOING
     s.peer[p].degree += 1
     delay = tcp.handshake_delay(s, s.wire[h]) if loss > 0.0 else waits
-    post(s, t + delay + 1.5 * rtt, SYN, g, NIL, s.end[g].generation)
+    post(s, t + delay + 1.5 * rtt, state.SYN, g, state.NIL, s.end[g].generation)
     return True
 
 
 @kernel
 def attempt(s, p, q):
     """The transport over which peer `p` reaches `q`, and how long it tries another before [s]; NONE if over none."""
-    if s.peer[p].transports & (OPENS_TCP | OPENS_UTP) == 0:
+    if s.peer[p].transports & (state.OPENS_TCP | state.OPENS_UTP) == 0:
         return NONE, 0.0
     first, second = connections.first_choice(s, p), connections.second_choice(s, p)
     if connections.accepts(s, q, first):
@@ -204,8 +185,8 @@ def attempt(s, p, q):
 def set_up(s, h, g, rtt, loss, t):
     """A fresh end `h` whose other side is end `g`."""
     e = s.end[h]
-    e.state = CONNECTING
-    e.outgoing = INCOMING
+    e.state = state.CONNECTING
+    e.outgoing = state.INCOMING
     e.generation += 1
     e.mate = g
     e.rate = 0.0
@@ -237,19 +218,19 @@ def got_syn(s, g, t):
     h = np.int64(e.mate)
     rtt, _ = path(s, g >> s.rules.slot_bits, h >> s.rules.slot_bits)
     if not rules.may_accept(client_of(s, g >> s.rules.slot_bits), peer.degree):
-        post(s, t + 0.5 * rtt, REFUSED, h, NIL, s.end[h].generation)
+        post(s, t + 0.5 * rtt, state.REFUSED, h, state.NIL, s.end[h].generation)
         forget_attempt(s, g)
         return
     peer.degree += 1
     peer.ever_incoming = 1
-    e.outgoing = ACCEPTED
-    post(s, t + rtt, READY, g, NIL, e.generation)
+    e.outgoing = state.ACCEPTED
+    post(s, t + rtt, state.READY, g, state.NIL, e.generation)
 
 
 @kernel
 def forget_attempt(s, h):
     """Give up the end of an incoming connection that was not accepted."""
-    s.end[h].state = FREE
+    s.end[h].state = state.FREE
     s.end[h].generation += 1
 
 
@@ -283,14 +264,14 @@ def join(s, h, t, trips):
     other; the answer to it, interest, takes a round trip from there. Until then the choker's list has a stranger.
     """
     e, p = s.end[h], h >> s.rules.slot_bits
-    e.state = OPEN
+    e.state = state.OPEN
     e.since = rates.measured_from(client_of(s, p), t)
     e.last = e.since
     s.peer[p].complete += 1
     choking.enlist(s, h)
     rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
     if rtt > 0.0 and not super_seeding(s, p):  # what that one shows, and who wants it, is known by connection
-        post(s, t + trips * rtt, BITFIELD, h, NIL, e.generation)
+        post(s, t + trips * rtt, state.BITFIELD, h, state.NIL, e.generation)
     else:
         introduce(s, h, t)
 
@@ -347,7 +328,7 @@ def close_to_seeds(s, p, t):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].end_top):
         e = s.end[base + slot]
-        if e.state == OPEN and told_all(s, np.int64(e.mate) >> s.rules.slot_bits):
+        if e.state == state.OPEN and told_all(s, np.int64(e.mate) >> s.rules.slot_bits):
             close(s, base + slot, t)
 
 
@@ -357,10 +338,10 @@ def release(s, h, t):
     e = s.end[h]
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    if e.state == FREE:
+    if e.state == state.FREE:
         return
     used = False
-    if e.state == OPEN:
+    if e.state == state.OPEN:
         if super_seeding(s, p):
             superseeding.forget_copies(s, h)
         forget_source(s, h)
@@ -370,7 +351,7 @@ def release(s, h, t):
             used = s.lane[u].state == SERVING
             lanes.close_lane(s, u, t, t)
         choking.delist(s, h)
-    e.state = FREE
+    e.state = state.FREE
     e.generation += 1
     peer.degree -= 1
     if peer.present == 0:
@@ -396,12 +377,12 @@ def leave(s, p, t):
     for slot in range(s.peer[p].end_top):
         h = base + slot
         e = s.end[h]
-        if e.state == FREE:
+        if e.state == state.FREE:
             continue
         g = np.int64(e.mate)
-        counts = e.state == OPEN or e.outgoing != INCOMING
-        if s.end[g].state != FREE and s.end[g].mate == h:
-            if s.end[g].state == CONNECTING and s.end[g].outgoing == INCOMING:
+        counts = e.state == state.OPEN or e.outgoing != state.INCOMING
+        if s.end[g].state != state.FREE and s.end[g].mate == h:
+            if s.end[g].state == state.CONNECTING and s.end[g].outgoing == state.INCOMING:
                 forget_attempt(s, g)
             else:
                 release(s, g, t)
@@ -419,4 +400,4 @@ def give_birth(s, klass, t):
     """A new leecher of class `klass` starts, if there is one left."""
     p = rules.next_born(s.births, klass)
     if p >= 0:
-        post(s, t, START, p, NIL, ANY)
+        post(s, t, state.START, p, state.NIL, state.ANY)

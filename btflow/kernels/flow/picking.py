@@ -79,9 +79,6 @@ def first_wanted(s, y, row, n_lost):
     return NOTHING
 
 
-# -- rows of begun pieces ----------------------------------------------------------------------------------------------
-
-
 @kernel
 def begin(s, y, piece, on_seed):
     """Row of `begun` for `piece`, a new one unless it has one; NOTHING for no piece, or if all rows are in use."""

@@ -131,9 +131,6 @@ def may_hold(s, y, row, piece):
     return bits.has_piece(s.want, y, piece) and is_open(s, y, piece) and bits.has_piece(s.has, row, piece)
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
-
-
 @kernel
 def is_begun(s, y, piece):
     """True if a piece has a row of `begun`."""
@@ -190,9 +187,6 @@ def all_begun(s, y):
             if is_open(s, y, piece):
                 return False
     return True
-
-
-# -- what a choke gives back -------------------------------------------------------------------------------------------
 
 
 @kernel

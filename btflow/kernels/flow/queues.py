@@ -105,9 +105,6 @@ def passed(link, total, emptied):
     return min(most / link.per_byte, emptied)
 
 
-# -- a downlink --------------------------------------------------------------------------------------------------------
-
-
 @kernel
 def settle_downlink(link, t):
     """Bring the queue of a downlink up to `t`: what comes has been the same since the last time."""

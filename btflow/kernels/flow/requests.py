@@ -117,9 +117,6 @@ def lose_interest(s, u, y, g, t):
         wake(s, u >> s.lane_bits, s.ready[u])
 
 
-# -- the head of the rows ----------------------------------------------------------------------------------------------
-
-
 @kernel
 def next_block(s, u):
     """Number, in its piece, of the block at the head of lane `u`."""
@@ -161,9 +158,6 @@ def drop_run(s, u, i):
     for j in range(i + 1, lane.runs):
         s.run[u, j - 1] = s.run[u, j]
     lane.runs -= 1
-
-
-# -- CANCEL ------------------------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -137,9 +137,6 @@ def normal(rng):
     return 1.7320508075688772 * (float(total) / 65536.0 - 2.0)
 
 
-# -- ACKs --------------------------------------------------------------------------------------------------------------
-
-
 @kernel
 def load_acks(s, u, f):
     """Write down what the ACKs for a byte of lane `u` take on the uplink of its downloader."""

@@ -5,7 +5,7 @@ import numpy as np
 from btflow.kernels import bits, calendar
 from btflow.kernels.calendar import NONE, post
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import choking, downloading, limiter_shares, messages, rules
+from btflow.kernels.swarm import choking, downloading, limiter_shares, messages, rules, state
 from btflow.kernels.swarm.ends import (
     CLOSED,
     client_of,
@@ -22,20 +22,6 @@ from btflow.kernels.swarm.ends import (
 from btflow.kernels.swarm.limiter import drop, plan, sync
 from btflow.kernels.swarm.peer_set import forget_attempt, learn, unregister
 from btflow.kernels.swarm.picking import other_is_seed
-from btflow.kernels.swarm.state import (
-    ANY,
-    CAUSES,
-    CONNECTING,
-    FREE,
-    INCOMING,
-    INTERESTED_IN_US,
-    LEFT,
-    NIL,
-    OPEN,
-    RINGED,
-    START,
-    UNCHOKED,
-)
 
 
 @kernel
@@ -64,24 +50,24 @@ def release(s, h, t):
     """Give up end `h`: leave ring, lists and slot; a spare takes its place; an open, used slot triggers a rechoke."""
     c = s.conn[h]
     p = h >> s.rules.slot_bits
-    if c.state == FREE:
+    if c.state == state.FREE:
         return
-    was_open = c.state == OPEN
+    was_open = c.state == state.OPEN
     if was_open:
         s.dn[h] = 0
         forget_copies(s, h)
         choking.forget_source(s, h)
         downloading.let_go(s, h, t)
         leave_limiter(s, h, t)
-        set_cause(s, h, CAUSES, t)
+        set_cause(s, h, state.CAUSES, t)
         choking.delist(s, h)
         s.peer[p].complete -= 1
-    wanted_slot = was_open and s.up[h] & INTERESTED_IN_US != 0 and s.up[h] & UNCHOKED != 0
-    if s.up[h] & UNCHOKED != 0:
+    wanted_slot = was_open and s.up[h] & state.INTERESTED_IN_US != 0 and s.up[h] & state.UNCHOKED != 0
+    if s.up[h] & state.UNCHOKED != 0:
         s.peer[p].n_unchoked -= 1
     s.dn[h] = 0
     s.up[h] = 0
-    c.state = FREE
+    c.state = state.FREE
     c.generation += 1
     s.peer[p].degree -= 1
     if s.rules.linked == 1:
@@ -114,7 +100,7 @@ def leave_limiter(s, h, t):
         calendar.give_node(s, n)
         n = following
     c.out_first = NONE
-    if s.up[h] & RINGED != 0:
+    if s.up[h] & state.RINGED != 0:
         leave_ring(s, h)
         plan(s, p, t)
 
@@ -138,7 +124,7 @@ def forget_copies(s, h):
 @kernel
 def leave(s, p, t):
     """Peer `p` leaves: the tracker forgets it, its connections close, and a new leecher may take its place."""
-    raise_flag(s.mode, p, LEFT)
+    raise_flag(s.mode, p, state.LEFT)
     s.peer[p].left_at = t
     unregister(s, p)
     calendar.remove(s, p)
@@ -147,12 +133,12 @@ def leave(s, p, t):
     for slot in range(s.peer[p].top):
         h = base + slot
         c = s.conn[h]
-        if c.state == FREE:
+        if c.state == state.FREE:
             continue
         g = mate(s, h)
-        counts = c.state == OPEN or c.outgoing != INCOMING
-        if s.conn[g].state != FREE and mate(s, g) == h:
-            if s.conn[g].state == CONNECTING and s.conn[g].outgoing == INCOMING:
+        counts = c.state == state.OPEN or c.outgoing != state.INCOMING
+        if s.conn[g].state != state.FREE and mate(s, g) == h:
+            if s.conn[g].state == state.CONNECTING and s.conn[g].outgoing == state.INCOMING:
                 forget_attempt(s, g)
             else:
                 release(s, g, t)
@@ -168,7 +154,7 @@ def leave(s, p, t):
 def give_up(s, h, t):
     """Nobody answers: the attempt to connect ends on both sides."""
     g = mate(s, h)
-    if s.conn[g].state != FREE and mate(s, g) == h:
+    if s.conn[g].state != state.FREE and mate(s, g) == h:
         forget_attempt(s, g)
     release(s, h, t)
 
@@ -178,7 +164,7 @@ def give_birth(s, klass, t):
     """A new leecher of class `klass` starts, if there is one left."""
     p = rules.next_born(s.births, klass)
     if p >= 0:
-        post(s, t, START, p, NIL, ANY)
+        post(s, t, state.START, p, state.NIL, state.ANY)
 
 
 @kernel

@@ -21,6 +21,7 @@ from btflow.kernels.swarm import (
     picking_whole,
     rates,
     rules,
+    state,
     superseeding,
     tcp,
 )
@@ -39,58 +40,18 @@ from btflow.kernels.swarm.ends import (
     seeding,
     set_cause,
 )
-from btflow.kernels.swarm.state import (
-    ALLOWED_FAST,
-    ANY,
-    BITFIELD,
-    BLOCKED,
-    BY_LOSS,
-    BY_PIPELINE,
-    BY_WINDOW,
-    CANCEL,
-    CAUSES,
-    CHOKE,
-    CONNECTING,
-    EVERYWHERE,
-    FLUSHED,
-    FOREVER,
-    HAVE,
-    HAVE_ALL,
-    HAVE_ONE,
-    IDLE,
-    INTERESTED,
-    INTERESTED_IN_US,
-    LEAVE,
-    LINKED,
-    MISSING_PIECES,
-    NIL,
-    NOT_INTERESTED,
-    OFFER,
-    PIECE,
-    PULSE,
-    REFUSED,
-    REQUEST,
-    SEEDING,
-    START,
-    SYN,
-    TRACKER_CHECK,
-    TRACKER_REPLY,
-    UNCHOKE,
-    WANTING,
-    WRITABLE,
-)
 
 FINISHED, MORE, STUCK, FULL, CROWDED = 0, 1, 2, 3, 5  # why `run` returned (access/engine.py has 4)
 
 
 @entry
-def run(state, max_events):
+def run(swarm, max_events):
     """Handle up to `max_events` events and say why that is all.
 
     FINISHED: every leecher is done; STUCK: nothing happens any more; FULL, CROWDED: too few free nodes, or rows of
     requests, to go on safely.
     """
-    s = by_ref(state)
+    s = by_ref(swarm)
     c = s.clock[0]
     if c.events == 0 and c.pending == 0 and c.lane_first == NONE:
         start_all(s)
@@ -120,8 +81,8 @@ def run(state, max_events):
 def start_all(s):
     """Schedule the start of every client."""
     for p in range(s.rules.peers):
-        if s.peer[p].start < FOREVER:
-            post(s, s.peer[p].start, START, p, NIL, ANY)
+        if s.peer[p].start < state.FOREVER:
+            post(s, s.peer[p].start, state.START, p, state.NIL, state.ANY)
 
 
 @kernel
@@ -146,17 +107,17 @@ def take(s, n, t):
     node = s.node[n]
     kind, target, arg, generation = np.int64(node.kind), np.int64(node.target), np.int64(node.arg), node.generation
     calendar.give_node(s, n)
-    if kind == HAVE_ALL:
+    if kind == state.HAVE_ALL:
         have_all(s, target, arg, generation, t)
-    elif kind == START:
+    elif kind == state.START:
         peer_set.start_client(s, target, t)
-    elif kind == TRACKER_REPLY:
+    elif kind == state.TRACKER_REPLY:
         peer_set.tracker_reply(s, target, t)
-    elif kind == TRACKER_CHECK:
+    elif kind == state.TRACKER_CHECK:
         peer_set.check_tracker(s, target, t)
-    elif kind == PULSE:
+    elif kind == state.PULSE:
         pulse(s, target, t)
-    elif kind == LEAVE:
+    elif kind == state.LEAVE:
         closing.leave(s, target, t)
     elif s.conn[target].generation == generation:
         hear(s, kind, target, arg, t)
@@ -167,7 +128,7 @@ def pulse(s, p, t):
     """The clock of clients that have one."""
     if left(s, p):
         return
-    post(s, t + client_of(s, p).pulse, PULSE, p, NIL, ANY)
+    post(s, t + client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
     if client_of(s, p).batch_interval > 0.0:
         messages.send_due_haves(s, p, t)
     if not seeding(s, p):
@@ -177,7 +138,7 @@ def pulse(s, p, t):
 @kernel
 def hear(s, kind, h, arg, t):
     """A message reaches end `h`, whose handshake may be under way."""
-    if s.conn[h].state == CONNECTING:
+    if s.conn[h].state == state.CONNECTING:
         set_up_step(s, kind, h, t)
     receive(s, kind, h, arg, t)
 
@@ -186,45 +147,48 @@ def hear(s, kind, h, arg, t):
 def receive(s, kind, h, arg, t):
     """A message reaches end `h`."""
     if s.rules.linked == 0 and (
-        (kind > PIECE and kind < HAVE_ALL) or kind == BITFIELD or kind == OFFER or kind == ALLOWED_FAST
+        (kind > state.PIECE and kind < state.HAVE_ALL)
+        or kind == state.BITFIELD
+        or kind == state.OFFER
+        or kind == state.ALLOWED_FAST
     ):
         s.coming[h] -= 1
-    if kind == PIECE:
+    if kind == state.PIECE:
         piece_arrived(s, h, arg, t)
-    elif kind == REQUEST:
+    elif kind == state.REQUEST:
         limiter.got_request(s, h, arg, t)
-    elif kind == HAVE:
+    elif kind == state.HAVE:
         have_alone(s, h, arg, t)
-    elif kind == INTERESTED:
+    elif kind == state.INTERESTED:
         choking.got_interested(s, h, t)
-    elif kind == NOT_INTERESTED:
+    elif kind == state.NOT_INTERESTED:
         choking.got_not_interested(s, h, t)
-    elif kind == CHOKE:
+    elif kind == state.CHOKE:
         downloading.got_choke(s, h, t)
-    elif kind == UNCHOKE:
+    elif kind == state.UNCHOKE:
         downloading.got_unchoke(s, h, t)
-    elif kind == FLUSHED:
+    elif kind == state.FLUSHED:
         flushed(s, h, t)
-    elif kind == CANCEL:
+    elif kind == state.CANCEL:
         limiter.got_cancel(s, h, arg, t)
-    elif kind == BITFIELD:
+    elif kind == state.BITFIELD:
         closing.got_bitfield(s, h, arg, t)
-    elif kind == OFFER:
+    elif kind == state.OFFER:
         superseeding.got_offer(s, h, arg, t)
-    elif kind == WRITABLE:
+    elif kind == state.WRITABLE:
         note(s, h, WRITTEN)
-    elif kind == ALLOWED_FAST:
+    elif kind == state.ALLOWED_FAST:
         picking_whole.got_allowed(s, h, arg, t)
-    elif kind == HAVE_ONE:
+    elif kind == state.HAVE_ONE:
         have_timely(s, mate(s, h), arg, t)
 
 
 @kernel
 def set_up_step(s, kind, h, t):
     """A message reaches an end whose handshake is under way: anything but a refusal or a SYN completes it."""
-    if kind == SYN:
+    if kind == state.SYN:
         peer_set.got_syn(s, h, t)
-    elif kind == REFUSED:
+    elif kind == state.REFUSED:
         closing.release(s, h, t)
     else:
         peer_set.ready(s, h, t)
@@ -241,7 +205,7 @@ def block_written(s, p, t):
 def write_paid(s, p, t):
     """The limiter's timer where a limit is kept in shares: what is paid for is written."""
     limiter_shares.hand_out(s, p, t)
-    i = limiter_shares.next_paid(s, p, NIL)
+    i = limiter_shares.next_paid(s, p, state.NIL)
     while i < s.peer[p].n_ring:
         h = (p << s.rules.slot_bits) + s.ring[p, i]
         limiter.pay(s, h, t)
@@ -270,7 +234,7 @@ def hand_to_socket(s, h, gap, t):
     messages.tell_behind_block(s, h, t)
     limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h, t)
-    if s.turns[h] == 0 and s.up[h] & BLOCKED == 0:
+    if s.turns[h] == 0 and s.up[h] & state.BLOCKED == 0:
         set_cause(s, h, limiter.waits_for(s, h), t)
     limiter.charge_packets(s, p, size)
     limiter.plan(s, p, t)
@@ -286,21 +250,21 @@ def deliver(s, h, seq, gap, units, t):
     w = s.wire[h]
     tcp.count_burst(s, w, gap, units)
     arrival, free, stall = tcp.block_arrival(s, w, t, gap, units, c.up_head < c.up_seen)
-    post(s, arrival, PIECE, g, np.int64(seq), s.conn[g].generation)
+    post(s, arrival, state.PIECE, g, np.int64(seq), s.conn[g].generation)
     if free > t:
-        raise_flag(s.up, h, BLOCKED)
+        raise_flag(s.up, h, state.BLOCKED)
         closing.leave_ring(s, h)
-        if c.cause < CAUSES:
-            set_cause(s, h, BY_LOSS if stall > 0.0 else BY_WINDOW, t)
-        post(s, free, FLUSHED, h, NIL, c.generation)
+        if c.cause < state.CAUSES:
+            set_cause(s, h, state.BY_LOSS if stall > 0.0 else state.BY_WINDOW, t)
+        post(s, free, state.FLUSHED, h, state.NIL, c.generation)
 
 
 @kernel
 def flushed(s, h, t):
     """The socket of end `h` takes data again."""
-    lower_flag(s.up, h, BLOCKED)
-    if s.conn[h].cause < CAUSES:
-        set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+    lower_flag(s.up, h, state.BLOCKED)
+    if s.conn[h].cause < state.CAUSES:
+        set_cause(s, h, state.BY_PIPELINE if s.up[h] & state.INTERESTED_IN_US != 0 else state.IDLE, t)
     limiter.join(s, h, t)
 
 
@@ -318,11 +282,11 @@ def piece_arrived(s, h, seq, t):
 def finished(s, p, t):
     """Peer `p` holds every piece: it turns seed and closes its connections to seeds."""
     peer = s.peer[p]
-    raise_flag(s.mode, p, SEEDING)
+    raise_flag(s.mode, p, state.SEEDING)
     peer.done = t
     s.clock[0].unfinished -= 1
     if s.rules.stay >= 0.0:
-        post(s, t + rules.stay(s.rules, t - peer.start, s.rng), LEAVE, p, NIL, ANY)
+        post(s, t + rules.stay(s.rules, t - peer.start, s.rng), state.LEAVE, p, state.NIL, state.ANY)
     closing.close_to_seeds(s, p, t)
 
 
@@ -339,10 +303,10 @@ def tell(s, h, count, t):
         s.told[h] += 1
         s.copies[piece, q] += 1
         superseeding.watch(s, h, g, piece, t)
-        if s.rules.tallied == 1 and client_of(s, q).interest == MISSING_PIECES:
+        if s.rules.tallied == 1 and client_of(s, q).interest == state.MISSING_PIECES:
             picking_whole.heard_of(s, g, piece, t)
         elif bits.has_piece(s.want, q, piece):
-            if s.dn[g] != WANTING | LINKED:
+            if s.dn[g] != state.WANTING | state.LINKED:
                 downloading.got_have(s, g, piece, t)
         elif in_endgame(s, q) and not seeding(s, q):
             downloading.got_have(s, g, piece, t)
@@ -364,7 +328,7 @@ def have_all(s, p, count, place, t):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         h = base + slot
-        if linked(s, h) and (place == EVERYWHERE or s.peer[neighbour(s, h)].place == place):
+        if linked(s, h) and (place == state.EVERYWHERE or s.peer[neighbour(s, h)].place == place):
             have_timely(s, h, count, t)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from btflow.kernels.calendar import NONE, give_node, post, take_node
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import tcp
+from btflow.kernels.swarm import state, tcp
 from btflow.kernels.swarm.ends import (
     WRITTEN,
     client_of,
@@ -22,43 +22,13 @@ from btflow.kernels.swarm.ends import (
     set_cause,
 )
 from btflow.kernels.swarm.limiter import forget, got_request, message_written, news_written, part_sent, sync
-from btflow.kernels.swarm.state import (
-    ALLOWED_FAST,
-    BITFIELD,
-    BY_PIPELINE,
-    CANCEL,
-    CAUSES,
-    CHOKE,
-    EVERYWHERE,
-    FOREVER,
-    HAVE,
-    HAVE_ALL,
-    HAVE_ONE,
-    IDLE,
-    INTERESTED,
-    INTERESTED_IN_US,
-    NIL,
-    NOT_INTERESTED,
-    OFFER,
-    OPTIMISTIC,
-    READY,
-    REQUEST,
-    RINGED,
-    SERVED,
-    SYN,
-    TOLD,
-    UNCHOKE,
-    UNCHOKED,
-    WANTING,
-    WRITABLE,
-)
 from btflow.kernels.swarm.tcp_window import idle_restart
 
 
 @kernel
 def blocked(s, h, t):
     """True if end `h` is in the middle of writing a block, so that nothing else can be written (4.0.2 Connecter)."""
-    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
+    if s.turns[h] > 0 and s.up[h] & state.RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
     return part_sent(s, h) and s.rules.split == 0 and s.rules.direct == 0
 
@@ -66,7 +36,7 @@ def blocked(s, h, t):
 @kernel
 def send(s, h, kind, arg, t):
     """Write a control message on end `h`, behind the HAVEs that waited for one to go with."""
-    if s.rules.tallied == 1 and s.tally[h].haves_due < FOREVER:
+    if s.rules.tallied == 1 and s.tally[h].haves_due < state.FOREVER:
         send_haves(s, h, t)
     write(s, h, kind, arg, t)
 
@@ -74,8 +44,8 @@ def send(s, h, kind, arg, t):
 @kernel
 def send_haves(s, h, t):
     """The HAVEs that waited on end `h` leave, as one: it says how many pieces its peer has."""
-    s.tally[h].haves_due = FOREVER
-    write(s, h, HAVE, np.int64(s.n_log[h >> s.rules.slot_bits]), t)
+    s.tally[h].haves_due = state.FOREVER
+    write(s, h, state.HAVE, np.int64(s.n_log[h >> s.rules.slot_bits]), t)
 
 
 @kernel
@@ -90,7 +60,7 @@ def send_due_haves(s, p, t):
 @kernel
 def write(s, h, kind, arg, t):
     """Write a control message on end `h`; behind a part-sent block it waits in the end's queue."""
-    if kind == HAVE:
+    if kind == state.HAVE:
         hold_haves(s, h, arg)
     if blocked(s, h, t):
         enqueue(s, h, kind, arg)
@@ -125,7 +95,7 @@ def transmit(s, h, kind, arg, t):
     if s.rules.linked == 1:
         enqueue(s, h, kind, arg)
         if at > t:
-            post(s, at, WRITABLE, h, NIL, s.conn[h].generation)
+            post(s, at, state.WRITABLE, h, state.NIL, s.conn[h].generation)
         else:
             note(s, h, WRITTEN)
     elif s.rules.ideal == 0:
@@ -153,16 +123,18 @@ def deliver_now(s, g, kind, arg, t):
 @kernel
 def applied(s, g, kind, arg, t):
     """Apply a message that has no consequences beyond end `g` itself; False if it needs its handler."""
-    if kind == REQUEST:
+    if kind == state.REQUEST:
         got_request(s, g, arg, t)
-    elif kind == INTERESTED and s.up[g] & UNCHOKED == 0 and s.rules.tallied == 0:  # else it may get a slot or a set
-        raise_flag(s.up, g, INTERESTED_IN_US)
-    elif kind == NOT_INTERESTED and s.up[g] & (UNCHOKED | TOLD) == 0:
-        lower_flag(s.up, g, INTERESTED_IN_US)
-    elif kind == CHOKE and s.dn[g] & WANTING == 0:
-        lower_flag(s.dn, g, SERVED)
-    elif kind == UNCHOKE and s.dn[g] & WANTING == 0:
-        raise_flag(s.dn, g, SERVED)
+    elif (
+        kind == state.INTERESTED and s.up[g] & state.UNCHOKED == 0 and s.rules.tallied == 0
+    ):  # else it may get a slot or a set
+        raise_flag(s.up, g, state.INTERESTED_IN_US)
+    elif kind == state.NOT_INTERESTED and s.up[g] & (state.UNCHOKED | state.TOLD) == 0:
+        lower_flag(s.up, g, state.INTERESTED_IN_US)
+    elif kind == state.CHOKE and s.dn[g] & state.WANTING == 0:
+        lower_flag(s.dn, g, state.SERVED)
+    elif kind == state.UNCHOKE and s.dn[g] & state.WANTING == 0:
+        raise_flag(s.dn, g, state.SERVED)
     else:
         return False
     return True
@@ -194,13 +166,13 @@ def flush(s, h, t):
 @kernel
 def message_bytes(s, kind):
     """Size of a control message [B]."""
-    if kind == REQUEST or kind == CANCEL:
+    if kind == state.REQUEST or kind == state.CANCEL:
         return s.rules.request_size
-    if kind == HAVE or kind == OFFER or kind == ALLOWED_FAST:
+    if kind == state.HAVE or kind == state.OFFER or kind == state.ALLOWED_FAST:
         return s.rules.have_size
-    if kind == SYN or kind == READY:  # handshakes
+    if kind == state.SYN or kind == state.READY:  # handshakes
         return s.rules.handshake_size
-    return s.rules.bitfield_size if kind == BITFIELD else s.rules.state_size
+    return s.rules.bitfield_size if kind == state.BITFIELD else s.rules.state_size
 
 
 @kernel
@@ -227,12 +199,12 @@ def announce_have(s, p, t):
         for i in range(s.peer[p].n_ring):
             h = base + s.ring[p, i]
             if s.alone[h] > 0 or blocked(s, h, t):
-                send(s, h, HAVE, count, t)
-        post(s, news_written(s, p, t), HAVE_ALL, p, count, EVERYWHERE)
+                send(s, h, state.HAVE, count, t)
+        post(s, news_written(s, p, t), state.HAVE_ALL, p, count, state.EVERYWHERE)
     elif s.rules.linked == 1:
         for slot in range(s.peer[p].top):
             if linked(s, base + slot):
-                send(s, base + slot, HAVE, count, t)
+                send(s, base + slot, state.HAVE, count, t)
     else:
         announce_delayed(s, p, t)
 
@@ -257,7 +229,7 @@ def announce_delayed(s, p, t):
         w = s.wire[h]
         behind = s.alone[h] > 0 or t < w.small_acked or t + 0.5 * w.rtt < w.last_arrival
         if behind or blocked(s, h, t) or (w.loss > 0.0 and w.until_loss == 1):
-            send(s, h, HAVE, count, t)
+            send(s, h, state.HAVE, count, t)
         else:
             w.until_loss -= 1
             idle_restart(s, w, t)
@@ -267,12 +239,12 @@ def announce_delayed(s, p, t):
             w.last_arrival = t + 0.5 * w.rtt
             if s.rules.apart == 1:
                 g = mate(s, h)
-                post(s, w.last_arrival, HAVE_ONE, g, count, s.conn[g].generation)
+                post(s, w.last_arrival, state.HAVE_ONE, g, count, s.conn[g].generation)
                 continue
             place = s.peer[neighbour(s, h)].place
             if told[place] == 0:
                 told[place] = 1
-                post(s, w.last_arrival, HAVE_ALL, p, count, place)
+                post(s, w.last_arrival, state.HAVE_ALL, p, count, place)
 
 
 @kernel
@@ -284,12 +256,12 @@ def arrived_alone(s, h):
 @kernel
 def choke(s, h, t):
     """Choke end `h`; a part-sent block is finished first, and CHOKE follows it."""
-    if s.up[h] & UNCHOKED == 0:
+    if s.up[h] & state.UNCHOKED == 0:
         return
-    lower_flag(s.up, h, UNCHOKED)
-    lower_flag(s.up, h, OPTIMISTIC)
+    lower_flag(s.up, h, state.UNCHOKED)
+    lower_flag(s.up, h, state.OPTIMISTIC)
     s.peer[h >> s.rules.slot_bits].n_unchoked -= 1
-    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
+    if s.turns[h] > 0 and s.up[h] & state.RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
     if not part_sent(s, h):
         tell_choke(s, h, t)
@@ -299,30 +271,30 @@ def choke(s, h, t):
 def tell_choke(s, h, t):
     """CHOKE goes out at once."""
     note_choke(s, h, t)
-    send(s, h, CHOKE, NIL, t)
+    send(s, h, state.CHOKE, state.NIL, t)
 
 
 @kernel
 def note_choke(s, h, t):
     """CHOKE is being written: what is queued is dropped, and requests are ignored from now on."""
-    lower_flag(s.up, h, TOLD)
+    lower_flag(s.up, h, state.TOLD)
     forget(s, h, t)
-    set_cause(s, h, CAUSES, t)
+    set_cause(s, h, state.CAUSES, t)
 
 
 @kernel
 def unchoke(s, h, t):
     """Unchoke end `h`; behind a part-sent block the message waits, or takes back a CHOKE not sent yet."""
     c = s.conn[h]
-    if s.up[h] & UNCHOKED != 0:
+    if s.up[h] & state.UNCHOKED != 0:
         return
-    raise_flag(s.up, h, UNCHOKED)
+    raise_flag(s.up, h, state.UNCHOKED)
     s.peer[h >> s.rules.slot_bits].n_unchoked += 1
     c.up_round = s.peer[h >> s.rules.slot_bits].ticks
     if s.rules.tallied == 1:
         s.tally[h].unchoked_at = t
         s.tally[h].sent_since = 0.0
-    if s.turns[h] > 0 and s.up[h] & RINGED != 0:
+    if s.turns[h] > 0 and s.up[h] & state.RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
     if not part_sent(s, h):
         tell_unchoke(s, h, t)
@@ -331,26 +303,26 @@ def unchoke(s, h, t):
 @kernel
 def tell_unchoke(s, h, t):
     """UNCHOKE goes out at once, unless the CHOKE it takes back was never sent."""
-    if s.up[h] & TOLD == 0:
+    if s.up[h] & state.TOLD == 0:
         note_unchoke(s, h, t)
-        send(s, h, UNCHOKE, NIL, t)
+        send(s, h, state.UNCHOKE, state.NIL, t)
 
 
 @kernel
 def note_unchoke(s, h, t):
     """UNCHOKE is being written: requests are welcome."""
-    raise_flag(s.up, h, TOLD)
+    raise_flag(s.up, h, state.TOLD)
     s.peer[h >> s.rules.slot_bits].unchokes += 1
-    set_cause(s, h, BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE, t)
+    set_cause(s, h, state.BY_PIPELINE if s.up[h] & state.INTERESTED_IN_US != 0 else state.IDLE, t)
 
 
 @kernel
 def tell_behind_block(s, h, t):
     """A block is written: a choke or unchoke decided meanwhile joins the messages that go out behind it."""
-    told = s.up[h] & TOLD != 0
-    if told and s.up[h] & UNCHOKED == 0:
+    told = s.up[h] & state.TOLD != 0
+    if told and s.up[h] & state.UNCHOKED == 0:
         note_choke(s, h, t)
-        enqueue(s, h, CHOKE, NIL)
-    elif not told and s.up[h] & UNCHOKED != 0:
+        enqueue(s, h, state.CHOKE, state.NIL)
+    elif not told and s.up[h] & state.UNCHOKED != 0:
         note_unchoke(s, h, t)
-        enqueue(s, h, UNCHOKE, NIL)
+        enqueue(s, h, state.UNCHOKE, state.NIL)

@@ -3,7 +3,7 @@
 from btflow.kernels import calendar
 from btflow.kernels.calendar import NONE, post
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import choking, messages, rates, rules, superseeding, tcp
+from btflow.kernels.swarm import choking, messages, rates, rules, state, superseeding, tcp
 from btflow.kernels.swarm.ends import (
     CLOSED,
     OPENED,
@@ -17,28 +17,6 @@ from btflow.kernels.swarm.ends import (
     super_seeding,
     wire,
 )
-from btflow.kernels.swarm.state import (
-    ACCEPTED,
-    ANY,
-    BITFIELD,
-    CAUSES,
-    CONNECTING,
-    FREE,
-    INCOMING,
-    LINKED,
-    NIL,
-    OPEN,
-    OPENS_TCP,
-    OPENS_UTP,
-    OUTGOING,
-    PULSE,
-    READY,
-    REFUSED,
-    SINGLE,
-    SYN,
-    TRACKER_CHECK,
-    TRACKER_REPLY,
-)
 
 
 @kernel
@@ -46,9 +24,9 @@ def start_client(s, p, t):
     """The client starts: choker timer, first announce, tracker check every minute."""
     s.peer[p].start = t
     calendar.insert(s, s.rules.peers + p, t + client_of(s, p).choke_interval)
-    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
     if client_of(s, p).pulse > 0.0:
-        post(s, t + client_of(s, p).pulse, PULSE, p, NIL, ANY)
+        post(s, t + client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
     ask_tracker(s, p, t)
 
 
@@ -56,7 +34,14 @@ def start_client(s, p, t):
 def ask_tracker(s, p, t):
     """Announce to the tracker."""
     s.peer[p].last_announce = t
-    post(s, t + rules.reply_time(p, s.rtt[s.peer[p].place, s.peer[0].place]), TRACKER_REPLY, p, NIL, ANY)
+    post(
+        s,
+        t + rules.reply_time(p, s.rtt[s.peer[p].place, s.peer[0].place]),
+        state.TRACKER_REPLY,
+        p,
+        state.NIL,
+        state.ANY,
+    )
 
 
 @kernel
@@ -86,7 +71,7 @@ def check_tracker(s, p, t):
     peer = s.peer[p]
     if left(s, p):
         return
-    post(s, t + client_of(s, p).check_interval, TRACKER_CHECK, p, NIL, ANY)
+    post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
     since = t - peer.last_announce
     r = client_of(s, p)
     if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
@@ -99,7 +84,7 @@ def connected_to(s, p, q):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         c = s.conn[base + slot]
-        if c.state != FREE and neighbour(s, base + slot) == q:
+        if c.state != state.FREE and neighbour(s, base + slot) == q:
             return True
     return False
 
@@ -122,7 +107,7 @@ def take_slot(s, p):
     """A free slot of peer `p`; NONE if all are in use."""
     base = p << s.rules.slot_bits
     for slot in range(s.rules.slots):
-        if s.conn[base + slot].state == FREE:
+        if s.conn[base + slot].state == state.FREE:
             s.peer[p].top = max(s.peer[p].top, slot + 1)
             return base + slot
     return NONE
@@ -136,7 +121,7 @@ def connect(s, p, q, t):
     if a peer has no slot left, which is a limit of the engine (`PENDING_SLOTS`), not of the client, or if `p` opens no
     connections.
     """
-    if s.rules.linked == 1 and s.peer[p].transports & (OPENS_TCP | OPENS_UTP) == 0:
+    if s.rules.linked == 1 and s.peer[p].transports & (state.OPENS_TCP | state.OPENS_UTP) == 0:
         return False
     h = take_slot(s, p)
     g = take_slot(s, q) if h != NONE else NONE
@@ -144,14 +129,14 @@ def connect(s, p, q, t):
         return False
     set_up(s, h, g, t)
     set_up(s, g, h, t)
-    s.conn[h].outgoing = OUTGOING
+    s.conn[h].outgoing = state.OUTGOING
     s.peer[p].degree += 1
     if s.rules.linked == 1:
         note(s, h, OPENED)
         return True
     w = wire(s, h)
     delay = tcp.handshake_delay(s, w) if w.loss > 0.0 else 0.0
-    post(s, t + delay + 1.5 * w.rtt, SYN, g, NIL, s.conn[g].generation)
+    post(s, t + delay + 1.5 * w.rtt, state.SYN, g, state.NIL, s.conn[g].generation)
     return True
 
 
@@ -160,8 +145,8 @@ def set_up(s, h, g, t):
     """A fresh end `h` whose other side is end `g`."""
     c = s.conn[h]
     p, q = h >> s.rules.slot_bits, g >> s.rules.slot_bits
-    c.state = CONNECTING
-    c.outgoing = INCOMING
+    c.state = state.CONNECTING
+    c.outgoing = state.INCOMING
     c.generation += 1
     s.mate[h] = g
     s.told[h] = 0
@@ -170,7 +155,7 @@ def set_up(s, h, g, t):
     s.watched[h] = s.rules.pieces
     s.up[h] = 0
     s.coming[h] = 0
-    c.cause = CAUSES
+    c.cause = state.CAUSES
     s.turns[h] = 0
     c.up_head = 0
     c.up_seen = 0
@@ -198,24 +183,24 @@ def got_syn(s, h, t):
     c = s.conn[h]
     g = mate(s, h)
     if not rules.may_accept(client_of(s, p), s.peer[p].degree):
-        post(s, t + 0.5 * wire(s, h).rtt, REFUSED, g, NIL, s.conn[g].generation)
+        post(s, t + 0.5 * wire(s, h).rtt, state.REFUSED, g, state.NIL, s.conn[g].generation)
         forget_attempt(s, h)
         return
     s.peer[p].degree += 1
     s.peer[p].ever_incoming = 1
-    c.outgoing = ACCEPTED
+    c.outgoing = state.ACCEPTED
     if s.rules.linked == 1:
-        messages.transmit(s, h, READY, NIL, t)
+        messages.transmit(s, h, state.READY, state.NIL, t)
         ready(s, h, t)
         return
-    post(s, t + 0.5 * wire(s, h).rtt, READY, g, NIL, s.conn[g].generation)
-    post(s, t + wire(s, h).rtt, READY, h, NIL, c.generation)
+    post(s, t + 0.5 * wire(s, h).rtt, state.READY, g, state.NIL, s.conn[g].generation)
+    post(s, t + wire(s, h).rtt, state.READY, h, state.NIL, c.generation)
 
 
 @kernel
 def forget_attempt(s, h):
     """Give up the end of an incoming connection that was not accepted."""
-    s.conn[h].state = FREE
+    s.conn[h].state = state.FREE
     s.conn[h].generation += 1
     if s.rules.linked == 1:
         note(s, h, CLOSED)
@@ -226,10 +211,10 @@ def ready(s, h, t):
     """The handshake is done at end `h`: the connection counts, and the bitfield goes out if there is anything in it."""
     p = h >> s.rules.slot_bits
     c = s.conn[h]
-    if c.state == OPEN:
+    if c.state == state.OPEN:
         return
-    c.state = OPEN
-    raise_flag(s.dn, h, LINKED)
+    c.state = state.OPEN
+    raise_flag(s.dn, h, state.LINKED)
     s.peer[p].complete += 1
     c.up_since = rates.measured_from(client_of(s, p), t)
     c.up_last = c.up_since
@@ -239,8 +224,8 @@ def ready(s, h, t):
     if super_seeding(s, p):
         superseeding.begin(s, h, t)
     elif s.n_log[p] > 0:
-        messages.hold_haves(s, h, SINGLE)
-        messages.transmit(s, h, BITFIELD, s.n_log[p], t)
+        messages.hold_haves(s, h, state.SINGLE)
+        messages.transmit(s, h, state.BITFIELD, s.n_log[p], t)
 
 
 @kernel
