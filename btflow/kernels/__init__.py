@@ -17,7 +17,7 @@ One name for one thing, everywhere:
     s           state of a swarm, Swarm or Flow, or of links without packets, Fluid
     net         state of links; in those `s.net`
     x           a swarm and its links: `x.swarm`, `x.net` (access)
-    r           a client's rules (swarm/state.py, CLIENT)
+    r           a client's rules (btflow/swarm/program.py, CLIENT)
     p, q, y     a peer's number; of two: `y` downloads from `p`
     h, g        an end of a connection, and the other one; in swarm and access: what the end's peer sends
     u, v        a lane (flow): `p` serves `y`
