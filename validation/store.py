@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterable
 from functools import cache
-from importlib.resources import as_file, files
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy
 import xarray
 
 import btflow
+from btflow.digest import digest
 from btflow.files import replacing
 from btflow.options import Fidelity
 from validation.measured import Measured
@@ -28,47 +29,25 @@ from validation.runs import Task
 VERSION = 1
 """Form of the file."""
 
-_COMMANDS = {"cli.py", "command.py", "commandline.py", "commands.py"}
-_NOT_RUN = _COMMANDS | {"bench.py", "jsonschema.py", "listing.py", "output.py", "report.py"}
-"""Files of btflow/ that no result comes from: the command line and what it prints."""
-_OURS = ("cases.py", "measured.py", "runs.py")
+OURS = ("cases.py", "measured.py", "runs.py")
 """Files of validation/ that set up a case or take its figures."""
 
-
-def sources(btflow_folder: Path, models: Path, validation: Path) -> list[Path]:
-    """Return the files that a result depends on: a new file of btflow/ counts unless it is known not to."""
-    own = [
-        path
-        for where in ("*.py", "link/*.py", "paths/*.py", "units/*.py")
-        for path in btflow_folder.glob(where)
-        if path.name not in _NOT_RUN
-    ]
-    kernels = (btflow_folder / "kernels").rglob("*.py")
-    return sorted([*own, *kernels, *models.rglob("*.toml"), *(validation / name for name in _OURS)])
-
-
-def digest_of(paths: Iterable[Path]) -> str:
-    """Return a digest of some files, by name and content, and of what runs them."""
-    libraries = (platform.python_version(), numpy.__version__, numba.__version__, xarray.__version__)
-    found = hashlib.sha256(f"{VERSION} {libraries}".encode())
-    for path in paths:
-        found.update(f"{path.parent.name}/{path.name} {path.stat().st_size} ".encode())
-        found.update(path.read_bytes())
-    return found.hexdigest()
-
-
-def run_by(fidelity: Fidelity, paths: Iterable[Path]) -> list[Path]:
-    """Return those of some files that are run at a fidelity: full runs nothing of `flow.py` and `kernels/flow`."""
-    apart = (("btflow", "flow.py"), ("kernels", "flow"))
-    return [path for path in paths if fidelity == "flow" or not {path.parts[-2:], path.parts[-3:-1]} & set(apart)]
+FLOW = ("swarm/flow.py", "kernels/flow")
+"""What of btflow/ full runs nothing of."""
 
 
 @cache
 def code_digest(fidelity: Fidelity = "full") -> str:
     """Return a digest of everything but the scenario that a result depends on."""
-    with as_file(files("btflow.models")) as models:
-        own = sources(Path(btflow.__file__).parent, models, Path(__file__).parent)
-        return digest_of(run_by(fidelity, own))
+    return digest_of(Path(btflow.__file__).parent, files("btflow.models"), Path(__file__).parent, fidelity)
+
+
+def digest_of(package: Path, models: Traversable, validation: Path, fidelity: Fidelity = "full") -> str:
+    """Return the digest of what lies in these folders, and of what runs it."""
+    ours = [hashlib.sha256((validation / name).read_bytes()).hexdigest() for name in OURS]
+    libraries = (platform.python_version(), numpy.__version__, numba.__version__, xarray.__version__)
+    code = digest(package, models, () if fidelity == "flow" else FLOW)
+    return hashlib.sha256(repr((VERSION, libraries, code, ours)).encode()).hexdigest()
 
 
 class Store:

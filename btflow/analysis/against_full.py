@@ -30,15 +30,14 @@ from btflow.analysis.design import (
     swarm_status,
 )
 from btflow.errors import InputError
-from btflow.sweeps.check import DIM, FIRST, FULL
-from btflow.sweeps.status import DONE
+from btflow.sweeps.results import CHECK, DONE, FIRST, FULL
 
 STATISTICS = ("completion_mean", "completion_p10", "completion_p90", "seed_copies")
 """What is compared of swarms unless something else is asked for."""
 OF_LINKS = ("goodput", "jain_index", "bottleneck_utilisation", "bottleneck_delay_mean", "bottleneck_delay_p95")
 """Of link experiments."""
 
-SEED = f"{DIM}_seed"
+SEED = f"{CHECK}_seed"
 _NUMBER = "number of the point"
 _CHECKED = 'btflow.sweep(..., fidelity="flow", check=20), or btflow sweep --fidelity flow --check 20'
 _EPSILON = 1e-9
@@ -427,9 +426,9 @@ def in_full(ds: xr.Dataset) -> xr.Dataset:
     names = {str(name): str(name).removeprefix(FULL) for name in ds.variables if str(name).startswith(FULL)}
     found = ds[list(names)].drop_vars([*names.values()], errors="ignore").rename(names)
     found = found.isel({REPLICA: 0}, missing_dims="ignore")  # along which ``checked`` lays all of a selected replica
-    if DIM not in found["status"].dims:
-        found = found.expand_dims(DIM)
-    if found["status"].dims != (DIM,):
+    if CHECK not in found["status"].dims:
+        found = found.expand_dims(CHECK)
+    if found["status"].dims != (CHECK,):
         dims = ", ".join(map(str, found["status"].dims))
         reason = f"has lost the form of its check: {FULL}status lies along {dims}"
         raise InputError("ds", None, reason, "a part chosen with sel or isel")
@@ -445,11 +444,11 @@ def matched(ds: xr.Dataset, dims: Sequence[str]) -> tuple[NDArray[np.int64], NDA
     Raises:
         InputError: A coordinate that tells them was dropped.
     """
-    names = {SAMPLE: DIM} if SAMPLE in ds.coords else _names(ds)
+    names = {SAMPLE: CHECK} if SAMPLE in ds.coords else _names(ds)
     for name in (*names, *names.values()):
         if name not in ds.coords:
             raise InputError("ds", None, f"has lost {name}, which tells its points", "a part with all coordinates")
-    kept = np.full(np.size(ds[DIM]), (ds[REPLICA].values == FIRST).any())
+    kept = np.full(np.size(ds[CHECK]), (ds[REPLICA].values == FIRST).any())
     index = np.zeros((len(dims), kept.size), np.int64)
     for number, dim in enumerate(dims):
         there = [name for name in names if ds[name].dims == (dim,)]
@@ -469,8 +468,8 @@ def matched(ds: xr.Dataset, dims: Sequence[str]) -> tuple[NDArray[np.int64], NDA
 
 def _names(ds: xr.Dataset) -> dict[str, str]:
     """Return what was varied, and what its values at the checked points are called."""
-    found = (str(name) for name in ds.coords if str(name).startswith(f"{DIM}_") and name != SEED)
-    return {name: f"{DIM}_{name}" for name in (*declared(ds), *(name.removeprefix(f"{DIM}_") for name in found))}
+    found = (str(name) for name in ds.coords if str(name).startswith(f"{CHECK}_") and name != SEED)
+    return {name: f"{CHECK}_{name}" for name in (*declared(ds), *(name.removeprefix(f"{CHECK}_") for name in found))}
 
 
 def _keys(ds: xr.Dataset, names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from btflow.analysis.varied import Varied
 from btflow.errors import InputError, unknown
-from btflow.sweeps.status import DONE, FAILED, PENDING
+from btflow.sweeps.results import DONE, FAILED, PENDING
 from btflow.units import BytePrefix
 
 Floats = NDArray[np.float64]

@@ -5,10 +5,8 @@ Writes a sweep as a long table, block by block, so that memory is bounded by a b
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -25,9 +24,8 @@ from btflow.analysis.design import REPLICA, SAMPLE, a_sweep, declared, point_dim
 from btflow.errors import InputError
 from btflow.files import extra, replacing
 from btflow.options import output_file
-from btflow.sweeps.check import DIM, FIRST
-from btflow.sweeps.sound import check
-from btflow.sweeps.status import STATUSES
+from btflow.sweeps.results import CHECK, FIRST, STATUSES
+from btflow.sweeps.store import read
 
 
 class Column(NamedTuple):
@@ -58,22 +56,14 @@ def writer(path: Path, ds: xr.Dataset) -> AbstractContextManager[Write]:
 
 @contextmanager
 def _csv(path: Path) -> Iterator[Write]:
+    """Numbers have all their digits, and what is missing is empty."""
     with path.open("w", encoding="utf-8", newline="") as out:
-        rows = csv.writer(out)
 
         def write(table: Table) -> None:
-            if out.tell() == 0:
-                rows.writerow(f"{name} [{c.units}]" if c.units else name for name, c in table.items())
-            rows.writerows(zip(*(_cells(c.values) for c in table.values()), strict=True))
+            titles = {f"{name} [{c.units}]" if c.units else name: c.values for name, c in table.items()}
+            pd.DataFrame(titles).to_csv(out, index=False, header=out.tell() == 0, lineterminator="\r\n")
 
         yield write
-
-
-def _cells(values: NDArray[Any]) -> list[Any]:
-    """Return values as they are written: each number with all its digits, nothing for what is missing."""
-    if values.dtype.kind != "f":
-        return list(values.tolist())
-    return ["" if value != value else value for value in values.tolist()]
 
 
 @contextmanager
@@ -173,12 +163,12 @@ def _fidelities(ds: xr.Dataset) -> list[xr.Dataset]:
     if not has_check(ds):
         return [ds]
     full, (rows, _) = in_full(ds), matched(ds, point_dims(ds))
-    names = {str(c): str(c).removeprefix(f"{DIM}_") for c in full.coords if str(c).startswith(f"{DIM}_")}
+    names = {str(c): str(c).removeprefix(f"{CHECK}_") for c in full.coords if str(c).startswith(f"{CHECK}_")}
     if not rows.size:
         return [ds.assign_coords(fidelity="flow")]
-    names |= {DIM: SAMPLE} if SAMPLE in ds.coords else {}
-    full = full.isel({DIM: rows}).drop_vars([*names.values()], errors="ignore").rename(names)
-    full = full.reset_coords("seed").drop_vars(DIM, errors="ignore")
+    names |= {CHECK: SAMPLE} if SAMPLE in ds.coords else {}
+    full = full.isel({CHECK: rows}).drop_vars([*names.values()], errors="ignore").rename(names)
+    full = full.reset_coords("seed").drop_vars(CHECK, errors="ignore")
     return [ds.assign_coords(fidelity="flow"), full.assign_coords({REPLICA: FIRST, "fidelity": "full"})]
 
 
@@ -199,14 +189,7 @@ def open_store(field: str, path: str | Path) -> xr.Dataset:
         raise InputError(field, path, "is not a sweep", "what btflow.sweep returns, or the path of its store")
     if not Path(path).exists():
         raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
-    check(Path(path), field)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of stores that are not ours, which are an error here
-            ds: xr.Dataset = xr.open_zarr(path, chunks=None)
-        return a_sweep(ds)
-    except Exception:  # zarr raises anything for what is not its own
-        raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote") from None
+    return read(Path(path), field)
 
 
 def _columns(ds: xr.Dataset, per: Per) -> list[str]:

@@ -18,8 +18,8 @@ from btflow.cli.link import link
 from btflow.cli.list import list_models
 from btflow.cli.run import run
 from btflow.cli.schema import schema
+from btflow.cli.sweep import sweep
 from btflow.errors import InputError, SimulationError
-from btflow.sweeps.command import sweep
 from btflow.termination import INTERRUPTED, stopped
 
 app = typer.Typer(

@@ -29,9 +29,9 @@ from btflow.options import MAX_SEED, Fidelity, whole_number
 from btflow.plots.style import COLOURS, figure, line, translucent
 from btflow.swarm.results import to_dataset
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps.links import Links, replica_seed
-from btflow.sweeps.status import DONE
-from btflow.sweeps.swarms import Swarms
+from btflow.sweeps.link_figures import Links, replica_seed
+from btflow.sweeps.results import DONE
+from btflow.sweeps.swarm_figures import Swarms
 from btflow.units.formatting import counted
 
 Model = Scenario | LinkScenario

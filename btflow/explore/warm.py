@@ -90,7 +90,7 @@ def _is_all_new() -> bool:
     """Return whether nothing is compiled yet, and two processes can run at once."""
     from btflow.kernels import access, link
     from btflow.kernels.compiler import cache
-    from btflow.sweeps.pools import cores
+    from btflow.sweeps.executor import cores
 
     return cores() > 1 and not any(cache.has_kernels(str(package.__file__)) for package in (access, link))
 

@@ -5,92 +5,26 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from btflow.config.document import Document
 from btflow.errors import InputError
 from btflow.link.scenario import LinkScenario
-from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
+from btflow.options import Fidelity
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps import samples, spec
-from btflow.sweeps.arguments import check_client, flag, store_path, varied
-from btflow.sweeps.check import check_number
-from btflow.sweeps.design import design
-from btflow.sweeps.located import located
-from btflow.sweeps.running import Running
-from btflow.sweeps.signals import terminable
-from btflow.sweeps.table import Declaration, declaration, from_file
+from btflow.sweeps.declare import check_client, declaration, declare, flag, names_varied, store_path
+from btflow.sweeps.executor import Running
+from btflow.sweeps.progress import terminable
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     import xarray as xr
     from distributed import Client
 
+    from btflow.sweeps.executor import Pool
     from btflow.sweeps.plan import Plan
-
-
-def declare(
-    document: Document[Any],
-    given: Mapping[str, object],
-    said: Declaration,
-    *,
-    keep: str | Sequence[str] | None = (),
-    yes: bool = False,
-    fidelity: Fidelity = "full",
-    check: int | None = None,
-) -> Plan:
-    """Return a sweep, checked.
-
-    Args:
-        document: The model; what its file declares holds where nothing else is said.
-        given: What is set already.
-        said: The sweep.
-        keep: What is kept of each swarm besides its figures.
-        yes: Whether more than a million swarms are meant.
-        fidelity: How each swarm is run.
-        check: Points whose first replica is run in full besides; None for none.
-
-    Raises:
-        InputError: Something is wrong with it.
-    """
-    number = check_number(check, fidelity_of("fidelity", fidelity))
-    file = located(document, from_file(document.sweep))
-    _check(file, "sweep.")
-    _check(said)
-    said = said.over(Declaration(set=given).over(file) if given else file)
-    seed, replicas, common = int(said.seed or 0), int(said.replicas or 1), bool(said.common)
-    if not said.vary:
-        raise InputError("vary", None, "nothing is varied", "at least one parameter, such as rtt=0ms,400ms")
-    sample = samples.parse(said.sample)
-    points = design(document, spec.read(said.vary), sample, seed, replicas, yes)
-
-    from btflow.sweeps.plan import plan  # imports the engine
-
-    return plan(
-        document,
-        said.set,
-        points,
-        seed=seed,
-        replicas=replicas,
-        common=common,
-        keep=keep,
-        fidelity=fidelity,
-        check=number,
-    )
-
-
-def _check(said: Declaration, of: str = "") -> None:
-    """Raise an InputError for a value that is out of range, by its name, before which comes whose it is."""
-    if said.seed is not None:
-        whole_number(f"{of}seed", said.seed, 0, MAX_SEED)
-    if said.replicas is not None:
-        whole_number(f"{of}replicas", said.replicas, 1, MAX_REPLICAS)
-    if said.common is not None:
-        flag(f"{of}common", said.common)
-    samples.parse(said.sample, f"{of}sample")
+    from btflow.sweeps.store import Store
 
 
 def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, durable: bool = True) -> tuple[int, int]:
@@ -111,44 +45,69 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         SystemExit: SIGTERM came; what was finished is kept.
         OSError: The store cannot be written; what it has is kept.
     """
-    from btflow.sweeps import readonly
-    from btflow.sweeps.drive import drive
-    from btflow.sweeps.progress import progress
-    from btflow.sweeps.store import open_store
+    from btflow.sweeps import store as stores
 
-    if resume and path.exists() and not readonly.writable(path):
-        return readonly.counts(path, declared, retry_failed=how.retry_failed)
+    if resume and path.exists() and not stores.writable(path):
+        return stores.read_only_counts(path, declared, retry_failed=how.retry_failed)
     with contextlib.ExitStack() as used:
         pool = how.cluster(declared)
         if pool is not None:
             used.callback(pool.close)
-        if resume and not path.exists():
-            print(f"btflow: {path} is not there: the sweep begins anew", file=sys.stderr)
-        store = used.enter_context(open_store(path, declared, resume=resume, durable=durable))
-        if store.lost.file is not None:
-            lost, file = counted(store.lost.swarms, declared.job.noun.removesuffix("s")), store.lost.file
-            print(f"btflow: {file} was missing or damaged: {lost} run again", file=sys.stderr)
+        store = used.enter_context(stores.opened(path, declared, resume=resume, durable=durable))
+        if resume and store.new:
+            _say(f"nothing is in {path} yet: the sweep begins anew")
+        if store.lost:
+            lost = counted(store.lost, declared.job.noun.removesuffix("s"))
+            _say(f"{path / stores.FILE} was damaged: {lost} run again")
         if how.retry_failed:
             store.forget_failures()
-        done, failed = store.counts()
-        left = declared.units - done - failed
-        if left == 0:
-            store.flush()
-            return done, failed
-        if pool is None:
-            pool = how.local(declared, left)
-            used.callback(pool.close)
-        with progress(how.show, declared.units, done + failed, failed, declared.job.noun) as shown:
-            drive(store, pool, shown, left)
+        run_missing(store, how, pool)
+        if (bad := store.write_arrays()) is not None:
+            _say(f"{bad} was missing or damaged: the arrays were written again")
         return store.counts()
 
 
-def open_dataset(path: Path) -> xr.Dataset:
-    """Return the dataset of a store; its arrays are read when they are used."""
-    import xarray as xr
+def run_missing(store: Store, how: Running, pool: Pool | None = None) -> None:
+    """Run what a store has pending, on a cluster or on this machine."""
+    from btflow.sweeps.progress import drive, progress
 
-    dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
-    return dataset
+    done, failed = store.counts()
+    plan, left = store.plan, store.plan.units - done - failed
+    if left == 0:
+        return
+    with contextlib.ExitStack() as used:
+        if pool is None:
+            pool = how.local(plan, left)
+            used.callback(pool.close)
+        with progress(how.show, plan.units, done + failed, failed, plan.job.noun) as shown:
+            drive(store, pool, shown, left)
+
+
+def _say(line: str) -> None:
+    print(f"btflow: {line}", file=sys.stderr)
+
+
+def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
+    """Open the store of a sweep: a complete one, one that is running, or one that was interrupted.
+
+    Args:
+        path: The store, as ``out`` of ``sweep`` or ``--out`` of ``btflow sweep``.
+
+    Returns:
+        The dataset that ``sweep`` returns; its arrays are read when they are used. Of a sweep that is not complete it
+        is what was finished when it was opened: where ``status`` is 0 nothing is known yet, and ``attrs["complete"]``
+        is 0.
+
+    Raises:
+        InputError: There is no store of a sweep, or it is damaged.
+    """
+    from btflow.sweeps.store import read
+
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("path", path, "is not a path", "the store that a sweep wrote")
+    if not Path(path).exists():
+        raise InputError("path", str(path), "does not exist", "the store that a sweep wrote")
+    return read(Path(path), "path")
 
 
 def sweep(
@@ -179,7 +138,8 @@ def sweep(
         scenario: The scenario whose parameters are varied, of ``btflow.load`` or ``btflow.load_link``.
         vary: By name: a list of values, or a text such as ``"0ms,400ms"`` or ``"lin(10 kB/s, 100 kB/s, 10)"``. By
             several names, ``("rtt", "loss")``: a list of groups of values that go together; None in a group leaves out
-            what another of its values takes the place of, such as ``rtt`` beside an ``internet``. With a sample also
+            what another of its values takes the place of, such as ``rtt`` beside an ``internet``. The name ``seed`` is
+            the seed of the point's swarms, from 0 to 2^63 - 1. With a sample also
             distributions such as ``"uniform(0 ms, 1 s)"``. What the model file's ``[sweep]`` says holds for all names
             that are not here.
         sample: Kind and size of a sample in place of a grid: ``"sobol:4096"``, ``"lhs:100"``, ``"random:100"`` or
@@ -192,7 +152,8 @@ def sweep(
         check: With flow: replica 0 of so many points, spread over the design, is also run in full, with the same
             seed. What they give lies along ``check``, in variables whose names begin with ``full_``;
             ``btflow.analysis.flow_error`` and ``corrected`` make use of it.
-        out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone.
+        out: Path of the store, ending in ``.zarr``; None keeps the results in memory alone. ``btflow.open_sweep`` opens
+            it, also while the sweep runs.
         resume: Whether ``out`` may have a part of this sweep already.
         retry_failed: Whether swarms of ``out`` that failed run again: most fail again, for want of memory perhaps not.
         jobs: Swarms at once on this machine, all cores by default.
@@ -219,7 +180,7 @@ def sweep(
     check_client(client)
     how = Running(jobs, backend, client, flag("progress", progress), flag("retry_failed", retry_failed))
     how.check(resume=flag("resume", resume))
-    said = declaration(varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
+    said = declaration(names_varied(vary), {}, "vary", sample=sample, seed=seed, replicas=replicas, common=common)
     path = store_path(out, resume)
     with terminable():
         declared = declare(
@@ -236,10 +197,14 @@ def sweep(
 
 def _executed(declared: Plan, path: Path | None, how: Running, resume: bool) -> xr.Dataset:
     """Run a sweep into a store, or without a path into memory, and return what is found."""
+    from btflow.sweeps import store as stores
+
     if path is not None:
         execute(declared, path, how, resume=resume)
-        return open_dataset(path)
-    with tempfile.TemporaryDirectory(prefix="btflow-sweep-") as folder:
-        path = Path(folder, "sweep.zarr")
-        execute(declared, path, how, durable=False)
-        return open_dataset(path).load()
+        return stores.open_arrays(path)
+    with stores.in_memory(declared) as store, contextlib.ExitStack() as used:
+        pool = how.cluster(declared)
+        if pool is not None:
+            used.callback(pool.close)
+        run_missing(store, how, pool)
+        return store.dataset().load()

@@ -11,14 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.config.document import Document
-from btflow.config.schema import Variable, describe
+from btflow.config.schema import Variable
 from btflow.errors import InputError
-from btflow.sweeps.axes import Axis, axis
-from btflow.sweeps.distributions import Floats, choice_index, draw, inverse, written
-from btflow.sweeps.left_out import left_out
-from btflow.sweeps.samples import Sample
+from btflow.options import Fidelity, whole_number
+from btflow.sweeps.axes import (
+    SEED,
+    SI,
+    Axis,
+    Text,
+    axis,
+    is_counted,
+    shown,
+    text_of_si,
+    units_of,
+    variable_of,
+    without_superseded,
+)
+from btflow.sweeps.samples import Floats, Sample, choice_index, draw, inverse, written
 from btflow.sweeps.spec import Drawn, Listed, Names, Spec, Zipped
-from btflow.sweeps.variables import SI, Text, is_counted, shown, text_of_si, units_of
 
 MOST = 1_000_000
 """Most swarms of a sweep that is not confirmed."""
@@ -48,6 +58,9 @@ class Design(Protocol):
 
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point of the model, by name."""
+
+    def seed(self, point: int) -> int | None:
+        """Return the seed that a point says, None if no seeds are varied."""
 
     def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
         """Give the values that some parameters, and those that vary with them, have together, once at least."""
@@ -90,6 +103,12 @@ class Grid:
             point, index = divmod(point, len(along.values))
             found = along.settings(index) | found
         return found
+
+    def seed(self, point: int) -> int | None:
+        """Return the seed of a point, None if they are not varied."""
+        places = np.unravel_index(point, self.shape) if self.axes else ()
+        seeds = (along.seed(int(index)) for along, index in zip(self.axes, places, strict=True))
+        return next((seed for seed in seeds if seed is not None), None)
 
     def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
         """Give the values that some parameters, and those that vary with them, have together."""
@@ -175,8 +194,12 @@ class Drawing:
 
     def settings(self, point: int) -> dict[str, str]:
         """Return the texts that make a point."""
-        texts = ((c.variable.name, c.text(point)) for c in self.columns)
+        texts = ((c.variable.name, c.text(point)) for c in self.columns if c.variable is not SEED)
         return {name: text for name, text in texts if text is not None}
+
+    def seed(self, point: int) -> int | None:
+        """Return the seed of a point, None if they are not varied."""
+        return next((int(str(c.text(point))) for c in self.columns if c.variable is SEED), None)
 
     def settings_of(self, names: Collection[str]) -> Iterator[dict[str, str]]:
         """Give the values that some parameters, and those that vary with them, have together."""
@@ -214,7 +237,7 @@ def design(
     Raises:
         InputError: A name is unknown, a value is wrong, a distribution has no sample, or there are too many swarms.
     """
-    variables = {names: tuple(describe(document, name) for name in names) for names in specs}
+    variables = {names: tuple(variable_of(document, name) for name in names) for names in specs}
     specs = {names: _read(document, names, spec, variables[names]) for names, spec in specs.items()}
     if sample is None:
         lists = {names: _listed(names, spec) for names, spec in specs.items()}
@@ -233,7 +256,7 @@ def design(
 def _read(document: Document[Any], names: Names, spec: Spec, of: tuple[Variable, ...]) -> Spec:
     """Return a distribution's name as a value of a variable that takes it as a word, and what a group leaves out."""
     if isinstance(spec, Zipped):
-        return left_out(document, names, spec)
+        return without_superseded(document, names, spec)
     if isinstance(spec, Drawn) and not spec.arguments and spec.name in of[0].words:
         return Listed((spec.name,))
     return spec
@@ -284,3 +307,70 @@ def _coordinate(of: Variable, dimension: str, values: Sequence[SI]) -> Coordinat
     kinds = {bool: np.bool_, int: np.int64, float: np.float64}
     dtype: Any = kinds.get(type(values[0]), object)
     return Coordinate(of.name, dimension, np.array(values, dtype), units_of(of), of.meaning)
+
+
+MOST_CHECKED = 10**9
+"""Most points that can be checked."""
+
+CANDIDATES = 2**16
+"""Points, drawn at random, of a larger design that are looked at for each of the checked ones."""
+
+
+def check_number(check: object, fidelity: Fidelity) -> int:
+    """Return how many points are to be checked, 0 for None; an InputError if there can be no such check."""
+    if check is None:
+        return 0
+    number = whole_number("check", check, 1, MOST_CHECKED)
+    if fidelity == "full":
+        raise InputError(
+            "check", check, "is of flow: all points are run in full as it is", '--fidelity flow (fidelity="flow") too'
+        )
+    return number
+
+
+def checked_points(design: Design, number: int) -> tuple[int, ...]:
+    """Return the numbers of the points of a design that are run in full, too, spread evenly over it, in order.
+
+    The first points of a Sobol sequence, each coordinate replaced by its rank among them, so that every stretch of a
+    dimension has its share (a Latin hypercube); of each the nearest point of the design that is not taken yet. So each
+    value along a grid's dimension has as many of them as any other, or one more, unless some had to give way. Very many
+    (a quarter of ``CANDIDATES``) are drawn at random, without preference.
+
+    Args:
+        design: The points of the sweep.
+        number: How many of them.
+
+    Raises:
+        InputError: There are fewer points.
+    """
+    total = prod(design.shape)
+    if number > total:
+        raise InputError("check", number, f"is more than the sweep's {total:,} points", f"at most {total:,}")
+    if number in (0, total):
+        return tuple(range(number))
+    if 4 * number > CANDIDATES:  # so many are spread evenly by chance
+        return tuple(_drawn(total, number).tolist())
+    candidates = np.arange(total) if total <= CANDIDATES else _drawn(total, CANDIDATES)
+    places = design.places(candidates)
+    taken = [_take(places, target) for target in _spread(number, places.shape[1])]
+    return tuple(sorted(candidates[taken].tolist()))
+
+
+def _drawn(total: int, number: int) -> NDArray[np.int64]:
+    """Return the numbers of some points, always the same ones, in order."""
+    return np.sort(np.random.default_rng(0).choice(total, number, replace=False, shuffle=False))
+
+
+def _spread(number: int, dimensions: int) -> NDArray[np.float64]:
+    """Return points (number, dimensions) in the unit cube: in any dimension, one in each of as many equal stretches."""
+    from scipy.stats import qmc  # takes a second to import
+
+    first = qmc.Sobol(dimensions, scramble=False).random_base2((number - 1).bit_length())[:number]
+    return np.asarray((first.argsort(axis=0).argsort(axis=0) + 0.5) / number, np.float64)
+
+
+def _take(places: NDArray[np.float64], target: NDArray[np.float64]) -> int:
+    """Return the nearest place that is not taken, and take it."""
+    found = int(np.square(places - target).sum(axis=1).argmin())
+    places[found] = np.inf
+    return found

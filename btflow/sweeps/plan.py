@@ -1,33 +1,205 @@
-"""A sweep, declared and checked: its design, its seeds, and the job that every process gets."""
+"""What a sweep is: its points, seeds and runs, and what must be equal for it to be gone on with."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import platform
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import gcd, prod
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
 
 import btflow
 from btflow.config.document import Document
+from btflow.config.files import inline
+from btflow.digest import code_digest
 from btflow.errors import InputError
-from btflow.options import Fidelity
-from btflow.sweeps import beforehand
-from btflow.sweeps.arguments import kept
-from btflow.sweeps.cells import Block
-from btflow.sweeps.check import DIM, FULL, checked_points
-from btflow.sweeps.contents import Contents, contained, contents, digests
-from btflow.sweeps.design import Coordinate, Design
-from btflow.sweeps.figures import Figures
-from btflow.sweeps.kind import Kind, kind_of
-from btflow.sweeps.most import most_peers
-from btflow.sweeps.parts import PEER_ARRAYS, TIMES, Shape
-from btflow.sweeps.seeds import point_seed
-from btflow.sweeps.sound import FORMAT
-from btflow.sweeps.versions import versions
-from btflow.sweeps.work import Job, Point, Task
+from btflow.options import MAX_SEED, Fidelity
+from btflow.sweeps import precheck
+from btflow.sweeps.declare import kept
+from btflow.sweeps.design import Coordinate, Design, checked_points
+from btflow.sweeps.results import CHECK, FULL, PEER_ARRAYS, TIMES, Figures, Shape
+from btflow.sweeps.runs import Job, Kind, Point, Task, kind_of
+
+Contents = Mapping[tuple[str, str], str]
+"""Content of files as TOML on one line, by the name that is varied and the path."""
+
+
+def contained(document: Document[Any], settings: Mapping[str, object]) -> dict[str, object]:
+    """Return settings with the content of files in place of their paths.
+
+    Raises:
+        InputError: A file cannot be read, or is not what its field takes.
+    """
+    return {name: _content(document, name, value) for name, value in settings.items()}
+
+
+def contents(document: Document[Any], design: Design) -> dict[tuple[str, str], str]:
+    """Return the content of every file that a varied value names; errors as in ``contained``."""
+    named = ((name, text) for name, text in _words(design) if not document.has_values(name) and _names_file(text))
+    return {(name, text): str(_content(document, name, text)) for name, text in named}
+
+
+def digests(document: Document[Any], design: Design, found: Contents) -> dict[str, str]:
+    """Return a digest of what each varied word stands for, by ``name = word``: of a file, or of a model's choice."""
+    meanings = {
+        f"{name} = {text}": found.get((name, text)) or _meaning(document, name, text) for name, text in _words(design)
+    }
+    return {what: hashlib.sha256(text.encode()).hexdigest()[:16] for what, text in meanings.items() if text}
+
+
+def _words(design: Design) -> Iterator[tuple[str, str]]:
+    """Give the names that are varied over words, and each of the words once."""
+    for coordinate in design.coordinates():
+        if coordinate.values.dtype == object:
+            for text in dict.fromkeys(coordinate.values.tolist()):
+                yield coordinate.name, str(text)
+
+
+def _meaning(document: Document[Any], name: str, text: str) -> str:
+    """Return what a word makes of fields, those of parameters that follow too; empty if it stands for itself."""
+    if not document.has_values(name):
+        content = document.assigner.by_path(name, text).setting.content
+        return inline(content) if isinstance(content, dict) else ""
+    follow = {p.name for p in document.parameters.values() if p.default_from == name}
+    settings = document.assigner.assign({name: text}).settings
+    return repr([(keys, s.content) for keys, s in settings.items() if s.parameter in {name, *follow}])
+
+
+def _names_file(value: object) -> bool:
+    """Return whether a value may be the path of a file, or a table that starts from one."""
+    if not isinstance(value, str):
+        return False
+    text = value.strip()
+    return text.startswith("{") or text.endswith(".toml") or "/" in text or "\\" in text
+
+
+def _content(document: Document[Any], name: str, value: object) -> object:
+    if isinstance(value, dict) and "base" in value:
+        value = inline(value)
+    if document.has_values(name) or not _names_file(value):
+        return value
+    content = document.assigner.by_path(name, value).setting.content
+    return inline(content) if isinstance(content, dict) else value
+
+
+FORMAT = 3
+"""Of the store; the former two had arrays without a database."""
+
+_SHOWN = {
+    "model": "model",
+    "design": "design",
+    "seed": "seed",
+    "replicas": "replicas",
+    "keep": "kept",
+    "fidelity": "fidelity",
+    "check": "checked points",
+}
+
+
+def check_same(path: Path | None, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    """Raise an InputError that says what differs if a store's attributes are not those of a sweep."""
+    differs = _differences(there, here)
+    if differs:
+        allowed = "the same sweep with the same version, or another path"
+        raise InputError("out", str(path), f"was made by another sweep: {'; '.join(differs)}", allowed)
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    found = [
+        f"{shown} {_text(there.get(name))} there, {_text(here[name])} here"
+        for name, shown in _SHOWN.items()
+        if there.get(name) != here[name]
+    ]
+    if there.get("store_format") != here["store_format"]:
+        found.append(f"its format is {there.get('store_format', 1)} there, {here['store_format']} here")
+    if there.get("common_random_numbers") != here["common_random_numbers"]:
+        found.append("common random numbers in one of the two")
+    found += _values(_table(there.get("values")), _table(here["values"]))
+    found += _contents(_table(there.get("contents")), _table(here["contents"]))
+    versions = _table(there.get("versions")), _table(here["versions"])
+    if versions[0] != versions[1]:
+        found.append(difference(versions[1], versions[0]))
+    if not found and there.get("scenario_hash") != here["scenario_hash"]:
+        found.append("another scenario: the model file or what is set (--set) has changed")
+    return found
+
+
+def _text(value: Any) -> str:
+    return str(value) or "nothing"
+
+
+def _values(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
+    """Return what differs in the parameters that are varied."""
+    if list(there) != list(here):
+        return [f"varies {', '.join(there) or 'nothing'} there, {', '.join(here)} here"]
+    return [f"other values of {name}" for name in here if there[name] != here[name]]
+
+
+def _contents(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
+    """Return the words that stand for something else than they did: files that were changed, choices of the model."""
+    return [f"the content of {what} has changed" for what in here if what in there and there[what] != here[what]]
+
+
+def _table(text: Any) -> dict[str, str]:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+Versions = dict[str, str]
+
+
+def versions() -> Versions:
+    """Return this process's versions by name."""
+    return {
+        "btflow": btflow.__version__,
+        "code": code_digest(),
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
+    """Return what differs as a text such as ``numpy 2.4.6 there, 2.3.0 here``; empty if nothing does."""
+    names = [name for name in here if here[name] != there.get(name)]
+    return ", ".join(f"{name} {there.get(name, 'unknown')} there, {here[name]} here" for name in names)
+
+
+def point_seed(seed: int, point: int, common: bool) -> int:
+    """Return the seed that every replica of a point is run with, a whole number up to ``MAX_SEED``.
+
+    Args:
+        seed: Seed of the sweep.
+        point: Number of the point, in C order.
+        common: Whether all points have the sweep's own seed: replica r of each then draws the same random numbers,
+            which makes differences between points more precise (common random numbers).
+    """
+    if common:
+        return seed
+    (word,) = np.random.SeedSequence(seed, spawn_key=(point,)).generate_state(1, np.uint64)
+    return int(word) & MAX_SEED
+
+
+class Block(NamedTuple):
+    """Units whose figures lie in arrays of their own."""
+
+    prefix: str
+    """How the names of these begin."""
+    dims: tuple[str, ...]
+    """Their dimensions, the replicas' last if they lie along them."""
+    shape: tuple[int, ...]
+    """Lengths of these."""
+
 
 TRIED = 100
 """Points, far apart, of which one at least must make a scenario for a sweep to begin."""
@@ -71,7 +243,7 @@ class Plan:
         found = Block("", (*self.design.dims, "replica"), self.shape)
         if not self.checked:
             return (found,)
-        return found, Block(FULL, (DIM,), (len(self.checked),))
+        return found, Block(FULL, (CHECK,), (len(self.checked),))
 
     @property
     def units(self) -> int:
@@ -95,8 +267,9 @@ class Plan:
         return {name: self.contents.get((name, text), text) for name, text in self.design.settings(point).items()}
 
     def seed_of(self, point: int) -> int:
-        """Return the seed of a point's replicas."""
-        return point_seed(self.seed, point, self.common)
+        """Return the seed of a point's replicas: its own if it is varied."""
+        own = self.design.seed(point)
+        return own if own is not None else point_seed(self.seed, point, self.common)
 
     def identity(self) -> dict[str, str | int]:
         """Return the attributes that must be equal for two runs to be of the same sweep."""
@@ -121,7 +294,7 @@ class Plan:
         scenario, written, document = self.job.scenario, self.design.written(), self.job.scenario.document
         varied = {coordinate.name for coordinate in self.design.coordinates()}
         varied |= {p.name for p in document.parameters.values() if p.default_from in varied}
-        parameters = beforehand.shown(document, scenario.given, self.design)
+        parameters = precheck.shown(document, scenario.given, self.design)
         fixed = {name: text for name, text in parameters.items() if name not in varied}
         return (
             self.identity()
@@ -177,15 +350,15 @@ def plan(
     """
     kind = kind_of(document.kind.model)
     keep, checked = kept(keep, kind.keeps), checked_points(design, check)
-    beforehand.check_superseded(document, fixed, design)
+    precheck.check_superseded(document, fixed, design)
     fixed = contained(document, fixed)
     base, program = _first_scenario(document, kind, fixed, design, fidelity)
-    beforehand.check_files(document, base.given, design)
+    precheck.check_files(document, base.given, design)
     if fidelity == "flow":
-        beforehand.check_region(document, kind, base.given, design)
+        precheck.check_region(document, kind, base.given, design)
     statistics = kind.figures(base, program)
-    _check_names(design, statistics, kind, checked)
-    peers = most_peers(base, design) if "peers" in keep else 0
+    _check_names(document, design, statistics, kind, checked)
+    peers = precheck.most_peers(base, design) if "peers" in keep else 0
     shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
     found = contents(document, design)
     job = Job(base, statistics, shape, fidelity)
@@ -216,16 +389,19 @@ def _first_scenario(
     raise first
 
 
-def _check_names(design: Design, statistics: Figures, kind: Kind, checked: Sequence[int]) -> None:
+def _check_names(
+    document: Document[Any], design: Design, statistics: Figures, kind: Kind, checked: Sequence[int]
+) -> None:
     """Raise an InputError for a parameter whose name the dataset has for something else."""
     taken = {s.name for table in statistics.tables for s in table.statistics}
     taken |= {table.dimension for table in statistics.tables}
-    taken |= {"sample", "replica", "seed", "status", "failure", "cpu_s"}
+    taken |= {"sample", "replica", "status", "failure", "cpu_s"}
+    taken |= {"seed"} & document.parameters.keys()
     if kind.keeps:
         taken |= {*PEER_ARRAYS, "peer", "pieces_held", "step", "time_step"}
     names = [coordinate.name for coordinate in design.coordinates()]
     if checked:
-        taken |= {DIM, f"{DIM}_seed", *(FULL + name for name in taken), *(f"{DIM}_{name}" for name in names)}
+        taken |= {CHECK, f"{CHECK}_seed", *(FULL + name for name in taken), *(f"{CHECK}_{name}" for name in names)}
     for name in names:
         if name in taken:
             raise InputError("vary", name, "cannot be varied: the dataset has something else of this name")

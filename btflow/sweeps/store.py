@@ -1,141 +1,544 @@
-"""A sweep on disk: a zarr group that opens at every instant, and a journal of what is not merged into it yet.
+"""The store of a sweep: a folder with an SQLite database of what was run, and the arrays made of it in the end.
 
-One process writes, the others are refused. What is finished is first a part in the journal; when all swarms of a cell
-are there, the cell is written to the arrays, its status last, and then its parts are deleted. Every file is on the disk
-before the next step. Each of these steps may be done again, so a process that is killed, or a disk that is full, leaves
-nothing that cannot be gone on with.
+Each task that comes back is one transaction: whenever the process, the machine or the disk gives up, SQLite goes back
+to the last whole one, and what is missing runs again. The database stays when the sweep is complete: the arrays are a
+copy for whoever opens the folder as zarr, which ``--resume`` makes again where they are damaged, and
+``--retry-failed`` goes on with the rows. It has no write-ahead log but a rollback journal, SQLite's default: a log
+would want shared memory, which network drives have not, and could not be read where nothing can be written.
+
+What SQLite does not do is done here:
+
+- It has no checksums of what is in its pages. Each row has one (``zlib.crc32``): a changed bit would be a figure.
+- Its lock of a database ends with each transaction, and one held for the whole sweep would keep readers out. So a
+  database beside it, in which there is nothing, is held by a transaction that lasts as long as the sweep.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import chain
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from btflow.sweeps.cells import Division, division
-from btflow.sweeps.create import created
-from btflow.sweeps.identity import check_same
-from btflow.sweeps.journal import Journal
-from btflow.sweeps.lock import locked
-from btflow.sweeps.merged import Lost, Merged, stretches
-from btflow.sweeps.parts import Part
-from btflow.sweeps.paths import check_path
-from btflow.sweeps.plan import Plan
-from btflow.sweeps.sound import sound
-from btflow.sweeps.status import PENDING
-from btflow.sweeps.writing import of_store
+from btflow.errors import InputError
+from btflow.sweeps.results import DONE, FAILED
+from btflow.units.formatting import counted
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from btflow.sweeps.dataset import Layout
+    from btflow.sweeps.plan import Plan
+    from btflow.sweeps.results import Part, Rows
+
+FILE, LOCK = "sweep.sqlite", "lock.sqlite"
+"""Names of the database and of the one that is held by who writes."""
+
+LONGEST_NAME = 255
+"""Bytes of a file's name that file systems take."""
+
+MARKS = {"scenario_hash", "common_random_numbers"}
+"""Attributes that a sweep has and other zarr groups have not."""
+
+WINDOW = 4096
+"""Units whose rows are read at once."""
+
+PATIENCE = 30.0
+"""Longest time that a reader or the writer waits for the other [s]; each has the database for a moment."""
+
+SCHEMA = (
+    "CREATE TABLE sweep (layout TEXT NOT NULL, coordinates BLOB NOT NULL)",
+    """CREATE TABLE runs (
+        unit INTEGER PRIMARY KEY,  -- number of the run, in C order over points and replicas, then those that check
+        task INTEGER NOT NULL,     -- number of the transaction that it came with
+        status INTEGER NOT NULL,   -- 1 done, 2 failed
+        failure TEXT NOT NULL,     -- why it failed
+        cpu REAL NOT NULL,         -- CPU time [s]
+        seed INTEGER NOT NULL,     -- of its point
+        numbers BLOB NOT NULL,     -- float64, as many as the layout says
+        crc INTEGER NOT NULL       -- of all these
+    )""",
+    "CREATE TABLE files (name TEXT PRIMARY KEY, sha256 BLOB NOT NULL)",  # of the arrays, once they are written
+)
+
+_ROWS = "SELECT unit, task, status, failure, cpu, seed, numbers, crc FROM runs"
 
 
-class Store:
-    """The store of one sweep, open for writing by the process that has its lock.
+def check_path(path: Path, resume: bool) -> None:
+    """Raise an InputError if a sweep cannot be stored at a path, or gone on with there."""
+    allowed = "a path ending in .zarr, in a folder that exists and is writable"
+    if path == Path():
+        raise InputError("out", "", "is empty", allowed)
+    if "\0" in str(path):
+        raise InputError("out", str(path), "has a NUL in it", allowed)
+    if len(os.fsencode(path.name)) > LONGEST_NAME:
+        raise InputError("out", str(path), "has too long a name", f"at most {LONGEST_NAME} bytes")
+    if path.suffix != ".zarr":
+        raise InputError("out", str(path), "has the wrong ending", allowed)
+    if not os.path.lexists(path):
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise InputError("out", str(path), "cannot be written", allowed)
+    elif is_former(path):
+        reason = f"is a sweep without {FILE}, as former versions made them: it can be read, not gone on with"
+        raise InputError("out", str(path), reason, "another path; btflow export and btflow.open_sweep read it")
+    elif not (is_store(path) or (resume and _is_begun(path))):
+        raise InputError("out", str(path), "exists and is something else than a sweep", "another path")
+    elif not resume:
+        raise InputError("out", str(path), "exists", "--resume (resume=True) to go on with it, or another path")
 
-    Attributes:
-        path: Where it is.
-        plan: The sweep.
-        cells: How its swarms are divided.
+
+def is_store(path: Path) -> bool:
+    """Return whether something is the store of a sweep."""
+    return (path / FILE).is_file()
+
+
+def is_former(path: Path) -> bool:
+    """Return whether something has the arrays of a sweep alone."""
+    if is_store(path):
+        return False
+    try:
+        return set(json.loads((path / "zarr.json").read_bytes())["attributes"]) >= MARKS
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _is_begun(path: Path) -> bool:
+    """Return whether something is what a process leaves that is killed in the moment in which it makes a store."""
+    return path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK}
+
+
+def writable(path: Path) -> bool:
+    """Return whether files can be made in a folder, for all that is known without making one."""
+    return os.access(path, os.W_OK | os.X_OK)
+
+
+class Database:
+    """What was run of a sweep, to be read.
+
+    Args:
+        connection: Of the database.
+        path: The store that errors name; None for a sweep in memory.
+        field: What errors call the store.
     """
 
-    def __init__(self, path: Path, plan: Plan, *, durable: bool = True) -> None:
-        self.path, self.plan = path, plan
-        self.cells: Division = division(plan.blocks, plan.job.shape.bytes)
-        self._left: dict[int, int] = {}
-        found = sound(path, "out")
-        check_same(path, found.attributes, plan)
-        with of_store(path):
-            self._merged = Merged(found, plan, self.cells, durable)
-            self._journal = Journal(path, self.cells, plan.job.shape, durable)
-            for cell in list(self._journal.files):
-                self._merge(cell)
+    def __init__(self, connection: sqlite3.Connection, path: Path | None, field: str = "out") -> None:
+        from btflow.sweeps.dataset import Layout
 
-    @property
-    def lost(self) -> Lost:
-        """What could not be read, and is run again."""
-        return self._merged.lost
+        self.path, self.field, self._connection = path, field, connection
+        connection.text_factory = lambda text: text.decode(errors="replace")  # what is damaged is found by its sum
+        try:
+            self._content = self._one("SELECT layout, coordinates FROM sweep")
+            self.layout: Layout = Layout.from_content(*self._content)
+        except sqlite3.Error:
+            raise
+        except Exception:  # json, NumPy and zipfile raise anything for what they did not write
+            raise self.damaged(f"{FILE} is not what was written") from None
+        read = partial(_window, connection, self.layout.row, path, field)  # nothing of itself, so that it goes at once
+        self._window = lru_cache(maxsize=16)(read)
 
-    def forget_failures(self) -> None:
-        """Make every failed swarm one that has not been run: there may be more memory now, say."""
-        with of_store(self.path):
-            for cell in list(self._merged.pending):
-                self._merged.forget_failures(cell)
+    def counts(self) -> tuple[int, int]:
+        """Return how many runs are done and how many failed."""
+        found = dict(self._connection.execute("SELECT status, COUNT(*) FROM runs GROUP BY status"))
+        return found.get(DONE, 0), found.get(FAILED, 0)
+
+    def files(self) -> dict[str, bytes]:
+        """Return the digest of each file of the arrays by name; nothing before they are written."""
+        return dict(self._connection.execute("SELECT name, sha256 FROM files"))
+
+    def dataset(self) -> xr.Dataset:
+        """Return the dataset of what was run until now; its arrays are read when they are used."""
+        from btflow.sweeps.dataset import dataset_of
+
+        (task,) = self._one("SELECT COALESCE(MAX(task), 0) FROM runs")
+        return dataset_of(self.layout, partial(self.rows, task=task), sum(self.counts()))
+
+    def rows(self, first: int, last: int, task: int = 2**62) -> Iterator[Rows]:
+        """Give what was found of the units from a first to a last one by tasks up to some number."""
+        windows = "SELECT DISTINCT unit / ? FROM runs WHERE unit BETWEEN ? AND ? AND task <= ?"
+        with of_store(self.path, self.field):
+            numbers = self._connection.execute(windows, (WINDOW, first, last, task)).fetchall()
+        for (number,) in numbers:
+            yield _between(self._window(number, task), first, last)
+
+    def bad_file(self) -> Path | None:
+        """Return the first file of the arrays that is missing or was changed."""
+        from btflow.sweeps.dataset import digest
+
+        assert self.path is not None
+        names = ((name, sha256) for name, sha256 in self.files().items())
+        return next((self.path / name for name, sha256 in names if digest(self.path / name) != sha256), None)
+
+    def bad_rows(self) -> list[tuple[int]]:
+        """Return the units of the rows that are not what was written."""
+        return [(row[0],) for row in self._connection.execute(_ROWS) if _crc(row[:-1]) != row[-1]]
+
+    def damaged(self, reason: str) -> InputError:
+        """Return the error for a database that cannot be gone on with."""
+        return damaged(self.path, self.field, reason)
+
+    def _one(self, query: str, *values: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self._connection.execute(query, values).fetchone()
+        return found
+
+
+def damaged(path: Path | None, field: str, reason: str) -> InputError:
+    """Return the error for a store whose database cannot be used."""
+    allowed = "a copy of the store that is whole, or to run the sweep to another path"
+    return InputError(field, str(path), f"is damaged: {reason}", allowed)
+
+
+def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: str, number: int, task: int) -> Rows:
+    """Return the rows of a window of units, but for those of later tasks; an InputError for a damaged one."""
+    from btflow.sweeps.results import Rows
+
+    between = f"{_ROWS} WHERE unit BETWEEN ? AND ? AND task <= ? ORDER BY unit"
+    first = number * WINDOW
+    with of_store(path, field):
+        found = connection.execute(between, (first, first + WINDOW - 1, task)).fetchall()
+    if any(_crc(each[:-1]) != each[-1] for each in found):
+        lost = "--resume (resume=True) runs it again"
+        raise InputError(field, str(path), f"is damaged: a row of {FILE} is not what was written", lost)
+    unit, _, status, failure, cpu, seed, numbers, _ = zip(*found, strict=True)
+    return Rows(
+        np.array(unit, np.int64),
+        np.array(status, np.int8),
+        list(failure),
+        np.array(cpu, np.float64),
+        np.array(seed, np.int64),
+        np.frombuffer(b"".join(numbers), np.float64).reshape(-1, row),
+    )
+
+
+def _between(rows: Rows, first: int, last: int) -> Rows:
+    """Return those of some rows whose units lie between two."""
+    low, high = np.searchsorted(rows.units, [first, last + 1])
+    return rows._replace(**{name: column[low:high] for name, column in rows._asdict().items()})
+
+
+def _crc(row: tuple[Any, ...]) -> int:
+    """Return the checksum of a row, whose numbers come last."""
+    return zlib.crc32(row[-1], zlib.crc32(repr(row[:-1]).encode()))
+
+
+class Store(Database):
+    """The store of one sweep, open for writing by the process that holds it.
+
+    Attributes:
+        plan: The sweep.
+        new: Whether there was nothing.
+        lost: Number of runs whose rows were damaged; they run again.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path | None, plan: Plan, durable: bool = True) -> None:
+        from btflow.sweeps.dataset import layout_of
+        from btflow.sweeps.plan import check_same
+
+        self.plan, self.durable, self.lost = plan, durable, 0
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
+        made = layout_of(plan).as_content()
+        with _transaction(connection):
+            self.new = not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+            if self.new:
+                for statement in SCHEMA:
+                    connection.execute(statement)
+                connection.execute("INSERT INTO sweep VALUES (?, ?)", made)
+        super().__init__(connection, path)
+        check_same(path, self.layout.attributes, plan.identity())
+        self._verify(made)
+        (self._task,) = self._one("SELECT COALESCE(MAX(task), 0) FROM runs")
 
     def pending(self) -> Iterator[range]:
-        """Return the units that are to be run, cell by cell; units of two cells are never in one range.
+        """Give the units that are to be run, block by block.
 
         Those that check the sweep come first: they take longest, and what is long is not left to the end.
         """
-        designed = self.cells.cells[0].count
-        for cell in chain(range(designed, self.cells.count), range(designed)):
-            units, left = self.cells.units(cell), self._merged.pending.get(cell)
-            if left == 0:
-                continue
-            todo = np.ones(len(units), bool) if left is None else self._merged.status(cell) == PENDING
-            self._left[cell] = int(todo.sum())
-            for start, end in stretches(todo):
-                yield range(units.start + start, units.start + end)
+        ends = [self.layout.first(number) for number in range(len(self.layout.blocks) + 1)]
+        for first, end in reversed(list(pairwise(ends))):
+            of = "SELECT unit FROM runs WHERE unit >= ? AND unit < ? ORDER BY unit"
+            there = np.fromiter((unit for (unit,) in self._connection.execute(of, (first, end))), np.int64)
+            edges = [first - 1, *_edges(there), end]
+            for before, after in zip(edges[::2], edges[1::2], strict=True):
+                if after - before > 1:
+                    yield range(before + 1, after)
 
     def add(self, part: Part) -> None:
         """Keep a part for good.
 
         Raises:
-            OSError: It cannot be written, or one that was has been damaged since.
+            OSError: It cannot be written; what was there is.
         """
         if part.count == 0:
             return
-        cell = self.cells.cell(part.first)
-        with of_store(self.path):
-            self._journal.add(cell, part)
-            self._left[cell] -= part.count
-            if self._left[cell] == 0:
-                del self._left[cell]
-                self._check(self._merge(cell))
+        self._task += 1
+        units = range(part.first, part.first + part.count)
+        columns = (units, part.status.tolist(), part.reasons, part.cpu.tolist(), part.seed.tolist(), part.values)
+        rows = (
+            (unit, self._task, *of_unit, numbers.tobytes()) for unit, *of_unit, numbers in zip(*columns, strict=True)
+        )
+        insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        with self.writing():
+            self._connection.executemany(insert, ((*row, _crc(row)) for row in rows))
 
-    def flush(self) -> None:
-        """Write all that is finished to the arrays; if that is the whole sweep, say so and delete the journal.
+    def forget_failures(self) -> None:
+        """Make every failed run one that has not been run: there may be more memory now, say."""
+        with self.writing():
+            if self._connection.execute("DELETE FROM runs WHERE status = ?", (FAILED,)).rowcount:
+                self._connection.execute("DELETE FROM files")
+
+    def write_arrays(self) -> Path | None:
+        """Write the arrays of a complete sweep, unless they are there; return the file for which they are made again.
 
         Raises:
-            OSError: It cannot be written, or something of it was damaged; all else has been written then.
+            OSError: They cannot be written; the database has all that was run.
         """
-        with of_store(self.path):
-            self._check([file for cell in list(self._journal.files) for file in self._merge(cell)])
-            if sum(self.counts()) == self.plan.units:
-                self._merged.complete()
-                self._journal.remove()
+        from btflow.sweeps import dataset
 
-    def counts(self) -> tuple[int, int]:
-        """Return how many swarms are done and how many failed, of those in the arrays."""
-        return self._merged.done, self._merged.failed
+        assert self.path is not None
+        bad = self.bad_file()
+        if self.files() and bad is None:
+            return None
+        with self.writing():
+            self._connection.execute("DELETE FROM files")
+        with of_store(self.path), tempfile.TemporaryDirectory(prefix=".arrays-", dir=self.path) as folder:
+            made = Path(folder, "arrays")
+            made.mkdir()
+            dataset.write_zarr(self.layout, self.dataset(), made)
+            files = dataset.digests(made)
+            dataset.replace(made, self.path, self.durable)
+        with self.writing():
+            self._connection.executemany("INSERT INTO files VALUES (?, ?)", files.items())
+        return bad
 
-    def _merge(self, cell: int) -> list[Path]:
-        """Write what is known of a cell to the arrays, then delete its parts; return the files of damaged ones."""
-        whole = self._merged.read(cell)
-        parts, damaged = self._journal.read(cell)
-        for part in parts:
-            part.into(whole)
-        self._merged.write(cell, whole)
-        self._journal.drop(cell)
-        return damaged
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Have what is written be one transaction, all or nothing."""
+        self._window.cache_clear()
+        with of_store(self.path), _transaction(self._connection):
+            yield
 
-    def _check(self, damaged: Sequence[Path]) -> None:
-        """Raise an error if parts were damaged that this process has written: their units have been handed out."""
-        if damaged:
-            file = damaged[0].relative_to(self.path)
-            text = f"{file} was damaged or deleted while the sweep ran; --resume (resume=True) runs what is lost again"
-            raise OSError(errno.EIO, text, str(self.path))
+    def _verify(self, made: tuple[str, bytes]) -> None:
+        """Delete the rows that are damaged, so that they run again; an InputError if SQLite cannot read them."""
+        if self._content != made:
+            raise self.damaged(f"the layout in {FILE} is not what was written")
+        (said,) = self._one("PRAGMA integrity_check(1)")
+        if said != "ok":
+            raise self.damaged(f"{FILE}: {str(said).splitlines()[-1]}")
+        bad = self.bad_rows()
+        self.lost = len(bad)
+        with self.writing():
+            self._connection.executemany("DELETE FROM runs WHERE unit = ?", bad)
+            if bad:
+                self._connection.execute("DELETE FROM files")
+
+
+def _edges(there: NDArray[np.int64]) -> list[int]:
+    """Return first and last of each stretch of consecutive numbers, one after the other."""
+    if not len(there):
+        return []
+    cuts = np.flatnonzero(np.diff(there) > 1)
+    return [
+        int(edge) for pair in zip([0, *cuts + 1], [*cuts, len(there) - 1], strict=True) for edge in there[list(pair)]
+    ]
 
 
 @contextmanager
-def open_store(path: Path, plan: Plan, *, resume: bool = False, durable: bool = True) -> Iterator[Store]:
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # after some errors SQLite has done so itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def in_memory(plan: Plan) -> Iterator[Store]:
+    """Give the store of a sweep whose results nobody keeps."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        yield Store(connection, None, plan, durable=False)
+
+
+@contextmanager
+def opened(path: Path, plan: Plan, *, resume: bool = False, durable: bool = True) -> Iterator[Store]:
     """Give the store of a sweep: a new one, or one to go on with. No other process writes to it meanwhile.
 
     Raises:
         InputError: There is something else, a sweep that is not to be gone on with, another sweep, one that another
-            process writes to, or one whose metadata are damaged.
-        OSError: It cannot be written.
+            process writes to, or one that is damaged.
+        OSError: It cannot be written; of one that was not there nothing is left.
     """
     check_path(path, resume)
-    with locked(path) if path.exists() else created(path, plan, durable):
-        yield Store(path, plan, durable=durable)
+    from btflow.sweeps import dataset  # noqa: F401  # takes a second, in which there would be a folder with nothing
+
+    with ExitStack() as held:
+        made = _make_folder(path, resume)
+        try:
+            with of_store(path):
+                held.enter_context(_held(path))
+                connection = held.enter_context(closing(sqlite3.connect(path / FILE, PATIENCE, isolation_level=None)))
+                store = Store(connection, path, plan, durable)
+        except TakenError:  # by a process that has come in between
+            raise
+        except BaseException:
+            if made:
+                shutil.rmtree(path, ignore_errors=True)
+            raise
+        for left in path.glob(".arrays-*"):  # of a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        yield store
+
+
+def _make_folder(path: Path, resume: bool) -> bool:
+    """Make the folder of a store and return whether it was not there."""
+    with of_store(path):
+        try:
+            path.mkdir()
+        except FileExistsError:
+            if not resume:
+                raise _taken(path) from None
+            return False
+        return True
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Hold a store; SQLite gives it back when the process ends, however that comes."""
+    with closing(sqlite3.connect(path / LOCK, timeout=0.0, isolation_level=None)) as connection:
+        try:
+            connection.execute("PRAGMA journal_mode = OFF")  # nothing is written
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            name = _name(error)
+            if name == "SQLITE_BUSY":
+                raise _taken(path) from None
+            if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+                raise InputError("out", str(path), f"cannot be written: {error}", "another path") from None
+            allowed = "a path on storage with file locks, such as a local disk"
+            raise InputError("out", str(path), f"cannot be locked: {error}", allowed) from None
+        yield
+
+
+class TakenError(InputError):
+    """Another process holds the store."""
+
+
+def _taken(path: Path) -> TakenError:
+    return TakenError("out", str(path), "is being written by another process", "one sweep at a time")
+
+
+def _name(error: sqlite3.Error) -> str:
+    """Return SQLite's name of an error, such as SQLITE_FULL."""
+    return getattr(error, "sqlite_errorname", "")
+
+
+@contextmanager
+def of_store(path: Path | None, field: str = "out") -> Iterator[None]:
+    """Have errors of SQLite and of the disk be those of a store: an OSError that names it; an InputError for damage."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _of_sqlite(error, path, field) from None
+    except OSError as error:
+        gone = path is not None and not path.exists()
+        text = "was removed while the sweep ran" if gone else error.strerror or str(error)
+        raise OSError(error.errno, text, str(path)) from None
+
+
+def _of_sqlite(error: sqlite3.Error, path: Path | None, field: str) -> Exception:
+    name = _name(error)
+    if path is not None and not path.exists():
+        return OSError(errno.ENOENT, "was removed while the sweep ran", str(path))
+    if name == "SQLITE_FULL":
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    if name == "SQLITE_READONLY_DBMOVED":
+        text = f"{FILE} was deleted while the sweep ran; --resume (resume=True) runs what is lost again"
+        return OSError(errno.EIO, text, str(path))
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return OSError(errno.EACCES, f"cannot be written or read: {error}", str(path))
+    if name.startswith(("SQLITE_BUSY", "SQLITE_IOERR")):
+        return OSError(errno.EIO, f"{FILE}: {error}", str(path))
+    return damaged(path, field, f"{FILE}: {error}")
+
+
+def read_only_counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int, int]:
+    """Return how many runs of a store that cannot be written are done and how many failed, if nothing is left to do.
+
+    Raises:
+        InputError: It is another sweep's, or something is to be run or written.
+    """
+    from btflow.sweeps.plan import check_same
+
+    check_path(path, resume=True)
+    with of_store(path), closing(_connected(path)) as connection:
+        found = Database(connection, path)
+        check_same(path, found.layout.attributes, plan.identity())
+        done, failed = found.counts()
+        if done + failed < found.layout.units or found.bad_rows() or not found.files() or found.bad_file():
+            raise unwritable(path, f"it is not complete, or damaged, so that {plan.job.noun} are to be run")
+    if failed and retry_failed:
+        lost, are = counted(failed, plan.job.noun.removesuffix("s")), "is" if failed == 1 else "are"
+        raise unwritable(path, f"{lost} that failed {are} to be run again")
+    return done, failed
+
+
+def unwritable(path: Path, reason: str) -> InputError:
+    """Return the error for a store that cannot be written."""
+    allowed = "a file system and a folder that can be written, such as a copy of the store there (cp -r)"
+    return InputError("out", str(path), f"cannot be written: {reason}", allowed)
+
+
+def read(path: Path, field: str) -> xr.Dataset:
+    """Return the dataset of a store, also while the sweep runs; its arrays are read when they are used.
+
+    Raises:
+        InputError: It is no store, or it is damaged.
+    """
+    if is_store(path):
+        with of_store(path, field):
+            found = Database(_connected(path), path, field)
+            if not found.files():
+                return found.dataset()
+            bad = found.bad_file()
+        if bad is not None:
+            reason = f"is damaged: {bad.relative_to(path)} is missing or is not what was written"
+            lost = "the same btflow sweep with --resume (resume=True), which writes it again"
+            raise InputError(field, str(path), reason, lost)
+    elif not is_former(path):
+        raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")
+    return open_arrays(path)
+
+
+def failures(path: Path) -> list[tuple[str, int]]:
+    """Return each text why runs of a store failed, and of how many; in the order of the first run of each."""
+    of = "SELECT failure, COUNT(*) FROM runs WHERE status = ? GROUP BY failure ORDER BY MIN(unit)"
+    with of_store(path), closing(_connected(path)) as connection:
+        return connection.execute(of, (FAILED,)).fetchall()
+
+
+def open_arrays(path: Path) -> xr.Dataset:
+    """Return the dataset of a complete sweep from its arrays."""
+    import xarray as xr
+
+    dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
+    return dataset
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Return a connection to read with; one that may write is needed to take back what a killed process left undone."""
+    mode = "rw" if writable(path) and os.access(path / FILE, os.W_OK) else "ro"
+    address = f"{(path / FILE).absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(address, PATIENCE, uri=True, check_same_thread=False, isolation_level=None)

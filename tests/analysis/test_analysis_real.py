@@ -14,8 +14,8 @@ from sweep_made import tiny
 
 from btflow import analysis, plots
 from btflow.analysis.table import open_store
-from btflow.sweeps import api, store, work
-from btflow.sweeps.table import declaration
+from btflow.sweeps import runs, store
+from btflow.sweeps.declare import declaration, declare
 
 DOCS = Path(__file__).parents[2] / "docs" / "analysis.md"
 
@@ -26,11 +26,9 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stopped") / "s.zarr"
     scenario = tiny()
     vary: dict[str, object] = {"rtt": ["0 ms", "50 ms", "100 ms"], "upload_limit": "20 kB/s,50 kB/s"}
-    plan = api.declare(scenario.document, scenario.given, declaration(vary, {}, "vary", replicas=2))
-    with store.open_store(path, plan) as opened:
-        list(opened.pending())
-        opened.add(work.run(plan.job, plan.task(1, 7), lambda: False, budget=60.0))
-        opened.flush()
+    plan = declare(scenario.document, scenario.given, declaration(vary, {}, "vary", replicas=2))
+    with store.opened(path, plan) as made:
+        made.add(runs.run(plan.job, plan.task(1, 7), lambda: False, budget=60.0))
     return path
 
 

@@ -34,9 +34,8 @@ from btflow import load
 from btflow.cli import app
 from btflow.errors import SimulationError
 from btflow.swarm import run as swarm_run
-from btflow.sweeps.api import declare
-from btflow.sweeps.pools import cores
-from btflow.sweeps.table import declaration
+from btflow.sweeps.declare import declaration, declare
+from btflow.sweeps.executor import cores
 
 SMALL = dict(measure.SMALL)
 

@@ -16,7 +16,7 @@ import pytest
 
 from btflow.explore import server
 from btflow.explore.options import options
-from btflow.sweeps.pools import cores
+from btflow.sweeps.executor import cores
 
 
 @pytest.mark.skipif(sys.platform != "linux" or cores() < 2, reason="one process compiles everything there")

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from btflow import simulate
+from btflow.digest import sources
 from btflow.options import FIDELITIES, Fidelity
 from validation import claims, store
 from validation.cases import Case
@@ -132,11 +133,10 @@ def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monke
     "name", ["btflow/swarm/flow.py", "btflow/kernels/flow/requests.py", "btflow/kernels/swarm/rules.py"]
 )
 def test_full_does_not_depend_on_what_flow_alone_runs(name: str) -> None:
-    root = Path(store.__file__).parents[1]
-    all_of_it = store.sources(root / "btflow", root / "models", root / "validation")
-    assert root / name in all_of_it
-    assert (root / name in store.run_by("full", all_of_it)) == ("flow" not in name.removeprefix("btflow/"))
-    assert root / name in store.run_by("flow", all_of_it)
+    package = Path(store.__file__).parents[1] / "btflow"
+    assert package.parent / name in sources(package).values()
+    in_full = sources(package, store.FLOW).values()
+    assert (package.parent / name in in_full) == ("flow" not in name.removeprefix("btflow/"))
 
 
 def test_points_are_within_the_axes_and_scenarios() -> None:

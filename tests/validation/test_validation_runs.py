@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from validation_made import TINY
 
+from btflow.digest import sources
 from validation import pipeline, store
 from validation.cases import Case
 from validation.experiments import Plan
@@ -46,13 +47,13 @@ def test_results_do_not_depend_on_the_number_of_processes() -> None:
 # What has been run is used again only if nothing it came from has changed.
 
 
-def copied_sources(folder: Path) -> list[Path]:
-    """Copy what a result may depend on, and return the files it is said to depend on."""
+def copied_digest(folder: Path) -> str:
+    """Copy what a result may depend on, and return the digest of the copy."""
     root = Path(store.__file__).parents[1]
     for name in ("btflow", "models", "validation"):
         if not (folder / name).exists():
             shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "report"))
-    return store.sources(folder / "btflow", folder / "models", folder / "validation")
+    return store.digest_of(folder / "btflow", folder / "models", folder / "validation")
 
 
 @pytest.mark.parametrize(
@@ -69,11 +70,11 @@ def copied_sources(folder: Path) -> list[Path]:
     ],
 )
 def test_an_edit_of_what_a_result_comes_from_makes_it_run_again(name: str, tmp_path: Path) -> None:
-    before = store.digest_of(copied_sources(tmp_path))
-    assert store.digest_of(copied_sources(tmp_path)) == before
+    before = copied_digest(tmp_path)
+    assert copied_digest(tmp_path) == before
     with (tmp_path / name).open("a") as file:
         file.write("\n# edited\n")
-    assert store.digest_of(copied_sources(tmp_path)) != before
+    assert copied_digest(tmp_path) != before
 
 
 def test_everything_a_run_imports_is_in_the_digest() -> None:
@@ -86,10 +87,13 @@ def test_everything_a_run_imports_is_in_the_digest() -> None:
     root = Path(store.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
     used = {Path(name) for name in done.stdout.split() if Path(name).stat().st_size > 0}
-    counted = set(store.sources(root / "btflow", root / "models", root / "validation"))
+    counted = {*sources(root / "btflow").values(), *(root / "validation" / name for name in store.OURS)}
     packages = {root / name / "__init__.py" for name in ("models", "validation")}  # docstrings
     assert used - counted <= packages
-    assert {root / "btflow" / name for name in ("client.py", "scenario.py", "program.py", "results.py")} <= used
+    assert {
+        root / "btflow" / name
+        for name in ("swarm/client.py", "swarm/scenario.py", "swarm/program.py", "swarm/results.py")
+    } <= used
 
 
 # A validation that is stopped leaves nothing running.

@@ -16,7 +16,7 @@ def machine() -> list[str]:
     import numba
 
     from btflow import __version__
-    from btflow.sweeps.pools import cores
+    from btflow.sweeps.executor import cores
 
     versions = (
         f"btflow {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}"

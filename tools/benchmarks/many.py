@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from btflow.options import Fidelity
-from btflow.sweeps.pools import cores
+from btflow.sweeps.executor import cores
 
 from .measure import MODEL, measure, report
 from .process import measured

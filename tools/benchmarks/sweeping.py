@@ -16,9 +16,8 @@ from btflow.options import Fidelity
 from btflow.swarm.program import compile_scenario
 from btflow.swarm.run import load_kernels, run_swarm
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps.api import declare
-from btflow.sweeps.status import FAILED
-from btflow.sweeps.table import declaration
+from btflow.sweeps.declare import declaration, declare
+from btflow.sweeps.results import FAILED
 
 from .measure import MODEL, SEED, SMALL
 

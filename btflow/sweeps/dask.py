@@ -1,0 +1,433 @@
+"""A Dask cluster: its workers run the same tasks, what they find comes back here, and here alone it is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+import sys
+import threading
+import time
+import uuid
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from btflow import memory
+from btflow.errors import InputError
+from btflow.files import extra
+from btflow.sweeps import runs
+from btflow.sweeps.executor import NotRunError, PoolLostError, WorkerDiedError, fitting
+from btflow.sweeps.plan import Versions, difference, versions
+from btflow.sweeps.progress import begun_in_thread, in_thread
+from btflow.sweeps.results import Part
+from btflow.sweeps.runs import Job, Task
+
+CONNECT = 4.0
+"""Time to reach the scheduler, and again for it to answer [s]."""
+
+SCHEDULER = "the address of a running scheduler, such as tcp://10.0.0.1:8786"
+
+
+def connect(address: str) -> Any:
+    """Return a client of the scheduler at an address.
+
+    Raises:
+        InputError: ``distributed`` is not installed, nobody answers there, or something else than a scheduler does.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise InputError("dask", address, "needs the package distributed", extra("dask")) from None
+    with _quiet():
+        _check_scheduler(address)
+        try:
+            connected: Any = distributed.Client
+            return connected(address, timeout=CONNECT)
+        except (OSError, ValueError) as error:
+            raise _unreachable(address, error) from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what Dask logs and warns of to itself: what matters is said in one line, and versions are compared later."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logger.setLevel(logging.CRITICAL + 1)
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # when the scheduler goes, too
+        for name in ("distributed", "tornado.application"):
+            of_all_below = logging.getLogger(name)  # a filter of handlers sees what loggers below hand up, too
+            for filtered in (of_all_below, *of_all_below.handlers):
+                filtered.addFilter(_is_no_lost_connection)
+        try:
+            yield
+        finally:
+            logger.setLevel(before)
+
+
+def _is_no_lost_connection(record: logging.LogRecord) -> bool:
+    """Return whether a record is to be shown: what Dask still waits for when it is left, or lost, is not."""
+    from distributed.comm import core
+
+    return not (record.exc_info and isinstance(record.exc_info[1], core.CommClosedError))
+
+
+def _check_scheduler(address: str) -> None:
+    """Raise an InputError if no scheduler answers.
+
+    A client of Dask would wait for ever for an answer, and takes any server's first bytes for the size of a message.
+    """
+    try:
+        kind = in_thread(lambda: asyncio.run(asyncio.wait_for(_kind(address), CONNECT + 1.0)), CONNECT + 2.0)
+    except TimeoutError:
+        raise InputError("dask", address, "does not answer as a scheduler does", SCHEDULER) from None
+    except (OSError, ValueError, TypeError) as error:  # TypeError: tls without a certificate
+        raise _unreachable(address, error) from None
+    except Exception:  # whatever comes of reading what was not written by Dask, such as a MemoryError
+        raise InputError("dask", address, "is the address of something else than a scheduler", SCHEDULER) from None
+    if kind != "Scheduler":
+        raise InputError("dask", address, f"is the address of a {kind}", SCHEDULER)
+
+
+async def _kind(address: str) -> str:
+    """Return what a server of Dask says that it is, such as ``Scheduler`` or ``Worker``."""
+    from distributed import security
+    from distributed.comm import core
+
+    reach: Any = core.connect
+    secured: Any = security.Security
+    answering = await reach(address, timeout=CONNECT, **secured().get_connection_args("client"))
+    try:
+        await answering.write({"op": "identity", "reply": True})
+        return str((await answering.read())["type"])
+    finally:
+        answering.abort()
+
+
+def _unreachable(address: str, error: Exception) -> InputError:
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return InputError("dask", address, f"cannot be reached: {reason}", SCHEDULER)
+
+
+ALLOWED = "the same btflow, Python, NumPy and Numba on every worker as here"
+
+PERIOD = 2.0
+"""Time between two questions to the scheduler which workers there are [s]."""
+
+
+class Workers:
+    """The workers of a cluster.
+
+    Whatever is asked here is read at a later look: a scheduler that does not answer keeps nothing from being stopped.
+    Dask's own ways wait for an answer, or tell of workers only while a coroutine of the program's own runs.
+
+    Attributes:
+        threads: Number of threads of those that take part, by address.
+    """
+
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
+        self._executor = client.get_executor(pure=False)
+        self._asked: dict[str, Future[Versions]] = {}
+        self._refused: set[str] = set()
+        self._waiting = False
+        self._there: Future[Mapping[str, int]] | None = None
+        self.threads: dict[str, int] = dict.fromkeys(check_workers(client, address), 0)
+        self._take(client.nthreads())
+
+    def look(self) -> None:
+        """Take in what the scheduler has answered, who has come and who has gone, and ask it again now and then.
+
+        Raises:
+            OSError: It cannot be reached.
+        """
+        if self._there is None:
+            if time.monotonic() - self._looked >= PERIOD:
+                self._there = begun_in_thread(self._client.nthreads)
+        elif self._there.done():
+            there, self._there = self._there.result(), None
+            self._take(there)
+
+    def _take(self, there: Mapping[str, int]) -> None:
+        """Take in who is there, with how many threads each."""
+        self._looked = time.monotonic()
+        self._refused &= set(there)
+        self._asked = {worker: asked for worker, asked in self._asked.items() if worker in there}
+        for worker in there:
+            if worker not in self.threads and worker not in self._refused:
+                self._ask(worker)
+        self.threads = {worker: number for worker, number in there.items() if worker in self.threads}
+        self._tell_of_waiting()
+
+    def refuse(self, worker: str, reason: str) -> None:
+        """Have a worker take part no more, and say so once."""
+        if worker not in self._refused:
+            _warn(f"worker {worker} takes no part: it {reason}")
+        self._refused.add(worker)
+        self.threads.pop(worker, None)
+        self._asked.pop(worker, None)
+
+    def _ask(self, worker: str) -> None:
+        """Ask a new worker for its versions, or see what it has answered."""
+        asked = self._asked.get(worker)
+        if asked is None:
+            self._asked[worker] = self._executor.submit(versions, workers=[worker])
+        elif asked.cancelled():
+            del self._asked[worker]
+        elif asked.done():
+            error = asked.exception()
+            differs = difference(versions(), asked.result()) if error is None else ""
+            if error is not None:
+                self.refuse(worker, f"cannot run btflow: {type(error).__name__}: {error}")
+            elif differs:
+                self.refuse(worker, f"has other versions: {differs}")
+            else:
+                self.threads[worker] = 0
+                del self._asked[worker]
+
+    def _tell_of_waiting(self) -> None:
+        if not self.threads and not self._waiting:
+            _warn(f"no worker at {self._address}: waiting for one")
+        self._waiting = not self.threads
+
+
+def check_workers(client: Any, address: str) -> Collection[str]:
+    """Return the addresses of the workers that are there; an InputError if one would not find the same bits."""
+    here = versions()
+    found = client.get_versions(packages=["btflow", "numba"])["workers"]
+    for worker, seen in found.items():
+        _same(address, worker, here, _reported(seen["packages"]), ("btflow", "python", "numpy", "numba"))
+    answered: Mapping[str, Versions] = client.run(versions)
+    for worker, there in answered.items():
+        _same(address, worker, here, there, tuple(here))
+    return answered.keys()
+
+
+def _reported(packages: Mapping[str, Any]) -> Versions:
+    """Return what Dask says of a worker's versions."""
+    known = {name: str(packages.get(name) or "missing") for name in ("btflow", "numpy", "numba")}
+    return known | {"python": ".".join(str(packages.get("python", "")).split(".")[:2])}
+
+
+def _same(address: str, worker: str, here: Versions, there: Versions, names: tuple[str, ...]) -> None:
+    differs = difference({name: here[name] for name in names}, there)
+    if differs:
+        raise InputError("dask", address, f"its worker {worker} has other versions: {differs}", ALLOWED)
+
+
+def _warn(text: str) -> None:
+    print(f"btflow: warning: dask: {text}", file=sys.stderr, flush=True)
+
+
+_making = threading.Lock()
+
+
+def seats(sweep: str, need: int) -> threading.BoundedSemaphore:
+    """Return what a thread of this worker holds while it runs swarms of a sweep.
+
+    Args:
+        sweep: Name of the sweep.
+        need: Memory of its largest swarm [B].
+    """
+    with _making:
+        return _seats(sweep, need)
+
+
+@lru_cache(maxsize=4)
+def _seats(_: str, need: int) -> threading.BoundedSemaphore:
+    import distributed
+
+    here: Any = distributed
+    worker = here.get_worker()
+    memory.grant(_granted(worker))
+    return threading.BoundedSemaphore(fitting(need, worker.state.nthreads, show=False))
+
+
+def _granted(worker: Any) -> int:
+    """Return the bytes that a worker may take beyond what it has; its nanny ends it at a share of its limit."""
+    import dask
+
+    limit = worker.memory_manager.memory_limit
+    if not limit:
+        return memory.UNKNOWN
+    share = dask.config.get("distributed.worker.memory.terminate") or 1.0
+    return int(share * limit) - int(worker.monitor.get_process_memory())
+
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+FETCH = 60.0
+"""Time that a worker has to get the job from the scheduler [s]."""
+
+
+FORGIVEN = 3
+"""How often a task may lose all workers that it was given to, as often as Dask forgives by default.
+
+A nanny starts a worker anew at another address, so that Dask itself never finds a task to blame on a small cluster."""
+
+
+class SkewError(Exception):
+    """A worker has other versions; its address, and what differs."""
+
+
+class Cluster:
+    """Runs tasks of a job on the workers of a Dask cluster, those that join later too.
+
+    The scheduler keeps the job; each worker fetches it once.
+
+    Args:
+        job: What all tasks have in common.
+        client: A client of the cluster, or the address of its scheduler.
+        need: Memory of the largest swarm [B].
+    """
+
+    tries = 1  # of Dask's own, each of which costs four workers (``distributed.scheduler.allowed-failures``)
+
+    def __init__(self, job: Job, client: Client | str, need: int = 0) -> None:
+        self._need = need
+        self._owned = isinstance(client, str)
+        self._client: Any = connect(client) if isinstance(client, str) else client
+        self._address = str(getattr(self._client.scheduler, "address", client))
+        self._given: dict[Future[Part], tuple[Task, frozenset[str]]] = {}
+        self._withdrawn: dict[Future[Part], Task] = {}
+        self._times: Counter[tuple[int, int]] = Counter()
+        self._job: Any = None
+        try:
+            with self._reached():
+                self._workers = Workers(self._client, self._address)
+                self._job = _kept(self._client, job)
+        except BaseException:
+            self.close()
+            raise
+        self._executor = self._client.get_executor(pure=False)
+
+    def workers(self) -> int:
+        """Return the number of the workers' threads now; 0 if there is no worker, for which the sweep waits.
+
+        Raises:
+            PoolLostError: The scheduler is gone.
+        """
+        if self._client.status in ("closed", "closing"):
+            raise self._lost()
+        if self._client.status == "running":
+            with self._reached():
+                self._workers.look()
+            self._withdraw()
+        return sum(self._workers.threads.values())
+
+    def submit(self, task: Task) -> Future[Part]:
+        """Have a task run on the cluster; Dask gives it to another worker if one goes away.
+
+        Raises:
+            PoolLostError: The scheduler is gone.
+        """
+        may, submit = frozenset(self._workers.threads), self._executor.submit
+        with self._reached():
+            future: Future[Part] = submit(run_there, self._job.name, task, versions(), self._need, workers=sorted(may))
+        self._given[future] = task, may
+        return future
+
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found.
+
+        Raises:
+            NotRunError: No worker that it was given to is left.
+            WorkerDiedError: Several workers went away while they had it.
+            PoolLostError: The scheduler is gone.
+            InputError: A worker cannot run it.
+        """
+        from distributed import KilledWorker
+
+        self._given.pop(future, None)
+        withdrawn = self._withdrawn.pop(future, None)
+        try:
+            return future.result()
+        except KilledWorker as killed:
+            worker = getattr(killed.last_worker, "address", "its worker")
+            raise WorkerDiedError(f"{worker} and others before it went away, perhaps for want of memory") from None
+        except CancelledError:
+            if withdrawn is not None:
+                raise self._outlived(withdrawn) from None
+            raise self._lost() from None
+        except SkewError as skew:  # a worker of another kind at the address of one that was there before
+            self._workers.refuse(skew.args[0], f"has other versions: {skew.args[1]}")
+            raise NotRunError from None
+        except Exception as error:  # it could not be read there, or what it found could not be read here
+            reason = f"a worker cannot run its tasks: {type(error).__name__}: {error}"
+            raise InputError("dask", self._address, reason, ALLOWED) from error
+
+    def stop(self) -> None:
+        """Do nothing: the tasks of a second end by themselves, those that wait are cancelled one by one."""
+
+    def close(self) -> None:
+        """Leave the cluster; a client that was given stays open."""
+        if self._job is not None:
+            self._job.delete()
+        if self._owned:
+            with suppress(TimeoutError, OSError):  # it is left in any case
+                self._client.close(timeout=1)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Have what Dask raises when it cannot reach the scheduler say so: an OSError is of the store elsewhere."""
+        from distributed.client import ClosedClientError
+
+        try:
+            yield
+        except (OSError, CancelledError, ClosedClientError):
+            raise self._lost() from None
+
+    def _lost(self) -> PoolLostError:
+        return PoolLostError(f"the scheduler at {self._address} is gone")
+
+    def _withdraw(self) -> None:
+        """Take back the tasks all of whose workers have gone: others may have joined since."""
+        for future, (task, may) in list(self._given.items()):
+            if may.isdisjoint(self._workers.threads) and future.cancel():
+                del self._given[future]
+                self._withdrawn[future] = task
+
+    def _outlived(self, task: Task) -> NotRunError | WorkerDiedError:
+        """Return what is to be done with a task that has outlived its workers: that it did so often tells on it."""
+        self._times[task.first, task.count] += 1
+        if self._times[task.first, task.count] <= FORGIVEN:
+            return NotRunError()
+        return WorkerDiedError("all workers that had it went away, perhaps for want of memory")
+
+
+def _kept(client: Any, job: Job) -> Any:
+    """Have the scheduler keep a job, and return the variable that it is."""
+    import distributed
+
+    variable: Any = distributed.Variable
+    kept = variable(f"btflow-{uuid.uuid4().hex}", client=client)
+    kept.set(pickle.dumps(job))
+    return kept
+
+
+def run_there(name: str, task: Task, wanted: Versions, need: int) -> Part:
+    """Run a task on a worker, of the job that the scheduler keeps under a name, once there is memory for it."""
+    import distributed
+
+    here: Any = distributed
+    differs = difference(wanted, versions())
+    if differs:
+        raise SkewError(here.get_worker().address, differs)
+    with seats(name, need):
+        return runs.run(_job(name), task, lambda: False)
+
+
+@lru_cache(maxsize=4)
+def _job(name: str) -> Job:
+    import distributed
+
+    variable: Any = distributed.Variable
+    job: Job = pickle.loads(variable(name).get(timeout=FETCH))
+    return job

@@ -1,0 +1,404 @@
+"""The labelled dataset of a sweep: what each array is, how it is read from the rows of runs, and how it is written.
+
+A layout says what every array is and where its numbers lie in the row of a run (``results.Shape``). It is kept with the
+rows, so that whoever opens them needs neither the model nor this version's code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zarr
+from numpy.typing import NDArray
+from xarray.backends import BackendArray
+from xarray.core import indexing
+from zarr.codecs import ZstdCodec
+
+from btflow.swarm.replica import PER_PEER
+from btflow.sweeps.design import Coordinate
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.results import CHECK, FULL, Rows, Table
+
+TEXT = np.dtypes.StringDType()
+"""As zarr has texts."""
+
+PER_RUN = {
+    "cpu_s": ("s", "CPU time", "f8"),
+    "failure": ("", "why the swarm failed, empty if it did not", "text"),
+    "status": ("1", "0 not run yet, 1 done, 2 failed", "i1"),
+}
+FILLS: dict[str, Any] = {"f8": np.nan, "i8": -1, "i1": 0, "text": ""}
+"""What stands where nothing was run, by type."""
+
+CHUNK_RUNS, CHUNK_BYTES = 16384, 16 * 2**20
+"""About the most runs whose numbers are in one chunk of each array, and the most memory that these take [B]."""
+
+WRITERS = 8
+"""Files had on the disk at once."""
+
+Read = Callable[[int, int], Iterator[Rows]]
+"""Gives what was found of the units from a first to a last one, in order."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array with a value for each run, or several.
+
+    Attributes:
+        block: Number of the block that its runs are in.
+        extra: Dimensions besides those of the block, with their lengths.
+        place: Where its numbers lie in the row of a run: first, end, step. Empty if they are no part of it.
+    """
+
+    name: str
+    block: int
+    units: str
+    meaning: str
+    dtype: str = "f8"
+    place: tuple[int, ...] = ()
+    extra: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All that there is to a sweep's dataset but the runs.
+
+    Attributes:
+        row: Length of the row of a run.
+        blocks: Dimensions and lengths of the runs of the design and, if points are checked, of those in full.
+    """
+
+    row: int
+    attributes: dict[str, Any]
+    blocks: list[dict[str, int]]
+    arrays: list[Array]
+    coordinates: list[Coordinate]
+
+    @property
+    def units(self) -> int:
+        """Number of runs."""
+        return sum(prod(block.values()) for block in self.blocks)
+
+    def first(self, block: int) -> int:
+        """Return the number of a block's first unit."""
+        return sum(prod(each.values()) for each in self.blocks[:block])
+
+    def as_content(self) -> tuple[str, bytes]:
+        """Return it as a text and, of the coordinates' values, bytes; ``from_content`` takes both."""
+        about = {c.name: (c.dimension, c.units, c.meaning, str(c.values.dtype)) for c in self.coordinates}
+        parts = {"row": self.row, "attributes": self.attributes, "blocks": self.blocks, "coordinates": about}
+        values = io.BytesIO()
+        texts = {c.name: c.values.astype(str) if c.values.dtype == object else c.values for c in self.coordinates}
+        np.savez(values, allow_pickle=False, **{f"_{name}": array for name, array in texts.items()})
+        return json.dumps(parts | {"arrays": [asdict(array) for array in self.arrays]}), values.getvalue()
+
+    @classmethod
+    def from_content(cls, text: str, content: bytes) -> Layout:
+        """Return the layout that was kept; an exception, of whatever kind, if it is damaged."""
+        parts = json.loads(text)
+        with np.load(io.BytesIO(content), allow_pickle=False) as values:
+            coordinates = [
+                Coordinate(name, dim, values[f"_{name}"].astype(dtype), units, meaning)
+                for name, (dim, units, meaning, dtype) in parts["coordinates"].items()
+            ]
+        arrays = [Array(**{**array, "place": tuple(array["place"])}) for array in parts["arrays"]]
+        return cls(parts["row"], parts["attributes"], parts["blocks"], arrays, coordinates)
+
+
+def layout_of(plan: Plan) -> Layout:
+    """Return the layout of a sweep."""
+    blocks = [dict(zip(block.dims, block.shape, strict=True)) for block in plan.blocks]
+    arrays = [array for number in range(len(blocks)) for array in _arrays(plan, number)]
+    arrays.append(Array("seed", 0, "1", f"{plan.job.kind.seed}; -1 before one is run", "i8"))
+    coordinates = _coordinates(plan)
+    named = {c.name for c in coordinates}  # of which the seeds may be one
+    return Layout(
+        plan.job.shape.row, plan.attributes(), blocks, [a for a in arrays if a.name not in named], coordinates
+    )
+
+
+def _arrays(plan: Plan, block: int) -> Iterator[Array]:
+    """Give the arrays of a block's runs."""
+    prefix, full = plan.blocks[block].prefix, ", in full, of replica 0" if block else ""
+    shape, start = plan.job.shape, 0
+    for table in plan.job.tables:
+        for name, units, meaning, place in _of_table(table, start):
+            extra = {table.dimension: len(table.parts)} if table.dimension else {}
+            yield Array(prefix + name, block, units, meaning + full, place=place, extra=extra)
+        start += table.width
+    if shape.peers:
+        peers = {f"peer_{name}": (units, meaning) for name, (_, units, meaning) in PER_PEER.items()}
+        peers["class_number"] = ("1", "place of the peer's class along peer_class")
+        for number, (name, (units, meaning)) in enumerate(peers.items()):
+            if plan.job.fidelity == "full" or name != "peer_unchokes":  # which flow does not know
+                at = shape.peer(number)
+                place, extra = (at.start, at.stop, 1), {"peer": shape.peers}
+                yield Array(prefix + name, block, units, meaning + full, place=place, extra=extra)
+    if shape.times:
+        start, end = shape.held.start, shape.held.stop
+        text = "mean number of pieces held by a leecher at time_step times the step's number"
+        extra = {"step": shape.times}
+        yield Array(f"{prefix}pieces_held", block, "pieces", text + full, place=(start, end, 1), extra=extra)
+        text = "time between two steps of pieces_held"
+        yield Array(f"{prefix}time_step", block, "s", text + full, place=(end, end + 1, 1))
+    for name, (units, meaning, dtype) in PER_RUN.items():
+        yield Array(prefix + name, block, units, meaning + full, dtype)
+
+
+def _of_table(table: Table, start: int) -> Iterator[tuple[str, str, str, tuple[int, int, int]]]:
+    """Give name, unit, meaning and place of each figure of a table that begins at some place of the row."""
+    step = len(table.statistics)
+    for number, (name, units, meaning) in enumerate(table.statistics, start):
+        yield name, units, meaning, (number, start + table.width, step)
+
+
+def _coordinates(plan: Plan) -> list[Coordinate]:
+    found = plan.design.coordinates()
+    if "sample" in plan.design.dims:
+        numbers = np.arange(plan.design.shape[0])
+        found.append(Coordinate("sample", "sample", numbers, "1", "number of the sample's point"))
+    for table in plan.job.tables:
+        if table.dimension:
+            names = np.array(table.parts, object)
+            found.append(Coordinate(table.dimension, table.dimension, names, "", table.meaning))
+    found.append(Coordinate("replica", "replica", np.arange(plan.replicas), "1", "number of the replica"))
+    if plan.checked:
+        found += _of_check(plan)
+    if plan.job.shape.peers:
+        found.append(Coordinate("peer", "peer", np.arange(plan.job.shape.peers), "1", "number of the peer"))
+    return found
+
+
+def _of_check(plan: Plan) -> list[Coordinate]:
+    """Return the coordinates of the points that are run in full besides: their numbers, seeds and varied values."""
+    points = np.array(plan.checked, np.int64)
+    index = dict(zip(plan.design.dims, np.unravel_index(points, plan.design.shape), strict=True))
+    seeds = np.array([plan.seed_of(point) for point in plan.checked], np.int64)
+    about = "number of the point whose replica 0 is run in full, too, in C order"
+    return [
+        Coordinate(CHECK, CHECK, points, "1", about),
+        Coordinate(f"{CHECK}_seed", CHECK, seeds, "1", plan.job.kind.seed),
+        *(
+            Coordinate(f"{CHECK}_{c.name}", CHECK, c.values[index[c.dimension]], c.units, f"{c.meaning}, of the check")
+            for c in plan.design.coordinates()
+            if c.name != "seed"
+        ),
+    ]
+
+
+def dataset_of(layout: Layout, read: Read, done: int) -> xr.Dataset:
+    """Return the dataset of a sweep; its arrays are read when they are used.
+
+    Args:
+        layout: What it is.
+        read: Gives what was found of runs.
+        done: Number of runs that were done or have failed.
+    """
+    values = {c.name: xr.Variable(c.dimension, _labels(c), _described(c.units, c.meaning)) for c in layout.coordinates}
+    failures = [f"{FULL * block}failure" for block in range(len(layout.blocks))]
+    arrays = {}
+    for array in layout.arrays:
+        lazy = indexing.LazilyIndexedArray(_Stored(layout, array, read))
+        arrays[array.name] = xr.Variable(lazy.array.dims, lazy, _described(array.units, array.meaning))
+    attributes = layout.attributes | {"complete": int(done == layout.units)}
+    return xr.Dataset(arrays | values, attrs=attributes).set_coords([*values, *failures])
+
+
+def _labels(coordinate: Coordinate) -> NDArray[Any]:
+    return coordinate.values.astype(TEXT) if coordinate.values.dtype == object else coordinate.values
+
+
+def _described(units: str, meaning: str) -> dict[str, Any]:
+    return {"long_name": meaning} | ({"units": units} if units else {})
+
+
+class _Stored(BackendArray):
+    """An array whose values are in the rows of runs; where there is no row it is blank."""
+
+    def __init__(self, layout: Layout, array: Array, read: Read) -> None:
+        self._array, self._read, self._first = array, read, layout.first(array.block)
+        block = layout.blocks[array.block]
+        self._runs = 1  # of each of its values
+        if array.name == "seed":
+            self._runs, block = block["replica"], {d: n for d, n in block.items() if d != "replica"}
+        self._lead = tuple(block.values())
+        self.dims = (*block, *array.extra)
+        self.shape = (*self._lead, *array.extra.values())
+        self.dtype = TEXT if array.dtype == "text" else np.dtype(array.dtype)
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._chosen)
+
+    def _chosen(self, key: tuple[Any, ...]) -> NDArray[Any]:
+        """Return what indices, slices or arrays of indices choose of each dimension, one after the other."""
+        lead = len(self._lead)
+        each = [np.unique(np.arange(n)[k], return_inverse=True) for k, n in zip(key, self._lead, strict=False)]
+        found = self._dense([index for index, _ in each])
+        back = [0 if np.ndim(k) == 0 and not isinstance(k, slice) else i for k, (_, i) in zip(key, each, strict=False)]
+        for axis, chosen in reversed(list(enumerate([*back, *key[lead:]]))):
+            found = found[(*(slice(None),) * axis, chosen)]
+        return found
+
+    def _dense(self, wanted: list[NDArray[np.int64]]) -> NDArray[Any]:
+        """Return the values at all combinations of some indices of the block's dimensions, each in order."""
+        sizes = [len(index) for index in wanted]
+        found = np.full((*sizes, *self._array.extra.values()), FILLS[self._array.dtype], self.dtype)
+        if not all(sizes):
+            return found
+        ends = (np.ravel_multi_index([index[end] for index in wanted], self._lead) for end in (0, -1))
+        low, high = (self._first + int(end) * self._runs for end in ends) if wanted else (self._first, self._first)
+        for rows in self._read(low, high + self._runs - 1):
+            index = np.unravel_index((rows.units - self._first) // self._runs, self._lead)
+            at = [np.searchsorted(have, i) for have, i in zip(wanted, index, strict=True)]
+            known = [have[np.minimum(a, len(have) - 1)] == i for have, a, i in zip(wanted, at, index, strict=True)]
+            inside = np.logical_and.reduce(known) if known else np.ones(len(rows.units), bool)
+            found[tuple(a[inside] for a in at)] = self._of(rows)[inside]
+        return found
+
+    def _of(self, rows: Rows) -> NDArray[Any]:
+        """Return its values of some runs."""
+        name, place = self._array.name.removeprefix(FULL), self._array.place
+        if place:
+            values = rows.values[:, slice(*place)]
+            return values if self._array.extra else values[:, 0]
+        if name == "failure":
+            return np.array(rows.failure, TEXT)
+        by_name: dict[str, NDArray[Any]] = {"cpu_s": rows.cpu, "status": rows.status, "seed": rows.seed}
+        return by_name[name]
+
+
+def chunks(shape: tuple[int, ...], run_bytes: int) -> tuple[int, ...]:
+    """Return the lengths of a chunk: of consecutive runs in C order, as many as go into one.
+
+    The last dimensions lie whole in a chunk, the one before them in part, those before that one by one.
+
+    Args:
+        shape: Lengths of the dimensions.
+        run_bytes: Memory of all that is known of a run [B].
+    """
+    room = max(1, min(CHUNK_RUNS, CHUNK_BYTES // run_bytes))
+    found: list[int] = []
+    for length in reversed(shape):
+        number = -(-length // room)  # of chunks along this dimension, all about as long
+        found.insert(0, -(-length // number))
+        room = room // length if number == 1 else 1
+    return tuple(found)
+
+
+def write_zarr(layout: Layout, dataset: xr.Dataset, folder: Path) -> None:
+    """Write a dataset to an empty folder as a zarr group, so many runs at a time that its size does not matter.
+
+    ``Dataset.to_zarr`` would take a whole array at a time: of each peer of a million swarms, gigabytes.
+    """
+    # What xarray knows coordinates by; with the texts of failures among them, `where` works on the dataset.
+    names = {"coordinates": " ".join(str(name) for name in dataset.coords)}
+    group = zarr.create_group(folder, attributes=dataset.attrs | names)
+    run_bytes, arrays = 8 * (layout.row + 4), {array.name: array for array in layout.arrays}
+    made: dict[str, zarr.Array[Any]] = {}
+    for name, variable in dataset.variables.items():
+        array = arrays.get(str(name))
+        pieces = tuple(max(1, length) for length in variable.shape)
+        if array:  # as many runs as in the others' chunks
+            lead = len(pieces) - len(array.extra)
+            pieces = (*chunks(tuple(layout.blocks[array.block].values()), run_bytes)[:lead], *pieces[lead:])
+        made[str(name)] = group.create_array(
+            str(name),
+            shape=variable.shape,
+            chunks=pieces,
+            dtype="str" if variable.dtype == TEXT else variable.dtype,
+            compressors=ZstdCodec(level=0, checksum=True),
+            fill_value=FILLS[array.dtype] if array else "" if variable.dtype == TEXT else 0,
+            dimension_names=[str(dim) for dim in variable.dims],
+            attributes=variable.attrs,
+            config={"write_empty_chunks": True},  # every chunk has a file, so that a missing one is found
+        )
+    for name in dataset.variables.keys() - arrays.keys():
+        made[str(name)][...] = dataset[name].values
+    for number, block in enumerate(layout.blocks):
+        of_block = [a for a in layout.arrays if a.block == number and a.name != "seed"]
+        for region in _regions(tuple(block.values()), run_bytes):
+            for array in of_block:
+                made[array.name][region] = dataset[array.name].variable[region].values
+            if number == 0 and "seed" in arrays:
+                made["seed"][region[:-1]] = dataset["seed"].variable[region[:-1]].values
+    _consolidate(folder)
+
+
+def _regions(shape: tuple[int, ...], run_bytes: int) -> Iterator[tuple[slice, ...]]:
+    """Give what each chunk has of each dimension, in the order of the runs."""
+    lengths = chunks(shape, run_bytes)
+    starts = (range(0, length, step) for length, step in zip(shape, lengths, strict=True))
+    for corner in product(*starts):
+        yield tuple(slice(at, min(at + step, n)) for at, step, n in zip(corner, lengths, shape, strict=True))
+
+
+def _consolidate(folder: Path) -> None:
+    """Write the metadata of all arrays into the group's own, without which opening is slow.
+
+    As ``zarr.consolidate_metadata`` does, which warns that this is no part of the third format yet; and a warning
+    cannot be ignored here alone while other threads, as of a what-if in a notebook, ignore theirs.
+    """
+    root, arrays = folder / "zarr.json", sorted(folder.glob("*/zarr.json"))
+    found = {"kind": "inline", "must_understand": False}
+    metadata = {array.parent.name: json.loads(array.read_bytes()) for array in arrays}
+    whole = json.loads(root.read_bytes()) | {"consolidated_metadata": found | {"metadata": metadata}}
+    root.write_text(json.dumps(whole, indent=2), encoding="utf-8")
+
+
+def digests(folder: Path) -> dict[str, bytes]:
+    """Return the SHA-256 of each file of a zarr group, by its name from there."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return {file.relative_to(folder).as_posix(): digest(file) or b"" for file in files}
+
+
+def digest(file: Path) -> bytes | None:
+    """Return the SHA-256 of a file, None if it cannot be read."""
+    try:
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").digest()
+    except OSError:
+        return None
+
+
+def replace(made: Path, path: Path, durable: bool) -> None:
+    """Put the arrays that were written to a folder in the place of those of a store, the group's own metadata last.
+
+    So there is a group that can be opened, or none, whenever the process goes away.
+    """
+    if durable:
+        with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
+            deque(pool.map(_sync, made.rglob("*")), maxlen=0)
+    root = "zarr.json"
+    (path / root).unlink(missing_ok=True)
+    for new in (file for file in made.iterdir() if file.name != root):
+        shutil.rmtree(path / new.name, ignore_errors=True)
+        new.rename(path / new.name)
+    (made / root).rename(path / root)
+    made.rmdir()
+    if durable:
+        _sync(path)
+
+
+def _sync(file: Path) -> None:
+    """Have a file, or the names in a folder, on the disk."""
+    if os.name == "nt" and file.is_dir():
+        return
+    descriptor = os.open(file, os.O_RDONLY if file.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

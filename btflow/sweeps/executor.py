@@ -1,0 +1,422 @@
+"""Where tasks run on this machine: in threads or processes, which of them, and how many at once."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import resource_tracker
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from btflow import memory
+from btflow.errors import InputError, SimulationError
+from btflow.options import whole_number
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from btflow.sweeps.plan import Plan
+    from btflow.sweeps.results import Part
+    from btflow.sweeps.runs import Job, Point, Prepared, Task
+
+BACKENDS = ("threads", "processes")
+
+MAX_JOBS = 1024
+"""Most swarms at once on this machine."""
+
+METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+
+ENDING = 0.5
+"""Time that processes have to end by themselves [s]."""
+
+BROKEN = 3
+"""How often all processes may go away before they have begun a task."""
+
+MARGIN = 1.2
+"""What a swarm may take in the end, over what it is known to take when it begins."""
+
+LONG = 0.2
+"""A swarm that takes longer than this is long enough for threads [s]."""
+
+TRIALS = 5
+"""Most runs of a swarm, of which the least time counts."""
+
+START = 1.5
+"""About the time until processes have imported what they need and loaded the kernels [s]."""
+
+
+class WorkerDiedError(Exception):
+    """The process that had a task went away; the task may be run again."""
+
+
+class NotRunError(Exception):
+    """A task was not run, through no fault of its own; it is to be run again."""
+
+
+class PoolLostError(SimulationError):
+    """Nothing is left that tasks could run on."""
+
+
+class Pool(Protocol):
+    """Runs tasks of a job. What a task finds does not depend on where it runs.
+
+    Attributes:
+        tries: How often a swarm alone may be said to have taken its process down before it is recorded as failed.
+    """
+
+    tries: int
+
+    def workers(self) -> int:
+        """Return how many tasks run at once now; 0 while there is nothing to run them on."""
+
+    def submit(self, task: Task) -> Future[Part]:
+        """Have a task run."""
+
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found, once it is done.
+
+        Raises:
+            WorkerDiedError: Its process went away.
+            NotRunError: It was not run, but may be yet.
+        """
+
+    def stop(self) -> None:
+        """Have running tasks come back soon, with what they have; called before the last of them are waited for."""
+
+    def close(self) -> None:
+        """Wait for nothing more and give everything back."""
+
+
+class Threads:
+    """Threads of this process: the kernels run without the interpreter's lock."""
+
+    tries = 1  # there is no process left to try it in
+
+    def __init__(self, job: Job, number: int) -> None:
+        self._job, self._number = job, number
+        self._stopping = threading.Event()
+        self._executor = ThreadPoolExecutor(number, thread_name_prefix="btflow")
+
+    def workers(self) -> int:
+        """Return the number of threads."""
+        return self._number
+
+    def submit(self, task: Task) -> Future[Part]:
+        """Have a task run in a thread."""
+        from btflow.sweeps import runs
+
+        return self._executor.submit(runs.run, self._job, task, self._stopping.is_set)
+
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found."""
+        return future.result()
+
+    def stop(self) -> None:
+        """Have the threads come back; a running kernel looks a few times a second."""
+        self._stopping.set()
+
+    def close(self) -> None:
+        """Have the threads end by themselves; one that is still in the midst of something is not waited for."""
+        self._stopping.set()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+class Processes:
+    """Processes of this machine (pebble): a swarm that takes its process down harms no other."""
+
+    tries = 2
+
+    def __init__(self, job: Job, number: int) -> None:
+        self._context: Any = copy.copy(_CONTEXT)
+        self._context.Process = self._made
+        self._processes: list[_Process] = []
+        if METHOD == "forkserver":  # imported once, there for all
+            self._context.set_forkserver_preload(["btflow.sweeps.runs"])
+        self._job, self._number, self._broken = job, number, 0
+        self._stopping = self._context.RawValue(ctypes.c_bool, False)  # no lock that a killed process could keep
+        self._pool = self._started()
+
+    def workers(self) -> int:
+        """Return the number of processes."""
+        return self._number
+
+    def submit(self, task: Task) -> Future[Part]:
+        """Have a task run in the next process that is free."""
+        try:
+            future: Future[Part] = self._pool.schedule(_run, (task,))
+        except RuntimeError:  # all processes went away since
+            self._pool = self._started()
+            future = self._pool.schedule(_run, (task,))
+        return future
+
+    def result(self, future: Future[Part]) -> Part:
+        """Return what a task has found; WorkerDiedError if its process went away."""
+        from pebble import ProcessExpired
+
+        try:
+            return future.result()
+        except ProcessExpired as expired:
+            raise WorkerDiedError(_end(expired.exitcode)) from None
+        except BrokenProcessPool:  # processes went away while none had a task, as they do that cannot be started
+            self._broken += 1
+            if self._broken > BROKEN * self._number:
+                raise WorkerDiedError("its process could not be started") from None
+            raise NotRunError from None
+
+    def stop(self) -> None:
+        """Have the processes come back; a running kernel looks a few times a second."""
+        self._stopping.value = True
+
+    def close(self) -> None:
+        """End the processes: pebble would give each three seconds, one after the other."""
+        self.stop()
+        self._pool.stop()
+        deadline = time.monotonic() + ENDING
+        for process in self._processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+        self._pool.join()
+
+    def _made(self, *args: Any, **options: Any) -> _Process:
+        """Return a process that pebble is to start."""
+        self._processes.append(_Process(*args, **options))
+        return self._processes[-1]
+
+    def _started(self) -> Any:
+        from pebble import ProcessPool
+
+        return ProcessPool(
+            self._number, initializer=_begin, initargs=(self._job, self._stopping), context=self._context
+        )
+
+
+def _end(code: int | None) -> str:
+    """Return how a process ended that took a task with it."""
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        return f"its process was ended by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
+    return f"its process ended with code {code}"
+
+
+_CONTEXT: Any = multiprocessing.get_context(METHOD)
+
+
+class _Process(_CONTEXT.Process):  # type: ignore[misc]  # of whatever method
+    """A process that neither runs the main module nor hears Ctrl-C; pebble cannot be told so otherwise."""
+
+    def start(self) -> None:
+        with _without_main(), _without_interrupt():
+            super().start()
+
+
+_STARTING = threading.Lock()
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Keep the processes from running the main module, of which they need nothing: it may have no guard."""
+    with _STARTING:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+
+
+@contextmanager
+def _without_interrupt() -> Iterator[None]:
+    """Have what this thread starts not hear Ctrl-C, which a terminal sends to all, not even before pebble says so."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # where it is begun on the way to a process, the signal is let in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_job: Job
+_stopping: Any
+
+
+def _begin(job: Job, stopping: Any) -> None:
+    """Make a process ready for tasks; it ends with the one that has started it, however that ends."""
+    global _job, _stopping
+    _job, _stopping = job, stopping
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _run(task: Task) -> Part:
+    """Run a task in a process."""
+    from btflow.sweeps import runs
+
+    return runs.run(_job, task, lambda: bool(_stopping.value))
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def fitting(need: int, jobs: int, *, show: bool, noun: str = "swarms") -> int:
+    """Return how many swarms or experiments to run at once, one at least.
+
+    Args:
+        need: Memory of the largest [B].
+        jobs: How many there may be.
+        show: Whether to say so if there are fewer.
+        noun: What runs, as a plural.
+    """
+    free = memory.available()
+    fit = max(1, min(jobs, int(free / (MARGIN * max(need, 1)))))
+    if fit < jobs and show:
+        one = "a swarm" if noun == "swarms" else "an experiment"
+        text = f"{one} takes up to {MARGIN * need / 1e9:,.1f} GB and {free / 1e9:,.1f} GB of memory are free"
+        print(f"btflow: {fit} at once instead of {jobs}: {text}", file=sys.stderr, flush=True)
+    return fit
+
+
+class _LongError(Exception):
+    """The swarm takes long."""
+
+
+def sooner(job: Job, point: Point, swarms: int, jobs: int) -> str:
+    """Return ``threads`` or ``processes``, whichever is likely to be done sooner with so many swarms like one.
+
+    Threads start at once but share the interpreter's lock, which a swarm holds while it is built and while its figures
+    are found, at least about a millisecond; the kernels run without it.
+
+    Args:
+        job: The sweep's job.
+        point: A point of it, whose first swarm is run some times. The kernels must be loaded.
+        swarms: Number of swarms that are left.
+        jobs: Swarms at once.
+    """
+    if jobs == 1:
+        return "threads"
+    try:
+        held, whole = _times(job, point)
+    except Exception:  # long, or it fails: recorded when it is run
+        return "threads"
+    return "processes" if swarms * (by_threads(held, whole, jobs) - whole / jobs) > START else "threads"
+
+
+def by_threads(held: float, whole: float, threads: int) -> float:
+    """Return the time that threads take for each of many swarms [s].
+
+    While a thread wants the lock another one has it for a share of the time, and keeps it for as long as a swarm needs.
+
+    Args:
+        held: Time for which a swarm holds the interpreter's lock [s].
+        whole: Time that a swarm takes alone [s].
+        threads: Number of threads.
+    """
+    wait = held * min(1.0, (threads - 1) * held / whole)
+    return max(held, (whole + wait) / threads)
+
+
+def _times(job: Job, point: Point) -> tuple[float, float]:
+    """Return for how long a swarm holds the interpreter's lock, and how long it takes in all: the least of some [s]."""
+    prepared = job.prepare(point)
+    end = time.perf_counter() + LONG
+    times = [_once(job, prepared, end)]
+    while len(times) < TRIALS and time.perf_counter() < end:
+        times.append(_once(job, prepared, float("inf")))
+    held, whole = (min(column) for column in zip(*times, strict=True))
+    return held, whole
+
+
+def _once(job: Job, prepared: Prepared, deadline: float) -> tuple[float, float]:
+    """Return both of a swarm, in CPU time: what else the machine does is not the swarm's."""
+    kind, program, seed = job.kind, prepared.program, prepared.point.seed
+    begun = time.thread_time()
+
+    def watch() -> None:
+        if time.perf_counter() > deadline:
+            raise _LongError
+
+    state = kind.run(program, seed, 0, watch)
+    found = time.thread_time()
+    job.statistics.of(prepared.common, kind.collect(program, state, series=job.shape.times > 0))
+    ended = time.thread_time()
+    kind.start(program, seed, 0)
+    built = time.thread_time() - ended
+    return built + ended - found, ended - begun
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a sweep is run; what it finds does not depend on it.
+
+    Attributes:
+        jobs: Swarms at once; None for all cores.
+        backend: ``threads`` or ``processes``; None for what is likely to be done sooner.
+        client: A Dask client, or the address of a scheduler; None for this machine.
+        show: Whether to show progress.
+        retry_failed: Whether swarms that failed run again.
+    """
+
+    jobs: int | None = None
+    backend: str | None = None
+    client: Client | str | None = None
+    show: bool = False
+    retry_failed: bool = False
+
+    def check(self, *, resume: bool) -> None:
+        """Raise an InputError for what does not go; ``resume``: whether there may be a part of the sweep already."""
+        if self.retry_failed and not resume:
+            raise InputError("retry_failed", None, "is said of a sweep that is not resumed", "resume too")
+        if self.jobs is not None:
+            whole_number("jobs", self.jobs, 1, MAX_JOBS)
+        if self.backend is not None and self.backend not in BACKENDS:
+            raise InputError("backend", self.backend, "is unknown", " or ".join(BACKENDS))
+        if self.client is not None and (self.jobs is not None or self.backend is not None):
+            name = "jobs" if self.jobs is not None else "backend"
+            raise InputError(name, getattr(self, name), "is of this machine, and the sweep runs on a cluster")
+
+    def cluster(self, declared: Plan) -> Pool | None:
+        """Return the cluster that a sweep runs on, None for this machine; an InputError if it cannot be used."""
+        if self.client is None:
+            return None
+        from btflow.sweeps.dask import Cluster
+        from btflow.sweeps.precheck import scout
+
+        return Cluster(declared.job, self.client, scout(declared).bytes)
+
+    def local(self, declared: Plan, left: int) -> Pool:
+        """Return what runs so many swarms on this machine; the kernels are loaded once this returns.
+
+        So they are compiled once, by this process: those of its own find them on the disk.
+        """
+        from btflow.sweeps.precheck import scout
+        from btflow.sweeps.progress import in_thread
+
+        scouted, job = scout(declared), declared.job
+        for program in scouted.programs:
+            in_thread(partial(job.kind.load_kernels, program))
+        jobs = fitting(scouted.bytes, self.jobs or cores(), show=self.show, noun=job.noun)
+        kind = self.backend or sooner(job, declared.task(0, 1).points[0], left, jobs)
+        return Threads(job, jobs) if kind == "threads" else Processes(job, jobs)

@@ -1,0 +1,173 @@
+"""A Dask cluster whose workers come, go, and are of other versions."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
+
+import pytest
+from dask_made import local, worker
+from sweep_made import UNITS, bits, planned, read, small_tasks
+
+from btflow import InputError
+from btflow.sweeps import api, dask
+from btflow.sweeps.dask import Cluster, Workers, check_workers, connect
+from btflow.sweeps.executor import NotRunError, PoolLostError, Running
+from btflow.sweeps.plan import versions
+from btflow.sweeps.results import Part
+from btflow.sweeps.store import Store
+
+CommClosedError: type[OSError] = pytest.importorskip("distributed.comm").CommClosedError
+
+
+class Client:
+    """A client of a cluster with one worker of some versions."""
+
+    def __init__(self, packages: dict[str, Any], there: dict[str, str]) -> None:
+        self.packages, self.there = packages, there
+
+    def get_versions(self, packages: list[str]) -> dict[str, Any]:
+        assert packages == ["btflow", "numba"]
+        return {"workers": {"tcp://w": {"packages": self.packages}}}
+
+    def run(self, function: Callable[[], object]) -> dict[str, dict[str, str]]:
+        assert function is versions
+        return {"tcp://w": self.there}
+
+
+def test_versions_of_workers_are_compared_before_any_work() -> None:
+    here = versions()
+    same = {
+        "btflow": here["btflow"],
+        "numba": here["numba"],
+        "numpy": here["numpy"],
+        "python": f"{here['python']}.0.final.0",
+    }
+    check_workers(Client(same, here), "tcp://s")
+    for name in same:
+        with pytest.raises(InputError, match=f"worker tcp://w has other versions: {name} (0.0|missing) there"):
+            check_workers(Client(same | {name: "0.0"}, here), "tcp://s")
+    with pytest.raises(InputError, match="btflow missing there"):
+        check_workers(Client(same | {"btflow": None}, here), "tcp://s")
+    with pytest.raises(InputError, match=f"code abc there, {here['code']} here"):
+        check_workers(Client(same, here | {"code": "abc"}), "tcp://s")
+
+
+def test_what_dask_raises_when_it_loses_the_scheduler_is_not_taken_for_the_store() -> None:
+    """A plain OSError would be."""
+
+    def lost() -> NoReturn:
+        raise CommClosedError("in <TCP>: Stream is closed")
+
+    pool = Cluster.__new__(Cluster)
+    pool._address, pool._given = "tcp://s", {}
+    pool._client = SimpleNamespace(status="running")
+    pool._workers = cast("dask.Workers", SimpleNamespace(look=lost))
+    with pytest.raises(PoolLostError, match="the scheduler at tcp://s is gone"):
+        pool.workers()
+    pool._client.status = "closed"
+    with pytest.raises(PoolLostError, match="the scheduler at tcp://s is gone"):
+        pool.workers()
+
+
+def test_what_is_submitted_to_a_scheduler_that_is_gone(scheduler: Any) -> None:
+    made = planned()
+    pool = Cluster(made.job, scheduler)
+    scheduler.close()
+    with pytest.raises(PoolLostError):
+        pool.submit(made.task(0, 1))
+
+
+@pytest.fixture
+def scheduler() -> Iterator[Any]:
+    """Return a client of a scheduler without workers."""
+    with local(0, processes=False, protocol="tcp") as client:
+        yield client
+
+
+def executed(client: Any) -> dict[str, int]:
+    """Return how many tasks each worker has run, by its name."""
+    found = client.run(lambda dask_worker: (dask_worker.name, dask_worker.state.executed_count))
+    return dict(found.values())
+
+
+def test_workers_that_join_later_take_part_unless_their_versions_differ(
+    scheduler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Once the sweep waits for workers three join, one of them of other versions; then the first one goes away."""
+    small_tasks(monkeypatch)
+    monkeypatch.setattr(dask, "PERIOD", 0.0)
+    (tmp_path / "skewed.py").write_text("import btflow; btflow.__version__ = '9.9'")
+    path, made, keep, kept = tmp_path / "a.zarr", planned(), Store.add, 0
+    options = {"first": (), "second": (), "skewed": ("--preload", str(tmp_path / "skewed.py"))}
+    there: dict[str, subprocess.Popen[bytes]] = {}
+    look = Workers.look
+
+    def join(self: Workers) -> None:
+        look(self)
+        if not there:
+            assert not self.threads
+            for name, more in options.items():
+                there[name] = joined.enter_context(worker(scheduler.scheduler.address, "--name", name, *more))
+
+    def add(self: Store, part: Part) -> None:
+        nonlocal kept
+        keep(self, part)
+        kept += 1
+        if kept == 2:
+            scheduler.wait_for_workers(3, timeout=60)
+        if kept == 6:
+            there["first"].kill()
+
+    monkeypatch.setattr(Workers, "look", join)
+    monkeypatch.setattr(Store, "add", add)
+    with ExitStack() as joined:
+        assert api.execute(made, path, Running(client=scheduler)) == (UNITS, 0)
+        ran = executed(scheduler)
+    err = capfd.readouterr().err
+    assert "waiting for one" in err
+    assert "takes no part: it has other versions: btflow 9.9 there" in err
+    assert ran["second"] > 1
+    assert ran["skewed"] == 1  # it has told its versions
+    assert api.execute(made, tmp_path / "b.zarr", Running(jobs=1)) == (UNITS, 0)
+    assert bits(read(path)).identical(bits(read(tmp_path / "b.zarr")))
+
+
+def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As are those that found a worker of another kind at an address."""
+    monkeypatch.setattr(dask, "PERIOD", 0.0)
+    made = planned()
+    with worker(scheduler.scheduler.address) as only:
+        scheduler.wait_for_workers(1, timeout=60)
+        pool = Cluster(made.job, scheduler)
+        assert pool.workers() == 1
+        skewed = made.task(0, 1)
+        monkeypatch.setattr(dask, "versions", lambda: versions() | {"numpy": "1.0"})
+        future = pool.submit(skewed)
+        with pytest.raises(NotRunError):
+            pool.result(future)
+        assert pool.workers() == 0
+        pool._workers.threads = dict.fromkeys(pool._workers._refused, 1)
+        only.kill()
+        future = pool.submit(replace(made.task(0, 1)))
+        deadline = time.monotonic() + 30
+        while not future.done():
+            assert pool.workers() == 0 or time.monotonic() < deadline
+            time.sleep(0.05)
+        with pytest.raises(NotRunError):
+            pool.result(future)
+        pool.close()
+
+
+def test_a_workers_address_is_no_schedulers(scheduler: Any) -> None:
+    with worker(scheduler.scheduler.address):
+        scheduler.wait_for_workers(1, timeout=60)
+        (address,) = scheduler.ncores()
+        with pytest.raises(InputError, match="is the address of a Worker"):
+            connect(address)

@@ -1,0 +1,334 @@
+"""A store of which something was deleted or changed: found, said, and run or written again; never taken for whole."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sweep_made import bits, breaking_off, read, tiny, written
+
+from btflow import InputError
+from btflow.analysis.table import write_table
+from btflow.cli import app
+from btflow.sweeps import api, runs
+from btflow.sweeps.declare import declaration, declare
+from btflow.sweeps.executor import Running
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.store import FILE, LOCK, Store, opened
+
+VARY = {"rtt": ["0 ms", "50 ms", "100 ms"], "seed_as": "none,AS1"}  # with AS1 every swarm fails
+UNITS = 12
+
+
+def delete(file: Path) -> None:
+    file.unlink()
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def shorten(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def halve(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+def lengthen(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"more")
+
+
+def flip(file: Path, at: int = 7919, bit: int = 3) -> None:
+    content = bytearray(file.read_bytes())
+    content[at % len(content)] ^= 1 << bit
+    file.write_bytes(content)
+
+
+DAMAGE: tuple[Callable[[Path], None], ...] = (delete, empty, shorten, lengthen, flip)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_chunks() -> Iterator[None]:
+    """Write the arrays in chunks of a point each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("btflow.sweeps.dataset.CHUNK_RUNS", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Plan:
+    scenario = tiny()
+    said = declaration(VARY, {}, "vary", replicas=2)
+    return declare(scenario.document, scenario.given, said)
+
+
+@pytest.fixture(scope="module")
+def whole(sweep: Plan, small_chunks: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store with all in it."""
+    assert small_chunks is None
+    path = tmp_path_factory.mktemp("whole") / "a.zarr"
+    assert execute(sweep, path) == (6, 6)
+    return path
+
+
+@pytest.fixture(scope="module")
+def content(whole: Path) -> xr.Dataset:
+    return bits(read(whole))
+
+
+@pytest.fixture
+def path(whole: Path, tmp_path: Path) -> Path:
+    """Return a copy of the store."""
+    return Path(shutil.copytree(whole, tmp_path / "a.zarr"))
+
+
+@pytest.fixture
+def half(sweep: Plan, tmp_path: Path) -> Path:
+    """Return a store of which seven swarms were run."""
+    path = tmp_path / "half.zarr"
+    with opened(path, sweep, durable=False) as store:
+        for first, count in ((0, 2), (2, 4), (7, 1)):
+            store.add(runs.run(sweep.job, sweep.task(first, count), lambda: False, 60.0))
+    return path
+
+
+def execute(made: Plan, path: Path) -> tuple[int, int]:
+    return api.execute(made, path, Running(jobs=1), resume=True, durable=False)
+
+
+def arrays(path: Path) -> list[Path]:
+    """Return the files of the arrays."""
+    return sorted(file for file in path.rglob("*") if file.is_file() and file.name not in (FILE, LOCK))
+
+
+def test_every_chunk_has_a_file(whole: Path) -> None:
+    """One for each point and array, though most are blank where swarms failed; one for each coordinate."""
+    found = read(whole)
+    labels = set(found.coords) - {"failure"}
+    of_runs = len(found.variables) - len(labels)
+    assert len([file for file in arrays(whole) if file.name != "zarr.json"]) == 6 * of_runs + len(labels)
+
+
+def test_any_damage_of_any_file_of_the_arrays_is_found_and_mended(
+    sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Metadata, too. Nothing has to be run for it: the database has all."""
+    rng = random.Random(5)
+    kinds = [rng.choice(arrays(path)) for _ in range(4)] + [path / "zarr.json", path / "status" / "zarr.json"]
+    for number, file in enumerate(kinds):
+        DAMAGE[number % 5](file)
+        with pytest.raises(InputError) as caught:
+            write_table(path, tmp_path / "a.csv")
+        name = file.relative_to(path)
+        assert f"is damaged: {name} is missing or is not what was written" in str(caught.value)
+        assert not (tmp_path / "a.csv").exists()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("btflow.sweeps.progress.drive", lambda *_: pytest.fail("something was run"))
+            assert execute(sweep, path) == (6, 6)
+        assert capsys.readouterr().err == f"btflow: {file} was missing or damaged: the arrays were written again\n"
+        assert bits(written(path)).identical(content)
+
+
+def test_an_export_names_the_file_and_what_to_do(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setattr(sys, "argv", ["btflow", "export", "a.zarr", "a.csv"])
+    for damage in (flip, delete):
+        damage(path / "completion_mean" / "c" / "0" / "1" / "0")
+        with pytest.raises(SystemExit) as exit_:
+            app.main()
+        assert exit_.value.code == 2
+        said = capsys.readouterr().err
+        assert said.startswith("btflow: error: STORE = 'a.zarr': is damaged: completion_mean/c/0/1/0 is missing or")
+        assert "--resume" in said
+        assert said.count("\n") == 1
+    assert not Path("a.csv").exists()
+
+
+@pytest.fixture(scope="module")
+def database(sweep: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store whose arrays are still to be written."""
+    path = tmp_path_factory.mktemp("database") / "a.zarr"
+    with opened(path, sweep, durable=False) as store:
+        api.run_missing(store, Running(jobs=1))
+    return path
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_no_damage_of_the_database_changes_a_bit(
+    data: st.DataObject, sweep: Plan, database: Path, content: xr.Dataset
+) -> None:
+    """Wherever a bit changes or the file ends: it is one error, or what is lost runs again."""
+    file = database / FILE
+    before = file.read_bytes()
+    place, bit = data.draw(st.integers(1, len(before) - 1)), data.draw(st.sampled_from([None, *range(8)]))
+    try:
+        if bit is None:
+            file.write_bytes(before[:place])
+        else:
+            flip(file, place, bit)
+        with opened(database, sweep, resume=True, durable=False) as store:
+            api.run_missing(store, Running(jobs=1))
+            assert bits(store.dataset().load()).identical(content)
+    except InputError as error:
+        assert "\n" not in str(error)
+        assert error.value == str(database)
+    finally:
+        file.write_bytes(before)
+        (database / f"{FILE}-journal").unlink(missing_ok=True)
+
+
+def spoil(path: Path, unit: int) -> None:
+    """Change a bit of what is known of a swarm, as a disk may."""
+    with sqlite3.connect(path / FILE) as connection:
+        (numbers,) = connection.execute("SELECT numbers FROM runs WHERE unit = ?", (unit,)).fetchone()
+        changed = bytearray(numbers)
+        changed[9] ^= 1
+        connection.execute("UPDATE runs SET numbers = ? WHERE unit = ?", (bytes(changed), unit))
+
+
+def test_swarms_that_are_damaged_run_again(
+    sweep: Plan, path: Path, content: xr.Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a complete sweep, whatever its arrays say, also where its failures are to run again."""
+    for retry in (False, True):
+        for unit in (0, 5, 6):
+            spoil(path, unit)
+        how = Running(jobs=1, retry_failed=retry)
+        assert api.execute(sweep, path, how, resume=True, durable=False) == (6, 6)
+        assert capsys.readouterr().err == f"btflow: {path / FILE} was damaged: 3 swarms run again\n"
+        assert bits(read(path)).identical(content)
+        assert bits(written(path)).identical(content)
+
+
+def test_what_is_damaged_is_never_read(sweep: Plan, half: Path, content: xr.Dataset, tmp_path: Path) -> None:
+    spoil(half, 4)
+    with pytest.raises(InputError, match=r"is damaged: a row of sweep\.sqlite is not what was written; .*--resume"):
+        read(half)
+    with pytest.raises(InputError, match="is damaged"):
+        write_table(half, tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()
+    with opened(half, sweep, resume=True) as store:
+        assert store.lost == 1
+        assert list(store.pending()) == [range(4, 5), range(6, 7), range(8, 12)]
+    assert execute(sweep, half) == (6, 6)
+    assert bits(read(half)).identical(content)
+
+
+def test_a_part_of_a_sweep_is_exported_with_what_is_pending(half: Path, tmp_path: Path) -> None:
+    assert write_table(half, tmp_path / "a.csv") == UNITS
+    assert (tmp_path / "a.csv").read_text().count("pending") == 5
+
+
+@pytest.mark.parametrize("damage", [halve, flip, empty])
+def test_a_database_that_cannot_be_read_is_one_error(
+    sweep: Plan, half: Path, damage: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of an empty one nothing is left: the sweep begins anew, and says so."""
+    if damage is flip:
+        flip(half / FILE, 3)
+    else:
+        damage(half / FILE)
+    with pytest.raises(InputError, match=r"is damaged: .*sweep\.sqlite") as caught:
+        write_table(half, tmp_path / "a.csv")
+    assert "\n" not in str(caught.value)
+    if damage is empty:
+        assert execute(sweep, half) == (6, 6)
+        assert "the sweep begins anew" in capsys.readouterr().err
+        return
+    before = (half / FILE).read_bytes()
+    with pytest.raises(InputError, match=r"is damaged: .*sweep\.sqlite"):
+        execute(sweep, half)
+    assert (half / FILE).read_bytes() == before
+
+
+def test_a_layout_that_is_not_that_of_the_sweep_is_one_error(sweep: Plan, half: Path, tmp_path: Path) -> None:
+    for change in ("SET layout = '{'", "SET coordinates = x'00'"):
+        path = Path(shutil.copytree(half, tmp_path / f"{len(change)}.zarr"))
+        with sqlite3.connect(path / FILE) as connection:
+            connection.execute(f"UPDATE sweep {change}")
+        for use in (lambda path=path: execute(sweep, path), lambda path=path: read(path)):
+            with pytest.raises(InputError, match=r"is damaged: sweep\.sqlite is not what was written"):
+                use()
+
+
+def test_a_row_that_is_damaged_while_the_sweep_runs_is_said(
+    sweep: Plan, half: Path, content: xr.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the arrays are made of it; what else was finished is kept."""
+    write = Store.write_arrays
+
+    def spoiled(self: Store) -> Path | None:
+        spoil(half, 4)
+        return write(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "write_arrays", spoiled)
+        with pytest.raises(InputError, match=r"is damaged: a row of .*--resume"):
+            execute(sweep, half)
+    assert not (half / "zarr.json").exists()
+    assert execute(sweep, half) == (6, 6)
+    assert bits(read(half)).identical(content)
+
+
+def forgetting(sweep: Plan, path: Path) -> None:
+    """Make what failed run again, but run nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("btflow.sweeps.api.run_missing", lambda *_: None)
+        patch.setattr(Store, "write_arrays", lambda _: None)
+        api.execute(sweep, path, Running(jobs=1, retry_failed=True), resume=True, durable=False)
+
+
+def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path, content: xr.Dataset) -> None:
+    """Every array is blank there; the others are as they were."""
+    forgetting(sweep, path)
+    found = bits(read(path))
+    assert found.attrs["complete"] == 0
+    failed = content.status == 2
+    assert int(failed.sum()) == 6
+    assert (found.status.values[failed.values] == 0).all()
+    assert (found.failure.values[failed.values] == "").all()
+    kept = [name for name in content.data_vars if name != "seed"]
+    found, content = (each.drop_vars("failure") for each in (found, content))
+    assert found[kept].where(~failed).identical(content[kept].where(~failed).assign_attrs(found.attrs))
+    assert found[kept].drop_vars("status").where(failed).count().to_array().sum() == 0
+    with opened(path, sweep, resume=True) as store:
+        assert store.counts() == (6, 0)
+        assert store.lost == 0
+        assert list(store.pending()) == [range(first, first + 2) for first in (2, 6, 10)]
+
+
+def test_failures_may_be_half_forgotten(sweep: Plan, path: Path, content: xr.Dataset) -> None:
+    """Whatever transaction it ends at, no swarm has failed without a reason, and none that is done is lost."""
+    for last in (0, 1, 2):
+        with breaking_off(last):
+            forgetting(sweep, path)
+        found = read(path)
+        assert ((found.status == 2) <= (found.failure != "")).all()
+        assert (found.status == 1).sum() == 6
+        assert execute(sweep, path) == (6, 6)
+        assert bits(read(path)).identical(content)
+
+
+def test_files_of_others_are_left_alone(sweep: Plan, path: Path, content: xr.Dataset) -> None:
+    """In the store, whatever is written again."""
+    (path / "notes.txt").write_text("mine")
+    (path / "mine").mkdir()
+    (path / "completion_mean" / "c" / "0" / "0" / "0").unlink()
+    assert execute(sweep, path) == (6, 6)
+    assert bits(read(path)).identical(content)
+    assert (path / "notes.txt").read_text() == "mine"
+    assert (path / "mine").is_dir()

@@ -1,0 +1,251 @@
+"""Sweeps of link experiments: resumed to the same bits; what is wrong is said."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from dask_made import local
+from program import Run, runner
+from sweep_links_made import FILE, Vary, check_point, short
+from sweep_made import bits, read, small_tasks, sweep_args, tiny
+
+from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
+from btflow.link.program import compile_link
+from btflow.link.scenario import LinkScenario
+from btflow.link.state import build, state_bytes
+from btflow.sweeps import api, runs
+from btflow.sweeps.declare import declaration, declare
+from btflow.sweeps.executor import Running
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.results import Part
+from btflow.sweeps.store import Store
+
+
+def planned(scenario: LinkScenario | None = None, **said: Any) -> Plan:
+    """Return a sweep of 24 short experiments, declared."""
+    scenario = scenario or short()
+    vary: Vary = {"buffer": ["10 packets", "40 packets"], "low_cc": ["ledbat", "utp"], "high": [0, 1, 2]}
+    given = declaration(said.pop("vary", vary), {}, "vary", **{"replicas": 2, **said})
+    return declare(scenario.document, scenario.given, given)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    """Return the dataset of the sweep run by one thread without a break."""
+    path = tmp_path_factory.mktemp("whole") / "a.zarr"
+    assert api.execute(planned(), path, Running(jobs=1)) == (24, 0)
+    return bits(read(path))
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes", "dask"])
+def test_an_interrupted_sweep_resumes_to_the_same_bits(
+    backend: str, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_tasks(monkeypatch)
+    path, made, keep = tmp_path / "a.zarr", planned(), Store.add
+    kept: list[Part] = []
+
+    def interrupted(self: Store, part: Part) -> None:
+        keep(self, part)
+        kept.append(part)
+        if len(kept) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Store, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        api.execute(made, path, Running(jobs=1, backend="threads"))
+    monkeypatch.undo()
+    found = read(path)
+    done = found.status == 1
+    assert 0 < int(done.sum()) < 24
+    assert bits(found).where(done).identical(whole.where(done).assign_attrs(found.attrs))
+    if backend == "dask":
+        with local(1, processes=False) as client:
+            assert api.execute(made, path, Running(client=client), resume=True) == (24, 0)
+    else:
+        assert api.execute(made, path, Running(jobs=2, backend=backend), resume=True) == (24, 0)
+    assert bits(read(path)).identical(whole)
+
+
+def test_a_sample_has_points_that_are_single_runs_too() -> None:
+    vary: Vary = {"buffer": "5 packets,30 packets", "rtt": "lin(10 ms, 90 ms)", "flows.high.start": "lin(0 s, 2 s)"}
+    found = sweep(short(), vary, sample="sobol:4", seed=9, jobs=2, progress=False)
+    for number in range(4):
+        at = found.isel(sample=number, replica=0)
+        assert 0.01 <= float(at.rtt) <= 0.09
+        values = {n: f"{float(at[n])!r} s" for n in ("rtt", "flows.high.start")} | {"buffer": at.buffer.item()}
+        check_point(at, simulate_link(short(**values), seed=int(at.seed)), 2)
+
+
+def test_a_point_whose_values_do_not_go_together_fails_and_the_others_run() -> None:
+    found = sweep(short(), {"high": [0, 1], "low": [0, 1]}, jobs=1, progress=False)
+    assert found.status.values.squeeze().tolist() == [[2, 1], [1, 1]]
+    assert "flows" in str(found.failure.values[0, 0, 0])
+
+
+def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = state_bytes(compile_link(short()))
+    monkeypatch.setattr("btflow.memory.available", lambda: room)
+    found = sweep(short(), {"high": [1, 50]}, jobs=1, progress=False)
+    assert found.status.values.tolist() == [[1], [2]]
+    assert "GB of memory" in str(found.failure.values[1, 0])
+
+
+def test_an_experiment_is_given_up_when_the_sweep_is_to_end() -> None:
+    made = planned(short(duration="86400 s", rate="100 Mbit/s", buffer="1000 packets"), vary={"high": [4]})
+    looks: list[float] = []  # in processor time: other programs must not matter
+
+    def stopping() -> bool:
+        looks.append(time.thread_time())
+        return len(looks) > 3
+
+    found = runs.run(made.job, made.task(0, 1), stopping)
+    assert found.count == 0
+    assert len(looks) == 4
+    assert max(np.diff([*looks, time.thread_time()])) < 1.0
+
+
+@pytest.mark.parametrize("model", ["bufferbloat", "geni", "opnet2009"])
+def test_the_memory_of_an_experiment_is_known_before_it_is_made(model: str) -> None:
+    program = compile_link(load_link(model))
+    state = build(program, 0)
+    own = {"rules", "rng"}
+    assert state_bytes(program) == sum(a.nbytes for name, a in state._asdict().items() if name not in own)
+
+
+@pytest.mark.parametrize(
+    ("vary", "said", "text"),
+    [
+        ({"bufer": ["5 packets"]}, {}, "did you mean buffer"),
+        ({"flows.hihg.cc": ["cubic"]}, {}, "did you mean high"),
+        ({"flows.0.cc": ["cubic"]}, {}, "flows has no '0'"),
+        ({"rtt": ["5 kB"]}, {}, "rtt = '5 kB'"),
+        ({"rtt": [5]}, {}, "rtt = 5"),
+        ({"flows.high.cc": ["cubik"]}, {}, "cubic"),
+        ({"high": "lin(0, 5000, 3)"}, {}, "5000"),
+        ({"low_cc": "lin(1, 2, 3)"}, {}, "range of numbers"),
+        ({"goodput": [1]}, {}, "goodput"),
+        ({"sample": ["5 ms"]}, {}, "vary = 'sample': cannot be varied"),
+        ({"rtt": ["5 ms"]}, {"keep": ["peers"]}, "is of swarms: link experiments do not have it"),
+        ({"rtt": ["5 ms"]}, {"keep": "series"}, "is of swarms: link experiments do not have it"),
+        ({"rtt": ["5 ms"]}, {"keep": "flows"}, "cannot be kept"),
+        ({}, {}, "nothing is varied"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(
+    vary: Vary, said: dict[str, Any], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "execute", lambda *_, **__: pytest.fail("it was run"))
+    with pytest.raises(InputError) as error:
+        sweep(short(), vary, out=tmp_path / "a.zarr", progress=False, **said)
+    assert text in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_parameter_that_has_the_name_of_a_figure_cannot_be_varied(tmp_path: Path) -> None:
+    parameter = '[parameters.goodput]\nkind = "time"\nmeaning = "x"\nsets = ["paths.rtt"]\n'
+    (tmp_path / "a.toml").write_text(FILE.replace("[sweep]", f"{parameter}\n[sweep]"))
+    with pytest.raises(InputError, match="has something else of this name"):
+        sweep(load_link(tmp_path / "a.toml"), {"goodput": ["5 ms"]}, progress=False)
+
+
+def test_the_store_of_another_sweep_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    sweep(short(), {"high": [1]}, out=path, jobs=1, progress=False)
+    before = read(path)
+    for other, text in (
+        (short(rtt="60 ms"), "another scenario"),
+        (short("bufferbloat"), "model coexistence there, bufferbloat here"),
+        (tiny(), "model coexistence there, rao2010 here"),
+    ):
+        vary: Vary = {"uploads": [1]} if "uploads" in other.parameters else {"high": [1]}
+        vary = {"leechers": [2]} if "leechers" in other.parameters else vary
+        with pytest.raises(InputError, match="was made by another sweep") as error:
+            sweep(other, vary, out=path, resume=True, jobs=1, progress=False)
+        assert text in str(error.value)
+    assert read(path).identical(before)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Return a function that runs the command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    return runner(monkeypatch, capsys)
+
+
+def test_the_program_sweeps_and_exports_links(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mixed.toml").write_text(FILE)
+    code, out, err = run("sweep", "mixed.toml", "--out", "a.zarr", "--jobs", "1")
+    assert (code, out) == (0, "a.zarr: 6 of 6 experiments done, 0 failed\n")
+    assert "swarm" not in err
+    code, out, _ = run("sweep", "mixed.toml", "--out", "a.zarr", "--resume", "--json")
+    assert json.loads(out) == {"out": "a.zarr", "experiments": 6, "done": 6, "failed": 0, "reasons": {}}
+    assert run("export", "a.zarr", "a.csv") == (0, "6 rows in a.csv\n", "")
+    found = read(Path("a.zarr"))
+    with open("a.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["group_goodput[long] [B/s]"]) for row in rows] == found.group_goodput.sel(
+        flow_group="long"
+    ).values.ravel().tolist()
+    queue = found.queue_delay_p95.sel(queue="home.uplink").values.ravel()
+    assert [float(row["queue_delay_p95[home.uplink] [s]"]) for row in rows] == queue.tolist()
+    assert [row["group_mos[call]"] == "" for row in rows] == [row["flows.call.count"] == "0" for row in rows]
+    code, _, err = run("export", "a.zarr", "b.csv", "--peers")
+    assert (code, "was not kept" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("latecomer", "--vary", "rtt=5 kB"), "rtt = '5 kB'"),
+        (("latecomer", "--vary", "rtt=5ms", "--keep", "peers"), "--keep = 'peers': is of swarms"),
+        (("latecomer", "--vary", "sample=5ms"), "--vary = 'sample': cannot be varied"),
+        (("latecommer", "--vary", "rtt=5ms"), "did you mean latecomer"),
+        (("none.toml", "--vary", "rtt=5ms"), "no such file"),
+        (("adsl", "--vary", "rtt=5ms"), "model = 'adsl'"),
+    ],
+)
+def test_the_program_says_what_is_wrong(run: Run, args: tuple[str, ...], text: str) -> None:
+    code, out, err = run("sweep", *args, "--out", "a.zarr")
+    assert (code, out, text in err) == (2, "", True)
+    assert not Path("a.zarr").exists()
+
+
+def test_swarms_are_still_swept_by_name(run: Run) -> None:
+    assert run(*sweep_args(Path("a.zarr"), "--jobs", "1"))[:2] == (0, "a.zarr: 4 of 4 swarms done, 0 failed\n")
+
+
+def test_units_meanings_and_coordinates(whole: xr.Dataset) -> None:
+    assert whole.attrs["runs"] == "experiments"
+    for name, array in whole.variables.items():
+        assert array.attrs["long_name"], name
+        assert "units" in array.attrs or array.dtype.kind == "T", name
+    assert whole.seed.attrs["long_name"].startswith("seed of the point's replica 0, replica r has it plus r;")
+    assert whole.group_goodput.attrs["units"] == "B/s"
+    assert whole.queue_packets_p95.attrs["units"] == "packets"
+    assert whole["flow_group"].values.tolist() == ["high", "low"]
+    assert whole["queue"].values.tolist() == ["home.uplink", "home.downlink"]
+
+
+def test_analysis_and_figures_work_on_links(whole: xr.Dataset) -> None:
+    found = analysis.response(whole, "bottleneck_utilisation", "buffer", resamples=100)
+    expected = whole.bottleneck_utilisation.mean(("low_cc", "high", "replica"))
+    np.testing.assert_allclose(found["mean"].values, expected.values)
+    drawn = plots.heat_map(whole, "goodput", "high", "buffer")
+    assert drawn.layout.title.subtitle.text.startswith("coexistence, 12 points × 2 replicas")
+    alone = plots.heat_map(whole.isel(replica=[0]), "goodput", "high", "buffer")
+    assert alone.layout.title.subtitle.text.startswith("coexistence, 12 experiments")
+    with pytest.raises(InputError, match="has a value for each flow_group"):
+        analysis.response(whole, "group_goodput", "high")
+    some = analysis.response(whole.sel(flow_group="high"), "group_goodput", "high", resamples=100)
+    assert np.isnan(some["mean"].values[0])
+    assert some["missing"].attrs["long_name"] == "experiments without a value"

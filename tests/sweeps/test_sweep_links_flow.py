@@ -1,0 +1,177 @@
+"""Sweeps of link experiments in flow, checked: to the bits of single runs; what flow does not have is said."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from program import Run, runner
+from sweep_links_made import Vary, check_point, short
+from sweep_made import bits, read, small_tasks
+
+from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
+from btflow.analysis.against_full import OF_LINKS, in_full
+from btflow.sweeps import api
+from btflow.sweeps.declare import declaration, declare
+from btflow.sweeps.executor import Running
+from btflow.sweeps.link_figures import RECORDS
+from btflow.sweeps.plan import Plan
+from btflow.sweeps.precheck import scout
+from btflow.sweeps.results import Part
+from btflow.sweeps.store import Store
+
+VARY: Vary = {"buffer": ["10 packets", "40 packets"], "low_cc": ["ledbat", "utp"], "high": [0, 2]}
+CHECK = 3
+UNITS = 2 * 8 + CHECK
+
+
+def planned(**said: Any) -> Plan:
+    """Return a sweep of 16 short experiments in flow, and of three in full, declared."""
+    scenario = short()
+    return declare(
+        scenario.document,
+        scenario.given,
+        declaration(VARY, {}, "vary", replicas=2),
+        **{"fidelity": "flow", "check": CHECK, **said},
+    )
+
+
+@pytest.fixture(scope="module")
+def whole_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the store of the sweep, run by one thread without a break."""
+    path = tmp_path_factory.mktemp("whole") / "a.zarr"
+    assert api.execute(planned(), path, Running(jobs=1)) == (UNITS, 0)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(whole_store: Path) -> xr.Dataset:
+    return bits(read(whole_store))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Return a function that runs the command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return runner(monkeypatch, capsys)
+
+
+def values(at: xr.Dataset, prefix: str = "") -> dict[str, Any]:
+    """Return what makes a point."""
+    return {name: at[prefix + name].item() for name in ("buffer", "low_cc", "high")}
+
+
+def test_each_experiment_is_the_single_run_of_its_fidelity(whole: xr.Dataset) -> None:
+    """Of a point with one flow and of one with three, both replicas; and all that are checked."""
+    for high in (0, 2):
+        for replica in (0, 1):
+            at = whole.sel(buffer="40 packets", low_cc="utp", high=high, replica=replica)
+            check_point(at, simulate_link(short(**values(at)), seed=int(at.seed) + replica, fidelity="flow"), 1 + high)
+    full = in_full(whole)
+    for number in range(CHECK):
+        at = full.isel(check=number).assign_coords({"flow_group": whole.flow_group, "queue": whole["queue"]})
+        point = values(whole.isel(check=number), "check_")
+        seed = int(whole.check_seed[number])
+        check_point(at, simulate_link(short(**point), seed=seed), 1 + point["high"])
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes"])
+def test_an_interrupted_check_resumes_to_the_same_bits(
+    backend: str, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_tasks(monkeypatch)
+    path, made, keep = tmp_path / "a.zarr", planned(), Store.add
+    kept: list[Part] = []
+
+    def interrupted(self: Store, part: Part) -> None:
+        keep(self, part)
+        kept.append(part)
+        if len(kept) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Store, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        api.execute(made, path, Running(jobs=1, backend="threads"))
+    monkeypatch.undo()
+    there = read(path)
+    assert 0 < int((there.status != 0).sum() + (there.full_status != 0).sum()) < UNITS
+    assert api.execute(made, path, Running(jobs=2, backend=backend), resume=True) == (UNITS, 0)
+    assert bits(read(path)).identical(whole)
+
+
+def test_the_kernels_of_both_fidelities_are_loaded_beforehand() -> None:
+    assert {program.fidelity for program in scout(planned()).programs} == {"full", "flow"}
+    assert [program.fidelity for program in scout(planned(check=None)).programs] == ["flow"]
+
+
+def test_a_store_of_another_fidelity_is_refused(whole: xr.Dataset, whole_store: Path) -> None:
+    for other, said in (
+        ({"fidelity": "full", "check": None}, "fidelity flow there, full here; checked points 3 there, 0 here"),
+        ({"check": 2}, "checked points 3 there, 2 here"),
+    ):
+        with pytest.raises(InputError, match=f"was made by another sweep: {said}; allowed"):
+            api.execute(planned(**other), whole_store, Running(jobs=1), resume=True)
+    assert bits(read(whole_store)).identical(whole)
+
+
+@pytest.mark.parametrize(
+    ("model", "vary", "field"),
+    [
+        ("bufferbloat", {"buffer": ["200 ms", "1 s"], "aqm": ["drop-tail", "codel"]}, "uplink.discipline = 'codel'"),
+        ("bufferbloat", {"aqm": ["pie"]}, "uplink.discipline = 'pie'"),
+        ("geni", {"flows.iperf.message": ["1 kB"], "flows.iperf.period": ["1 s"]}, "flows.iperf.message = '1000 B'"),
+    ],
+)
+def test_what_flow_does_not_have_is_refused_before_any_work(model: str, vary: Vary, field: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        sweep(load_link(model), vary, fidelity="flow", check=1, out=tmp_path / "a.zarr", progress=False)
+    said = str(caught.value)
+    assert field in said
+    assert "--fidelity full" in said
+    assert "\n" not in said
+    assert not any(tmp_path.iterdir())
+
+
+def test_what_flow_does_not_know_is_told_of_no_experiment(run: Run) -> None:
+    """Nor of those in full that check it: the delays of single packets, and what is made of them."""
+    scenario = load_link("bufferbloat").set(duration="5 s")
+    vary: Vary = {"rtt": ["20 ms"]}
+    full = sweep(scenario, vary, jobs=1, progress=False)
+    flow = sweep(scenario, vary, fidelity="flow", check=1, jobs=1, progress=False)
+    unknown = {"mos", *(f"group_{s.name}" for s in RECORDS)}
+    assert {name for name in full if name not in flow} == unknown
+    assert not unknown & set(in_full(flow))
+    assert np.isfinite(flow.full_goodput.values).all()
+    args = ("sweep", "bufferbloat", "--vary", "rtt=20ms,40ms", "--fidelity", "flow", "--out", "a.zarr")
+    code, _, err = run(*args, "--check", "1", "--statistics", "mos")
+    assert code == 2
+    assert "--statistics = 'mos': is not known at flow fidelity; allowed: goodput, jain_index" in err
+
+
+def test_the_program_says_what_flow_is_off_by(run: Run) -> None:
+    model = ("sweep", "coexistence", "--set", "duration=10 s", "--vary", "buffer=10 packets,40 packets")
+    args = (*model, "--fidelity", "flow", "--check", "2", "--jobs", "1", "--out", "a.zarr")
+    code, out, err = run(*args)
+    first, title, *lines = out.splitlines()
+    assert (code, "swarm" in err) == (0, False)
+    assert first == "a.zarr: 4 of 4 experiments (2 of them in full, the others at flow fidelity) done, 0 failed"
+    assert title == "flow against full, at 2 checked points:"
+    assert [line.split(":")[0].strip() for line in lines] == list(OF_LINKS)
+    code, out, _ = run(*args, "--resume", "--json", "--statistics", "bottleneck_delay_mean")
+    said = json.loads(out)
+    assert (code, said["experiments"], said["fidelity"]) == (0, 4, "flow")
+    found = read(Path("a.zarr"))
+    both = found.bottleneck_delay_mean.values.ravel() / found.full_bottleneck_delay_mean.values - 1
+    assert said["check"]["statistics"]["bottleneck_delay_mean"]["bias"] == pytest.approx(float(both.mean()), rel=1e-12)
+    error = analysis.flow_error(found)
+    assert error["statistic"].values.tolist() == list(OF_LINKS)
+    drawn = plots.full_against_flow(found, "bottleneck_delay_mean")
+    assert np.isfinite(np.concatenate([trace.y for trace in drawn.data if trace.mode == "markers"])).all()
+    code, _, err = run("sweep", "bufferbloat", "--vary", "aqm=codel", "--fidelity", "flow", "--out", "b.zarr")
+    assert (code, err.count("\n")) == (2, 1)
+    assert not Path("b.zarr").exists()

@@ -1,0 +1,312 @@
+"""Running a sweep, interrupted or not, in threads, processes and on a cluster; a failure is recorded."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from dask_made import local
+from hypothesis import given
+from hypothesis import strategies as st
+from sweep_made import UNITS, bits, planned, read, small_tasks, tiny
+
+from btflow import InputError, load, sweep
+from btflow.swarm.replica import Floats, Replica
+from btflow.sweeps import api, executor, precheck
+from btflow.sweeps.executor import Processes, Running
+from btflow.sweeps.progress import Backlog
+from btflow.sweeps.results import Part
+from btflow.sweeps.store import Store
+from btflow.sweeps.swarm_figures import Peers, Statistics
+
+Vary = dict[str | tuple[str, ...], object]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    """Return the dataset of the sweep run by one thread without a break."""
+    path = tmp_path_factory.mktemp("whole") / "a.zarr"
+    sweep_ = planned()
+    assert api.execute(sweep_, path, Running(jobs=1)) == (UNITS, 0)
+    return bits(read(path))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Return a client of a Dask cluster of two processes."""
+    with local(2) as client:
+        yield client
+
+
+@pytest.fixture(params=["threads", "processes", "dask"])
+def how(request: pytest.FixtureRequest) -> Running:
+    """Return each way to run a sweep."""
+    if request.param == "dask":
+        return Running(client=request.getfixturevalue("cluster"))
+    return Running(jobs=2, backend=request.param)
+
+
+def test_an_interrupted_sweep_resumes_to_the_same_bits(
+    how: Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C comes while the first parts are kept, then again a little later; then the sweep is let go on."""
+    small_tasks(monkeypatch)
+    path, made = tmp_path / "a.zarr", planned()
+    keep = Store.add
+    left = 0
+
+    def interrupted(self: Store, part: Part) -> None:
+        nonlocal left
+        keep(self, part)
+        left -= 1
+        if left == 0:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Store, "add", interrupted)
+    seen = []
+    for left in (2, 5):  # noqa: B007  # `interrupted` counts it down
+        with pytest.raises(KeyboardInterrupt):
+            api.execute(made, path, how, resume=True)
+        found = read(path)
+        seen.append(int((found.status == 1).sum()))
+        assert bits(found).where(found.status == 1).identical(whole.where(found.status == 1).assign_attrs(found.attrs))
+    assert 0 < seen[0] < seen[1] < UNITS
+    assert api.execute(made, path, how, resume=True) == (UNITS, 0)
+    assert bits(read(path)).identical(whole)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_worker_of_a_cluster_is_killed(
+    cluster: Any, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_tasks(monkeypatch)
+    path, made, keep = tmp_path / "a.zarr", planned(), Store.add
+    killed: list[int] = []
+
+    def add(self: Store, part: Part) -> None:
+        keep(self, part)
+        if not killed:
+            killed.append(next(iter(cluster.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(Store, "add", add)
+    assert api.execute(made, path, Running(client=cluster)) == (UNITS, 0)
+    assert killed
+    assert bits(read(path)).identical(whole)
+
+
+@dataclass(frozen=True)
+class Deadly(Statistics):
+    """Statistics whose process is killed by a swarm of four peers."""
+
+    def of(self, common: Peers, row: Replica) -> Floats:
+        if common.seeds.size == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().of(common, row)
+
+
+def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
+    vary: Vary = {"leechers": [2, 3, 4, 5]}
+    made = planned(vary=vary, replicas=1)
+    statistics = made.job.statistics
+    deadly = replace(made, job=replace(made.job, statistics=Deadly(statistics.classes, statistics.linked)))
+    path = tmp_path / "a.zarr"
+    assert api.execute(deadly, path, Running(jobs=2, backend="processes")) == (3, 1)
+    found, alone = read(path), sweep(tiny(), vary, jobs=1, progress=False)
+    assert found.status.values.ravel().tolist() == [1, 2, 1, 1]
+    assert "SIGKILL" in str(found.failure.values[1, 0])
+    others = [0, 2, 3]
+    assert found.completion_mean[others].identical(alone.completion_mean[others])
+
+
+def test_what_a_process_raises_arrives() -> None:
+    made = planned()
+    pool = Processes(made.job, 1)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            pool.submit(replace(made.task(0, 1), replicas=0)).result(timeout=60)
+        assert pool.submit(made.task(0, 1)).result(timeout=60).status.tolist() == [1]
+    finally:
+        pool.close()
+
+
+def test_points_that_cannot_be_run_are_recorded_with_their_reason() -> None:
+    """A swarm that does not finish, and one whose values do not go together."""
+    vary: Vary = {"horizon": ["11 s", "30 d"], "seed_as": ["none", "AS1"], "leecher_as": ["none", "AS1"]}
+    found = sweep(tiny(), vary, replicas=2, jobs=2, progress=False)
+    late, odd = found.sel(horizon=11.0, seed_as="none", leecher_as="none"), found.sel(seed_as="AS1", leecher_as="none")
+    assert (late.status == 2).all()
+    assert "had not finished at" in str(late.failure.values[0])
+    assert np.isnan(late.completion_mean).all()
+    assert (odd.status == 2).all()
+    assert "leecher_as" in str(odd.failure.values.ravel()[0])
+    fine = found.sel(horizon=30 * 86400.0, seed_as="AS1", leecher_as="AS1")
+    assert (fine.status == 1).all()
+    assert (fine.failure == "").all()
+    assert np.isfinite(fine.completion_mean).all()
+
+
+def test_a_bug_in_one_swarm_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = Statistics.of
+
+    def broken(self: Statistics, common: Peers, row: Replica) -> Floats:
+        if common.seeds.size == 4:
+            raise ZeroDivisionError("of all things")
+        return of(self, common, row)
+
+    monkeypatch.setattr(Statistics, "of", broken)
+    found = sweep(tiny(), {"leechers": [2, 3]}, jobs=1, progress=False)
+    assert found.status.values.tolist() == [[1], [2]]
+    assert found.failure.values.tolist() == [[""], ["ZeroDivisionError: of all things"]]
+
+
+def test_a_point_that_needs_too_much_memory_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from btflow import memory
+    from btflow.swarm.program import compile_scenario
+    from btflow.swarm.state import state_bytes
+
+    room = state_bytes(compile_scenario(tiny(leechers=3)))
+    monkeypatch.setattr(memory, "available", lambda: room)
+    found = sweep(tiny(), {"leechers": [3, 30]}, jobs=1, progress=False)
+    assert found.status.values.tolist() == [[1], [2]]
+    assert "of memory" in str(found.failure.values[1, 0])
+
+
+def test_a_look_at_some_points_finds_the_largest_swarm_and_all_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    from btflow.swarm.program import compile_scenario
+    from btflow.swarm.state import state_bytes
+
+    vary: Vary = {"rtt": ["0 ms", "5 ms", "9 ms"], "leechers": [2, 30, 3], "upload_limit": "lin(10 kB/s, 99 kB/s, 40)"}
+    made = planned(vary=vary, replicas=1)
+    each = [state_bytes(compile_scenario(made.job.scenario.set(**made.settings(p)))) for p in range(made.units)]
+    assert precheck.scout(made).bytes == max(each)
+    assert len(precheck.scout(made).programs) == 1
+    assert len(set(precheck.scouted_points(made.design))) <= precheck.SPREAD + precheck.CORNERS
+    assert precheck.scouted_points(planned(vary={"tso": [True]}).design) == [0]
+    drawn = planned(vary={"leechers": "lin(2, 90)", "tso": "choice(true, false)"}, sample="random:500")
+    points = precheck.scouted_points(drawn.design)
+    assert {int(drawn.design.coordinates()[0].values.argmax()), 0, 499} <= set(points)
+    monkeypatch.setattr(precheck, "_kind", lambda program: program.rules.peers)
+    assert len(precheck.scout(made).programs) == 3
+
+
+def test_no_point_makes_a_scenario() -> None:
+    with pytest.raises(InputError, match="seed_as"):
+        sweep(tiny(), {"leecher_as": ["AS1", "AS2"]}, progress=False)
+
+
+def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = planned()
+    point = made.task(0, 1).points[0]
+
+    def chosen(held: float, whole: float, swarms: int, jobs: int) -> str:
+        monkeypatch.setattr(executor, "_times", lambda *_: (held, whole))
+        return executor.sooner(made.job, point, swarms, jobs)
+
+    assert chosen(0.001, 0.0015, 10_000, 2) == "processes"  # tiny swarms, many of them
+    assert chosen(0.001, 0.0015, 100, 2) == "threads"  # done before processes have started
+    assert chosen(0.003, 0.1, 1000, 2) == "threads"  # the lock is free for most of the time
+    assert chosen(0.003, 0.1, 2000, 64) == "processes"  # with so many threads it is not
+    assert chosen(0.001, 0.0015, 10_000, 1) == "threads"
+    monkeypatch.undo()
+    held, whole = executor._times(made.job, point)
+    assert min(held, whole) > 0.0
+    monkeypatch.setattr(executor, "LONG", -1.0)
+    long = planned(tiny(leechers=100), vary={"rtt": "0 ms"})
+    assert executor.sooner(long.job, long.task(0, 1).points[0], 10**6, 64) == "threads"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"seed": -1}, "seed = -1"),
+        ({"replicas": 0}, "replicas = 0"),
+        ({"replicas": 2.0}, "whole number"),
+        ({"jobs": 0}, "jobs = 0"),
+        ({"backend": "gpu"}, "threads or processes"),
+        ({"keep": ["everything"]}, "peers, series"),
+        ({"out": "a.nc"}, "ending in .zarr"),
+        ({"client": "tcp://127.0.0.1:1", "jobs": 2}, "of this machine"),
+        ({"sample": 5}, "is not a sample"),
+        ({"common": "no"}, "common = 'no'"),
+        ({"jobs": -1}, "jobs = -1"),
+        ({"retry_failed": True}, "retry_failed: is said of a sweep that is not resumed"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        sweep(tiny(), {"rtt": "0 ms"}, progress=False, **arguments)
+    assert text in str(caught.value)
+
+
+def test_a_sweep_without_anything_to_vary() -> None:
+    with pytest.raises(InputError, match="nothing is varied"):
+        sweep(tiny())
+    with pytest.raises(InputError, match="is not a scenario"):
+        sweep("rao2010", {"rtt": "0 ms"})  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_files_sweep_runs_by_itself(tmp_path: Path) -> None:
+    source = (Path(__file__).parents[2] / "models" / "swarms" / "rao2010.toml").read_text()
+    file = tmp_path / "my.toml"
+    table = '[sweep]\nseed = 3\nset = { leechers = 2, file_size = "512 KiB", rtt = "5 ms" }\n[sweep.vary]\n'
+    file.write_text(f'{source}\n{table}tso = [true, false]\n"rtt,loss" = [["0 ms", "0%"], ["20 ms", "2%"]]\n')
+    with pytest.raises(InputError, match="both varied and set"):
+        sweep(load(file))
+    file.write_text(file.read_text().replace(', rtt = "5 ms"', ""))
+    found = sweep(load(file), progress=False, jobs=1)
+    assert dict(found.completion_mean.sizes) == {"tso": 2, "rtt+loss": 2, "replica": 1}
+    assert (found.attrs["seed"], found.peer_class.values.tolist()) == (3, ["seed", "leechers"])
+    again = sweep(load(file).set(leechers=3), {"tso": "true"}, progress=False, jobs=1, keep=["peers"])
+    assert dict(again.completion_mean.sizes) == {"rtt+loss": 2, "tso": 1, "replica": 1}
+    assert again.sizes["peer"] == 4
+
+
+@given(
+    pending=st.lists(st.integers(1, 30), min_size=1, max_size=6),
+    workers=st.integers(1, 4),
+    done=st.lists(st.floats(0, 1), min_size=1, max_size=5),
+    elapsed=st.lists(st.floats(1e-4, 10), min_size=1, max_size=5),
+)
+def test_every_unit_is_handed_out_until_it_is_done(
+    pending: list[int], workers: int, done: list[float], elapsed: list[float]
+) -> None:
+    ranges, start = [], 0
+    for length in pending:
+        ranges.append(range(start, start + length))
+        start += length + 1
+    backlog = Backlog(_NoPoints(), ranges, sum(pending))  # type: ignore[arg-type]  # all of a store that it needs
+    seen: list[int] = []
+    for turn in range(10_000):
+        task = backlog.next(workers)
+        if task is None:
+            break
+        assert any(task.first in units and task.end - 1 in units for units in ranges)
+        number = max(1, int(done[turn % len(done)] * task.count))
+        seen += range(task.first, task.first + number)
+        part = replace(_blank(task.first, number), elapsed=elapsed[turn % len(elapsed)])
+        backlog.back(task, part)
+    assert sorted(seen) == [unit for units in ranges for unit in units]
+
+
+def _blank(first: int, count: int) -> Part:
+    from btflow.sweeps.results import Shape
+
+    return Shape(1).empty(first, count)
+
+
+class _NoPoints:
+    """A plan whose tasks have nothing in them."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from btflow.sweeps.runs import Task
+
+        assert name == "task"
+        return lambda first, count: Task(first, count, 10**9, ())

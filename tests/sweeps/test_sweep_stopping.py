@@ -1,0 +1,211 @@
+"""Ctrl-C and SIGTERM end a sweep within two seconds wherever they come, in one line, with what is finished kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pytest
+from busy import soon
+from sweep_made import planned, read, start, sweep_args, tiny
+from sweep_stopped import CODES, LONG, besides_progress, in_time, kept, stopped, wait_for_a_part
+
+from btflow import sweep
+from btflow.sweeps import api, precheck
+from btflow.sweeps.executor import Processes, Running
+from btflow.sweeps.progress import in_thread
+from btflow.sweeps.results import Part
+from btflow.sweeps.store import FILE, Store
+
+
+@pytest.mark.parametrize(
+    ("backend", "number"),
+    [("threads", signal.SIGINT), ("threads", signal.SIGTERM), ("processes", signal.SIGINT)],
+)
+def test_a_signal_ends_a_sweep_within_two_seconds_and_keeps_what_is_finished(
+    backend: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    code, word = CODES[number]
+
+    def measured(path: Path) -> float:
+        process = start("sweep", "rao2010", *LONG, "--jobs", "2", "--backend", backend, "--out", str(path))
+        wait_for_a_part(process, path)
+        time.sleep(0.3)
+        took, err = stopped(process, number)
+        assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
+        found = read(path)
+        assert 1 <= int((found.status == 1).sum()) < 400
+        assert np.isfinite(found.completion_mean.values[found.status.values == 1]).all()
+        return took
+
+    in_time(measured, tmp_path)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.2, 0.5])
+def test_ctrl_c_while_processes_start(delay: float, tmp_path: Path) -> None:
+    """A terminal sends it to all of them, whatever they have imported by then."""
+    path = tmp_path / "a.zarr"
+    process = start(*sweep_args(path, "--replicas", "100000", "--backend", "processes", "--jobs", "2"))
+    while not (path / FILE).exists() or not (path / FILE).stat().st_size:
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(delay)
+    _, err = stopped(process, signal.SIGINT)
+    said = f": {kept(path)}" if path.exists() else "\n"  # it may come when nothing is in the store yet
+    assert path.exists() or not delay
+    assert (process.returncode, err) == (130, f"btflow: interrupted{said}")
+
+
+def how_ends(program: str, path: Path) -> tuple[int, str]:
+    """Run a sweep by a program that changes what it needs; return its exit code and what it printed."""
+    run = [sys.executable, "-c", program, *sweep_args(path)]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    return ended.returncode, besides_progress(ended.stderr)
+
+
+@pytest.mark.parametrize("call", [1, 20, 60])
+def test_ctrl_c_between_two_steps_of_zarr(call: int, tmp_path: Path) -> None:
+    """What zarr was about to run is left, unawaited, which Python would warn of when all modules are gone."""
+    path = tmp_path / "a.zarr"
+    program = f"""
+import asyncio, itertools, sys
+from btflow.__main__ import main
+calls, submit = itertools.count(1), asyncio.run_coroutine_threadsafe
+def interrupted(coroutine, loop):
+    if next(calls) == {call}:
+        raise KeyboardInterrupt
+    return submit(coroutine, loop)
+asyncio.run_coroutine_threadsafe = interrupted
+main()
+"""
+    code, err = how_ends(program, path)
+    assert (code, err) == (130, f"btflow: interrupted: {kept(path)}")
+    assert (read(path).status == 1).all()
+
+
+def test_ctrl_c_while_zarr_works(tmp_path: Path) -> None:
+    """What its event loop has not finished asyncio would tell of at exit."""
+    path = tmp_path / "a.zarr"
+    program = """
+import asyncio, itertools
+from btflow.__main__ import main
+calls, submit = itertools.count(1), asyncio.run_coroutine_threadsafe
+async def unfinished():
+    await asyncio.gather(asyncio.get_running_loop().create_future())
+def interrupted(coroutine, loop):
+    if next(calls) == 60:
+        submit(unfinished(), loop)
+        raise KeyboardInterrupt
+    return submit(coroutine, loop)
+asyncio.run_coroutine_threadsafe = interrupted
+main()
+"""
+    assert how_ends(program, path) == (130, f"btflow: interrupted: {kept(path)}")
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_a_signal_while_the_kernels_compile(number: signal.Signals, tmp_path: Path) -> None:
+    """They are those of access links, whose compilation is said, too."""
+    code, word = CODES[number]
+
+    def measured(path: Path) -> float:
+        kernels = {**os.environ, "NUMBA_CACHE_DIR": str(path.with_suffix(".kernels"))}
+        process = start("sweep", "flashcrowd", *sweep_args(path)[2:], environment=kernels)
+        assert process.stderr is not None
+        assert process.stderr.readline() == "btflow: compiling the kernels, once: about half a minute\n"
+        time.sleep(0.5)
+        took, err = stopped(process, number)
+        assert (process.returncode, err) == (code, f"btflow: {word}: {kept(path)}")
+        assert (read(path).status == 0).all()
+        return took
+
+    in_time(measured, tmp_path)
+
+
+def test_nothing_is_said_of_a_store_that_was_not_made(tmp_path: Path) -> None:
+    """It is stopped while it waits for a scheduler that does not answer."""
+
+    def measured(path: Path) -> float:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = "tcp://{}:{}".format(*server.getsockname())
+            process = start(*sweep_args(path, "--dask", address))
+            server.accept()
+            took, err = stopped(process, signal.SIGTERM)
+        assert (process.returncode, err) == (143, "btflow: terminated\n")
+        assert not path.exists()
+        return took
+
+    in_time(measured, tmp_path)
+
+
+def test_sigterm_ends_a_sweep_of_python_as_sys_exit_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep, coming = Store.add, [signal.SIGTERM]
+
+    def add(self: Store, part: Part) -> None:
+        keep(self, part)
+        if coming:
+            signal.raise_signal(coming.pop())
+
+    monkeypatch.setattr(Store, "add", add)
+    path, before = tmp_path / "a.zarr", signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as exit_:
+        api.execute(planned(replicas=2000), path, Running(jobs=1, backend="threads"))
+    assert exit_.value.code == 143
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert (read(path).status == 1).any()
+
+
+def test_sigterm_while_a_sweep_of_python_looks_for_its_kernels_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What nobody keeps is in memory."""
+
+    def look(_: object) -> NoReturn:
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("the signal was not heard")
+
+    monkeypatch.setattr(precheck, "scout", look)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as exit_:
+        sweep(tiny(), {"rtt": "0ms"}, jobs=1, progress=False)
+    assert exit_.value.code == 143
+    assert not list(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_many_processes_that_do_not_listen_are_ended_together() -> None:
+    """A process that is stopped does nothing until it is killed."""
+    made = planned()
+    pool = Processes(made.job, 4)
+    for number in range(4):
+        pool.submit(replace(made.task(0, 1), first=number))
+    started = pool._processes
+    assert len(started) == 4
+    for process in started:
+        os.kill(process.pid or 0, signal.SIGSTOP)
+    begun = time.monotonic()
+    pool.close()
+    assert soon(time.monotonic() - begun, 2.0)  # all have half a second; pebble would give each three
+    for process in started:
+        process.join(30.0)  # by nothing but SIGKILL
+        assert not process.is_alive()
+
+
+def test_what_runs_in_a_thread_returns_raises_or_takes_too_long() -> None:
+    assert in_thread(lambda: 5) == 5
+    with pytest.raises(ZeroDivisionError):
+        in_thread(lambda: 1 // 0)
+    held = threading.Event()
+    with pytest.raises(TimeoutError):
+        in_thread(held.wait, 0.05)
+    held.set()

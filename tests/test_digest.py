@@ -1,0 +1,106 @@
+"""What a result depends on is in the digest of the code: all that is imported, at the top of a file or within it."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import btflow
+from btflow.digest import NO_RESULTS, TEXTS, code_digest, digest, sources
+
+PACKAGE = Path(btflow.__file__).parent
+
+MAKES_RESULTS = (
+    *("btflow.swarm.run", "btflow.swarm.flow", "btflow.link.run", "btflow.link.fluid"),
+    *("btflow.sweeps.runs", "btflow.sweeps.plan"),
+)
+"""From what is said to figures: swarms, links, and the runs of a sweep."""
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Give the modules that a file imports when it runs; what only type checkers read is not."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    typed = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
+    left_out = {id(node) for block in typed for node in ast.walk(block)}
+    for node in ast.walk(tree):
+        if id(node) in left_out:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def file_of(module: str) -> Path | None:
+    """Return the file of a module of btflow, None if it is none."""
+    parts = module.split(".")
+    if parts[0] != "btflow" or parts[:2] == ["btflow", "models"]:
+        return None
+    path = PACKAGE.joinpath(*parts[1:])
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def closure() -> set[Path]:
+    """Return all files of btflow that what makes results imports."""
+    seen, left = set[Path](), [file for module in MAKES_RESULTS if (file := file_of(module))]
+    while left:
+        file = left.pop()
+        seen.add(file)
+        for module in imported(file):
+            found = file_of(module)
+            if found is not None and found not in seen:
+                left.append(found)
+    return seen
+
+
+def test_all_that_makes_results_is_digested() -> None:
+    found = {file.relative_to(PACKAGE).as_posix() for file in closure()}
+    assert {
+        "kernels/swarm/state.py",
+        "link/voip.py",
+        "kernels/fluid/hops.py",
+        "paths/table.py",
+        "units/parsing.py",
+    } <= found
+    assert found <= sources(PACKAGE).keys()
+
+
+@pytest.mark.parametrize("name", ["cli/app.py", "cli/sweep.py", "link/report.py", "analysis/table.py"])
+def test_what_only_looks_at_results_is_not(name: str) -> None:
+    assert (PACKAGE / name).is_file()
+    assert name not in sources(PACKAGE)
+
+
+def test_the_digest_is_of_the_models_too_wherever_they_are(tmp_path: Path) -> None:
+    """In a checkout their folder lies beside btflow/, in a wheel inside it; both have one digest."""
+    copied = tmp_path / "btflow"
+    models = copied / "models"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__", "data", "models"))
+    shutil.copytree(Path(str(files("btflow.models"))), models)
+    same = digest(copied, models)
+    assert same == code_digest()
+    edited = ("models/clients/mainline-4.0.toml", "models/transports/linux-2.6.32.toml", "kernels/swarm/state.py")
+    for name in (*edited, "units/parsing.py", "sweeps/swarm_figures.py"):
+        file = copied / name
+        whole = file.read_text()
+        file.write_text(whole + "\n# edited")
+        assert digest(copied, models) != same
+        file.write_text(whole)
+    for name in (f"{NO_RESULTS[0]}/table.py", TEXTS[1]):
+        (copied / name).write_text("# edited")
+        assert digest(copied, models) == same
+    (models / "clients" / "mainline-4.0.toml").rename(models / "clients" / "mainline-5.0.toml")
+    assert digest(copied, models) != same
+
+
+def test_flow_can_be_left_out() -> None:
+    """For what is run in full alone."""
+    assert code_digest(("swarm/flow.py", "kernels/flow")) != code_digest()
+    left = sources(PACKAGE, ("swarm/flow.py", "kernels/flow"))
+    assert sources(PACKAGE).keys() - left.keys() > {"swarm/flow.py", "kernels/flow/state.py"}
