@@ -111,6 +111,7 @@ def test_what_is_not_above_zero_is_over_the_mean_size_of_full() -> None:
     assert float(analysis.flow_error(none.assign_attrs(ds.attrs), [C])["bias"][0]) == 0.0
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_bias_holds_it_as_often_as_it_says() -> None:
     """Of five points alone, whose differences are a little skewed."""
     ds = made.grid({"rtt": [*RTT, 2.0]}, values=np.full((5, 1), 100.0))
@@ -154,6 +155,7 @@ def chances(flow: Floats, full: Floats, shared: float, rng: np.random.Generator)
     return swarms, full * (1 + SWARM * (np.sqrt(shared) * common + own * full_own)[:, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("number", [3, 6, 20])
 @pytest.mark.parametrize("kind", FULL)

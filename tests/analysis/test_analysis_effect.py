@@ -66,6 +66,7 @@ def test_a_response_has_a_mean_for_each_pair(sweep: xr.Dataset) -> None:
     np.testing.assert_allclose(found["mean"], sweep["completion_mean"].values.mean(axis=(0, 3)), rtol=1e-14)
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False), st.booleans())
 @settings(max_examples=10)
 def test_the_order_of_replicas_changes_nothing(random: Random, common: bool) -> None:
@@ -83,6 +84,7 @@ def test_the_order_of_replicas_changes_nothing(random: Random, common: bool) -> 
         xr.testing.assert_allclose(function(first), function(second), rtol=1e-13)
 
 
+@pytest.mark.slow
 @given(st.sets(st.integers(0, 47), max_size=40), st.sampled_from([-1e9, 0.0, 1e9, np.inf]))
 @settings(max_examples=20)
 def test_what_failed_or_was_not_run_never_counts(lost: set[int], garbage: float) -> None:
@@ -153,6 +155,7 @@ def test_results_depend_on_the_seed_alone(sweep: xr.Dataset) -> None:
     assert (run(1)["mean_low"] != run(2)["mean_low"]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("points", "replicas", "common"), [(1, 5, False), (4, 3, False), (4, 5, True)])
 def test_intervals_hold_the_mean_as_often_as_they_say(points: int, replicas: int, common: bool) -> None:
     rng = np.random.default_rng(5)

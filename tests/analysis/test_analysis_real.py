@@ -54,6 +54,7 @@ def test_a_sweep_that_was_stopped_is_exported_with_what_is_pending(stopped: Path
     assert [bool(row["completion_mean [s]"]) for row in rows] == done
 
 
+@pytest.mark.slow
 def test_the_page_on_analyses_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

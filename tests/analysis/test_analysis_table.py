@@ -165,6 +165,7 @@ def picks(size: int) -> st.SearchStrategy[Any]:
     return st.one_of(st.integers(0, size - 1), some, st.builds(slice, st.just(None), st.just(None), steps))
 
 
+@pytest.mark.slow
 @given(picks(3), picks(2), picks(3), st.one_of(st.just([0, 1]), picks(2)), st.permutations(range(3)), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
 def test_any_selection_has_the_rows_that_pandas_makes(

@@ -148,6 +148,7 @@ def test_the_grids_on_access_links_have_the_points_that_they_say(grid: sweeping.
         assert swarm.set(**plan.settings(point)).leechers == 50
 
 
+@pytest.mark.slow
 def test_a_swarm_in_a_process_of_its_own() -> None:
     found = process.measured("one_swarm", settings=SMALL, model="rao2010")
     assert found["peers"] == 6
@@ -155,6 +156,7 @@ def test_a_swarm_in_a_process_of_its_own() -> None:
     assert found["peak"] >= found["before"] > 10e6
 
 
+@pytest.mark.slow
 def test_peak_memory_is_that_of_the_process_alone() -> None:
     """A child begins with nothing of its parent's."""
     large = bytearray(b"\1" * 600_000_000)
@@ -171,6 +173,7 @@ def test_the_memory_of_children_and_theirs_counts() -> None:
     assert peak.bytes > memory.resident_memory() + 400e6
 
 
+@pytest.mark.slow
 def test_a_sweep_in_a_process_of_its_own() -> None:
     found = process.measured("many_swarms", settings=SMALL, model="rao2010", replicas=4, workers=1)
     assert found["peak"] > 50e6
@@ -186,6 +189,7 @@ def test_peak_memory_sees_what_was_freed() -> None:
     assert output.startswith("True")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [

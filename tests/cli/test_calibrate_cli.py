@@ -161,6 +161,7 @@ def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run)
     assert run(*given, "--rtt-unit", "s", "--separator", "semicolon")[0] == 0
 
 
+@pytest.mark.slow
 def test_the_command_shows_progress_on_a_terminal_only(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +184,7 @@ def test_the_command_shows_progress_on_a_terminal_only(
     assert 0.0 <= told[0] <= told[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_a_stopped_command_ends_soon_and_leaves_nothing(tmp_path: Path) -> None:
     """On a terminal, whose bar says that it is at work; what was slow on a busy machine is measured once more."""
     names = [f"p{i}" for i in range(400)]

@@ -90,6 +90,7 @@ BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("args", "text"), BAD_INPUTS, ids=lambda v: " ".join(v) if isinstance(v, tuple) else "")
 def test_bad_input_is_one_message_and_exit_code_2(
     run: Run, args: tuple[str, ...], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -239,6 +240,7 @@ def half_written(path: Path, content: bytes) -> int:
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("write", "name"), [("write_netcdf", "result.nc"), ("save", "figure.html")])
 def test_a_disk_that_fills_up_is_an_error_that_names_the_file(tmp_path: Path, write: str, name: str) -> None:
     script = (

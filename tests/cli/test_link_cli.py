@@ -89,6 +89,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("args", "text"), BAD, ids=lambda v: " ".join(v) if isinstance(v, tuple) else "")
 def test_bad_input_is_one_message_and_exit_code_2(
     run: Run, args: tuple[str, ...], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -85,6 +85,7 @@ def anew(read: Document[Any]) -> Document[Any]:
     return replace(read)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(choices(most_paths=0))
 def test_parameters_make_what_the_whole_file_gives(choice: tuple[str, dict[str, object]]) -> None:
@@ -92,6 +93,7 @@ def test_parameters_make_what_the_whole_file_gives(choice: tuple[str, dict[str, 
     assert outcome(DOCUMENTS[model], given) == outcome(anew(DOCUMENTS[model]), given)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(choices(most_paths=3))
 def test_paths_make_what_the_whole_file_gives(choice: tuple[str, dict[str, object]]) -> None:
@@ -99,6 +101,7 @@ def test_paths_make_what_the_whole_file_gives(choice: tuple[str, dict[str, objec
     assert outcome(DOCUMENTS[model], given) == outcome(anew(DOCUMENTS[model]), given)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(choices(most_paths=2), st.data())
 def test_settings_compose_and_are_taken_back(choice: tuple[str, dict[str, object]], data: st.DataObject) -> None:

@@ -85,6 +85,7 @@ def test_models_load_and_match_the_published_schema(name: str) -> None:
     jsonschema.validate(read("swarms", name), schema(), jsonschema.Draft202012Validator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "definition"),
     [
@@ -109,6 +110,7 @@ def test_the_schema_refuses_unknown_fields() -> None:
         jsonschema.validate(tree, schema(), jsonschema.Draft202012Validator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["50", "50 mb", "50 MBs", "x50 MB", "-1 MB", "50 ms"])
 def test_the_schema_refuses_a_size_that_the_parser_refuses(text: str) -> None:
     with pytest.raises(InputError):
@@ -119,6 +121,7 @@ def test_the_schema_refuses_a_size_that_the_parser_refuses(text: str) -> None:
         jsonschema.validate(tree, schema(), jsonschema.Draft202012Validator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["50 MB", " 1.5e1MiB ", "+3 B", ".5 GB", "2. kB"])
 def test_the_schema_takes_a_size_that_the_parser_takes(text: str) -> None:
     assert parse_quantity(text, "size")

@@ -27,6 +27,7 @@ def test_there_is_something_to_check() -> None:
     assert {"tcp.md", "ledbat.md", "queues.md", "client.md", "bounds.md"} <= {p.name for p in pages_with("pycon")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("pycon"), ids=lambda page: page.stem)
 def test_python_prints_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -38,6 +39,7 @@ def test_python_prints_what_is_shown(page: Path, tmp_path: Path, monkeypatch: py
     assert not result.failed, "".join(printed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("console"), ids=lambda page: page.stem)
 def test_commands_print_what_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -86,6 +86,7 @@ def test_is_stored_without_outputs_and_with_its_kernel(path: Path) -> None:
     assert [(cell.outputs, cell.execution_count) for cell in code] == [([], None)] * len(code)
 
 
+@pytest.mark.slow
 @each
 def test_runs_clean(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]

@@ -23,7 +23,7 @@ from btflow.config.files import names
 from btflow.link.kind import LINKS
 from btflow.swarm.kind import SWARMS
 
-pytestmark = pytest.mark.xdist_group("site")  # it is built once, by one worker
+pytestmark = [pytest.mark.xdist_group("site"), pytest.mark.slow]  # it is built once, by one worker
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from explorer_socket import Visitor, answers, get, message, visit
 from btflow.explore.channel import LONGEST, passes
 from validation.served import Served, served
 
-pytestmark = pytest.mark.xdist_group("explorer")
+pytestmark = [pytest.mark.xdist_group("explorer"), pytest.mark.slow]
 
 VISITORS = 3
 CONTROL = "jupyter.widget.control"

@@ -33,7 +33,7 @@ from btflow.explore.work import Look
 from btflow.plots import completion_cdf
 from validation.served import Served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
+pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
 
 VISITORS = 10
 KINDS = {name: kind for name, (_, kind, _) in PANELS.items()}

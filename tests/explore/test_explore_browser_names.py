@@ -16,7 +16,7 @@ from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState
 from validation.served import Served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
+pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
 
 PANELS: dict[str, tuple[Any, list[str]]] = {
     "swarm": (SwarmState(leechers="9", file_size="1 MB"), ["Pieces held by a leecher"]),

@@ -13,7 +13,7 @@ from btflow.explore.swarm_state import SwarmState
 from btflow.explore.whatif_state import WhatIfState
 from validation.served import Served, served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer")]
+pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
 
 TITLES = ["Completion time of the leechers"]
 

@@ -60,6 +60,7 @@ def test_every_whatif_of_the_papers_is_compared_with_its_claim() -> None:
     assert found == CHANGES.keys() | NO_CLAIM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "entry"), CHANGES)
 def test_a_whatif_says_what_the_paper_says(paper: str, entry: str) -> None:
     both = settings(next(p for p in WHATIFS if (p.paper, p.entry) == (paper, entry)).state)
@@ -68,6 +69,7 @@ def test_a_whatif_says_what_the_paper_says(paper: str, entry: str) -> None:
     assert low <= change <= high, f"{claim}: {change:+.1%}"
 
 
+@pytest.mark.slow
 def test_swarms_of_2010_are_at_most_15_percent_slower_by_their_paths() -> None:
     """R03 and R11, of one swarm each: the sizes at which the panel draws them keep the bound."""
     found = {p.entry: p.state for p in SWARMS if p.paper == RAO and p.figure in ("Fig. 5", "Table IV")}

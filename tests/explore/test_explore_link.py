@@ -211,6 +211,7 @@ def test_what_flow_refuses_is_told_in_a_line_and_packets_are_drawn(
     assert len(drawn(panel, fluid=True)) == 5
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_the_saved_file(tmp_path: Path) -> None:
     file = tmp_path / "saved.toml"
     file.write_text(

@@ -28,6 +28,7 @@ except MemoryError:
 """
 
 
+@pytest.mark.slow
 def test_the_largest_requests_fit_with_room_to_spare() -> None:
     run = [sys.executable, "-m", "validation.visitor_memory", *LARGEST]
     printed = subprocess.run(run, capture_output=True, text=True, timeout=300, env=os.environ | ONE_THREAD)

@@ -19,6 +19,7 @@ from btflow.explore.options import options
 from btflow.sweeps.executor import cores
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux" or cores() < 2, reason="one process compiles everything there")
 def test_stopped_while_it_compiles_it_leaves_no_process(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
@@ -32,6 +33,7 @@ def test_stopped_while_it_compiles_it_leaves_no_process(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_what_is_compiled_before_a_page_opens_is_all_that_it_runs() -> None:
     subprocess.run([sys.executable, "-c", _WARMED], check=True, timeout=120)
 

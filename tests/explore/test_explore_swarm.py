@@ -99,6 +99,7 @@ def test_no_input_is_left_out_of_those_that_move() -> None:
     assert all(name in inputs(SwarmState(model)) for model, name in moving())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), moving())
 def test_every_input_moves_the_data_of_the_figures(panel: SwarmPanel, model: str, name: str) -> None:
     lossy = "2%" if name == "tso" else "0%"  # without loss it is only in the sizes of segments
@@ -153,6 +154,7 @@ def test_a_swarm_that_takes_too_long_is_refused_next_to_what_to_lower(panel: Swa
     assert panel.state == SMALL
 
 
+@pytest.mark.slow
 def test_a_large_swarm_shows_progress_and_is_cancelled(panel: SwarmPanel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("btflow.swarm.flow_limits.UNLIKE_FULL", ("cubic",))  # in full alone
     before = first_trace(panel, "completion")
@@ -189,6 +191,7 @@ def flow_shown(panel: SwarmPanel, state: SwarmState) -> None:
     assert panel.canvas.busy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", [CAPPED, replace(SMALL, rtt="100 ms")], ids=["capped", "linked"])
 def test_a_swarm_is_drawn_from_flow_and_then_from_full_with_the_difference(
     panel: SwarmPanel, state: SwarmState
@@ -328,6 +331,7 @@ def test_an_error_is_shown_beside_and_goes_with_the_next_run(
     assert panel.canvas.status.text == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", INPUTS)
 def test_the_command_line_and_the_saved_model_give_the_same_swarm(model: str, tmp_path: Any) -> None:
     state = SwarmState(model=model, leechers="10", file_size="1 MB", stay="leave", loss="1%")
@@ -385,6 +389,7 @@ def test_a_gallery_shows_those_that_it_is_given_and_no_others() -> None:
     assert gallery.shown == ["b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rao2010", "flashcrowd", "testa2011", "testa2012"])
 def test_a_swarm_is_explored_in_two_lines(name: str) -> None:
     small = {"leechers": 9, "file_size": "1 MB"} | ({"discard": 3} if name == "testa2011" else {})
@@ -401,6 +406,7 @@ def test_a_swarm_is_explored_in_two_lines(name: str) -> None:
     assert "whole number" in shown.form.fields[field]._error.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["geni", "bufferbloat", "latecomer", "coexistence", "opnet2009"])
 def test_a_link_is_explored_in_two_lines(name: str) -> None:
     shown = btflow.load_link(name, **({"duration": "30 s"} if name in ("geni", "opnet2009") else {})).explore()

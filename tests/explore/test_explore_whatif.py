@@ -45,6 +45,7 @@ def assert_same(found: Any, wanted: Any) -> None:
             assert float(found[name + end]) == float(wanted[name + end])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["rao2010", "flashcrowd"])
 def test_the_interval_is_that_of_a_sweep_with_common_random_numbers(model: str) -> None:
     scenario = btflow.load(model, **SMALL)
@@ -168,6 +169,7 @@ def test_what_a_browser_gets_is_strict_json() -> None:
     json.dumps(shown.drawn["layout"], allow_nan=False)
 
 
+@pytest.mark.slow
 def test_a_what_if_is_cancelled_and_keeps_the_pairs_it_has() -> None:
     scenario = btflow.load("rao2010", leechers=60, file_size="5 MB")
     shown = whatif(scenario, scenario.set(rtt="400 ms"), pairs=1000)
@@ -212,6 +214,7 @@ def enter(form: Any, name: str, text: str) -> None:
     form.fields[name]._control.value = text
 
 
+@pytest.mark.slow
 def test_the_panel_shows_what_btflow_analysis_finds(panel: WhatIfPanel) -> None:
     scenario = btflow.load("flashcrowd", leechers=6, file_size="1 MB")
     sweep = btflow.sweep(scenario, {"rtt": ["20 ms", "300 ms"]}, replicas=3, common=True, progress=False)
@@ -220,6 +223,7 @@ def test_the_panel_shows_what_btflow_analysis_finds(panel: WhatIfPanel) -> None:
     assert "3 pairs" in panel.canvas.words.value
 
 
+@pytest.mark.slow
 def test_an_input_of_either_setting_moves_the_data(panel: WhatIfPanel) -> None:
     for side, figure in ((0, 0), (1, 2)):
         before = np.array(panel.canvas.gallery.figures["both"].data[figure].x)
@@ -257,6 +261,7 @@ def test_a_bad_value_is_refused_next_to_its_input(panel: WhatIfPanel) -> None:
     assert "out of range" in panel.form.fields["pairs"]._error.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("of", "name", "text", "told", "says"),
     [
@@ -280,6 +285,7 @@ def test_what_does_not_go_together_is_refused_in_its_own_setting(
     assert panel.state == state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["link", "swarm"])
 def test_both_settings_have_the_seed_of_the_first(panel: WhatIfPanel, of: str) -> None:
     panel.set_state(WhatIfState(of, "2"))
@@ -289,6 +295,7 @@ def test_both_settings_have_the_seed_of_the_first(panel: WhatIfPanel, of: str) -
     assert [text.count("--seed 5") for text in panel.commands().values()] == [1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["link", "swarm"])
 def test_the_commands_of_both_settings_are_told_each_with_its_side(panel: WhatIfPanel, of: str) -> None:
     few = {"link": ("buffer=20+packets", "buffer=30+packets"), "swarm": ("leechers=5", "leechers=6")}[of]

@@ -200,6 +200,7 @@ def test_a_swarm_is_cancelled_within_a_second() -> None:
     assert heard.shares
 
 
+@pytest.mark.slow
 def test_the_main_thread_goes_on_while_a_kernel_runs() -> None:
     """In a second of one kernel, in chunks of CHUNK_SECONDS; where other programs held it up it is tried again."""
     assert any(longest_pause() < 0.15 for _ in range(4))

@@ -25,6 +25,8 @@ from playwright.sync_api import Page
 from btflow.explore.lab import arguments
 from btflow.explore.options import Options
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 FIRST = min(NOTEBOOKS.glob("*.ipynb"))
 TOKEN = "only-this-test"

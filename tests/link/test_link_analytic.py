@@ -73,6 +73,7 @@ def test_a_flow_alone_draws_its_sawtooth(cc: str, ratio: float) -> None:
         assert queue == pytest.approx(expected.mean_queue, rel=0.03, abs=0.6)
 
 
+@pytest.mark.slow
 def test_cubics_fast_convergence_acts_at_every_second_loss() -> None:
     """As the docstring of cubic_sawtooth says."""
     steps = made.Steps(made.program("cubic", **TEN, buffer="83 packets", duration="130 s", warmup="50 s"))

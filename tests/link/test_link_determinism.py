@@ -69,6 +69,7 @@ def test_another_process_finds_the_same(expected: dict[str, str]) -> None:
     assert in_another_process(*CASES) == expected
 
 
+@pytest.mark.slow
 def test_the_kernels_find_the_same_without_the_jit(expected: dict[str, str]) -> None:
     """Interpreted, one of them at least; the other cases would take a minute."""
     cases = ("applications", "FQ-CoDel")

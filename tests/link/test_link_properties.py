@@ -129,6 +129,7 @@ def under_way(s: k.State, ways: tuple[Any, ...] = (k.DATA,)) -> int:
     return sum(int(length[:, int(way) + hop].sum()) for way in ways for hop in range(3))
 
 
+@pytest.mark.slow
 @given(programs(reverse="5 Mbit/s", reverse_buffer="100000 packets", loss=0.0), st.integers(0, 2**32))
 @settings(max_examples=25, derandomize=True)
 def test_what_was_sent_has_come_or_was_dropped_or_is_under_way(program: LinkProgram, seed: int) -> None:

@@ -84,6 +84,7 @@ def test_the_distribution_of_distances_is_the_one_that_is_drawn(structure: Struc
     assert stats.kstest(share_below(structure, lengths), "uniform").pvalue > 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(structures(), st.integers(2, 6), st.integers(0, 2**32))
 def test_quantiles_converge_to_the_tables_for_few_peers_too(structure: Structure, peers: int, seed: int) -> None:
@@ -117,6 +118,7 @@ def test_the_body_of_the_round_trip_times_is_planetlabs() -> None:
         assert 1e3 * np.percentile(drawn, percent) == pytest.approx(value, rel=0.1)
 
 
+@pytest.mark.slow
 def test_paths_have_in_common_what_those_of_planetlab_have() -> None:
     """Means over 4 matrices of 490 peers within 6 points of the matrix with the table's times, 3 of which chance does.
 
@@ -287,6 +289,7 @@ def test_places_are_found_again_up_to_turning() -> None:
     assert again[far] == pytest.approx(distance[far], rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_fitted_structure_has_the_detours_and_draws_the_violations_of_what_it_was_fitted_to() -> None:
     wanted = with_structure(IPLANE.structure.model_copy(update={"detour": 0.06, "detour_spread": 0.6}))
     rtt = draw(wanted, 160, seed=3).rtt.values

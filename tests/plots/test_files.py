@@ -18,6 +18,7 @@ def drawn() -> go.Figure:
     return plots.completion_cdf(made.dataset())
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_figure_becomes_a_picture_of_its_size(tmp_path: Path) -> None:
     plots.save_image(drawn(), tmp_path / "figure.png")
@@ -31,6 +32,7 @@ def test_a_figure_becomes_a_picture_of_its_size(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure.png", "figure.svg"]
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_command_line_writes_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -43,6 +43,7 @@ def test_each_frame_shows_the_sample_at_its_time(result: xr.Dataset) -> None:
         assert [y for _, y in dots] == [y for _, y in bars]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(start=st.floats(0, 299), length=st.floats(0.5, 300), frames=st.integers(2, 40))
 def test_frames_are_the_last_samples_not_after_their_times(start: float, length: float, frames: int) -> None:
@@ -97,6 +98,7 @@ def test_refuses_what_is_no_result_of_a_link() -> None:
         plots.playback(xr.Dataset())
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_browser_plays_it(result: xr.Dataset, tmp_path: Path) -> None:
     file = tmp_path / "play.html"

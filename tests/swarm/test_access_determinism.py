@@ -130,6 +130,7 @@ def test_delays_are_drawn_per_peer_and_replica() -> None:
     assert len(set(found)) == len(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_kernels_find_the_same_without_the_jit(case: str) -> None:
     """The same sources as plain Python give the same bits: nothing depends on how Numba compiles them."""

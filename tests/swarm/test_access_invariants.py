@@ -7,6 +7,7 @@ from typing import Any
 
 import access_checks as checks
 import access_made as made
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -121,6 +122,7 @@ def swarms(draw: st.DrawFn) -> dict[str, Any]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(swarms(), st.integers(0, 2**32), st.integers(50, 3000))
 def test_random_swarms_on_links_keep_their_books_and_come_to_their_end(

@@ -68,6 +68,7 @@ def unchoked_at_once(program: Program, seed: int, events: int) -> np.ndarray[Any
             assert outcome == engine.MORE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leechers", CLIENTS)
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(CLIENTS), st.integers(1, 14), st.sampled_from([0, 80, 400]), st.integers(0, 99))
@@ -82,6 +83,7 @@ def test_slots_bind_every_client(leechers: str, seeds: str, slots: int, rtt: int
     event(f"as many as there are: {most.max() == slots}")
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.tuples(*[st.sampled_from(CLIENTS)] * 3), st.integers(1, 14), st.integers(0, 99))
 def test_slots_bind_every_client_on_access_links(clients: tuple[str, str, str], slots: int, seed: int) -> None:

@@ -95,6 +95,7 @@ def test_another_process_finds_the_same(expected: dict[str, str]) -> None:
     assert in_another_process() == expected
 
 
+@pytest.mark.slow
 def test_the_kernels_find_the_same_without_the_jit(expected: dict[str, str]) -> None:
     assert in_another_process(NUMBA_DISABLE_JIT="1") == expected
 

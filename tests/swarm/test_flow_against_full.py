@@ -62,6 +62,7 @@ def both(request: pytest.FixtureRequest) -> tuple[Sample, Sample]:
     return sample("full", *request.param), sample("flow", *request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", ["mean", "p10", "p90", "copies"])
 def test_a_figure_is_within_five_percent(both: tuple[Sample, Sample], figure: str) -> None:
     full, flow = (getattr(found, figure) for found in both)

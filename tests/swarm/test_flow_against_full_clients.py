@@ -32,6 +32,7 @@ def sample(fidelity: Fidelity, rtt: int) -> dict[str, NDArray[np.float64]]:
 
 
 # A swarm of few pieces takes as long as the seed takes to send the last of them: times differ by a sixth between seeds.
+@pytest.mark.slow
 @pytest.mark.parametrize("rtt", [0, 200])
 def test_figures_are_within_ten_percent(rtt: int) -> None:
     full, flow = sample("full", rtt), sample("flow", rtt)

@@ -120,6 +120,7 @@ def test_interest_holds_back_the_requests_right_behind_it() -> None:
         assert ends["flow", nagle] == pytest.approx(ends["full", nagle], abs=0.3)
 
 
+@pytest.mark.slow
 def test_a_block_that_is_held_up_is_overtaken_in_endgame() -> None:
     """With round trips of 1 s and loss, endgame saves the first to end a sixth of their time, in full as in flow."""
     swarm = btflow.load(

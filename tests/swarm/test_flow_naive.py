@@ -64,6 +64,7 @@ def both(request: pytest.FixtureRequest) -> tuple[Figures, Figures]:
     return naive(program, size << 20, seeds), flow(program, size << 20, 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", ["mean", "p10", "p90", "last", "copies"])
 def test_a_figure_is_that_of_the_naive_simulator(both: tuple[Figures, Figures], figure: str) -> None:
     expected, found = (figures[figure] for figures in both)

@@ -137,6 +137,7 @@ def check(scenario: Scenario, program: Program, s: Swarm) -> None:
     check_bounds(scenario, program, s)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios(most=60_000_000), st.integers(0, 2**32))
 def test_random_swarms_end_as_they_must(scenario: Scenario, seed: int) -> None:
@@ -178,6 +179,7 @@ def stopped_after(seconds: float) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
+@pytest.mark.slow
 @settings(max_examples=14, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios(most=4_000_000), st.integers(0, 2**32))
 def test_bytes_sent_are_bytes_received(scenario: Scenario, seed: int) -> None:
@@ -247,6 +249,7 @@ def test_nobody_serves_or_is_asked_for_what_it_does_not_hold_or_exceeds_its_cap(
     assert max(caps.excess) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("rtt", ["0 ms", "1 ms", "80 ms"])
 @pytest.mark.parametrize("client", ["mainline-4.0", "libtorrent-2", "transmission-3"])

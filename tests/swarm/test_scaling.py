@@ -103,6 +103,7 @@ def test_scaling_file_pieces_and_rates_leaves_the_mean_where_it_was() -> None:
     assert means[1] == pytest.approx(means[0], rel=0.05)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from([{}, {"rtt": "150 ms"}, {"rtt": "60 ms", "loss": 0.05}]),

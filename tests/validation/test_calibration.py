@@ -59,6 +59,7 @@ def arguments(made: Path, folder: Path) -> list[str]:
     return [str(folder), "--data", str(made / "data"), "--models", str(made / "models")]
 
 
+@pytest.mark.slow
 def test_both_forms_of_the_raw_data_give_the_same_files_to_the_byte(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

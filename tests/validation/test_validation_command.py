@@ -25,6 +25,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[report.Report, Path]
     return pipeline.make(Plan(1, TINY), list(claims.CHECKS), out), out
 
 
+@pytest.mark.slow
 def test_a_report_end_to_end(tiny: tuple[report.Report, Path]) -> None:
     found, out = tiny
     content = json.loads((out / "report.json").read_text(encoding="utf-8"))

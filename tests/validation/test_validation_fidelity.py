@@ -175,6 +175,7 @@ def plan(tmp_path: Path) -> Plan:
     return Plan(Stores(tmp_path), 2, 1, TINY, points=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cells", "kinds", "search"])
 def test_every_part_goes_through(name: str, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "SEEDS", 2)

@@ -107,6 +107,7 @@ def test_a_swarm_that_goes_on_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch)
     assert report.section("x", [pair]).answer == [f"Not run: ever: flow: {found.refused}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PARTS if name != "claims"])
 def test_every_part_goes_through(name: str, tmp_path: Path) -> None:
     smaller: dict[str, str | int] = {} if name == "packets" else {"leechers": 8, "file_size": "1 MB"}

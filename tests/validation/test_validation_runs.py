@@ -38,6 +38,7 @@ def test_what_was_run_is_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert Store(tmp_path / "bad.json").find(task) is None
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_processes() -> None:
     tasks = [Task(Case(limit, 400), 2, TINY) for limit in (50, 100)]
     one, two = ({t.case: replace(m, cpu=0.0) for t, m in run_all(tasks, processes)} for processes in (1, 2))
@@ -77,6 +78,7 @@ def test_an_edit_of_what_a_result_comes_from_makes_it_run_again(name: str, tmp_p
     assert copied_digest(tmp_path) != before
 
 
+@pytest.mark.slow
 def test_everything_a_run_imports_is_in_the_digest() -> None:
     """A swarm is run and measured in a process of its own, and the files of ours that it has read are looked up."""
     script = (

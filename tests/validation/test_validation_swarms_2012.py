@@ -82,6 +82,7 @@ def test_the_number_of_pairs_fits_the_printed_figures() -> None:
                 assert np.isclose(steps, value).any(), (key, n)
 
 
+@pytest.mark.slow
 def test_correlations_by_rank_and_their_interval() -> None:
     times = np.array([[1.0, 1.1], [2.0, 2.1], [3.0, 3.1], [4.0, 4.1]])
     assert planes.correlation(times, times).mean == 1.0

@@ -90,6 +90,7 @@ ASKED = 1.0 + 2 * 0.1
 """The tracker has answered [s]."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("opens", "attempts", "accepts", "waits", "transport"),
     [

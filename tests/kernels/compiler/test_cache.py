@@ -72,6 +72,7 @@ def files(tmp_path: Path, ending: str) -> list[Path]:
     return sorted((tmp_path / "cache").rglob(f"*{ending}"))
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(run: Run, tmp_path: Path) -> None:
     assert run() == ("4 0", COMPILING)
     assert run() == ("4 1", "")
@@ -88,6 +89,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "damage"),
     [(".nbc", damage) for damage in DAMAGE] + [(".nbi", damage) for damage in ("empty", "garbage", "truncated")],
@@ -110,6 +112,7 @@ IndexDataCacheFile._save_data = full
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_warning(run: Run, tmp_path: Path) -> None:
     out, err = run(before=NO_SPACE)
     assert out == "4 0"

@@ -132,6 +132,7 @@ def check_bounds(scenario: Scenario, program: Program, s: Flow) -> None:
         assert done.max() >= forwarding_bound(size, scenario.swarm.piece_size, seed_rate, rates)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(made.scenarios(), SEEDS)
 @example(ALL_LEAVE, 0)
@@ -159,6 +160,7 @@ def test_downloads_beyond_the_last_that_counts_do_not_count() -> None:
 # -- in between -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(made.scenarios(), SEEDS, st.integers(50, 1500))
 def test_the_state_agrees_with_itself_at_any_time(scenario: Scenario, seed: int, looks: int) -> None:
@@ -170,6 +172,7 @@ def test_the_state_agrees_with_itself_at_any_time(scenario: Scenario, seed: int,
     event(f"endgame: {bool(s.peer.endgame.any())}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_state_agrees_with_itself_from_beginning_to_end(name: str) -> None:
     states = 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import plain
+import pytest
 import states
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -121,6 +122,7 @@ class RoundRobin:
         assert states.unchoked(self.s, self.p) == {q for q, r in self.rivals.items() if r.unchoked}
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(Histories, st.integers(1, 12), st.sampled_from([0, 1]))
 def test_a_peer_unchokes_whom_libtorrents_order_says(history: list[Any], slots: int, p: int) -> None:

@@ -175,6 +175,7 @@ def requests(draw: st.DrawFn) -> list[Op]:
     return sorted(ops, key=lambda op: op.at)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(requests(), CAPS)
 def test_blocks_are_written_when_the_loop_over_units_writes_them(ops: list[Op], cap: Fraction) -> None:
@@ -183,6 +184,7 @@ def test_blocks_are_written_when_the_loop_over_units_writes_them(ops: list[Op], 
     event(f"{len({op.connection for op in ops})} connections")
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     requests(),

@@ -201,6 +201,7 @@ def close(mine: list[tuple[float, int]], other: list[tuple[float, int]]) -> bool
     return first == second
 
 
+@pytest.mark.slow
 @given(Histories, st.sampled_from([30_000.0, 80_000.0, 200_000.0, 1_000_000.0]))
 @example([(0.0, 0, 6, 0.0), (0.0, 0, 6, 0.0)], 30_000.0)  # the buffer was not filled up between two blocks
 @example(

@@ -49,6 +49,7 @@ def test_only_pieces_begun_on_seeds_are_gone_on_with_at_a_seed(begun_on_seed: bo
     assert ({block // 16 for block in states.requested(s, 1, 0)} == {7}) == begun_on_seed
 
 
+@pytest.mark.slow
 def test_leaving_the_rule_out_delays_the_last_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces begun at leechers would be asked of the seed as well, which sends them twice before others once."""
     program = compile_scenario(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import plain
+import pytest
 import states
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -80,6 +81,7 @@ def served(draw: st.DrawFn, name: str) -> tuple[Position, int]:
     return at, q
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(served("libtorrent-2"))
 def test_fast_connections_take_whole_pieces_and_slow_ones_share_what_is_begun(drawn: tuple[Position, int]) -> None:

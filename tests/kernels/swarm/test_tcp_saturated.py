@@ -66,6 +66,7 @@ def test_rounds_are_as_fast_as_segment_by_segment(p: float, rtt: float, gap: flo
     assert found == pytest.approx(goodput, rel=0.2 if rtt == 0.1 else 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("p", "rtt"), [(0.003, 0.1), (0.01, 0.02), (0.01, 0.1), (0.01, 0.4), (0.02, 0.1), (0.05, 0.1), (0.05, 0.4)]
 )
