@@ -45,7 +45,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
 from test_access_determinism import CASES, digest, program
-from btflow.simulation import run_with_links
+from btflow.swarm.run import run_with_links
 for case in CASES:
     print(case, digest(*run_with_links(program(case), 7, 2)))
 """

@@ -26,7 +26,7 @@ def outer(x):
 """
 MAIN = """
 import sys
-from btflow import cache
+from btflow.kernels.compiler import cache
 sys.path.insert(0, {sources!r})
 with cache.kept_for({sources!r} + "/small.py"):
     import small

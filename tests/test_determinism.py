@@ -39,7 +39,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
 from test_determinism import CASES, digest, program
-from btflow.simulation import run_swarm
+from btflow.swarm.run import run_swarm
 for case in CASES:
     print(case, digest(run_swarm(program(case), 7, 2)))
 """
@@ -142,14 +142,17 @@ def test_the_calendars_bucket_width_changes_nothing(
 
 
 def test_an_edit_of_any_kernel_makes_a_new_cache(tmp_path: Path) -> None:
-    folder = tmp_path / "kernels"
-    shutil.copytree(Path(btflow.kernels.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    names = {cache.folder(folder)}
-    assert names == {cache.folder(Path(btflow.kernels.__file__).parent)}  # the same sources, whatever their place
-    sources = sorted(folder.glob("*.py"))
+    kernels, copied = Path(btflow.kernels.__file__).parent, tmp_path / "kernels"
+    shutil.copytree(kernels, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    names = {cache.folder(copied / "swarm")}
+    assert names == {cache.folder(kernels / "swarm")}  # the same sources, whatever their place
+    sources = [
+        *sorted((copied / "swarm").glob("*.py")),
+        *(copied / f"{name}.py" for name in ("bits", "calendar", "random")),
+    ]
     for source in sources:
         source.write_text(source.read_text() + "\n# edited\n")
-        names.add(cache.folder(folder))
+        names.add(cache.folder(copied / "swarm"))
     assert len(names) == 1 + len(sources)
 
 
