@@ -154,7 +154,7 @@ def test_an_edit_of_any_kernel_makes_a_new_cache(tmp_path: Path) -> None:
     sources += [tmp_path / "kernels" / name for name in ("bits.py", "calendar.py", "random.py")]
     for source in sources:
         source.write_text(source.read_text() + "\n# edited\n")
-        names.add(cache.folder(copied / "swarm"))
+        names.add(cache.folder(folder))
     assert len(names) == 1 + len(sources)
     other = tmp_path / "kernels" / "fluid" / "flows.py"
     other.write_text(other.read_text() + "\n# edited\n")
