@@ -24,8 +24,8 @@ from btflow.analysis.design import REPLICA, SAMPLE, a_sweep, declared, point_dim
 from btflow.errors import InputError
 from btflow.files import extra, replacing
 from btflow.options import output_file
+from btflow.sweeps import store as stores
 from btflow.sweeps.results import CHECK, FIRST, STATUSES
-from btflow.sweeps.store import read
 
 
 class Column(NamedTuple):
@@ -189,7 +189,7 @@ def open_store(field: str, path: str | Path) -> xr.Dataset:
         raise InputError(field, path, "is not a sweep", "what btflow.sweep returns, or the path of its store")
     if not Path(path).exists():
         raise InputError(field, str(path), "does not exist", "the store that a sweep wrote")
-    return read(Path(path), field)
+    return stores.open_store(Path(path), field)
 
 
 def _columns(ds: xr.Dataset, per: Per) -> list[str]:

@@ -90,7 +90,7 @@ def sweep(
         backend=backend,
         dask=dask,
     )
-    found = sweep_run.run(given, show=not as_json)
+    found = sweep_run.run_given(given, show=not as_json)
     typer.echo(files.to_json(found) if as_json else sweep_run.as_text(found))
     if not found["done"]:
         raise typer.Exit(1)

@@ -16,11 +16,12 @@ from btflow.config.catalog import any_document
 from btflow.errors import InputError, SimulationError, unknown
 from btflow.options import fidelity_of
 from btflow.sweeps import api, spec
+from btflow.sweeps.database import failures, open_arrays
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.design import MOST_CHECKED
 from btflow.sweeps.executor import MAX_JOBS, Running
 from btflow.sweeps.progress import leave, terminable
-from btflow.sweeps.store import check_path, failures, open_arrays
+from btflow.sweeps.store import check_path
 from btflow.termination import INTERRUPTED, TERMINATED
 from btflow.units import UNITS
 from btflow.units.formatting import counted
@@ -65,7 +66,7 @@ class Given:
     dask: str | None
 
 
-def run(given: Given, *, show: bool) -> dict[str, Any]:
+def run_given(given: Given, *, show: bool) -> dict[str, Any]:
     """Run a sweep and return what is said of it: the path, how many swarms are done and failed, why they failed.
 
     Raises:

@@ -46,8 +46,9 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
         OSError: The store cannot be written; what it has is kept.
     """
     from btflow.sweeps import store as stores
+    from btflow.sweeps.database import FILE, writable
 
-    if resume and path.exists() and not stores.writable(path):
+    if resume and path.exists() and not writable(path):
         return stores.read_only_counts(path, declared, retry_failed=how.retry_failed)
     with contextlib.ExitStack() as used:
         pool = how.cluster(declared)
@@ -58,7 +59,7 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
             _say(f"nothing is in {path} yet: the sweep begins anew")
         if store.lost:
             lost = counted(store.lost, declared.job.noun.removesuffix("s"))
-            _say(f"{path / stores.FILE} was damaged: {lost} run again")
+            _say(f"{path / FILE} was damaged: {lost} run again")
         if how.retry_failed:
             store.forget_failures()
         run_missing(store, how, pool)
@@ -101,13 +102,13 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
     Raises:
         InputError: There is no store of a sweep, or it is damaged.
     """
-    from btflow.sweeps.store import read
+    from btflow.sweeps.store import open_store
 
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "is not a path", "the store that a sweep wrote")
     if not Path(path).exists():
         raise InputError("path", str(path), "does not exist", "the store that a sweep wrote")
-    return read(Path(path), "path")
+    return open_store(Path(path), "path")
 
 
 def sweep(
@@ -198,10 +199,11 @@ def sweep(
 def _executed(declared: Plan, path: Path | None, how: Running, resume: bool) -> xr.Dataset:
     """Run a sweep into a store, or without a path into memory, and return what is found."""
     from btflow.sweeps import store as stores
+    from btflow.sweeps.database import open_arrays
 
     if path is not None:
         execute(declared, path, how, resume=resume)
-        return stores.open_arrays(path)
+        return open_arrays(path)
     with stores.in_memory(declared) as store, contextlib.ExitStack() as used:
         pool = how.cluster(declared)
         if pool is not None:

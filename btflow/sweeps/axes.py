@@ -109,7 +109,7 @@ def units_of(variable: Variable) -> str:
     return variable.unit or ("1" if is_number(variable) or variable.kind == "flag" else "")
 
 
-LONG = 1000
+LONG_LIST = 1000
 """Longer lists are written in SI units: to find the shortest text of each value takes a while."""
 
 
@@ -191,7 +191,7 @@ def _listed(variable: Variable, listed: Listed) -> Column:
 def _column(variable: Variable, given: Sequence[object]) -> Column:
     """Return values that were given one by one."""
     values = [si_of(variable, value) for value in given]
-    if len(given) <= LONG or not is_number(variable):
+    if len(given) <= LONG_LIST or not is_number(variable):
         return Column([text_of(variable, value) for value in given], values)
     pairs = zip(given, values, strict=True)
     return Column([g.strip() if isinstance(g, str) else plain_text_of_si(variable, v) for g, v in pairs], values)
@@ -215,7 +215,7 @@ def _spaced(variable: Variable, spaced: Spaced) -> Column:
     inner = _linear(low, high, spaced.count) if spaced.scale == "lin" else _logarithmic(low, high, spaced.count)
     numbers = [float(round(value)) for value in inner] if is_whole(variable) else inner
     values: list[SI] = [int(value) for value in numbers] if is_counted(variable) else list(numbers)
-    text = text_of_si if spaced.count <= LONG else plain_text_of_si
+    text = text_of_si if spaced.count <= LONG_LIST else plain_text_of_si
     texts: list[Text] = [text(variable, value) for value in numbers]
     texts[-1], texts[0] = text_of(variable, spaced.high), text_of(variable, spaced.low)
     values[-1], values[0] = ends[1], ends[0]

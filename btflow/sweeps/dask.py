@@ -1,4 +1,10 @@
-"""A Dask cluster: its workers run the same tasks, what they find comes back here, and here alone it is stored."""
+"""A Dask cluster: its workers run the same tasks, what they find comes back here, and here alone it is stored.
+
+Tasks, futures, what workers fetch and whom a task may run on are Dask's, by the public interface of its client. What it
+does not do is done here: a client waits for ever for what is no scheduler (``_check_scheduler``), compares no code
+(``check_workers``), blocks while it asks which workers there are (``Workers``), gives a task whose workers are all gone
+to none of those that have come since (``Cluster._withdraw``), and has no limit of memory for a task (``seats``).
+"""
 
 from __future__ import annotations
 
@@ -27,10 +33,28 @@ from btflow.sweeps.progress import begun_in_thread, in_thread
 from btflow.sweeps.results import Part
 from btflow.sweeps.runs import Job, Task
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 CONNECT = 4.0
 """Time to reach the scheduler, and again for it to answer [s]."""
 
 SCHEDULER = "the address of a running scheduler, such as tcp://10.0.0.1:8786"
+
+ALLOWED = "the same btflow, Python, NumPy and Numba on every worker as here"
+
+ASK_PERIOD = 2.0
+"""Time between two questions to the scheduler which workers there are [s]."""
+
+FETCH = 60.0
+"""Time that a worker has to get the job from the scheduler [s]."""
+
+FORGIVEN = 3
+"""How often a task may lose all workers that it was given to, as often as Dask forgives by default.
+
+A nanny starts a worker anew at another address, so that Dask itself never finds a task to blame on a small cluster."""
+
+_making = threading.Lock()
 
 
 def connect(address: str) -> Any:
@@ -115,12 +139,6 @@ def _unreachable(address: str, error: Exception) -> InputError:
     return InputError("dask", address, f"cannot be reached: {reason}", SCHEDULER)
 
 
-ALLOWED = "the same btflow, Python, NumPy and Numba on every worker as here"
-
-PERIOD = 2.0
-"""Time between two questions to the scheduler which workers there are [s]."""
-
-
 class Workers:
     """The workers of a cluster.
 
@@ -148,7 +166,7 @@ class Workers:
             OSError: It cannot be reached.
         """
         if self._there is None:
-            if time.monotonic() - self._looked >= PERIOD:
+            if time.monotonic() - self._looked >= ASK_PERIOD:
                 self._there = begun_in_thread(self._client.nthreads)
         elif self._there.done():
             there, self._there = self._there.result(), None
@@ -225,9 +243,6 @@ def _warn(text: str) -> None:
     print(f"btflow: warning: dask: {text}", file=sys.stderr, flush=True)
 
 
-_making = threading.Lock()
-
-
 def seats(sweep: str, need: int) -> threading.BoundedSemaphore:
     """Return what a thread of this worker holds while it runs swarms of a sweep.
 
@@ -258,19 +273,6 @@ def _granted(worker: Any) -> int:
         return memory.UNKNOWN
     share = dask.config.get("distributed.worker.memory.terminate") or 1.0
     return int(share * limit) - int(worker.monitor.get_process_memory())
-
-
-if TYPE_CHECKING:
-    from distributed import Client
-
-FETCH = 60.0
-"""Time that a worker has to get the job from the scheduler [s]."""
-
-
-FORGIVEN = 3
-"""How often a task may lose all workers that it was given to, as often as Dask forgives by default.
-
-A nanny starts a worker anew at another address, so that Dask itself never finds a task to blame on a small cluster."""
 
 
 class SkewError(Exception):

@@ -359,7 +359,7 @@ def _consolidate(folder: Path) -> None:
     root.write_text(json.dumps(whole, indent=2), encoding="utf-8")
 
 
-def digests(folder: Path) -> dict[str, bytes]:
+def file_digests(folder: Path) -> dict[str, bytes]:
     """Return the SHA-256 of each file of a zarr group, by its name from there."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): digest(file) or b"" for file in files}
@@ -381,7 +381,7 @@ def replace(made: Path, path: Path, durable: bool) -> None:
     """
     if durable:
         with ThreadPoolExecutor(WRITERS) as pool:  # they wait for the disk
-            deque(pool.map(_sync, made.rglob("*")), maxlen=0)
+            deque(pool.map(sync, made.rglob("*")), maxlen=0)
     root = "zarr.json"
     (path / root).unlink(missing_ok=True)
     for new in (file for file in made.iterdir() if file.name != root):
@@ -390,10 +390,10 @@ def replace(made: Path, path: Path, durable: bool) -> None:
     (made / root).rename(path / root)
     made.rmdir()
     if durable:
-        _sync(path)
+        sync(path)
 
 
-def _sync(file: Path) -> None:
+def sync(file: Path) -> None:
     """Have a file, or the names in a folder, on the disk."""
     if os.name == "nt" and file.is_dir():
         return

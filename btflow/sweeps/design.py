@@ -133,7 +133,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Column:
+class SampleColumn:
     """A parameter in a sample: drawn from a distribution, or one of some values."""
 
     variable: Variable
@@ -178,7 +178,7 @@ class Drawing:
     """Points of the space that some parameters span, one after the other along the dimension ``sample``."""
 
     sample: Sample
-    columns: tuple[Column, ...]
+    columns: tuple[SampleColumn, ...]
     size: int
     dims = ("sample",)
 
@@ -281,7 +281,7 @@ def _confirm(counts: Iterable[int], replicas: int, yes: bool) -> None:
         raise InputError("vary", f"{swarms:,} swarms", f"is more than {MOST:,}", "--yes (yes=True) if that is meant")
 
 
-def _maker(of: tuple[Variable, ...], spec: Spec) -> Callable[[Floats], list[Column]]:
+def _maker(of: tuple[Variable, ...], spec: Spec) -> Callable[[Floats], list[SampleColumn]]:
     """Return what makes columns from shares of the unit interval; what is wrong with them is found now.
 
     Parameters that vary together are one choice among their groups of values.
@@ -289,16 +289,16 @@ def _maker(of: tuple[Variable, ...], spec: Spec) -> Callable[[Floats], list[Colu
     if isinstance(spec, Drawn):
         (one,) = of
         inverted = inverse(spec, one)
-        return lambda shares: [Column(one, one.name, written(spec), draw(inverted, spec, one, shares))]
+        return lambda shares: [SampleColumn(one, one.name, written(spec), draw(inverted, spec, one, shares))]
     choices = axis(of, spec)
     texts = ([shown(text) for text in row] for row in choices.texts)
     rows = (row[0] if len(of) == 1 else f"({', '.join(row)})" for row in texts)
     said = f"choice({', '.join(rows)})"
     lists = list(zip(of, zip(*choices.texts, strict=True), zip(*choices.values, strict=True), strict=True))
 
-    def make(shares: Floats) -> list[Column]:
+    def make(shares: Floats) -> list[SampleColumn]:
         index = choice_index(len(choices.values), shares)
-        return [Column(one, choices.name, said, None, texts, values, index) for one, texts, values in lists]
+        return [SampleColumn(one, choices.name, said, None, texts, values, index) for one, texts, values in lists]
 
     return make
 

@@ -47,7 +47,7 @@ BROKEN = 3
 MARGIN = 1.2
 """What a swarm may take in the end, over what it is known to take when it begins."""
 
-LONG = 0.2
+LONG_SWARM = 0.2
 """A swarm that takes longer than this is long enough for threads [s]."""
 
 TRIALS = 5
@@ -134,7 +134,12 @@ class Threads:
 
 
 class Processes:
-    """Processes of this machine (pebble): a swarm that takes its process down harms no other."""
+    """Processes of this machine (pebble): a swarm that takes its process down harms no other.
+
+    What pebble does not do is done here: processes without the main module and deaf to Ctrl-C from their first moment
+    (``_Process``), that end when this one is killed (``_begin``) and all within half a second (``close``), and tasks
+    that come back with what they have when the sweep stops, where pebble would end them with it (``stop``).
+    """
 
     tries = 2
 
@@ -341,7 +346,7 @@ def by_threads(held: float, whole: float, threads: int) -> float:
 def _times(job: Job, point: Point) -> tuple[float, float]:
     """Return for how long a swarm holds the interpreter's lock, and how long it takes in all: the least of some [s]."""
     prepared = job.prepare(point)
-    end = time.perf_counter() + LONG
+    end = time.perf_counter() + LONG_SWARM
     times = [_once(job, prepared, end)]
     while len(times) < TRIALS and time.perf_counter() < end:
         times.append(_once(job, prepared, float("inf")))

@@ -46,7 +46,7 @@ def contents(document: Document[Any], design: Design) -> dict[tuple[str, str], s
     return {(name, text): str(_content(document, name, text)) for name, text in named}
 
 
-def digests(document: Document[Any], design: Design, found: Contents) -> dict[str, str]:
+def word_digests(document: Document[Any], design: Design, found: Contents) -> dict[str, str]:
     """Return a digest of what each varied word stands for, by ``name = word``: of a file, or of a model's choice."""
     meanings = {
         f"{name} = {text}": found.get((name, text)) or _meaning(document, name, text) for name, text in _words(design)
@@ -279,7 +279,7 @@ class Plan:
             "scenario_hash": self.job.scenario.digest(),
             "design": self.design.kind,
             "values": json.dumps(_digests(self.design)),
-            "contents": json.dumps(digests(self.job.scenario.document, self.design, self.contents)),
+            "contents": json.dumps(word_digests(self.job.scenario.document, self.design, self.contents)),
             "seed": self.seed,
             "replicas": self.replicas,
             "common_random_numbers": int(self.common),
@@ -294,7 +294,7 @@ class Plan:
         scenario, written, document = self.job.scenario, self.design.written(), self.job.scenario.document
         varied = {coordinate.name for coordinate in self.design.coordinates()}
         varied |= {p.name for p in document.parameters.values() if p.default_from in varied}
-        parameters = precheck.shown(document, scenario.given, self.design)
+        parameters = precheck.effective_parameters(document, scenario.given, self.design)
         fixed = {name: text for name, text in parameters.items() if name not in varied}
         return (
             self.identity()

@@ -41,7 +41,7 @@ def check_superseded(document: Document[Any], fixed: Mapping[str, object], desig
         document.assigner.assign({**at, **others})
 
 
-def shown(document: Document[Any], given: Mapping[str, object], design: Design) -> dict[str, str]:
+def effective_parameters(document: Document[Any], given: Mapping[str, object], design: Design) -> dict[str, str]:
     """Return the parameters that have an effect at one point at least, as texts; ``given`` makes one of them."""
     found: dict[str, str] = {}
     for settings in _superseding(document, design):

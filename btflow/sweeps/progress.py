@@ -1,4 +1,4 @@
-"""Hands tasks to an executor, keeps what comes back, stops on Ctrl-C and SIGTERM, and shows how far a sweep is."""
+"""Hands tasks to an executor, keeps what comes back, stops on signals, and shows how far a sweep is."""
 
 from __future__ import annotations
 

@@ -15,65 +15,50 @@ What SQLite does not do is done here:
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
 import sqlite3
 import tempfile
-import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import lru_cache, partial
+from contextlib import ExitStack, closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
-from btflow.sweeps.results import DONE, FAILED
+from btflow.sweeps.results import FAILED
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from btflow.sweeps.dataset import Layout
     from btflow.sweeps.plan import Plan
-    from btflow.sweeps.results import Part, Rows
+    from btflow.sweeps.results import Part
+from btflow.sweeps.database import (
+    FILE,
+    PATIENCE,
+    SCHEMA,
+    Database,
+    connected,
+    crc,
+    error_name,
+    of_store,
+    open_arrays,
+    transaction,
+)
 
-FILE, LOCK = "sweep.sqlite", "lock.sqlite"
-"""Names of the database and of the one that is held by who writes."""
+LOCK = "lock.sqlite"
+"""Name of the database that is held by who writes."""
 
 LONGEST_NAME = 255
 """Bytes of a file's name that file systems take."""
 
 MARKS = {"scenario_hash", "common_random_numbers"}
 """Attributes that a sweep has and other zarr groups have not."""
-
-WINDOW = 4096
-"""Units whose rows are read at once."""
-
-PATIENCE = 30.0
-"""Longest time that a reader or the writer waits for the other [s]; each has the database for a moment."""
-
-SCHEMA = (
-    "CREATE TABLE sweep (layout TEXT NOT NULL, coordinates BLOB NOT NULL)",
-    """CREATE TABLE runs (
-        unit INTEGER PRIMARY KEY,  -- number of the run, in C order over points and replicas, then those that check
-        task INTEGER NOT NULL,     -- number of the transaction that it came with
-        status INTEGER NOT NULL,   -- 1 done, 2 failed
-        failure TEXT NOT NULL,     -- why it failed
-        cpu REAL NOT NULL,         -- CPU time [s]
-        seed INTEGER NOT NULL,     -- of its point
-        numbers BLOB NOT NULL,     -- float64, as many as the layout says
-        crc INTEGER NOT NULL       -- of all these
-    )""",
-    "CREATE TABLE files (name TEXT PRIMARY KEY, sha256 BLOB NOT NULL)",  # of the arrays, once they are written
-)
-
-_ROWS = "SELECT unit, task, status, failure, cpu, seed, numbers, crc FROM runs"
 
 
 def check_path(path: Path, resume: bool) -> None:
@@ -119,119 +104,6 @@ def _is_begun(path: Path) -> bool:
     return path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK}
 
 
-def writable(path: Path) -> bool:
-    """Return whether files can be made in a folder, for all that is known without making one."""
-    return os.access(path, os.W_OK | os.X_OK)
-
-
-class Database:
-    """What was run of a sweep, to be read.
-
-    Args:
-        connection: Of the database.
-        path: The store that errors name; None for a sweep in memory.
-        field: What errors call the store.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, path: Path | None, field: str = "out") -> None:
-        from btflow.sweeps.dataset import Layout
-
-        self.path, self.field, self._connection = path, field, connection
-        connection.text_factory = lambda text: text.decode(errors="replace")  # what is damaged is found by its sum
-        try:
-            self._content = self._one("SELECT layout, coordinates FROM sweep")
-            self.layout: Layout = Layout.from_content(*self._content)
-        except sqlite3.Error:
-            raise
-        except Exception:  # json, NumPy and zipfile raise anything for what they did not write
-            raise self.damaged(f"{FILE} is not what was written") from None
-        read = partial(_window, connection, self.layout.row, path, field)  # nothing of itself, so that it goes at once
-        self._window = lru_cache(maxsize=16)(read)
-
-    def counts(self) -> tuple[int, int]:
-        """Return how many runs are done and how many failed."""
-        found = dict(self._connection.execute("SELECT status, COUNT(*) FROM runs GROUP BY status"))
-        return found.get(DONE, 0), found.get(FAILED, 0)
-
-    def files(self) -> dict[str, bytes]:
-        """Return the digest of each file of the arrays by name; nothing before they are written."""
-        return dict(self._connection.execute("SELECT name, sha256 FROM files"))
-
-    def dataset(self) -> xr.Dataset:
-        """Return the dataset of what was run until now; its arrays are read when they are used."""
-        from btflow.sweeps.dataset import dataset_of
-
-        (task,) = self._one("SELECT COALESCE(MAX(task), 0) FROM runs")
-        return dataset_of(self.layout, partial(self.rows, task=task), sum(self.counts()))
-
-    def rows(self, first: int, last: int, task: int = 2**62) -> Iterator[Rows]:
-        """Give what was found of the units from a first to a last one by tasks up to some number."""
-        windows = "SELECT DISTINCT unit / ? FROM runs WHERE unit BETWEEN ? AND ? AND task <= ?"
-        with of_store(self.path, self.field):
-            numbers = self._connection.execute(windows, (WINDOW, first, last, task)).fetchall()
-        for (number,) in numbers:
-            yield _between(self._window(number, task), first, last)
-
-    def bad_file(self) -> Path | None:
-        """Return the first file of the arrays that is missing or was changed."""
-        from btflow.sweeps.dataset import digest
-
-        assert self.path is not None
-        names = ((name, sha256) for name, sha256 in self.files().items())
-        return next((self.path / name for name, sha256 in names if digest(self.path / name) != sha256), None)
-
-    def bad_rows(self) -> list[tuple[int]]:
-        """Return the units of the rows that are not what was written."""
-        return [(row[0],) for row in self._connection.execute(_ROWS) if _crc(row[:-1]) != row[-1]]
-
-    def damaged(self, reason: str) -> InputError:
-        """Return the error for a database that cannot be gone on with."""
-        return damaged(self.path, self.field, reason)
-
-    def _one(self, query: str, *values: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self._connection.execute(query, values).fetchone()
-        return found
-
-
-def damaged(path: Path | None, field: str, reason: str) -> InputError:
-    """Return the error for a store whose database cannot be used."""
-    allowed = "a copy of the store that is whole, or to run the sweep to another path"
-    return InputError(field, str(path), f"is damaged: {reason}", allowed)
-
-
-def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: str, number: int, task: int) -> Rows:
-    """Return the rows of a window of units, but for those of later tasks; an InputError for a damaged one."""
-    from btflow.sweeps.results import Rows
-
-    between = f"{_ROWS} WHERE unit BETWEEN ? AND ? AND task <= ? ORDER BY unit"
-    first = number * WINDOW
-    with of_store(path, field):
-        found = connection.execute(between, (first, first + WINDOW - 1, task)).fetchall()
-    if any(_crc(each[:-1]) != each[-1] for each in found):
-        lost = "--resume (resume=True) runs it again"
-        raise InputError(field, str(path), f"is damaged: a row of {FILE} is not what was written", lost)
-    unit, _, status, failure, cpu, seed, numbers, _ = zip(*found, strict=True)
-    return Rows(
-        np.array(unit, np.int64),
-        np.array(status, np.int8),
-        list(failure),
-        np.array(cpu, np.float64),
-        np.array(seed, np.int64),
-        np.frombuffer(b"".join(numbers), np.float64).reshape(-1, row),
-    )
-
-
-def _between(rows: Rows, first: int, last: int) -> Rows:
-    """Return those of some rows whose units lie between two."""
-    low, high = np.searchsorted(rows.units, [first, last + 1])
-    return rows._replace(**{name: column[low:high] for name, column in rows._asdict().items()})
-
-
-def _crc(row: tuple[Any, ...]) -> int:
-    """Return the checksum of a row, whose numbers come last."""
-    return zlib.crc32(row[-1], zlib.crc32(repr(row[:-1]).encode()))
-
-
 class Store(Database):
     """The store of one sweep, open for writing by the process that holds it.
 
@@ -248,7 +120,7 @@ class Store(Database):
         self.plan, self.durable, self.lost = plan, durable, 0
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
         made = layout_of(plan).as_content()
-        with _transaction(connection):
+        with transaction(connection):
             self.new = not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
             if self.new:
                 for statement in SCHEMA:
@@ -289,7 +161,7 @@ class Store(Database):
         )
         insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         with self.writing():
-            self._connection.executemany(insert, ((*row, _crc(row)) for row in rows))
+            self._connection.executemany(insert, ((*row, crc(row)) for row in rows))
 
     def forget_failures(self) -> None:
         """Make every failed run one that has not been run: there may be more memory now, say."""
@@ -315,7 +187,7 @@ class Store(Database):
             made = Path(folder, "arrays")
             made.mkdir()
             dataset.write_zarr(self.layout, self.dataset(), made)
-            files = dataset.digests(made)
+            files = dataset.file_digests(made)
             dataset.replace(made, self.path, self.durable)
         with self.writing():
             self._connection.executemany("INSERT INTO files VALUES (?, ?)", files.items())
@@ -325,7 +197,7 @@ class Store(Database):
     def writing(self) -> Iterator[None]:
         """Have what is written be one transaction, all or nothing."""
         self._window.cache_clear()
-        with of_store(self.path), _transaction(self._connection):
+        with of_store(self.path), transaction(self._connection):
             yield
 
     def _verify(self, made: tuple[str, bytes]) -> None:
@@ -354,18 +226,6 @@ def _edges(there: NDArray[np.int64]) -> list[int]:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):  # after some errors SQLite has done so itself
-            connection.execute("ROLLBACK")
-        raise
-
-
-@contextmanager
 def in_memory(plan: Plan) -> Iterator[Store]:
     """Give the store of a sweep whose results nobody keeps."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
@@ -382,7 +242,7 @@ def opened(path: Path, plan: Plan, *, resume: bool = False, durable: bool = True
         OSError: It cannot be written; of one that was not there nothing is left.
     """
     check_path(path, resume)
-    from btflow.sweeps import dataset  # noqa: F401  # takes a second, in which there would be a folder with nothing
+    from btflow.sweeps import dataset  # takes a second, in which there would be a folder with nothing
 
     with ExitStack() as held:
         made = _make_folder(path, resume)
@@ -391,6 +251,8 @@ def opened(path: Path, plan: Plan, *, resume: bool = False, durable: bool = True
                 held.enter_context(_held(path))
                 connection = held.enter_context(closing(sqlite3.connect(path / FILE, PATIENCE, isolation_level=None)))
                 store = Store(connection, path, plan, durable)
+                if made and durable:
+                    dataset.sync(path.parent)  # the folder's name; SQLite sees to all that is in it
         except TakenError:  # by a process that has come in between
             raise
         except BaseException:
@@ -422,7 +284,7 @@ def _held(path: Path) -> Iterator[None]:
             connection.execute("PRAGMA journal_mode = OFF")  # nothing is written
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
-            name = _name(error)
+            name = error_name(error)
             if name == "SQLITE_BUSY":
                 raise _taken(path) from None
             if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
@@ -440,40 +302,6 @@ def _taken(path: Path) -> TakenError:
     return TakenError("out", str(path), "is being written by another process", "one sweep at a time")
 
 
-def _name(error: sqlite3.Error) -> str:
-    """Return SQLite's name of an error, such as SQLITE_FULL."""
-    return getattr(error, "sqlite_errorname", "")
-
-
-@contextmanager
-def of_store(path: Path | None, field: str = "out") -> Iterator[None]:
-    """Have errors of SQLite and of the disk be those of a store: an OSError that names it; an InputError for damage."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _of_sqlite(error, path, field) from None
-    except OSError as error:
-        gone = path is not None and not path.exists()
-        text = "was removed while the sweep ran" if gone else error.strerror or str(error)
-        raise OSError(error.errno, text, str(path)) from None
-
-
-def _of_sqlite(error: sqlite3.Error, path: Path | None, field: str) -> Exception:
-    name = _name(error)
-    if path is not None and not path.exists():
-        return OSError(errno.ENOENT, "was removed while the sweep ran", str(path))
-    if name == "SQLITE_FULL":
-        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    if name == "SQLITE_READONLY_DBMOVED":
-        text = f"{FILE} was deleted while the sweep ran; --resume (resume=True) runs what is lost again"
-        return OSError(errno.EIO, text, str(path))
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return OSError(errno.EACCES, f"cannot be written or read: {error}", str(path))
-    if name.startswith(("SQLITE_BUSY", "SQLITE_IOERR")):
-        return OSError(errno.EIO, f"{FILE}: {error}", str(path))
-    return damaged(path, field, f"{FILE}: {error}")
-
-
 def read_only_counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int, int]:
     """Return how many runs of a store that cannot be written are done and how many failed, if nothing is left to do.
 
@@ -483,7 +311,7 @@ def read_only_counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int
     from btflow.sweeps.plan import check_same
 
     check_path(path, resume=True)
-    with of_store(path), closing(_connected(path)) as connection:
+    with of_store(path), closing(connected(path)) as connection:
         found = Database(connection, path)
         check_same(path, found.layout.attributes, plan.identity())
         done, failed = found.counts()
@@ -501,7 +329,7 @@ def unwritable(path: Path, reason: str) -> InputError:
     return InputError("out", str(path), f"cannot be written: {reason}", allowed)
 
 
-def read(path: Path, field: str) -> xr.Dataset:
+def open_store(path: Path, field: str) -> xr.Dataset:
     """Return the dataset of a store, also while the sweep runs; its arrays are read when they are used.
 
     Raises:
@@ -509,7 +337,7 @@ def read(path: Path, field: str) -> xr.Dataset:
     """
     if is_store(path):
         with of_store(path, field):
-            found = Database(_connected(path), path, field)
+            found = Database(connected(path), path, field)
             if not found.files():
                 return found.dataset()
             bad = found.bad_file()
@@ -520,25 +348,3 @@ def read(path: Path, field: str) -> xr.Dataset:
     elif not is_former(path):
         raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")
     return open_arrays(path)
-
-
-def failures(path: Path) -> list[tuple[str, int]]:
-    """Return each text why runs of a store failed, and of how many; in the order of the first run of each."""
-    of = "SELECT failure, COUNT(*) FROM runs WHERE status = ? GROUP BY failure ORDER BY MIN(unit)"
-    with of_store(path), closing(_connected(path)) as connection:
-        return connection.execute(of, (FAILED,)).fetchall()
-
-
-def open_arrays(path: Path) -> xr.Dataset:
-    """Return the dataset of a complete sweep from its arrays."""
-    import xarray as xr
-
-    dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
-    return dataset
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    """Return a connection to read with; one that may write is needed to take back what a killed process left undone."""
-    mode = "rw" if writable(path) and os.access(path / FILE, os.W_OK) else "ro"
-    address = f"{(path / FILE).absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(address, PATIENCE, uri=True, check_same_thread=False, isolation_level=None)

@@ -18,10 +18,10 @@ import xarray as xr
 
 from btflow import InputError, load, open_sweep
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps import store
+from btflow.sweeps import database, store
+from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.store import FILE
 
 TINY = {"leechers": 3, "file_size": "512 KiB"}
 """A swarm of a millisecond."""
@@ -88,7 +88,7 @@ def bits(found: xr.Dataset) -> xr.Dataset:
 @contextmanager
 def breaking_off(after: int) -> Iterator[None]:
     """Have a store's transactions end after so many, as those of a process that goes away, and expect that they did."""
-    begun, begin = count(), store._transaction
+    begun, begin = count(), database.transaction
 
     @contextmanager
     def break_off(connection: sqlite3.Connection) -> Iterator[None]:
@@ -98,7 +98,7 @@ def breaking_off(after: int) -> Iterator[None]:
                 raise ZeroDivisionError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_transaction", break_off)
+        patch.setattr(store, "transaction", break_off)
         with pytest.raises(ZeroDivisionError):
             yield
 

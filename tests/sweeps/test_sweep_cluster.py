@@ -97,13 +97,12 @@ def executed(client: Any) -> dict[str, int]:
     return dict(found.values())
 
 
-@pytest.mark.slow
 def test_workers_that_join_later_take_part_unless_their_versions_differ(
     scheduler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Once the sweep waits for workers three join, one of them of other versions; then the first one goes away."""
     small_tasks(monkeypatch)
-    monkeypatch.setattr(dask, "PERIOD", 0.0)
+    monkeypatch.setattr(dask, "ASK_PERIOD", 0.0)
     (tmp_path / "skewed.py").write_text("import btflow; btflow.__version__ = '9.9'")
     path, made, keep, kept = tmp_path / "a.zarr", planned(), Store.add, 0
     options = {"first": (), "second": (), "skewed": ("--preload", str(tmp_path / "skewed.py"))}
@@ -142,7 +141,7 @@ def test_workers_that_join_later_take_part_unless_their_versions_differ(
 
 def test_tasks_of_workers_that_are_gone_are_taken_back(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As are those that found a worker of another kind at an address."""
-    monkeypatch.setattr(dask, "PERIOD", 0.0)
+    monkeypatch.setattr(dask, "ASK_PERIOD", 0.0)
     made = planned()
     with worker(scheduler.scheduler.address) as only:
         scheduler.wait_for_workers(1, timeout=60)

@@ -63,7 +63,6 @@ def whole(small_chunks: None, tmp_path_factory: pytest.TempPathFactory) -> xr.Da
     return bits(read(path))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small_chunks")
 def test_a_process_killed_many_times_at_random_leaves_a_store_that_opens_and_resumes(tmp_path: Path) -> None:
     """The processes are forked, so that they are killed while they make, write and merge, not while they import."""
@@ -106,7 +105,6 @@ test_sweep_crashes.fill(Path(sys.argv[2]))
 """
 
 
-@pytest.mark.slow
 def test_a_full_disk_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     """In a process that sees mounts of its own, for which some systems want no rights; without, root may mount."""
     program = [sys.executable, "-c", MOUNTED, str(Path(__file__).parent), str(tmp_path)]
@@ -185,7 +183,6 @@ def execute_some(path: Path, made: Plan) -> None:
         store.add(runs.run(made.job, made.task(0, 10), lambda: False))
 
 
-@pytest.mark.slow
 def test_a_killed_program_leaves_no_processes_behind(tmp_path: Path) -> None:
     path = tmp_path / "a.zarr"
     process = start(*sweep_args(path, "--replicas", "100000", "--backend", "processes", "--jobs", "2"))
@@ -256,7 +253,6 @@ print(peak.bytes // 10**6)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "points", "kind"),
     [("threads", 500, "made up"), ("threads", 500, "failures"), ("threads", 10, "real"), ("processes", 10, "real")],

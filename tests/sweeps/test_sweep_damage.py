@@ -19,10 +19,11 @@ from btflow import InputError
 from btflow.analysis.table import write_table
 from btflow.cli import app
 from btflow.sweeps import api, runs
+from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.store import FILE, LOCK, Store, opened
+from btflow.sweeps.store import LOCK, Store, opened
 
 VARY = {"rtt": ["0 ms", "50 ms", "100 ms"], "seed_as": "none,AS1"}  # with AS1 every swarm fails
 UNITS = 12
@@ -311,7 +312,6 @@ def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path
         assert list(store.pending()) == [range(first, first + 2) for first in (2, 6, 10)]
 
 
-@pytest.mark.slow
 def test_failures_may_be_half_forgotten(sweep: Plan, path: Path, content: xr.Dataset) -> None:
     """Whatever transaction it ends at, no swarm has failed without a reason, and none that is done is lost."""
     for last in (0, 1, 2):

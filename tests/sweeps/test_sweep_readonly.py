@@ -13,7 +13,7 @@ import pytest
 from sweep_made import read
 
 from btflow.cli import app
-from btflow.sweeps.store import FILE
+from btflow.sweeps.database import FILE
 
 Content = dict[Path, bytes]
 

@@ -53,7 +53,6 @@ def how(request: pytest.FixtureRequest) -> Running:
     return Running(jobs=2, backend=request.param)
 
 
-@pytest.mark.slow
 def test_an_interrupted_sweep_resumes_to_the_same_bits(
     how: Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +112,6 @@ class Deadly(Statistics):
         return super().of(common, row)
 
 
-@pytest.mark.slow
 def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
     vary: Vary = {"leechers": [2, 3, 4, 5]}
     made = planned(vary=vary, replicas=1)
@@ -220,7 +218,7 @@ def test_threads_and_processes_are_chosen_by_what_is_done_sooner(monkeypatch: py
     monkeypatch.undo()
     held, whole = executor._times(made.job, point)
     assert min(held, whole) > 0.0
-    monkeypatch.setattr(executor, "LONG", -1.0)
+    monkeypatch.setattr(executor, "LONG_SWARM", -1.0)
     long = planned(tiny(leechers=100), vary={"rtt": "0 ms"})
     assert executor.sooner(long.job, long.task(0, 1).points[0], 10**6, 64) == "threads"
 

@@ -23,12 +23,13 @@ from sweep_made import bits, read, tiny, written
 from btflow import InputError, open_sweep
 from btflow.swarm.program import compile_scenario
 from btflow.sweeps import api, runs
+from btflow.sweeps.database import FILE
 from btflow.sweeps.dataset import CHUNK_RUNS, _regions, chunks
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import DONE, PENDING, Part
-from btflow.sweeps.store import FILE, LOCK, check_path, in_memory, opened
+from btflow.sweeps.store import LOCK, check_path, in_memory, opened
 
 VARY: dict[str, object] = {"rtt": ["0 ms", "50 ms", "100 ms"], "upload_limit": "20 kB/s,50 kB/s"}
 
@@ -184,7 +185,6 @@ def pieces(units: int) -> st.SearchStrategy[list[range]]:
     return cuts.map(lambda edges: [range(a, b) for a, b in pairwise(edges)])
 
 
-@pytest.mark.slow
 @settings(max_examples=5)
 @given(data=st.data())
 def test_any_order_of_any_parts_with_any_breaks_gives_the_same_bits(
@@ -329,7 +329,7 @@ def test_a_store_that_cannot_be_made_leaves_nothing(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("btflow.sweeps.store._transaction", fail)
+    monkeypatch.setattr("btflow.sweeps.store.transaction", fail)
     with pytest.raises(OSError, match="No space left"):
         opened(tmp_path / "a.zarr", sweep).__enter__()
     assert os.listdir(tmp_path) == []

@@ -17,11 +17,12 @@ from sweep_made import bits, breaking_off, read, tiny
 
 from btflow import InputError
 from btflow.sweeps import api
+from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.runs import run
-from btflow.sweeps.store import FILE, LOCK, opened
+from btflow.sweeps.store import LOCK, opened
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +131,6 @@ def _make(path: Path, made: Plan, barrier: Any, said: Any) -> None:
         said.put(str(error))
 
 
-@pytest.mark.slow
 def test_of_processes_that_begin_at_once_one_runs_and_the_others_are_told(sweep: Plan, tmp_path: Path) -> None:
     whole = tmp_path / "whole.zarr"
     api.execute(sweep, whole, Running(jobs=1))
@@ -248,7 +248,7 @@ def test_errors_of_the_disk_name_the_store(sweep: Plan, tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("btflow.sweeps.dataset._sync", full)
+        patch.setattr("btflow.sweeps.dataset.sync", full)
         with pytest.raises(OSError, match="No space left") as caught:
             api.execute(sweep, path, Running(jobs=1), resume=True)
         assert caught.value.filename == str(path)

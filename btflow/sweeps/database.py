@@ -1,0 +1,232 @@
+"""The database of a sweep, as whoever reads it needs it: a row for each run, and the errors of SQLite as ours."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from btflow.errors import InputError
+from btflow.sweeps.results import DONE, FAILED
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from btflow.sweeps.dataset import Layout
+    from btflow.sweeps.results import Rows
+
+FILE = "sweep.sqlite"
+"""Name of the database in the folder of a store."""
+
+WINDOW = 4096
+"""Units whose rows are read at once."""
+
+PATIENCE = 30.0
+"""Longest time that a reader or the writer waits for the other [s]; each has the database for a moment."""
+
+SCHEMA = (
+    "CREATE TABLE sweep (layout TEXT NOT NULL, coordinates BLOB NOT NULL)",
+    """CREATE TABLE runs (
+        unit INTEGER PRIMARY KEY,  -- number of the run, in C order over points and replicas, then those that check
+        task INTEGER NOT NULL,     -- number of the transaction that it came with
+        status INTEGER NOT NULL,   -- 1 done, 2 failed
+        failure TEXT NOT NULL,     -- why it failed
+        cpu REAL NOT NULL,         -- CPU time [s]
+        seed INTEGER NOT NULL,     -- of its point
+        numbers BLOB NOT NULL,     -- float64, as many as the layout says
+        crc INTEGER NOT NULL       -- of all these
+    )""",
+    "CREATE TABLE files (name TEXT PRIMARY KEY, sha256 BLOB NOT NULL)",  # of the arrays, once they are written
+)
+
+_ROWS = "SELECT unit, task, status, failure, cpu, seed, numbers, crc FROM runs"
+
+
+class Database:
+    """What was run of a sweep, to be read.
+
+    Args:
+        connection: Of the database.
+        path: The store that errors name; None for a sweep in memory.
+        field: What errors call the store.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path | None, field: str = "out") -> None:
+        from btflow.sweeps.dataset import Layout
+
+        self.path, self.field, self._connection = path, field, connection
+        connection.text_factory = lambda text: text.decode(errors="replace")  # what is damaged is found by its sum
+        try:
+            self._content = self._one("SELECT layout, coordinates FROM sweep")
+            self.layout: Layout = Layout.from_content(*self._content)
+        except sqlite3.Error:
+            raise
+        except Exception:  # json, NumPy and zipfile raise anything for what they did not write
+            raise self.damaged(f"{FILE} is not what was written") from None
+        read = partial(_window, connection, self.layout.row, path, field)  # nothing of itself, so that it goes at once
+        self._window = lru_cache(maxsize=16)(read)
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many runs are done and how many failed."""
+        found = dict(self._connection.execute("SELECT status, COUNT(*) FROM runs GROUP BY status"))
+        return found.get(DONE, 0), found.get(FAILED, 0)
+
+    def files(self) -> dict[str, bytes]:
+        """Return the digest of each file of the arrays by name; nothing before they are written."""
+        return dict(self._connection.execute("SELECT name, sha256 FROM files"))
+
+    def dataset(self) -> xr.Dataset:
+        """Return the dataset of what was run until now; its arrays are read when they are used."""
+        from btflow.sweeps.dataset import dataset_of
+
+        (task,) = self._one("SELECT COALESCE(MAX(task), 0) FROM runs")
+        return dataset_of(self.layout, partial(self.rows, task=task), sum(self.counts()))
+
+    def rows(self, first: int, last: int, task: int = 2**62) -> Iterator[Rows]:
+        """Give what was found of the units from a first to a last one by tasks up to some number."""
+        windows = "SELECT DISTINCT unit / ? FROM runs WHERE unit BETWEEN ? AND ? AND task <= ?"
+        with of_store(self.path, self.field):
+            numbers = self._connection.execute(windows, (WINDOW, first, last, task)).fetchall()
+        for (number,) in numbers:
+            yield _between(self._window(number, task), first, last)
+
+    def bad_file(self) -> Path | None:
+        """Return the first file of the arrays that is missing or was changed."""
+        from btflow.sweeps.dataset import digest
+
+        assert self.path is not None
+        names = ((name, sha256) for name, sha256 in self.files().items())
+        return next((self.path / name for name, sha256 in names if digest(self.path / name) != sha256), None)
+
+    def bad_rows(self) -> list[tuple[int]]:
+        """Return the units of the rows that are not what was written."""
+        return [(row[0],) for row in self._connection.execute(_ROWS) if crc(row[:-1]) != row[-1]]
+
+    def damaged(self, reason: str) -> InputError:
+        """Return the error for a database that cannot be gone on with."""
+        return damaged(self.path, self.field, reason)
+
+    def _one(self, query: str, *values: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self._connection.execute(query, values).fetchone()
+        return found
+
+
+def damaged(path: Path | None, field: str, reason: str) -> InputError:
+    """Return the error for a store whose database cannot be used."""
+    allowed = "a copy of the store that is whole, or to run the sweep to another path"
+    return InputError(field, str(path), f"is damaged: {reason}", allowed)
+
+
+def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: str, number: int, task: int) -> Rows:
+    """Return the rows of a window of units, but for those of later tasks; an InputError for a damaged one."""
+    from btflow.sweeps.results import Rows
+
+    between = f"{_ROWS} WHERE unit BETWEEN ? AND ? AND task <= ? ORDER BY unit"
+    first = number * WINDOW
+    with of_store(path, field):
+        found = connection.execute(between, (first, first + WINDOW - 1, task)).fetchall()
+    if any(crc(each[:-1]) != each[-1] for each in found):
+        lost = "--resume (resume=True) runs it again"
+        raise InputError(field, str(path), f"is damaged: a row of {FILE} is not what was written", lost)
+    unit, _, status, failure, cpu, seed, numbers, _ = zip(*found, strict=True)
+    return Rows(
+        np.array(unit, np.int64),
+        np.array(status, np.int8),
+        list(failure),
+        np.array(cpu, np.float64),
+        np.array(seed, np.int64),
+        np.frombuffer(b"".join(numbers), np.float64).reshape(-1, row),
+    )
+
+
+def _between(rows: Rows, first: int, last: int) -> Rows:
+    """Return those of some rows whose units lie between two."""
+    low, high = np.searchsorted(rows.units, [first, last + 1])
+    return rows._replace(**{name: column[low:high] for name, column in rows._asdict().items()})
+
+
+def crc(row: tuple[Any, ...]) -> int:
+    """Return the checksum of a row, whose numbers come last."""
+    return zlib.crc32(row[-1], zlib.crc32(repr(row[:-1]).encode()))
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Have what is written within be all there in the end, or nothing of it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # after some errors SQLite has done so itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+def error_name(error: sqlite3.Error) -> str:
+    """Return SQLite's name of an error, such as SQLITE_FULL."""
+    return getattr(error, "sqlite_errorname", "")
+
+
+@contextmanager
+def of_store(path: Path | None, field: str = "out") -> Iterator[None]:
+    """Have errors of SQLite and of the disk be those of a store: an OSError that names it; an InputError for damage."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _of_sqlite(error, path, field) from None
+    except OSError as error:
+        gone = path is not None and not path.exists()
+        text = "was removed while the sweep ran" if gone else error.strerror or str(error)
+        raise OSError(error.errno, text, str(path)) from None
+
+
+def _of_sqlite(error: sqlite3.Error, path: Path | None, field: str) -> Exception:
+    name = error_name(error)
+    if path is not None and not path.exists():
+        return OSError(errno.ENOENT, "was removed while the sweep ran", str(path))
+    if name == "SQLITE_FULL":
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    if name == "SQLITE_READONLY_DBMOVED":
+        text = f"{FILE} was deleted while the sweep ran; --resume (resume=True) runs what is lost again"
+        return OSError(errno.EIO, text, str(path))
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return OSError(errno.EACCES, f"cannot be written or read: {error}", str(path))
+    if name.startswith(("SQLITE_BUSY", "SQLITE_IOERR")):
+        return OSError(errno.EIO, f"{FILE}: {error}", str(path))
+    return damaged(path, field, f"{FILE}: {' '.join(str(error).split())}")  # it may quote a schema of several lines
+
+
+def failures(path: Path) -> list[tuple[str, int]]:
+    """Return each text why runs of a store failed, and of how many; in the order of the first run of each."""
+    of = "SELECT failure, COUNT(*) FROM runs WHERE status = ? GROUP BY failure ORDER BY MIN(unit)"
+    with of_store(path), closing(connected(path)) as connection:
+        return connection.execute(of, (FAILED,)).fetchall()
+
+
+def open_arrays(path: Path) -> xr.Dataset:
+    """Return the dataset of a complete sweep from its arrays."""
+    import xarray as xr
+
+    dataset: xr.Dataset = xr.open_zarr(path, chunks=None)
+    return dataset
+
+
+def writable(path: Path) -> bool:
+    """Return whether files can be made in a folder, for all that is known without making one."""
+    return os.access(path, os.W_OK | os.X_OK)
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """Return a connection to read with; one that may write is needed to take back what a killed process left undone."""
+    mode = "rw" if writable(path) and os.access(path / FILE, os.W_OK) else "ro"
+    address = f"{(path / FILE).absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(address, PATIENCE, uri=True, check_same_thread=False, isolation_level=None)
