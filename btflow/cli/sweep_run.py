@@ -19,8 +19,8 @@ from btflow.sweeps import api, spec
 from btflow.sweeps.database import failures, open_arrays
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.design import MOST_CHECKED
-from btflow.sweeps.executor import MAX_JOBS, Running
 from btflow.sweeps.progress import leave, terminable
+from btflow.sweeps.running import MAX_JOBS, Running
 from btflow.sweeps.store import check_path
 from btflow.termination import INTERRUPTED, TERMINATED
 from btflow.units import UNITS

@@ -14,8 +14,8 @@ from btflow.link.scenario import LinkScenario
 from btflow.options import Fidelity
 from btflow.swarm.scenario import Scenario
 from btflow.sweeps.declare import check_client, declaration, declare, flag, names_varied, store_path
-from btflow.sweeps.executor import Running
 from btflow.sweeps.progress import terminable
+from btflow.sweeps.running import Running
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:

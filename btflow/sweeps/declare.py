@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,10 +106,6 @@ def from_file(table: object) -> Declaration:
     return declaration(table.get("vary", {}), table.get("set", {}), "sweep.vary", **said)
 
 
-KEEP = ("peers", "series")
-"""What can be kept of each swarm besides its figures."""
-
-
 def names_varied(vary: object) -> Mapping[str | tuple[str, ...], object]:
     """Return what is varied, by name; nothing for None."""
     if vary is None:
@@ -117,28 +113,6 @@ def names_varied(vary: object) -> Mapping[str | tuple[str, ...], object]:
     if not isinstance(vary, Mapping):
         raise InputError("vary", vary, "is not a mapping from names to values", 'such as {"rtt": ["0 ms", "400 ms"]}')
     return vary
-
-
-def kept(keep: object, keeps: Sequence[str] = KEEP) -> tuple[str, ...]:
-    """Return the names of what is kept, in order and each once; a text is one name, or several with commas.
-
-    Args:
-        keep: What is to be kept.
-        keeps: What can be kept of what the sweep runs.
-    """
-    given = keep.split(",") if isinstance(keep, str) else keep
-    if given is None:
-        return ()
-    if not isinstance(given, Iterable):
-        raise InputError("keep", keep, "is not a list of names", ", ".join(KEEP))
-    names = [name.strip() if isinstance(name, str) else name for name in given]
-    for name in names:
-        if name not in KEEP:
-            raise InputError("keep", name, "cannot be kept", ", ".join(KEEP))
-        if name not in keeps:
-            allowed = "no keep: the figures of each experiment are all there is"
-            raise InputError("keep", name, "is of swarms: link experiments do not have it", allowed)
-    return tuple(name for name in KEEP if name in names)
 
 
 def flag(name: str, value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import gcd, prod
@@ -22,7 +22,6 @@ from btflow.digest import code_digest
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, Fidelity
 from btflow.sweeps import precheck
-from btflow.sweeps.declare import kept
 from btflow.sweeps.design import Coordinate, Design, checked_points
 from btflow.sweeps.results import CHECK, FULL, PEER_ARRAYS, TIMES, Figures, Shape
 from btflow.sweeps.runs import Job, Kind, Point, Task, kind_of
@@ -173,6 +172,10 @@ def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
     """Return what differs as a text such as ``numpy 2.4.6 there, 2.3.0 here``; empty if nothing does."""
     names = [name for name in here if here[name] != there.get(name)]
     return ", ".join(f"{name} {there.get(name, 'unknown')} there, {here[name]} here" for name in names)
+
+
+KEEP = ("peers", "series")
+"""What can be kept of each swarm besides its figures."""
 
 
 def point_seed(seed: int, point: int, common: bool) -> int:
@@ -405,3 +408,25 @@ def _check_names(
     for name in names:
         if name in taken:
             raise InputError("vary", name, "cannot be varied: the dataset has something else of this name")
+
+
+def kept(keep: object, keeps: Sequence[str] = KEEP) -> tuple[str, ...]:
+    """Return the names of what is kept, in order and each once; a text is one name, or several with commas.
+
+    Args:
+        keep: What is to be kept.
+        keeps: What can be kept of what the sweep runs.
+    """
+    given = keep.split(",") if isinstance(keep, str) else keep
+    if given is None:
+        return ()
+    if not isinstance(given, Iterable):
+        raise InputError("keep", keep, "is not a list of names", ", ".join(KEEP))
+    names = [name.strip() if isinstance(name, str) else name for name in given]
+    for name in names:
+        if name not in KEEP:
+            raise InputError("keep", name, "cannot be kept", ", ".join(KEEP))
+        if name not in keeps:
+            allowed = "no keep: the figures of each experiment are all there is"
+            raise InputError("keep", name, "is of swarms: link experiments do not have it", allowed)
+    return tuple(name for name in KEEP if name in names)

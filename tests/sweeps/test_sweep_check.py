@@ -36,10 +36,10 @@ from btflow.swarm.scenario import Scenario
 from btflow.sweeps import api
 from btflow.sweeps.database import FILE
 from btflow.sweeps.design import CANDIDATES, Design, checked_points
-from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.precheck import scout
 from btflow.sweeps.results import Part
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
 from btflow.sweeps.swarm_figures import Peers, Statistics, Swarms
 

@@ -18,9 +18,10 @@ from sweep_made import UNITS, bits, planned, read, small_tasks
 from btflow import InputError
 from btflow.sweeps import api, dask
 from btflow.sweeps.dask import Cluster, Workers, check_workers, connect
-from btflow.sweeps.executor import NotRunError, PoolLostError, Running
+from btflow.sweeps.executor import NotRunError, PoolLostError
 from btflow.sweeps.plan import versions
 from btflow.sweeps.results import Part
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
 
 CommClosedError: type[OSError] = pytest.importorskip("distributed.comm").CommClosedError

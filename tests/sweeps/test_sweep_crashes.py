@@ -24,8 +24,8 @@ from sweep_made import bits, finished, read, start, sweep_args, tiny
 
 from btflow.sweeps import api, runs
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import opened
 
 KILLS = 12
@@ -217,7 +217,7 @@ from btflow.benchmarks.memory import watched
 from btflow.sweeps import api
 from btflow.sweeps import commandline
 from btflow.sweeps import runs
-from btflow.sweeps.executor import Running
+from btflow.sweeps.running import Running
 from sweep_made import planned
 
 path, backend, points, kind = Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]

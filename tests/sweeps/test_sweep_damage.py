@@ -21,8 +21,8 @@ from btflow.cli import app
 from btflow.sweeps import api, runs
 from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import LOCK, Store, opened
 
 VARY = {"rtt": ["0 ms", "50 ms", "100 ms"], "seed_as": "none,AS1"}  # with AS1 every swarm fails

@@ -12,8 +12,8 @@ from sweep_made import TINY, bits, read, tiny
 from btflow import InputError, Scenario, load, simulate, sweep
 from btflow.sweeps import api
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import check_path
 
 MODELS = Path(__file__).parents[2] / "models"

@@ -23,9 +23,9 @@ from btflow.link.scenario import LinkScenario
 from btflow.link.state import build, state_bytes
 from btflow.sweeps import api, runs
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import Part
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
 
 

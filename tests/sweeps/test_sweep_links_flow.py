@@ -18,11 +18,11 @@ from btflow import InputError, analysis, load_link, plots, simulate_link, sweep
 from btflow.analysis.against_full import OF_LINKS, in_full
 from btflow.sweeps import api
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.executor import Running
 from btflow.sweeps.link_figures import RECORDS
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.precheck import scout
 from btflow.sweeps.results import Part
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
 
 VARY: Vary = {"buffer": ["10 packets", "40 packets"], "low_cc": ["ledbat", "utp"], "high": [0, 2]}

@@ -12,7 +12,8 @@ from sweep_made import planned, read
 
 from btflow import memory
 from btflow.sweeps import api, dask
-from btflow.sweeps.executor import MARGIN, Running
+from btflow.sweeps.executor import MARGIN
+from btflow.sweeps.running import Running
 
 distributed = pytest.importorskip("distributed")
 

@@ -19,7 +19,7 @@ from sweep_made import bits, planned, read, run, start, tiny
 from sweep_stopped import LONG, besides_progress, in_time, kept, stopped, wait_for_a_part
 
 from btflow.sweeps import api
-from btflow.sweeps.executor import Running
+from btflow.sweeps.running import Running
 
 distributed = pytest.importorskip("distributed")
 

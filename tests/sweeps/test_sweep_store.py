@@ -26,9 +26,9 @@ from btflow.sweeps import api, runs
 from btflow.sweeps.database import FILE
 from btflow.sweeps.dataset import CHUNK_RUNS, _regions, chunks
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.results import DONE, PENDING, Part
+from btflow.sweeps.running import Running
 from btflow.sweeps.store import LOCK, check_path, in_memory, opened
 
 VARY: dict[str, object] = {"rtt": ["0 ms", "50 ms", "100 ms"], "upload_limit": "20 kB/s,50 kB/s"}

@@ -19,8 +19,8 @@ from btflow import InputError
 from btflow.sweeps import api
 from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.executor import Running
 from btflow.sweeps.plan import Plan
+from btflow.sweeps.running import Running
 from btflow.sweeps.runs import run
 from btflow.sweeps.store import LOCK, opened
 
