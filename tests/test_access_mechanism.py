@@ -17,9 +17,9 @@ from btflow.kernels.swarm.engine import FINISHED
 from btflow.kernels.swarm.state import BLOCKED, FREE, OPEN
 from btflow.swarm.program import Program
 
-connection, flows, stream = access.connection, access.flows, access.stream
-fqcodel, sender = plain.link_module("fq_codel"), access.sender
-rings = stream.rings
+connection, stream = access.connections, access.stream
+fq_codel, sender = plain.link_module("fq_codel"), access.sender
+rings = connection
 
 NOWHERE = {"base": "mainline-4.0", "max_allow_in": 16, "rerequest_interval": "30 s", "check_interval": "20 s"}
 
@@ -279,7 +279,7 @@ def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
                 for way in (0, 1):
                     queue = 2 * peer + way
                     x.net.hand[0].owner = owner
-                    line = fqcodel.line_of(x.net, queue, 0, x.net.hand[0])
+                    line = fq_codel.line_of(x.net, queue, 0, x.net.hand[0])
                     sends = (owner >> 1 == h) == (peer == 1)
                     if sends == (owner & 1 == way):  # data goes up at its sender's and down at the other's, ACKs back
                         assert lines.setdefault(line, queue) == queue

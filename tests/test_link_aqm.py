@@ -23,7 +23,7 @@ from btflow.kernels.link.state import CODEL, FQ_CODEL, PIE
 
 by_ref: Any = byref.by_ref
 FLOWS = 4
-KINDS: dict[str, Any] = {"codel": (CODEL, naive.CoDel), "fqcodel": (FQ_CODEL, naive.FqCoDel)}
+KINDS: dict[str, Any] = {"codel": (CODEL, naive.CoDel), "fq_codel": (FQ_CODEL, naive.FqCoDel)}
 UNLIMITED = 1 << 40
 
 
@@ -52,7 +52,7 @@ def plainly(name: str, s: Any, packets: list[Packet]) -> np.ndarray:
 @pytest.fixture(scope="module")
 def compiled() -> dict[str, Any]:
     """Return the compiled drivers."""
-    return {"codel": queue_driver(codel, waiting, by_ref), "fqcodel": queue_driver(fq_codel, waiting, by_ref)}
+    return {"codel": queue_driver(codel, waiting, by_ref), "fq_codel": queue_driver(fq_codel, waiting, by_ref)}
 
 
 @st.composite
@@ -204,7 +204,7 @@ def test_backlogged_flows_have_equal_shares(compiled: dict[str, Any], sizes: lis
     packets = merged(*([Packet(0, i, size, 0.0)] * int(30_000 / size) for i, size in enumerate(sizes)))
     s = made(settings, FQ_CODEL, nodes=len(packets) + 1)
     sent = dict.fromkeys(range(len(sizes)), 0.0)
-    for row in driven(s, packets, compiled["fqcodel"]):
+    for row in driven(s, packets, compiled["fq_codel"]):
         if row[1] == SERVICE and min(sent.values()) < 25_000:
             packet = packets[int(row[2])]
             sent[packet.flow] += packet.size
@@ -214,7 +214,7 @@ def test_backlogged_flows_have_equal_shares(compiled: dict[str, Any], sizes: lis
 def test_a_sparse_flow_does_not_wait_behind_a_bulky_one(compiled: dict[str, Any]) -> None:
     rate = 125_000.0
     packets = merged(steady(1.5 * rate, 1500.0, 20.0, flow=0), steady(5_000.0, 100.0, 20.0, flow=1))
-    log = driven(made(Settings(rate=rate), FQ_CODEL, nodes=30_000), packets, compiled["fqcodel"])
+    log = driven(made(Settings(rate=rate), FQ_CODEL, nodes=30_000), packets, compiled["fq_codel"])
     delay = {
         int(row[2]): row[0] - packets[int(row[2])].at
         for row in log
@@ -226,7 +226,7 @@ def test_a_sparse_flow_does_not_wait_behind_a_bulky_one(compiled: dict[str, Any]
 
 def test_a_flow_cannot_push_out_the_others() -> None:
     packets = merged([Packet(0, 1, 500.0, 0.0)] * 5, [Packet(0, 0, 1000.0, 0.001)] * 400)
-    log = plainly("fqcodel", made(Settings(limit_packets=50), FQ_CODEL, nodes=60), packets)
+    log = plainly("fq_codel", made(Settings(limit_packets=50), FQ_CODEL, nodes=60), packets)
     served = {int(n) for n in log[log[:, 1] == SERVICE, 2]}
     assert set(range(5)) <= served
 
