@@ -93,6 +93,7 @@ def test_a_wrong_argument_is_one_error_before_any_work(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_what_is_not_wrong() -> None:
     """A value alone, also NumPy's; what is kept as one text; None where it is nothing."""
     two: Any = np.int64(2)

@@ -193,6 +193,7 @@ def test_every_design_can_be_checked(vary: Vary, sample: str | None) -> None:
     assert float(error["bias"][0]) == pytest.approx((flow / full - 1).mean(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_an_interrupted_check_resumes_to_the_same_bits(
     how: Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +220,7 @@ def test_an_interrupted_check_resumes_to_the_same_bits(
     assert bits(read(path)).identical(whole)
 
 
+@pytest.mark.slow
 def test_a_process_killed_at_random_resumes_to_the_same_bits(whole: xr.Dataset, tmp_path: Path) -> None:
     """Forked, so that it is killed while it makes, writes and merges; each time a little later."""
     path, made, rng = tmp_path / "a.zarr", checking(), random.Random(3)
@@ -436,6 +438,7 @@ def test_the_table_has_a_row_for_each_swarm_of_either_fidelity(run: Run, whole: 
         assert analysis.write_table(whole.isel(replica=replica), "c.csv") == numbers
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_swarms_that_run_in_full_within_two_seconds(tmp_path: Path) -> None:
     """The checked points come first, each a second long."""
 

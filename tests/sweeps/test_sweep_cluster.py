@@ -98,6 +98,7 @@ def executed(client: Any) -> dict[str, int]:
     return dict(found.values())
 
 
+@pytest.mark.slow
 def test_workers_that_join_later_take_part_unless_their_versions_differ(
     scheduler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

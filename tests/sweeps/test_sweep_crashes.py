@@ -63,6 +63,7 @@ def whole(small_chunks: None, tmp_path_factory: pytest.TempPathFactory) -> xr.Da
     return bits(read(path))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_chunks")
 def test_a_process_killed_many_times_at_random_leaves_a_store_that_opens_and_resumes(tmp_path: Path) -> None:
     """The processes are forked, so that they are killed while they make, write and merge, not while they import."""
@@ -105,6 +106,7 @@ test_sweep_crashes.fill(Path(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     """In a process that sees mounts of its own, for which some systems want no rights; without, root may mount."""
     program = [sys.executable, "-c", MOUNTED, str(Path(__file__).parent), str(tmp_path)]
@@ -183,6 +185,7 @@ def execute_some(path: Path, made: Plan) -> None:
         store.add(runs.run(made.job, made.task(0, 10), lambda: False))
 
 
+@pytest.mark.slow
 def test_a_killed_program_leaves_no_processes_behind(tmp_path: Path) -> None:
     path = tmp_path / "a.zarr"
     process = start(*sweep_args(path, "--replicas", "100000", "--backend", "processes", "--jobs", "2"))
@@ -215,7 +218,7 @@ import numpy as np
 import btflow
 from btflow.benchmarks.memory import watched
 from btflow.sweeps import api
-from btflow.sweeps import commandline
+from btflow.cli import sweep_run
 from btflow.sweeps import runs
 from btflow.sweeps.running import Running
 from sweep_made import planned
@@ -246,13 +249,14 @@ if made_up:
     assert float(btflow.open_sweep(path).completion_mean[-1, -1, -1]) == 200 * points - 1
 if kind == "failures":
     tracemalloc.start()
-    assert list(commandline._causes(path).values()) == [20 * points] * 3
+    assert list(sweep_run._causes(path).values()) == [20 * points] * 3
     took = tracemalloc.get_traced_memory()[1]
     assert took < 5e6, f"to count why swarms failed took {took / 1e6} MB"
 print(peak.bytes // 10**6)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "points", "kind"),
     [("threads", 500, "made up"), ("threads", 500, "failures"), ("threads", 10, "real"), ("processes", 10, "real")],

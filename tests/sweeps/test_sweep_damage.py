@@ -312,6 +312,7 @@ def test_a_forgotten_swarm_looks_like_one_that_never_ran(sweep: Plan, path: Path
         assert list(store.pending()) == [range(first, first + 2) for first in (2, 6, 10)]
 
 
+@pytest.mark.slow
 def test_failures_may_be_half_forgotten(sweep: Plan, path: Path, content: xr.Dataset) -> None:
     """Whatever transaction it ends at, no swarm has failed without a reason, and none that is done is lost."""
     for last in (0, 1, 2):

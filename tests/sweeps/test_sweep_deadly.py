@@ -82,6 +82,7 @@ class Deadly(Statistics):
         return super().of(common, row)
 
 
+@pytest.mark.slow
 def test_a_deadly_swarm_takes_no_more_workers_down_than_are_forgiven(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from sweep_links_made import FILE, Vary, check_point, same, short
 from btflow import load_link, schema, simulate_link, sweep
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @example(0, False, [3], [5], "bbr", "4 Mbit/s", "2%", 1)  # a flow without a round-trip time
 @given(

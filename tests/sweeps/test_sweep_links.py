@@ -45,6 +45,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     return bits(read(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threads", "processes", "dask"])
 def test_an_interrupted_sweep_resumes_to_the_same_bits(
     backend: str, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -80,6 +80,7 @@ def test_each_experiment_is_the_single_run_of_its_fidelity(whole: xr.Dataset) ->
         check_point(at, simulate_link(short(**point), seed=seed), 1 + point["high"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threads", "processes"])
 def test_an_interrupted_check_resumes_to_the_same_bits(
     backend: str, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -62,6 +62,7 @@ def figures(run: xr.Dataset, replica: int) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     seed=st.integers(0, 2**63 - 1),
@@ -126,6 +127,7 @@ def test_common_random_numbers_are_the_same_at_every_point() -> None:
     assert not np.isclose(apart.sel(tso=True).values[..., 1:], apart.sel(tso=False).values[..., 1:]).any()
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.data(), st.integers(0, 2**63 - 1), st.booleans())
 def test_what_each_peer_did_at_a_point_is_what_it_did_in_the_single_run(

@@ -51,6 +51,7 @@ def test_as_many_swarms_run_at_once_as_fit_into_what_a_worker_may_take(
     assert seats == 1 or seats * MARGIN * need <= memory.available()
 
 
+@pytest.mark.slow
 def test_a_swarm_that_does_not_fit_into_a_worker_fails_there(tmp_path: Path) -> None:
     with (
         local(0, processes=False, protocol="tcp") as client,

@@ -54,6 +54,7 @@ def how(request: pytest.FixtureRequest) -> Running:
     return Running(jobs=2, backend=request.param)
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_resumes_to_the_same_bits(
     how: Running, whole: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ class Deadly(Statistics):
         return super().of(common, row)
 
 
+@pytest.mark.slow
 def test_a_swarm_that_kills_its_process_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
     vary: Vary = {"leechers": [2, 3, 4, 5]}
     made = planned(vary=vary, replicas=1)

@@ -41,6 +41,7 @@ def cluster(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     file.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [True, False])
 def test_ctrl_c_ends_a_sweep_on_a_cluster_within_two_seconds(answers: bool, tmp_path: Path) -> None:
     """Also if the scheduler does not answer: it is stopped, and the sweep has asked it which workers there are."""
@@ -60,6 +61,7 @@ def test_ctrl_c_ends_a_sweep_on_a_cluster_within_two_seconds(answers: bool, tmp_
     in_time(measured, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_scheduler_goes_away_and_the_sweep_goes_on_here(tmp_path: Path) -> None:
     path = tmp_path / "a.zarr"
     settings: dict[str, Any] = {"leechers": 100, "file_size": "5 MB"}
@@ -106,6 +108,7 @@ asyncio.run(send())
 """
 
 
+@pytest.mark.slow
 def test_dask_says_nothing_of_its_own_when_the_scheduler_goes_while_it_sends() -> None:
     done = subprocess.run([sys.executable, "-c", LOST_WHILE_SENDING], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -29,6 +29,7 @@ from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "number"),
     [("threads", signal.SIGINT), ("threads", signal.SIGTERM), ("processes", signal.SIGINT)],
@@ -52,6 +53,7 @@ def test_a_signal_ends_a_sweep_within_two_seconds_and_keeps_what_is_finished(
     in_time(measured, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.2, 0.5])
 def test_ctrl_c_while_processes_start(delay: float, tmp_path: Path) -> None:
     """A terminal sends it to all of them, whatever they have imported by then."""
@@ -74,6 +76,7 @@ def how_ends(program: str, path: Path) -> tuple[int, str]:
     return ended.returncode, besides_progress(ended.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [1, 20, 60])
 def test_ctrl_c_between_two_steps_of_zarr(call: int, tmp_path: Path) -> None:
     """What zarr was about to run is left, unawaited, which Python would warn of when all modules are gone."""
@@ -114,6 +117,7 @@ main()
     assert how_ends(program, path) == (130, f"btflow: interrupted: {kept(path)}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_while_the_kernels_compile(number: signal.Signals, tmp_path: Path) -> None:
     """They are those of access links, whose compilation is said, too."""

@@ -185,6 +185,7 @@ def pieces(units: int) -> st.SearchStrategy[list[range]]:
     return cuts.map(lambda edges: [range(a, b) for a, b in pairwise(edges)])
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(data=st.data())
 def test_any_order_of_any_parts_with_any_breaks_gives_the_same_bits(

@@ -131,6 +131,7 @@ def _make(path: Path, made: Plan, barrier: Any, said: Any) -> None:
         said.put(str(error))
 
 
+@pytest.mark.slow
 def test_of_processes_that_begin_at_once_one_runs_and_the_others_are_told(sweep: Plan, tmp_path: Path) -> None:
     whole = tmp_path / "whole.zarr"
     api.execute(sweep, whole, Running(jobs=1))
