@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from btflow.link.scenario import LinkScenario
     from btflow.swarm.run import simulate
     from btflow.swarm.scenario import Scenario
-    from btflow.sweeps.api import open_sweep, sweep
+    from btflow.sweeps.api import open_swarms, open_sweep, sweep
 
 __version__ = "0.1.0"
 
@@ -38,6 +38,7 @@ __all__ = [
     "explore",
     "load",
     "load_link",
+    "open_swarms",
     "open_sweep",
     "paths",
     "plots",
@@ -57,6 +58,7 @@ _FROM = {
     "describe": "btflow.config.schema",
     "load": "btflow.config.catalog",
     "load_link": "btflow.config.catalog",
+    "open_swarms": "btflow.sweeps.api",
     "open_sweep": "btflow.sweeps.api",
     "schema": "btflow.config.schema",
     "simulate": "btflow.swarm.run",

@@ -33,7 +33,7 @@ def sweep(
     common: Annotated[
         bool | None, typer.Option("--common/--no-common", help="The same random numbers at all points.  [no]")
     ] = None,
-    keep: Annotated[Text, typer.Option(metavar="peers,series", help="Arrays of each swarm to keep, too.")] = None,
+    keep: Annotated[Text, typer.Option(metavar="peers,series,swarms", help="What else to keep of each swarm.")] = None,
     fidelity: FidelityOption = "full",
     check: Annotated[
         Text,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,30 @@ class Replica:
     """Mean round-trip time of each peer's paths to all others [s] (peers,); None if each pair does not have its own."""
     path_loss: Floats | None = None
     """Mean loss of these paths (peers,)."""
+
+    def packed(self) -> bytes:
+        """Return all of it as the bytes of an .npz file, which ``unpacked`` takes."""
+        found: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "uplinks"}
+        if self.uplinks is not None:
+            found |= {f"{_UPLINKS}{name}": value for name, value in vars(self.uplinks).items()}
+        content = io.BytesIO()
+        np.savez_compressed(
+            content, allow_pickle=False, **{name: value for name, value in found.items() if value is not None}
+        )
+        return content.getvalue()
+
+    @classmethod
+    def unpacked(cls, content: bytes) -> Replica:
+        """Return the replica that was packed."""
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            found = {name: array[()] if array.ndim == 0 else array for name, array in file.items()}
+        uplinks = {name.removeprefix(_UPLINKS): found.pop(name) for name in list(found) if name.startswith(_UPLINKS)}
+        missing = {field.name: None for field in fields(cls) if field.name not in found}
+        return cls(**missing | found | {"uplinks": Uplinks(**uplinks) if uplinks else None})
+
+
+_UPLINKS = "uplinks."
+"""How the names of what was seen on access links begin in a packed replica."""
 
 
 SORTED_AT_ONCE = 2**20

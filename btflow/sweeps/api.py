@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from distributed import Client
 
+    from btflow.sweeps.database import Database
     from btflow.sweeps.executor import Pool
     from btflow.sweeps.plan import Plan
     from btflow.sweeps.store import Store
@@ -104,11 +107,74 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
     """
     from btflow.sweeps.store import open_store
 
+    return open_store(_existing(path), "path")
+
+
+def open_swarms(path: str | os.PathLike[str], scenario: Scenario, seed: int | None = None) -> xr.Dataset:
+    """Return what ``simulate`` gives of the swarms of a point, from a sweep that kept them, without running them again.
+
+    Args:
+        path: The store of a sweep with ``keep="swarms"``, also one that is running or was interrupted.
+        scenario: That of the point: what was varied, ``set``.
+        seed: The point's seed, where several points have this scenario.
+
+    Returns:
+        The Dataset of ``btflow.simulate(scenario, seed, replicas)``, to the bit but for the CPU time, of those replicas
+        that were finished.
+
+    Raises:
+        InputError: There is no store, or it is damaged or of another version; it has kept no swarms, or none of this
+            scenario or seed; the point is not one, or none of its swarms were finished.
+    """
+    from btflow.sweeps.database import FILE, Database, connected, of_store
+    from btflow.sweeps.store import is_store
+
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", scenario, "is not the scenario of a swarm", 'such as btflow.load("rao2010")')
+    store = _existing(path)
+    if not is_store(store):
+        raise InputError("path", str(store), f"is not the store of a sweep, or one without {FILE}", _KEPT)
+    with of_store(store, "path"), contextlib.closing(connected(store)) as connection:
+        return _kept(Database(connection, store, "path"), store, scenario, seed)
+
+
+_KEPT = 'the store that a sweep with keep="swarms" wrote'
+
+
+def _existing(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "is not a path", "the store that a sweep wrote")
     if not Path(path).exists():
         raise InputError("path", str(path), "does not exist", "the store that a sweep wrote")
-    return open_store(Path(path), "path")
+    return Path(path)
+
+
+def _kept(store: Database, path: Path, scenario: Scenario, seed: int | None) -> xr.Dataset:
+    """Return the swarms of a scenario and a seed that are kept in a store."""
+    from btflow.swarm.program import compile_scenario
+    from btflow.swarm.replica import Replica
+    from btflow.swarm.results import to_dataset
+    from btflow.sweeps.plan import difference, versions
+
+    about = store.layout.attributes
+    if not store.keeps_swarms:
+        raise InputError("path", str(path), "has kept no swarms", _KEPT)
+    if text := difference(versions(), json.loads(about["versions"])):
+        raise InputError("path", str(path), f"is of another version: {text}", "a sweep of this version")
+    runs = store.swarms(scenario.digest())
+    if not runs:
+        allowed = "the sweep's scenario with what is varied set, of a point that was run"
+        raise InputError("scenario", scenario.name, "is that of no swarm that was kept", allowed)
+    seeds = list(dict.fromkeys(own for _, own, _, _ in runs))
+    if seed is None and len(seeds) > 1:
+        raise InputError("seed", None, "is missing: several points have this scenario", ", ".join(map(str, seeds)))
+    seed = seeds[0] if seed is None else seed
+    if seed not in seeds:
+        raise InputError("seed", seed, "is not that of a point with this scenario", ", ".join(map(str, seeds)))
+    found = {unit % about["replicas"]: (cpu, content) for unit, own, cpu, content in runs if own == seed}
+    rows = [dataclasses.replace(Replica.unpacked(content), cpu=cpu) for cpu, content in found.values()]
+    result = to_dataset(scenario, compile_scenario(scenario, about["fidelity"]), rows, seed)
+    return result.assign_coords(replica=result["replica"].copy(data=list(found)))
 
 
 def sweep(
@@ -148,7 +214,8 @@ def sweep(
         seed: Seed of the sweep, 0 if the file says nothing: of the sample and of the points' seeds.
         replicas: Swarms of each point, 1 if the file says nothing.
         common: Whether all points have the same random numbers, for paired comparisons.
-        keep: ``"peers"`` and ``"series"``: arrays of each swarm besides its figures.
+        keep: What to keep of each swarm besides its figures: the arrays of ``"peers"`` and ``"series"``; with
+            ``"swarms"`` all that ``simulate`` gives, which ``btflow.open_swarms`` opens and which needs ``out``.
         fidelity: ``"full"``, where every block and message is an event, or ``"flow"``.
         check: With flow: replica 0 of so many points, spread over the design, is also run in full, with the same
             seed. What they give lies along ``check``, in variables whose names begin with ``full_``;
@@ -193,6 +260,8 @@ def sweep(
             fidelity=fidelity,
             check=check,
         )
+        if path is None and declared.job.shape.swarms:
+            raise InputError("keep", "swarms", "is given without out: there is nowhere to keep them", "out=PATH too")
         return _executed(declared, path, how, resume)
 
 

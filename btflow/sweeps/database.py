@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,10 +45,17 @@ SCHEMA = (
         numbers BLOB NOT NULL,     -- float64, as many as the layout says
         crc INTEGER NOT NULL       -- of all these
     )""",
+    """CREATE TABLE swarms (
+        unit INTEGER PRIMARY KEY,
+        scenario TEXT NOT NULL,    -- digest of its scenario
+        content BLOB NOT NULL,     -- all that was found of it (Replica.packed)
+        crc INTEGER NOT NULL       -- of all these
+    )""",  # if they are kept
     "CREATE TABLE files (name TEXT PRIMARY KEY, sha256 BLOB NOT NULL)",  # of the arrays, once they are written
 )
 
 _ROWS = "SELECT unit, task, status, failure, cpu, seed, numbers, crc FROM runs"
+_SWARMS = "SELECT unit, scenario, content, crc FROM swarms"
 
 
 class Database:
@@ -107,8 +115,32 @@ class Database:
         return next((self.path / name for name, sha256 in names if digest(self.path / name) != sha256), None)
 
     def bad_rows(self) -> list[tuple[int]]:
-        """Return the units of the rows that are not what was written."""
-        return [(row[0],) for row in self._connection.execute(_ROWS) if crc(row[:-1]) != row[-1]]
+        """Return the units of the rows that are not what was written, here or among the swarms that are kept."""
+        bad = [(row[0],) for row in self._connection.execute(_ROWS) if crc(row[:-1]) != row[-1]]
+        if self.keeps_swarms:
+            known = {row[0] for row in self._connection.execute(_SWARMS) if crc(row[:-1]) == row[-1]}
+            done = self._connection.execute("SELECT unit FROM runs WHERE status = ?", (DONE,))
+            bad += [(unit,) for (unit,) in done if unit not in known and (unit,) not in bad]
+        return bad
+
+    @property
+    def keeps_swarms(self) -> bool:
+        """Whether all that was found of each swarm is kept."""
+        return "swarms" in str(self.layout.attributes.get("keep", "")).split(",")
+
+    def swarms(self, scenario: str) -> list[tuple[int, int, float, bytes]]:
+        """Return unit, seed, CPU time [s] and content of the kept swarms of a scenario, those that check left out.
+
+        Args:
+            scenario: Digest of the scenario.
+        """
+        of = "SELECT unit, seed, cpu FROM runs JOIN swarms USING (unit) WHERE scenario = ? AND unit < ? ORDER BY unit"
+        with of_store(self.path, self.field):
+            runs = self._connection.execute(of, (scenario, prod(self.layout.blocks[0].values()))).fetchall()
+            found = [self._one(f"{_SWARMS} WHERE unit = ?", unit) for unit, _, _ in runs]
+        if any(crc(row[:-1]) != row[-1] for row in found):
+            raise lost_runs(self.path, self.field, f"a swarm of {FILE} is not what was written")
+        return [(*run, content) for run, (_, _, content, _) in zip(runs, found, strict=True)]
 
     def damaged(self, reason: str) -> InputError:
         """Return the error for a database that cannot be gone on with."""
@@ -125,6 +157,11 @@ def damaged(path: Path | None, field: str, reason: str) -> InputError:
     return InputError(field, str(path), f"is damaged: {reason}", allowed)
 
 
+def lost_runs(path: Path | None, field: str, reason: str) -> InputError:
+    """Return the error for a store of which runs are damaged."""
+    return InputError(field, str(path), f"is damaged: {reason}", "--resume (resume=True) runs it again")
+
+
 def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: str, number: int, task: int) -> Rows:
     """Return the rows of a window of units, but for those of later tasks; an InputError for a damaged one."""
     from btflow.sweeps.results import Rows
@@ -134,8 +171,7 @@ def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: 
     with of_store(path, field):
         found = connection.execute(between, (first, first + WINDOW - 1, task)).fetchall()
     if any(crc(each[:-1]) != each[-1] for each in found):
-        lost = "--resume (resume=True) runs it again"
-        raise InputError(field, str(path), f"is damaged: a row of {FILE} is not what was written", lost)
+        raise lost_runs(path, field, f"a row of {FILE} is not what was written")
     unit, _, status, failure, cpu, seed, numbers, _ = zip(*found, strict=True)
     return Rows(
         np.array(unit, np.int64),

@@ -174,7 +174,7 @@ def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {there.get(name, 'unknown')} there, {here[name]} here" for name in names)
 
 
-KEEP = ("peers", "series")
+KEEP = ("peers", "series", "swarms")
 """What can be kept of each swarm besides its figures."""
 
 
@@ -362,7 +362,7 @@ def plan(
     statistics = kind.figures(base, program)
     _check_names(document, design, statistics, kind, checked)
     peers = precheck.most_peers(base, design) if "peers" in keep else 0
-    shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0)
+    shape = Shape(statistics.width, peers, TIMES if "series" in keep else 0, "swarms" in keep)
     found = contents(document, design)
     job = Job(base, statistics, shape, fidelity)
     return Plan(job, design, seed, replicas, common, keep, found, checked)

@@ -98,6 +98,8 @@ class Shape(NamedTuple):
     """Most peers of a swarm; 0 if nothing is kept of each."""
     times: int = 0
     """Room for the pieces held over time; 0 if they are not kept."""
+    swarms: bool = False
+    """Whether all that is found of a swarm is kept, packed, beside the row."""
 
     @property
     def row(self) -> int:
@@ -125,7 +127,17 @@ class Shape(NamedTuple):
     def empty(self, first: int, count: int) -> Part:
         """Return the part of some units before anything is found."""
         unknown = np.full((count, self.row), np.nan)
-        return Part(self, first, np.zeros(count, np.int8), [""] * count, np.zeros(count), np.full(count, -1), unknown)
+        status, cpu, seed = np.zeros(count, np.int8), np.zeros(count), np.full(count, -1)
+        return Part(self, first, status, [""] * count, cpu, seed, unknown, [None] * count)
+
+
+class Packed(NamedTuple):
+    """All that was found of a swarm, and of which."""
+
+    scenario: str
+    """Digest of the scenario."""
+    content: bytes
+    """``Replica.packed``."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,8 @@ class Part:
     """Seed of each unit's point (units,)."""
     values: Floats
     """A row for each (units, numbers), NaN where there is nothing."""
+    swarms: list[Packed | None]
+    """All that was found of each, if that is kept."""
     elapsed: float = 0.0
     """Wall time that it took to find [s]; not kept."""
 
@@ -157,8 +171,8 @@ class Part:
         """Number of units that failed."""
         return int((self.status == FAILED).sum())
 
-    def put(self, number: int, program: Program, row: Replica, figures: Floats) -> None:
-        """Enter what was found of a run; program and row are looked at for what is kept of a swarm besides."""
+    def put(self, number: int, scenario: str, program: Program, row: Replica, figures: Floats) -> None:
+        """Enter what was found of a run; all but the figures is looked at for what is kept of a swarm besides."""
         self.status[number] = DONE
         values, shape = self.values[number], self.shape
         values[: shape.width] = figures
@@ -170,6 +184,8 @@ class Part:
         if shape.times:
             values[shape.held][: len(row.held)] = row.held
             values[shape.held.stop] = row.time_step
+        if shape.swarms:
+            self.swarms[number] = Packed(scenario, row.packed())
 
     def fail(self, number: int, reason: str) -> None:
         """Enter that a run failed, and why."""
@@ -185,6 +201,7 @@ class Part:
             cpu=self.cpu[:count],
             seed=self.seed[:count],
             values=self.values[:count],
+            swarms=self.swarms[:count],
             elapsed=elapsed,
         )
 

@@ -123,6 +123,8 @@ class Prepared(NamedTuple):
     """A point that is ready to run."""
 
     point: Point
+    scenario: str
+    """Digest of the scenario, empty where nobody asks for it."""
     program: Any
     common: Any
     """What all of its runs have in common."""
@@ -162,7 +164,8 @@ class Job:
         scenario, kind = self.scenario.set(**point.settings), self.kind
         program = kind.compile(scenario, "full" if point.full else self.fidelity)
         kind.check_memory(scenario, kind.bytes(program))
-        return Prepared(point, program, kind.common(scenario, program, self.statistics))
+        digest = scenario.digest() if self.shape.swarms else ""
+        return Prepared(point, digest, program, kind.common(scenario, program, self.statistics))
 
 
 class _StoppedError(Exception):
@@ -216,10 +219,10 @@ class _Worker:
     def _run(self, part: Part, number: int, point: Point, replica: int) -> None:
         if self._last is None or self._last.point is not point:
             self._last = self.job.prepare(point)
-        program, kind = self._last.program, self.job.kind
+        program, kind, shape = self._last.program, self.job.kind, self.job.shape
         state = kind.run(program, point.seed, replica, self._watch)
-        found = kind.collect(program, state, series=self.job.shape.times > 0)
-        part.put(number, program, found, self.job.statistics.of(self._last.common, found))
+        found = kind.collect(program, state, series=shape.times > 0 or shape.swarms)
+        part.put(number, self._last.scenario, program, found, self.job.statistics.of(self._last.common, found))
 
     def _watch(self) -> None:
         if self.stopping():

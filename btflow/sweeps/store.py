@@ -162,6 +162,10 @@ class Store(Database):
         insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         with self.writing():
             self._connection.executemany(insert, ((*row, crc(row)) for row in rows))
+            # One may be there already: of a run whose row was damaged.
+            insert = "INSERT OR REPLACE INTO swarms VALUES (?, ?, ?, ?)"
+            swarms = ((unit, *swarm) for unit, swarm in zip(units, part.swarms, strict=True) if swarm is not None)
+            self._connection.executemany(insert, ((*row, crc(row)) for row in swarms))
 
     def forget_failures(self) -> None:
         """Make every failed run one that has not been run: there may be more memory now, say."""

@@ -275,7 +275,7 @@ State = tuple[SwarmState | Flow, Access | None]
 class Swarms:
     """The kind of swarms."""
 
-    keeps: tuple[str, ...] = ("peers", "series")
+    keeps: tuple[str, ...] = ("peers", "series", "swarms")
     seed = "seed of the point's replicas"
 
     def compile(self, scenario: Scenario, fidelity: Fidelity = "full") -> Program:

@@ -106,7 +106,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     ((*OUT, *RTT, "--sample", "sobol:-4"), "--sample = 'sobol:-4': is not a sample; allowed: grid, or KIND:N"),
     ((*OUT, *RTT, "--retry-failed"), "--retry-failed: is said of a sweep that is not resumed"),
     ((*OUT, *RTT, "--backend", "gpu"), "--backend = 'gpu': is unknown; allowed: threads or processes"),
-    ((*OUT, *RTT, "--keep", "all"), "--keep = 'all': cannot be kept; allowed: peers, series"),
+    ((*OUT, *RTT, "--keep", "all"), "--keep = 'all': cannot be kept; allowed: peers, series, swarms"),
     ((*OUT, *RTT, "--dask", "tcp://127.0.0.1:1", "--jobs", "2"), "--jobs = 2"),
     ((*OUT, *RTT, "--fidelity", "fluid"), "--fidelity = 'fluid': is no fidelity; allowed: full or flow"),
     ((*OUT, *RTT, "--check", "1"), "--check = 1: is of flow"),

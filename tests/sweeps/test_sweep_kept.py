@@ -1,0 +1,134 @@
+"""Swarms that a sweep has kept whole: what `simulate` gives of them, without running them again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+from sweep_made import tiny
+
+import btflow
+from btflow import InputError, Scenario, open_swarms, simulate
+from btflow.options import Fidelity
+from btflow.sweeps.database import FILE
+
+RTT = {"rtt": ["0 ms", "50 ms"]}
+
+
+def links() -> Scenario:
+    return btflow.load("flashcrowd").set(leechers=8, file_size="1 MB")
+
+
+def bare(result: xr.Dataset) -> xr.Dataset:
+    """Return a result without its CPU time."""
+    return result.assign_attrs(cpu_s_per_swarm=0.0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "kept.zarr"
+    btflow.sweep(tiny(), RTT, replicas=2, keep="swarms", out=path, progress=False)
+    return path
+
+
+@pytest.mark.parametrize("fidelity", ["full", "flow"])
+@pytest.mark.parametrize(("scenario", "vary"), [(tiny, RTT), (links, {"utp_share": ["0%", "50%"]})])
+def test_what_was_kept_is_what_simulate_gives(
+    tmp_path: Path, fidelity: Fidelity, scenario: Any, vary: dict[str, list[str]]
+) -> None:
+    path = tmp_path / "kept.zarr"
+    sweep = btflow.sweep(
+        scenario(), vary, replicas=2, keep="swarms,series", fidelity=fidelity, out=path, progress=False
+    )
+    ((name, values),) = vary.items()
+    for seed, value in zip(sweep["seed"].values, values, strict=True):
+        point = scenario().set(**{name: value})
+        kept, anew = open_swarms(path, point), simulate(point, seed=int(seed), replicas=2, fidelity=fidelity)
+        xr.testing.assert_identical(bare(kept), bare(anew))
+        assert {n: v.dtype for n, v in kept.variables.items()} == {n: v.dtype for n, v in anew.variables.items()}
+        assert kept.attrs["cpu_s_per_swarm"] == sweep["cpu_s"].sel({name: sweep[name][values.index(value)]}).mean()
+
+
+def test_processes_and_checked_points_keep_them_too(tmp_path: Path) -> None:
+    path = tmp_path / "kept.zarr"
+    common: Any = {"keep": "swarms", "progress": False, "jobs": 2, "backend": "processes"}
+    btflow.sweep(tiny(), RTT, fidelity="flow", check=1, out=path, seed=3, common=True, **common)
+    kept = open_swarms(path, tiny().set(rtt="0 ms"))  # in flow, though this point was run in full as well
+    xr.testing.assert_identical(bare(kept), bare(simulate(tiny().set(rtt="0 ms"), seed=3, fidelity="flow")))
+
+
+def test_points_with_one_scenario_are_told_apart_by_their_seed(tmp_path: Path) -> None:
+    path = tmp_path / "kept.zarr"
+    btflow.sweep(tiny(), {"seed": [5, 6]}, keep=["swarms"], out=path, progress=False)
+    with pytest.raises(InputError, match="seed: is missing: several points have this scenario; allowed: 5, 6"):
+        open_swarms(path, tiny())
+    with pytest.raises(InputError, match=r"seed = 7: .* allowed: 5, 6"):
+        open_swarms(path, tiny(), 7)
+    xr.testing.assert_identical(bare(open_swarms(path, tiny(), 6)), bare(simulate(tiny(), seed=6)))
+
+
+def test_replicas_that_failed_are_left_out(store: Path) -> None:
+    with sqlite3.connect(store / FILE) as database:
+        database.execute("DELETE FROM swarms WHERE unit = 2")
+    kept = open_swarms(store, tiny().set(rtt="50 ms"))
+    assert kept["replica"].values.tolist() == [1]
+    assert kept["replica"].attrs["long_name"] == "number of the replica"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE swarms SET content = CAST(SUBSTR(content, 2) AS BLOB) WHERE unit = 1",
+        "UPDATE swarms SET scenario = 'another' WHERE unit = 1",
+        "DELETE FROM swarms WHERE unit = 1",
+    ],
+)
+def test_a_swarm_that_is_damaged_or_gone_runs_again(
+    store: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    point = tiny().set(rtt="0 ms")
+    whole = open_swarms(store, point)
+    with sqlite3.connect(store / FILE) as database:
+        database.execute(damage)
+    if "content" in damage:
+        with pytest.raises(InputError, match=r"is damaged: a swarm of sweep.sqlite .* runs it again"):
+            open_swarms(store, point)
+    btflow.sweep(tiny(), RTT, replicas=2, keep="swarms", out=store, resume=True, progress=False)
+    assert "was damaged: 1 swarm run again" in capsys.readouterr().err
+    xr.testing.assert_identical(bare(open_swarms(store, point)), bare(whole))
+
+
+def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:
+    point: Any = tiny().set(rtt="0 ms")
+    for path, why in (
+        (None, "is not a path"),
+        (tmp_path / "no.zarr", "does not exist"),
+        (tmp_path, "is not the store"),
+    ):
+        with pytest.raises(InputError, match=f"path.*: {why}"):
+            open_swarms(path, point)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="scenario = 'rao2010': is not the scenario of a swarm"):
+        open_swarms(store, "rao2010")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"scenario = .*: is that of no swarm that was kept"):
+        open_swarms(store, point.set(rtt="51 ms"))
+    btflow.sweep(tiny(), RTT, out=tmp_path / "without.zarr", progress=False)
+    with pytest.raises(InputError, match="has kept no swarms; allowed: the store that a sweep with keep="):
+        open_swarms(tmp_path / "without.zarr", point)
+    with pytest.raises(InputError, match="keep = 'swarms': is given without out"):
+        btflow.sweep(tiny(), RTT, keep="swarms", progress=False)
+
+
+def test_those_of_another_version_are_refused(store: Path) -> None:
+    with sqlite3.connect(store / FILE) as database:
+        ((layout,),) = database.execute("SELECT layout FROM sweep").fetchall()
+        content = json.loads(layout)
+        content["attributes"]["versions"] = json.dumps(
+            json.loads(content["attributes"]["versions"]) | {"numpy": "1.0.0"}
+        )
+        database.execute("UPDATE sweep SET layout = ?", (json.dumps(content),))
+    with pytest.raises(InputError, match=r"is of another version: numpy 1\.0\.0 there"):
+        open_swarms(store, tiny().set(rtt="0 ms"))
