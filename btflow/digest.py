@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -22,33 +22,28 @@ BESIDE = ("data", "models", "notebooks")
 
 
 @cache
-def code_digest(but: tuple[str, ...] = ()) -> str:
-    """Return a digest of all code and models that a result can depend on.
-
-    Args:
-        but: Files, and folders with all in them, that the result in question does not depend on: ``kernels/flow``.
-    """
-    return digest(Path(btflow.__file__).parent, files("btflow.models"), but)
+def code_digest() -> str:
+    """Return a digest of all code and models that a result can depend on."""
+    return digest(Path(btflow.__file__).parent, files("btflow.models"))
 
 
-def digest(package: Path, models: Traversable, but: Collection[str] = ()) -> str:
+def digest(package: Path, models: Traversable) -> str:
     """Return the digest of a package.
 
     Args:
         package: The folder of btflow's code.
         models: The folder of its models, which in a checkout lies elsewhere.
-        but: What is left out besides.
     """
     found = hashlib.sha256()
-    for name, file in sorted([*sources(package, but).items(), *_models(models, "models")]):
+    for name, file in sorted([*sources(package).items(), *_models(models, "models")]):
         found.update(name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
     return found.hexdigest()[:16]
 
 
-def sources(package: Path, but: Collection[str] = ()) -> dict[str, Path]:
+def sources(package: Path) -> dict[str, Path]:
     """Return the files of code that are digested, by their names from the package's folder."""
     names = {file.relative_to(package): file for file in package.rglob("*.py")}
-    left_out = {Path(name) for name in (*NO_RESULTS, *TEXTS, *BESIDE, *but)}
+    left_out = {Path(name) for name in (*NO_RESULTS, *TEXTS, *BESIDE)}
     return {name.as_posix(): file for name, file in names.items() if left_out.isdisjoint([name, *name.parents])}
 
 

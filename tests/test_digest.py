@@ -69,10 +69,3 @@ def test_the_digest_is_of_the_models_too_wherever_they_are(tmp_path: Path) -> No
         assert digest(copied, models) == same
     (models / "clients" / "mainline-4.0.toml").rename(models / "clients" / "mainline-5.0.toml")
     assert digest(copied, models) != same
-
-
-def test_flow_can_be_left_out() -> None:
-    """For what is run in full alone."""
-    assert code_digest(("swarm/flow.py", "kernels/flow")) != code_digest()
-    left = sources(PACKAGE, ("swarm/flow.py", "kernels/flow"))
-    assert sources(PACKAGE).keys() - left.keys() > {"swarm/flow.py", "kernels/flow/state.py"}

@@ -24,7 +24,7 @@ def validate(
     replicas: Annotated[int, typer.Option(min=1, max=1000, help="Replicas of a cell of Table IV.")] = KEPT,
     only: Annotated[str, typer.Option(metavar="R01,R02", help="Claims to check; all by default.")] = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
+    jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
 ) -> None:
     """Check the published claims by running their swarms; exit 1 if one is not reproduced.
@@ -40,7 +40,7 @@ def validate(
     if unknown:
         raise InputError("--only", unknown[0], "is not a claim that is checked", ", ".join(CHECKS))
     ids = [name for name in CHECKS if not wanted or name in wanted]
-    found = pipeline.make(Plan(replicas), ids, out, processes, fresh)
+    found = pipeline.make(Plan(replicas), ids, out, jobs, fresh)
     for verdict in found.verdicts:
         typer.echo(f"{verdict.claim.id}  {verdict.text:<15} {verdict.finding.ours}")
     if len(ids) == len(CHECKS) and replicas >= KEPT:

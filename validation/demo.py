@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from validation import reference
-from validation.cases import Case
+from validation.cases import MODEL, Case
 from validation.experiments import LIMITS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
-
-    from validation.runs import Task
 
 WIDTHS = (14, 10, 22, 8)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -28,14 +26,12 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="FILE.html", help="Page with the figures.")] = Path("demo.html"),
 ) -> None:
     """Simulate 300 leechers and a seed at four upload limits, and compare with the published times."""
-    from validation.runs import Task
-
     typer.echo("300 leechers and one seed, 50 MB, no latency (Rao, Legout, Dabbous, P2P'10, Table IV).")
     typer.echo("The first run on a machine compiles for a quarter to half a minute.\n")
     _row("upload limit", "paper [s]", "btflow [s]", "error")
     results: dict[int, xr.Dataset] = {}
     for limit in LIMITS:
-        results[limit] = simulated(Task(Case(limit), replicas, {}))
+        results[limit] = simulated(Case(limit), replicas)
         ours, paper = results[limit]["completion_time"].mean("peer"), reference.table4()[Case(limit)]
         mean, low, high = (float(value) for value in (ours.mean(), ours.min(), ours.max()))
         error = f"{100 * (mean / paper - 1):+.1f}%"
@@ -44,11 +40,11 @@ def demo(
     typer.echo(f"\nfigures: {out}")
 
 
-def simulated(task: Task) -> xr.Dataset:
-    """Return the result of a task."""
-    from btflow import simulate
+def simulated(case: Case, replicas: int) -> xr.Dataset:
+    """Return the result of a case."""
+    from btflow import load, simulate
 
-    return simulate(task.scenario(), seed=task.case.seed, replicas=task.replicas)
+    return simulate(load(MODEL).set(**case.settings()), seed=case.seed, replicas=replicas)
 
 
 def _row(*cells: str) -> None:

@@ -1,9 +1,9 @@
-"""What the claims need to know of a simulated case: a few numbers that fit into JSON."""
+"""What the claims need to know of a simulated case: a few numbers."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,16 +45,6 @@ class Measured:
     """Payload of a segment [B], and how often; all replicas together."""
     cpu: float = 0.0
     """CPU time of a replica, averaged [s]."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the figures for a JSON file."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return what `as_json` was made from."""
-        pairs = {name: [tuple(pair) for pair in content[name]] for name in ("gaps", "payloads")}
-        return cls(**content | pairs)
 
     @property
     def idle_share(self) -> list[float]:

@@ -5,6 +5,7 @@ Beside the image goes a table of what it shows, so that it can be told whether t
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,13 +32,12 @@ def render(
     from validation import claims, figures, pipeline
     from validation.__main__ import OUT
     from validation.experiments import Plan
-    from validation.store import Store
-    from validation.verdict import Results
+    from validation.sweeps import Sweeps
 
     if out.suffix != ".png":
         raise InputError("--out", str(out), "has the wrong ending", "a file ending in .png")
-    tasks = pipeline.tasks(claims.needed(Plan(replicas), ["R03"]), Plan(replicas))
-    results = Results(pipeline.simulated(tasks, Store((folder or OUT) / pipeline.STORED), processes=1))
+    need = claims.needed(Plan(replicas), ["R03"])
+    results = pipeline.simulated(need, Plan(replicas), Sweeps(folder or OUT, pipeline.SWEEPS, os.cpu_count() or 1))
     with replacing(out) as partial:
         figures.rtt_sweep(results).write_image(partial, format="png", scale=1.5)
     with replacing(out.with_suffix(".csv")) as partial:

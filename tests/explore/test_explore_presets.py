@@ -101,14 +101,14 @@ def test_the_commands_run_the_swarms_of_2010() -> None:
 
 def test_the_commands_run_the_swarms_of_2011() -> None:
     wanted = (*later.PLAIN, *(later.buffered(packets) for packets in later.BUFFERS[:-1]))
-    expected = [setting.scenario().digest() for setting in wanted]
+    expected = [setting.run(1).scenario().digest() for setting in wanted]
     assert sorted(of(SWARMS, "Testa and Rossi 2011")) == sorted(expected)
     assert set(of(WHATIFS, "Testa and Rossi 2011")) <= set(expected)
 
 
 def test_the_commands_run_the_swarms_of_2012() -> None:
     wanted = (*later.HOMOGENEOUS.values(), *later.HALVES.values())
-    expected = [setting.scenario().set(file_size=f"{later.FULL_2012} MB").digest() for setting in wanted]
+    expected = [setting.run(1).scenario().set(file_size=f"{later.FULL_2012} MB").digest() for setting in wanted]
     assert sorted(of(SWARMS, "Testa et al. 2012")) == sorted(expected)
     assert set(of(WHATIFS, "Testa et al. 2012")) <= set(expected)
 

@@ -72,12 +72,15 @@ def made(classes: Mapping[str, Mapping[str, float]], noise: float = 0.005, ranks
 class Given(Results):
     """Figures that are given; none is simulated."""
 
+    def __init__(self) -> None:
+        self.plan, self._found = Plan(), {}
+
     def __getitem__(self, setting: Setting) -> Measured:
         return self._found[setting]
 
 
 def results(found: Mapping[Setting, Measured]) -> Results:
-    filled = Given(Plan())
+    filled = Given()
     for setting, figures_of in found.items():
         filled.add(setting, figures_of)
     return filled

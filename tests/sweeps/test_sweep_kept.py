@@ -16,7 +16,7 @@ from btflow import InputError, Scenario, open_swarms, simulate
 from btflow.options import Fidelity
 from btflow.sweeps.database import FILE
 
-RTT = {"rtt": ["0 ms", "50 ms"]}
+RTT: dict[str | tuple[str, ...], object] = {"rtt": ["0 ms", "50 ms"]}
 
 
 def links() -> Scenario:
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("fidelity", ["full", "flow"])
 @pytest.mark.parametrize(("scenario", "vary"), [(tiny, RTT), (links, {"utp_share": ["0%", "50%"]})])
 def test_what_was_kept_is_what_simulate_gives(
-    tmp_path: Path, fidelity: Fidelity, scenario: Any, vary: dict[str, list[str]]
+    tmp_path: Path, fidelity: Fidelity, scenario: Any, vary: dict[Any, Any]
 ) -> None:
     path = tmp_path / "kept.zarr"
     sweep = btflow.sweep(

@@ -12,9 +12,8 @@ from validation_made import Swarms, as_published, slower
 from btflow import load
 from btflow.swarm.network import PathMatrix
 from validation import assumptions, claims, figures, mechanism_figures, page, reference
-from validation.cases import Case
+from validation.cases import MODEL, Case
 from validation.experiments import LIMITS, Plan
-from validation.runs import Task
 from validation.statistics import change, p_greater, quantile, share_above, spread
 from validation.verdict import Results
 
@@ -207,13 +206,13 @@ def test_each_case_has_a_seed_and_a_label_of_its_own() -> None:
 
 
 def test_cases_set_what_they_say() -> None:
-    scenario = Task(Case(20, 400, 5, True, 50, spread=10), 1, {"leechers": 7}).scenario()
+    scenario = load(MODEL).set(**Case(20, 400, 5, True, 50, spread=10).settings(), leechers=7)
     limits = {c.role: c.upload_limit for c in scenario.classes}
     assert limits == {"seed": 51200.0, "leecher": 20480.0}
     assert scenario.transport is not None
     assert (scenario.paths.rtt, scenario.paths.loss, scenario.transport.tso) == (0.4, 0.05, True)
     assert (scenario.arrivals.spread, scenario.leechers) == (10.0, 7)
-    assert Task(AS5, 1, {}).scenario().classes[0].location == ("seed-AS5",)
+    assert load(MODEL).set(**AS5.settings()).classes[0].location == ("seed-AS5",)
 
 
 def test_statistics_by_hand() -> None:

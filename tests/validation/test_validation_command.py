@@ -78,7 +78,7 @@ def test_interrupting_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 def test_the_demo_prints_and_draws(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(demo, "simulated", lambda _: made.dataset())
+    monkeypatch.setattr(demo, "simulated", lambda *_: made.dataset())
     monkeypatch.setattr("sys.argv", ["demo", "--out", str(tmp_path / "demo.html")])
     assert run_app(demo.app, "demo") == 0
     printed = capsys.readouterr().out

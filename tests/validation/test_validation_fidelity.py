@@ -10,20 +10,19 @@ import pytest
 from scipy import stats
 
 from btflow import simulate
-from btflow.digest import sources
 from btflow.options import FIDELITIES, Fidelity
-from validation import claims, store
+from validation import claims, experiments, pipeline
 from validation.cases import Case
 from validation.command import run_app
 from validation.fidelity import __main__ as command
 from validation.fidelity import report, search, verdicts
 from validation.fidelity.compare import STATISTICS, Pair, average, difference, growth, mean_error, wanted
-from validation.fidelity.measured import Measured, Stores, measured, run
+from validation.fidelity.measured import Measured, measured
 from validation.fidelity.parts import PARTS, Plan
 from validation.fidelity.swarms import SEEDS, Setup, Swarm, cells, kinds
 from validation.measured import Measured as Figures
 from validation.measured import NotKnownError
-from validation.runs import Task, run_all
+from validation.sweeps import Sweeps
 
 TINY: dict[str, str | int | bool] = {"leechers": 8, "file_size": "1 MB"}
 
@@ -97,46 +96,28 @@ def test_the_same_swarms_at_both_fidelities() -> None:
     assert len({setup.label for setup in setups}) == len(setups)
     swarms = wanted(setups, 2)
     for fidelity in FIDELITIES:
-        assert len({s.key for s in swarms if s.fidelity == fidelity}) == 2 * len(setups)
+        assert len({repr(s.run) for s in swarms if s.fidelity == fidelity}) == 2 * len(setups)
     assert [s.seed for s in wanted(setups[:1], 3, first=4)] == [4, 4, 5, 5, 6, 6]
     small = Setup("few", {}, 1)
     assert len(wanted([small], SEEDS)) == 2
 
 
-def test_figures_of_a_swarm_are_those_of_its_result() -> None:
+def test_figures_of_a_swarm_are_those_of_its_result(tmp_path: Path) -> None:
     swarm = Swarm(cells(TINY)[1], 3, "flow")
-    _, found = run(swarm)
-    result = simulate(swarm.setup.scenario(), seed=3, fidelity="flow")
+    ((_, found),) = measured([swarm], Sweeps(tmp_path, "swarm"))
+    result = simulate(swarm.run.scenario(), seed=3, fidelity="flow")
     assert found.mean == pytest.approx(float(result["completion_time"].mean()), abs=1e-4)
     assert found.copies == pytest.approx(float(result["seed_copies"][0]), abs=1e-4)
     assert found.p10 <= found.mean <= found.p90
     assert found.held[-1] == 1.0
 
 
-def test_what_flow_refuses_is_said() -> None:
+def test_what_flow_refuses_is_said(tmp_path: Path) -> None:
     linked = Setup("links", {"leechers": 4, "file_size": "1 MB", "uplink": "unlimited"}, 1, "flashcrowd")
-    _, found = run(Swarm(linked, 0, "flow"))
+    ((_, found),) = measured([Swarm(linked, 0, "flow")], Sweeps(tmp_path, "swarm"))
     assert "allowed: a rate" in found.refused
     pair = Pair(linked, {"full": [Measured(100.0)], "flow": [found]})
     assert report.row(pair, {"full": 1.0, "flow": 0.0})[-4] == "refused"
-
-
-def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    swarms = wanted(cells(TINY)[:2], 2)
-    first = dict(measured(swarms, Stores(tmp_path), 1))
-    monkeypatch.setattr("validation.fidelity.measured.run", lambda _: pytest.fail("it was run again"))
-    assert dict(measured(swarms, Stores(tmp_path), 1)) == first
-    assert Stores(tmp_path, fresh=True).swarms["full"].find(swarms[0].key) is None
-
-
-@pytest.mark.parametrize(
-    "name", ["btflow/swarm/flow.py", "btflow/kernels/flow/requests.py", "btflow/kernels/swarm/rules.py"]
-)
-def test_full_does_not_depend_on_what_flow_alone_runs(name: str) -> None:
-    package = Path(store.__file__).parents[1] / "btflow"
-    assert package.parent / name in sources(package).values()
-    in_full = sources(package, store.FLOW).values()
-    assert (package.parent / name in in_full) == ("flow" not in name.removeprefix("btflow/"))
 
 
 def test_points_are_within_the_axes_and_scenarios() -> None:
@@ -145,17 +126,16 @@ def test_points_are_within_the_axes_and_scenarios() -> None:
     assert all(5.0 <= limit <= 200.0 for limit in limits)
     assert sum(limit < 1000**0.5 for limit in limits) == 8  # even in the logarithm
     for setup in setups[:4]:
-        assert setup.scenario().classes[1].count in range(30, 101)
+        assert Swarm(setup, 0, "flow").run.scenario().classes[1].count in range(30, 101)
     assert search.hidden(64) == pytest.approx(1.0 - 0.05 ** (1 / 64))
     worst = search.worst([made(f"{factor}", factor) for factor in (1.0, 0.9, 1.05)])
     assert [pair.setup.label for pair in worst] == ["0.9", "1.05", "1.0"]
 
 
-def test_a_claim_about_what_flow_does_not_know() -> None:
+def test_a_claim_about_what_flow_does_not_know(tmp_path: Path) -> None:
     with pytest.raises(NotKnownError):
         _ = Figures([1.0], seed_idle=[3]).idle_share
-    task = Task(Case(100), 1, TINY, "flow")
-    ((_, found),) = run_all([task], 1)
+    found = pipeline.simulated({Case(100): 1}, experiments.Plan(1, TINY), Sweeps(tmp_path, "claims"), "flow")[Case(100)]
     assert found.seed_unchokes == []
     assert found.seed_idle
     flow = {n: verdicts.Judged(v, "") for n, v in {"R01": "reproduced", "R02": "x", "R05": verdicts.UNKNOWN}.items()}
@@ -172,7 +152,7 @@ def test_fulls_verdicts_are_those_of_the_summary() -> None:
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
     """Return a plan of a few small swarms."""
-    return Plan(Stores(tmp_path), 2, 1, TINY, points=2)
+    return Plan(Sweeps(tmp_path, "fidelity"), 2, TINY, points=2)
 
 
 @pytest.mark.slow

@@ -10,15 +10,17 @@ import pytest
 from btflow import simulate
 from btflow.swarm.report import summary
 from validation.command import run_app
-from validation.fidelity.compare import wanted
 from validation.fidelity.links import __main__ as command
 from validation.fidelity.links import ideals, report, swarms, verdicts
 from validation.fidelity.links.compare import Pair, equality, gaps, ratios, targets, wrong
-from validation.fidelity.links.measured import SMALL, Figures, Of, Stores, measured, run
+from validation.fidelity.links.measured import Figures, Of, measured
 from validation.fidelity.links.parts import PARTS, Plan
 from validation.fidelity.swarms import Setup, Swarm
 from validation.fidelity.verdicts import Judged
 from validation.swarms import packets
+from validation.sweeps import Sweeps
+
+SMALL = Setup("small", {"leechers": 10, "file_size": "1 MB"}, 1, "flashcrowd")
 
 
 def figures(utp: float, tcp: float, cpu: float) -> list[Figures]:
@@ -79,12 +81,13 @@ def test_settings_are_different_ones() -> None:
     setups = [*swarms.flashes(), *swarms.adsls(), *swarms.clusters(), *map(swarms.of_packets, packets.settings())]
     assert len({setup.label for setup in setups}) == len(setups)
     assert len(swarms.flashes()) == 120
-    assert len({setup.scenario().digest() for setup in setups[::7]}) == len(setups[::7])
+    assert len({Swarm(setup, 0, "full").run.scenario().digest() for setup in setups[::7]}) == len(setups[::7])
 
 
-def test_figures_are_those_of_the_summary() -> None:
-    _, found = run(Swarm(SMALL, 3, "flow"))
-    entry = summary(simulate(SMALL.scenario(), seed=3, fidelity="flow"))
+def test_figures_are_those_of_the_summary(tmp_path: Path) -> None:
+    swarm = Swarm(SMALL, 3, "flow")
+    ((_, found),) = measured([swarm], Sweeps(tmp_path, "swarm"))
+    entry = summary(simulate(swarm.run.scenario(), seed=3, fidelity="flow"))
     assert found.mean == pytest.approx(entry["completion_s"]["mean"], abs=1e-4)
     assert set(found.classes) == {"tcp", "utp"}
     for name, one in found.classes.items():
@@ -92,19 +95,14 @@ def test_figures_are_those_of_the_summary() -> None:
         assert one.request == pytest.approx(entry["by_class"][name]["request_delay_s"], abs=1e-5)
 
 
-def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    both = wanted([SMALL], 1)
-    first = dict(measured(both, Stores(tmp_path), 1))
-    monkeypatch.setattr("validation.fidelity.links.measured.run", lambda _: pytest.fail("it was run again"))
-    assert dict(measured(both, Stores(tmp_path), 1)) == first
-
-
-def test_a_swarm_that_goes_on_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("validation.fidelity.links.measured.LIMIT", 0)
-    _, found = run(Swarm(SMALL, 0, "flow"))
-    assert "not done" in found.refused
-    pair = made("ever", figures(90, 110, 2.0), [found])
-    assert report.section("x", [pair]).answer == [f"Not run: ever: flow: {found.refused}"]
+def test_a_swarm_that_does_not_finish_is_said_and_what_was_run_is_taken_again(tmp_path: Path) -> None:
+    late = Setup("late", {**SMALL.settings, "horizon": "12 s"}, 1, "flashcrowd")
+    plan = Plan(Sweeps(tmp_path, "links"), 2)
+    (pair,) = plan.pairs([late])
+    assert "12 s" in pair.refused
+    assert report.section("x", [pair]).answer == [f"Not run: late: {pair.refused}"]
+    assert plan.pairs([late]) == [pair]
+    assert len(plan.known) == 2
 
 
 @pytest.mark.slow
@@ -113,7 +111,7 @@ def test_every_part_goes_through(name: str, tmp_path: Path) -> None:
     smaller: dict[str, str | int] = {} if name == "packets" else {"leechers": 8, "file_size": "1 MB"}
     if name in (swarms.ADSL, "ablations"):
         smaller["discard"] = 2
-    plan = Plan(Stores(tmp_path), 2, 1, 12, smaller)
+    plan = Plan(Sweeps(tmp_path, "links"), 2, 12, smaller)
     section = PARTS[name](plan)
     report.write({"one": section}, tmp_path / "a.md")
     assert f"## {section.title}" in (tmp_path / "a.md").read_text()

@@ -15,10 +15,11 @@ from validation.command import run_app
 from validation.experiments import LIMITS
 from validation.internet import __main__ as command
 from validation.internet import figures, report
-from validation.internet.measured import Measured, Store, measured, run
+from validation.internet.measured import Measured, measured
 from validation.internet.shares import Results, at_all_limits, reasons, rows
 from validation.internet.swarms import KINDS, LOSSLESS, NEAR, WHOLE, Swarm, wanted
 from validation.statistics import wilson
+from validation.sweeps import Sweeps
 from validation.verdict import Verdict
 
 TINY: dict[str, str | int | bool] = {"leechers": 6, "file_size": "1 MB"}
@@ -103,7 +104,7 @@ def test_reasons_are_ranks_over_swarms_and_over_peers() -> None:
 
 def test_a_swarm_has_the_same_paths_at_every_limit_and_without_loss() -> None:
     swarms = [Swarm(limit, kind, 1, TINY) for limit in (10, 100) for kind in (LOSSLESS, WHOLE)]
-    found = [simulate(swarm.scenario(), seed=swarm.seed) for swarm in swarms]
+    found = [simulate(swarm.run.scenario(), seed=swarm.seed) for swarm in swarms]
     for one in found:
         np.testing.assert_array_equal(one["path_rtt"], found[0]["path_rtt"])
     assert [bool((one["path_loss"] > 0).any()) for one in found] == [False, True, False, True]
@@ -113,27 +114,15 @@ def test_a_swarm_has_the_same_paths_at_every_limit_and_without_loss() -> None:
     assert len({swarm.label for swarm in wanted(5, 5, {})}) == len(wanted(5, 5, {})) == 60
 
 
-def test_figures_of_a_swarm_are_those_of_its_result() -> None:
+def test_figures_of_a_swarm_are_those_of_its_result(tmp_path: Path) -> None:
     swarm = Swarm(20, WHOLE, 3, TINY)
-    _, found = run(swarm)
-    result = simulate(swarm.scenario(), seed=swarm.seed)
+    (_, found), (_, near) = measured([swarm, Swarm(20, NEAR, 3, TINY)], Sweeps(tmp_path, "internet"))
+    result = simulate(swarm.run.scenario(), seed=swarm.seed)
     assert found.mean == pytest.approx(float(result["completion_time"].mean()), abs=0.01)
     assert found.seed_rtt == pytest.approx(float(result["path_rtt"][0, 0]), abs=1e-6)
     assert found.seed_loss == pytest.approx(float(result["path_loss"][0, 0]), abs=1e-6)
     assert -1.0 <= found.rank_rtt <= 1.0
-    assert run(Swarm(20, NEAR, 3, TINY))[1].rank_rtt == 0.0
-
-
-def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "found.jsonl"
-    swarms = [Swarm(100, kind, 0, TINY) for kind in KINDS]
-    first = dict(measured(swarms, Store(file), 1))
-    monkeypatch.setattr("validation.internet.measured.run", lambda _: pytest.fail("it was run again"))
-    assert dict(measured(swarms, Store(file), 1)) == first
-    assert Store(file).find(Swarm(100, WHOLE, 0)) is None  # the paper's is another one
-    file.write_text(file.read_text()[:-20])
-    assert Store(file).find(swarms[0]) is None
-    assert len(file.read_text().splitlines()) == 1
+    assert near.rank_rtt == 0.0
 
 
 def test_summary_and_page_have_every_row(tmp_path: Path) -> None:

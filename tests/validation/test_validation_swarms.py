@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from validation_swarms_made import RUNS, made
 
 import btflow
 from btflow.swarm.replica import quantile
@@ -33,6 +32,7 @@ from validation.swarms.experiments import (
     sized,
 )
 from validation.swarms.measured import ALL, Results
+from validation.sweeps import Sweeps
 
 
 def every() -> list[Setting]:
@@ -44,7 +44,7 @@ def every() -> list[Setting]:
 
 def test_every_setting_is_a_scenario() -> None:
     settings = set(every())
-    assert len({setting.scenario().digest() for setting in settings}) == len(settings)
+    assert len({setting.run(1).scenario().digest() for setting in settings}) == len(settings)
     assert len({setting.label for setting in settings}) == len(settings)
 
 
@@ -60,7 +60,7 @@ def test_runs_of_a_setting() -> None:
 
 
 def test_the_cap_is_the_only_difference_between_sending_rates() -> None:
-    slow, fast = (capped(f, LARGE).scenario() for f in (0.25, 5.0))
+    slow, fast = (capped(f, LARGE).run(1).scenario() for f in (0.25, 5.0))
     assert [c.upload_limit for c in slow.classes] == [156_250, 31_250]
     assert [c.upload_limit for c in fast.classes] == [3_125_000, 625_000]
     assert slow.slots == fast.slots == 7
@@ -91,20 +91,13 @@ def test_measured_of_a_tiny_swarm(result: object) -> None:
     assert found.of("queue_mean", "tcp")[1] == pytest.approx((own[1] * lengths).sum() / own[1].sum())
 
 
-def test_figures_are_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def simulate(*_: object, **__: object) -> None:
-        calls.append(1)
-
-    monkeypatch.setattr("btflow.simulate", simulate)
-    monkeypatch.setattr(measured, "measure", lambda _: made({"tcp": {"mean": 3.0}}))
-    path = tmp_path / "kept.json"
-    first = Results(Plan(2), path)[PLAIN[0]]
-    assert np.array_equal(Results(Plan(2), path)[PLAIN[0]].of("mean", "tcp"), first.of("mean", "tcp"))
-    assert len(calls) == 1
-    assert Results(Plan(3), path)[PLAIN[0]].number == RUNS  # other runs are not those kept
-    path.write_text("{", encoding="utf-8")
-    assert Results(Plan(2), path)[PLAIN[0]].number == RUNS
-    assert Results(Plan(2), path, fresh=True)[PLAIN[0]].number == RUNS
-    assert len(calls) == 4
+def test_settings_are_run_once_when_they_are_asked_for(tmp_path: Path) -> None:
+    small = Setting("testa2011", (("discard", 0), ("file_size", "1 MiB"), ("leechers", 6)))
+    results = Results(Plan(2), Sweeps(tmp_path, "swarms"))
+    assert results.settings == []
+    found = results[small]
+    assert results[small] is found
+    assert (results.settings, results.swarms) == ([small], 2)
+    again = Results(Plan(2), Sweeps(tmp_path, "swarms"))[small]
+    assert again.cpu == found.cpu  # which was measured once
+    assert Results(Plan(3), Sweeps(tmp_path, "swarms"))[small].number == 3

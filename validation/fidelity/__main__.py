@@ -23,7 +23,7 @@ def validate(
     part: Annotated[str, typer.Option(metavar="A,B", help="cells, kinds, search, claims; all by default.")] = "",
     seeds: Annotated[int, typer.Option(min=2, max=100, help="Seeds of a cell; dear swarms get fewer.")] = SEEDS,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps what has been run.")] = OUT,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
+    jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
 ) -> None:
     """Compare flow fidelity with full: 24 cells, other kinds of swarms, a search for the worst, the claims.
@@ -31,14 +31,14 @@ def validate(
     Writes validation/fidelity.md with all parts and the default number of seeds. Takes 15 minutes of CPU time.
     """
     from validation.fidelity import report
-    from validation.fidelity.measured import Stores
     from validation.fidelity.parts import PARTS, Plan
+    from validation.sweeps import Sweeps
 
     names = [name.strip() for name in part.split(",") if name.strip()] or list(PARTS)
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         raise InputError("--part", unknown[0], "is no part", ", ".join(PARTS))
-    plan = Plan(Stores(out, fresh), seeds, processes)
+    plan = Plan(Sweeps(out, "fidelity", jobs, fresh), seeds)
     sections = {name: PARTS[name](plan) for name in PARTS if name in names}
     for line in [line for section in sections.values() for line in section.answer]:
         typer.echo(line)

@@ -1,28 +1,20 @@
-"""What is kept of a swarm, and the files that keep it, so that an interrupted call goes on from there."""
+"""The figures of a swarm, and its cost."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from btflow.errors import ScenarioError, SimulationError
 from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.swarms import Setup, Swarm
-from validation.runs import in_processes
-from validation.store import code_digest
+from validation.sweeps import Error, Sweeps
 
 if TYPE_CHECKING:
     import xarray as xr
-
-FILES: Mapping[Fidelity, str] = {name: f"fidelity_{name}.jsonl" for name in FIDELITIES}
-"""Files in the report's folder. A change of what flow alone runs leaves the figures of full as they are."""
-COSTS = "fidelity_cost.jsonl"
-"""File with the CPU times of swarms that were run at both fidelities, one right after the other."""
 
 
 @dataclass(frozen=True)
@@ -65,108 +57,24 @@ def measure(result: xr.Dataset) -> Measured:
     )
 
 
-def run(swarm: Swarm) -> tuple[Swarm, Measured]:
-    """Simulate a swarm; a SimulationError that names it if it does not finish."""
-    return swarm, _simulated(swarm)[0]
+def measured(swarms: Sequence[Swarm], sweeps: Sweeps) -> Iterator[tuple[Swarm, Measured]]:
+    """Give each swarm with its figures; a SimulationError that names it if it does not finish."""
+    for swarm, result in zip(swarms, sweeps.results([swarm.run for swarm in swarms]), strict=True):
+        if isinstance(result, SimulationError):
+            raise SimulationError(f"{swarm.setup.label}, {swarm.fidelity}, seed {swarm.seed}: {result}")
+        yield swarm, Measured(refused=str(result)) if isinstance(result, Error) else measure(result)
 
 
-def _simulated(swarm: Swarm) -> tuple[Measured, float]:
-    """Figures and CPU time [s] of a swarm."""
+def cost(setup: Setup) -> dict[Fidelity, float]:
+    """Return the CPU time of a swarm at each fidelity [s], one run right after the other; 0 where it is refused."""
+    return {fidelity: _cost(Swarm(setup, 0, fidelity)) for fidelity in FIDELITIES}
+
+
+def _cost(swarm: Swarm) -> float:
     from btflow import simulate
 
-    scenario = swarm.setup.scenario()
     try:
-        result = simulate(scenario, seed=swarm.seed, fidelity=swarm.fidelity)
-    except SimulationError as error:
-        raise SimulationError(f"{swarm.setup.label}, {swarm.fidelity}, seed {swarm.seed}: {error}") from None
-    except ScenarioError as error:
-        if swarm.fidelity == "full":
-            raise
-        return Measured(refused=str(error)), 0.0
-    return measure(result), float(result.attrs["cpu_s_per_swarm"])
-
-
-def cost(setup: Setup) -> tuple[Setup, dict[Fidelity, float]]:
-    """Return the CPU time of a swarm at each fidelity [s], one run right after the other."""
-    return setup, {fidelity: round(_simulated(Swarm(setup, 0, fidelity))[1], 4) for fidelity in FIDELITIES}
-
-
-class Store:
-    """Entries on disk, a line each; the first line says what they were run by."""
-
-    def __init__(self, path: Path, fidelity: Fidelity, fresh: bool = False) -> None:
-        """Read what is there, unless `fresh`; a file of another version of the sources counts as empty."""
-        self.path = path
-        code = code_digest(fidelity)
-        self._found = {} if fresh else _read(path, code)
-        if not self._found:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps({"code": code}) + "\n", encoding="utf-8")
-
-    def find(self, key: str) -> dict[str, Any] | None:
-        """Return an entry that was added before, else None."""
-        return self._found.get(key)
-
-    def add(self, key: str, entry: dict[str, Any]) -> None:
-        """Keep an entry, on disk at once."""
-        self._found[key] = entry
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": key, **entry}, allow_nan=False) + "\n")
-
-
-def _read(path: Path, code: str) -> dict[str, dict[str, Any]]:
-    try:
-        first, *lines = path.read_text(encoding="utf-8").splitlines()
-        if json.loads(first)["code"] != code:
-            return {}
-        return {entry.pop("key"): entry for entry in map(json.loads, lines)}
-    except (OSError, ValueError, KeyError, TypeError):  # a line that broke off, too
-        return {}
-
-
-@dataclass
-class Stores:
-    """The files of a report's folder."""
-
-    out: Path
-    """The folder."""
-    fresh: bool = False
-    """Run again what is stored."""
-
-    def __post_init__(self) -> None:
-        """Read the files."""
-        self.swarms = {name: Store(self.out / FILES[name], name, self.fresh) for name in FIDELITIES}
-        self.costs = Store(self.out / COSTS, "flow", self.fresh)
-
-
-SMALL: Mapping[str, Any] = {"leechers": 10, "file_size": "1 MB", "upload_limit": "100 kB/s"}
-"""Settings of the swarm that compiles the kernels."""
-
-
-def measured(swarms: Sequence[Swarm], stores: Stores, processes: int) -> Iterator[tuple[Swarm, Measured]]:
-    """Yield each swarm with its figures: those stored first, then those run now, which are stored as they end."""
-    missing = []
-    for swarm in swarms:
-        known = stores.swarms[swarm.fidelity].find(swarm.key)
-        if known is None:
-            missing.append(swarm)
-        else:
-            yield swarm, Measured(**{**known, "held": tuple(known["held"])})
-    small = [Swarm(Setup("", SMALL, 1), 0, fidelity) for fidelity in {s.fidelity for s in missing}]
-    for swarm, figures in in_processes(run, missing, processes, small):
-        stores.swarms[swarm.fidelity].add(swarm.key, asdict(figures))
-        yield swarm, figures
-
-
-def costs(setups: Sequence[Setup], stores: Stores) -> Iterator[tuple[Setup, dict[Fidelity, float]]]:
-    """Yield each setup with the CPU time of a swarm at both fidelities [s]; in this process, one after the other."""
-    missing = []
-    for setup in setups:
-        known = stores.costs.find(Swarm(setup, 0, "flow").key)
-        if known is None:
-            missing.append(setup)
-        else:
-            yield setup, {fidelity: known[fidelity] for fidelity in FIDELITIES}
-    for setup, found in in_processes(cost, missing, 1, [Setup("", SMALL, 1)]):
-        stores.costs.add(Swarm(setup, 0, "flow").key, {str(name): seconds for name, seconds in found.items()})
-        yield setup, found
+        result = simulate(swarm.run.scenario(), seed=swarm.seed, fidelity=swarm.fidelity)
+    except ScenarioError:
+        return 0.0
+    return round(float(result.attrs["cpu_s_per_swarm"]), 4)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TypeVar
 
 from tqdm import tqdm
 
@@ -15,55 +13,40 @@ from validation import experiments
 from validation.cases import Setting
 from validation.fidelity import search, swarms, verdicts
 from validation.fidelity.compare import BOUND, STATISTICS, Pair, pairs, wanted
-from validation.fidelity.measured import Measured, Stores, costs, measured
+from validation.fidelity.measured import cost, measured
 from validation.fidelity.report import Costs, Section, compared, cpu, order, overall
-from validation.fidelity.swarms import SEEDS, Setup, Swarm
+from validation.fidelity.swarms import SEEDS, Setup
 from validation.report import markdown
-
-Of = TypeVar("Of")
-Out = TypeVar("Out")
+from validation.sweeps import Sweeps
 
 
 @dataclass(frozen=True)
 class Plan:
     """How much is simulated, and where it is kept."""
 
-    stores: Stores
-    """The files that keep it."""
+    sweeps: Sweeps
+    """What runs and keeps it."""
     seeds: int = SEEDS
     """Seeds of a cell."""
-    processes: int = 1
-    """Processes that simulate."""
     smaller: Mapping[str, Setting] = field(default_factory=dict)
     """Parameters that make the swarms smaller; none for the paper's."""
     points: int = search.POINTS
     """Points of the search."""
 
-    @property
-    def out(self) -> Path:
-        """Folder of the report."""
-        return self.stores.out
-
     def swarms(self, setups: Sequence[Setup], seeds: int, first: int = 0) -> list[Pair]:
         """Run setups at both fidelities."""
-        swarms = wanted(setups, seeds, first)
-        found: dict[Swarm, Measured] = shown(measured(swarms, self.stores, self.processes), len(swarms))
-        return pairs(setups, found, seeds, first)
-
-    def costs(self, setups: Sequence[Setup]) -> Costs:
-        """Run a swarm of each setup at both fidelities for their CPU times."""
-        return {setup.label: cost for setup, cost in shown(costs(setups, self.stores), len(setups)).items()}
+        return pairs(setups, dict(measured(wanted(setups, seeds, first), self.sweeps)), seeds, first)
 
 
-def shown(done: Iterable[tuple[Of, Out]], total: int) -> dict[Of, Out]:
-    """Return what is done, with a bar while it is."""
-    return dict(tqdm(done, total=total, unit="swarm", disable=not sys.stderr.isatty()))
+def costs(setups: Sequence[Setup]) -> Costs:
+    """Run a swarm of each setup at both fidelities for their CPU times."""
+    return {setup.label: cost(setup) for setup in tqdm(setups, unit="swarm", disable=not sys.stderr.isatty())}
 
 
 def cells(plan: Plan) -> Section:
     """Compare the 24 cells."""
     setups = swarms.cells(plan.smaller)
-    found, times = plan.swarms(setups, plan.seeds), plan.costs(setups)
+    found, times = plan.swarms(setups, plan.seeds), costs(setups)
     at = {pair.setup.label: pair for pair in found}
     slow, fast = (at[swarms.cell(20, rtt, 0, {}).label] for rtt in (400, 1000))
     title = "24 cells: upload limit, round-trip time, loss"
@@ -73,7 +56,7 @@ def cells(plan: Plan) -> Section:
 def kinds(plan: Plan) -> Section:
     """Compare one swarm of each other kind."""
     setups = swarms.kinds(plan.smaller)
-    found, times = plan.swarms(setups, plan.seeds), plan.costs(setups)
+    found, times = plan.swarms(setups, plan.seeds), costs(setups)
     run = [pair for pair in found if not pair.refused]
     equal = [pair for pair in run if pair.difference("mean").equal]
     beyond = [pair.setup.label for pair in run if pair.difference("mean").beyond]
@@ -118,7 +101,7 @@ LEFT = "other clients, churn, paths of their own"
 
 def claims(plan: Plan) -> Section:
     """Judge the published claims at flow."""
-    flow = verdicts.at_flow(experiments.Plan(plan.seeds, plan.smaller), plan.out, plan.processes, plan.stores.fresh)
+    flow = verdicts.at_flow(experiments.Plan(plan.seeds, plan.smaller), plan.sweeps)
     full = verdicts.at_full()
     changed = verdicts.changed(flow, full)
     unknown = [name for name, found in flow.items() if found.verdict == verdicts.UNKNOWN]

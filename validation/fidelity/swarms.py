@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from btflow.options import Fidelity
 from validation.cases import MODEL, Setting
 from validation.experiments import LEECHER_ASES, LIMITS, TABLE_RTTS
+from validation.sweeps import Run
 
 if TYPE_CHECKING:
-    from btflow.swarm.scenario import Scenario
+    pass
 
 TWO_CLASSES = str(Path(__file__).parent / "classes.toml")
 """The model of leechers of two upload limits."""
@@ -32,12 +32,6 @@ class Setup:
     model: str = field(default=MODEL, compare=False)
     """The model."""
 
-    def scenario(self) -> Scenario:
-        """Return the scenario to simulate."""
-        from btflow import load
-
-        return load(self.model).set(**self.settings)
-
 
 @dataclass(frozen=True)
 class Swarm:
@@ -51,9 +45,9 @@ class Swarm:
     """How it is run."""
 
     @property
-    def key(self) -> str:
-        """The swarm as a text that is different for each."""
-        return f"{Path(self.setup.model).name} {json.dumps(dict(self.setup.settings), sort_keys=True)} {self.seed}"
+    def run(self) -> Run:
+        """What is simulated."""
+        return Run(self.setup.model, self.setup.settings, self.seed, fidelity=self.fidelity)
 
 
 SEEDS = 8

@@ -10,12 +10,9 @@ from pathlib import Path
 from validation import claims, pipeline, reference, report
 from validation.experiments import Plan
 from validation.measured import NotKnownError
-from validation.runs import Task
-from validation.store import Store
+from validation.sweeps import Sweeps
 from validation.verdict import Results, Verdict
 
-STORED = "flow_measured.json"
-"""File in the report's folder with the figures of what has been run."""
 UNKNOWN = "not known at flow"
 """Verdict on a claim about what flow does not know."""
 
@@ -30,11 +27,9 @@ class Judged:
     """The figure."""
 
 
-def at_flow(plan: Plan, out: Path, processes: int, fresh: bool) -> dict[str, Judged]:
+def at_flow(plan: Plan, sweeps: Sweeps) -> dict[str, Judged]:
     """Run what the claims need at flow and return what is found, by claim."""
-    need = claims.needed(plan, claims.CHECKS)
-    tasks = [Task(case, replicas, plan.swarm, "flow") for case, replicas in need.items()]
-    results = Results(pipeline.simulated(tasks, Store(out / STORED, fresh, "flow"), processes))
+    results = pipeline.simulated(claims.needed(plan, claims.CHECKS), plan, sweeps, "flow")
     return {name: _judged(name, results) for name in claims.CHECKS}
 
 

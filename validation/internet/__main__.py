@@ -12,8 +12,6 @@ import typer
 from validation.command import run_app
 
 OUT = Path(__file__).parent.parent / "report"
-STORED = "internet_measured.jsonl"
-"""File in the report's folder with the figures of what has been run."""
 SWARMS, NEAR = 96, 16
 """Swarms of each upload limit on the Internet, with and without loss, and at RTT 0: 20 minutes of CPU time."""
 
@@ -26,7 +24,7 @@ def validate(
     near: Annotated[int, typer.Option(min=2, max=1000, help="Swarms of each limit at RTT 0.")] = NEAR,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
     image: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw the swarms there; needs Kaleido.")] = None,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
+    jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
 ) -> None:
     """Find which share of swarms, and of peers, on paths of the Internet is less than 15% slower than at RTT 0.
@@ -39,21 +37,14 @@ def validate(
     picture = None if image is None else output_file("--image", image, ".png")
     check_drawable("--image", picture)
 
-    from tqdm import tqdm
-
     from btflow.plots import save_image
     from validation.internet import figures, report
-    from validation.internet.measured import Store, measured
+    from validation.internet.measured import measured
     from validation.internet.shares import Results
     from validation.internet.swarms import wanted
+    from validation.sweeps import Sweeps
 
-    to_run = wanted(swarms, near, {})
-    bar = tqdm(total=len(to_run), unit="swarm", disable=not sys.stderr.isatty())
-    found = {}
-    with bar:
-        for swarm, figures_of in measured(to_run, Store(out / STORED, fresh), processes):
-            found[swarm] = figures_of
-            bar.update()
+    found = dict(measured(wanted(swarms, near, {}), Sweeps(out, "internet", jobs, fresh)))
     made = report.make(Results(found))
     drawn = figures.figures(made.results)
     report.write_page(made, drawn, out / "internet.html")

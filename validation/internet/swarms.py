@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from validation.cases import MODEL, Setting
 from validation.experiments import LIMITS
-
-if TYPE_CHECKING:
-    from btflow.swarm.scenario import Scenario
+from validation.sweeps import Run
 
 PATHS = "iplane"
 """The path model."""
@@ -49,11 +47,10 @@ class Swarm:
         text = f"RTT 0, swarm {self.number}" if self.kind == NEAR else f"Internet, swarm {self.number}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
-    def scenario(self) -> Scenario:
-        """Return the scenario to simulate."""
-        from btflow import load
-
-        return load(MODEL).set(**{"upload_limit": f"{self.limit} kB/s", **KINDS[self.kind], **self.smaller})
+    @property
+    def run(self) -> Run:
+        """What is simulated."""
+        return Run(MODEL, {"upload_limit": f"{self.limit} kB/s", **KINDS[self.kind], **self.smaller}, self.seed)
 
 
 def wanted(internet: int, near: int, smaller: Mapping[str, Setting]) -> list[Swarm]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +14,6 @@ from validation.command import run_app
 from validation.swarms.experiments import RUNS
 
 OUT = Path(__file__).parent.parent / "report"
-STORED = "swarms_measured.json"
-"""File in the report's folder with the figures of what has been run."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -24,6 +23,7 @@ def validate(
     only: Annotated[str, typer.Option(metavar="T01,D03", help="Claims to check; all by default.")] = "",
     runs: Annotated[int, typer.Option(min=2, max=1000, help="Runs of a setting; some have two or three times.")] = RUNS,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
+    jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
 ) -> None:
     """Check what two papers say of uTP and TCP on congested uplinks; exit 1 if a claim is not reproduced.
@@ -33,6 +33,7 @@ def validate(
     from validation.swarms import figures, page, report
     from validation.swarms.experiments import Plan
     from validation.swarms.measured import Results
+    from validation.sweeps import Sweeps
     from validation.verdict import Verdict
 
     wanted = [name.strip() for name in only.split(",") if name.strip()]
@@ -44,7 +45,7 @@ def validate(
     def say(verdict: Verdict) -> None:
         typer.echo(f"{verdict.claim.id}  {verdict.text}\n     {verdict.finding.ours}")
 
-    found = report.make(ids, Results(Plan(runs), out / STORED, fresh), say)
+    found = report.make(ids, Results(Plan(runs), Sweeps(out, "swarms", jobs, fresh)), say)
     for taken in found.taken:
         typer.echo(f"     {taken.words}")
     out.mkdir(parents=True, exist_ok=True)

@@ -7,19 +7,17 @@ they are compared replica by replica. The unit of replication is the run, never 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from btflow.swarm.scenario import Scenario
+from btflow.options import Fidelity
+from validation.sweeps import Run
 
 RUNS = 10
 """Runs of a setting, the least that the papers' claims are judged on (Testa and Rossi repeated theirs 10 times)."""
 MANY, SOME = 3, 2
 """Settings of 2011 that an equivalence hangs on have this many times the runs: theirs vary by 4 to 7 %."""
 
-FILES = {"datacontrol": Path(__file__).parent / "datacontrol.toml"}
+FILES = {"datacontrol": str(Path(__file__).parent / "datacontrol.toml")}
 """Models of this folder; the others come with btflow."""
 SEEDS = {"testa2011": 2011, "testa2012": 2012, "datacontrol": 2013}
 """Seed of all settings of a model."""
@@ -63,16 +61,9 @@ class Setting:
         """Seed of the random numbers, the model's."""
         return SEEDS[self.model]
 
-    def scenario(self) -> Scenario:
-        """Return the scenario to simulate."""
-        return _base(self.model).set(**dict(self.values))
-
-
-@cache
-def _base(model: str) -> Scenario:
-    from btflow import load
-
-    return load(FILES.get(model, model))
+    def run(self, replicas: int, fidelity: Fidelity = "full") -> Run:
+        """Return so many runs of it."""
+        return Run(FILES.get(self.model, self.model), dict(self.values), self.seed, replicas, fidelity)
 
 
 def _setting(model: str, values: dict[str, Value]) -> Setting:

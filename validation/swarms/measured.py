@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from btflow.options import Fidelity
 from btflow.swarm.replica import quantile
-from validation import store
 from validation.swarms.experiments import Plan, Setting
+from validation.sweeps import Sweeps
 
 Floats = NDArray[np.float64]
 
@@ -30,8 +27,6 @@ QUEUE_PERCENTS = (*(float(p) for p in range(100)), 99.5, 99.9, 100.0)
 KINDS = ("request", "have", "unchoke")
 """Messages whose delay is kept."""
 TRAFFIC_ACKS = ("TCP ACKs", "uTP ACKs")
-
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -162,19 +157,17 @@ def _uplinks(part: xr.Dataset) -> tuple[dict[str, list[float]], list[float], lis
 
 
 class Results:
-    """Simulates settings when they are asked for, each once, and keeps their figures on disk."""
+    """Simulates settings when they are asked for, each once."""
 
-    def __init__(self, plan: Plan, path: Path | None = None, fresh: bool = False) -> None:
-        """Take what an earlier call has run with the same sources, unless `fresh`; no `path` keeps nothing."""
-        self.plan = plan
-        self._path = path
+    def __init__(self, plan: Plan, sweeps: Sweeps) -> None:
+        """Take what an earlier call has run with the same sources."""
+        self.plan, self.sweeps = plan, sweeps
         self._found: dict[Setting, Measured] = {}
-        self._stored: dict[str, Any] = _read(path) if path is not None and not fresh else {}
 
     def __getitem__(self, setting: Setting) -> Measured:
         """Return the figures of a setting, simulating it if need be."""
         if setting not in self._found:
-            self._found[setting] = self._load(setting) or self._run(setting)
+            self._found[setting] = self._run(setting)
         return self._found[setting]
 
     @property
@@ -196,43 +189,5 @@ class Results:
         """Take figures as those of a setting."""
         self._found[setting] = found
 
-    def _run(self, setting: Setting) -> Measured:
-        from btflow import simulate
-
-        found = measure(simulate(setting.scenario(), seed=setting.seed, replicas=self.plan.of(setting)))
-        if self._path is not None:
-            self._stored[self._key(setting)] = asdict(found)
-            _write(self._path, self._stored)
-        return found
-
-    def _load(self, setting: Setting) -> Measured | None:
-        entry = self._stored.get(self._key(setting)) if self._stored else None
-        if entry is None:
-            return None
-        groups = {name: Group(**group) for name, group in entry["groups"].items()}
-        return Measured(**entry | {"groups": groups})
-
-    def _key(self, setting: Setting) -> str:
-        return f"{setting.scenario().digest()}:{setting.seed}:{self.plan.of(setting)}"
-
-
-def _digest() -> str:
-    """Return a digest of all that a setting's figures depend on but the scenario."""
-    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    return f"{VERSION}:{store.code_digest()}:{own}"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return dict(content["settings"]) if content["code"] == _digest() else {}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-
-
-def _write(path: Path, entries: Mapping[str, Any]) -> None:
-    from btflow.files import replacing
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
-        partial.write_text(json.dumps({"code": _digest(), "settings": entries}), encoding="utf-8")
+    def _run(self, setting: Setting, fidelity: Fidelity = "full") -> Measured:
+        return measure(self.sweeps.result(setting.run(self.plan.of(setting), fidelity)))

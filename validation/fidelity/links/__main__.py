@@ -28,7 +28,7 @@ def validate(
     seeds: Annotated[int, typer.Option(min=2, max=MORE, help="Most seeds of a setting; the grid has 4.")] = MORE,
     quick: Annotated[bool, typer.Option("--quick", help="Every seventh setting with two seeds, no claims.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder that keeps what has been run.")] = OUT,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
+    jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
 ) -> None:
     """Compare flow fidelity with full behind access links: grid, papers' swarms, search for the worst, ns-3, claims.
@@ -36,15 +36,15 @@ def validate(
     Writes fidelity_links.md; with all parts and seeds also validation/fidelity_links.md. Takes an hour of CPU time.
     """
     from validation.fidelity.links import report
-    from validation.fidelity.links.measured import Stores
     from validation.fidelity.links.parts import PARTS, QUICK, Plan
+    from validation.sweeps import Sweeps
 
     names = [name.strip() for name in part.split(",") if name.strip()]
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         raise InputError("--part", unknown[0], "is no part", ", ".join(PARTS))
     wanted = [name for name in PARTS if (name in names if names else not (quick and name == "claims"))]
-    plan = Plan(Stores(out, fresh), 2 if quick else seeds, processes, QUICK if quick else 1)
+    plan = Plan(Sweeps(out, "fidelity-links", jobs, fresh), 2 if quick else seeds, QUICK if quick else 1)
     sections = {}
     for name in wanted:
         sections[name] = PARTS[name](plan)

@@ -1,38 +1,23 @@
-"""What is kept of a swarm behind access links, and the files that keep it, so that a later call goes on from there."""
+"""The figures of a swarm behind access links."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import select
-import signal
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.errors import ScenarioError, SimulationError
-from btflow.options import FIDELITIES, Fidelity
-from validation.fidelity.measured import Store
-from validation.fidelity.swarms import Setup, Swarm
-from validation.runs import in_processes
+from validation.fidelity.swarms import Swarm
+from validation.sweeps import Error, Sweeps
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Floats = NDArray[np.float64]
 
-FILES: Mapping[Fidelity, str] = {name: f"fidelity_links_{name}.jsonl" for name in FIDELITIES}
-"""Files in the report's folder."""
-VERSION = 1
-"""Version of what is kept."""
-LIMIT = 60
-"""Time after which a swarm at flow is ended [s]; it takes less than one second."""
 LONGER = (0, 20, 50, 80)
 """Packets of which it is kept how often more wait."""
 
@@ -90,94 +75,7 @@ def _known(value: float, digits: int) -> float | None:
     return round(value, digits) if math.isfinite(value) else None
 
 
-def run(swarm: Swarm) -> tuple[Swarm, Figures]:
-    """Simulate a swarm; one that is refused or does not finish has no figures."""
-    return swarm, _limited(swarm) if swarm.fidelity == "flow" and hasattr(os, "fork") else _simulated(swarm)
-
-
-def _simulated(swarm: Swarm) -> Figures:
-    from btflow import simulate
-
-    try:
-        return figures_of(simulate(swarm.setup.scenario(), seed=swarm.seed, fidelity=swarm.fidelity))
-    except (ScenarioError, SimulationError) as error:
-        return Figures(refused=str(error))
-
-
-def _limited(swarm: Swarm) -> Figures:
-    """Simulate a swarm in a child that is ended after LIMIT: a kernel that goes on for ever hears no signal."""
-    _warm(swarm.fidelity)
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(write, json.dumps(asdict(_simulated(swarm))).encode())  # shorter than what a pipe holds
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as found:
-        ended = bool(select.select([found], [], [], LIMIT)[0])
-        if not ended:
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        content = found.read()
-    if not ended:
-        return Figures(refused=f"seed {swarm.seed} is not done after {LIMIT} s")
-    return _read(json.loads(content)) if content else Figures(refused=f"seed {swarm.seed} failed")
-
-
-@cache
-def _warm(fidelity: Fidelity) -> None:
-    """Load the kernels once in this process, so that its children need not."""
-    _simulated(Swarm(SMALL, 0, fidelity))
-
-
-class Stores:
-    """The files of a report's folder."""
-
-    def __init__(self, out: Path, fresh: bool = False) -> None:
-        """Read what is there, unless `fresh`."""
-        self.out, self.fresh = out, fresh
-        self.swarms = {name: Store(out / FILES[name], name, fresh) for name in FIDELITIES}
-
-    def find(self, swarm: Swarm) -> Figures | None:
-        """Return the figures of a swarm that was run before, else None."""
-        known = self.swarms[swarm.fidelity].find(_key(swarm))
-        return None if known is None else _read(known)
-
-    def add(self, swarm: Swarm, figures: Figures) -> None:
-        """Keep the figures of a swarm."""
-        self.swarms[swarm.fidelity].add(_key(swarm), asdict(figures))
-
-
-def _read(entry: dict[str, Any]) -> Figures:
-    classes = {name: Of(**{**one, "longer": tuple(one["longer"])}) for name, one in entry["classes"].items()}
-    return Figures(**{**entry, "classes": classes})
-
-
-def _key(swarm: Swarm) -> str:
-    return f"{VERSION}:{_digest(swarm.setup)}:{swarm.seed}"
-
-
-@cache
-def _digest(setup: Setup) -> str:
-    return setup.scenario().digest()
-
-
-SMALL = Setup("small", {"leechers": 10, "file_size": "1 MB"}, 1, "flashcrowd")
-"""The swarm that compiles the kernels."""
-
-
-def measured(swarms: Sequence[Swarm], stores: Stores, processes: int) -> Iterator[tuple[Swarm, Figures]]:
-    """Yield each swarm with its figures: those stored first, then those run now, which are stored as they end."""
-    missing = []
-    for swarm in swarms:
-        known = stores.find(swarm)
-        if known is None:
-            missing.append(swarm)
-        else:
-            yield swarm, known
-    small = [Swarm(SMALL, 0, fidelity) for fidelity in sorted({s.fidelity for s in missing})]
-    for swarm, figures in in_processes(run, missing, processes, small):
-        stores.add(swarm, figures)
-        yield swarm, figures
+def measured(swarms: Sequence[Swarm], sweeps: Sweeps) -> Iterator[tuple[Swarm, Figures]]:
+    """Give each swarm with its figures; one that is refused or does not finish has none."""
+    for swarm, result in zip(swarms, sweeps.results([swarm.run for swarm in swarms]), strict=True):
+        yield swarm, Figures(refused=str(result)) if isinstance(result, Error) else figures_of(result)

@@ -10,13 +10,13 @@ from validation.fidelity import search
 from validation.fidelity.compare import numbers, wanted
 from validation.fidelity.links import beside_packets, ideals, report, swarms, verdicts
 from validation.fidelity.links.compare import Pair
-from validation.fidelity.links.measured import Stores, measured
-from validation.fidelity.parts import shown
+from validation.fidelity.links.measured import Figures, measured
 from validation.fidelity.report import Section
 from validation.fidelity.swarms import Setup, Swarm
 from validation.swarms import packets
 from validation.swarms.experiments import RUNS
 from validation.swarms.experiments import Plan as Claims
+from validation.sweeps import Sweeps
 
 QUICK = 7
 """A quick call runs every so many settings."""
@@ -26,12 +26,10 @@ QUICK = 7
 class Plan:
     """How much is simulated, and where it is kept."""
 
-    stores: Stores
-    """The files that keep it."""
+    sweeps: Sweeps
+    """What runs and keeps it."""
     seeds: int = swarms.MORE
     """Seeds of a setting, at most."""
-    processes: int = 1
-    """Processes that simulate."""
     every: int = 1
     """Every so many settings are run."""
     smaller: Mapping[str, str | int] = field(default_factory=dict)
@@ -42,15 +40,17 @@ class Plan:
     """Claims that are judged."""
     found: list[Pair] = field(default_factory=list)
     """What has been compared up to now."""
+    known: dict[Swarm, Figures] = field(default_factory=dict)
+    """The figures of all that was run up to now: some parts have swarms in common."""
 
     def pairs(self, setups: Sequence[Setup], seeds: int | None = None, first: int = 0) -> list[Pair]:
         """Run some settings at both fidelities, with up to so many seeds from `first` on."""
         seeds = self.seeds if seeds is None else seeds
         setups = [Setup(s.label, {**s.settings, **self.smaller}, s.seeds, s.model) for s in setups]
-        swarms = wanted(setups, seeds, first)
-        found = shown(measured(swarms, self.stores, self.processes), len(swarms))
+        new = [swarm for swarm in wanted(setups, seeds, first) if swarm not in self.known]
+        self.known |= dict(measured(new, self.sweeps))
         return [
-            Pair(s, {f: [found[Swarm(s, seed, f)] for seed in numbers(s, seeds, first)] for f in FIDELITIES})
+            Pair(s, {f: [self.known[Swarm(s, seed, f)] for seed in numbers(s, seeds, first)] for f in FIDELITIES})
             for s in setups
         ]
 
@@ -87,7 +87,7 @@ def beside_ns3(plan: Plan) -> Section:
 
 def claims(plan: Plan) -> Section:
     """Judge the published claims at flow."""
-    flow = verdicts.at_flow(Claims(plan.runs), plan.stores.out, plan.stores.fresh, plan.ids)
+    flow = verdicts.at_flow(Claims(plan.runs), plan.sweeps, plan.ids)
     return verdicts.section(flow, verdicts.at_full())
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from btflow.errors import InputError, ScenarioError, SimulationError
-from btflow.options import FIDELITIES, Fidelity
+from btflow.options import Fidelity
 from validation import reference
-from validation.fidelity.measured import Store
 from validation.fidelity.report import Section
 from validation.fidelity.verdicts import UNKNOWN, Judged, changed
 from validation.links import coexistence
 from validation.links import report as links
 from validation.report import markdown
 from validation.swarms.experiments import Plan, Setting
-from validation.swarms.measured import Group, Measured, Results, measure
+from validation.swarms.measured import Measured, Results
 from validation.swarms.report import CLAIMS, JUDGES, SUMMARY
+from validation.sweeps import Sweeps
 from validation.verdict import Finding, Verdict
 
-FILES: Mapping[Fidelity, str] = {name: f"fidelity_links_claims_{name}.jsonl" for name in FIDELITIES}
-"""Files in the report's folder with the figures of what has been run."""
 OF_LINKS: Mapping[str, Callable[[int, Fidelity], Finding]] = {
     "G01": coexistence.beside_tcp,
     "G02": coexistence.beside_utp,
@@ -34,12 +30,11 @@ IDS = (*JUDGES, *OF_LINKS)
 
 
 class AtFlow(Results):
-    """Simulates settings at flow when they are asked for, in full what flow refuses; keeps their figures on disk."""
+    """Simulates settings at flow when they are asked for, in full what flow refuses."""
 
-    def __init__(self, plan: Plan, stores: Mapping[Fidelity, Store]) -> None:
+    def __init__(self, plan: Plan, sweeps: Sweeps) -> None:
         """Take what an earlier call has run."""
-        super().__init__(plan)
-        self.stores = stores
+        super().__init__(plan, sweeps)
         self.asked: dict[Setting, None] = {}
         self.refused: set[Setting] = set()
 
@@ -48,30 +43,17 @@ class AtFlow(Results):
         self.asked[setting] = None
         return super().__getitem__(setting)
 
-    def _run(self, setting: Setting) -> Measured:
+    def _run(self, setting: Setting, fidelity: Fidelity = "flow") -> Measured:
         try:
-            return self._at("flow", setting)
+            return super()._run(setting, fidelity)
         except ScenarioError:
             self.refused.add(setting)
-            return self._at("full", setting)
-
-    def _at(self, fidelity: Fidelity, setting: Setting) -> Measured:
-        from btflow import simulate
-
-        replicas, store = self.plan.of(setting), self.stores[fidelity]
-        key = f"{setting.scenario().digest()}:{setting.seed}:{replicas}"
-        known = store.find(key)
-        if known is not None:
-            entry = json.loads(known["measured"])
-            return Measured(**entry | {"groups": {name: Group(**group) for name, group in entry["groups"].items()}})
-        found = measure(simulate(setting.scenario(), seed=setting.seed, replicas=replicas, fidelity=fidelity))
-        store.add(key, {"measured": json.dumps(asdict(found))})  # a text, as there are figures that are NaN
-        return found
+            return super()._run(setting, "full")
 
 
-def at_flow(plan: Plan, out: Path, fresh: bool, ids: Iterable[str]) -> dict[str, Judged]:
+def at_flow(plan: Plan, sweeps: Sweeps, ids: Iterable[str]) -> dict[str, Judged]:
     """Judge some claims at flow."""
-    results = AtFlow(plan, {name: Store(out / FILES[name], name, fresh) for name in FIDELITIES})
+    results = AtFlow(plan, sweeps)
     return {name: _of_link(name) if name in OF_LINKS else _judged(name, results) for name in ids}
 
 

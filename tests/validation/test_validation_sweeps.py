@@ -1,0 +1,83 @@
+"""What the validation runs by `btflow.sweep`: each swarm once for each state of the sources, on any number of cores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from validation_made import TINY
+
+from btflow import InputError, SimulationError, load, simulate
+from validation import pipeline
+from validation.cases import MODEL, Case
+from validation.experiments import Plan
+from validation.sweeps import Run, Sweeps
+
+
+def run(seed: int = 3, **settings: object) -> Run:
+    return Run(MODEL, {"leechers": 4, "file_size": "256 KiB", **settings}, seed, 2)
+
+
+def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
+    """The CPU time is measured anew where a swarm is run."""
+    runs = [run(), run(rtt="400 ms"), run(4)]
+    found = list(Sweeps(tmp_path, "some").results(runs))
+    again = list(Sweeps(tmp_path, "some", jobs=2).results(runs))
+    anew = list(Sweeps(tmp_path, "some", fresh=True).results(runs))
+    for one, other, third in zip(found, again, anew, strict=True):
+        assert isinstance(one, xr.Dataset)
+        assert isinstance(other, xr.Dataset)
+        assert isinstance(third, xr.Dataset)
+        xr.testing.assert_identical(one, other)
+        xr.testing.assert_equal(one, third)
+        assert one.attrs["cpu_s_per_swarm"] != third.attrs["cpu_s_per_swarm"]
+
+
+def test_results_are_those_of_simulate_in_the_order_asked_for(tmp_path: Path) -> None:
+    """Settings of several names and models make several sweeps; one that is asked for twice is there twice."""
+    runs = [run(), run(rtt="400 ms"), run(), run(4), run(rtt="0 ms"), replace(run(), fidelity="flow")]
+    linked = Run("flashcrowd", {"leechers": 4, "file_size": "256 KiB"}, 5)
+    found = list(Sweeps(tmp_path, "some").results([*runs, linked]))
+    expected = [
+        simulate(load(r.model).set(**r.settings), seed=r.seed, replicas=r.replicas, fidelity=r.fidelity)
+        for r in [*runs, linked]
+    ]
+    for one, other in zip(found, expected, strict=True):
+        assert isinstance(one, xr.Dataset)
+        xr.testing.assert_equal(one, other)
+
+
+def test_what_does_not_finish_and_what_flow_refuses_has_its_error(tmp_path: Path) -> None:
+    late, fine = run(horizon="10 s"), run(horizon="1 d")
+    linked = {"leechers": 4, "file_size": "1 MB", "uplink": "unlimited"}
+    refused = Run("flashcrowd", linked, 0, fidelity="flow")
+    sweeps = Sweeps(tmp_path, "some")
+    failed, whole, no = sweeps.results([late, fine, refused])
+    assert isinstance(failed, SimulationError)
+    assert "10 s" in str(failed)
+    assert isinstance(whole, xr.Dataset)
+    assert isinstance(no, InputError)
+    assert "allowed: a rate" in str(no)
+    for bad in (late, refused):
+        with pytest.raises((InputError, SimulationError)):
+            sweeps.result(bad)
+
+
+def test_results_of_another_version_go_and_those_of_other_reports_stay(tmp_path: Path) -> None:
+    ours = Sweeps(tmp_path, "some")
+    former, other = tmp_path / "some-0123456789ab", tmp_path / "some-else-0123456789ab"
+    for folder in (former, other):
+        folder.mkdir()
+    assert Sweeps(tmp_path, "some").path == ours.path
+    assert not former.exists()
+    assert other.exists()
+
+
+def test_a_claims_cases_are_kept_too(tmp_path: Path) -> None:
+    found = pipeline.make(Plan(1, TINY), ["R07"], tmp_path)
+    again = pipeline.make(Plan(1, TINY), ["R07"], tmp_path, jobs=2)
+    assert again.results.measured == found.results.measured
+    assert np.isfinite(found.results.times(Case(20))).all()
