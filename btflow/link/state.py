@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from btflow.arrays import arrays
 from btflow.kernels.link import sampling
 from btflow.kernels.link import state as k
-from btflow.kernels.link.stats import RTT_BINS
+from btflow.kernels.link.sampling import RTT_BINS
 from btflow.link.flow import Codec
 from btflow.options import Fidelity
 
