@@ -16,14 +16,15 @@ from btflow.analysis.design import (
     REPLICA,
     SAMPLE,
     Floats,
+    Varied,
     common_numbers,
     factors,
     find,
     independent,
     is_sample,
+    log_spaced,
     statistic,
 )
-from btflow.analysis.varied import Varied, log_spaced
 from btflow.errors import InputError
 from btflow.options import whole_number
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from btflow import termination
-from btflow.arrays import arrays
 from btflow.kernels import calendar
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEER, ROUND, RUN, Flow
@@ -29,6 +28,7 @@ from btflow.kernels.swarm.state import (
     TALLY,
     WIRE,
 )
+from btflow.memory import arrays
 from btflow.swarm import access
 from btflow.swarm import state as swarm_state
 from btflow.swarm.program import Program

@@ -8,7 +8,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from btflow.arrays import arrays
 from btflow.errors import SimulationError
 from btflow.kernels import calendar
 from btflow.kernels.flow.state import Flow
@@ -30,6 +29,7 @@ from btflow.kernels.swarm.state import (
     WIRE,
     Swarm,
 )
+from btflow.memory import arrays
 from btflow.swarm.access import links_bytes
 from btflow.swarm.program import Program
 
