@@ -73,11 +73,11 @@ def test_without_a_folder_for_jupyters_files_no_address_is_told(
 
 _TAKEN = """
 import socket
-from btflow.explore import lab
+from btflow.explore import serve
 from btflow.explore.options import Options
 other = socket.create_server(("127.0.0.1", 0))  # between the two times that the port is bound
-lab.bound_port = lambda *_: ([], other.getsockname()[1])
-lab.main(Options("127.0.0.1", None, "token", 1), browser=False)
+serve.bound_port = lambda *_: ([], other.getsockname()[1])
+serve.run_lab(Options("127.0.0.1", None, "token", 1), browser=False)
 """
 
 
