@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
+from btflow.analysis import design
 from btflow.analysis.bootstrap import (
     Intervals,
     Scheme,
@@ -21,25 +22,7 @@ from btflow.analysis.bootstrap import (
     spread,
 )
 from btflow.analysis.cells import Axis, Cells, cells, scheme_of
-from btflow.analysis.design import (
-    REPLICA,
-    SAMPLE,
-    Floats,
-    checked,
-    common_numbers,
-    counts,
-    find,
-    independent,
-    is_sample,
-    matches,
-    position,
-    runs,
-    shown,
-    si_number,
-    source,
-    statistic,
-    varied,
-)
+from btflow.analysis.design import REPLICA, SAMPLE, Floats
 from btflow.errors import InputError
 
 
@@ -74,7 +57,7 @@ def mean_effect(
     Raises:
         InputError: A name or value is unknown, a setting is out of range, or no swarm has a value.
     """
-    ds, settings = checked(ds), Settings(**intervals).checked()
+    ds, settings = design.checked(ds), Settings(**intervals).checked()
     content = cells(ds, variable, (over,), ("over",), (bins,))
     at = None if reference is None else _reference(content.axes[0], reference)
     means = _Means(content, settings)
@@ -103,7 +86,7 @@ def response(
     Returns:
         ``mean``, ``mean_low``, ``mean_high``, ``points`` and ``missing`` along `x` and `by`.
     """
-    ds, settings = checked(ds), Settings(**intervals).checked()
+    ds, settings = design.checked(ds), Settings(**intervals).checked()
     names, fields = ((x,), ("x",)) if by is None else ((x, by), ("x", "by"))
     content = cells(ds, variable, names, fields, (bins, by_bins)[: len(names)])
     return _Means(content, settings).dataset(ds, variable)
@@ -127,7 +110,7 @@ class _Means:
         text = f"mean of {attrs.get('long_name', variable)}"
         columns = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
             "points": (count, {"units": "1", "long_name": "points averaged over"}),
-            "missing": (self.cells.lost, {"units": "1", "long_name": f"{runs(ds)} without a value"}),
+            "missing": (self.cells.lost, {"units": "1", "long_name": f"{design.runs(ds)} without a value"}),
         }
         data = {n: (self.cells.dims, v.reshape(self.cells.shape), a) for n, (v, a) in columns.items()}
         found = xr.Dataset(data, self.cells.coordinates(), describe(ds, variable, self.cells.scheme, self.settings))
@@ -190,7 +173,7 @@ def cell_spread(content: Cells, number: int) -> Spread:
 
 def describe(ds: xr.Dataset, variable: str, scheme: Scheme, settings: Settings) -> dict[str, Any]:
     """Return the attrs of a result: where it is from, what is missing in it, and how its intervals were made."""
-    return source(ds, variable) | settings.attrs(scheme)
+    return design.source(ds, variable) | settings.attrs(scheme)
 
 
 def _with_ends(
@@ -203,13 +186,13 @@ def _with_ends(
 
 def _reference(axis: Axis, reference: object) -> int:
     """Return the number of the cell that the reference is in."""
-    where = matches(axis.parameter, reference, "reference")
+    where = design.matches(axis.parameter, reference, "reference")
     found = [number for number, members in enumerate(axis.members) if (members & where).any()]
     if not found and axis.edges is not None:
-        value = si_number(axis.parameter, reference, "reference")
+        value = design.si_number(axis.parameter, reference, "reference")
         found = [n for n, (least, greatest) in enumerate(axis.edges) if least <= value <= greatest]
     if not found:
-        allowed = shown(axis.parameter.values, axis.parameter)
+        allowed = design.shown(axis.parameter.values, axis.parameter)
         raise InputError("reference", reference, f"is not a value of {axis.name}", allowed)
     return found[0]
 
@@ -241,14 +224,14 @@ def sensitivity(
     Raises:
         InputError: A name or value is unknown, nothing was varied, or no swarm has a value.
     """
-    ds, settings = checked(ds), Settings(**intervals).checked()
-    values = statistic(ds, variable)
-    names = [name for name, parameter in varied(ds).items() if len(set(parameter.values.tolist())) > 1]
+    ds, settings = design.checked(ds), Settings(**intervals).checked()
+    values = design.statistic(ds, variable)
+    names = [name for name, parameter in design.varied(ds).items() if len(set(parameter.values.tolist())) > 1]
     if not names:
         raise InputError("ds", None, "has no varied name with two values", "a sweep over at least one")
     held = {} if base is None else _held(ds, base, names)
-    if is_sample(ds):
-        values = values.isel({SAMPLE: independent(ds)})
+    if design.is_sample(ds):
+        values = values.isel({SAMPLE: design.independent(ds)})
     centre = _mean(point_means(values.isel(held).values))
     if not np.isfinite(centre):
         raise InputError("base", dict(base or {}), "has no result", "a point that has one")
@@ -273,21 +256,21 @@ def _held(ds: xr.Dataset, base: Mapping[str, object], names: list[str]) -> dict[
     """Return the position of the base along each dimension; every name must have a value."""
     if not isinstance(base, Mapping):
         raise InputError("base", base, "is not a mapping", "a value for each of " + ", ".join(names))
-    if is_sample(ds):
+    if design.is_sample(ds):
         raise InputError("base", dict(base), "is not in a sample", "a grid, or no base: the means over the other names")
     missing = [name for name in names if name not in base]
     if missing:
         raise InputError(
             "base", dict(base), f"has no value for {missing[0]}", "a value for each of " + ", ".join(names)
         )
-    given = [(find(ds, name, "base"), value, f"base[{name!r}]") for name, value in base.items()]
+    given = [(design.find(ds, name, "base"), value, f"base[{name!r}]") for name, value in base.items()]
     dims = dict.fromkeys(parameter.dim for parameter, _, _ in given)
-    return {dim: position([one for one in given if one[0].dim == dim]) for dim in dims}
+    return {dim: design.position([one for one in given if one[0].dim == dim]) for dim in dims}
 
 
 def _cut(ds: xr.Dataset, held: dict[str, int], name: str) -> xr.Dataset:
     """Return the part of a sweep in which only one name varies, kept as dimensions of length one."""
-    own = find(ds, name, "base").dim
+    own = design.find(ds, name, "base").dim
     return ds.isel({dim: [at] for dim, at in held.items() if dim != own})
 
 
@@ -339,24 +322,26 @@ def paired_difference(
     Raises:
         InputError: A name or value is unknown, the sweep is a sample, whose points have no pairs, or there is no pair.
     """
-    ds, settings = checked(ds), Settings(**intervals).checked()
-    values = statistic(ds, variable)
-    parameter = find(ds, dim, "dim")
-    if is_sample(ds):
+    ds, settings = design.checked(ds), Settings(**intervals).checked()
+    values = design.statistic(ds, variable)
+    parameter = design.find(ds, dim, "dim")
+    if design.is_sample(ds):
         raise InputError(
             "dim", dim, "is not paired: the points of a sample differ in every name", "a grid; or use mean_effect"
         )
-    at, to = (position([(parameter, value, field)]) for field, value in {"a": a, "b": b}.items())
+    at, to = (design.position([(parameter, value, field)]) for field, value in {"a": a, "b": b}.items())
     if at == to:
         raise InputError("b", b, "is the value of a", "another value")
     both = values.isel({parameter.dim: [at, to]})
     rest = [str(d) for d in values.dims if d not in (parameter.dim, REPLICA)]
-    common = common_numbers(ds)
+    common = design.common_numbers(ds)
     pairs = _pairs(both.transpose(parameter.dim, *rest, REPLICA).values, common)
     shape = tuple(both.sizes[d] for d in rest)
     if not np.isfinite(pairs).any():
         raise InputError(
-            "variable", variable, f"has no pair of values: {counts(ds.isel({parameter.dim: [at, to]}), both).text()}"
+            "variable",
+            variable,
+            f"has no pair of values: {design.counts(ds.isel({parameter.dim: [at, to]}), both).text()}",
         )
     found = _compared(pairs, shape, tuple(rest), settings, common)
     units = {"units": ds[variable].attrs.get("units", "1")}
