@@ -37,7 +37,7 @@ def test_all_that_makes_results_is_digested() -> None:
         "kernels/swarm/state.py",
         "link/voip.py",
         "kernels/fluid/hops.py",
-        "paths/table.py",
+        "paths/model.py",
         "units/parsing.py",
     } <= found
     assert found <= sources(PACKAGE).keys()

@@ -58,28 +58,28 @@ def _byref() -> None:
     """Named tuples are passed by value; each array has Python's negative indices."""
     import numba
 
-    from btflow.kernels.compiler import byref
+    from btflow.kernels.compiler import intrinsics
 
-    byref.by_ref = numba.njit(byref._itself)  # which counts the reference that it hands on
+    intrinsics.by_ref = numba.njit(intrinsics._itself)  # which counts the reference that it hands on
 
 
 def _wrapping() -> None:
     """By reference, but an index may be negative."""
-    from btflow.kernels.compiler import byref
+    from btflow.kernels.compiler import intrinsics
 
     def _plain(*given: Any) -> Any:
         *_, signature, args = given
         array, *rest = signature.args
         return signature.return_type(array.plain, *rest), args
 
-    byref._as_unsigned = _plain
+    intrinsics._as_unsigned = _plain
 
 
 def _loading() -> None:
     """By reference, but the addresses of arrays are loaded anew after each store."""
-    from btflow.kernels.compiler import byref
+    from btflow.kernels.compiler import intrinsics
 
-    byref._load_invariant = lambda builder, pointer: builder.load(pointer)
+    intrinsics._load_invariant = lambda builder, pointer: builder.load(pointer)
 
 
 def _prefetch() -> None:

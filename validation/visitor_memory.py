@@ -26,10 +26,8 @@ def requests() -> dict[str, Callable[[], Any]]:
     """Return what makes a panel and has it compute the largest that it takes, by name."""
     from btflow.explore.link_panel import LinkPanel
     from btflow.explore.link_state import LinkState
-    from btflow.explore.swarm_panel import SwarmPanel
-    from btflow.explore.swarm_state import SwarmState
-    from btflow.explore.whatif_panel import WhatIfPanel
-    from btflow.explore.whatif_state import WhatIfState
+    from btflow.explore.swarm_panel import SwarmPanel, SwarmState
+    from btflow.explore.whatif_panel import WhatIfPanel, WhatIfState
 
     links = replace(LinkState(), n1="10", n2="10", n3="10", rate="10 Mbit/s", duration="600 s")
     slow = replace(LinkState(), n1="10", n2="10", n3="10", rate="1 Mbit/s", duration="600 s")

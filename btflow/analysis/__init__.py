@@ -5,8 +5,7 @@ Swarms that failed or were not run are never counted. The same Dataset and seed 
 """
 
 from btflow.analysis.against_full import corrected, flow_error
-from btflow.analysis.effect import mean_effect, response, sensitivity
-from btflow.analysis.paired import paired_difference
+from btflow.analysis.effect import mean_effect, paired_difference, response, sensitivity
 from btflow.analysis.sobol import sobol_indices
 from btflow.analysis.table import write_table
 

@@ -15,20 +15,10 @@ import scipy
 import xarray as xr
 from numpy.typing import NDArray
 
+from btflow.analysis import design
 from btflow.analysis.bootstrap import Settings, point_means
 from btflow.analysis.cells import cells
-from btflow.analysis.design import (
-    REPLICA,
-    SAMPLE,
-    Floats,
-    checked,
-    declared,
-    independent,
-    is_sample,
-    source,
-    statistic,
-    swarm_status,
-)
+from btflow.analysis.design import REPLICA, SAMPLE, Floats
 from btflow.errors import InputError
 from btflow.sweeps.results import CHECK, DONE, FIRST, FULL
 
@@ -109,7 +99,7 @@ _ERROR = {
 def _error(ds: xr.Dataset, variable: str, confidence: float) -> dict[str, Any]:
     if variable in ds.data_vars and not _has_values(ds, variable):
         return dict.fromkeys(_ERROR, np.nan) | {"exceeds": False, "points": 0}
-    flow = statistic(ds, variable)
+    flow = design.statistic(ds, variable)
     pairs = _pairs(ds, variable, flow)
     differences, means = _relative(pairs), _means(flow)
     number, known = len(differences), means[np.isfinite(means)]
@@ -200,9 +190,9 @@ def corrected(
     level = float(Settings(confidence=confidence).checked().confidence)
     if x is None and by is not None:
         raise InputError("by", by, "is given without x", "x too")
-    flow = statistic(ds, variable)
+    flow = design.statistic(ds, variable)
     fit = fitted(_pairs(ds, variable, flow), flow.values.reshape(-1, flow.shape[-1]), level)
-    attrs = source(ds, variable) | {"confidence": level} | fit.attrs()
+    attrs = design.source(ds, variable) | {"confidence": level} | fit.attrs()
     units = {key: value for key, value in ds[variable].attrs.items() if key == "units"}
     text = str(ds[variable].attrs.get("long_name", variable))
     if x is None:
@@ -287,7 +277,7 @@ class Fit:
     def all_points(self, ds: xr.Dataset) -> NDArray[np.int64]:
         """Return the points that a mean over all is of; of a Saltelli design those that are draws of their own."""
         which = np.isfinite(self.flow)
-        return np.flatnonzero(which & independent(ds) if is_sample(ds) else which)
+        return np.flatnonzero(which & design.independent(ds) if design.is_sample(ds) else which)
 
     def attrs(self) -> dict[str, Any]:
         """Return what is said of it."""
@@ -388,7 +378,7 @@ def has_check(ds: xr.Dataset) -> bool:
 
 def _with_check(ds: xr.Dataset) -> xr.Dataset:
     """Return a sweep with a check; an InputError for one without."""
-    ds = checked(ds)
+    ds = design.checked(ds)
     if not has_check(ds):
         raise InputError("ds", None, "has no check: no point of it was run in full, too", _CHECKED)
     return ds
@@ -397,7 +387,7 @@ def _with_check(ds: xr.Dataset) -> xr.Dataset:
 def point_pairs(ds: xr.Dataset, variable: str) -> Pairs:
     """Return the points at which both fidelities have a value; an InputError if there is no check, or no such point."""
     ds = _with_check(ds)
-    pairs = _pairs(ds, variable, statistic(ds, variable))
+    pairs = _pairs(ds, variable, design.statistic(ds, variable))
     if not len(pairs.points):
         raise InputError("variable", variable, "has no value in both fidelities at any point", _CHECKED)
     return pairs
@@ -409,7 +399,7 @@ def _pairs(ds: xr.Dataset, variable: str, flow: xr.DataArray) -> Pairs:
     if variable not in full:
         raise InputError("variable", variable, "was not found in full", "a statistic of both fidelities")
     rows, points = matched(ds, tuple(str(dim) for dim in flow.dims[:-1]))
-    done = swarm_status(full["status"].values) == DONE
+    done = design.swarm_status(full["status"].values) == DONE
     values = np.where(done, full[variable].astype(float).values, np.nan)[rows]
     # the same shape also of a part without replica 0, of which there are no rows
     ours = flow.values.reshape(-1, flow.shape[-1])[points, (flow[REPLICA].values == FIRST).argmax()]
@@ -469,7 +459,9 @@ def matched(ds: xr.Dataset, dims: Sequence[str]) -> tuple[NDArray[np.int64], NDA
 def _names(ds: xr.Dataset) -> dict[str, str]:
     """Return what was varied, and what its values at the checked points are called."""
     found = (str(name) for name in ds.coords if str(name).startswith(f"{CHECK}_") and name != SEED)
-    return {name: f"{CHECK}_{name}" for name in (*declared(ds), *(name.removeprefix(f"{CHECK}_") for name in found))}
+    return {
+        name: f"{CHECK}_{name}" for name in (*design.declared(ds), *(name.removeprefix(f"{CHECK}_") for name in found))
+    }
 
 
 def _keys(ds: xr.Dataset, names: Sequence[str]) -> list[tuple[str, ...]]:

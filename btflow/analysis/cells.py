@@ -11,19 +11,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from btflow.analysis import design
 from btflow.analysis.bootstrap import Scheme, canonical
-from btflow.analysis.design import (
-    REPLICA,
-    SAMPLE,
-    Floats,
-    common_numbers,
-    factors,
-    find,
-    independent,
-    is_sample,
-    statistic,
-)
-from btflow.analysis.varied import Varied, log_spaced
+from btflow.analysis.design import REPLICA, SAMPLE, Floats, Varied
 from btflow.errors import InputError
 from btflow.options import whole_number
 
@@ -51,7 +41,7 @@ class Axis:
 
     def coordinates(self) -> dict[str, Any]:
         """Return the coordinates of this axis, with its units, and of bins their ends."""
-        attrs = self.parameter.attrs | {"spacing": "log" if log_spaced(self.parameter.values) else "linear"}
+        attrs = self.parameter.attrs | {"spacing": "log" if design.log_spaced(self.parameter.values) else "linear"}
         found: dict[str, Any] = {self.name: xr.Variable((self.name,), self.values, attrs)}
         if self.edges is not None:
             for side, which in enumerate(("least", "greatest")):
@@ -94,9 +84,9 @@ class Cells:
 
 def scheme_of(ds: xr.Dataset) -> Scheme:
     """Return what was random in a sweep, to be drawn again."""
-    if is_sample(ds):
-        return "points of shared chance" if common_numbers(ds) else "points"
-    return "replicas" if common_numbers(ds) else "within"
+    if design.is_sample(ds):
+        return "points of shared chance" if design.common_numbers(ds) else "points"
+    return "replicas" if design.common_numbers(ds) else "within"
 
 
 def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[str], bins: Sequence[int]) -> Cells:
@@ -118,24 +108,24 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
     """
     for most in bins:
         whole_number("bins", most, 2, 1000)
-    if is_sample(ds):
-        ds = ds.isel({SAMPLE: independent(ds)})
-    values = statistic(ds, variable)
-    parameters = [find(ds, name, field) for name, field in zip(names, fields, strict=True)]
+    if design.is_sample(ds):
+        ds = ds.isel({SAMPLE: design.independent(ds)})
+    values = design.statistic(ds, variable)
+    parameters = [design.find(ds, name, field) for name, field in zip(names, fields, strict=True)]
     _check_apart(parameters, fields, ds)
-    most_of: Sequence[int | None] = bins if is_sample(ds) else [None] * len(names)
+    most_of: Sequence[int | None] = bins if design.is_sample(ds) else [None] * len(names)
     axes = tuple(_axis(parameter, most) for parameter, most in zip(parameters, most_of, strict=True))
     if np.prod([len(axis.values) for axis in axes]) > MOST_CELLS:
         raise InputError(fields[-1], names[-1], "makes too many cells", f"at most {MOST_CELLS}")
-    if is_sample(ds):
+    if design.is_sample(ds):
         return _of_sample(values, axes, scheme_of(ds))
     return _of_grid(values, axes, scheme_of(ds))
 
 
 def _check_apart(parameters: Sequence[Varied], fields: Sequence[str], ds: xr.Dataset) -> None:
-    factor = {name: key for key, names in factors(ds).items() for name in names}
+    factor = {name: key for key, names in design.factors(ds).items() for name in names}
     for (one, _), (other, field) in itertools.combinations(zip(parameters, fields, strict=True), 2):
-        if factor[one.name] == factor[other.name] or (one.dim == other.dim and not is_sample(ds)):
+        if factor[one.name] == factor[other.name] or (one.dim == other.dim and not design.is_sample(ds)):
             raise InputError(field, other.name, f"varies together with {one.name}", "a name that varies apart from it")
 
 

@@ -1,29 +1,28 @@
-"""Means of a statistic along one or two varied names, with intervals, and how far each name moves it."""
+"""Means of a statistic along varied names, how far each name moves it, and differences of two variants pair by pair."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
 import xarray as xr
 
-from btflow.analysis.bootstrap import Intervals, Scheme, Settings, Spread, draws, interval, point_means, spread
-from btflow.analysis.cells import Axis, Cells, cells, scheme_of
-from btflow.analysis.design import (
-    SAMPLE,
-    Floats,
-    checked,
-    find,
-    independent,
-    is_sample,
-    runs,
-    source,
-    statistic,
-    varied,
+from btflow.analysis import design
+from btflow.analysis.bootstrap import (
+    Intervals,
+    Scheme,
+    Settings,
+    Spread,
+    canonical,
+    draws,
+    interval,
+    point_means,
+    spread,
 )
-from btflow.analysis.varied import matches, position, shown, si_number
+from btflow.analysis.cells import Axis, Cells, cells, scheme_of
+from btflow.analysis.design import REPLICA, SAMPLE, Floats
 from btflow.errors import InputError
 
 
@@ -58,7 +57,7 @@ def mean_effect(
     Raises:
         InputError: A name or value is unknown, a setting is out of range, or no swarm has a value.
     """
-    ds, settings = checked(ds), Settings(**intervals).checked()
+    ds, settings = design.checked(ds), Settings(**intervals).checked()
     content = cells(ds, variable, (over,), ("over",), (bins,))
     at = None if reference is None else _reference(content.axes[0], reference)
     means = _Means(content, settings)
@@ -87,7 +86,7 @@ def response(
     Returns:
         ``mean``, ``mean_low``, ``mean_high``, ``points`` and ``missing`` along `x` and `by`.
     """
-    ds, settings = checked(ds), Settings(**intervals).checked()
+    ds, settings = design.checked(ds), Settings(**intervals).checked()
     names, fields = ((x,), ("x",)) if by is None else ((x, by), ("x", "by"))
     content = cells(ds, variable, names, fields, (bins, by_bins)[: len(names)])
     return _Means(content, settings).dataset(ds, variable)
@@ -111,7 +110,7 @@ class _Means:
         text = f"mean of {attrs.get('long_name', variable)}"
         columns = _with_ends("mean", self.mean, ends, attrs | {"long_name": text}) | {
             "points": (count, {"units": "1", "long_name": "points averaged over"}),
-            "missing": (self.cells.lost, {"units": "1", "long_name": f"{runs(ds)} without a value"}),
+            "missing": (self.cells.lost, {"units": "1", "long_name": f"{design.runs(ds)} without a value"}),
         }
         data = {n: (self.cells.dims, v.reshape(self.cells.shape), a) for n, (v, a) in columns.items()}
         found = xr.Dataset(data, self.cells.coordinates(), describe(ds, variable, self.cells.scheme, self.settings))
@@ -174,7 +173,7 @@ def cell_spread(content: Cells, number: int) -> Spread:
 
 def describe(ds: xr.Dataset, variable: str, scheme: Scheme, settings: Settings) -> dict[str, Any]:
     """Return the attrs of a result: where it is from, what is missing in it, and how its intervals were made."""
-    return source(ds, variable) | settings.attrs(scheme)
+    return design.source(ds, variable) | settings.attrs(scheme)
 
 
 def _with_ends(
@@ -187,13 +186,13 @@ def _with_ends(
 
 def _reference(axis: Axis, reference: object) -> int:
     """Return the number of the cell that the reference is in."""
-    where = matches(axis.parameter, reference, "reference")
+    where = design.matches(axis.parameter, reference, "reference")
     found = [number for number, members in enumerate(axis.members) if (members & where).any()]
     if not found and axis.edges is not None:
-        value = si_number(axis.parameter, reference, "reference")
+        value = design.si_number(axis.parameter, reference, "reference")
         found = [n for n, (least, greatest) in enumerate(axis.edges) if least <= value <= greatest]
     if not found:
-        allowed = shown(axis.parameter.values, axis.parameter)
+        allowed = design.shown(axis.parameter.values, axis.parameter)
         raise InputError("reference", reference, f"is not a value of {axis.name}", allowed)
     return found[0]
 
@@ -225,14 +224,14 @@ def sensitivity(
     Raises:
         InputError: A name or value is unknown, nothing was varied, or no swarm has a value.
     """
-    ds, settings = checked(ds), Settings(**intervals).checked()
-    values = statistic(ds, variable)
-    names = [name for name, parameter in varied(ds).items() if len(set(parameter.values.tolist())) > 1]
+    ds, settings = design.checked(ds), Settings(**intervals).checked()
+    values = design.statistic(ds, variable)
+    names = [name for name, parameter in design.varied(ds).items() if len(set(parameter.values.tolist())) > 1]
     if not names:
         raise InputError("ds", None, "has no varied name with two values", "a sweep over at least one")
     held = {} if base is None else _held(ds, base, names)
-    if is_sample(ds):
-        values = values.isel({SAMPLE: independent(ds)})
+    if design.is_sample(ds):
+        values = values.isel({SAMPLE: design.independent(ds)})
     centre = _mean(point_means(values.isel(held).values))
     if not np.isfinite(centre):
         raise InputError("base", dict(base or {}), "has no result", "a point that has one")
@@ -257,21 +256,21 @@ def _held(ds: xr.Dataset, base: Mapping[str, object], names: list[str]) -> dict[
     """Return the position of the base along each dimension; every name must have a value."""
     if not isinstance(base, Mapping):
         raise InputError("base", base, "is not a mapping", "a value for each of " + ", ".join(names))
-    if is_sample(ds):
+    if design.is_sample(ds):
         raise InputError("base", dict(base), "is not in a sample", "a grid, or no base: the means over the other names")
     missing = [name for name in names if name not in base]
     if missing:
         raise InputError(
             "base", dict(base), f"has no value for {missing[0]}", "a value for each of " + ", ".join(names)
         )
-    given = [(find(ds, name, "base"), value, f"base[{name!r}]") for name, value in base.items()]
+    given = [(design.find(ds, name, "base"), value, f"base[{name!r}]") for name, value in base.items()]
     dims = dict.fromkeys(parameter.dim for parameter, _, _ in given)
-    return {dim: position([one for one in given if one[0].dim == dim]) for dim in dims}
+    return {dim: design.position([one for one in given if one[0].dim == dim]) for dim in dims}
 
 
 def _cut(ds: xr.Dataset, held: dict[str, int], name: str) -> xr.Dataset:
     """Return the part of a sweep in which only one name varies, kept as dimensions of length one."""
-    own = find(ds, name, "base").dim
+    own = design.find(ds, name, "base").dim
     return ds.isel({dim: [at] for dim, at in held.items() if dim != own})
 
 
@@ -287,3 +286,137 @@ def _row(ds: xr.Dataset, variable: str, name: str, settings: Settings, bins: int
     swing = {"swing": mean[high] - mean[low], "swing_low": ends[0], "swing_high": ends[1]}
     texts = {"least_at": content.axes[0].text(low), "greatest_at": content.axes[0].text(high)}
     return means | swing | texts | {"left_out": content.left_out}
+
+
+_KINDS = {"difference": "difference of b from a", "ratio": "ratio of b to a"}
+
+
+def paired_difference(
+    ds: xr.Dataset,
+    variable: str,
+    dim: str,
+    a: object,
+    b: object,
+    **intervals: Unpack[Intervals],
+) -> xr.Dataset:
+    """Return how a statistic at value `b` of a varied name differs from that at `a`, all else equal.
+
+    With common random numbers swarms are paired by point and replica, and the interval is of the differences within
+    pairs; without them the replicas have nothing to do with each other and pairs are of points. A pair counts if both
+    swarms have a result.
+
+    Args:
+        ds: A sweep over a grid.
+        variable: A statistic for each swarm.
+        dim: The varied name (or one of a zipped dimension).
+        a: The value compared with, in SI units or as text with a unit.
+        b: The value compared.
+        **intervals: ``confidence``, ``resamples`` and ``seed``, as in ``btflow.analysis.bootstrap.Settings``.
+
+    Returns:
+        ``difference`` (b - a) and ``ratio`` (mean at b over mean at a) at each of the other points, and over all of
+        them ``mean_difference`` and ``mean_ratio`` (ratio of the means), each with the ends ``_low`` and ``_high`` of
+        its interval; ``pairs`` at each point; ``narrowing``, the width of the mean difference's interval over the width
+        it has if replicas are not paired. attrs["paired_by"] is "point and replica" or "point".
+
+    Raises:
+        InputError: A name or value is unknown, the sweep is a sample, whose points have no pairs, or there is no pair.
+    """
+    ds, settings = design.checked(ds), Settings(**intervals).checked()
+    values = design.statistic(ds, variable)
+    parameter = design.find(ds, dim, "dim")
+    if design.is_sample(ds):
+        raise InputError(
+            "dim", dim, "is not paired: the points of a sample differ in every name", "a grid; or use mean_effect"
+        )
+    at, to = (design.position([(parameter, value, field)]) for field, value in {"a": a, "b": b}.items())
+    if at == to:
+        raise InputError("b", b, "is the value of a", "another value")
+    both = values.isel({parameter.dim: [at, to]})
+    rest = [str(d) for d in values.dims if d not in (parameter.dim, REPLICA)]
+    common = design.common_numbers(ds)
+    pairs = _pairs(both.transpose(parameter.dim, *rest, REPLICA).values, common)
+    shape = tuple(both.sizes[d] for d in rest)
+    if not np.isfinite(pairs).any():
+        raise InputError(
+            "variable",
+            variable,
+            f"has no pair of values: {design.counts(ds.isel({parameter.dim: [at, to]}), both).text()}",
+        )
+    found = _compared(pairs, shape, tuple(rest), settings, common)
+    units = {"units": ds[variable].attrs.get("units", "1")}
+    coords = {n: c for n, c in both.coords.items() if set(c.dims) <= set(rest) and parameter.dim not in c.dims}
+    result = xr.Dataset(
+        {name: (dims, v, {"long_name": text, "units": "1"}) for name, (dims, v, text) in found.items()}, coords
+    )
+    for name in result.data_vars:
+        if "difference" in str(name):
+            result[name].attrs |= units
+    sides = {"dim": dim, "a": parameter.values[at].item(), "b": parameter.values[to].item()}
+    by = {"paired_by": "point and replica" if common else "point"}
+    return result.assign_attrs(describe(ds, variable, scheme_of(ds), settings) | sides | by)
+
+
+def _scheme(common: bool) -> Scheme:
+    return "replicas" if common else "within"
+
+
+def _pairs(values: Floats, common: bool) -> Floats:
+    """Return the values that have a partner (2, points, replicas), in canonical order."""
+    both = values.reshape(2, -1, values.shape[-1])
+    known = np.isfinite(both)
+    partner = known.all(axis=0) if common else known.any(axis=-1, keepdims=True).all(axis=0)
+    return canonical(np.where(partner, both, np.nan), _scheme(common))
+
+
+def _compared(
+    pairs: Floats, shape: tuple[int, ...], dims: tuple[str, ...], settings: Settings, common: bool
+) -> dict[str, tuple[tuple[str, ...], Any, str]]:
+    """Return the figures by name: dimensions, values and meaning."""
+    scheme = _scheme(common)
+    found: dict[str, tuple[tuple[str, ...], Any, str]] = {}
+    used = np.isfinite(pairs[0]).any(axis=1)
+    unknown = dict.fromkeys(_KINDS, (np.nan,) * 3)
+    single = [_compare(pairs[:, [n]], scheme, settings, n) if used[n] else unknown for n in range(len(used))]
+    overall = _compare(pairs[:, used], scheme, settings, len(used))
+    for kind, meaning in _KINDS.items():
+        for number, end in enumerate(("", "_low", "_high")):
+            text = f"{end[1:]} end of the interval of the {kind}" if end else meaning
+            found[kind + end] = (dims, np.array([row[kind][number] for row in single]).reshape(shape), text)
+            found[f"mean_{kind}{end}"] = ((), overall[kind][number], text + ", over all points")
+    count = np.isfinite(pairs).all(axis=0).sum(axis=-1) if common else np.isfinite(pairs).sum(axis=-1).min(axis=0)
+    found["pairs"] = (
+        dims,
+        count.reshape(shape),
+        "pairs of replicas" if common else "replicas of the variant with fewer",
+    )
+    text = "width of the mean difference's interval over its width without pairs of replicas"
+    found["narrowing"] = ((), _narrowing(pairs[:, used], found, settings) if common else 1.0, text)
+    return found
+
+
+def _compare(pairs: Floats, scheme: Scheme, settings: Settings, stream: int) -> dict[str, tuple[float, float, float]]:
+    """Return the difference and the ratio at some points (2, points, replicas), with the ends of their intervals."""
+    first, second = (point_means(side).mean() for side in pairs)
+    own = scheme == "within"
+    drawn = [draws(side, scheme, settings, own * (2 * stream + n)) for n, side in enumerate(pairs)]
+    both = together(spread(pairs[1], scheme), spread(pairs[0], scheme), scheme)
+    found = {}
+    compared: dict[str, Callable[[Any, Any], Any]] = {"difference": np.subtract, "ratio": ratio}
+    for kind, of in compared.items():
+        value = float(of(second, first))
+        found[kind] = (value, *interval(value, of(drawn[1], drawn[0]), both, settings))
+    return found
+
+
+def _narrowing(pairs: Floats, found: dict[str, Any], settings: Settings) -> float:
+    """Return the width of the interval over that with replicas of each variant drawn by themselves."""
+    drawn = draws(pairs[1], "replicas", settings, 1) - draws(pairs[0], "replicas", settings, 0)
+    means = [side[np.isfinite(side)] for side in (point_means(side.T) for side in pairs)]
+    if min(side.size for side in means) < 2:
+        return float("nan")
+    size = np.array([side.size for side in means], float)
+    value = found["mean_difference"][1]
+    low, high = interval(value, drawn, Spread(np.array([side.var(ddof=1) for side in means]) / size, size), settings)
+    width = found["mean_difference_high"][1] - found["mean_difference_low"][1]
+    return float(width / (high - low)) if high > low else float("nan")

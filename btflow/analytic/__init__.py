@@ -17,9 +17,17 @@ from btflow.analytic.link import (
     reno_sawtooth,
     vegas_backlog,
 )
-from btflow.analytic.short import Latency, cardwell
 from btflow.analytic.swarm import SteadyState, kumar_ross_bound, mundinger_bound, qiu_srikant
-from btflow.analytic.tcp import LedbatQueue, cubic_response, ledbat_fixed_point, mathis, pftk_approx, pftk_full
+from btflow.analytic.tcp import (
+    Latency,
+    LedbatQueue,
+    cardwell,
+    cubic_response,
+    ledbat_fixed_point,
+    mathis,
+    pftk_approx,
+    pftk_full,
+)
 
 __all__ = [
     "Backlog",

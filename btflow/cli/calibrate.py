@@ -20,7 +20,7 @@ from btflow.units.formatting import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from btflow.paths.fitting_structure import Fitted
+    from btflow.paths.fitting import Fitted
     from btflow.paths.measured import Measured
     from btflow.paths.model import PathModel
 
@@ -114,8 +114,7 @@ def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Mea
 def _of_iplane(
     file: str, losses: str | None, checksum: str | None, drop: bool, progress: Progress
 ) -> tuple[Measured, PathModel, Fitted]:
-    from btflow.paths.iplane import of_pops, read_iplane
-    from btflow.paths.shortest import pop_paths
+    from btflow.paths.iplane import of_pops, pop_paths, read_iplane
 
     unmeasured: Literal["refuse", "drop"] = "drop" if drop else "refuse"
     links = read_iplane(file, checksum, unmeasured=unmeasured)
@@ -158,7 +157,7 @@ def describe(model: PathModel, measured: Measured, fitted: Fitted | None) -> dic
     """
     import numpy as np
 
-    from btflow.paths.fitting_structure import ABOVE
+    from btflow.paths.fitting import ABOVE
 
     shares = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
     found: dict[str, Any] = {"source": model.source, "shares": list(shares)}

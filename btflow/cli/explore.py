@@ -33,7 +33,7 @@ def explore(
 ) -> None:
     """Serve a web page on which links and swarms change as you drag; needs the extra notebook."""
     given = options(ip, port, visitors, memory, token=not no_token)
-    from btflow.explore.serve import main as run_explorer
+    from btflow.explore.serve import run_explorer
 
     run_explorer(given, browser=not no_browser)
 
@@ -46,6 +46,6 @@ def lab(
 ) -> None:
     """Open JupyterLab on the teaching notebooks; needs the extra notebook."""
     given = options(ip, port, token=not no_token, command="lab")
-    from btflow.explore.lab import main as run_lab
+    from btflow.explore.serve import run_lab
 
     run_lab(given, browser=not no_browser)

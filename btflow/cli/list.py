@@ -2,11 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from btflow.errors import InputError
+
+if TYPE_CHECKING:
+    from btflow.config.kinds import ModelKind
+    from btflow.config.parameters import Parameter
+
+_PARTS = {
+    "Access links (--access)": "access",
+    "Congestion controls (--flow)": "congestion",
+    "Speech codecs (--voip)": "codecs",
+    "BitTorrent clients (of a swarm's classes)": "clients",
+    "Paths between peers (--set internet=...)": "internet",
+}
+"""What models are made of: a heading, and the folder of its files."""
+_PREFIX = {
+    "decimal": "In this model 1 kB = 1000 B, 1 MB = 10**6 B; 1 KiB = 1024 B.",
+    "binary": "In this model 1 kB = 1 KiB = 1024 B, 1 MB = 1 MiB = 2**20 B.",
+}
+_ALSO = "Any field can be set too, by its path: btflow list {name} --fields"
+_HOW = (
+    "Set with --set FIELD=VALUE; * in place of a name stands for all: classes.*.client=libtorrent-2.",
+    "none leaves a field out. A field with - is left out: btflow schema says what it is then.",
+)
+_DESCRIPTIVE = ("name", "title", "source")
+_FORMS = {
+    "size": "size",
+    "rate": "rate",
+    "time": "time",
+    "fraction": "fraction",
+    "count": "count",
+    "packets": "packets",
+    "buffer": "buffer",
+    "flag": "true/false",
+    "choice": "word",
+    "text": "text",
+    "names": "names",
+    "file": "file",
+}
 
 
 def list_models(
@@ -14,9 +52,96 @@ def list_models(
     fields: Annotated[bool, typer.Option("--fields", help="List every field of the model that can be set.")] = False,
 ) -> None:
     """List the models, access links and congestion controls, or one model's parameters with unit, default, meaning."""
-    from btflow.cli import listing
-
     if fields and model is None:
         raise InputError("--fields", None, "is given without a model", "btflow list MODEL --fields")
-    read = listing.fields if fields else listing.parameters
-    typer.echo(listing.everything() if model is None else read(model))
+    read = fields_of if fields else parameters_of
+    typer.echo(everything() if model is None else read(model))
+
+
+def everything() -> str:
+    """Return the models and what they are made of, one a line."""
+    from btflow.config.catalog import load, load_link, names, title_of
+
+    parts = {
+        "Swarms (btflow run)": [(name, load(name).title) for name in names()],
+        "Links (btflow link)": [(name, load_link(name).title) for name in names("links")],
+        **{heading: [(name, title_of(name, kind)) for name in names(kind)] for heading, kind in _PARTS.items()},
+    }
+    width = max(len(name) for rows in parts.values() for name, _ in rows)
+    blocks = [
+        [heading, *(f"  {name.ljust(width)}  {title}" for name, title in rows)] for heading, rows in parts.items()
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def parameters_of(name: str) -> str:
+    """Return the parameters of a swarm or link model with kind, unit, default and meaning.
+
+    Raises:
+        InputError: There is no such model, or its file is not a valid one.
+    """
+    from btflow.config.catalog import any_document
+    from btflow.config.schema import describe
+
+    read = any_document(name)
+    scenario = read.build({})
+    rows = [("parameter", "kind", "unit", "default", "meaning")]
+    for p in read.parameters.values():
+        default = f"as {p.default_from}" if p.default_from else scenario.parameters.get(p.name)
+        default = default or describe(read, p.name).text(p.default)  # of one that has no effect by default
+        rows.append((p.name, _FORMS[p.kind], p.unit or "-", default, _meaning(p, read.kind)))
+    lines = [f"{scenario.name}: {scenario.title}", f"Source: {scenario.source}"]
+    lines += [_PREFIX[read.byte_prefix], "", _columns(rows), "", _ALSO.format(name=name)]
+    return "\n".join(lines)
+
+
+def fields_of(name: str) -> str:
+    """Return every field of a swarm or link model that its path sets, with kind, unit and present value.
+
+    Raises:
+        InputError: There is no such model, or its file is not a valid one.
+    """
+    from btflow.config.catalog import any_document
+    from btflow.config.fields import everywhere
+    from btflow.config.files import present
+    from btflow.config.schema import describe
+
+    read = any_document(name)
+    tree = read.assigner.assign({}).tree
+    rows = [("field", "kind", "unit", "value")]
+    for place in everywhere(read.kind, tree):
+        if place.keys[-1] in _DESCRIPTIVE:
+            continue
+        path = ".".join(place.keys)
+        variable = describe(read, path)
+        kind = f"name in {place.folder}" if place.folder else _FORMS[variable.kind]
+        rows.append((path, kind, variable.unit or "-", _shown(present(tree, place.keys))))
+    return "\n".join([_PREFIX[read.byte_prefix], *_HOW, "", _columns(rows)])
+
+
+def _shown(value: Any) -> str:
+    """Return a value of a model file on one line: a table's name if it has one, - for what is left out."""
+    from btflow.config.files import inline
+
+    if isinstance(value, dict) and value.get("name"):
+        return str(value["name"])
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        return ",".join(value) or "none"
+    return "-" if value is None else value if isinstance(value, str) else inline(value)
+
+
+def _meaning(parameter: Parameter, kind: ModelKind[Any]) -> str:
+    from btflow.config.files import names
+
+    words = list(parameter.words)
+    if parameter.kind == "file":
+        words = [*names(kind.folder_of(parameter.sets[0].split(".")) or ""), "a .toml file", "none"]
+    return parameter.meaning + (f" ({', '.join(words)})" if words else "")
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return rows with their columns aligned."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]) for row in rows
+    )

@@ -1,12 +1,64 @@
-"""``btflow sweep``: its options."""
+"""``btflow sweep``: its options, and what is done with them and said of it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from btflow import files, options
 from btflow.cli.common import FidelityOption, Json, Model, Settings, Text
+from btflow.errors import InputError, SimulationError, unknown
+from btflow.termination import INTERRUPTED, TERMINATED
+from btflow.units import UNITS
+from btflow.units.formatting import counted
+
+if TYPE_CHECKING:
+    from btflow.sweeps.plan import Plan
+    from btflow.sweeps.running import Running
+
+_OPTIONS = {
+    *("vary", "sample", "replicas", "seed", "keep", "out", "jobs", "backend", "dask", "retry_failed"),
+    *("fidelity", "check", "statistics"),
+}
+
+
+CAUSES = 3
+"""Most causes of failures that are shown."""
+
+_UNITS = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
+_NUMBER = re.compile(rf"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?(?: ?(?:{_UNITS})(?![\w/]))?")
+
+
+@dataclass(frozen=True)
+class Given:
+    """The options as they were given."""
+
+    model: str
+    vary: list[str]
+    settings: list[str]
+    sample: str | None
+    replicas: str | None
+    seed: str | None
+    common: bool | None
+    keep: str | None
+    fidelity: str
+    check: str | None
+    statistics: str | None
+    out: list[str]
+    resume: bool
+    retry_failed: bool
+    yes: bool
+    jobs: str | None
+    backend: str | None
+    dask: str | None
 
 
 def sweep(
@@ -67,10 +119,7 @@ def sweep(
 
     Ctrl-C and SIGTERM keep what is finished. A swarm that fails is recorded with its reason; the others go on.
     """
-    from btflow import files
-    from btflow.cli import sweep_run
-
-    given = sweep_run.Given(
+    given = Given(
         model=model,
         vary=vary or [],
         settings=settings or [],
@@ -90,7 +139,191 @@ def sweep(
         backend=backend,
         dask=dask,
     )
-    found = sweep_run.run_given(given, show=not as_json)
-    typer.echo(files.to_json(found) if as_json else sweep_run.as_text(found))
+    found = run_given(given, show=not as_json)
+    typer.echo(files.to_json(found) if as_json else as_text(found))
     if not found["done"]:
         raise typer.Exit(1)
+
+
+def run_given(given: Given, *, show: bool) -> dict[str, Any]:
+    """Run a sweep and return what is said of it: the path, how many swarms are done and failed, why they failed.
+
+    Raises:
+        InputError: Something is wrong with the options; the field is the option's name.
+    """
+    from btflow.sweeps.progress import leave, terminable
+
+    try:
+        with terminable():
+            return _run(given, show)
+    except InputError as error:
+        if error.field in _OPTIONS:
+            error.field = "--" + error.field.replace("_", "-")
+        raise
+    except (KeyboardInterrupt, SystemExit) as error:
+        code = TERMINATED if isinstance(error, SystemExit) else INTERRUPTED
+        _say(("interrupted" if code == INTERRUPTED else "terminated") + _kept(given))
+        leave(code)
+    except (SimulationError, OSError):
+        if kept := _kept(given):
+            _say(kept.removeprefix(": "))
+        raise
+
+
+def _run(given: Given, show: bool) -> dict[str, Any]:
+    from btflow.config.catalog import any_document
+    from btflow.sweeps import api, spec
+    from btflow.sweeps.declare import declaration, declare
+    from btflow.sweeps.design import MOST_CHECKED
+    from btflow.sweeps.store import check_path
+
+    out, how = _path(given), _how(given, show)
+    check_path(out, given.resume)
+    vary, fixed = spec.parse_options(given.vary), options.parse_settings(given.settings)
+    said = declaration(
+        vary,
+        fixed,
+        "--vary",
+        sample=given.sample,
+        seed=_number("--seed", given.seed, 0, options.MAX_SEED),
+        replicas=_number("--replicas", given.replicas, 1, options.MAX_REPLICAS),
+        common=given.common,
+    )
+    keep = [] if given.keep is None else [name.strip() for name in given.keep.split(",")]
+    fidelity, check = options.fidelity_of("fidelity", given.fidelity), _number("--check", given.check, 1, MOST_CHECKED)
+    declared = declare(any_document(given.model), {}, said, keep=keep, yes=given.yes, fidelity=fidelity, check=check)
+    statistics = _statistics(given.statistics, declared)
+    done, failed = api.execute(declared, out, how, resume=given.resume)
+    found: dict[str, Any] = {"out": str(out), declared.job.noun: declared.units, "done": done, "failed": failed}
+    if fidelity == "flow":
+        found["fidelity"] = fidelity
+    found["reasons"] = _causes(out) if failed else {}
+    if declared.checked:
+        found["check"] = _checked(out, len(declared.checked), statistics)
+    return found
+
+
+def _statistics(text: str | None, declared: Plan) -> list[str] | None:
+    """Return the statistics that are compared with full; None for the default ones."""
+    if text is None:
+        return None
+    if not declared.checked:
+        raise InputError("statistics", text, "is of a check, and there is none", "--check NUMBER too")
+    known = [s.name for table in declared.job.tables if not table.dimension for s in table.statistics]
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            if name in declared.job.statistics.only_full:
+                raise InputError(
+                    "statistics",
+                    name,
+                    "is not known at flow fidelity",
+                    f"{', '.join(known)}; or a sweep in full, without --check",
+                )
+            raise unknown(name, known, f"statistic of {declared.job.noun}", "statistics")
+    return names
+
+
+def _checked(out: Path, points: int, statistics: list[str] | None) -> dict[str, Any]:
+    """Return by how much flow differs from full, and warn of what differs by more than the sweep is about."""
+    from btflow.analysis.against_full import flow_error
+    from btflow.sweeps.database import open_arrays
+
+    table = flow_error(open_arrays(out), statistics)
+    rows = {
+        str(name): {str(column): _plain(table[column].sel(statistic=name).item()) for column in table}
+        for name in table["statistic"].values
+    }
+    for name, row in rows.items():
+        if row["exceeds"]:
+            effect = f"what it varies by over the sweep, {_share(row['effect'])}"
+            _say(f"warning: {name}: the difference of flow from full may be greater than {effect}")
+    return {"points": points, "confidence": table.attrs["confidence"], "statistics": rows}
+
+
+def _causes(out: Path) -> dict[str, int]:
+    """Return how many swarms of a store failed of each of the most frequent causes, by the first text of each."""
+    from btflow.sweeps.database import failures
+
+    found, examples = Counter[str](), dict[str, str]()
+    for text, number in failures(out):
+        found[cause(text)] += number
+        examples.setdefault(cause(text), text)
+    return {examples[kind]: number for kind, number in found.most_common(CAUSES)}
+
+
+def cause(text: str) -> str:
+    """Return what texts of one cause have in common: all but numbers and their units."""
+    return _NUMBER.sub("#", text)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it, in which there is no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _share(value: float | None, sign: str = "") -> str:
+    """Return a share in percent, of which two digits at least are shown."""
+    if value is None:
+        return "unknown"
+    percent = 100 * value
+    return f"{percent:{sign}.{0 if abs(percent) >= 10 else 1 if abs(percent) >= 1 else 2}f}%"
+
+
+def _kept(given: Given) -> str:
+    """Return where what was finished is, if there is anything."""
+    there = len(given.out) == 1 and Path(given.out[0]).exists()
+    return f": what was finished is in {given.out[0]}; --resume goes on with it" if there else ""
+
+
+def _say(line: str) -> None:
+    print(f"btflow: {line}", file=sys.stderr, flush=True)
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Return what is said of a sweep as a few lines for people."""
+    noun = "experiments" if "experiments" in found else "swarms"
+    of = counted(found[noun], noun.removesuffix("s"))
+    by = f" at {found['fidelity']} fidelity" if "fidelity" in found else ""
+    if "check" in found:
+        by = f" ({found['check']['points']:,} of them in full, the others{by})"
+    lines = [f"{found['out']}: {found['done']:,} of {of}{by} done, {found['failed']:,} failed"]
+    for reason, number in found["reasons"].items():
+        lines.append(f"  {number:,} failed{', such as' * (number > 1)}: {reason}")
+    if "check" in found:
+        lines += _check_lines(found["check"])
+    return "\n".join(lines)
+
+
+def _check_lines(check: dict[str, Any]) -> Iterator[str]:
+    """Give what is said of the difference of flow from full, a line for each statistic."""
+    level = f"{100 * check['confidence']:g}% interval"
+    yield f"flow against full, at {counted(check['points'], 'checked point', 'checked points')}:"
+    for name, row in check["statistics"].items():
+        found = f"  {name}: bias {_share(row['bias'], '+')}"
+        if row["points"] > 1:
+            found += f" ({level} {_share(row['bias_low'], '+')} to {_share(row['bias_high'], '+')})"
+        found += f", spread of one swarm {_share(row['spread'])}, effect of the sweep {_share(row['effect'])}"
+        fewer = f"; values in both at {counted(row['points'], 'point')}" if row["points"] < check["points"] else ""
+        yield found + fewer
+
+
+def _path(given: Given) -> Path:
+    if not given.out:
+        raise InputError("--out", None, "is missing: where the results go", "a path ending in .zarr")
+    if len(given.out) > 1:
+        raise InputError("--out", given.out[1], "is a second path", "one --out")
+    return Path(given.out[0])
+
+
+def _how(given: Given, show: bool) -> Running:
+    from btflow.sweeps.running import MAX_JOBS, Running
+
+    how = Running(_number("--jobs", given.jobs, 1, MAX_JOBS), given.backend, given.dask, show, given.retry_failed)
+    how.check(resume=given.resume)
+    return how
+
+
+def _number(option: str, text: str | None, least: int, most: int) -> int | None:
+    """Return a whole number that was given; of a wrong one Typer says neither what it is nor all that is allowed."""
+    return None if text is None else options.parse_whole_number(option, text, least, most)

@@ -12,8 +12,7 @@ from btflow.config.files import ALIASES, Tree, find, names, read_table, read_tom
 from btflow.config.kinds import Model, ModelKind
 from btflow.config.parameters import declare
 from btflow.errors import InputError, ScenarioError, unknown
-from btflow.swarm.kind import SWARMS
-from btflow.swarm.scenario import Scenario
+from btflow.swarm.scenario import SWARMS, Scenario
 
 _OTHER = {
     "swarms": ("a link experiment", "links", "btflow link and load_link"),
@@ -85,7 +84,7 @@ def any_document(name_or_path: str | Path) -> Document[Any]:
 
 def link_document(name_or_path: str | Path) -> Document[LinkScenario]:
     """Return a link model's content; as ``document``."""
-    from btflow.link.kind import LINKS
+    from btflow.link.scenario import LINKS
 
     return read(name_or_path, LINKS)
 

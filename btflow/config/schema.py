@@ -14,7 +14,7 @@ from btflow.config.kinds import ModelKind, ParametrisedModel
 from btflow.config.parameters import Parameter
 from btflow.config.values import Setting
 from btflow.errors import InputError
-from btflow.swarm.kind import SWARMS
+from btflow.swarm.scenario import SWARMS
 from btflow.units import KINDS, Buffer, BytePrefix, Kind, format_quantity
 from btflow.units.quantity import Quantity
 
@@ -54,7 +54,7 @@ def schema(kind: str = "swarm") -> dict[str, Any]:
     """
     if kind not in ("swarm", "link"):
         raise InputError("kind", kind, "is unknown", "swarm or link")
-    from btflow.link.kind import LINKS
+    from btflow.link.scenario import LINKS
 
     return _schema(SWARMS if kind == "swarm" else LINKS)
 

@@ -14,8 +14,8 @@ from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState
 from btflow.explore.panel import Commands, Panel, Preset, from_query, to_query
 from btflow.explore.saved import Share
-from btflow.explore.swarm_state import SwarmState
-from btflow.explore.whatif_state import WhatIfState
+from btflow.explore.swarm_panel import SwarmState
+from btflow.explore.whatif_panel import WhatIfState
 
 _OWN = "your own"
 """Of a state that is no preset's."""

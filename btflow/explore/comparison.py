@@ -20,8 +20,7 @@ from btflow import plots
 from btflow.analysis import paired_difference
 from btflow.analysis.effect import ratio
 from btflow.errors import InputError, SimulationError
-from btflow.explore.canvas import Canvas
-from btflow.explore.views import FLOW_SAYS, Seen, has_flow, marked, off_by
+from btflow.explore.views import FLOW_SAYS, Canvas, Seen, has_flow, marked, off_by
 from btflow.explore.work import Look
 from btflow.link.results import to_dataset as link_dataset
 from btflow.link.scenario import LinkScenario

@@ -16,8 +16,7 @@ from btflow.explore.limits import check_link
 from btflow.explore.panel import OWN, Preset, specs
 from btflow.link import fluid
 from btflow.link.flow import Flow
-from btflow.link.kind import LINKS
-from btflow.link.scenario import LinkScenario
+from btflow.link.scenario import LINKS, LinkScenario
 from btflow.units import format_quantity
 
 ONE_LINK = "link"

@@ -8,11 +8,10 @@ import ipywidgets as widgets
 import xarray as xr
 
 from btflow.errors import InputError
-from btflow.explore.canvas import Canvas
 from btflow.explore.figure import beside
 from btflow.explore.form import Form
 from btflow.explore.inputs import inputs, renamed
-from btflow.explore.views import LINK, LINKED, Asked, see
+from btflow.explore.views import LINK, LINKED, Asked, Canvas, see
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_SEED, whole_number
 from btflow.swarm.scenario import Scenario

@@ -1,21 +1,279 @@
-"""The swarm panel: peers, caps, mix and stay; when downloads complete, how long queues are, and why it was slow."""
+"""The swarm panel: its state, the swarm that stands for, its presets; completion, queues, and why it was slow.
+
+The papers' swarms are larger than what a page draws at once; their presets have fewer leechers or a smaller file, and
+the command line of the whole. What the papers say of them holds in these sizes, too: the swarms of 2010 have fewer
+leechers but their whole file, because with 10 MB a round-trip time of 400 ms costs 20 % instead of 10 %.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 
 import ipywidgets as widgets
 import xarray as xr
 
-from btflow.explore.canvas import Canvas
+from btflow.config import catalog
+from btflow.config.document import Document
+from btflow.errors import InputError
 from btflow.explore.figure import beside
 from btflow.explore.form import Form
+from btflow.explore.inputs import Amount, Choice, renamed, value
 from btflow.explore.limits import check_swarm
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset, in_flow
+from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Observed, Preset, in_flow, specs
 from btflow.explore.saved import of_swarm, to_toml
-from btflow.explore.swarm_state import PRESETS, SwarmState, command_of, inputs, scenario_of
-from btflow.explore.views import LINKED, Asked, Seen, see
+from btflow.explore.views import LINKED, Asked, Canvas, Seen, see
 from btflow.swarm.scenario import Scenario
+from btflow.units import UNLIMITED, Buffer, is_unlimited
+
+_ON_LINKS = {"leechers": "leechers", "file_size": "file_size"}
+
+INPUTS: Mapping[str, Mapping[str, str]] = {
+    "flashcrowd": _ON_LINKS
+    | {name: name for name in ("utp_share", "uplink", "buffer", "rtt", "loss", "upload_limit", "client", "stay")},
+    "rao2010": {"leechers": "leechers", "file_size": "file_size", "cap": "upload_limit", "paths": "internet"}
+    | {"seed_cap": "seed_upload_limit", "rtt": "rtt", "loss": "loss", "tso": "tso", "stay": "departures.stay"},
+    "testa2011": _ON_LINKS | {name: name for name in ("utp_share", "buffer", "stay")},
+    "testa2012": _ON_LINKS | {"cc": "cc", "cubic_share": "cubic_share", "bt": "client"},
+}
+"""By model: the inputs that it has, and the parameter or field that each sets."""
+
+_ASES = (("AS1", "AS2", "AS3"), ("AS1", "AS3", "AS4"), ("AS1", "AS3", "AS5"))
+PATHS: Mapping[str, Mapping[str, str]] = {
+    "alike": {},
+    **{
+        f"{'+'.join(leechers)}/{seed}": {"leecher_as": ",".join(leechers), "seed_as": seed}
+        for leechers in _ASES
+        for seed in leechers
+    },
+    "iplane": {"internet": "iplane"},
+}
+"""What a choice of paths sets: nothing, where peers are in figures 8 and 9 of the paper of 2010, or iPlane's paths."""
+_PATHS = {"alike": "all alike", "iplane": "drawn from iPlane's"} | {
+    name: f"{name.partition('/')[0].replace('+', ', ')}; seed AS'{name[-1]}" for name in PATHS if "/" in name
+}
+SAME = "same"
+_CAPS = ("50 kB/s", "100 kB/s", "200 kB/s")
+
+
+@dataclass(frozen=True)
+class Cap(Amount):
+    """A rate that may be ``unlimited``: that is where its slider ends."""
+
+    def slid(self, text: str) -> float | None:
+        """Return where the slider stands, at its end if there is no limit."""
+        return super().slid(self.high if is_unlimited(text) else text)
+
+    def written(self, number: float, shown: str = "") -> str:
+        """Return the text for a place of the slider."""
+        return UNLIMITED if number >= 0.999 * float(super().slid(self.high) or 0.0) else super().written(number, shown)
+
+    def number(self, text: str, name: str = "value") -> float | Buffer:
+        """Return the rate [B/s]; InputError if it is none."""
+        return float("inf") if is_unlimited(text) else super().number(text, name)
+
+    def check(self, name: str, text: str) -> str:
+        """Return the text; InputError if it is no rate, or out of range."""
+        return UNLIMITED if is_unlimited(text) else super().check(name, text)
+
+
+@dataclass(frozen=True)
+class SwarmState:
+    """The inputs of the swarm panel, as texts."""
+
+    model: str = value(
+        Choice(
+            "swarm",
+            ("flashcrowd", "rao2010", "testa2011", "testa2012"),
+            "flashcrowd",
+            ("TCP, uTP on links", "capped uploads, no access links", "ADSL uplinks of 2011", "cluster of 2012"),
+            "what kind of swarm it is; each is a model that comes with btflow",
+        )
+    )
+    leechers: str = value(Amount("leechers", "count", "50", "2", "300", minimum="1"))
+    file_size: str = value(Amount("file size", "size", "2 MB", "1 MB", "50 MB", log=True, minimum="16 kB"))
+    utp_share: str = value(
+        Amount("uTP share", "fraction", "50%", "0%", "100%", help="share of the leechers that open uTP connections")
+    )
+    cc: str = value(
+        Choice(
+            "TCP of class x",
+            ("cubic", "newreno", "vegas", "nice", "lp", "utp"),
+            "cubic",
+            help="congestion control of the peers beside those with CUBIC",
+        )
+    )
+    cubic_share: str = value(
+        Amount("CUBIC share", "fraction", "0%", "0%", "100%", help="share of the leechers whose TCP is CUBIC")
+    )
+    uplink: str = value(
+        Amount("uplink", "rate", "1 Mbit/s", "128 kbit/s", "10 Mbit/s", log=True, maximum="1 Gbit/s", bits=True)
+    )
+    buffer: str = value(
+        Amount("buffer", "buffer", "500 ms", "2 packets", "400 packets", help="room in the queues of each access link")
+    )
+    cap: str = value(
+        Amount("upload cap", "rate", "50 kB/s", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="10 MB/s")
+    )
+    upload_limit: str = value(
+        Cap("upload cap", "rate", "unlimited", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="100 MB/s")
+    )
+    seed_cap: str = value(Choice("cap of the seed", (SAME, *_CAPS), SAME, ("as above", *_CAPS)))
+    paths: str = value(
+        Choice("paths", tuple(PATHS), "alike", tuple(_PATHS[name] for name in PATHS), "round-trip times between peers")
+    )
+    rtt: str = value(Amount("round-trip time", "time", "20 ms", "0 ms", "1 s"))
+    loss: str = value(Amount("loss", "fraction", "0%", "0%", "10%", maximum="20%"))
+    tso: str = value(
+        Choice("segment offload", ("false", "true"), "false", ("off", "on"), "TCP segments larger than a packet")
+    )
+    stay: str = value(
+        Choice("after the download", ("forever", "random", "leave"), "forever", ("stay", "stay for a while", "leave"))
+    )
+    client: str = value(Choice("client", ("libtorrent-2", "mainline-4.0", "utorrent-3.0"), "libtorrent-2"))
+    bt: str = value(Choice("BitTorrent client", ("mainline", "utorrent"), "mainline", ("mainline", "uTorrent")))
+    seed: str = value(
+        Amount("random numbers", "count", "0", "0", "100", maximum="1000000", help="another number, another run")
+    )
+
+
+def inputs(state: SwarmState) -> tuple[str, ...]:
+    """Return the names of the inputs that a state's model has, and that have an effect."""
+    used = {"model", "seed", *INPUTS[state.model]}
+    if "paths" in used and state.paths != "alike":
+        used -= {"rtt", "loss"} if state.paths == "iplane" else {"rtt"}
+    return tuple(name for name in specs(state) if name in used)
+
+
+def settings(state: SwarmState) -> dict[str, str]:
+    """Return what is set, by parameter or field, as for ``Scenario.set``."""
+    used = inputs(state)
+    found = {to: getattr(state, name) for name, to in INPUTS[state.model].items() if name in used}
+    if found.get("seed_upload_limit") == SAME:
+        del found["seed_upload_limit"]
+    if "internet" in found:
+        del found["internet"]
+        found |= PATHS[state.paths]
+    if state.model == "testa2011":
+        found["discard"] = str(int(state.leechers) // 2)
+    return found
+
+
+def scenario_of(state: SwarmState) -> Scenario:
+    """Return the swarm that a state stands for.
+
+    Raises:
+        InputError: The values make no swarm; its field is the name of an input if it is that of one.
+    """
+    try:
+        return _document(state.model).build(settings(state))
+    except InputError as error:
+        raise renamed(error, {field: name for name, field in INPUTS[state.model].items()}) from None
+
+
+def command_of(state: SwarmState) -> str:
+    """Return the command line that runs the same swarm."""
+    given = " ".join(f'--set "{name}={text}"' for name, text in settings(state).items())
+    return f"btflow run {state.model} {given} --seed {state.seed}"
+
+
+@cache
+def _document(model: str) -> Document[Scenario]:
+    return catalog.document(model)
+
+
+WHOLE: Mapping[str, tuple[str, str]] = {
+    "rao2010": ("300", "50 MB"),
+    "testa2011": ("100", "10 MB"),
+    "testa2012": ("75", "100 MB"),
+}
+"""Leechers and file of each paper's swarm; of 2011 the file is assumed."""
+_SHOWN: Mapping[str, tuple[str, str]] = {
+    "rao2010": ("60", "50 MB"),
+    "testa2011": ("60", "4 MB"),
+    "testa2012": ("40", "4 MB"),
+}
+_DIFFERS = {"rao2010": " What round-trip times and loss cost is somewhat less than with all of them."}
+"""By model: what is known to differ in the smaller size, beside the times themselves."""
+
+RAO, ADSL, CLUSTER = "Rao et al. 2010", "Testa and Rossi 2011", "Testa et al. 2012"
+SHARES = {"all TCP": "0%", "half uTP, half TCP": "50%", "all uTP": "100%"}
+STAYS = {"forever": "seeds never leave", "random": "random stay"}
+TCPS = {"cubic": "CUBIC", "newreno": "NewReno", "vegas": "Vegas", "nice": "Nice", "lp": "LP"}
+
+
+def state_of(model: str, size: Mapping[str, tuple[str, str]], **values: str) -> SwarmState:
+    """Return a paper's swarm in a size, with some of its inputs changed."""
+    leechers, file_size = size[model]
+    plain = {"stay": "random", "buffer": "200 packets"} if model == "testa2011" else {"cap": "20 kB/s", "rtt": "0 ms"}
+    return SwarmState(**{"model": model, "leechers": leechers, "file_size": file_size} | plain | values)
+
+
+def whole(state: SwarmState) -> SwarmState:
+    """Return a paper's swarm in the paper's size."""
+    leechers, file_size = WHOLE[state.model]
+    return replace(state, leechers=leechers, file_size=file_size)
+
+
+def less(state: SwarmState, why: str) -> str:
+    """Return the note on the size of a paper's swarm."""
+    leechers, file_size = WHOLE[state.model]
+    parts = [f"{state.leechers} leechers instead of {leechers}"]
+    parts += [f"a file of {state.file_size} instead of {file_size}"] if state.file_size != file_size else []
+    return f"{' and '.join(parts)}, {why}.{_DIFFERS.get(state.model, '')}"
+
+
+def _preset(paper: str, figure: str, title: str, model: str, *, beyond: bool = False, **values: str) -> Preset:
+    state = state_of(model, _SHOWN, **values)
+    note = less(state, "so that it is drawn at once")
+    return Preset(paper, figure, title, state, {"": command_of(whole(state))}, note, beyond)
+
+
+def _of_2010() -> Iterator[Preset]:
+    for rtt in ("0 ms", "400 ms", "1000 ms"):
+        yield _preset(RAO, "Fig. 5", f"uploads of 20 kB/s, RTT {rtt}", "rao2010", rtt=rtt)
+    title = "uploads of 20 kB/s, the seed's of 50 kB/s, RTT 400 ms"
+    yield _preset(RAO, "Fig. 7b", title, "rao2010", rtt="400 ms", seed_cap="50 kB/s")
+    for figure, cap in (("8", "20 kB/s"), ("9", "50 kB/s")):
+        for part, place in zip("abc", ("AS1+AS2+AS3/AS1", "AS1+AS3+AS4/AS4", "AS1+AS3+AS5/AS5"), strict=True):
+            where = f"leechers in {PATHS[place]['leecher_as'].replace(',', ', ')}, the seed in AS'{place[-1]}"
+            yield _preset(RAO, f"Fig. {figure}{part}", f"{cap}, {where}", "rao2010", paths=place, cap=cap)
+    for rtt in ("0 ms", "400 ms", "1000 ms"):
+        yield _preset(RAO, "Table IV", f"RTT {rtt} and 5% loss", "rao2010", rtt=rtt, loss="5%")
+    yield _preset(RAO, "Table IV", "segmentation offload, RTT 400 ms", "rao2010", rtt="400 ms", tso="true")
+    yield _preset(RAO, "Fig. 1", "paths like those that iPlane measured", "rao2010", beyond=True, paths="iplane")
+
+
+def _of_2011() -> Iterator[Preset]:
+    for stay, said in STAYS.items():
+        for mix, share in SHARES.items():
+            yield _preset(ADSL, "Fig. 2", f"ADSL uplinks, {mix}, {said}", "testa2011", utp_share=share, stay=stay)
+    for packets in ("10", "20", "50", "100", "150"):
+        buffer = f"{packets} packets"
+        yield _preset(ADSL, "Fig. 3b", f"half uTP, half TCP, buffers of {buffer}", "testa2011", buffer=buffer)
+
+
+def _of_2012() -> Iterator[Preset]:
+    for cc, name in TCPS.items():
+        yield _preset(CLUSTER, "Fig. 2a", f"mainline clients, all with {name}", "testa2012", cc=cc)
+    for cc, name in {"cubic": "CUBIC", "utp": "uTP"}.items():
+        yield _preset(CLUSTER, "Fig. 2a", f"uTorrent clients, all with {name}", "testa2012", cc=cc, bt="utorrent")
+    for cc, name in TCPS.items():
+        if cc != "cubic":
+            title = f"mainline clients, half {name}, half CUBIC"
+            yield _preset(CLUSTER, "Fig. 2c", title, "testa2012", cc=cc, cubic_share="50%")
+    title = "uTorrent clients, half uTP, half CUBIC"
+    yield _preset(CLUSTER, "Fig. 2c", title, "testa2012", cc="utp", bt="utorrent", cubic_share="50%")
+
+
+PRESETS = (
+    Preset(OWN, "", "half of the peers with uTP", SwarmState(), {"": command_of(SwarmState())}),
+    *_of_2010(),
+    *_of_2011(),
+    *_of_2012(),
+)
+"""Every swarm that the panel has a preset for."""
 
 
 class SwarmPanel(Observed):

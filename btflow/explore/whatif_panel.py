@@ -1,33 +1,258 @@
-"""The what-if panel: two settings side by side, and the difference within pairs, with its interval in words."""
+"""The what-if panel: its state, two settings, and presets of them; both side by side, and the difference of pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote_plus
 
 import ipywidgets as widgets
 import xarray as xr
 
-from btflow.explore import comparison, swarm_state
+from btflow.errors import InputError
+from btflow.explore import comparison, link_state, swarm_panel
 from btflow.explore.comparison import Compared, Model
 from btflow.explore.figure import beside
 from btflow.explore.form import Form
-from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Observed, Preset, in_flow
+from btflow.explore.inputs import Amount, Choice, Line, value
+from btflow.explore.limits import check_swarm
+from btflow.explore.link_state import GENI, GENI_UTP, OPNET, OPNET_UTP, QUEUES, LinkState, geni, opnet
+from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Observed, Preset, checked, in_flow, specs
 from btflow.explore.saved import of_pairs, to_toml
-from btflow.explore.swarm_state import SwarmState
+from btflow.explore.swarm_panel import ADSL, CLUSTER, RAO, TCPS, SwarmState, less
 from btflow.explore.views import Seen
-from btflow.explore.whatif_state import (
-    PRESETS,
-    Setting,
-    Settings,
-    WhatIfState,
-    commands,
-    scenario_of,
-    settings,
-    state_of,
-)
+from btflow.link.scenario import LinkScenario
+from btflow.swarm.scenario import Scenario
 from btflow.units.formatting import counted
+
+Setting = SwarmState | LinkState
+"""The state of the panel that one of the two settings could have."""
+
+_FEW = SwarmState(leechers="30")
+BEGIN: Mapping[str, tuple[Setting, Setting]] = {
+    "swarm": (replace(_FEW, utp_share="0%"), replace(_FEW, utp_share="100%")),
+    "link": (LinkState(), replace(LinkState(), aqm="codel")),
+}
+"""By what is compared: the settings that an empty text stands for."""
+
+
+def _reads(text: str) -> None:
+    """Raise an InputError if a text names no values, or two of one name."""
+    allowed = "such as leechers=30&rtt=400+ms"
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=100)
+    except ValueError:
+        raise InputError("setting", text, "names no values", allowed) from None
+    if len(dict(pairs)) < len(set(pairs)):
+        raise InputError("setting", text, "has two values of one name", allowed)
+
+
+@dataclass(frozen=True)
+class WhatIfState:
+    """The inputs of the what-if panel, as texts; a setting is what differs from the one to begin with."""
+
+    of: str = value(Choice("Compare", ("swarm", "link"), "swarm", ("two swarms", "two links")))
+    pairs: str = value(
+        Amount("Pairs", "count", "10", "2", "40", minimum="1", maximum="200", help="runs of each, with the same luck")
+    )
+    a: str = value(Line("Setting A", "", _reads))
+    b: str = value(Line("Setting B", "", _reads))
+
+    def mended(self) -> tuple[WhatIfState, tuple[InputError, ...]]:
+        """Return the state without those values of both settings that are refused, and what was wrong with each."""
+        found = [_mended(side, getattr(self, side), begin) for side, begin in zip("ab", BEGIN[self.of], strict=True)]
+        (a, of_a), (b, of_b) = found
+        return replace(self, a=a, b=b), (*of_a, *of_b)
+
+
+class Settings(NamedTuple):
+    """Both settings."""
+
+    a: Setting
+    b: Setting
+
+
+def settings(state: WhatIfState) -> Settings:
+    """Return both settings of a state, with one seed; an InputError of ``a`` or ``b`` if one is wrong."""
+    begin = BEGIN[state.of]
+    a = _read("a", state.a, begin[0])
+    return Settings(a, replace(_read("b", state.b, begin[1]), seed=a.seed))
+
+
+def state_of(of: str, found: Settings, pairs: str) -> WhatIfState:
+    """Return the state with two settings."""
+    return WhatIfState(of, pairs, *(_written(one, first) for one, first in zip(found, BEGIN[of], strict=True)))
+
+
+def scenario_of(setting: Setting) -> Scenario | LinkScenario:
+    """Return what a setting stands for.
+
+    Raises:
+        InputError: It is none, or more than one visitor may ask for; the field is an input's.
+    """
+    if isinstance(setting, LinkState):
+        return link_state.scenario(setting)
+    found = swarm_panel.scenario_of(setting)
+    check_swarm(found)
+    return found
+
+
+def command_of(setting: Setting, pairs: str) -> str:
+    """Return the command line that runs a setting; of a swarm all of its replicas."""
+    if isinstance(setting, LinkState):
+        return link_state.command(setting)
+    return f"{swarm_panel.command_of(setting)} --replicas {pairs}"
+
+
+def _read(field: str, text: str, begin: Setting) -> Setting:
+    given = dict(parse_qsl(text, keep_blank_values=True))
+    try:
+        checked(type(begin), given)
+    except InputError as error:
+        raise InputError(field, text, str(error).replace("\n", "; ")) from None
+    return _with(begin, given)
+
+
+def _with(begin: Setting, texts: Mapping[str, str]) -> Setting:
+    """Return a setting with other values of some inputs."""
+    return replace(begin, **texts)  # type: ignore[arg-type]  # both are dataclasses of texts
+
+
+def _mended(side: str, text: str, begin: Setting) -> tuple[str, list[InputError]]:
+    """Return the text of a setting without what is refused, and why it is, called by side and label."""
+    kept: dict[str, str] = {}
+    problems: list[InputError] = []
+    for name, given in parse_qsl(text, keep_blank_values=True):
+        try:
+            kept[name] = getattr(checked(type(begin), {name: given}), name)
+        except InputError as error:
+            problems.append(error)
+    while kept and (problem := _refused(begin, kept)) is not None:
+        problems.append(problem)
+        del kept[problem.field]
+    told = [InputError(f"setting {side.upper()}: {_label(begin, p.field)}", *p.args[1:]) for p in problems]
+    return (_written(_with(begin, kept), begin) if told else text), told
+
+
+def _refused(begin: Setting, kept: Mapping[str, str]) -> InputError | None:
+    """Return why the values of a setting do not go together, as an error of the one to leave out; None if they do."""
+    try:
+        scenario_of(_with(begin, kept))
+    except InputError as error:
+        for problem in error.problems:
+            if problem.field in kept:
+                return problem
+        for name in kept:  # what is wrong is an input that the link leaves as it is: because of which value?
+            if _refused(begin, {n: text for n, text in kept.items() if n != name}) is None:
+                break
+        reason = f"does not go with {_label(begin, error.field)} = {error.value}: {error.reason}"
+        return InputError(name, kept[name], reason, error.allowed)
+    return None
+
+
+def _label(setting: Setting, name: str) -> str:
+    known = specs(setting)
+    return known[name].label if name in known else name
+
+
+def _written(setting: Setting, begin: Setting) -> str:
+    found: dict[str, Any] = {f.name: getattr(setting, f.name) for f in fields(setting)}
+    changed = {name: text for name, text in found.items() if text != getattr(begin, name)}
+    return "&".join(f"{name}={quote_plus(text, safe='/:,@')}" for name, text in changed.items())
+
+
+_SHOWN: Mapping[str, tuple[str, str]] = {
+    "rao2010": ("90", "50 MB"),
+    "testa2011": ("60", "4 MB"),
+    "testa2012": ("30", "4 MB"),
+}
+"""Leechers and file of a paper's swarms: ten pairs of them take some seconds, and say what the paper says."""
+
+
+def commands(both: Settings, pairs: str) -> Commands:
+    """Return the command lines that run both settings."""
+    return {side: command_of(setting, pairs) for side, setting in zip("AB", both, strict=True)}
+
+
+def _preset(paper: str, figure: str, title: str, both: Settings, *, beyond: bool = False) -> Preset:
+    of, pairs = "link" if isinstance(both.a, LinkState) else "swarm", WhatIfState.pairs
+    return Preset(paper, figure, title, state_of(of, both, pairs), commands(both, pairs), beyond=beyond)
+
+
+def _swarms(paper: str, figure: str, title: str, a: SwarmState, b: SwarmState, *, beyond: bool = False) -> Preset:
+    found = _preset(paper, figure, title, Settings(a, b), beyond=beyond)
+    whole = Settings(swarm_panel.whole(a), swarm_panel.whole(b))
+    note = less(a, "so that ten pairs take seconds")
+    return replace(found, note=note, commands=commands(whole, WhatIfState.pairs))
+
+
+def _swarm(model: str, **values: str) -> SwarmState:
+    return swarm_panel.state_of(model, _SHOWN, **values)
+
+
+def _of_2010() -> Iterator[Preset]:
+    near, far = _swarm("rao2010"), _swarm("rao2010", rtt="400 ms")
+    yield _swarms(RAO, "Fig. 5", "RTT 0 or 400 ms", near, far)
+    yield _swarms(RAO, "Fig. 5", "RTT 0 or 1000 ms", near, _swarm("rao2010", rtt="1000 ms"))
+    faster = _swarm("rao2010", rtt="400 ms", seed_cap="50 kB/s")
+    yield _swarms(RAO, "Fig. 7", "a seed as slow as the leechers, or faster, RTT 400 ms", far, faster)
+    for figure, cap in (("8", "20 kB/s"), ("9", "50 kB/s")):
+        a, b = (_swarm("rao2010", cap=cap, paths=paths) for paths in ("AS1+AS2+AS3/AS1", "AS1+AS3+AS5/AS5"))
+        yield _swarms(RAO, f"Fig. {figure}", f"{cap}, leechers in AS1, AS2, AS3, or in AS1, AS3, AS5", a, b)
+    for rtt in ("400 ms", "1000 ms"):
+        b = _swarm("rao2010", rtt=rtt, loss="5%")
+        yield _swarms(RAO, "Table IV", f"RTT 0 without loss, or {rtt} with 5% loss", near, b)
+    iplane = _swarm("rao2010", paths="iplane")
+    yield _swarms(RAO, "Fig. 1", "RTT 0, or paths like iPlane's", near, iplane, beyond=True)
+
+
+def _of_2011() -> Iterator[Preset]:
+    for stay, said in swarm_panel.STAYS.items():
+        a, b = (_swarm("testa2011", utp_share=share, stay=stay) for share in ("0%", "100%"))
+        yield _swarms(ADSL, "Fig. 2", f"all TCP or all uTP, {said}", a, b)
+    a, b = (_swarm("testa2011", buffer=f"{packets} packets") for packets in (10, 200))
+    yield _swarms(ADSL, "Fig. 3b", "buffers of 10 or 200 packets, half uTP", a, b)
+
+
+def _of_2012() -> Iterator[Preset]:
+    cubic, utorrent = _swarm("testa2012"), _swarm("testa2012", bt="utorrent")
+    for cc, name in TCPS.items():
+        if cc != "cubic":
+            yield _swarms(CLUSTER, "Fig. 2a", f"mainline, CUBIC or {name}", cubic, _swarm("testa2012", cc=cc))
+    yield _swarms(CLUSTER, "Fig. 2a", "CUBIC, mainline or uTorrent", cubic, utorrent)
+    utp = _swarm("testa2012", cc="utp", bt="utorrent")
+    yield _swarms(CLUSTER, "Fig. 2a", "uTorrent, CUBIC or uTP", utorrent, utp)
+    both = Settings(_capped("62.5 kB/s"), _capped("625 kB/s"))
+    yield _preset(CLUSTER, "Fig. 1", "upload caps of half the uplink's rate, or five times", both, beyond=True)
+
+
+def _capped(cap: str) -> SwarmState:
+    return SwarmState(leechers="30", buffer="1 s", upload_limit=cap)
+
+
+def _of_links() -> Iterator[Preset]:
+    yield _preset(GENI, "", "two seeds by TCP or by uTP", Settings(geni(), GENI_UTP))
+    for aqm in QUEUES:
+        yield _preset(GENI, "", f"two TCP seeds, drop-tail or {aqm}", Settings(geni(), geni(aqm=aqm)), beyond=True)
+    title = "a call beside TCP, or beside its changed TCP, called uTP there"
+    yield _preset(OPNET, "", title, Settings(opnet(), OPNET_UTP))
+    for aqm in QUEUES:
+        yield _preset(
+            OPNET, "", f"a call beside TCP, drop-tail or {aqm}", Settings(opnet(), opnet(aqm=aqm)), beyond=True
+        )
+
+
+PRESETS = (
+    _preset(OWN, "", "a flash crowd, all with TCP or all with uTP", settings(WhatIfState())),
+    _preset(OWN, "", "drop-tail or CoDel at the bottleneck", settings(WhatIfState("link"))),
+    _preset(OWN, "", "a LEDBAT or a CUBIC upload", Settings(LinkState(n1="0"), LinkState(n2="0"))),
+    *_of_2010(),
+    *_of_2011(),
+    *_of_2012(),
+    *_of_links(),
+)
+"""Every comparison that the panel has a preset for."""
 
 _SIDE_BY_SIDE = {"grid_template_columns": "repeat(auto-fit, minmax(230px, 1fr))", "grid_gap": "0 14px"}
 
@@ -133,7 +358,7 @@ class WhatIfPanel(Observed):
             self._columns.children = boxes
             self._shown = of, both
         for number, (form, setting) in enumerate(zip(self.sides, both, strict=True)):
-            used = swarm_state.inputs(setting) if isinstance(setting, SwarmState) else form.fields.keys() - {"fluid"}
+            used = swarm_panel.inputs(setting) if isinstance(setting, SwarmState) else form.fields.keys() - {"fluid"}
             for name, field in form.fields.items():
                 hidden = name not in used or (name == "seed" and number == 1)  # both have the same random numbers
                 field.widget.layout.display = "none" if hidden else None

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from btflow import termination
-from btflow.arrays import arrays
 from btflow.errors import ScenarioError
 from btflow.kernels.fluid import engine
 from btflow.kernels.fluid import state as k
@@ -17,6 +16,7 @@ from btflow.link.congestion import VARIANTS, CongestionControl
 from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram, build
+from btflow.memory import arrays
 
 STEP = 0.25  # of the shortest round trip, and its limits [s]
 SHORTEST_STEP, LONGEST_STEP = 0.001, 0.02

@@ -15,8 +15,7 @@ from typing import Any
 from btflow.config.catalog import load_link, names, parse_as
 from btflow.errors import InputError, shorten
 from btflow.link.flow import INTERNET
-from btflow.link.kind import LINKS
-from btflow.link.scenario import LinkScenario
+from btflow.link.scenario import LINKS, LinkScenario
 from btflow.options import parse_settings
 from btflow.units import is_unlimited
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from btflow import __version__
 from btflow.kernels.link import sampling
+from btflow.kernels.link.sampling import BINS_PER_OCTAVE, LOWEST_EXPONENT
 from btflow.kernels.link.state import CBR, MESSAGES, State
-from btflow.kernels.link.stats import BINS_PER_OCTAVE, LOWEST_EXPONENT
 from btflow.link import voip
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario

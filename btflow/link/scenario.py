@@ -1,4 +1,4 @@
-"""An experiment on access links: frozen, validated, in SI units (bytes, seconds, bytes per second)."""
+"""An experiment on access links: frozen, validated, in SI units (bytes, seconds, bytes per second); and its files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from btflow.config.kinds import ParametrisedModel
+from btflow.config.kinds import ModelKind, ParametrisedModel
 from btflow.errors import ScenarioError
 from btflow.link.access import AccessLink, Queue
 from btflow.link.checks import problems
@@ -124,3 +124,11 @@ class LinkScenario(ParametrisedModel):
 
 
 __all__ = ["INTERNET", "LinkPaths", "LinkScenario"]
+
+LINKS = ModelKind(
+    folder="links",
+    noun="experiments",
+    model=LinkScenario,
+    references={"access.*": "access", "flows.*.cc": "congestion", "flows.*.codec": "codecs"},
+    named={"access": ("access link", "home"), "flows": ("group of flows", "upload")},
+)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.arrays import arrays
 from btflow.kernels.link import sampling
 from btflow.kernels.link import state as k
-from btflow.kernels.link.stats import RTT_BINS
+from btflow.kernels.link.sampling import RTT_BINS
 from btflow.link.flow import Codec
+from btflow.memory import arrays
 from btflow.options import Fidelity
 
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from btflow.paths.fitting import fit
     from btflow.paths.generate import draw
-    from btflow.paths.iplane import fit_iplane, read_iplane
+    from btflow.paths.iplane import fit_iplane, pop_rtts, read_iplane
     from btflow.paths.measured import Measured, read_csv
     from btflow.paths.model import PathModel, load
-    from btflow.paths.shortest import pop_rtts
     from btflow.paths.triangles import triangle_share, triangle_violations
 
 __all__ = [
@@ -38,7 +37,7 @@ _FROM = {
     "fit": "btflow.paths.fitting",
     "fit_iplane": "btflow.paths.iplane",
     "load": "btflow.paths.model",
-    "pop_rtts": "btflow.paths.shortest",
+    "pop_rtts": "btflow.paths.iplane",
     "read_csv": "btflow.paths.measured",
     "read_iplane": "btflow.paths.iplane",
     "triangle_share": "btflow.paths.triangles",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
@@ -22,10 +22,53 @@ from btflow.files import replacing
 from btflow.options import output_file
 from btflow.units.quantity import FrozenModel, Quantity
 
-if TYPE_CHECKING:  # reading a scenario takes no arrays
-    from numpy.typing import ArrayLike
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
-    from btflow.paths.table import Floats, Table
+    Floats = NDArray[np.float64]
+
+
+class Table(NamedTuple):
+    """Quantiles; between them straight lines up to a share, above it power laws of the share that lies higher."""
+
+    share: Floats
+    """Cumulative shares, rising (points,)."""
+    value: Floats
+    """The values there, not falling (points,)."""
+    tail: float
+    """One of the shares, from which on power laws hold; 1: nowhere."""
+
+    def quantile(self, share: Floats) -> Floats:
+        """Return the value at or below which each share lies, of any shape; beyond the table's ends those at its ends.
+
+        Nothing is drawn that the table does not have: it ends where its sources do.
+        """
+        import numpy as np
+
+        shares = np.clip(share, self.share[0], self.share[-1])
+        body, tail = self.share <= self.tail, self.share >= self.tail
+        low = np.interp(shares, self.share[body], self.value[body])
+        if self.tail == 1.0:
+            return np.asarray(low, np.float64)
+        rest = np.log1p(-np.maximum(shares, self.tail))
+        high = np.exp(np.interp(-rest, -np.log1p(-self.share[tail]), np.log(self.value[tail])))
+        within = np.clip(high, self.value[tail][0], self.value[-1])
+        return np.asarray(np.where(shares <= self.tail, low, within), np.float64)
+
+    def share_below(self, value: Floats) -> Floats:
+        """Return the share at or below each value: of values on a flat part the largest; 0 below the table, 1 above."""
+        import numpy as np
+
+        at, last = np.asarray(value, np.float64), len(self.value) - 1
+        below = np.searchsorted(self.value, at, side="right") - 1
+        i = np.clip(below, 0, max(last - 1, 0))
+        j = np.minimum(i + 1, last)
+        one, other, low, high = self.share[i], self.share[j], self.value[i], self.value[j]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            line = one + (other - one) * (at - low) / (high - low)
+            power = 1.0 - (1.0 - one) * ((1.0 - other) / (1.0 - one)) ** (np.log(at / low) / np.log(high / low))
+        return np.select([below < 0, below >= last, one >= self.tail], [0.0, 1.0, power], line)
 
 
 Share = Annotated[float, Quantity("fraction", 0, 1)]
@@ -190,8 +233,6 @@ class PathModel(FrozenModel):
     def table(self, quantity: Literal["rtt", "loss"]) -> Table:
         """Return the quantiles of round-trip times [s] or losses (a fraction) as a distribution."""
         import numpy as np
-
-        from btflow.paths.table import Table
 
         if quantity not in ("rtt", "loss"):
             raise InputError("quantity", quantity, "is unknown", "rtt or loss")

@@ -1,17 +1,13 @@
 """Figures of results: pure functions from a Dataset, or from several with a label each, to a Plotly figure."""
 
-from btflow.plots.against_full import full_against_flow
+from btflow.plots.compared import beside_published, beside_theory, full_against_flow
+from btflow.plots.effects import heat_map, response_curve, sobol, tornado
 from btflow.plots.files import save, save_html, save_image
 from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
-from btflow.plots.mechanism import segment_payloads, send_gaps, why_slow
-from btflow.plots.overview import overview
 from btflow.plots.paths import path_quantiles
 from btflow.plots.playback import playback
-from btflow.plots.progress import completion_cdf, pieces_over_time
-from btflow.plots.published import beside_published, beside_theory
-from btflow.plots.response import heat_map, response_curve
+from btflow.plots.swarm import completion_cdf, overview, pieces_over_time, segment_payloads, send_gaps, why_slow
 from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
-from btflow.plots.tornado import sobol, tornado
 from btflow.plots.uplinks import (
     completion_against_buffer,
     completion_by_rank,

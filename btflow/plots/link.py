@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
-from btflow.plots.progress import distribution
-from btflow.plots.style import GREY, TEMPLATE, Results, by_label, figure, line, numbers, series_name
+from btflow.plots.style import GREY, TEMPLATE, Results, by_label, distribution, figure, line, numbers, series_name
 
 MOST_POINTS = 2000
 """Points of one line over time."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from btflow.arrays import arrays
 from btflow.kernels.access import state as a
 from btflow.kernels.flow import state as f
 from btflow.kernels.link import state as k
@@ -18,6 +17,7 @@ from btflow.kernels.swarm.state import FOREVER, KINDS, OPENS_TCP, OPENS_UTP, Swa
 from btflow.link.access import MAX_RATE
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
+from btflow.memory import arrays
 from btflow.swarm.network import Socket
 from btflow.swarm.scenario import PeerClass, Scenario
 

@@ -10,25 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from btflow import termination
-from btflow.arrays import arrays
 from btflow.kernels import calendar
 from btflow.kernels.flow import engine
 from btflow.kernels.flow.state import BEGUN, END, LANE, MOST_BEGUN, NO_LANE, PEER, ROUND, RUN, Flow
 from btflow.kernels.flow.transport import FRESH, SAMPLES, STRETCH
-from btflow.kernels.swarm.state import (
-    BUCKET,
-    BURST_BINS,
-    BY_RATE,
-    CLOCK,
-    FOREVER,
-    GAP_BINS,
-    MISSING_PIECES,
-    NODE,
-    RANK,
-    SESSION,
-    TALLY,
-    WIRE,
-)
+from btflow.kernels.swarm import state as k
+from btflow.memory import arrays
 from btflow.swarm import access
 from btflow.swarm import state as swarm_state
 from btflow.swarm.program import Program
@@ -96,7 +83,7 @@ def build(program: Program, seed: int, replica: int) -> Flow:
         fast_lanes=fast_lanes(program),
         **state,
     )
-    s.finish[:] = s.ready[:] = FOREVER
+    s.finish[:] = s.ready[:] = k.FOREVER
     s.end.lane = NO_LANE
     _fill_peers(s, program, random)
     _start_clock(s, program)
@@ -127,7 +114,7 @@ def runs(program: Program) -> int:
 
     Who asks for one block after the other needs a row for each.
     """
-    if (program.client["requests"] != BY_RATE).any():
+    if (program.client["requests"] != k.BY_RATE).any():
         return MOST_RUNS
     return int(min(MOST_RUNS, program.request_room // program.rules.blocks + 8))
 
@@ -144,9 +131,9 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     sampled = program.links is None and not rules.ideal and program.rtt.size == 1 and program.internet is None
     ends, words, served = n << rules.slot_bits, 4 * -(-pieces // 256), n << lane_bits(program)
     showing, tallied = super_ends(program), bool(rules.tallied)
-    differs = bool((program.client["interest"] == MISSING_PIECES).any())
+    differs = bool((program.client["interest"] == k.MISSING_PIECES).any())
     return {
-        "clock": ((1,), CLOCK),
+        "clock": ((1,), k.CLOCK),
         "round": ((len(program.class_names),), ROUND),
         "queue": ((len(program.class_names), n), np.int32),
         "peer": ((n,), PEER),
@@ -166,17 +153,17 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "served": ((n, slots), np.int32),
         "recent": ((n, slots), np.int16),
         "end": ((ends,), END),
-        "wire": ((1 if rules.ideal or rules.linked else ends + 2,), WIRE),  # and two for `transport.draw`
+        "wire": ((1 if rules.ideal or rules.linked else ends + 2,), k.WIRE),  # and two for `transport.draw`
         "copies": ((pieces, n + 1), np.uint16),
         "have_log": ((n, pieces), np.uint16),
-        "bucket": ((1024,), BUCKET),
-        "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
+        "bucket": ((1024,), k.BUCKET),
+        "node": ((2 * n + 16 * n + 16 * slots + 4096,), k.NODE),
         "spare": ((n, int(program.client["max_initiate"].max())), np.int32),
         "registered": ((n + 1,), np.int64),
         "scratch": ((4, max(slots, pieces, 64 * rules.blocks) + 64), np.int64),
         "number": ((2 * slots,), np.float64),
-        "gaps": ((len(program.class_names), GAP_BINS), np.int64),
-        "bursts": ((BURST_BINS,), np.float64),
+        "gaps": ((len(program.class_names), k.GAP_BINS), np.int64),
+        "bursts": ((k.BURST_BINS,), np.float64),
         "soonest": ((1,), np.float64),
         "delay": (
             (
@@ -193,9 +180,9 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "latest": ((max(showing, 1),), np.int32),
         "offers": ((pieces,), np.int64),
         "listed": ((ends,), np.int32),
-        "tally": ((ends if tallied else 1,), TALLY),
-        "session": ((n if tallied else 1,), SESSION),
-        "ranks": ((slots + 1 if tallied else 1,), RANK),
+        "tally": ((ends if tallied else 1,), k.TALLY),
+        "session": ((n if tallied else 1,), k.SESSION),
+        "ranks": ((slots + 1 if tallied else 1,), k.RANK),
         "up": ((ends if tallied else 1,), np.uint8),
         "drawn": ((len(program.class_names), 1 + (1 << lane_bits(program))), np.uint8),
     }
@@ -220,11 +207,11 @@ def _fill_peers(s: Flow, program: Program, random: np.random.Generator) -> None:
         looks = np.ones(n)  # and when something moves: queues.look_again
         peer.transports = program.links.transports
     peer.step = interval / looks
-    peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, swarm_state.starts(program, random)))
+    peer.start = np.where(program.waits == 1, k.FOREVER, np.where(seeds, 0.0, swarm_state.starts(program, random)))
     peer.done = peer.left_at = -1.0
-    peer.known_at = peer.shown_at = peer.due_at = FOREVER
+    peer.known_at = peer.shown_at = peer.due_at = k.FOREVER
     peer.last_have = -1e9
-    peer.next_at = FOREVER
+    peer.next_at = k.FOREVER
     peer.ending = -1
     peer.rtt = _mean_rtts(s.rtt, program.place)
     peer.unrequested = np.where(seeds, 0, (rules.pieces - 1) * rules.blocks + rules.last_piece_blocks)
@@ -256,7 +243,7 @@ def _start_clock(s: Flow, program: Program) -> None:
     c.free, c.n_free = timers, s.node.size - timers
     c.width = 0.005
     c.unfinished = program.target
-    s.soonest[0] = FOREVER
+    s.soonest[0] = k.FOREVER
 
 
 def state_bytes(program: Program) -> int:

@@ -8,28 +8,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from btflow.arrays import arrays
 from btflow.errors import SimulationError
 from btflow.kernels import calendar
 from btflow.kernels.flow.state import Flow
-from btflow.kernels.swarm.state import (
-    BUCKET,
-    BURST_BINS,
-    CAUSES,
-    CLOCK,
-    CONN,
-    FOREVER,
-    GAP_BINS,
-    NODE,
-    PEER,
-    RANK,
-    SEEDING,
-    SESSION,
-    SUPER,
-    TALLY,
-    WIRE,
-    Swarm,
-)
+from btflow.kernels.swarm import state as k
+from btflow.kernels.swarm.state import Swarm
+from btflow.memory import arrays
 from btflow.swarm.access import links_bytes
 from btflow.swarm.program import Program
 
@@ -127,8 +111,8 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
     # With access links requests keep their times, and nobody collects rows: there is one for each end.
     rows = ends if rules.linked else min(ends, ROWS_PER_PEER * n + 16 * slots)
     return {
-        "clock": ((1,), CLOCK),
-        "peer": ((n,), PEER),
+        "clock": ((1,), k.CLOCK),
+        "peer": ((n,), k.PEER),
         "mode": ((n,), np.uint8),
         "n_log": ((n,), np.int64),
         "has": ((n, words), np.uint64),
@@ -150,27 +134,27 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "blocks": ((n, pieces, 2), np.uint64),
         "have_at": ((n, pieces), np.uint16),
         "have_log": ((n, pieces), np.uint16),
-        "bucket": ((_bucket_count(program),), BUCKET),
-        "node": ((2 * n + 16 * n + 16 * slots + 4096,), NODE),
-        "conn": ((ends,), CONN),
+        "bucket": ((_bucket_count(program),), k.BUCKET),
+        "node": ((2 * n + 16 * n + 16 * slots + 4096,), k.NODE),
+        "conn": ((ends,), k.CONN),
         "requests": ((rows, program.request_room), np.int32),
         "row_owner": ((rows,), np.int32),
-        "wire": ((1 if rules.ideal else ends,), WIRE),
+        "wire": ((1 if rules.ideal else ends,), k.WIRE),
         "spare": ((n, int(program.client["max_initiate"].max())), np.int64),
         "registered": ((n + 1,), np.int64),
         "scratch": ((4, max(slots, pieces, program.request_room, len(program.rtt)) + 64), np.int64),
         "number": ((2 * slots,), np.float64),
-        "share": ((n, int(CAUSES)), np.float64),
-        "gaps": ((len(program.class_names), GAP_BINS), np.int64),
-        "bursts": ((BURST_BINS,), np.float64),
+        "share": ((n, int(k.CAUSES)), np.float64),
+        "gaps": ((len(program.class_names), k.GAP_BINS), np.int64),
+        "bursts": ((k.BURST_BINS,), np.float64),
         "todo": ((ends + 8 * slots + 64 if rules.linked else 1,), np.int64),
         "marked": ((ends if rules.linked else 1,), np.uint8),
         "asked": ((rows, program.request_room) if rules.linked else (1, 1), np.float64),
         "offered": ((ends, words) if program.super_seeding.any() else (1, 1), np.uint64),
         "offers": ((pieces,), np.int64),
-        "tally": ((ends if rules.tallied else 1,), TALLY),
-        "ranks": ((slots + 1 if rules.tallied else 1,), RANK),
-        "session": ((n if rules.tallied else 1,), SESSION),
+        "tally": ((ends if rules.tallied else 1,), k.TALLY),
+        "ranks": ((slots + 1 if rules.tallied else 1,), k.RANK),
+        "session": ((n if rules.tallied else 1,), k.SESSION),
     }
 
 
@@ -188,9 +172,9 @@ def _fill_peers(s: Swarm, program: Program, random: np.random.Generator) -> None
     peer.upload_slots = program.upload_slots
     peer.was_seed = program.is_seed
     peer.unit = program.unit
-    s.mode[seeds] = SEEDING
-    s.mode[program.super_seeding] = SEEDING | SUPER
-    peer.start = np.where(program.waits == 1, FOREVER, np.where(seeds, 0.0, starts(program, random)))
+    s.mode[seeds] = k.SEEDING
+    s.mode[program.super_seeding] = k.SEEDING | k.SUPER
+    peer.start = np.where(program.waits == 1, k.FOREVER, np.where(seeds, 0.0, starts(program, random)))
     peer.done = peer.left_at = -1.0
     peer.planned = -1
     s.n_log[seeds] = rules.pieces
@@ -274,7 +258,7 @@ def more_rows(s: Swarm) -> Swarm:
 def grow(s: State) -> State:
     """The same swarm with twice the nodes; free nodes must not run out while an event is handled."""
     old = s.node.size
-    node = arrays({"node": ((2 * old,), NODE)})["node"]
+    node = arrays({"node": ((2 * old,), k.NODE)})["node"]
     node[:old] = s.node
     node.bucket[old:] = calendar.NONE
     node.next[old:] = np.arange(old + 1, 2 * old + 1)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from btflow.config.schema import Variable
 from btflow.errors import InputError, unknown
-from btflow.paths.model import load
-from btflow.paths.table import Table
+from btflow.paths.model import Table, load
 from btflow.sweeps.axes import is_counted, is_number, is_whole, si_of, text_of_si
 from btflow.sweeps.spec import FORMS, Drawn
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from btflow import analytic
-from btflow.analytic.short import slow_start_segments
-from btflow.analytic.tcp import mean_window, timeout_length, timeout_probability
+from btflow.analytic.tcp import mean_window, slow_start_segments, timeout_length, timeout_probability
 from btflow.errors import InputError
 
 KB = 1000.0

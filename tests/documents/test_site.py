@@ -20,8 +20,8 @@ from playwright.sync_api import Request
 from btflow.config.catalog import any_document
 from btflow.config.fields import fields_below
 from btflow.config.files import names
-from btflow.link.kind import LINKS
-from btflow.swarm.kind import SWARMS
+from btflow.link.scenario import LINKS
+from btflow.swarm.scenario import SWARMS
 
 pytestmark = [pytest.mark.xdist_group("site"), pytest.mark.slow]  # it is built once, by one worker
 

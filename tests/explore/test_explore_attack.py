@@ -20,7 +20,7 @@ import websocket
 from busy import PATIENCE
 from explorer_socket import Visitor, answers, get, message, visit
 
-from btflow.explore.channel import LONGEST, passes
+from btflow.explore.server import LONGEST, passes
 from validation.served import Served, served
 
 pytestmark = [pytest.mark.xdist_group("explorer"), pytest.mark.slow]

@@ -20,15 +20,15 @@ from explorer_page import choose, controls, drag, drawn, open_page, redraws, ser
 from playwright.sync_api import Browser, Page, expect
 
 import btflow
-from btflow.explore import swarm_state
+from btflow.explore import swarm_panel
 from btflow.explore.app import PANELS
 from btflow.explore.comparison import Compared, compare
 from btflow.explore.form import Form
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState, preset
 from btflow.explore.panel import from_query, to_query
-from btflow.explore.swarm_state import SwarmState
-from btflow.explore.whatif_state import WhatIfState, scenario_of, settings
+from btflow.explore.swarm_panel import SwarmState
+from btflow.explore.whatif_panel import WhatIfState, scenario_of, settings
 from btflow.explore.work import Look
 from btflow.plots import completion_cdf
 from validation.served import Served
@@ -60,7 +60,7 @@ def _windows(state: Any) -> list[float]:
 
 
 def _completion(state: Any) -> list[float]:
-    return _known(completion_cdf(btflow.simulate(swarm_state.scenario_of(state), seed=int(state.seed))).data[0].x)
+    return _known(completion_cdf(btflow.simulate(swarm_panel.scenario_of(state), seed=int(state.seed))).data[0].x)
 
 
 def _both(state: Any) -> list[float]:

@@ -12,8 +12,8 @@ from explorer_page import SLOWEST, open_at
 from playwright.sync_api import Browser, Page, expect
 
 from btflow.explore.link_state import LinkState
-from btflow.explore.swarm_state import SwarmState
-from btflow.explore.whatif_state import WhatIfState
+from btflow.explore.swarm_panel import SwarmState
+from btflow.explore.whatif_panel import WhatIfState
 from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]

@@ -12,11 +12,11 @@ from playwright.sync_api import Browser, Download, Page, expect
 
 import btflow
 from btflow.explore.panel import to_query
-from btflow.explore.swarm_state import PRESETS as SWARMS
-from btflow.explore.swarm_state import SwarmState
-from btflow.explore.swarm_state import scenario_of as swarm_of
-from btflow.explore.whatif_state import PRESETS as WHATIFS
-from btflow.explore.whatif_state import WhatIfState, scenario_of, settings
+from btflow.explore.swarm_panel import PRESETS as SWARMS
+from btflow.explore.swarm_panel import SwarmState
+from btflow.explore.swarm_panel import scenario_of as swarm_of
+from btflow.explore.whatif_panel import PRESETS as WHATIFS
+from btflow.explore.whatif_panel import WhatIfState, scenario_of, settings
 from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]

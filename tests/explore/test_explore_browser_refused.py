@@ -9,8 +9,8 @@ from browser import LAPTOP, SLOWEST, needs_browser, page, screenshot
 from explorer_page import FIGURES, FLOW_TITLES, enter, moved, open_at, open_page, series
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from btflow.explore.swarm_state import SwarmState
-from btflow.explore.whatif_state import WhatIfState
+from btflow.explore.swarm_panel import SwarmState
+from btflow.explore.whatif_panel import WhatIfState
 from validation.served import Served, served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]

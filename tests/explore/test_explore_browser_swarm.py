@@ -12,8 +12,8 @@ from busy import soon
 from explorer_page import FIGURES, FLOW_TITLES, enter, moved, open_at, redraws, wide
 from playwright.sync_api import Browser, Page, expect
 
-from btflow.explore.swarm_state import SwarmState
-from btflow.explore.whatif_state import WhatIfState
+from btflow.explore.swarm_panel import SwarmState
+from btflow.explore.whatif_panel import WhatIfState
 from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]

@@ -11,7 +11,7 @@ from busy import soon
 from explorer_page import FIGURES, enter, moved, open_at, wide
 from playwright.sync_api import Browser, expect
 
-from btflow.explore.whatif_state import WhatIfState
+from btflow.explore.whatif_panel import WhatIfState
 from validation.served import Served
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]

@@ -15,10 +15,10 @@ from btflow.config.catalog import names
 from btflow.explore.limits import check_link, check_swarm, packets
 from btflow.explore.link_state import presets as link_presets
 from btflow.explore.saved import to_csv, to_toml
-from btflow.explore.swarm_state import INPUTS, PATHS, SwarmState
-from btflow.explore.swarm_state import PRESETS as SWARMS
-from btflow.explore.whatif_state import PRESETS as WHATIFS
-from btflow.explore.whatif_state import scenario_of, settings
+from btflow.explore.swarm_panel import INPUTS, PATHS, SwarmState
+from btflow.explore.swarm_panel import PRESETS as SWARMS
+from btflow.explore.whatif_panel import PRESETS as WHATIFS
+from btflow.explore.whatif_panel import scenario_of, settings
 
 
 @pytest.mark.parametrize("name", names("links"))

@@ -42,7 +42,7 @@ _WARMED = """
 import btflow
 from btflow.explore import warm
 from btflow.explore.link_state import LinkState, scenario
-from btflow.explore.swarm_state import INPUTS, SwarmState, scenario_of
+from btflow.explore.swarm_panel import INPUTS, SwarmState, scenario_of
 from btflow.options import FIDELITIES
 from btflow.kernels import access, flow, fluid, link, swarm
 

@@ -23,8 +23,7 @@ from btflow.explore.figure import Gallery, live, redraw
 from btflow.explore.form import Form
 from btflow.explore.inputs import Choice, spec_of
 from btflow.explore.panel import SHOWN
-from btflow.explore.swarm_panel import SwarmPanel
-from btflow.explore.swarm_state import INPUTS, SwarmState, command_of, inputs, scenario_of
+from btflow.explore.swarm_panel import INPUTS, SwarmPanel, SwarmState, command_of, inputs, scenario_of
 from btflow.explore.work import REST
 from btflow.plots import completion_cdf, why_slow
 

@@ -26,10 +26,9 @@ from btflow.explore import whatif
 from btflow.explore.app import Frame
 from btflow.explore.comparison import Compared, compare, difference, labels_of, percent, words
 from btflow.explore.panel import from_query, to_query
-from btflow.explore.swarm_state import SwarmState
+from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.views import Seen
-from btflow.explore.whatif_panel import WhatIfPanel
-from btflow.explore.whatif_state import Settings, WhatIfState, scenario_of, settings, state_of
+from btflow.explore.whatif_panel import Settings, WhatIfPanel, WhatIfState, scenario_of, settings, state_of
 from btflow.explore.work import Look
 
 SMALL = {"leechers": 9, "file_size": "1 MB"}

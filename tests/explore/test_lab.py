@@ -15,7 +15,7 @@ import pytest
 from busy import PATIENCE, soon
 
 import btflow
-from btflow.explore import lab
+from btflow.explore import serve
 from btflow.explore.options import Options
 from validation.served import served
 
@@ -29,25 +29,25 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     for name in ("01_a.ipynb", "02_b.ipynb"):
         (folder / name).write_text("{}", encoding="utf-8")
-    monkeypatch.setattr(lab, "files", lambda _: folder)
+    monkeypatch.setattr(serve, "files", lambda _: folder)
     return folder
 
 
 def test_in_a_checkout_it_is_the_folder_itself(tmp_path: Path) -> None:
-    assert lab.notebooks(tmp_path) == Path(str(files("btflow.notebooks")))
+    assert serve.notebooks(tmp_path) == Path(str(files("btflow.notebooks")))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_installed_notebooks_are_copied_once(
     installed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target = lab.notebooks(tmp_path)
+    target = serve.notebooks(tmp_path)
     assert target == tmp_path / "btflow-notebooks"
     assert sorted(path.name for path in target.iterdir()) == ["01_a.ipynb", "02_b.ipynb"]
     (target / "01_a.ipynb").write_text("mine", encoding="utf-8")
     (target / "02_b.ipynb").unlink()
     assert capsys.readouterr().err == ""
-    lab.notebooks(tmp_path)
+    serve.notebooks(tmp_path)
     assert (target / "01_a.ipynb").read_text(encoding="utf-8") == "mine"
     assert (target / "02_b.ipynb").read_text(encoding="utf-8") == "{}"
     assert capsys.readouterr().err == "Kept 01_a.ipynb as it is; btflow's own differs.\n"
@@ -58,7 +58,7 @@ def test_installed_notebooks_are_copied_once(
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "btflow-notebooks").write_text("a file", encoding="utf-8")
     with pytest.raises(btflow.InputError, match="cannot be written"):
-        lab.notebooks(tmp_path)
+        serve.notebooks(tmp_path)
 
 
 def test_without_a_folder_for_jupyters_files_no_address_is_told(
@@ -67,17 +67,17 @@ def test_without_a_folder_for_jupyters_files_no_address_is_told(
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "file" / "runtime"))
     with pytest.raises(btflow.InputError, match=r"JUPYTER_RUNTIME_DIR = '.*: cannot be made: .*; allowed: "):
-        lab.main(Options("127.0.0.1", None, "token", 1), browser=False)
+        serve.run_lab(Options("127.0.0.1", None, "token", 1), browser=False)
     assert capsys.readouterr().out == ""
 
 
 _TAKEN = """
 import socket
-from btflow.explore import lab
+from btflow.explore import serve
 from btflow.explore.options import Options
 other = socket.create_server(("127.0.0.1", 0))  # between the two times that the port is bound
-lab.bound_port = lambda *_: ([], other.getsockname()[1])
-lab.main(Options("127.0.0.1", None, "token", 1), browser=False)
+serve.bound_port = lambda *_: ([], other.getsockname()[1])
+serve.run_lab(Options("127.0.0.1", None, "token", 1), browser=False)
 """
 
 
@@ -93,9 +93,9 @@ def test_no_address_is_told_of_a_port_that_another_program_took(tmp_path: Path) 
 def test_kernels_have_sockets_where_the_path_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/run/user/0/jupyter")
-    assert lab.transport() == "ipc"
+    assert serve.transport() == "ipc"
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", f"/run/{'x' * 60}")
-    assert lab.transport() == "tcp"
+    assert serve.transport() == "tcp"
 
 
 def test_it_is_jupyterlab_with_a_token_that_stops_on_ctrl_c(tmp_path: Path) -> None:

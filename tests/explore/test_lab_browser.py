@@ -22,8 +22,8 @@ import pytest
 from browser import chromium, needs_browser, page, screenshot
 from playwright.sync_api import Page
 
-from btflow.explore.lab import arguments
 from btflow.explore.options import Options
+from btflow.explore.serve import arguments
 
 pytestmark = pytest.mark.slow
 

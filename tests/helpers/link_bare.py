@@ -64,13 +64,13 @@ def bare(*, queues: int = 0, pipes: int = 0, nodes: int = 0, flows: int = 0, see
     return state.State(**{**empty, **arrays, "rules": rules})
 
 
-def queue_driver(module: Any, waiting: Any, by_ref: Any) -> Any:
+def queue_driver(module: Any, parcels: Any, by_ref: Any) -> Any:
     """Return a function that serves queue 0 at its rate; arrival i has the number i.
 
     It writes a row per arrival and per service: time, which of them, number (-1 none) or whether it was accepted,
     and what was dropped and what waits by then.
     """
-    enqueue, dequeue, give = module.enqueue, module.dequeue, waiting.give
+    enqueue, dequeue, give = module.enqueue, module.dequeue, parcels.give_node
 
     def note(q: Any, row: Any, t: float, kind: int, number: int) -> None:
         row[0], row[1], row[2], row[3], row[4], row[5] = t, kind, number, q.drops, q.packets, q.bytes

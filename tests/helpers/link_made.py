@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from btflow.config.catalog import parse_as
 from btflow.kernels.link import engine
 from btflow.kernels.link import state as k
-from btflow.link.kind import LINKS
 from btflow.link.program import compile_link
 from btflow.link.results import to_dataset
 from btflow.link.run import run_link
-from btflow.link.scenario import LinkScenario
+from btflow.link.scenario import LINKS, LinkScenario
 from btflow.link.state import LinkProgram, build
 
 Table = Mapping[str, Any]

@@ -22,23 +22,13 @@ import btflow.swarm.run
 
 SHARED = ("bits", "calendar", "random")
 SWARM = (
-    *("choking", "choking_ranked", "closing", "downloading", "ends", "engine", "limiter", "limiter_shares", "messages"),
-    *(
-        "peer_set",
-        "picking",
-        "picking_whole",
-        "rates",
-        "requests",
-        "rules",
-        "state",
-        "superseeding",
-        "tcp",
-        "tcp_window",
-    ),
+    *("choking", "choking_ranked", "downloading", "ends", "engine", "limiter", "limiter_shares", "messages"),
+    *("peer_set", "picking", "picking_whole", "rates", "requests"),
+    *("rules", "state", "superseeding", "tcp", "tcp_window"),
 )
 FLOW = ("engine", "links", "queues", "requests", "state", "uploads", "windows")
 LINK = (
-    *("codel", "events", "fq_codel", "loss_detection", "pie", "recovery", "state", "stats", "waiting"),
+    *("codel", "events", "fq_codel", "parcels", "pie", "recovery", "state"),
     *(f"laws.{law}" for law in ("bbr", "delay", "ledbat", "ledbatpp", "lp", "newreno", "nice", "utp", "vegas")),
 )
 RUNNING = ("flow", "state", "run")
@@ -86,10 +76,10 @@ def _room(room: str, names: tuple[str, ...]) -> SimpleNamespace:
 
 _found = _import()
 bits, calendar, random = _in("", *SHARED)
-choking, choking_ranked, closing, downloading, ends = _in("swarm.", *SWARM[:5])
-engine, limiter, limiter_shares, messages = _in("swarm.", *SWARM[5:9])
-peer_set, picking, picking_whole, rates, requests = _in("swarm.", *SWARM[9:14])
-rules, state, superseeding, tcp, tcp_window = _in("swarm.", *SWARM[14:])
+choking, choking_ranked, downloading, ends = _in("swarm.", *SWARM[:4])
+engine, limiter, limiter_shares, messages = _in("swarm.", *SWARM[4:8])
+peer_set, picking, picking_whole, rates, requests = _in("swarm.", *SWARM[8:13])
+rules, state, superseeding, tcp, tcp_window = _in("swarm.", *SWARM[13:])
 link, flow = _room("link", LINK), _room("flow", FLOW)
 flow.build, flow.run = _found["swarm.flow"].build, _found["swarm.flow"].run
 swarm, simulate = _found["swarm.state"], _found["swarm.run"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from btflow import InputError, LinkScenario, load_link
 from btflow.config.catalog import parse_as
-from btflow.link.kind import LINKS
 from btflow.link.options import scenario_from
+from btflow.link.scenario import LINKS
 from btflow.units import Buffer, format_quantity, parse_quantity
 
 TREE: dict[str, Any] = {

@@ -17,7 +17,7 @@ from scipy import stats
 import btflow.paths
 from btflow import InputError
 from btflow.paths import PathModel, draw, load, triangle_share, triangle_violations
-from btflow.paths.fitting_structure import fit_structure, peer_share, places, stretched
+from btflow.paths.fitting import fit_structure, peer_share, places, stretched
 from btflow.paths.generate import _lossier, _places, detours_of, sample, share_below
 from btflow.paths.model import Structure, parse, text
 from btflow.paths.triangles import above_best

@@ -19,8 +19,7 @@ from program import Run, runner
 from btflow import InputError
 from btflow.paths import fit_iplane, load, pop_rtts, read_iplane, triangle_violations
 from btflow.paths.fitting import WORST
-from btflow.paths.iplane import KNOWN
-from btflow.paths.shortest import pop_paths
+from btflow.paths.iplane import KNOWN, pop_paths
 
 
 @pytest.fixture

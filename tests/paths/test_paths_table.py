@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from btflow import InputError
 from btflow.paths import draw, load
-from btflow.paths.model import parse
-from btflow.paths.table import Table
+from btflow.paths.model import Table, parse
 
 IPLANE = load("iplane")
 ALIKE = {"rtt": "80 ms", "loss": 0.01}

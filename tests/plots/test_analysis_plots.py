@@ -14,7 +14,7 @@ import sweeps_made as made
 import xarray as xr
 
 from btflow import analysis, plots
-from btflow.analysis.varied import range_text, rounded, scale_of, short_names, title, value_text
+from btflow.analysis.design import range_text, rounded, scale_of, short_names, title, value_text
 from btflow.errors import InputError
 
 AXES: dict[str, list[Any]] = {

@@ -14,8 +14,8 @@ import xarray as xr
 
 from btflow import plots
 from btflow.errors import InputError
-from btflow.plots.progress import MOST_POINTS, MOST_REPLICAS, distribution
-from btflow.plots.style import COLOURS
+from btflow.plots.style import COLOURS, MOST_POINTS, distribution
+from btflow.plots.swarm import MOST_REPLICAS
 
 SINGLE: dict[str, Callable[[xr.Dataset], go.Figure]] = {
     "completion_cdf": plots.completion_cdf,

@@ -13,7 +13,7 @@ import xarray as xr
 
 from btflow import load, plots, simulate
 from btflow.errors import InputError
-from btflow.plots.progress import lower_bound
+from btflow.plots.swarm import lower_bound
 from btflow.plots.uplinks import message_delay
 
 LINKED: dict[str, Callable[[xr.Dataset], go.Figure]] = {

@@ -149,7 +149,7 @@ def test_an_edit_of_any_kernel_makes_a_new_cache(tmp_path: Path) -> None:
     names = {cache.folder(folder)}
     assert names == {cache.folder(kernels / "swarm")}  # the same sources, whatever their place
     reached = {name for name in sys.modules if name.startswith("btflow.kernels.")}
-    assert {"btflow.kernels.bits", "btflow.kernels.compiler.byref", "btflow.kernels.swarm.tcp"} <= reached
+    assert {"btflow.kernels.bits", "btflow.kernels.compiler.intrinsics", "btflow.kernels.swarm.tcp"} <= reached
     sources = sorted(file for room in ("swarm", "compiler") for file in (tmp_path / "kernels" / room).glob("*.py"))
     sources += [tmp_path / "kernels" / name for name in ("bits.py", "calendar.py", "random.py")]
     for source in sources:

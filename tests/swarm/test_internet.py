@@ -23,7 +23,7 @@ from program import runner
 
 import btflow
 from btflow import InputError, ScenarioError, describe, load, memory, plots, simulate, sweep
-from btflow.cli.listing import everything, parameters
+from btflow.cli.list import everything, parameters_of
 from btflow.paths import draw
 from btflow.paths import load as read_paths
 from btflow.swarm.program import MOST_APART, compile_scenario
@@ -123,7 +123,7 @@ def test_a_model_is_named_by_the_parameter_or_by_the_field(tmp_path: Path) -> No
         swarm(**{"paths.internet": "iplane"})
     assert describe(swarm(), "internet").words == ("iplane",)
     assert "iplane" in everything()
-    assert "iplane, a .toml file, none" in parameters("rao2010")
+    assert "iplane, a .toml file, none" in parameters_of("rao2010")
 
 
 def test_a_path_model_itself_is_as_good_as_its_name_or_its_file(tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_a_file_may_have_an_rtt_for_when_its_parameter_takes_the_drawn_paths_out
     model.write_text(RAO2010.read_text().replace("[paths]", '[paths]\ninternet = "iplane"'))
     assert "rtt" not in load(model).parameters
     assert load(model).set(internet="none", rtt="1 s").paths.rtt == 1.0
-    assert re.search(r"^rtt +time +s +0 s ", parameters(str(model)), re.MULTILINE)
+    assert re.search(r"^rtt +time +s +0 s ", parameters_of(str(model)), re.MULTILINE)
     with pytest.raises(InputError, match=r"^rtt = '1 s': is never used: paths.internet = iplane takes its place"):
         load(model, rtt="1 s")
 

@@ -13,7 +13,7 @@ from internet_made import SMALL, constant, file, swarm
 from program import Run, runner
 
 from btflow import analysis, load, simulate, sweep
-from btflow.analysis.varied import value_text
+from btflow.analysis.design import value_text
 
 FIXED = [f"--set={name}={value}" for name, value in SMALL.items()]
 

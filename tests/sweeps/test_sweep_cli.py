@@ -17,7 +17,7 @@ from program import Run, runner
 from sweep_made import TINY, bits, read, sweep_args, tiny
 
 from btflow import memory
-from btflow.cli.sweep_run import cause
+from btflow.cli.sweep import cause
 from btflow.swarm.program import compile_scenario
 from btflow.swarm.state import state_bytes
 from btflow.sweeps import dask

@@ -218,7 +218,7 @@ import numpy as np
 import btflow
 from btflow.benchmarks.memory import watched
 from btflow.sweeps import api
-from btflow.cli import sweep_run
+from btflow.cli import sweep
 from btflow.sweeps import runs
 from btflow.sweeps.running import Running
 from sweep_made import planned
@@ -249,7 +249,7 @@ if made_up:
     assert float(btflow.open_sweep(path).completion_mean[-1, -1, -1]) == 200 * points - 1
 if kind == "failures":
     tracemalloc.start()
-    assert list(sweep_run._causes(path).values()) == [20 * points] * 3
+    assert list(sweep._causes(path).values()) == [20 * points] * 3
     took = tracemalloc.get_traced_memory()[1]
     assert took < 5e6, f"to count why swarms failed took {took / 1e6} MB"
 print(peak.bytes // 10**6)

@@ -18,11 +18,11 @@ from btflow.config.kinds import ModelKind
 from btflow.link.access import AccessLink
 from btflow.link.congestion import CongestionControl
 from btflow.link.flow import Codec
-from btflow.link.kind import LINKS
+from btflow.link.scenario import LINKS
 from btflow.paths.model import PathModel
 from btflow.swarm.client import Client
-from btflow.swarm.kind import SWARMS
 from btflow.swarm.network import Sockets, Transport
+from btflow.swarm.scenario import SWARMS
 from btflow.units import KINDS, format_quantity
 from btflow.units.quantity import FrozenModel
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from btflow.files import replacing
 from btflow.paths import model as model_files
-from btflow.paths.fitting_structure import fit_structure
+from btflow.paths.fitting import fit_structure
 from btflow.paths.model import PathModel
 from validation.calibration import losses
 from validation.calibration.logs import Log

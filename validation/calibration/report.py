@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from btflow.paths.fitting_structure import fit_structure, peer_share, stretched
+from btflow.paths.fitting import fit_structure, peer_share, stretched
 from btflow.paths.generate import Sampled, sample
 from btflow.paths.model import PathModel
 from btflow.paths.triangles import above_best, triangle_share, triangle_violations

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from btflow.config.catalog import parse_as
-from btflow.link.kind import LINKS
-from btflow.link.scenario import LinkScenario
+from btflow.link.scenario import LINKS, LinkScenario
 
 CONTROLS = {
     "newreno": "ns3-newreno",

@@ -1,15 +1,12 @@
 """Connections on access links: which transport they use, when they are open, their flows and rings, and how they end.
 
-Connections: which transport they use, when they are open, and how they end.
-
 The opener tries its transports in its order. A SYN that nobody answers is repeated; who opens connections over both
 transports takes the second after SYN_TRIES of the first, or, if it tries both in parallel, after one: the other has
 been established meanwhile. Without a second one the attempt is given up.
 
-Rings of the flows: a flow begins with a short one and moves into one twice as long when its window needs it.
-
-Most connections of a swarm carry a message now and then, a few carry blocks; rings that fit them stay in the cache.
-Free rings of a size are chained through `log`.
+A flow begins with a short ring and moves into one twice as long when its window needs it: most connections of a swarm
+carry a message now and then, a few carry blocks, and rings that fit them stay in the cache. Free rings of a size are
+chained through `log`.
 """
 
 import numpy as np
@@ -31,13 +28,13 @@ from btflow.kernels.link import sender
 from btflow.kernels.link.events import schedule, source
 from btflow.kernels.link.state import ACK_TIMER, CONNECTING, FOREVER, NONE, PAST, RTO_TIMER, SEND_TIMER
 from btflow.kernels.link.state import IDLE as CLOSED
-from btflow.kernels.swarm import closing
+from btflow.kernels.swarm import peer_set
 from btflow.kernels.swarm.ends import mate
 from btflow.kernels.swarm.state import OPENS_TCP, OPENS_UTP
 
 
 @kernel
-def take(x, power):
+def take_ring(x, power):
     """A ring of 2**power places; `x.rings[TOP]` stays below the pool's size, as the main loop sees to."""
     net = x.net
     at = x.rings[power]
@@ -52,7 +49,7 @@ def take(x, power):
 
 
 @kernel
-def give(x, at, mask):
+def give_ring(x, at, mask):
     """A ring is free."""
     power = SMALLEST_RING
     while (1 << power) <= mask:
@@ -62,7 +59,7 @@ def give(x, at, mask):
 
 
 @kernel
-def widen(x, i):
+def widen_ring(x, i):
     """Move flow `i` into a ring twice as long: what is under way, what was sent again, what came."""
     net = x.net
     f = net.flow[i]
@@ -70,7 +67,7 @@ def widen(x, i):
     power = SMALLEST_RING
     while (1 << power) <= mask:
         power += 1
-    new, wide = take(x, power + 1), 2 * mask + 1
+    new, wide = take_ring(x, power + 1), 2 * mask + 1
     for number in range(max(f.una - 1, 0), f.nxt):
         net.segment[new + (number & wide)] = net.segment[old + (number & mask)]
     for number in range(f.expected, f.nxt):
@@ -81,7 +78,7 @@ def widen(x, i):
         net.again[new + (place & wide)] = net.again[old + (place & mask)]
     f.ring_at = new
     f.ring_mask = wide
-    give(x, old, mask)
+    give_ring(x, old, mask)
 
 
 @kernel
@@ -112,7 +109,7 @@ def shut(x, i):
     f = net.flow[i]
     if f.ring_mask == 0:
         return
-    give(x, f.ring_at, f.ring_mask)
+    give_ring(x, f.ring_at, f.ring_mask)
     f.ring_mask = 0
     f.generation += 1
     if f.reverse != NONE and net.flow[f.reverse].reverse == i:  # the other side may not know yet
@@ -219,7 +216,7 @@ def prepare(x, i, reverse, h, kind):
         f.ack_queue0 = f.ack_queue1 = PAST
         f.ack_pipe1 += lanes
         f.ack_pipe2 += lanes
-    f.ring_at = take(x, SMALLEST_RING)
+    f.ring_at = take_ring(x, SMALLEST_RING)
     f.ring_mask = (1 << SMALLEST_RING) - 1
 
 
@@ -260,7 +257,7 @@ def timer(x, i, t):
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
         try_over(x, h, second, t)
     elif f.tries >= last_try(x, h) and i == control_flow(s, h):
-        closing.give_up(s, h, t)
+        peer_set.give_up(s, h, t)
     else:
         f.tries += 1
         sender.rto_timer(net, i, f, t)

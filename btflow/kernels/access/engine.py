@@ -10,9 +10,9 @@ from btflow.kernels import calendar
 from btflow.kernels.access import connections, sampling, stream, uploads
 from btflow.kernels.access.state import SMALLEST_RING, TOP
 from btflow.kernels.calendar import NONE, post
-from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
-from btflow.kernels.link import path, pipe, queue, receiver, sender
+from btflow.kernels.link import parcels, path, queue, receiver, sender
 from btflow.kernels.link.events import next_time
 from btflow.kernels.link.state import (
     ACK_TIMER,
@@ -129,7 +129,7 @@ def flow_timer(x, i, what, t):
 def arrive(x, p, t):
     """A parcel has come through pipe `p`: from an uplink into the next downlink, or from there to its peer."""
     net = x.net
-    parcel = net.parcel[pipe.take(net, p)]
+    parcel = net.parcel[parcels.take_from_pipe(net, p)]
     i, way = parcel.owner >> 1, (ACKS if parcel.owner & 1 else DATA)
     f = net.flow[i]
     if p & 1 == 0:

@@ -110,7 +110,7 @@ def push(x, i, t):
     sender.send(net, i, f, t)
     while net.clock[0].cramped != NONE:
         net.clock[0].cramped = NONE
-        connections.widen(x, i)
+        connections.widen_ring(x, i)
         sender.send(net, i, f, t)
 
 

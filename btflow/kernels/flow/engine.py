@@ -8,7 +8,7 @@ import numpy as np
 
 from btflow.kernels import calendar
 from btflow.kernels.compiler import intrinsics
-from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.flow import (
     choking,

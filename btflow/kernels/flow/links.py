@@ -22,7 +22,7 @@ from btflow.kernels.flow import limiter, queues, windows
 from btflow.kernels.flow.ends import schedule
 from btflow.kernels.flow.queues import FULL_SIZE
 from btflow.kernels.flow.state import STALLED
-from btflow.kernels.link import law, recovery, sender
+from btflow.kernels.link import laws, recovery, sender
 from btflow.kernels.link.laws import bbr
 from btflow.kernels.link.state import BBR, CUBIC, NEWRENO, OPEN, RECOVERY
 from btflow.kernels.random import uniform
@@ -156,7 +156,7 @@ def acknowledge(s, p, u, t, dt):
     f.stamp = t - f.rtt
     f.min_rtt = min(f.min_rtt, f.rtt)
     f.last_sent = t
-    recovery.estimate(f)
+    recovery.estimate_rtt(f)
     pull.blocks = windows.asked(s, u, t)
     half = 0.5 * s.net.link[p].step
     if pull.answer <= t + half:
@@ -208,9 +208,9 @@ def deliver(s, p, h, f, pull, flight, since, t):
         f.una = int(f.delivered)
         f.nxt = f.una + flight
         f.top = f.una - 1
-        law.sample(s.net, h, f, now, batch)
+        laws.sample(s.net, h, f, now, batch)
         if f.phase != RECOVERY and (f.limited == 1 or not f.validate):
-            law.grow(s.net, h, f, now, batch)
+            laws.grow(s.net, h, f, now, batch)
         f.cwnd = max(f.cwnd, f.min_window)
     f.rtt, f.owd, f.train = rtt, owd, 1
 

@@ -1,6 +1,6 @@
 """The peer set: the tracker, connections that open and close, peers that leave.
 
-The rules are those of `kernels/swarm/peer_set.py` and `closing.py`.
+The rules are those of `kernels/swarm/peer_set.py`.
 """
 
 import numpy as np

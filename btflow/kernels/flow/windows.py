@@ -17,7 +17,7 @@ from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import queues
 from btflow.kernels.flow.state import FAST, NO_LANE, SERVING
-from btflow.kernels.link import law, loss_detection, recovery
+from btflow.kernels.link import laws, recovery
 from btflow.kernels.link.state import BBR, CONNECTED, OPEN, PER_LOSS, RACK, RECOVERY, TAHOE, UTP
 from btflow.kernels.random import next_u64, uniform
 from btflow.kernels.swarm.state import FOREVER
@@ -44,8 +44,8 @@ def lay(s, h, t):
     f.rtt = base_trip(s, p, y, f) + net.link[p].seen
     f.min_rtt = f.rtt
     f.top = -1
-    recovery.estimate(f)
-    law.start(net, h, f, t)
+    recovery.estimate_rtt(f)
+    laws.start(net, h, f, t)
 
 
 @kernel
@@ -252,15 +252,15 @@ def lose(s, p, u, t):
 def found_by_time(f, moving, behind):
     """How long after a loss RACK or a probe finds it [s]; FOREVER: neither does.
 
-    `moving` segments of the window go on, `behind` are there to be sent after the lost one (link/loss_detection.py).
+    `moving` segments of the window go on, `behind` are there to be sent after the lost one (link/recovery.py).
     """
     if moving > 0.0 and behind >= 1.0:
         late = min(moving, behind) < DUPLICATES
-        return f.rtt + (loss_detection.REORDERING * f.min_rtt if late else 0.0)
+        return f.rtt + (recovery.REORDERING * f.min_rtt if late else 0.0)
     if not f.tail_probe:
         return FOREVER
-    late = f.rto_min if f.cwnd < 2.0 else loss_detection.GRANULARITY
-    return min(loss_detection.ROUND_TRIPS * f.srtt + late, f.rto) + f.rtt
+    late = f.rto_min if f.cwnd < 2.0 else recovery.GRANULARITY
+    return min(recovery.ROUND_TRIPS * f.srtt + late, f.rto) + f.rtt
 
 
 @kernel
@@ -353,12 +353,12 @@ def fall(net, i, f, timed, counts, t):
     """
     if timed == 1:
         f.timeouts += counts
-        f.ssthresh = law.timeout(net, i, f, t)
+        f.ssthresh = laws.timeout(net, i, f, t)
         f.cwnd = 1.0
         f.phase = OPEN
         return False
     f.losses += counts
-    f.ssthresh = law.reduce(net, i, f, t)
+    f.ssthresh = laws.reduce(net, i, f, t)
     if f.recovery == PER_LOSS:
         return False
     f.cwnd = 1.0 if f.recovery == TAHOE else f.ssthresh

@@ -7,7 +7,7 @@ window over its round trip; 3. the queues take it, one step for a queue: what le
 the next step; 4. what their buffers do not take is lost; 5. statistics.
 """
 
-from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.flow.windows import normal
 from btflow.kernels.fluid import flows, hops

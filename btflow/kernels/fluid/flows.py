@@ -10,7 +10,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow.windows import normal
 from btflow.kernels.fluid import hops
 from btflow.kernels.fluid.state import ACKS, PASSAGES
-from btflow.kernels.link import application, law, recovery, sender, stats
+from btflow.kernels.link import application, laws, recovery, sampling, sender
 from btflow.kernels.link.state import (
     BBR,
     BULK,
@@ -78,14 +78,14 @@ def connect(s, i, f, lane, t):
     f.last_sent = t
     f.owd = lane.owd
     f.rtt = f.min_rtt = lane.trip - small(s, i, f)
-    recovery.estimate(f)
+    recovery.estimate_rtt(f)
     application.begin(s.net, i, f, t)
     lane.budget_at = t
     if f.app == BULK:
         lane.rest = FOREVER
     elif f.app == SIZED:
         lane.rest = total(f)
-    law.start(s.net, i, f, t)
+    laws.start(s.net, i, f, t)
     lane.began = 0.0
     lane.spare = spare(s, lane)
     begin_round(s, f, lane)
@@ -220,7 +220,7 @@ def acknowledge(s, i, f, lane, t, dt):
     f.stamp = t - f.rtt
     f.min_rtt = min(f.min_rtt, f.rtt)
     if lane.rate > 0.0 and not f.smoothed_rtt:
-        recovery.estimate(f)
+        recovery.estimate_rtt(f)
     flight = int(in_flight(s, i, f, lane))
     f.flight = flight
     half = 0.5 * dt
@@ -284,9 +284,9 @@ def deliver(s, i, f, lane, flight, t, dt):
         f.nxt = f.una + flight
         f.top = f.una - 1
         f.acks += int(acks)
-        law.sample(s.net, i, f, now, batch)
+        laws.sample(s.net, i, f, now, batch)
         if f.phase != RECOVERY and (f.limited == 1 or not f.validate):
-            law.grow(s.net, i, f, now, batch)
+            laws.grow(s.net, i, f, now, batch)
         f.cwnd = max(f.cwnd, f.min_window)
     f.rtt, f.owd, f.train = lane.trip, lane.owd, 1
 
@@ -368,7 +368,7 @@ def smooth(f, n):
     """The law sees the smoothed round trip of `n` ACKs."""
     if f.smoothed_rtt:
         for _ in range(n):
-            recovery.estimate(f)
+            recovery.estimate_rtt(f)
         f.rtt = f.srtt
 
 
@@ -376,6 +376,6 @@ def smooth(f, n):
 def note_rtt(s, i, f, t, n):
     """Enter `n` samples of the round-trip time into the statistics."""
     if t >= s.net.rules.warmup and f.rtt > 0.0:
-        s.net.rtt_bins[i, stats.rtt_bin(f.rtt)] += n
+        s.net.rtt_bins[i, sampling.rtt_bin(f.rtt)] += n
         f.rtt_sum += n * f.rtt
         f.rtt_count += n

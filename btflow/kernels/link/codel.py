@@ -12,7 +12,7 @@ loop watches. For CoDel that is the queue itself, for FQ-CoDel one of its subque
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import waiting
+from btflow.kernels.link import parcels
 from btflow.kernels.link.state import FQ_CODEL, NONE
 
 # RFC 8289 (its pseudocode) and Linux: what was reached is forgotten if the last drop was due so many intervals ago.
@@ -23,14 +23,14 @@ _MEMORY = 16.0
 def enqueue(net, k, q, t, pipe, parcel, size):
     """A parcel arrives: append it to the queue. False: it was dropped, since a limit or the last node was reached."""
     n = NONE
-    if waiting.fits(q, size, parcel.packets):
-        n = waiting.take(net)
+    if parcels.fits(q, size, parcel.packets):
+        n = parcels.take_node(net)
     if n == NONE:
-        waiting.count_drop(net, q, parcel.packets, t)
+        parcels.count_drop(net, q, parcel.packets, t)
         return False
-    waiting.fill(net, n, t, pipe, parcel, size)
-    waiting.append(net, q, n)
-    waiting.count_in(net, k, q, n, t)
+    parcels.fill(net, n, t, pipe, parcel, size)
+    parcels.append(net, q, n)
+    parcels.count_in(net, k, q, n, t)
     return True
 
 
@@ -48,13 +48,13 @@ def serve(net, k, q, line, t):
     if line.dropping == 0:
         if not late:
             return n
-        waiting.drop(net, q, n, t)
+        parcels.drop(net, q, n, t)
         _begin(line, t, q.interval)
         n = _pop(net, k, q, line, t)
         _late(net, q, line, n, t)  # this one goes, whatever it is: the next drop is not due yet
         return n
     while late and t >= line.drop_next:
-        waiting.drop(net, q, n, t)
+        parcels.drop(net, q, n, t)
         line.drops_since += 1
         n = _pop(net, k, q, line, t)
         late = _late(net, q, line, n, t)
@@ -68,9 +68,9 @@ def serve(net, k, q, line, t):
 @kernel
 def _pop(net, k, q, line, t):
     """Take the first parcel out of the list and the sums."""
-    n = waiting.pop_head(net, line)
+    n = parcels.pop_head(net, line)
     if n != NONE:
-        waiting.count_out(net, k, q, n, t)
+        parcels.count_out(net, k, q, n, t)
         if q.kind == FQ_CODEL:  # else the line is the queue
             line.bytes -= net.waiting[n].bytes
     return n

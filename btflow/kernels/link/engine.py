@@ -4,9 +4,9 @@ Within one event the order is: the parcel leaves its pipe; it joins the next que
 started service), or its end reads it, changes its own state, and puts what it sends into the first queue or pipe.
 """
 
-from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
-from btflow.kernels.link import path, pipe, queue, receiver, sampling, sender
+from btflow.kernels.link import parcels, path, queue, receiver, sampling, sender
 from btflow.kernels.link.events import next_time, schedule
 from btflow.kernels.link.state import (
     ACK_TIMER,
@@ -76,7 +76,7 @@ def handle(net, a, t):
 @kernel
 def data_arrives(net, i, f, hop, t):
     """Data at the end of a pipe: the next queue, random loss, or the receiver."""
-    parcel = net.parcel[pipe.take(net, i * PIPES + DATA + hop)]
+    parcel = net.parcel[parcels.take_from_pipe(net, i * PIPES + DATA + hop)]
     if path.pass_on(net, f, DATA, hop, t, parcel) and not path.lost(net, f.data_loss):
         receiver.receive(net, i, f, t, parcel.number, parcel.stamp)
 
@@ -84,6 +84,6 @@ def data_arrives(net, i, f, hop, t):
 @kernel
 def ack_passes(net, i, f, hop, t):
     """An ACK at the end of a pipe: the next queue, random loss, or the sender."""
-    parcel = net.parcel[pipe.take(net, i * PIPES + ACKS + hop)]
+    parcel = net.parcel[parcels.take_from_pipe(net, i * PIPES + ACKS + hop)]
     if path.pass_on(net, f, ACKS, hop, t, parcel) and not path.lost(net, f.ack_loss):
         sender.ack_arrives(net, i, f, t, parcel.number, parcel.stamp, parcel.owd)

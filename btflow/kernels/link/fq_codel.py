@@ -10,7 +10,7 @@ list once more before it may be new again, so that it cannot always be first.
 """
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import codel, waiting
+from btflow.kernels.link import codel, parcels
 from btflow.kernels.link.state import NONE
 
 _NOWHERE, _NEW, _OLD = 0, 1, 2  # subqueue.listed
@@ -22,21 +22,21 @@ _BATCH = 64
 @kernel
 def enqueue(net, k, q, t, pipe, parcel, size):
     """A parcel arrives; above the limit the longest subqueue loses its oldest. False: this very parcel was dropped."""
-    n = waiting.take(net)
+    n = parcels.take_node(net)
     if n == NONE:
-        waiting.count_drop(net, q, parcel.packets, t)
+        parcels.count_drop(net, q, parcel.packets, t)
         return False
     line = line_of(net, k, pipe, parcel)
     sub = net.subqueue[line]
-    waiting.fill(net, n, t, pipe, parcel, size)
-    waiting.append(net, sub, n)
-    waiting.count_in(net, k, q, n, t)
+    parcels.fill(net, n, t, pipe, parcel, size)
+    parcels.append(net, sub, n)
+    parcels.count_in(net, k, q, n, t)
     sub.bytes += size
     if sub.listed == _NOWHERE:
         sub.deficit = q.quantum
         _join_new(net, q, line)
     dropped = NONE
-    while not waiting.fits(q, 0.0, 0):
+    while not parcels.fits(q, 0.0, 0):
         dropped = _relieve(net, k, q, t)
     return dropped != n
 
@@ -136,12 +136,12 @@ def _relieve(net, k, q, t):
     enough = 0.5 * sub.bytes
     size, packets, n = 0.0, 0, NONE
     while size < enough and packets < _BATCH:
-        n = waiting.pop_head(net, sub)
-        waiting.count_out(net, k, q, n, t)
+        n = parcels.pop_head(net, sub)
+        parcels.count_out(net, k, q, n, t)
         sub.bytes -= net.waiting[n].bytes
         size += net.waiting[n].bytes
         packets += net.waiting[n].packets
-        waiting.drop(net, q, n, t)
+        parcels.drop(net, q, n, t)
     return n
 
 

@@ -1,7 +1,7 @@
 """The way between the two ends of a flow: its queues in order, propagation, random loss behind the last queue."""
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import pipe, queue
+from btflow.kernels.link import parcels, queue
 from btflow.kernels.link.state import ACKS, DATA, NONE, PAST, PIPES
 from btflow.kernels.random import uniform
 
@@ -34,9 +34,9 @@ def set_off(net, i, f, way, t, parcel):
     """A parcel leaves an end."""
     k = f.data_queue0 if way == DATA else f.ack_queue0
     if k == NONE:
-        pipe.put(net, i * PIPES + way, t, parcel)
+        parcels.put_in_pipe(net, i * PIPES + way, t, parcel)
     elif k == PAST:
-        pipe.put(net, f.data_pipe1 if way == DATA else f.ack_pipe1, t, parcel)
+        parcels.put_in_pipe(net, f.data_pipe1 if way == DATA else f.ack_pipe1, t, parcel)
     else:
         queue.arrive(net, k, t, f.data_pipe1 if way == DATA else f.ack_pipe1, parcel)
 
@@ -50,7 +50,7 @@ def pass_on(net, f, way, hop, t, parcel):
     if k == NONE:
         return True
     if k == PAST:
-        pipe.put(net, f.data_pipe2 if way == DATA else f.ack_pipe2, t, parcel)
+        parcels.put_in_pipe(net, f.data_pipe2 if way == DATA else f.ack_pipe2, t, parcel)
         return False
     queue.arrive(net, k, t, f.data_pipe2 if way == DATA else f.ack_pipe2, parcel)
     return False

@@ -9,7 +9,7 @@ the last one are made up for exactly when the next one comes. The caller has tak
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import waiting
+from btflow.kernels.link import parcels
 from btflow.kernels.random import uniform
 
 # RFC 8033, 4.2: what an update without any delay leaves of the probability.
@@ -27,10 +27,10 @@ _ROUNDING = 1e-9  # [s] of the subtractions from the burst allowance
 def admit(net, k, q, t, size, packets):
     """True if a parcel that arrives at `t` may wait; else it is counted as dropped."""
     update(net, k, q, t)
-    full = q.free_at > t and not waiting.fits(q, size, packets)  # on an idle link it need not wait
+    full = q.free_at > t and not parcels.fits(q, size, packets)  # on an idle link it need not wait
     if full or (q.burst_left == 0.0 and _drops_early(net, q)):
         q.accumulated = 0.0
-        waiting.count_drop(net, q, packets, t)
+        parcels.count_drop(net, q, packets, t)
         return False
     if q.drop_chance == 0.0 and max(_delay(q, t), q.old_delay) < 0.5 * q.target:
         q.burst_left = q.burst

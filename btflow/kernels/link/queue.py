@@ -6,7 +6,7 @@ so they are served by an event each. The packet in service does not count as wai
 """
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import codel, fq_codel, pie, pipe, stats, waiting
+from btflow.kernels.link import codel, fq_codel, parcels, pie
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, NONE, PIE
 
@@ -38,14 +38,14 @@ def line_up(net, k, q, t, into, parcel, size):
     if q.kind == PIE:
         if not pie.admit(net, k, q, t, size, packets):
             return
-    elif start > t and not waiting.fits(q, size, packets):
-        waiting.count_drop(net, q, packets, t)
+    elif start > t and not parcels.fits(q, size, packets):
+        parcels.count_drop(net, q, packets, t)
         return
     if q.last - q.first > q.mask:  # more small packets than there are places
-        waiting.count_drop(net, q, packets, t)
+        parcels.count_drop(net, q, packets, t)
         return
     if start > t:
-        stats.note(net, k, q, t)
+        parcels.note_length(net, k, q, t)
         q.packets += packets
         q.bytes += size
         wait = net.service[q.offset + (q.last & q.mask)]
@@ -56,7 +56,7 @@ def line_up(net, k, q, t, into, parcel, size):
     elif t >= net.rules.warmup:
         q.served += size
     q.free_at = start + size / q.rate
-    pipe.put(net, into, q.free_at, parcel)
+    parcels.put_in_pipe(net, into, q.free_at, parcel)
 
 
 @kernel
@@ -66,7 +66,7 @@ def advance(net, k, q, t):
         wait = net.service[q.offset + (q.first & q.mask)]
         if wait.at > t:
             break
-        stats.note(net, k, q, wait.at)
+        parcels.note_length(net, k, q, wait.at)
         q.packets -= wait.packets
         q.bytes -= wait.bytes
         if wait.at >= net.rules.warmup:
@@ -86,8 +86,8 @@ def serve(net, k, q, t):
     if t >= net.rules.warmup:
         q.served += parcel.bytes
     parcel.bytes -= q.framing * parcel.packets
-    pipe.put(net, parcel.pipe, q.free_at, parcel)
-    waiting.give(net, n)
+    parcels.put_in_pipe(net, parcel.pipe, q.free_at, parcel)
+    parcels.give_node(net, n)
     schedule(net, source_of(net, k), q.free_at)
 
 
@@ -103,6 +103,6 @@ def close(net, k, t):
     q = net.queue[k]
     if q.kind == DROP_TAIL or q.kind == PIE:
         advance(net, k, q, t)
-    stats.note(net, k, q, t)
+    parcels.note_length(net, k, q, t)
     in_service = q.free_at - (q.bytes / q.rate if q.kind == DROP_TAIL or q.kind == PIE else 0.0)
     q.served -= max(0.0, in_service - t) * q.rate  # of the packet in service, what has not left yet

@@ -1,11 +1,196 @@
-"""What a loss does to the window until all that was under way is acknowledged; the retransmission timer."""
+"""How a sender finds losses and what they do to its window until all that was under way is acknowledged; its timer.
+
+RACK: a segment is lost when one that left later has arrived, and some time has passed (RFC 8985, section 6). Where
+nothing is known of reordering there is no need to wait once three have arrived, or while losses are repaired
+(tcp_rack_reo_wnd). Whether a segment was sent for the first time makes no difference: lost retransmissions are found.
+
+Tail loss probes (RFC 8985, section 7): the last segments of what an application writes have none behind them that
+would show their loss. So when nothing has come back for two round trips a segment goes (sender.send_probe): its ACK
+shows what is missing before the timer fires.
+"""
 
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import law
+from btflow.kernels.link import laws, scoreboard
 from btflow.kernels.link.events import source, wake
-from btflow.kernels.link.state import FOREVER, LOSS, NONE, OPEN, PER_LOSS, PRR, PRR_SAFE, RECOVERY, RTO_TIMER, TAHOE
+from btflow.kernels.link.state import (
+    FOREVER,
+    LOSS,
+    LOST,
+    NONE,
+    OPEN,
+    PER_LOSS,
+    PRR,
+    PRR_SAFE,
+    RECOVERY,
+    RETRANSMITTED,
+    RTO_TIMER,
+    SACKED,
+    TAHOE,
+)
+
+THRESHOLD = 3  # segments that have arrived beyond a hole (RFC 8985, section 6.2, DupThresh; Linux tcp_reordering)
+REORDERING = 0.25  # of the least round trip: how late a segment may be (RFC 8985, section 6.2; tcp_rack_reo_wnd)
+GRANULARITY = 2e-3  # what a timer takes longer [s] (Linux include/net/tcp.h, TCP_TIMEOUT_MIN_US)
+ROUNDING = 1e-9  # [s]
+
+
+@kernel
+def start_rack(f):
+    """Nothing has arrived."""
+    f.rack_sent = -1.0
+    f.rack_number = NONE
+    f.settle_at = FOREVER
+
+
+@kernel
+def note_arrival(f, t, number, seg):
+    """Train `number` is newly known to have arrived: it may be the one that left last (RFC 8985, section 6.2, step 2).
+
+    If it was sent twice, and has come faster than any, this was the first of the two, and says nothing.
+    """
+    rtt = t - seg.sent
+    if rtt < f.min_rtt and (seg.bits & RETRANSMITTED or number == f.probed):
+        return
+    f.rack_rtt = rtt
+    if seg.sent > f.rack_sent or (seg.sent == f.rack_sent and number > f.rack_number):
+        f.rack_sent = seg.sent
+        f.rack_number = number
+
+
+@kernel
+def left_before(f, number, seg):
+    """Whether train `number` left before the last one of those that have arrived."""
+    return seg.sent < f.rack_sent or (seg.sent == f.rack_sent and number < f.rack_number)
+
+
+@kernel
+def reordering_window(f):
+    """Time that a segment may be late by [s]."""
+    repairs = f.phase != OPEN and f.una < f.recover
+    arrived = f.nxt - f.una - f.flight - f.waiting_retransmit
+    if repairs or arrived * f.train >= THRESHOLD:
+        return 0.0
+    return min(REORDERING * f.min_rtt, f.srtt)
+
+
+@kernel
+def find_losses(net, i, f, t):
+    """Mark what must be lost by now; the number of trains newly found so. What may only be late sets the timer."""
+    window = reordering_window(f)
+    latest = t - f.rack_rtt - window + ROUNDING  # what left by then and has not come is lost
+    found = 0
+    late = -1.0  # when the last of those left that may still come
+    number = max(f.judged, f.una)
+    while number < f.nxt:
+        seg = scoreboard.segment(net, i, number)
+        if seg.bits == 0:
+            if not left_before(f, number, seg):
+                break
+            if seg.sent > latest:
+                late = seg.sent
+            else:
+                found += scoreboard.mark_lost(net, i, f, number)
+        number += 1
+        if late < 0.0:
+            f.judged = number
+    while f.again_first < f.again_last:
+        number = net.again[f.ring_at + (f.again_first & f.ring_mask)]
+        if number >= f.una:
+            seg = scoreboard.segment(net, i, number)
+            if seg.bits == LOST | RETRANSMITTED:
+                if not left_before(f, number, seg):
+                    break
+                if seg.sent > latest:
+                    late = max(late, seg.sent)
+                    break
+                seg.bits = 0
+                found += scoreboard.mark_lost(net, i, f, number)
+        f.again_first += 1
+    f.settle_at = FOREVER
+    if late >= 0.0:
+        f.settle_at = late + f.rack_rtt + window + GRANULARITY
+        f.probe_at = FOREVER  # one timer: the later purpose takes it
+        wake(net, source(net, i, RTO_TIMER), f.settle_at)
+    return found
+
+
+@kernel
+def mark_lost_at_timeout(net, i, f, t):
+    """The timer fired: the first is lost, and all that left longer ago than a round trip (tcp_timeout_mark_lost)."""
+    f.flight = 0
+    f.waiting_retransmit = 0
+    for number in range(f.una, f.nxt):
+        seg = scoreboard.segment(net, i, number)
+        if seg.bits & SACKED:
+            continue
+        if seg.bits != LOST and number != f.una and seg.sent + f.rack_rtt > t:
+            f.flight += 1
+        else:
+            seg.bits = LOST
+            f.waiting_retransmit += 1
+    f.judged = f.repair = f.una
+    f.settle_at = FOREVER
+    keep_those_on_the_way(net, i, f)
+
+
+@kernel
+def keep_those_on_the_way(net, i, f):
+    """Of the trains sent again forget those that are to be sent once more, so that the others stay in order of time."""
+    kept = f.again_first
+    for place in range(f.again_first, f.again_last):
+        number = net.again[f.ring_at + (place & f.ring_mask)]
+        if number >= f.una and scoreboard.segment(net, i, number).bits == LOST | RETRANSMITTED:
+            net.again[f.ring_at + (kept & f.ring_mask)] = number
+            kept += 1
+    f.again_last = kept
+
+
+ROUND_TRIPS = 2.0  # without an answer (RFC 8985, section 7.2; Linux tcp_output.c, tcp_schedule_loss_probe)
+
+
+@kernel
+def start_probing(f):
+    """None is on the way, none will go."""
+    f.probe_at = FOREVER
+    f.probe_end = NONE
+    f.probed = NONE
+    f.probe_twice = 0
+
+
+@kernel
+def arm_probe(net, i, f, t):
+    """Something was sent, or acknowledged in order: the probe is put off.
+
+    There is one at a time, and none goes while anything is known to be missing. The ACK of a segment alone may be
+    delayed, by as much as the least timeout (tcp_rto_min).
+    """
+    if f.probe_end != NONE or f.phase != OPEN or f.una == f.nxt or f.flight < f.nxt - f.una:
+        return
+    wait = ROUND_TRIPS * f.srtt + (f.rto_min if (f.nxt - f.una) * f.train == 1 else GRANULARITY)
+    f.probe_at = min(t + wait, f.rto_at)
+    wake(net, source(net, i, RTO_TIMER), f.probe_at)
+
+
+@kernel
+def probe_answered(net, i, f, t):
+    """An ACK that may answer the probe (tcp_process_tlp_ack; RFC 8985, section 7.4.2).
+
+    What it sent again has come twice: nothing was lost. Or what was sent behind it has come and it did not come twice:
+    it repaired a loss that nobody else has seen, and the window falls as for any other.
+    """
+    if f.probe_end == NONE or f.una < f.probe_end:
+        return
+    if f.probed == NONE or f.probe_twice == 1:
+        f.probe_end = NONE
+    elif f.una > f.probe_end:
+        f.probe_end = NONE
+        f.ssthresh = laws.reduce(net, i, f, t)
+        if t >= net.rules.warmup:
+            f.losses += 1
+        if f.recovery != PER_LOSS:
+            f.cwnd = f.ssthresh
 
 
 @kernel
@@ -17,7 +202,7 @@ def begin(net, i, f, t, arrived):
     f.probe_at = FOREVER
     f.probe_end = NONE
     f.prr_flight = float(f.flight + f.waiting_retransmit)  # RecoverFS of RFC 6937: what is outstanding
-    f.ssthresh = law.reduce(net, i, f, t)
+    f.ssthresh = laws.reduce(net, i, f, t)
     f.forced = 1
     if t >= net.rules.warmup:
         f.losses += 1
@@ -67,7 +252,7 @@ def end(f):
 
 
 @kernel
-def estimate(f):
+def estimate_rtt(f):
     """Take the last RTT sample into SRTT and RTTVAR (RFC 6298, section 2: gains 1/8 and 1/4)."""
     if f.srtt < 0.0:
         f.srtt = f.rtt
@@ -79,7 +264,7 @@ def estimate(f):
 
 
 @kernel
-def restart(net, i, f, t):
+def restart_timer(net, i, f, t):
     """The timer runs anew from `t` as long as something is unacknowledged."""
     if f.una == f.nxt:
         f.rto_at = FOREVER

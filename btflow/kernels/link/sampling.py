@@ -1,9 +1,33 @@
-"""The time series: windows, payload, delays and queues at regular times."""
+"""What is measured while a link runs: a time series at regular times and, from the warm-up on, RTT samples by size."""
+
+import math
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import queue
 from btflow.kernels.link.events import schedule
 from btflow.kernels.link.state import DROP_TAIL, FOREVER, PIE
+
+BINS_PER_OCTAVE = 256  # of the RTT: steps of 0.2 to 0.4 %
+LOWEST_EXPONENT = -20  # 2**-20 s, a microsecond
+RTT_BINS = 32 * BINS_PER_OCTAVE  # up to 2**12 s
+
+
+@kernel
+def rtt_bin(rtt):
+    """Bin of a round-trip time: 256 equal steps to an octave."""
+    mantissa, exponent = math.frexp(rtt)
+    place = (exponent - LOWEST_EXPONENT) * BINS_PER_OCTAVE + int((mantissa - 0.5) * (2 * BINS_PER_OCTAVE))
+    return min(max(place, 0), RTT_BINS - 1)
+
+
+@kernel
+def note_rtt(net, i, f, t):
+    """A sample of the round-trip time of flow `i`."""
+    if t >= net.rules.warmup and net.rtt_bins.shape[1] == RTT_BINS:
+        net.rtt_bins[i, rtt_bin(f.rtt)] += 1
+        f.rtt_sum += f.rtt
+        f.rtt_count += 1
+
 
 WINDOW, PAYLOAD, SRTT, FLIGHT, IN_ORDER = range(5)  # last axis of flow_series
 COLUMNS = 5

@@ -1,7 +1,7 @@
 """The sender: takes ACKs, lets the window law act, and sends what window, pacing and application allow."""
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import application, law, loss_detection, path, receiver, recovery, scoreboard, stats
+from btflow.kernels.link import application, laws, path, receiver, recovery, sampling, scoreboard
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.laws import bbr, cubic, utp
 from btflow.kernels.link.state import (
@@ -53,16 +53,16 @@ def connect(net, i, f, t, stamp):
     f.cwnd = f.initial_window
     f.ssthresh = FOREVER
     f.top = f.top2 = f.top3 = NONE
-    loss_detection.start_rack(f)
-    loss_detection.start_probing(f)
+    recovery.start_rack(f)
+    recovery.start_probing(f)
     f.delivered_at = t
     f.last_sent = t
     f.quick = f.quick_acks
     f.rtt = t - stamp
     f.min_rtt = f.rtt
-    recovery.estimate(f)
+    recovery.estimate_rtt(f)
     application.begin(net, i, f, t)
-    law.start(net, i, f, t)
+    laws.start(net, i, f, t)
     send(net, i, f, t)
 
 
@@ -88,7 +88,7 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
     arrived = read_log(net, i, f, t, position)
     if arrived == 0:
         if f.tail_probe:
-            loss_detection.probe_answered(net, i, f, t)
+            recovery.probe_answered(net, i, f, t)
         return
     f.acks += 1
     f.owd = owd
@@ -98,15 +98,15 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         f.acked = scoreboard.segment(net, i, f.una - 1).end
     if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
         take_rtt(net, i, f, t, stamp)
-    law.sample(net, i, f, t, float(arrived * f.train))
+    laws.sample(net, i, f, t, float(arrived * f.train))
     if f.tail_probe:
-        loss_detection.probe_answered(net, i, f, t)
-    found = loss_detection.find_losses(net, i, f, t) if f.detection == RACK else scoreboard.find_losses(net, i, f)
+        recovery.probe_answered(net, i, f, t)
+    found = recovery.find_losses(net, i, f, t) if f.detection == RACK else scoreboard.find_losses(net, i, f)
     was = f.phase
     if f.phase != OPEN and f.una >= f.recover:
         recovery.end(f)
     if acked > 0 and found == 0 and may_grow(f, was == RECOVERY):
-        law.grow(net, i, f, t, float((acked if was == RECOVERY else arrived) * f.train))
+        laws.grow(net, i, f, t, float((acked if was == RECOVERY else arrived) * f.train))
     left = was != OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
     if (found > 0 or left) and (f.phase == OPEN or f.recovery == PER_LOSS):
         recovery.begin(net, i, f, t, arrived)
@@ -116,10 +116,10 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
         f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
-        recovery.restart(net, i, f, t)
+        recovery.restart_timer(net, i, f, t)
         if f.tail_probe:
             f.probe_at = FOREVER
-            loss_detection.arm_probe(net, i, f, t)
+            recovery.arm_probe(net, i, f, t)
     send(net, i, f, t)
 
 
@@ -140,7 +140,7 @@ def read_log(net, i, f, t, position):
             arrived += 1
             newest = number
             if f.detection == RACK:
-                loss_detection.advance(f, t, number, scoreboard.segment(net, i, number))
+                recovery.note_arrival(f, t, number, scoreboard.segment(net, i, number))
         elif f.tail_probe and number == f.probed:
             f.probe_twice = 1
     f.seen = position
@@ -164,8 +164,8 @@ def measure_rate(f, t, newest):
 def take_rtt(net, i, f, t, stamp):
     """A sample of the round-trip time, from the echoed time stamp."""
     f.rtt = t - stamp
-    recovery.estimate(f)
-    stats.note_rtt(net, i, f, t)
+    recovery.estimate_rtt(f)
+    sampling.note_rtt(net, i, f, t)
     if f.smoothed_rtt:
         f.rtt = f.srtt
     f.min_rtt = min(f.min_rtt, f.rtt)
@@ -200,11 +200,11 @@ def send(net, i, f, t):
         if f.waiting_retransmit > 0:
             number = send_again(net, i, f, t)
             if number == f.una:  # tcp_xmit_retransmit_queue: the head starts it anew
-                recovery.restart(net, i, f, t)
+                recovery.restart_timer(net, i, f, t)
         else:
             send_new(net, i, f, t)
             if f.tail_probe:
-                loss_detection.arm_probe(net, i, f, t)
+                recovery.arm_probe(net, i, f, t)
         if f.pacing > 0.0:
             f.pace_at = max(t, f.pace_at) + f.train / f.pacing
 
@@ -296,7 +296,7 @@ def transmit(net, i, f, t, number):
     if t >= net.rules.warmup:
         f.sent += f.train
     if f.rto_at == FOREVER:
-        recovery.restart(net, i, f, t)
+        recovery.restart_timer(net, i, f, t)
     parcel = path.parcel(net, i, f, DATA, number, t, 0.0, scoreboard.payload(net, i, f, number) + f.train * f.header)
     parcel.packets = f.train
     if f.app == STREAM:
@@ -321,21 +321,21 @@ def rto_timer(net, i, f, t):
     if f.detection == RACK and min(f.settle_at, f.probe_at) <= t:
         look_before_the_timeout(net, i, f, t)
         return
-    f.ssthresh = f.ssthresh if f.phase == LOSS else law.timeout(net, i, f, t)
+    f.ssthresh = f.ssthresh if f.phase == LOSS else laws.timeout(net, i, f, t)
     f.cwnd = 1.0
     f.phase = LOSS
     f.recover = f.nxt
     if f.detection == RACK:
-        loss_detection.mark_lost_at_timeout(net, i, f, t)
+        recovery.mark_lost_at_timeout(net, i, f, t)
         f.cwnd += f.flight * f.train
-        loss_detection.start_probing(f)
+        recovery.start_probing(f)
     else:
         scoreboard.mark_all_lost(net, i, f)
     f.backoff *= 2.0
     f.limited = 1
     if t >= net.rules.warmup:
         f.timeouts += 1
-    recovery.restart(net, i, f, t)
+    recovery.restart_timer(net, i, f, t)
     send(net, i, f, t)
 
 
@@ -345,7 +345,7 @@ def look_before_the_timeout(net, i, f, t):
     if f.probe_at <= t:
         send_probe(net, i, f, t)
     else:
-        found = loss_detection.find_losses(net, i, f, t)
+        found = recovery.find_losses(net, i, f, t)
         if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
             recovery.begin(net, i, f, t, 1)
         send(net, i, f, t)
@@ -372,7 +372,7 @@ def send_probe(net, i, f, t):
         transmit(net, i, f, t, last)
         f.flight -= 1  # it was on the way, as far as is known
     f.probe_end = f.nxt
-    recovery.restart(net, i, f, t)
+    recovery.restart_timer(net, i, f, t)
 
 
 @kernel

@@ -452,7 +452,7 @@ Rules = namedtuple(
 # per_flow, skipped: sources of a flow, and how many of the SOURCES it has not, from the first on; first_queue: source
 # of queue 0
 
-# hand: the parcel that is about to be sent; parcel: what is under way in the pipes (pipe.py); waiting: parcels in
+# hand: the parcel that is about to be sent; parcel: what is under way in the pipes (parcels.py); waiting: parcels in
 # queues served by event (CoDel, FQ-CoDel), a free list from clock.free; service: a ring for each other queue; segment,
 # again, log, got: a ring for each flow, with the sender's window, the numbers of the trains sent again, the numbers of
 # the trains in the order they came, the train last seen at this place, plus 1; key, heap, pos: sources by time

@@ -8,11 +8,10 @@ import numpy as np
 
 from btflow.kernels import bits, calendar
 from btflow.kernels.calendar import NONE, post
-from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.swarm import (
     choking,
-    closing,
     downloading,
     limiter,
     limiter_shares,
@@ -118,7 +117,7 @@ def take(s, n, t):
     elif kind == state.PULSE:
         pulse(s, target, t)
     elif kind == state.LEAVE:
-        closing.leave(s, target, t)
+        peer_set.leave(s, target, t)
     elif s.conn[target].generation == generation:
         hear(s, kind, target, arg, t)
 
@@ -172,7 +171,7 @@ def receive(s, kind, h, arg, t):
     elif kind == state.CANCEL:
         limiter.got_cancel(s, h, arg, t)
     elif kind == state.BITFIELD:
-        closing.got_bitfield(s, h, arg, t)
+        peer_set.got_bitfield(s, h, arg, t)
     elif kind == state.OFFER:
         superseeding.got_offer(s, h, arg, t)
     elif kind == state.WRITABLE:
@@ -189,7 +188,7 @@ def set_up_step(s, kind, h, t):
     if kind == state.SYN:
         peer_set.got_syn(s, h, t)
     elif kind == state.REFUSED:
-        closing.release(s, h, t)
+        peer_set.release(s, h, t)
     else:
         peer_set.ready(s, h, t)
 
@@ -212,7 +211,7 @@ def write_paid(s, p, t):
         if s.turns[h] == 0:
             hand_to_socket(s, h, 0.0, t)
             if s.turns[h] == 0:
-                closing.leave_ring(s, h)
+                peer_set.leave_ring(s, h)
         i = limiter_shares.next_paid(s, p, i)
     limiter.arm(s, p, t)
 
@@ -253,7 +252,7 @@ def deliver(s, h, seq, gap, units, t):
     post(s, arrival, state.PIECE, g, np.int64(seq), s.conn[g].generation)
     if free > t:
         raise_flag(s.up, h, state.BLOCKED)
-        closing.leave_ring(s, h)
+        peer_set.leave_ring(s, h)
         if c.cause < state.CAUSES:
             set_cause(s, h, state.BY_LOSS if stall > 0.0 else state.BY_WINDOW, t)
         post(s, free, state.FLUSHED, h, state.NIL, c.generation)
@@ -287,7 +286,7 @@ def finished(s, p, t):
     s.clock[0].unfinished -= 1
     if s.rules.stay >= 0.0:
         post(s, t + rules.stay(s.rules, t - peer.start, s.rng), state.LEAVE, p, state.NIL, state.ANY)
-    closing.close_to_seeds(s, p, t)
+    peer_set.close_to_seeds(s, p, t)
 
 
 @kernel
@@ -311,7 +310,7 @@ def tell(s, h, count, t):
         elif in_endgame(s, q) and not seeding(s, q):
             downloading.got_have(s, g, piece, t)
     if s.told[h] == s.rules.pieces:
-        closing.close_if_both_seeds(s, g, t)
+        peer_set.close_if_both_seeds(s, g, t)
 
 
 @kernel

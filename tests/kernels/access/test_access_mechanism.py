@@ -29,25 +29,25 @@ NOWHERE = {"base": "mainline-4.0", "max_allow_in": 16, "rerequest_interval": "30
 def test_a_ring_that_is_given_back_is_the_next_that_is_taken() -> None:
     """Rings of a size are used again, empty; only when none is free the pool's part in use grows."""
     _, x = idle()
-    first, second = connections.take(x, 4), connections.take(x, 5)
+    first, second = connections.take_ring(x, 4), connections.take_ring(x, 5)
     assert (first, second, x.rings[TOP]) == (0, 16, 48)
     x.net.got[first : first + 16] = 7
-    connections.give(x, first, 15)
-    assert connections.take(x, 5) == 48
-    assert connections.take(x, 4) == first
+    connections.give_ring(x, first, 15)
+    assert connections.take_ring(x, 5) == 48
+    assert connections.take_ring(x, 4) == first
     assert not x.net.got[first : first + 16].any()
-    connections.give(x, second, 31)
-    connections.give(x, 48, 31)
-    assert [connections.take(x, 5) for _ in range(3)] == [48, second, 80]
+    connections.give_ring(x, second, 31)
+    connections.give_ring(x, 48, 31)
+    assert [connections.take_ring(x, 5) for _ in range(3)] == [48, second, 80]
     assert x.rings[TOP] == 112
 
 
 def test_a_wider_ring_has_all_that_was_in_the_narrow_one() -> None:
     """Segments, what is sent again, what was logged and what came early keep their numbers when a flow moves."""
     _, x = idle()
-    connections.take(x, 5)
+    connections.take_ring(x, 5)
     n, f = x.net, x.net.flow[3]
-    f.ring_at, f.ring_mask = connections.take(x, SMALLEST_RING), 15
+    f.ring_at, f.ring_mask = connections.take_ring(x, SMALLEST_RING), 15
     f.una, f.nxt, f.expected, f.seen, f.log, f.again_first, f.again_last = 1003, 1016, 1005, 2030, 2044, 77, 90
     for number in range(1002, 1016):
         n.segment[f.ring_at + number % 16].end = 10 * number
@@ -57,14 +57,14 @@ def test_a_wider_ring_has_all_that_was_in_the_narrow_one() -> None:
     n.log[f.ring_at + np.arange(2030, 2044) % 16] = np.arange(2030, 2044) + 5
     n.again[f.ring_at + np.arange(77, 90) % 16] = np.arange(77, 90) + 9
     narrow = int(f.ring_at)
-    connections.widen(x, 3)
+    connections.widen_ring(x, 3)
     at = int(f.ring_at)
     assert (f.ring_mask, at) == (31, 48)
     assert [int(n.segment[at + number % 32].end) for number in range(1002, 1016)] == list(range(10020, 10160, 10))
     assert [number for number in range(1005, 1037) if n.got[at + number % 32] == number + 1] == came
     assert n.log[at + np.arange(2030, 2044) % 32].tolist() == list(range(2035, 2049))
     assert n.again[at + np.arange(77, 90) % 32].tolist() == list(range(86, 99))
-    assert connections.take(x, SMALLEST_RING) == narrow
+    assert connections.take_ring(x, SMALLEST_RING) == narrow
 
 
 # ---- transports
@@ -283,7 +283,7 @@ def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
                     sends = (owner >> 1 == h) == (peer == 1)
                     if sends == (owner & 1 == way):  # data goes up at its sender's and down at the other's, ACKs back
                         assert lines.setdefault(line, queue) == queue
-        plain.closing.release(s, h, 0.0)
+        plain.peer_set.release(s, h, 0.0)
         plain.peer_set.forget_attempt(s, g)
         access.do_todo(x, 0.0)
     assert h == 1 << s.rules.slot_bits  # the same slot

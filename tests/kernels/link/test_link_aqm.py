@@ -17,11 +17,11 @@ from link_bare import ARRIVAL, NONE, SERVICE, bare, queue_driver
 from queue_naive import Packet, Settings
 
 from btflow.kernels import random
-from btflow.kernels.compiler import byref
-from btflow.kernels.link import codel, fq_codel, pie, waiting
+from btflow.kernels.compiler import intrinsics
+from btflow.kernels.link import codel, fq_codel, parcels, pie
 from btflow.kernels.link.state import CODEL, FQ_CODEL, PIE
 
-by_ref: Any = byref.by_ref
+by_ref: Any = intrinsics.by_ref
 FLOWS = 4
 KINDS: dict[str, Any] = {"codel": (CODEL, naive.CoDel), "fq_codel": (FQ_CODEL, naive.FqCoDel)}
 UNLIMITED = 1 << 40
@@ -46,13 +46,13 @@ def driven(s: Any, packets: list[Packet], drive: Any) -> np.ndarray:
 
 def plainly(name: str, s: Any, packets: list[Packet]) -> np.ndarray:
     """Return that log from the kernels as plain Python."""
-    return driven(s, packets, queue_driver(getattr(plain.link, name), plain.link.waiting, lambda state: state))
+    return driven(s, packets, queue_driver(getattr(plain.link, name), plain.link.parcels, lambda state: state))
 
 
 @pytest.fixture(scope="module")
 def compiled() -> dict[str, Any]:
     """Return the compiled drivers."""
-    return {"codel": queue_driver(codel, waiting, by_ref), "fq_codel": queue_driver(fq_codel, waiting, by_ref)}
+    return {"codel": queue_driver(codel, parcels, by_ref), "fq_codel": queue_driver(fq_codel, parcels, by_ref)}
 
 
 @st.composite
@@ -124,7 +124,7 @@ def test_what_waits_is_noted_before_each_change(name: str, packets: list[Packet]
         seen.append((t, int(q.packets)))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain.link.stats, "note", note)
+        patch.setattr(plain.link.parcels, "note_length", note)
         plainly(name, s, packets)
 
 

@@ -11,10 +11,10 @@ import plain
 import pytest
 from link_bare import bare
 
-from btflow.kernels.compiler import byref
+from btflow.kernels.compiler import intrinsics
 from btflow.kernels.link.laws import bbr as compiled
 
-by_ref: Any = byref.by_ref
+by_ref: Any = intrinsics.by_ref
 bbr = plain.link.bbr
 STATE = plain.link.state
 GAIN = 2.885

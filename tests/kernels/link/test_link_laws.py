@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from laws_made import ACKS, EVERY, VARIANTS
 from link_states import LOSS, OPEN, RECOVERY, Bottleneck, Driver, flows
 
-from btflow.kernels.compiler.byref import by_ref
+from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.link.laws import ledbat, ledbatpp, lp, nice, utp, vegas
 from btflow.kernels.link.state import State
 

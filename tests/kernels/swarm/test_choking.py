@@ -68,7 +68,7 @@ class Choker:
     def leave(self, q: int) -> None:
         if q not in self.peers:
             return
-        plain.closing.close(self.s, self.end(q), self.t)
+        plain.peer_set.close(self.s, self.end(q), self.t)
         gone = self.peers.pop(q)
         self.order.remove(q)
         self.away.append(q)
@@ -252,7 +252,7 @@ def test_new_connections_enter_the_list_anywhere_with_equal_chance() -> None:
     for _ in range(1000):
         states.link(s, 1, 6)
         counts[states.order(s, 1).index(6)] += 1
-        plain.closing.close(s, states.end(s, 1, 6), 0.0)
+        plain.peer_set.close(s, states.end(s, 1, 6), 0.0)
     assert min(counts) > 200 - 4 * (200 * 0.8) ** 0.5
 
 

@@ -94,7 +94,7 @@ class Engine:
         assert units == -(-message_size(block) // UNIT)
         if block in self.stalls:
             plain.ends.raise_flag(s.up, h, plain.state.BLOCKED)
-            plain.closing.leave_ring(s, h)
+            plain.peer_set.leave_ring(s, h)
             self.flushes.append((t + float(self.stalls[block]), h))
 
     def do(self, op: Op) -> None:

@@ -163,7 +163,7 @@ class Engine:
         self.written.append((t, i))
         if i in self.stalls:
             plain.ends.raise_flag(s.up, h, plain.state.BLOCKED)
-            plain.closing.leave_ring(s, h)
+            plain.peer_set.leave_ring(s, h)
             self.flushes.append((t + self.stalls.pop(i), h))
 
     def due(self) -> float:

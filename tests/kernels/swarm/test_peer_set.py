@@ -165,14 +165,14 @@ def test_a_kept_address_takes_the_place_of_a_connection_that_closes() -> None:
         plain.peer_set.learn(s, 1, q, 0.0)
     states.run_until(s, 1.0)
     assert neighbours(s, 1) == [2, 3, 4]
-    plain.closing.close(s, states.end(s, 1, 3), 1.0)
+    plain.peer_set.close(s, states.end(s, 1, 3), 1.0)
     states.run_until(s, 2.0)
     (new,) = set(neighbours(s, 1)) - {2, 4}
     assert new in (5, 6)
-    plain.closing.close(s, states.end(s, 1, 4), 2.0)
+    plain.peer_set.close(s, states.end(s, 1, 4), 2.0)
     states.run_until(s, 3.0)
     assert neighbours(s, 1) == [2, 5, 6]
-    plain.closing.close(s, states.end(s, 1, 2), 3.0)
+    plain.peer_set.close(s, states.end(s, 1, 2), 3.0)
     states.run_until(s, 4.0)
     assert neighbours(s, 1) == [5, 6]  # no address is left
 
