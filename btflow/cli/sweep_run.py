@@ -15,10 +15,9 @@ from btflow import options
 from btflow.config.catalog import any_document
 from btflow.errors import InputError, SimulationError, unknown
 from btflow.options import fidelity_of
-from btflow.sweeps import api, spec
+from btflow.sweeps import api
 from btflow.sweeps.database import failures, open_arrays
-from btflow.sweeps.declare import declaration, declare
-from btflow.sweeps.design import MOST_CHECKED
+from btflow.sweeps.declare import MOST_CHECKED, declaration, declare, parse_options
 from btflow.sweeps.progress import leave, terminable
 from btflow.sweeps.running import MAX_JOBS, Running
 from btflow.sweeps.store import check_path
@@ -92,7 +91,7 @@ def run_given(given: Given, *, show: bool) -> dict[str, Any]:
 def _run(given: Given, show: bool) -> dict[str, Any]:
     out, how = _path(given), _how(given, show)
     check_path(out, given.resume)
-    vary, fixed = spec.parse_options(given.vary), options.parse_settings(given.settings)
+    vary, fixed = parse_options(given.vary), options.parse_settings(given.settings)
     said = declaration(
         vary,
         fixed,
