@@ -18,8 +18,7 @@ from btflow.options import fidelity_of
 from btflow.sweeps import api
 from btflow.sweeps.database import failures, open_arrays
 from btflow.sweeps.declare import MOST_CHECKED, declaration, declare, parse_options
-from btflow.sweeps.progress import leave, terminable
-from btflow.sweeps.running import MAX_JOBS, Running
+from btflow.sweeps.running import MAX_JOBS, Running, leave, terminable
 from btflow.sweeps.store import check_path
 from btflow.termination import INTERRUPTED, TERMINATED
 from btflow.units import UNITS

@@ -27,9 +27,8 @@ from btflow import memory
 from btflow.errors import InputError
 from btflow.files import extra
 from btflow.sweeps import runs
-from btflow.sweeps.executor import NotRunError, PoolLostError, WorkerDiedError, fitting
+from btflow.sweeps.executor import NotRunError, PoolLostError, WorkerDiedError, begun_in_thread, fitting, in_thread
 from btflow.sweeps.plan import Versions, difference, versions
-from btflow.sweeps.progress import begun_in_thread, in_thread
 from btflow.sweeps.results import Part
 from btflow.sweeps.runs import Job, Task
 

@@ -177,7 +177,7 @@ def _plain(value: object) -> object:
 
 
 def _parsed(text: str, name: str) -> Spec:
-    items = split(text, name)
+    items = _split(text, name)
     if len(items) == 1 and (call := _call(items[0])) is not None:
         kind, arguments = call
         if kind in _SPACED and len(arguments) == 2:
@@ -209,7 +209,7 @@ def _call(item: str) -> tuple[str, tuple[str, ...]] | None:
     if _DISTRIBUTIONS.get(item) == 0:
         return item, ()
     matched = _CALL.fullmatch(item)
-    return None if matched is None else (matched[1], tuple(split(matched[2], item)))
+    return None if matched is None else (matched[1], tuple(_split(matched[2], item)))
 
 
 def _item(item: str, name: str) -> object:
@@ -232,11 +232,11 @@ def _item(item: str, name: str) -> object:
 def _groups(given: object, width: int, name: str) -> Listed:
     """Return values of several parameters that vary together."""
     if isinstance(given, str):
-        texts = split(given, name)
+        texts = _split(given, name)
         for text in texts:
             if not (text.startswith("(") and text.endswith(")")):
                 raise InputError(name, text, "is not a group of values", f"groups of {width}, such as (a, b),(c, d)")
-        given = [split(text[1:-1], name) for text in texts]
+        given = [_split(text[1:-1], name) for text in texts]
     if not isinstance(given, Iterable) or isinstance(given, Mapping | Set) or getattr(given, "ndim", 2) == 0:
         raise InputError(name, given, "is not a list of groups", f"groups of {width} values")
     rows = tuple(_group(row, width, name) for row in given)
@@ -254,7 +254,7 @@ def _group(row: object, width: int, name: str) -> tuple[object, ...]:
     return values
 
 
-def split(text: str, name: str) -> list[str]:
+def _split(text: str, name: str) -> list[str]:
     """Return the parts of a text between the commas that are outside parentheses; none for an empty text.
 
     Raises:

@@ -10,13 +10,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from btflow import memory
 from btflow.errors import SimulationError
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from btflow.sweeps.runs import Job, Point, Prepared, Task
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+
+LOOK = 0.2
+"""Time between two looks at whether the sweep is to stop [s]."""
 
 ENDING = 0.5
 """Time that processes have to end by themselves [s]."""
@@ -359,3 +362,37 @@ def _once(job: Job, prepared: Prepared, deadline: float) -> tuple[float, float]:
     kind.start(program, seed, 0)
     built = time.thread_time() - ended
     return built + ended - found, ended - begun
+
+
+T = TypeVar("T")
+
+
+def begun_in_thread(function: Callable[[], T]) -> Future[T]:
+    """Have a function run in a thread of its own, for which the program does not wait at its end."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(function())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="btflow", daemon=True).start()
+    return done
+
+
+def in_thread(function: Callable[[], T], limit: float = float("inf")) -> T:
+    """Return what a function returns that hears no signal, such as a compiler; Ctrl-C ends the waiting at once.
+
+    Args:
+        function: What to run.
+        limit: Longest time to wait [s].
+
+    Raises:
+        TimeoutError: It was not done in time; it may go on.
+    """
+    done, end = begun_in_thread(function), time.monotonic() + limit
+    while not wait([done], min(LOOK, max(0.0, end - time.monotonic()))).done:
+        if time.monotonic() >= end:
+            raise TimeoutError
+    return done.result()
