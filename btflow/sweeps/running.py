@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from btflow.errors import InputError
+from btflow.files import extra
 from btflow.options import whole_number
 from btflow.sweeps.executor import (
     LOOK,
@@ -80,7 +81,10 @@ class Running:
         """Return the cluster that a sweep runs on, None for this machine; an InputError if it cannot be used."""
         if self.client is None:
             return None
-        from btflow.sweeps.dask import Cluster
+        try:
+            from btflow.sweeps.dask import Cluster
+        except ModuleNotFoundError:
+            raise InputError("dask", self.client, "needs the package distributed", extra("dask")) from None
         from btflow.sweeps.precheck import scout
 
         return Cluster(declared.job, self.client, scout(declared).bytes)
