@@ -3,7 +3,8 @@
 Tasks, futures, what workers fetch and whom a task may run on are Dask's, by the public interface of its client. What it
 does not do is done here: a client waits for ever for what is no scheduler (``_check_scheduler``), compares no code
 (``check_workers``), blocks while it asks which workers there are (``Workers``), gives a task whose workers are all gone
-to none of those that have come since (``Cluster._withdraw``), and has no limit of memory for a task (``seats``).
+to none of those that have come since (``Cluster._withdraw``), and has no limit of memory for a task (``seats``). No
+private name of Dask's is used; ``tests/sweeps/test_sweep_insides.py`` fails when one that it does not document is gone.
 """
 
 from __future__ import annotations
@@ -31,7 +32,15 @@ from distributed.comm.core import CommClosedError
 from btflow import memory
 from btflow.errors import InputError
 from btflow.sweeps import runs
-from btflow.sweeps.executor import NotRunError, PoolLostError, WorkerDiedError, begun_in_thread, fitting, in_thread
+from btflow.sweeps.executor import (
+    NotRunError,
+    Pool,
+    PoolLostError,
+    WorkerDiedError,
+    begun_in_thread,
+    fitting,
+    in_thread,
+)
 from btflow.sweeps.plan import Versions, difference, versions
 from btflow.sweeps.results import Part
 from btflow.sweeps.runs import Job, Task
@@ -263,18 +272,17 @@ class SkewError(Exception):
     """A worker has other versions; its address, and what differs."""
 
 
-class Cluster:
+class Cluster(Pool):
     """Runs tasks of a job on the workers of a Dask cluster, those that join later too.
 
-    The scheduler keeps the job; each worker fetches it once.
+    The scheduler keeps the job; each worker fetches it once. A task that took workers down is not tried again: Dask has
+    done so, until four of them were gone (``distributed.scheduler.allowed-failures``).
 
     Args:
         job: What all tasks have in common.
         client: A client of the cluster, or the address of its scheduler.
         need: Memory of the largest swarm [B].
     """
-
-    tries = 1  # of Dask's own, each of which costs four workers (``distributed.scheduler.allowed-failures``)
 
     def __init__(self, job: Job, client: distributed.Client | str, need: int = 0) -> None:
         self._need = need

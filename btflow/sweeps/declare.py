@@ -13,7 +13,7 @@ from btflow.config.document import Document
 from btflow.errors import InputError, ScenarioError, unknown
 from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.paths.model import PathModel
-from btflow.sweeps.design import FORMS, SEED, Drawn, Listed, Names, Spaced, Spec, design, sample_of
+from btflow.sweeps.design import FORMS, GRID, SEED, Drawn, Listed, Names, Sample, Spaced, Spec, design
 from btflow.sweeps.store import check_path
 from btflow.units.formatting import counted
 
@@ -273,6 +273,36 @@ def _split(text: str, name: str) -> list[str]:
         raise InputError(name, text, "has parentheses that do not match", FORMS)
     stripped = [part.strip() for part in parts]
     return [] if stripped == [""] else stripped
+
+
+SAMPLES = ("sobol", "lhs", "random", "saltelli")
+
+LARGEST = 2**24
+"""Most points of a sample, but that a Saltelli design has several times as many."""
+
+
+def sample_of(text: object, field: str = "sample") -> Sample | None:
+    """Return the sample that a text such as ``sobol:4096`` means; None for ``grid``, and if there is no text.
+
+    Raises:
+        InputError: It is not one, or the size of a Sobol or Saltelli design is not a power of two.
+    """
+    if text is None or (isinstance(text, str) and text.strip() == GRID):
+        return None
+    matched = re.fullmatch(r"\s*([a-z]+)\s*:\s*([0-9]{1,12})\s*", text) if isinstance(text, str) else None
+    if matched is None:
+        form = "grid, or KIND:N with KIND sobol, lhs, random or saltelli, such as sobol:4096"
+        raise InputError(field, text, "is not a sample", form)
+    kind, number = matched[1], int(matched[2])
+    if kind not in SAMPLES:
+        raise unknown(kind, SAMPLES, "kind of sample", field)
+    if not 1 <= number <= LARGEST:
+        raise InputError(field, text, f"has {number:,} points", f"1 to {LARGEST:,}")
+    if kind in ("sobol", "saltelli") and number & (number - 1):
+        below = 1 << (number.bit_length() - 1)
+        reason = "is not a power of two, without which a Sobol sequence is not balanced"
+        raise InputError(field, text, reason, f"{kind}:{below} or {kind}:{2 * below}")
+    return Sample(kind, number)
 
 
 def names_varied(vary: object) -> Mapping[str | tuple[str, ...], object]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from btflow.config.document import Document
 from btflow.config.schema import Variable, describe
 from btflow.config.values import Setting
-from btflow.errors import InputError, unknown
+from btflow.errors import InputError
 from btflow.options import MAX_SEED, whole_number
 from btflow.paths.model import load
 from btflow.units import Kind
@@ -33,6 +33,12 @@ FORMS = (
 
 NUMBERS: tuple[Kind, ...] = ("size", "rate", "time", "fraction", "count", "packets")
 """Kinds whose values lie on a scale."""
+
+COUNTED: tuple[Kind, ...] = ("count", "packets")
+"""Of these, those whose values are numbers of things."""
+
+WHOLE: tuple[Kind, ...] = ("count", "packets", "size")
+"""Those whose values are whole: numbers of things, or of bytes."""
 
 SI = float | int | bool | str
 Text = str | None
@@ -106,21 +112,6 @@ def variable_of(document: Document[Any], name: str) -> Variable:
     return SEED if name == SEED.name and name not in document.parameters else describe(document, name)
 
 
-def is_number(variable: Variable) -> bool:
-    """Return whether its values lie on a scale."""
-    return variable.kind in NUMBERS
-
-
-def is_counted(variable: Variable) -> bool:
-    """Return whether its values are numbers of things."""
-    return variable.kind in ("count", "packets")
-
-
-def is_whole(variable: Variable) -> bool:
-    """Return whether its values are whole: numbers of things, or of bytes."""
-    return variable.kind in ("count", "packets", "size")
-
-
 def si_of(variable: Variable, given: object) -> SI:
     """Return a value in SI units as the dataset has it: int for numbers of things, float for other numbers.
 
@@ -128,18 +119,18 @@ def si_of(variable: Variable, given: object) -> SI:
         InputError: It is not a value of the variable.
     """
     if given is LEFT_OUT:
-        return math.nan if is_number(variable) else "none"
+        return math.nan if variable.kind in NUMBERS else "none"
     value = variable.value(given)
-    if not is_number(variable) or isinstance(value, bool | str):
+    if variable.kind not in NUMBERS or isinstance(value, bool | str):
         return value
-    return int(value) if is_counted(variable) and math.isfinite(value) else float(value)
+    return int(value) if variable.kind in COUNTED and math.isfinite(value) else float(value)
 
 
 def text_of_si(variable: Variable, value: SI, *, shortest: bool = True) -> str:
     """Return a text that is read as exactly a value in SI units: the shortest, or at once one in the SI unit."""
     if isinstance(value, str) or not math.isfinite(value):
         return variable.from_si(value)
-    number = int(value) if is_whole(variable) else float(value)
+    number = int(value) if variable.kind in WHOLE else float(value)
     return variable.from_si(number) if shortest else f"{number!r} {variable.unit}".rstrip()
 
 
@@ -205,7 +196,7 @@ def axis(variables: Sequence[Variable], spec: Listed) -> Axis:
 
 def _column(variable: Variable, given: Sequence[object]) -> Column:
     """Return the values of a list, those evenly spaced made."""
-    long = is_number(variable) and sum(not isinstance(item, Spaced) for item in given) > LONG_LIST
+    long = variable.kind in NUMBERS and sum(not isinstance(item, Spaced) for item in given) > LONG_LIST
     texts: list[Text] = []
     values: list[SI] = []
     for item in given:
@@ -235,7 +226,7 @@ def _spaced(variable: Variable, spaced: Spaced) -> Column:
         InputError: The parameter is no number, or a logarithmic scale starts at zero.
     """
     said = f"{spaced.scale}({spaced.low}, {spaced.high}, {spaced.count})"
-    if not is_number(variable):
+    if variable.kind not in NUMBERS:
         raise InputError(variable.name, said, "is a range of numbers, which this is not", "a list of values")
     first, last = (si_of(variable, end) for end in (spaced.low, spaced.high))
     low, high = float(first), float(last)
@@ -248,10 +239,10 @@ def _spaced(variable: Variable, spaced: Spaced) -> Column:
         numbers = [float(start + i * step) for i in range(spaced.count)]
     else:
         numbers = np.geomspace(low, high, spaced.count).tolist()
-    if is_whole(variable):
+    if variable.kind in WHOLE:
         numbers = [float(round(number)) for number in numbers]
     texts: list[Text] = [text_of_si(variable, number, shortest=spaced.count <= LONG_LIST) for number in numbers]
-    values: list[SI] = [int(number) if is_counted(variable) else number for number in numbers]
+    values: list[SI] = [int(number) if variable.kind in COUNTED else number for number in numbers]
     texts[-1], texts[0] = _text(variable, spaced.high, last), _text(variable, spaced.low, first)
     values[-1], values[0] = last, first
     return Column(variable, values, texts)
@@ -274,14 +265,14 @@ def inverse(spec: Drawn, variable: Variable) -> Inverse:
     def wrong(reason: str, allowed: str) -> InputError:
         return InputError(variable.name, spec.text, reason, allowed)
 
-    if not is_number(variable):
+    if variable.kind not in NUMBERS:
         raise wrong("is a distribution of numbers, which this is not", "a list of values")
     match spec.name:
         case "uniform" | "loguniform":
             low, high = (_finite(argument, variable) for argument in spec.arguments)
             if low > high:
                 raise wrong("ends below its start", "the lower value first")
-            if spec.name == "uniform" and is_counted(variable):
+            if spec.name == "uniform" and variable.kind in COUNTED:
                 return lambda shares: np.minimum(low + np.floor(shares * (high - low + 1)), high)
             if spec.name == "uniform":
                 return lambda shares: low + shares * (high - low)
@@ -301,12 +292,10 @@ def inverse(spec: Drawn, variable: Variable) -> Inverse:
             if median <= 0:
                 raise wrong("has no median above zero", "a median above zero")
             return lambda shares: median * np.exp(sigma * ndtri(shares))
-        case "iplane":
+        case _:  # iplane
             if variable.kind not in ("time", "fraction"):
                 raise wrong("is a distribution of times or losses", FORMS)
             return load("iplane").table("rtt" if variable.kind == "time" else "loss").quantile
-        case _:
-            raise wrong("is not a distribution", FORMS)
 
 
 def _finite(value: object, variable: Variable) -> float:
@@ -319,13 +308,13 @@ def _finite(value: object, variable: Variable) -> float:
 def drawn_axis(spec: Drawn, variable: Variable, inverted: Inverse, shares: Floats) -> Axis:
     """Return the values of a distribution at some shares; an InputError if one is out of the variable's range."""
     values = inverted(np.clip(shares, NEAREST, 1.0 - NEAREST))
-    values = np.round(values) if is_whole(variable) else values
+    values = np.round(values) if variable.kind in WHOLE else values
     assert variable.limits is not None
     low, high = variable.limits
     for wrong in values[(values < low) | (values > high) | ~np.isfinite(values)][:1]:
         least, most, drawn = (text_of_si(variable, value) for value in (low, high, wrong))
         raise InputError(variable.name, spec.text, f"draws {drawn}", f"values from {least} to {most}")
-    column = Column(variable, values.astype(np.int64) if is_counted(variable) else values)
+    column = Column(variable, values.astype(np.int64) if variable.kind in COUNTED else values)
     return Axis((column,), drawn=spec.text)
 
 
@@ -336,11 +325,9 @@ def chosen_axis(listed: Axis, shares: Floats) -> Axis:
     return replace(listed, drawn=f"choice({', '.join(rows)})", index=index)
 
 
-SAMPLES = ("sobol", "lhs", "random", "saltelli")
 GRID = "grid"
 """No sample, where one was declared before."""
 
-LARGEST = 2**24
 _STREAM = (2**32 - 1, 0)
 """Key of the sample's random numbers; the swarms' keys have one number."""
 
@@ -380,30 +367,6 @@ class Sample:
             return np.asarray(points, np.float64)
         a, b = np.split(points, 2, axis=1)
         return np.concatenate([a, b, *(np.where(np.arange(dimensions) == i, b, a) for i in range(dimensions))])
-
-
-def sample_of(text: object, field: str = "sample") -> Sample | None:
-    """Return the sample that a text such as ``sobol:4096`` means; None for ``grid``, and if there is no text.
-
-    Raises:
-        InputError: It is not one, or the size of a Sobol or Saltelli design is not a power of two.
-    """
-    if text is None or (isinstance(text, str) and text.strip() == GRID):
-        return None
-    matched = re.fullmatch(r"\s*([a-z]+)\s*:\s*([0-9]{1,12})\s*", text) if isinstance(text, str) else None
-    if matched is None:
-        form = "grid, or KIND:N with KIND sobol, lhs, random or saltelli, such as sobol:4096"
-        raise InputError(field, text, "is not a sample", form)
-    kind, number = matched[1], int(matched[2])
-    if kind not in SAMPLES:
-        raise unknown(kind, SAMPLES, "kind of sample", field)
-    if not 1 <= number <= LARGEST:
-        raise InputError(field, text, f"has {number:,} points", f"1 to {LARGEST:,}")
-    if kind in ("sobol", "saltelli") and number & (number - 1):
-        below = 1 << (number.bit_length() - 1)
-        reason = "is not a power of two, without which a Sobol sequence is not balanced"
-        raise InputError(field, text, reason, f"{kind}:{below} or {kind}:{2 * below}")
-    return Sample(kind, number)
 
 
 class Coordinate(NamedTuple):
@@ -512,7 +475,7 @@ def _coordinate(column: Column, dimension: str, index: Indices | None) -> Coordi
         along = values if index is None else [values[i] for i in index]
         kinds: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
         values = np.array(along, kinds.get(type(along[0]), object))
-    units = of.unit or ("1" if is_number(of) or of.kind == "flag" else "")  # none for words
+    units = of.unit or ("1" if of.kind in NUMBERS or of.kind == "flag" else "")  # none for words
     return Coordinate(of.name, dimension, values, units, of.meaning)
 
 

@@ -62,13 +62,10 @@ class PoolLostError(SimulationError):
 
 
 class Pool(Protocol):
-    """Runs tasks of a job. What a task finds does not depend on where it runs.
+    """Runs tasks of a job. What a task finds does not depend on where it runs."""
 
-    Attributes:
-        tries: How often a swarm alone may be said to have taken its process down before it is recorded as failed.
-    """
-
-    tries: int
+    tries: int = 1
+    """How often a swarm alone may be said to have taken its process down before it is recorded as failed."""
 
     def workers(self) -> int:
         """Return how many tasks run at once now; 0 while there is nothing to run them on."""
@@ -83,6 +80,7 @@ class Pool(Protocol):
             WorkerDiedError: Its process went away.
             NotRunError: It was not run, but may be yet.
         """
+        return future.result()
 
     def stop(self) -> None:
         """Have running tasks come back soon, with what they have; called before the last of them are waited for."""
@@ -91,10 +89,8 @@ class Pool(Protocol):
         """Wait for nothing more and give everything back."""
 
 
-class Threads:
+class Threads(Pool):
     """Threads of this process: the kernels run without the interpreter's lock."""
-
-    tries = 1  # there is no process left to try it in
 
     def __init__(self, job: Job, number: int) -> None:
         self._job, self._number = job, number
@@ -111,10 +107,6 @@ class Threads:
 
         return self._executor.submit(runs.run, self._job, task, self._stopping.is_set)
 
-    def result(self, future: Future[Part]) -> Part:
-        """Return what a task has found."""
-        return future.result()
-
     def stop(self) -> None:
         """Have the threads come back; a running kernel looks a few times a second."""
         self._stopping.set()
@@ -125,7 +117,7 @@ class Threads:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-class Processes:
+class Processes(Pool):
     """Processes of this machine (pebble): a swarm that takes its process down harms no other.
 
     What pebble does not do is done here: processes without the main module and deaf to Ctrl-C from their first moment

@@ -229,12 +229,9 @@ def _peers(base: Scenario, settings: Mapping[str, str]) -> int:
 
 
 def _fields(document: Document[Any], name: str) -> Iterator[Keys]:
-    """Give the keys of the fields that a name sets."""
+    """Give the keys of the fields that a name sets, those of parameters that follow it too."""
     if name not in document.parameters:
-        if variable_of(document, name) is SEED:
-            return
-        yield from (place.keys for place in document.assigner.places(name))
-        return
+        yield from _keys(document, name)
     for parameter in document.parameters.values():
         if name in (parameter.name, parameter.default_from):
             yield from (tuple(path.split(".")) for path in parameter.sets)

@@ -17,8 +17,8 @@ from btflow import InputError, load
 from btflow.config.catalog import document
 from btflow.config.schema import describe
 from btflow.paths.model import load as load_paths
-from btflow.sweeps.declare import declaration, from_file, read
-from btflow.sweeps.design import Design, Listed, Names, Spec, axis, design, sample_of
+from btflow.sweeps.declare import declaration, from_file, read, sample_of
+from btflow.sweeps.design import Design, Listed, Names, Spec, axis, design
 from btflow.sweeps.plan import plan, point_seed
 
 RAO = document("rao2010")
