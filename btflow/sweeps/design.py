@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btflow.config.document import Document
-from btflow.config.schema import Variable, describe
+from btflow.config.schema import NUMBERS, Variable, describe
 from btflow.config.values import Setting
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, whole_number
@@ -31,14 +31,11 @@ FORMS = (
     "loguniform(a, b), lognormal(median, sigma), choice(a, b, ...) and iplane"
 )
 
-NUMBERS: tuple[Kind, ...] = ("size", "rate", "time", "fraction", "count", "packets")
-"""Kinds whose values lie on a scale."""
-
 COUNTED: tuple[Kind, ...] = ("count", "packets")
-"""Of these, those whose values are numbers of things."""
+"""Kinds whose values are numbers of things."""
 
 WHOLE: tuple[Kind, ...] = ("count", "packets", "size")
-"""Those whose values are whole: numbers of things, or of bytes."""
+"""Kinds whose values are whole: numbers of things, or of bytes."""
 
 SI = float | int | bool | str
 Text = str | None
@@ -257,6 +254,8 @@ NEAREST = 2.0**-40
 
 def inverse(spec: Drawn, variable: Variable) -> Inverse:
     """Return a distribution of values of a variable.
+
+    By its formula: ``ppf`` of scipy.stats takes a second to import, and its loguniform has other last bits.
 
     Raises:
         InputError: The variable is no number, or the arguments do not make a distribution of it.

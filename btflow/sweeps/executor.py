@@ -360,7 +360,7 @@ T = TypeVar("T")
 
 
 def begun_in_thread(function: Callable[[], T]) -> Future[T]:
-    """Have a function run in a thread of its own, for which the program does not wait at its end."""
+    """Have a function run in a thread of its own: the program waits at its end for those of executors, for this not."""
     done: Future[T] = Future()
 
     def run() -> None:

@@ -129,9 +129,9 @@ def checked_points(design: Design, number: int) -> tuple[int, ...]:
     """Return the numbers of the points of a design that are run in full, too, spread evenly over it, in order.
 
     The first points of a Sobol sequence, each coordinate replaced by its rank among them, so that every stretch of a
-    dimension has its share (a Latin hypercube); of each the nearest point of the design that is not taken yet. So each
-    value along a grid's dimension has as many of them as any other, or one more, unless some had to give way. Very many
-    (a quarter of ``CANDIDATES``) are drawn at random, without preference.
+    dimension has its share (a Latin hypercube); of each the nearest point of the design that is not taken yet, since
+    SciPy's samples lie anywhere. So each value along a grid's dimension has as many of them as any other, or one more,
+    unless some had to give way. Very many (a quarter of ``CANDIDATES``) are drawn at random, without preference.
 
     Args:
         design: The points of the sweep.

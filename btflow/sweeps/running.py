@@ -173,7 +173,10 @@ def _rest(running: Iterable[Future[Part]]) -> Iterator[Part]:
 
 
 class Backlog:
-    """The units that are left to run, in order; what came back undone goes first."""
+    """The units that are left to run, in order; what came back undone goes first.
+
+    How many make a task depends on how long the last ones took: executors have chunks of one size.
+    """
 
     def __init__(self, plan: Plan, pending: Iterable[range], left: int) -> None:
         self._plan, self._pending = plan, iter(pending)
@@ -310,7 +313,7 @@ class Progress:
 
 
 class Lines(Progress):
-    """A line on stderr every few seconds."""
+    """A line on stderr every few seconds, for a log, where tqdm would draw one bar over the other."""
 
     _said = 0.0
 
