@@ -151,7 +151,7 @@ def run_given(given: Given, *, show: bool) -> dict[str, Any]:
     Raises:
         InputError: Something is wrong with the options; the field is the option's name.
     """
-    from btflow.sweeps.progress import leave, terminable
+    from btflow.sweeps.running import leave, terminable
 
     try:
         with terminable():
@@ -172,14 +172,13 @@ def run_given(given: Given, *, show: bool) -> dict[str, Any]:
 
 def _run(given: Given, show: bool) -> dict[str, Any]:
     from btflow.config.catalog import any_document
-    from btflow.sweeps import api, spec
-    from btflow.sweeps.declare import declaration, declare
-    from btflow.sweeps.design import MOST_CHECKED
+    from btflow.sweeps import api
+    from btflow.sweeps.declare import MOST_CHECKED, declaration, declare, parse_options
     from btflow.sweeps.store import check_path
 
     out, how = _path(given), _how(given, show)
     check_path(out, given.resume)
-    vary, fixed = spec.parse_options(given.vary), options.parse_settings(given.settings)
+    vary, fixed = parse_options(given.vary), options.parse_settings(given.settings)
     said = declaration(
         vary,
         fixed,

@@ -111,7 +111,8 @@ def _or_name(definition: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"description": definition.get("description", ""), "anyOf": [name, definition, based]}
 
 
-_NUMBERS: tuple[Kind, ...] = ("size", "rate", "time", "fraction", "count", "packets")
+NUMBERS: tuple[Kind, ...] = ("size", "rate", "time", "fraction", "count", "packets")
+"""Kinds whose values lie on a scale."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class Variable:
             InputError: It is not a value of this variable; the error has its name.
         """
         setting = self._read(given)
-        if self.kind in _NUMBERS and isinstance(setting.value, str):
+        if self.kind in NUMBERS and isinstance(setting.value, str):
             return math.nan
         return setting.text if isinstance(setting.value, tuple | Buffer) else setting.value
 
@@ -204,7 +205,7 @@ def _kind(shape: Shape, folder: str | None) -> Kind:
 
 
 def _limits(kind: Kind, quantity: Quantity | None) -> tuple[float, float] | None:
-    if kind not in _NUMBERS or quantity is None:
+    if kind not in NUMBERS or quantity is None:
         return None
     low, high = quantity.minimum, quantity.maximum
     return KINDS[kind].minimum if low is None else low, KINDS[kind].maximum if high is None else high

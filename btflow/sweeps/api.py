@@ -16,8 +16,7 @@ from btflow.link.scenario import LinkScenario
 from btflow.options import Fidelity
 from btflow.swarm.scenario import Scenario
 from btflow.sweeps.declare import check_client, declaration, declare, flag, names_varied, store_path
-from btflow.sweeps.progress import terminable
-from btflow.sweeps.running import Running
+from btflow.sweeps.running import Running, terminable
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def execute(declared: Plan, path: Path, how: Running, *, resume: bool = False, d
 
 def run_missing(store: Store, how: Running, pool: Pool | None = None) -> None:
     """Run what a store has pending, on a cluster or on this machine."""
-    from btflow.sweeps.progress import drive, progress
+    from btflow.sweeps.running import drive, progress
 
     done, failed = store.counts()
     plan, left = store.plan, store.plan.units - done - failed

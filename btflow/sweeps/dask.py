@@ -3,7 +3,8 @@
 Tasks, futures, what workers fetch and whom a task may run on are Dask's, by the public interface of its client. What it
 does not do is done here: a client waits for ever for what is no scheduler (``_check_scheduler``), compares no code
 (``check_workers``), blocks while it asks which workers there are (``Workers``), gives a task whose workers are all gone
-to none of those that have come since (``Cluster._withdraw``), and has no limit of memory for a task (``seats``).
+to none of those that have come since (``Cluster._withdraw``), and has no limit of memory for a task (``seats``). No
+private name of Dask's is used; ``tests/sweeps/test_sweep_insides.py`` fails when one that it does not document is gone.
 """
 
 from __future__ import annotations
@@ -21,20 +22,28 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import dask.config
+import distributed
+from distributed.client import ClosedClientError
+from distributed.comm.core import CommClosedError
 
 from btflow import memory
 from btflow.errors import InputError
-from btflow.files import extra
 from btflow.sweeps import runs
-from btflow.sweeps.executor import NotRunError, PoolLostError, WorkerDiedError, fitting
+from btflow.sweeps.executor import (
+    NotRunError,
+    Pool,
+    PoolLostError,
+    WorkerDiedError,
+    begun_in_thread,
+    fitting,
+    in_thread,
+)
 from btflow.sweeps.plan import Versions, difference, versions
-from btflow.sweeps.progress import begun_in_thread, in_thread
 from btflow.sweeps.results import Part
 from btflow.sweeps.runs import Job, Task
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 CONNECT = 4.0
 """Time to reach the scheduler, and again for it to answer [s]."""
@@ -57,21 +66,16 @@ A nanny starts a worker anew at another address, so that Dask itself never finds
 _making = threading.Lock()
 
 
-def connect(address: str) -> Any:
+def connect(address: str) -> distributed.Client:
     """Return a client of the scheduler at an address.
 
     Raises:
-        InputError: ``distributed`` is not installed, nobody answers there, or something else than a scheduler does.
+        InputError: Nobody answers there, or something else than a scheduler does.
     """
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("dask", address, "needs the package distributed", extra("dask")) from None
     with _quiet():
         _check_scheduler(address)
         try:
-            connected: Any = distributed.Client
-            return connected(address, timeout=CONNECT)
+            return distributed.Client(address, timeout=CONNECT)
         except (OSError, ValueError) as error:
             raise _unreachable(address, error) from None
 
@@ -97,9 +101,7 @@ def _quiet() -> Iterator[None]:
 
 def _is_no_lost_connection(record: logging.LogRecord) -> bool:
     """Return whether a record is to be shown: what Dask still waits for when it is left, or lost, is not."""
-    from distributed.comm import core
-
-    return not (record.exc_info and isinstance(record.exc_info[1], core.CommClosedError))
+    return not (record.exc_info and isinstance(record.exc_info[1], CommClosedError))
 
 
 def _check_scheduler(address: str) -> None:
@@ -121,12 +123,8 @@ def _check_scheduler(address: str) -> None:
 
 async def _kind(address: str) -> str:
     """Return what a server of Dask says that it is, such as ``Scheduler`` or ``Worker``."""
-    from distributed import security
-    from distributed.comm import core
-
-    reach: Any = core.connect
-    secured: Any = security.Security
-    answering = await reach(address, timeout=CONNECT, **secured().get_connection_args("client"))
+    secured = distributed.Security().get_connection_args("client")
+    answering = await distributed.connect(address, timeout=CONNECT, **secured)
     try:
         await answering.write({"op": "identity", "reply": True})
         return str((await answering.read())["type"])
@@ -220,22 +218,22 @@ def check_workers(client: Any, address: str) -> Collection[str]:
     here = versions()
     found = client.get_versions(packages=["btflow", "numba"])["workers"]
     for worker, seen in found.items():
-        _same(address, worker, here, _reported(seen["packages"]), ("btflow", "python", "numpy", "numba"))
+        reported = _reported(seen["packages"])
+        _same(address, worker, {name: here[name] for name in reported}, reported)
     answered: Mapping[str, Versions] = client.run(versions)
     for worker, there in answered.items():
-        _same(address, worker, here, there, tuple(here))
+        _same(address, worker, here, there)
     return answered.keys()
 
 
 def _reported(packages: Mapping[str, Any]) -> Versions:
     """Return what Dask says of a worker's versions."""
-    known = {name: str(packages.get(name) or "missing") for name in ("btflow", "numpy", "numba")}
-    return known | {"python": ".".join(str(packages.get("python", "")).split(".")[:2])}
+    seen = {name: str(packages.get(name) or "missing") for name in ("btflow", "python", "numpy", "numba")}
+    return seen | {"python": ".".join(seen["python"].split(".")[:2])}
 
 
-def _same(address: str, worker: str, here: Versions, there: Versions, names: tuple[str, ...]) -> None:
-    differs = difference({name: here[name] for name in names}, there)
-    if differs:
+def _same(address: str, worker: str, here: Versions, there: Versions) -> None:
+    if differs := difference(here, there):
         raise InputError("dask", address, f"its worker {worker} has other versions: {differs}", ALLOWED)
 
 
@@ -256,18 +254,13 @@ def seats(sweep: str, need: int) -> threading.BoundedSemaphore:
 
 @lru_cache(maxsize=4)
 def _seats(_: str, need: int) -> threading.BoundedSemaphore:
-    import distributed
-
-    here: Any = distributed
-    worker = here.get_worker()
+    worker = distributed.get_worker()
     memory.grant(_granted(worker))
     return threading.BoundedSemaphore(fitting(need, worker.state.nthreads, show=False))
 
 
 def _granted(worker: Any) -> int:
     """Return the bytes that a worker may take beyond what it has; its nanny ends it at a share of its limit."""
-    import dask
-
     limit = worker.memory_manager.memory_limit
     if not limit:
         return memory.UNKNOWN
@@ -279,10 +272,11 @@ class SkewError(Exception):
     """A worker has other versions; its address, and what differs."""
 
 
-class Cluster:
+class Cluster(Pool):
     """Runs tasks of a job on the workers of a Dask cluster, those that join later too.
 
-    The scheduler keeps the job; each worker fetches it once.
+    The scheduler keeps the job; each worker fetches it once. A task that took workers down is not tried again: Dask has
+    done so, until four of them were gone (``distributed.scheduler.allowed-failures``).
 
     Args:
         job: What all tasks have in common.
@@ -290,9 +284,7 @@ class Cluster:
         need: Memory of the largest swarm [B].
     """
 
-    tries = 1  # of Dask's own, each of which costs four workers (``distributed.scheduler.allowed-failures``)
-
-    def __init__(self, job: Job, client: Client | str, need: int = 0) -> None:
+    def __init__(self, job: Job, client: distributed.Client | str, need: int = 0) -> None:
         self._need = need
         self._owned = isinstance(client, str)
         self._client: Any = connect(client) if isinstance(client, str) else client
@@ -345,13 +337,11 @@ class Cluster:
             PoolLostError: The scheduler is gone.
             InputError: A worker cannot run it.
         """
-        from distributed import KilledWorker
-
         self._given.pop(future, None)
         withdrawn = self._withdrawn.pop(future, None)
         try:
             return future.result()
-        except KilledWorker as killed:
+        except distributed.KilledWorker as killed:
             worker = getattr(killed.last_worker, "address", "its worker")
             raise WorkerDiedError(f"{worker} and others before it went away, perhaps for want of memory") from None
         except CancelledError:
@@ -379,8 +369,6 @@ class Cluster:
     @contextmanager
     def _reached(self) -> Iterator[None]:
         """Have what Dask raises when it cannot reach the scheduler say so: an OSError is of the store elsewhere."""
-        from distributed.client import ClosedClientError
-
         try:
             yield
         except (OSError, CancelledError, ClosedClientError):
@@ -406,30 +394,20 @@ class Cluster:
 
 def _kept(client: Any, job: Job) -> Any:
     """Have the scheduler keep a job, and return the variable that it is."""
-    import distributed
-
-    variable: Any = distributed.Variable
-    kept = variable(f"btflow-{uuid.uuid4().hex}", client=client)
+    kept = distributed.Variable(f"btflow-{uuid.uuid4().hex}", client=client)
     kept.set(pickle.dumps(job))
     return kept
 
 
 def run_there(name: str, task: Task, wanted: Versions, need: int) -> Part:
     """Run a task on a worker, of the job that the scheduler keeps under a name, once there is memory for it."""
-    import distributed
-
-    here: Any = distributed
-    differs = difference(wanted, versions())
-    if differs:
-        raise SkewError(here.get_worker().address, differs)
+    if differs := difference(wanted, versions()):
+        raise SkewError(distributed.get_worker().address, differs)
     with seats(name, need):
         return runs.run(_job(name), task, lambda: False)
 
 
 @lru_cache(maxsize=4)
 def _job(name: str) -> Job:
-    import distributed
-
-    variable: Any = distributed.Variable
-    job: Job = pickle.loads(variable(name).get(timeout=FETCH))
+    job: Job = pickle.loads(distributed.Variable(name).get(timeout=FETCH))
     return job

@@ -10,13 +10,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from btflow import memory
 from btflow.errors import SimulationError
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from btflow.sweeps.runs import Job, Point, Prepared, Task
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+
+LOOK = 0.2
+"""Time between two looks at whether the sweep is to stop [s]."""
 
 ENDING = 0.5
 """Time that processes have to end by themselves [s]."""
@@ -59,13 +62,10 @@ class PoolLostError(SimulationError):
 
 
 class Pool(Protocol):
-    """Runs tasks of a job. What a task finds does not depend on where it runs.
+    """Runs tasks of a job. What a task finds does not depend on where it runs."""
 
-    Attributes:
-        tries: How often a swarm alone may be said to have taken its process down before it is recorded as failed.
-    """
-
-    tries: int
+    tries: int = 1
+    """How often a swarm alone may be said to have taken its process down before it is recorded as failed."""
 
     def workers(self) -> int:
         """Return how many tasks run at once now; 0 while there is nothing to run them on."""
@@ -80,6 +80,7 @@ class Pool(Protocol):
             WorkerDiedError: Its process went away.
             NotRunError: It was not run, but may be yet.
         """
+        return future.result()
 
     def stop(self) -> None:
         """Have running tasks come back soon, with what they have; called before the last of them are waited for."""
@@ -88,10 +89,8 @@ class Pool(Protocol):
         """Wait for nothing more and give everything back."""
 
 
-class Threads:
+class Threads(Pool):
     """Threads of this process: the kernels run without the interpreter's lock."""
-
-    tries = 1  # there is no process left to try it in
 
     def __init__(self, job: Job, number: int) -> None:
         self._job, self._number = job, number
@@ -108,10 +107,6 @@ class Threads:
 
         return self._executor.submit(runs.run, self._job, task, self._stopping.is_set)
 
-    def result(self, future: Future[Part]) -> Part:
-        """Return what a task has found."""
-        return future.result()
-
     def stop(self) -> None:
         """Have the threads come back; a running kernel looks a few times a second."""
         self._stopping.set()
@@ -122,7 +117,7 @@ class Threads:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-class Processes:
+class Processes(Pool):
     """Processes of this machine (pebble): a swarm that takes its process down harms no other.
 
     What pebble does not do is done here: processes without the main module and deaf to Ctrl-C from their first moment
@@ -359,3 +354,37 @@ def _once(job: Job, prepared: Prepared, deadline: float) -> tuple[float, float]:
     kind.start(program, seed, 0)
     built = time.thread_time() - ended
     return built + ended - found, ended - begun
+
+
+T = TypeVar("T")
+
+
+def begun_in_thread(function: Callable[[], T]) -> Future[T]:
+    """Have a function run in a thread of its own: the program waits at its end for those of executors, for this not."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(function())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="btflow", daemon=True).start()
+    return done
+
+
+def in_thread(function: Callable[[], T], limit: float = float("inf")) -> T:
+    """Return what a function returns that hears no signal, such as a compiler; Ctrl-C ends the waiting at once.
+
+    Args:
+        function: What to run.
+        limit: Longest time to wait [s].
+
+    Raises:
+        TimeoutError: It was not done in time; it may go on.
+    """
+    done, end = begun_in_thread(function), time.monotonic() + limit
+    while not wait([done], min(LOOK, max(0.0, end - time.monotonic()))).done:
+        if time.monotonic() >= end:
+            raise TimeoutError
+    return done.result()

@@ -22,7 +22,8 @@ from btflow.digest import code_digest
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, Fidelity
 from btflow.sweeps import precheck
-from btflow.sweeps.design import Coordinate, Design, checked_points
+from btflow.sweeps.design import Coordinate, Design
+from btflow.sweeps.precheck import checked_points
 from btflow.sweeps.results import CHECK, FULL, PEER_ARRAYS, TIMES, Figures, Shape
 from btflow.sweeps.runs import Job, Kind, Point, Task, kind_of
 

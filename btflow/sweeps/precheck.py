@@ -1,12 +1,11 @@
-"""What is looked at before a sweep begins because it would fail point by point, or be said of no point alone."""
+"""What is looked at before a sweep begins: what would fail point by point, and which points tell of the others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from btflow.errors import InputError, ScenarioError
 from btflow.options import Fidelity
 from btflow.swarm.program import compile_scenario
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps.axes import SEED, variable_of
-from btflow.sweeps.design import Coordinate, Design
+from btflow.sweeps.design import SEED, Coordinate, Design, Floats, Indices, variable_of
 from btflow.sweeps.runs import Kind
 
 if TYPE_CHECKING:
@@ -114,12 +112,7 @@ def _is_of(problem: str, name: str, fields: set[str], document: Document[Any]) -
 def _superseding(document: Document[Any], design: Design) -> Iterator[dict[str, str]]:
     """Give the values that the varied fields which take the place of others have together, each once."""
     fields = {tuple(path.split(".")) for path in document.kind.supersedes}
-    names = [c.name for c in design.coordinates() if fields & set(_keys(document, c.name))]
-    seen: set[tuple[tuple[str, str], ...]] = set()
-    for settings in design.settings_of(names):
-        if (values := tuple(settings.items())) not in seen:
-            seen.add(values)
-            yield settings
+    return design.settings_of([c.name for c in design.coordinates() if fields & set(_keys(document, c.name))])
 
 
 def _keys(document: Document[Any], name: str) -> Iterator[tuple[str, ...]]:
@@ -128,33 +121,76 @@ def _keys(document: Document[Any], name: str) -> Iterator[tuple[str, ...]]:
         yield from (place.keys for place in document.assigner.places(name))
 
 
-@dataclass(frozen=True)
-class Scouted:
-    """What some points need.
+CANDIDATES = 2**16
+"""Points, drawn at random, of a larger design that are looked at for each of the checked ones."""
 
-    Attributes:
-        programs: A program for each set of kernels.
-        bytes: Most memory of a swarm [B].
+
+def checked_points(design: Design, number: int) -> tuple[int, ...]:
+    """Return the numbers of the points of a design that are run in full, too, spread evenly over it, in order.
+
+    The first points of a Sobol sequence, each coordinate replaced by its rank among them, so that every stretch of a
+    dimension has its share (a Latin hypercube); of each the nearest point of the design that is not taken yet, since
+    SciPy's samples lie anywhere. So each value along a grid's dimension has as many of them as any other, or one more,
+    unless some had to give way. Very many (a quarter of ``CANDIDATES``) are drawn at random, without preference.
+
+    Args:
+        design: The points of the sweep.
+        number: How many of them.
+
+    Raises:
+        InputError: There are fewer points.
     """
+    total = prod(design.shape)
+    if number > total:
+        raise InputError("check", number, f"is more than the sweep's {total:,} points", f"at most {total:,}")
+    if number in (0, total):
+        return tuple(range(number))
+    if 4 * number > CANDIDATES:  # so many are spread evenly by chance
+        return tuple(_drawn(total, number).tolist())
+    candidates = np.arange(total) if total <= CANDIDATES else _drawn(total, CANDIDATES)
+    places = design.places(candidates)
+    taken = [_take(places, target) for target in _spread(number, places.shape[1])]
+    return tuple(sorted(candidates[taken].tolist()))
+
+
+def _drawn(total: int, number: int) -> Indices:
+    """Return the numbers of some points, always the same ones, in order."""
+    return np.sort(np.random.default_rng(0).choice(total, number, replace=False, shuffle=False))
+
+
+def _spread(number: int, dimensions: int) -> Floats:
+    """Return points (number, dimensions) in the unit cube: in any dimension, one in each of as many equal stretches."""
+    from scipy.stats import qmc  # takes a second to import
+
+    first = qmc.Sobol(dimensions, scramble=False).random_base2((number - 1).bit_length())[:number]
+    return np.asarray((first.argsort(axis=0).argsort(axis=0) + 0.5) / number, np.float64)
+
+
+def _take(places: Floats, target: Floats) -> int:
+    """Return the nearest place that is not taken, and take it."""
+    found = int(np.square(places - target).sum(axis=1).argmin())
+    places[found] = np.inf
+    return found
+
+
+class Scouted(NamedTuple):
+    """What some points need."""
 
     programs: tuple[Any, ...]
+    """A program for each set of kernels."""
     bytes: int
+    """Most memory of a swarm [B]."""
 
 
 def scout(plan: Plan) -> Scouted:
     """Return what the points of a sweep need, as far as some of them tell: those spread evenly and the extreme ones."""
     kinds: dict[object, Any] = {}
-    most = 0
-    for program in _programs(plan):
+    most, evenly = 0, -(-len(plan.checked) // SPREAD) or 1
+    designed = _compiled(plan, scouted_points(plan.design), plan.job.fidelity)
+    for program in chain(designed, _compiled(plan, plan.checked[::evenly], "full")):
         kinds.setdefault(_kind(program), program)
         most = max(most, plan.job.kind.bytes(program))
     return Scouted(tuple(kinds.values()), most)
-
-
-def _programs(plan: Plan) -> Iterator[Any]:
-    yield from _compiled(plan, scouted_points(plan.design), plan.job.fidelity)
-    evenly = -(-len(plan.checked) // SPREAD) or 1
-    yield from _compiled(plan, plan.checked[::evenly], "full")
 
 
 def _compiled(plan: Plan, points: Iterable[int], fidelity: Fidelity) -> Iterator[Any]:
@@ -182,13 +218,7 @@ def most_peers(base: Scenario, design: Design) -> int:
     """
     document: Document[Scenario] = base.document
     names = {c.name for c in design.coordinates() if any(map(_changes_peers, _fields(document, c.name)))}
-    most = _peers(base, {})
-    seen: set[tuple[str, ...]] = set()
-    for settings in design.settings_of(names):
-        if (values := tuple(settings.values())) not in seen:
-            seen.add(values)
-            most = max(most, _peers(base, settings))
-    return most
+    return max(_peers(base, settings) for settings in chain([{}], design.settings_of(names)))
 
 
 def _peers(base: Scenario, settings: Mapping[str, str]) -> int:
@@ -199,12 +229,9 @@ def _peers(base: Scenario, settings: Mapping[str, str]) -> int:
 
 
 def _fields(document: Document[Any], name: str) -> Iterator[Keys]:
-    """Give the keys of the fields that a name sets."""
+    """Give the keys of the fields that a name sets, those of parameters that follow it too."""
     if name not in document.parameters:
-        if variable_of(document, name) is SEED:
-            return
-        yield from (place.keys for place in document.assigner.places(name))
-        return
+        yield from _keys(document, name)
     for parameter in document.parameters.values():
         if name in (parameter.name, parameter.default_from):
             yield from (tuple(path.split(".")) for path in parameter.sets)

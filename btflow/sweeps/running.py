@@ -1,19 +1,45 @@
-"""How a sweep is run, as it was asked for: how many at once, in threads, processes or on a cluster."""
+"""Runs a sweep as it was asked for: hands out tasks, keeps what comes back, stops on signals, shows how far it is."""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from btflow.errors import InputError
+from btflow.files import extra
 from btflow.options import whole_number
+from btflow.sweeps.executor import (
+    LOOK,
+    NotRunError,
+    Pool,
+    Processes,
+    Threads,
+    WorkerDiedError,
+    cores,
+    fitting,
+    in_thread,
+    sooner,
+)
+from btflow.sweeps.runs import BUDGET, Task
+from btflow.termination import TERMINATED, Terminated, hush
+from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from btflow.sweeps.executor import Pool
     from btflow.sweeps.plan import Plan
+    from btflow.sweeps.results import Part
+    from btflow.sweeps.store import Store
 
 BACKENDS = ("threads", "processes")
 
@@ -55,7 +81,10 @@ class Running:
         """Return the cluster that a sweep runs on, None for this machine; an InputError if it cannot be used."""
         if self.client is None:
             return None
-        from btflow.sweeps.dask import Cluster
+        try:
+            from btflow.sweeps.dask import Cluster
+        except ModuleNotFoundError:
+            raise InputError("dask", self.client, "needs the package distributed", extra("dask")) from None
         from btflow.sweeps.precheck import scout
 
         return Cluster(declared.job, self.client, scout(declared).bytes)
@@ -65,9 +94,7 @@ class Running:
 
         So they are compiled once, by this process: those of its own find them on the disk.
         """
-        from btflow.sweeps.executor import Processes, Threads, cores, fitting, sooner
         from btflow.sweeps.precheck import scout
-        from btflow.sweeps.progress import in_thread
 
         scouted, job = scout(declared), declared.job
         for program in scouted.programs:
@@ -75,3 +102,270 @@ class Running:
         jobs = fitting(scouted.bytes, self.jobs or cores(), show=self.show, noun=job.noun)
         kind = self.backend or sooner(job, declared.task(0, 1).points[0], left, jobs)
         return Threads(job, jobs) if kind == "threads" else Processes(job, jobs)
+
+
+GRACE = 1.2
+"""Time that running tasks have to come back when the sweep stops [s]."""
+
+GROWTH = 4.0
+"""A task has at most so many times the units of the last one that came back."""
+
+
+def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
+    """Run what a store has pending.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted; what was finished is kept.
+        SystemExit: SIGTERM came; what was finished is kept.
+        SimulationError: The cluster is gone; what was finished is kept.
+        InputError: A worker of the cluster cannot run tasks; what was finished is kept.
+        OSError: The store cannot be written; what it has is kept.
+    """
+    backlog = Backlog(store.plan, store.pending(), left)
+    running: dict[Future[Part], Task] = {}
+    with heard() as stop:
+        try:
+            while not stop.is_set() and (running or backlog.any):
+                workers = pool.workers()
+                while len(running) < workers + (workers + 1) // 2 and (task := backlog.next(workers)) is not None:
+                    running[pool.submit(task)] = task
+                if not running:  # no worker is there
+                    stop.wait(LOOK)
+                for future in wait(running, timeout=LOOK, return_when=FIRST_COMPLETED).done:
+                    part = _found(store.plan, pool, future, running[future], backlog)
+                    del running[future]
+                    store.add(part)
+                    progress.add(part)
+                progress.look()
+        finally:
+            pool.stop()
+            for part in _rest(running):
+                store.add(part)
+                progress.add(part)
+            progress.look()
+    if stop.is_set():
+        raise stop.error()
+
+
+def _found(plan: Plan, pool: Pool, future: Future[Part], task: Task, backlog: Backlog) -> Part:
+    """Return what a task has found, and put back what it has not; a swarm that takes processes down has failed."""
+    try:
+        part = pool.result(future)
+    except NotRunError:
+        part = plan.job.shape.empty(task.first, 0)
+    except WorkerDiedError as died:
+        if task.count > 1 or task.tries + 1 < pool.tries:
+            backlog.retry(task)
+            return plan.job.shape.empty(task.first, 0)
+        part = plan.job.shape.empty(task.first, 1)
+        part.fail(0, str(died))
+    backlog.back(task, part)
+    return part
+
+
+def _rest(running: Iterable[Future[Part]]) -> Iterator[Part]:
+    """Return what tasks come back with once they are told to stop; those not begun are dropped."""
+    # Pebble would end the process of a running task that is cancelled, and with it what the task has finished.
+    begun = [future for future in running if future.running() or not future.cancel()]
+    for future in wait(begun, timeout=GRACE).done:
+        if future.exception() is None:
+            yield future.result()
+
+
+class Backlog:
+    """The units that are left to run, in order; what came back undone goes first.
+
+    How many make a task depends on how long the last ones took: executors have chunks of one size.
+    """
+
+    def __init__(self, plan: Plan, pending: Iterable[range], left: int) -> None:
+        self._plan, self._pending = plan, iter(pending)
+        self._again: deque[Task] = deque()
+        self._rest: range = range(0)
+        self._left = left
+        self._size = 1.0
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is left to hand out."""
+        return bool(self._again) or self._left > 0
+
+    def next(self, workers: int) -> Task | None:
+        """Return a task for one of so many workers; None if nothing is left."""
+        if self._again:
+            return self._again.popleft()
+        if not self._rest:
+            self._rest = next(self._pending, range(0))
+        fair = -(-self._left // (2 * workers))
+        count = min(len(self._rest), max(1, min(int(self._size), fair)))
+        if count == 0:
+            return None
+        taken, self._rest = self._rest[:count], self._rest[count:]
+        self._left -= count
+        return self._plan.task(taken.start, count)
+
+    def back(self, task: Task, part: Part) -> None:
+        """Take back what a task has not done of its units, and learn from how long the others took."""
+        if part.count:
+            self._size = min(part.count * GROWTH, max(1.0, part.count * BUDGET / max(part.elapsed, 1e-6)))
+        if part.count < task.count:
+            self._again.append(task.part(task.first + part.count, task.count - part.count))
+
+    def retry(self, task: Task) -> None:
+        """Take back a task whose process went away: its units one by one, to find the one that is to blame."""
+        for unit in range(task.first, task.end):
+            self._again.append(task.part(unit, 1, task.tries + (task.count == 1)))
+
+
+class Stop(threading.Event):
+    """Set when a sweep is to end, by the signal ``number``."""
+
+    number = signal.SIGINT
+
+    def error(self) -> BaseException:
+        """Return what is raised once all is in order."""
+        return KeyboardInterrupt() if self.number == signal.SIGINT else SystemExit(TERMINATED)
+
+
+@contextmanager
+def _handled(handler: Callable[[int, object], None], *numbers: signal.Signals) -> Iterator[dict[int, Any]]:
+    """Have a function handle signals, where they are heard, and give what has handled each before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield {}
+        return
+    before = {int(number): signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, handler)
+    try:
+        yield before
+    finally:
+        for number in numbers:
+            signal.signal(number, before[number])
+
+
+@contextmanager
+def heard() -> Iterator[Stop]:
+    """Give an event that Ctrl-C and SIGTERM set, in place of what they do; a second one does what it always does."""
+    stop = Stop()
+
+    def interrupt(number: int, _: object) -> None:
+        stop.number = signal.Signals(number)
+        stop.set()
+        signal.signal(number, before[number])
+
+    with _handled(interrupt, signal.SIGINT, signal.SIGTERM) as before:
+        yield stop
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Have SIGTERM end what runs as Ctrl-C does, so that all is left in order, and then raise SystemExit."""
+
+    def terminate(*_: object) -> NoReturn:
+        raise Terminated
+
+    try:
+        with _handled(terminate, signal.SIGTERM):
+            yield
+    except Terminated:
+        raise SystemExit(TERMINATED) from None
+
+
+def leave(code: int) -> NoReturn:
+    """End the program now, even where a thread of it is in compiled code that hears nothing."""
+    if any(thread.name.startswith("btflow") for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    hush()
+    raise SystemExit(code)
+
+
+PERIOD = 10.0
+"""Time between two lines where there is no terminal [s]."""
+
+
+class Progress:
+    """Says nothing; a context manager, as those are that do."""
+
+    def __init__(self, total: int, done: int, failed: int, noun: str = "swarms") -> None:
+        self.noun, self.total, self.done, self.failed, self.before = noun, total, done, failed, done
+        self.begun = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what is shown."""
+
+    def add(self, part: Part) -> None:
+        """Count a part."""
+        self.done += part.count
+        self.failed += part.failed
+
+    def look(self) -> None:
+        """Show how far it is; called a few times a second."""
+
+    @property
+    def rate(self) -> float:
+        """Runs per second since this run began."""
+        return (self.done - self.before) / max(time.perf_counter() - self.begun, 1e-9)
+
+
+class Lines(Progress):
+    """A line on stderr every few seconds, for a log, where tqdm would draw one bar over the other."""
+
+    _said = 0.0
+
+    def look(self) -> None:
+        """Print a line if the last one is old enough."""
+        now = time.perf_counter() - self.begun
+        if now - self._said >= PERIOD:
+            self._said = now
+            self._print(f", {_time((self.total - self.done) / self.rate)} left" if self.rate else "")
+
+    def __exit__(self, *_: object) -> None:
+        if self._said:
+            self._print(f", {_time(time.perf_counter() - self.begun)}")
+
+    def _print(self, end: str) -> None:
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        of = counted(self.total, self.noun.removesuffix("s"))
+        text = f"btflow: {self.done:,} of {of}{failed}, {self.rate:.3g} {self.noun}/s{end}"
+        print(text, file=sys.stderr, flush=True)
+
+
+class Bar(Progress):
+    """A bar on a terminal (tqdm)."""
+
+    def __enter__(self) -> Self:
+        from tqdm import tqdm
+
+        form = "{percentage:3.0f}% of {total_fmt}{unit} |{bar}| {elapsed}, {remaining} left, {rate_fmt}{postfix}"
+        unit = f" {self.noun}" if self.total != 1 else f" {self.noun.removesuffix('s')}"
+        self.bar = tqdm(
+            total=self.total, initial=self.done, bar_format=form, unit=unit, dynamic_ncols=True, smoothing=0.1
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+
+    def look(self) -> None:
+        """Draw the bar."""
+        if self.failed:
+            self.bar.set_postfix_str(f"{self.failed:,} failed", refresh=False)
+        self.bar.update(self.done - self.bar.n)
+
+
+def progress(shown: bool, total: int, done: int, failed: int, noun: str = "swarms") -> Progress:
+    """Return what shows how far a sweep is, if anything is to be shown."""
+    kind = (Bar if sys.stderr.isatty() else Lines) if shown else Progress
+    return kind(total, done, failed, noun)
+
+
+def _time(seconds: float) -> str:
+    """Return a time as ``1:02:03``, without the hours if there are none."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

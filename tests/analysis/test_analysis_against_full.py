@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from btflow import analysis, plots
 from btflow.analysis.against_full import Pairs, fitted
 from btflow.errors import InputError
-from btflow.sweeps.design import checked_points
+from btflow.sweeps.precheck import checked_points
 
 Floats = NDArray[np.float64]
 

@@ -52,7 +52,7 @@ def planned(scenario: Scenario | None = None, **said: Any) -> Plan:
 
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hand out few units at a time, so that a small sweep has many tasks."""
-    monkeypatch.setattr("btflow.sweeps.progress.GROWTH", 1.0)
+    monkeypatch.setattr("btflow.sweeps.running.GROWTH", 1.0)
 
 
 def read(path: Path) -> xr.Dataset:

@@ -35,9 +35,9 @@ from btflow.swarm.run import simulate
 from btflow.swarm.scenario import Scenario
 from btflow.sweeps import api
 from btflow.sweeps.database import FILE
-from btflow.sweeps.design import CANDIDATES, Design, checked_points
+from btflow.sweeps.design import Design
 from btflow.sweeps.plan import Plan
-from btflow.sweeps.precheck import scout
+from btflow.sweeps.precheck import CANDIDATES, checked_points, scout
 from btflow.sweeps.results import Part
 from btflow.sweeps.running import Running
 from btflow.sweeps.store import Store

@@ -20,7 +20,6 @@ from btflow import memory
 from btflow.cli.sweep import cause
 from btflow.swarm.program import compile_scenario
 from btflow.swarm.state import state_bytes
-from btflow.sweeps import dask
 
 
 @pytest.fixture
@@ -242,7 +241,7 @@ def test_a_sweep_of_another_kind_is_refused(run: Run) -> None:
 
 
 def test_a_scheduler_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask, "CONNECT", 0.5)
+    monkeypatch.setattr("btflow.sweeps.dask.CONNECT", 0.5)
     begun = time.perf_counter()
     code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", "tcp://127.0.0.1:1"))
     assert time.perf_counter() - begun < 10.0
@@ -287,7 +286,7 @@ def serving(answer: bytes) -> Iterator[str]:
     ],
 )
 def test_an_address_that_is_no_schedulers(run: Run, monkeypatch: pytest.MonkeyPatch, answer: bytes, text: str) -> None:
-    monkeypatch.setattr(dask, "CONNECT", 0.5)
+    monkeypatch.setattr("btflow.sweeps.dask.CONNECT", 0.5)
     begun = time.perf_counter()
     with serving(answer) as address:
         code, _, err = run(*sweep_args(Path("a.zarr"), "--dask", address))

@@ -131,7 +131,7 @@ def fill(folder: Path) -> None:
     """Sweep on a filesystem that has room for the store, for more and more of its parts, and at last for all."""
     made, size, outcomes = planned(), 20, list[int]()
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as other:
-        patch.setattr("btflow.sweeps.progress.GROWTH", 1.0)  # many tasks
+        patch.setattr("btflow.sweeps.running.GROWTH", 1.0)  # many tasks
         whole, path = Path(other, "a.zarr"), folder / "a.zarr"
         assert execute(whole, made) == (192, 0)
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", folder], check=True)

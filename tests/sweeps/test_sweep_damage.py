@@ -135,7 +135,7 @@ def test_any_damage_of_any_file_of_the_arrays_is_found_and_mended(
         assert f"is damaged: {name} is missing or is not what was written" in str(caught.value)
         assert not (tmp_path / "a.csv").exists()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("btflow.sweeps.progress.drive", lambda *_: pytest.fail("something was run"))
+            patch.setattr("btflow.sweeps.running.drive", lambda *_: pytest.fail("something was run"))
             assert execute(sweep, path) == (6, 6)
         assert capsys.readouterr().err == f"btflow: {file} was missing or damaged: the arrays were written again\n"
         assert bits(written(path)).identical(content)

@@ -15,9 +15,8 @@ from sweep_made import UNITS, planned, read, tiny
 from btflow.swarm.replica import Floats, Replica
 from btflow.sweeps import api, runs
 from btflow.sweeps.executor import WorkerDiedError
-from btflow.sweeps.progress import Progress, drive
 from btflow.sweeps.results import Part
-from btflow.sweeps.running import Running
+from btflow.sweeps.running import Progress, Running, drive
 from btflow.sweeps.runs import Job, Task
 from btflow.sweeps.store import opened
 from btflow.sweeps.swarm_figures import Peers, Statistics

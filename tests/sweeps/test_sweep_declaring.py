@@ -16,10 +16,9 @@ from scipy import stats
 from btflow import InputError, load
 from btflow.config.catalog import document
 from btflow.config.schema import describe
-from btflow.sweeps import samples, spec
-from btflow.sweeps.axes import axis
-from btflow.sweeps.declare import declaration, from_file
-from btflow.sweeps.design import Design, design
+from btflow.paths.model import load as load_paths
+from btflow.sweeps.declare import declaration, from_file, read, sample_of
+from btflow.sweeps.design import Design, Listed, Names, Spec, axis, design
 from btflow.sweeps.plan import plan, point_seed
 
 RAO = document("rao2010")
@@ -29,8 +28,8 @@ Vary = dict[str | tuple[str, ...], object]
 
 
 def made(vary: Vary, sample: str | None = None, seed: int = 0) -> Design:
-    specs = spec.read(declaration(vary, {}, "vary").vary)
-    return design(RAO, specs, None if sample is None else samples.parse(sample), seed, 1, yes=False)
+    specs = {names: read(over, names) for names, over in declaration(vary, {}, "vary").vary.items()}
+    return design(RAO, specs, sample_of(sample), seed, 1, yes=False)
 
 
 def values(vary: Vary, sample: str | None = None, seed: int = 0) -> dict[str, list[object]]:
@@ -199,7 +198,7 @@ def test_a_billion_points_are_counted_without_being_made() -> None:
 
 
 def test_more_than_a_million_swarms_need_a_yes() -> None:
-    specs = spec.read(declaration({"rtt": "lin(0 ms, 1 s, 1001)"}, {}, "vary").vary)
+    specs: dict[Names, Spec] = {("rtt",): read("lin(0 ms, 1 s, 1001)", ("rtt",))}
     with pytest.raises(InputError, match="1,001,000 swarms"):
         design(RAO, specs, None, 0, 1000, yes=False)
     assert design(RAO, specs, None, 0, 1000, yes=True).shape == (1001,)
@@ -294,21 +293,21 @@ def test_a_saltelli_design_is_what_scipys_sobol_indices_takes() -> None:
 
 @pytest.mark.parametrize("quantity", ["rtt", "loss"])
 def test_iplane_goes_through_the_tables_points_and_never_down(quantity: Literal["rtt", "loss"]) -> None:
-    at, value, _ = samples.iplane_table(quantity)
-    assert samples.iplane_quantile(quantity, at) == pytest.approx(value, rel=1e-12)
-    drawn = samples.iplane_quantile(quantity, np.linspace(0, 1, 100_001))
+    table = load_paths("iplane").table(quantity)
+    at, value, _ = table
+    assert table.quantile(at) == pytest.approx(value, rel=1e-12)
+    drawn = table.quantile(np.linspace(0, 1, 100_001))
     assert (np.diff(drawn) >= 0).all()
     assert (drawn[0], drawn[-1]) == pytest.approx((value[0], value[-1]))
 
 
 def test_iplane_has_the_published_shares() -> None:
-    rtt = samples.iplane_quantile("rtt", np.linspace(0, 1, 1_000_001))
+    times, losses = (load_paths("iplane").table(quantity).quantile for quantity in ("rtt", "loss"))
+    rtt = times(np.linspace(0, 1, 1_000_001))
     assert np.mean(rtt <= 0.4) == pytest.approx(0.98, abs=1e-4)
     assert np.mean(rtt < 1.0) == pytest.approx(0.998, abs=1e-4)
-    assert samples.iplane_quantile("rtt", np.array([0.99])) == pytest.approx(
-        [0.527], rel=1e-3
-    )  # the table's own power law
-    assert np.mean(samples.iplane_quantile("loss", np.linspace(0, 1, 100_001)) < 0.05) == pytest.approx(0.95, abs=1e-3)
+    assert times(np.array([0.99])) == pytest.approx([0.527], rel=1e-3)  # the table's own power law
+    assert np.mean(losses(np.linspace(0, 1, 100_001)) < 0.05) == pytest.approx(0.95, abs=1e-3)
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**40))
@@ -359,8 +358,8 @@ def test_bad_tables(table: object, text: str) -> None:
 
 def test_the_axis_of_a_variable_without_a_scale_takes_every_word() -> None:
     stay = describe(document("flashcrowd"), "stay")
-    found = axis((stay,), spec.Listed(("forever", "random", "leave")))
-    assert found.values == (("forever",), ("random",), ("leave",))
+    (found,) = axis((stay,), Listed((("forever",), ("random",), ("leave",)))).columns
+    assert found.values == ["forever", "random", "leave"]
 
 
 def test_a_models_sweep_is_read_and_does_not_change_a_run(tmp_path: Path) -> None:

@@ -186,6 +186,10 @@ def test_paths_in_a_model_file_are_relative_to_it(tmp_path: Path, monkeypatch: p
         found = [made.job.scenario.set(**made.settings(point)).transport for point in range(3)]
         assert [at and at.initial_window for at in found] == [1, 30, 3]
         assert made.job.scenario.classes[0].client.min_uploads == 3
+    (folder / "alone.toml").write_text(f'{source}{table}transport = {{ base = "a.toml" }}\n')
+    alone = declare(load("models/alone.toml").document, {}, declaration({}, {}, "vary"))
+    assert alone.job.scenario.transport is not None
+    assert alone.job.scenario.transport.initial_window == 1
     over = declare(load("models/my.toml").document, {}, declaration({"transport": "b.toml"}, {}, "vary"))
     assert over.job.scenario.transport is not None
     assert over.job.scenario.transport.initial_window == 4

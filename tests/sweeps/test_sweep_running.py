@@ -21,9 +21,8 @@ from btflow import InputError, load, sweep
 from btflow.swarm.replica import Floats, Replica
 from btflow.sweeps import api, executor, precheck
 from btflow.sweeps.executor import Processes
-from btflow.sweeps.progress import Backlog
 from btflow.sweeps.results import Part
-from btflow.sweeps.running import Running
+from btflow.sweeps.running import Backlog, Running
 from btflow.sweeps.store import Store
 from btflow.sweeps.swarm_figures import Peers, Statistics
 

@@ -8,9 +8,9 @@ import pytest
 from sweep_made import planned, tiny
 
 from btflow import sweep
-from btflow.sweeps import progress
-from btflow.sweeps.progress import Bar, Lines, Progress
+from btflow.sweeps import running
 from btflow.sweeps.results import Part, Shape
+from btflow.sweeps.running import Bar, Lines, Progress
 
 
 class Clock:
@@ -25,7 +25,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(progress, "time", made)
+    monkeypatch.setattr(running, "time", made)
     return made
 
 
@@ -41,8 +41,8 @@ def test_lines_tell_rate_time_left_and_failures_of_this_run_alone(
     clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 10,000 swarms 2,000 were there when it was resumed, 5 of them failed: they do not count for the rate."""
-    monkeypatch.setattr(progress, "PERIOD", 0.0)
-    with progress.progress(True, 10_000, 2000, 5) as shown:
+    monkeypatch.setattr(running, "PERIOD", 0.0)
+    with running.progress(True, 10_000, 2000, 5) as shown:
         assert isinstance(shown, Lines)
         clock.now += 1.0
         shown.look()
@@ -83,7 +83,7 @@ def test_a_bar_on_a_terminal_goes_on_where_the_sweep_was(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress.progress(True, 400, 100, 0) as shown:
+    with running.progress(True, 400, 100, 0) as shown:
         assert isinstance(shown, Bar)
         assert (shown.bar.n, shown.bar.total) == (100, 400)
         shown.add(part(99, 1))
@@ -97,12 +97,12 @@ def test_a_bar_on_a_terminal_goes_on_where_the_sweep_was(
 
 
 def test_nothing_is_shown_where_nothing_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert type(progress.progress(False, 1, 0, 0)) is Progress
+    assert type(running.progress(False, 1, 0, 0)) is Progress
     sweep(tiny(), {"rtt": "0ms"}, jobs=1, progress=False)
     assert capsys.readouterr().err == ""
 
 
 def test_a_sweep_counts_each_swarm_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "PERIOD", 0.0)
+    monkeypatch.setattr(running, "PERIOD", 0.0)
     sweep(tiny(), {"rtt": "0ms,50ms"}, replicas=5, jobs=1)
     assert f"btflow: 10 of {planned(vary={'rtt': '0ms,50ms'}, replicas=5).units} swarms, " in capsys.readouterr().err
