@@ -1,15 +1,22 @@
-"""The names inside Numba and llvmlite that `btflow/kernels/compiler` lives on: each is there, and used nowhere else."""
+"""The private names of others: Numba's, that `btflow/kernels/compiler` lives on, are there, and used nowhere else.
+
+Of Plotly, ipywidgets, anywidget, traitlets, Voila, Jupyter, tornado, Dask and all others none is used at all.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import inspect
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import ipywidgets as widgets
 import numba
 import pytest
+from insides import defined, taken, uses
 
 import btflow
 
@@ -119,3 +126,63 @@ def test_nothing_else_in_btflow_knows_numbas_insides() -> None:
         if name != "numba"
     }
     assert elsewhere == set()
+
+
+AT_HOME = ("btflow/kernels/compiler", "tests/kernels/compiler", "tests/test_insides.py", "tools/compiler_costs.py")
+"""Where insides of others are used: what lives on Numba's, its tests, and what measures it."""
+TREES = {
+    path.relative_to(ROOT.parent).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for folder in ("btflow", "tests", "tools", "validation")
+    for path in sorted((ROOT.parent / folder).rglob("*.py"))
+}
+
+
+def test_no_private_name_of_others_is_used_elsewhere() -> None:
+    own = defined(tree for path, tree in TREES.items() if not path.startswith(AT_HOME))
+    found = {
+        f"{path}: {use}" for path, tree in TREES.items() if not path.startswith(AT_HOME) for use in uses(tree, own)
+    }
+    assert found == set(), "take a public way, or a file of its own with what it gains, and a test of its names here"
+
+
+def test_no_class_takes_a_private_name_of_its_bases() -> None:
+    """A method of one's own by such a name is called by the base, or calls it off: ipywidgets has a ``_send``."""
+    found = set()
+    for module in pkgutil.walk_packages([str(ROOT)], "btflow."):
+        for of in vars(importlib.import_module(module.name)).values():
+            if inspect.isclass(of) and of.__module__ == module.name and not module.name.startswith(AT_COMPILER):
+                found |= {f"{module.name}.{of.__qualname__}: {name}" for name in taken(of)}
+    assert found == set()
+
+
+AT_COMPILER = "btflow.kernels.compiler"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import numba._helperlib", {"numba._helperlib"}),
+        ("from plotly import _plotly_utils", {"plotly._plotly_utils"}),
+        ("from btflow.analytic import _bounds\nimport os\nos._exit(0)\nimport _thread", set()),
+        ("figure._data", {"figure._data"}),
+        ("class A:\n def __init__(self):\n  self._data = 1\nfigure._data", set()),
+        ("numba.njit(f, _nrt=False)", {"_nrt="}),
+        ("monkeypatch.setattr('voila.app._x', 1)\ngetattr(figure, '_props')", {"voila.app._x", "_props"}),
+        ("row._replace(a=1)", set()),
+    ],
+)
+def test_what_is_found_by_hand(source: str, expected: set[str]) -> None:
+    tree = ast.parse(source)
+    assert set(uses(tree, defined([tree]))) == expected
+
+
+class Lent(widgets.HTML):
+    """Takes what it must not."""
+
+    def _send(self, message: object) -> None:
+        """Say it."""
+        self._own = self._model_name, message
+
+
+def test_what_a_class_takes_is_found() -> None:
+    assert taken(Lent) == {"_send", "_model_name"}

@@ -16,12 +16,16 @@ from validation import assumptions
 from validation.cases import MODEL, Case
 from validation.experiments import Plan
 from validation.experiments import table4 as table4_cases
+from validation.markdown import Report as Page
+from validation.markdown import counted
 from validation.statistics import replicas_text
 from validation.table4 import Cell, cells
 from validation.verdict import Results, Verdict
 
 SUMMARY = Path(__file__).parent / "summary.md"
-"""The only part of the report that is kept in the repository."""
+"""With the details behind it the only part of the report that is kept in the repository."""
+TITLE = "Claims checked by `make validate`"
+QUESTION = "Does what a paper of 2010 measured of swarms behind upload limits come out of the simulator?"
 
 
 @dataclass(frozen=True)
@@ -126,11 +130,14 @@ def write_json(report: Report, path: Path) -> None:
 
 
 def write_summary(report: Report, path: Path) -> None:
-    """Write summary.md: claim, verdict, the paper's figure, ours."""
+    """Write summary.md: claim, verdict, the paper's figure, ours; cell by cell behind it."""
+    summary(report).write(path)
+
+
+def summary(report: Report) -> Page:
+    """Return summary.md."""
     run = provenance(report)
     lines = [
-        "# Claims checked by `make validate`",
-        "",
         f"btflow {run['version']}, {run['date']}, {run['replicas_of_a_table_iv_cell']} replicas of a cell of Table IV, "
         f"{run['swarms']} swarms, {run['cpu_s']:.0f} s of CPU time. Written by `python -m validation`; do not edit.",
         "",
@@ -140,25 +147,24 @@ def write_summary(report: Report, path: Path) -> None:
             ("claim", "verdict", "what", "paper", "btflow"),
             ((v.claim.id, v.text, v.claim.text, v.finding.paper, v.finding.ours) for v in report.verdicts),
         ),
+        "",
+        "## Constants without a source for this experiment",
+        "",
+        *(f"- `{entry.name}` = {entry.value}. {entry.reason}" for entry in assumptions.assumptions()),
     ]
-    table = report.table()
-    if table:
-        rows = ((c.case.label, f"{c.paper:.0f}", c.ours.text(), f"{100 * c.error:+.1f}%") for c in table)
-        of = replicas_text(cell.ours for cell in table)
-        header = (
-            "Table IV, cell",
-            "paper [s]",
-            f"btflow [s], {of}: mean ± standard error (least to greatest)",
-            "error",
-        )
-        lines += ["", *markdown(header, rows)]
-    lines += ["", "Constants without a source for this experiment:", ""]
-    lines += [f"- `{entry.name}` = {entry.value}. {entry.reason}" for entry in assumptions.assumptions()]
     compared = assumptions.rows_by_start(report.results)
     if compared:
         lines += ["", *markdown(*compared)]
-    with replacing(path) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return Page(TITLE, QUESTION, [counted(report.verdicts)], lines, _cells(report.table()))
+
+
+def _cells(table: Sequence[Cell]) -> list[str]:
+    if not table:
+        return []
+    rows = ((c.case.label, f"{c.paper:.0f}", c.ours.text(), f"{100 * c.error:+.1f}%") for c in table)
+    of = replicas_text(cell.ours for cell in table)
+    header = ("Table IV, cell", "paper [s]", f"btflow [s], {of}: mean ± standard error (least to greatest)", "error")
+    return ["## Table IV, cell by cell", "", *markdown(header, rows)]
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -1,9 +1,10 @@
-"""Plotly's figure widget with JavaScript of our own: a browser gets the whole figure, and always the newest.
+"""A widget that shows a figure of Plotly's: a browser gets the whole figure, and always the newest.
 
-Plotly's own JavaScript gets changes one by one and loses those that come before a figure is drawn: the figure then
-has data but no names. It also brings a copy of Plotly, 5 MB, with every figure, and answers each change with all
-that it worked out. Here one widget brings Plotly; the others wait for it as long as it takes, draw what there is once
-they have a width, and again when that or the width changes. What comes while they draw is drawn next, the newest only.
+The JavaScript of Plotly's own widget gets changes one by one and loses those that come before a figure is drawn: the
+figure then has data but no names. It also brings a copy of Plotly, 5 MB, with every figure, and answers each change
+with all that it worked out. Here one widget brings Plotly; the others wait for it as long as it takes, draw what there
+is once they have a width, and again when that or the width changes. What comes while they draw is drawn next, the
+newest only.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from uuid import uuid4
 
 import anywidget
 import ipywidgets as widgets
@@ -54,30 +56,33 @@ def library() -> Library:
     return Library(bundle=get_plotlyjs())
 
 
-class Figure(go.FigureWidget):  # type: ignore[misc]  # Plotly has no types
-    """A FigureWidget that is as wide as what it is in."""
+class Figure(anywidget.AnyWidget):
+    """A figure that is as wide as what it is in.
+
+    Args:
+        data: Properties of each trace, or Plotly's traces.
+        layout: Properties of the layout, nested.
+    """
 
     _esm = _READY + (files("btflow.explore") / "page" / "figure.js").read_text(encoding="utf-8")
+
+    config = traitlets.Dict(_CONFIG).tag(sync=True)
+    """What Plotly is told beside the figure."""
 
     drawn = traitlets.Dict().tag(sync=True, **custom_serializers)
     """All of the figure, with a number that tells it from what was drawn before."""
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
+    def __init__(self, data: Iterable[Any], layout: Mapping[str, Any]) -> None:
         library()
+        super().__init__(layout={"width": "100%"})
         self._number = 0
-        super().__init__(*args, **settings)
-        self._config = _CONFIG
-        self._send_all()
+        self._content: dict[str, Any] = {"data": _told_apart(data), "layout": dict(layout)}
+        self._draw()
 
-    def _send_all(self, *_args: Any, **_settings: Any) -> None:
-        """Send all of it, whatever has changed."""
-        self._number += 1
-        drawn = {"number": self._number, "data": self._data, "layout": self._layout_obj._props}
-        self.drawn = _strict(drawn)
-
-    # what Plotly calls to tell a browser of each kind of change
-    _send_addTraces_msg = _send_deleteTraces_msg = _send_moveTraces_msg = _send_all  # noqa: N815
-    _send_restyle_msg = _send_relayout_msg = _send_update_msg = _send_animate_msg = _send_all
+    @property
+    def shown(self) -> go.Figure:
+        """A figure of Plotly's like the one that is shown; it takes longer than to show it."""
+        return go.Figure(self._content)
 
     def put(self, traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], whole: bool = False) -> None:
         """Change each trace, and the layout, to what is known to be right: Plotly's checks take longer than a run.
@@ -85,19 +90,49 @@ class Figure(go.FigureWidget):  # type: ignore[misc]  # Plotly has no types
         Args:
             traces: Properties of each trace, in order; the others stay.
             layout: Properties of the layout, nested; the others stay.
-            whole: Whether the traces lose their other properties.
+            whole: Whether the traces lose their other properties. There may then be other traces than before.
         """
-        for old, new in zip(self._data, traces, strict=True):
-            for name in old.keys() - {"uid"} if whole else ():
-                del old[name]
-            old.update(new)
-        _merge(self._layout_obj._props, layout)
-        self._send_all()
+        kept = self._content["data"]
+        if whole and [_kind(trace) for trace in traces] != [_kind(trace) for trace in kept]:
+            self._content["data"] = _told_apart(traces)
+        else:
+            for old, new in zip(kept, traces, strict=True):
+                for name in old.keys() - {"uid"} if whole else ():
+                    del old[name]
+                old.update(new)
+        _merge(self._content["layout"], layout)
+        self._draw()
 
-    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return the state that a browser gets, without the copy that Plotly's own JavaScript begins with."""
-        state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
-        return {name: value for name, value in state.items() if name not in ("_widget_data", "_widget_layout")}
+    def place(self, shapes: Sequence[Mapping[str, Any]]) -> None:
+        """Change the lines and areas that are drawn over the axes."""
+        if self._content["layout"].get("shapes") != shapes:
+            self._content["layout"]["shapes"] = shapes
+            self._draw()
+
+    @property
+    def height(self) -> int:
+        """Its height [px]."""
+        return int(self._content["layout"]["height"])
+
+    def _draw(self) -> None:
+        """Send all of it, whatever has changed."""
+        self._number += 1
+        self.drawn = _strict({"number": self._number} | self._content)
+
+
+def of_plotly(drawn: go.Figure, layout: Mapping[str, Any] | None = None) -> Figure:
+    """Return a widget that shows a figure, with a layout of its own if one is given."""
+    return Figure(drawn.data, drawn.layout.to_plotly_json() if layout is None else layout)
+
+
+def _told_apart(traces: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return properties of traces, each with a name by which a browser knows it again when they change."""
+    plain = (trace if isinstance(trace, Mapping) else trace.to_plotly_json() for trace in traces)
+    return [{"uid": str(uuid4()), **properties} for properties in plain]
+
+
+def _kind(trace: Mapping[str, Any]) -> str:
+    return str(trace.get("type", "scatter"))
 
 
 def _strict(content: Any) -> Any:
@@ -127,20 +162,16 @@ _COLUMNS = "repeat(auto-fit, minmax(min(100%, 400px), 1fr))"
 
 def live(drawn: go.Figure, height: int = HEIGHT) -> Figure:
     """Return a widget that shows a figure as wide as what it is in."""
-    return Figure(data=drawn.data, layout=fitted(drawn, height))
+    return of_plotly(drawn, fitted(drawn, height))
 
 
 def redraw(widget: Figure, drawn: go.Figure) -> None:
     """Show another figure in a widget, in one message to the browser."""
-    layout = {"shapes": [], "annotations": []} | fitted(drawn, int(widget.layout.height))
+    layout = {"shapes": [], "annotations": []} | fitted(drawn, widget.height)
     for axis in ("xaxis", "yaxis"):
         layout[axis] = {"visible": True} | layout[axis]  # the figure before may have had none
     del layout["template"]  # is there already
-    with widget.hold_sync():
-        if [trace.type for trace in widget.data] != [trace.type for trace in drawn.data]:
-            widget.data = ()
-            widget.add_traces(drawn.data)
-        widget.put([trace.to_plotly_json() for trace in drawn.data], layout, whole=True)
+    widget.put([trace.to_plotly_json() for trace in drawn.data], layout, whole=True)
 
 
 def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from btflow.explore.figure import Figure, framed
+from btflow.explore.figure import Figure, framed, of_plotly
 from btflow.explore.form import Form
 from btflow.explore.link_state import LinkState, command, preset, presets, scenario, why_no_fluid
 from btflow.explore.panel import SHOWN, Commands, Observed, in_flow
@@ -40,6 +40,8 @@ HEIGHT = 720
 _WIDTH = 1.6
 _HIDDEN: dict[str, Any] = {"visible": False, "x": [], "y": []}
 _SOLID, _FLUID = {"dash": "solid"}, {"dash": "dash", "width": 2.2}
+_ACROSS = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
+_CURSOR = _ACROSS | {"line": {"color": "#333333", "width": 1.5, "dash": "dash"}, "visible": False}
 _TITLES = ("window<br>[segments]", "rate<br>[kbit/s]", "queue<br>[packets]")
 
 Floats = NDArray[np.float64]
@@ -63,7 +65,6 @@ def empty() -> Figure:
     for row, title in enumerate(_TITLES, 1):
         drawn.update_yaxes(row=row, col=1, title={"text": title, "font": {"size": 12}}, rangemode="tozero")
     drawn.update_xaxes(row=3, col=1, title_text="time [s]")
-    cursor = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
     template = go.layout.Template(TEMPLATE)
     template.layout.width = template.layout.height = None
     drawn.update_layout(
@@ -72,10 +73,10 @@ def empty() -> Figure:
         autosize=True,
         margin={"l": 65, "r": 15, "t": 50, "b": 50},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "font": {"size": 12}},
-        shapes=[cursor | {"line": {"color": "#333333", "width": 1.5, "dash": "dash"}, "visible": False}],
+        shapes=[_CURSOR],
         uirevision="link",
     )
-    return Figure(drawn)
+    return of_plotly(drawn)
 
 
 def draw(widget: Figure, result: xr.Dataset, fluid: xr.Dataset | None = None) -> None:
@@ -118,10 +119,9 @@ def _queue(result: xr.Dataset) -> dict[str, Any]:
     return shown | _xy(envelope(result["time"].values, lengths, MOST_POINTS))
 
 
-def mark(widget: go.FigureWidget, time: float | None) -> None:
+def mark(widget: Figure, time: float | None) -> None:
     """Show the cursor at a time [s], or none."""
-    cursor: dict[str, Any] = {"visible": time is not None} | ({} if time is None else {"x0": time, "x1": time})
-    widget.layout.shapes[0].update(cursor)
+    widget.place([_CURSOR if time is None else _CURSOR | {"visible": True, "x0": time, "x1": time}])
 
 
 def rates_at(result: xr.Dataset, time: float, points: int) -> Floats:

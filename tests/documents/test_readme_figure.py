@@ -34,7 +34,7 @@ def test_the_table_beside_the_figure_is_whole() -> None:
 
 
 def test_the_report_has_the_figures_points() -> None:
-    report = (ROOT / "validation" / "summary.md").read_text(encoding="utf-8")
+    report = (ROOT / "validation" / "details" / "summary.md").read_text(encoding="utf-8")
     said = {Case(int(limit), int(rtt)): tuple(map(int, times)) for limit, rtt, *times in ROW.findall(report)}
     assert len(said) == 12
     for case, times in said.items():

@@ -56,7 +56,7 @@ class Kind:
 
 
 def _windows(state: Any) -> list[float]:
-    return _known(LinkPanel(state).figure.data[0].y)
+    return _known(LinkPanel(state).figure.shown.data[0].y)
 
 
 def _completion(state: Any) -> list[float]:

@@ -72,7 +72,7 @@ def test_every_preset_simulates(panel: LinkPanel) -> None:
         assert panel.result is not None
         expected = btflow.simulate_link(scenario(shown.state))
         assert panel.result.attrs["digest"] == expected.attrs["digest"]
-        assert len(panel.figure.data[0].x) > 100
+        assert len(panel.figure.shown.data[0].x) > 100
 
 
 def test_the_guide_says_how_many_congestion_controls_the_menu_has() -> None:
@@ -126,7 +126,7 @@ def test_saved_files_give_the_same_result(model: str, tmp_path: Path) -> None:
 def drawn(panel: LinkPanel, fluid: bool) -> list[Any]:
     """Return the lines that are shown of packets or of the fluid: windows, rates, queue."""
     each = 2 * MOST_GROUPS + 1
-    return [trace for trace in panel.figure.data[each * fluid :][:each] if trace.visible]
+    return [trace for trace in panel.figure.shown.data[each * fluid :][:each] if trace.visible]
 
 
 def test_a_fluid_is_drawn_dashed_beside_the_packets_in_their_colours(panel: LinkPanel) -> None:
@@ -150,7 +150,9 @@ def test_a_fluid_is_drawn_dashed_beside_the_packets_in_their_colours(panel: Link
     assert np.nanmax(fluid[1].y) == pytest.approx(window.max(), rel=1e-6)
     queue = expected["queue_length"].sel(queue="home.uplink").values
     assert (fluid[-1].y.max(), fluid[-1].y[-1]) == pytest.approx((queue.max(), queue[-1]), rel=1e-6)
-    legend = [trace.name for trace in panel.figure.data if trace.visible is not False and trace.showlegend is not False]
+    legend = [
+        trace.name for trace in panel.figure.shown.data if trace.visible is not False and trace.showlegend is not False
+    ]
     assert legend == ["first (cubic)", "second (ledbat)", "capacity", "fluid (dashed)"]
     assert "<td>second (ledbat), fluid</td>" in panel._numbers.value
     assert f"{float(expected.queue_mean_packets[0]):.1f} packets" in panel._numbers.value.partition("Fluid: ")[2]
@@ -317,12 +319,12 @@ def test_text_from_outside_is_shown_as_text(panel: LinkPanel) -> None:
 
 def test_moving_a_slider_changes_text_and_data(panel: LinkPanel) -> None:
     panel.set_state(LinkState())
-    before = np.array(panel.figure.data[0].y)
+    before = np.array(panel.figure.shown.data[0].y)
     slider = panel._form.fields["buffer"]._slider
     assert slider is not None
     slider.value = 20
     assert panel.state.buffer == "20 packets"
-    assert np.nanmax(panel.figure.data[0].y) < np.nanmax(before)
+    assert np.nanmax(panel.figure.shown.data[0].y) < np.nanmax(before)
 
 
 @pytest.mark.parametrize(
@@ -357,12 +359,12 @@ def test_the_cursor_tells_window_and_queue(panel: LinkPanel) -> None:
     panel._cursor.value = 200
     assert panel.result is not None
     time = float(panel.result["time"][1000])
-    assert panel.figure.layout.shapes[0].x0 == time
+    assert panel.figure.shown.layout.shapes[0].x0 == time
     window = float(panel.result["window"][1000, 0])
     assert f"At {time:.2f} s" in panel._moment.value
     assert f"{window:.1f} segments" in panel._moment.value or f"{window:.0f} segments" in panel._moment.value
     panel._cursor.value = 0
-    assert not panel.figure.layout.shapes[0].visible
+    assert not panel.figure.shown.layout.shapes[0].visible
     assert panel._moment.value == ""
 
 

@@ -51,13 +51,13 @@ def enter(form: Form[Any], name: str, text: str) -> None:
 
 
 def first_trace(panel: SwarmPanel, figure: str) -> np.ndarray[Any, Any]:
-    return np.array(panel.canvas.gallery.figures[figure].data[0].x, float)
+    return np.array(panel.canvas.gallery.figures[figure].shown.data[0].x, float)
 
 
 def test_the_figures_are_those_of_btflow_plots_of_the_same_swarm(panel: SwarmPanel) -> None:
     result = btflow.simulate(btflow.load("flashcrowd", leechers=9, file_size="1 MB"))
     plain = completion_cdf(result)
-    shown = panel.canvas.gallery.figures["completion"]
+    shown = panel.canvas.gallery.figures["completion"].shown
     assert [trace.name for trace in shown.data] == [trace.name for trace in plain.data]
     for ours, theirs in zip(shown.data, plain.data, strict=True):
         np.testing.assert_array_equal(ours.x, theirs.x)
@@ -205,9 +205,9 @@ def test_a_swarm_is_drawn_from_flow_and_then_from_full_with_the_difference(
         np.testing.assert_array_equal(drawn, first_trace(panel, "completion"))
         figures, words = panel.canvas.gallery.figures, panel.canvas.words.value
         assert panel.canvas.gallery.shown == ["completion", "pieces", "causes", *linked]
-        titles = [figures[name].layout.title.text for name in panel.canvas.gallery.shown]
+        titles = [figures[name].shown.layout.title.text for name in panel.canvas.gallery.shown]
         assert {title.endswith(" (flow)") for title in titles} == {fidelity == "flow"}
-        assert bool(figures["causes"].data) == (fidelity == "full"), "flow does not know them"
+        assert bool(figures["causes"].shown.data) == (fidelity == "full"), "flow does not know them"
         assert panel.result is not None
         assert panel.result.attrs["fidelity"] == fidelity
         saved = panel.files()
@@ -355,13 +355,15 @@ def test_what_is_drawn_is_saved_with_its_units(panel: SwarmPanel) -> None:
     files, shown = panel.files(), panel.canvas.gallery.figures
     queues = read_figure(files["queues.csv"])
     assert queues.columns == ("packets waiting", "time with more [%]")
-    assert list(queues.series) == [trace.name for trace in shown["queues"].data] == ["tcp", "utp"]
-    for trace in shown["queues"].data:
+    assert list(queues.series) == [trace.name for trace in shown["queues"].shown.data] == ["tcp", "utp"]
+    for trace in shown["queues"].shown.data:
         np.testing.assert_array_equal(queues.series[trace.name], np.column_stack([trace.x, trace.y]))
     rows = list(csv.DictReader(io.StringIO(files["causes.csv"])))
     share = "share of the time of unchoked connections [%]"
     drawn = {
-        (trace.name, sender): x for trace in shown["causes"].data for x, sender in zip(trace.x, trace.y, strict=True)
+        (trace.name, sender): x
+        for trace in shown["causes"].shown.data
+        for x, sender in zip(trace.x, trace.y, strict=True)
     }
     assert {(row["series"], row["sender"]): float(row[share]) for row in rows} == drawn
     for sender in {sender for _, sender in drawn}:
@@ -373,8 +375,8 @@ def test_a_figure_is_redrawn_in_place_whatever_its_traces_were() -> None:
     widget = live(completion_cdf(one))
     for drawn in (completion_cdf(other), why_slow(one), completion_cdf(one)):
         redraw(widget, drawn)
-        assert [trace.name for trace in widget.data] == [trace.name for trace in drawn.data]
-        assert widget.layout.xaxis.title.text == drawn.layout.xaxis.title.text
+        assert [trace.name for trace in widget.shown.data] == [trace.name for trace in drawn.data]
+        assert widget.shown.layout.xaxis.title.text == drawn.layout.xaxis.title.text
     sent = widget.get_state()["drawn"]["data"][0]["x"]  # to a browser that comes now
     np.testing.assert_array_equal(np.frombuffer(sent["buffer"]), completion_cdf(one).data[0].x)
 
@@ -394,13 +396,13 @@ def test_a_swarm_is_explored_in_two_lines(name: str) -> None:
     small = {"leechers": 9, "file_size": "1 MB"} | ({"discard": 3} if name == "testa2011" else {})
     shown = btflow.load(name, **small).explore(seed=2)
     assert shown.canvas.wait()
-    before = np.array(shown.canvas.gallery.figures["completion"].data[0].x)
+    before = np.array(shown.canvas.gallery.figures["completion"].shown.data[0].x)
     field = next(field for field, parameter in shown._names.items() if parameter == "leechers")
     enter(shown.form, field, "12")
     assert shown.canvas.wait()
     assert shown.scenario == btflow.load(name, **small | {"leechers": 12})
     assert shown.result.attrs["seed"] == 2
-    assert not np.array_equal(before, np.array(shown.canvas.gallery.figures["completion"].data[0].x))
+    assert not np.array_equal(before, np.array(shown.canvas.gallery.figures["completion"].shown.data[0].x))
     enter(shown.form, field, "12 kg")
     assert "whole number" in shown.form.fields[field]._error.value
 
@@ -411,12 +413,12 @@ def test_a_link_is_explored_in_two_lines(name: str) -> None:
     shown = btflow.load_link(name, **({"duration": "30 s"} if name in ("geni", "opnet2009") else {})).explore()
     assert shown.canvas.wait()
     assert shown.canvas.gallery.shown == ["windows", "rates", "queue", "queues"]
-    before = np.array(shown.canvas.gallery.figures["queue"].data[0].y)
+    before = np.array(shown.canvas.gallery.figures["queue"].shown.data[0].y)
     field = next(field for field, parameter in shown._names.items() if parameter == "rtt")
     enter(shown.form, field, "333 ms")
     assert shown.canvas.wait()
     assert shown.canvas.status.text == ""
-    assert not np.array_equal(before, np.array(shown.canvas.gallery.figures["queue"].data[0].y))
+    assert not np.array_equal(before, np.array(shown.canvas.gallery.figures["queue"].shown.data[0].y))
 
 
 def test_a_slider_writes_units_of_the_model() -> None:

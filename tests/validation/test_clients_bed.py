@@ -25,6 +25,7 @@ from validation.clients.guard import Load, starved
 from validation.clients.network import PREFIX, Bed, Link
 from validation.clients.predictions import Prediction
 from validation.clients.tables import Row
+from validation.markdown import DETAILS
 
 CELLS = cells.load()
 ROOT = Path(__file__).parents[2]
@@ -288,18 +289,22 @@ def test_the_report_has_first_and_last_predictions_and_what_was_changed(tmp_path
     ]
     predictions.write(known, tmp_path / "p.csv")
     compared = report.compare([cell, CELLS["bulk-beside-utp"]], tmp_path, tmp_path / "p.csv")
-    text = report.text(compared, known)
-    assert "1 of 2 cells are measured, 3 runs." in text
+    page = report.page(compared, known)
+    text = page.text("clients.md")
+    assert "1 of 2 cells are measured, 3 runs. Of 4 figures the first predictions reach 0 and the last 4;" in text
+    assert "missed by the first: means, their median error, signs of differences, queues." in text
     assert "| cells whose mean completion is within 10% | 9 in 10 | 0 of 1 | 1 of 1 |" in text
     assert "of the right sign | all | 0 of 1 | 1 of 1 |" in text
     assert "| queue means of classes within 20% | 9 in 10 | – | 1 of 1 |" in text
     assert "the choker counts blocks" in text
-    assert "80% of the cores were idle" in text
+    assert "80% of the cores were idle" in page.behind("clients.md")
 
 
-def test_the_report_can_be_written_of_what_is_in_the_repository() -> None:
+def test_the_report_is_that_of_what_is_in_the_repository(tmp_path: Path) -> None:
     known = predictions.read()
-    assert "# Real clients" in report.text(report.compare(CELLS.values()), known)
+    report.write(report.compare(CELLS.values()), known, tmp_path / report.REPORT.name)
+    for path in (report.REPORT.name, f"{DETAILS}/{report.REPORT.name}"):
+        assert (tmp_path / path).read_text() == (report.REPORT.parent / path).read_text()
     for path in tables.TABLES.glob("*.csv"):
         with path.open(encoding="utf-8") as file:
             assert tuple(next(csv.reader(file))) == tables.PEER_COLUMNS

@@ -49,4 +49,18 @@ def test_uploads_in_all_are_near_packets_and_two_ways_are_refused() -> None:
     agrees = [closure.windows(packets, flow, np.full(1, 1448.0)) for packets, flow in pairs]
     counted = np.concatenate([w[w >= 0] for w in agrees])
     assert counted.mean() > 0.75
-    assert "data of" in closure.compare(draw("two-hop", 0)).refused
+    refused = closure.compare(draw("two-hop", 0))
+    assert "data of" in refused.refused
+    report = closure.page([*found, refused])
+    uplink, two_hop = report.verdicts
+    assert uplink.startswith("uplink, what agrees: bytes of uploads ")
+    assert f"% of {6 * len(found)} (packets again " in uplink, "windows of 10 s in 60 s"
+    assert "bytes of downloads " in two_hop
+    assert "patterns, of which flow refuses 1,\n" in report.text("a.md")
+    behind = report.behind("a.md")
+    for part in (
+        "Bytes in windows, each flow, uplink",
+        "Worst of what is not refused, bytes of a direction",
+        "Refused",
+    ):
+        assert f"\n\n## {part}\n\n" in behind

@@ -173,10 +173,12 @@ def test_claims_go_through(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_summary_has_every_section(tmp_path: Path) -> None:
     costs: Mapping[str, Mapping[Fidelity, float]] = {"a": {"full": 1.0, "flow": 0.125}}
-    section = report.Section("Cells", ["As it is."], report.compared([made("a", 1.01)], costs))
+    section = report.Section("Cells", ["As it is.", "And so."], report.compared([made("a", 1.01)], costs))
     report.write_summary({"cells": section}, tmp_path / "a.md")
-    text = (tmp_path / "a.md").read_text()
-    assert "## Cells\n\n- As it is.\n\n| " in text
+    short, text = ((tmp_path / path).read_text() for path in ("a.md", "details/a.md"))
+    assert "**What came out:** As it is.\n" in short
+    assert "## Cells\n\n- And so.\n" in short
+    assert "## Cells\n\n| " in text
     assert "| a | 8 | 104 | +1.0 (" in text
     assert "| 1.00 | 0.125 | 8.0 |" in text
 

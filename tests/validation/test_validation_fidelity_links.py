@@ -65,6 +65,24 @@ def test_what_is_shown_by_hand() -> None:
     assert "in 1 of 2 settings, shown to be beyond it in 1: a (" in lines[2]
 
 
+def test_the_page_begins_with_all_settings_and_has_the_tables_behind_it(tmp_path: Path) -> None:
+    near = made("near", figures(90, 110, 2.0), figures(92, 112, 0.1))
+    turned = made("turned", figures(90, 110, 2.0), figures(125, 115, 0.1))
+    refused = made("never", figures(90, 110, 2.0), [Figures(0.0, 0.0, refused="not this")])
+    part = report.section("Some", [near, turned, refused])
+    report.write({"all": report.pooled([near, turned]), "some": part}, tmp_path / "a.md")
+    short, behind = ((tmp_path / path).read_text() for path in ("a.md", "details/a.md"))
+    assert "**What came out:**\n\n- 2 settings, 2 of them with two classes: 3 of 8 targets are reached.\n" in short
+    assert short.index("| signs of class differences | all 2 | 1 of 2 | missed by 1 |") < short.index("btflow ")
+    assert "## Some\n\n- 3 of 8 targets are reached; missed: error of the mean, median; " in short
+    assert "- Not run, as flow refuses them: 1 of 3; the details say why.\n" in short
+    assert "## Some\n\n| what | target | found |" in behind
+    assert "- Not run: never: flow: not this\n\n| swarm | seeds |" in behind
+    report.write({"some": part}, tmp_path / "a.md", "Not all.")
+    assert (tmp_path / "details" / "a.md").read_text() == behind
+    assert f"- {part.answer[-1]}\n\nNot all.\n" in (tmp_path / "a.md").read_text()
+
+
 def test_what_goes_with_something_ideal_by_hand() -> None:
     """uTP a half sooner, with ideal ACKs a quarter of that; at flow the same but for all of it with ideal ACKs."""
     base = figures(50, 100, 1.0)
@@ -114,7 +132,8 @@ def test_every_part_goes_through(name: str, tmp_path: Path) -> None:
     plan = Plan(Sweeps(tmp_path, "links"), 2, 12, smaller)
     section = PARTS[name](plan)
     report.write({"one": section}, tmp_path / "a.md")
-    assert f"## {section.title}" in (tmp_path / "a.md").read_text()
+    assert section.answer[0] in (tmp_path / "a.md").read_text()
+    assert f"## {section.title}" in (tmp_path / "details" / "a.md").read_text()
     assert any(line.startswith("| ") for line in section.lines)
 
 

@@ -59,11 +59,13 @@ def test_the_page_says_what_is_not_reached(ours: Replace, monkeypatch: pytest.Mo
 
 def test_the_summary_names_the_worst_cells(ours: Replace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     report.write_summary(made_report(ours, monkeypatch), tmp_path / "links.md")
-    text = (tmp_path / "links.md").read_text(encoding="utf-8")
+    short, text = ((tmp_path / path).read_text(encoding="utf-8") for path in ("links.md", "details/links.md"))
+    assert "1 of 2 hold. In part: P03; reproduced: V02." in short
     assert "- P03: 1 of 2 cells" in text
     assert "  - cubic:1, 10 packets, 50 ms: mean queue 60.0 packets (ns-3 40.0, +50%)" in text
     assert "- P03 FAILS: rtts.csv: not there" in text
-    assert "| V02 | reproduced |" in text
+    assert "- P03: mean queue within 15% or 3 packets" in text
+    assert "| V02 | reproduced |" in short
 
 
 def test_words_for_goals_and_for_findings() -> None:

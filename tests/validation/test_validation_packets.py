@@ -55,7 +55,8 @@ def test_differences_within_the_noise_have_no_sign() -> None:
 
 def test_the_summary_has_a_row_for_each_class() -> None:
     """Ratios, queues and what is missed are in the table."""
-    text = packets.summary([[compared("cubic", 120.0, 100.0), compared("ledbat", 90.0, 90.0)]])
+    found = packets.summary([[compared("cubic", 120.0, 100.0), compared("ledbat", 90.0, 90.0)]])
+    text = found.text("packets.md")
     rows = [line for line in text.splitlines() if line.startswith("| 256 KiB")]
     assert len(rows) == 2
     assert "1.200" in rows[0]

@@ -96,8 +96,10 @@ def test_the_page_says_what_is_not_reproduced(tmp_path: Path) -> None:
 
 def test_the_summary(tmp_path: Path) -> None:
     report.write_summary(made_report(), tmp_path / "swarms.md")
-    text = (tmp_path / "swarms.md").read_text(encoding="utf-8")
-    assert "| T01 | reproduced |" in text
+    short, text = ((tmp_path / path).read_text(encoding="utf-8") for path in ("swarms.md", "details/swarms.md"))
+    assert "4 of 5 hold. Reproduced: T01, T03, T04, D05; in part: T05." in short
+    assert "random stay: completion time of uTP over TCP " in short
+    assert "| T01 | reproduced |" in short
     assert "- T05 FAILS: all TCP, above 100 packets: 30." in text
     assert "| nothing | uTP 55.9" in text
     assert "`testa2011: swarm.file_size` = 10 MB. assumed: the paper gives none" in text

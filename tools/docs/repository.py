@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("validation/*.md", "validation/*/README.md", "data/*/README.md")
+PAGES = ("validation/*.md", "validation/details/*.md", "validation/*/README.md", "data/*/README.md")
 NOTEBOOKS = """# Notebooks
 
 `btflow lab` opens JupyterLab on these notebooks; it needs `pip install '.[notebook]'`. Each takes less than a minute,

@@ -13,10 +13,11 @@ from btflow.benchmarks.command import Step, show, steps
 from btflow.benchmarks.machine import machine
 from btflow.benchmarks.table import Section, as_markdown
 
-from btflow.files import replacing
 from validation.command import run_app
+from validation.markdown import Report
 
 SUMMARY = Path(__file__).parent.parent / "benchmarks.md"
+QUESTION = "What does a swarm, a sweep or a link cost, and is that as little as was to be reached?"
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -30,8 +31,7 @@ def bench(
     """Measure btflow and compare it with SimGrid and ns-3; print everything and write the report."""
     found_at = machine()
     sections = show([*steps(cold=cold, large=scale), *comparisons()])
-    with replacing(out) as partial:
-        partial.write_text(page(sections, found_at), encoding="utf-8")
+    page(sections, found_at).write(out)
     typer.echo(f"report: {out}", err=True)
 
 
@@ -45,14 +45,23 @@ def comparisons() -> Iterator[Step]:
     yield packets.same_bytes
 
 
-def page(sections: Sequence[Section], found_at: Sequence[str]) -> str:
-    """Return the report of sections made on a machine; the last one, of the figures to reach, comes first."""
+def page(sections: Sequence[Section], found_at: Sequence[str]) -> Report:
+    """Return the report of sections made on a machine; the last one, of the figures to reach, is the verdict."""
+    *behind, goals = sections
+    came_out = [row[-1] for row in goals.rows[1:]]
+    verdict = f"{came_out.count('reached')} of {len(came_out)} figures are reached."
     today = datetime.now(UTC).date().isoformat()
     written = (
         f"Written by `make bench` on {today}. What is said to be recorded was measured earlier, all else in this run."
     )
-    head = ["# What btflow costs", written, *found_at]
-    return "\n\n".join([*head, as_markdown(sections[-1]), *map(as_markdown, sections[:-1])]) + "\n"
+    lines = [as_markdown(goals), written, *found_at]
+    return Report(
+        "What btflow costs",
+        QUESTION,
+        [verdict],
+        ["\n\n".join(lines)],
+        ["\n\n".join(map(as_markdown, behind))] if behind else [],
+    )
 
 
 if __name__ == "__main__":

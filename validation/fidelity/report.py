@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import btflow
-from btflow.files import replacing
 from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.compare import AVERAGE, BOUND, STATISTICS, Pair, average, mean_error
+from validation.markdown import Report
 from validation.report import markdown, today
 from validation.statistics import SIGNIFICANT, change, p_greater
 
 SUMMARY = Path(__file__).parent.parent / "fidelity.md"
-"""The only part of the report that is kept in the repository."""
+"""With the details behind it the only part of the report that is kept in the repository."""
+QUESTION = "Are swarms with upload limits at flow fidelity, where uploads are in closed form, like the same in full?"
 
 METHOD = (
     "Both fidelities run the same seeds, so the same starts and paths. A difference is flow's figure less full's, over "
@@ -117,16 +118,22 @@ def cpu(costs: Costs) -> str:
 
 
 def write_summary(sections: Mapping[str, Section], path: Path) -> None:
-    """Write fidelity.md."""
-    lines = [
-        "# Flow against full",
-        "",
+    """Write fidelity.md, its tables behind it."""
+    written = (
         f"btflow {btflow.__version__}, {today()}. Written by `python -m validation.fidelity`; do not edit. What flow "
-        "computes, and when to use it: [fidelity](../docs/fidelity.md).",
-        "",
-        METHOD,
-    ]
-    for section in sections.values():
-        lines += ["", f"## {section.title}", "", *(f"- {line}" for line in section.answer), "", *section.lines]
-    with replacing(path) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        "computes, and when to use it: [fidelity](../docs/fidelity.md)."
+    )
+    verdicts = [line for section in sections.values() for line in section.answer[:1]]
+    lines = [line for section in sections.values() for line in headed(section.title, listed(section.answer[1:]))]
+    details = [line for section in sections.values() for line in headed(section.title, section.lines)]
+    Report("Flow against full", QUESTION, verdicts, [written, "", METHOD, "", *lines], details).write(path)
+
+
+def headed(title: str, lines: Sequence[str]) -> list[str]:
+    """Return lines under a heading, none without lines."""
+    return [f"## {title}", "", *lines, ""] if lines else []
+
+
+def listed(answer: Sequence[str]) -> list[str]:
+    """Return sentences as a list."""
+    return [f"- {line}" for line in answer]

@@ -14,6 +14,7 @@ import btflow
 from btflow.files import replacing
 from validation.internet.shares import Results, Row, at_all_limits, reasons, rows
 from validation.internet.swarms import KINDS, NEAR, PATHS, WHOLE
+from validation.markdown import Report as Page
 from validation.markup import drawings, page, table
 from validation.report import markdown
 from validation.statistics import wilson
@@ -25,9 +26,13 @@ IMAGE = "../docs/figures/internet-swarms.png"
 """The figure, as the summary names it."""
 
 QUESTION = (
+    "Where each pair of peers has a path of the Internet of its own, which share of the swarms, and of their peers, is "
+    "at most 15% slower than at RTT 0 without loss?"
+)
+BACKGROUND = (
     "The 2010 paper finds swarms with one round-trip time for all, of up to 400 ms with 5% loss, less than 15% slower "
     "than at RTT 0 without loss, and argues from iPlane that few paths of the Internet are worse. Here each pair of "
-    "peers has a path of its own. Which share of such swarms, and of their peers, stays within 15%?"
+    "peers has a path of its own."
 )
 
 METHOD = (
@@ -116,13 +121,9 @@ def provenance(report: Report) -> str:
 def write_summary(report: Report, path: Path) -> None:
     """Write internet.md."""
     lines = [
-        "# Swarms on paths of the Internet",
-        "",
         f"{provenance(report)} Written by `python -m validation.internet`; do not edit.",
         "",
-        QUESTION,
-        "",
-        *(f"- {line}" for line in answer(report)),
+        BACKGROUND,
         "",
         *markdown(HEADER, cells(report)),
         "",
@@ -136,15 +137,14 @@ def write_summary(report: Report, path: Path) -> None:
         "",
         WHY_TEXT,
     ]
-    with replacing(path) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Page("Swarms on paths of the Internet", QUESTION, answer(report), lines).write(path)
 
 
 def write_page(report: Report, figures: Mapping[str, tuple[go.Figure, str]], path: Path) -> None:
     """Write internet.html; figures come with their captions."""
     title = "btflow: swarms on paths of the Internet"
     body = [
-        f"<h1>{title}</h1><p>{escape(provenance(report))}</p><p>{escape(QUESTION)}</p>",
+        f"<h1>{title}</h1><p>{escape(provenance(report))}</p><p>{escape(BACKGROUND)} {escape(QUESTION)}</p>",
         f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in answer(report))}</ul>",
         _table(HEADER, cells(report)),
         f"<p>{escape(METHOD)}</p>",

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -31,6 +31,7 @@ from btflow.link.run import run_link
 from btflow.link.state import LinkProgram
 from validation.command import run_app
 from validation.links.patterns import KINDS, WINDOW, Pattern, draw
+from validation.markdown import Report
 
 OUT = Path(__file__).parents[1] / "links_closure.md"
 PATTERNS, QUICK = 1000, 5
@@ -179,29 +180,46 @@ def errors(c: Compared) -> tuple[float, float]:
     return bytes_off, max(abs(other - one) - 1.0, 0.0) / max(one, 1.0)
 
 
-def page(found: Sequence[Compared]) -> list[str]:
+TITLE = "The closure alone: flow against packets on random patterns"
+QUESTION = "Does flow fidelity carry the bytes, and fill the queue, of packets where who sends when is drawn at random?"
+
+
+def page(found: Sequence[Compared]) -> Report:
     """Return the page."""
-    run, refused = found, sum(bool(c.refused) for c in found)
-    lines = ["# The closure alone: flow against packets on random patterns", ""]
-    lines += [
+    refused = sum(bool(c.refused) for c in found)
+    kinds = tallied(found)
+    lines = [
         f"Written by `python -m validation.links.closure`: {len(found)} patterns, of which flow refuses {refused},",
         "those whose ACKs wait between data of others, or whose buffer is too short; they are run all the same.",
         f"Shares of what is within {WITHIN:.0%}, or a segment, of the bytes of a flow in a window of {WINDOW:.0f} s,",
         f"and within {QUEUE_WITHIN:.0%}, or a packet, of the quantiles of the queue: of flow against packets,",
         f"of packets with another seed against packets, and the same for means of {RUNS} runs each.",
-        "",
     ]
-    for kind, (laws, sums, queue) in tallied(run).items():
-        lines += [f"## {kind}", "", "Bytes in windows, each flow:", ""]
-        lines += [*table(COLUMNS, (laws.row(name) for name in _names(laws))), "", "All flows of a direction:", ""]
-        lines += [
-            *table(COLUMNS, (sums.row(name) for name in _names(sums))),
-            "",
-            "Quantiles of the uplink's queue:",
-            "",
+    details = []
+    for kind, (laws, sums, queue) in kinds.items():
+        lines += ["", f"## {kind}", "", "All flows of a direction:", "", *_rows(sums), ""]
+        lines += ["Quantiles of the uplink's queue:", "", *_rows(queue)]
+        details += [f"## Bytes in windows, each flow, {kind}", "", *_rows(laws), ""]
+    details += [*worst([c for c in found if not c.refused]), *refusals(found)]
+    return Report(TITLE, QUESTION, verdicts(kinds), lines, details)
+
+
+def verdicts(kinds: Mapping[str, tuple[Tally, Tally, Tally]]) -> list[str]:
+    """Return what agrees of each kind, beside what packets with another seed do."""
+    found = []
+    for kind, (laws, sums, queue) in kinds.items():
+        each = [
+            *((f"bytes of {name}", sums.row(name)) for name in _names(sums)),
+            ("bytes of each flow", laws.row("all")),
+            *((f"{name} quantile of the queue", queue.row(name)) for name in _names(queue)),
         ]
-        lines += [*table(COLUMNS, (queue.row(name) for name in _names(queue))), ""]
-    return [*lines, *worst([c for c in found if not c.refused]), *refusals(found)]
+        texts = (f"{what} {row[2]} of {row[1]} (packets again {row[3]})" for what, row in each)
+        found.append(f"{kind}, what agrees: {'; '.join(texts)}.")
+    return found
+
+
+def _rows(tally: Tally) -> list[str]:
+    return table(COLUMNS, (tally.row(name) for name in _names(tally)))
 
 
 def _names(tally: Tally) -> list[str]:
@@ -212,10 +230,11 @@ def worst(run: Sequence[Compared]) -> list[str]:
     """Return the patterns that are off most, by bytes and by the mean queue."""
     lines = []
     for place, what in enumerate(("bytes of a direction", "mean queue, beyond a packet")):
-        lines += ["", f"## Worst of what is not refused, {what}", ""]
+        lines += [f"## Worst of what is not refused, {what}", ""]
         for c in sorted(run, key=lambda c: -errors(c)[place])[:WORST]:
             lines.append(f"- {errors(c)[place]:.0%}: {c.pattern.kind} {c.pattern.number}, `{c.pattern.command}`")
-    return [*lines, ""]
+        lines.append("")
+    return lines
 
 
 def refusals(found: Sequence[Compared]) -> list[str]:
@@ -243,10 +262,10 @@ def main(
     start = time.perf_counter()
     number = QUICK if quick else patterns
     found = run_all([draw(kind, n) for kind in KINDS for n in range(number)], 1 if quick else processes)
-    lines = page(found)
+    report = page(found)
     if out != OUT or not quick:
-        out.write_text("\n".join(lines))
-    typer.echo("\n".join(lines))
+        report.write(out)
+    typer.echo(report.text(out.name) + report.behind(out.name))
     typer.echo(f"{time.perf_counter() - start:.0f} s", err=True)
 
 

@@ -16,15 +16,16 @@ from btflow.link.program import compile_link
 from btflow.link.results import measured
 from btflow.link.run import run_link
 from validation.command import run_app
+from validation.markdown import Report
 
 OUT = Path(__file__).parents[1] / "links_fluid.md"
+QUESTION = "Does a link at flow fidelity carry what it carries packet by packet, and is its queue as long?"
+GOODPUT, QUEUE = 0.05, 10.0
+"""What counts as near: relative, and in milliseconds of the mean queue."""
 HEAD = (
-    "# Links at flow fidelity beside packets",
-    "",
     "Written by `python -m validation.links.fluid`: five runs of 120 s each. What flow refuses is here, too:",
     "ns-3's Vegas, and LP on the path of 200 ms, are refused for what these tables say of them, Nice for what it",
     "does in other buffers (docs/link-fidelity.md).",
-    "",
 )
 SEEDS = 5
 ALONE: Mapping[str, Mapping[str, str]] = {
@@ -65,12 +66,22 @@ class Row(NamedTuple):
     packets: tuple[float, float, float]
     fluid: tuple[float, float, float]
 
+    @property
+    def change(self) -> float:
+        """By how much flow's goodput exceeds that of packets, relative to it."""
+        return self.fluid[0] / self.packets[0] - 1.0
+
+    @property
+    def apart(self) -> float:
+        """How far the mean queues are apart [ms]."""
+        return abs(self.fluid[1] - self.packets[1])
+
     def cells(self) -> list[str]:
         """Return the row of the table."""
         (one, wait, lost), (other, waits, drops) = self.packets, self.fluid
         return [
             self.label,
-            *(f"{one:,.0f}", f"{other:,.0f}", f"{100.0 * (other / one - 1.0):+.1f}%"),
+            *(f"{one:,.0f}", f"{other:,.0f}", f"{100.0 * self.change:+.1f}%"),
             *(f"{wait:.1f}", f"{waits:.1f}", f"{lost:.0f}", f"{drops:.0f}"),
         ]
 
@@ -105,14 +116,33 @@ def main(
     out: Annotated[Path, typer.Option(metavar="FILE.md", help="The table.")] = OUT,
 ) -> None:
     """Run each law alone on some links, and flows together, by packets and by flow."""
-    blocks = [*HEAD]
-    for link, options in ALONE.items():
-        rows = [compare(control, seeds, **options, flows=[control]) for control in CONTROLS]
-        blocks += [f"One flow, {link}:", "", *table("congestion control", rows), ""]
-    rows = [compare(label, seeds, **options) for label, options in TOGETHER.items()]
-    blocks += ["Flows together, 50 ms:", "", *table("flows", rows)]
-    out.write_text("\n".join(blocks) + "\n")
-    typer.echo(out.read_text())
+    alone = {
+        f"One flow, {link}": [compare(control, seeds, **options, flows=[control]) for control in CONTROLS]
+        for link, options in ALONE.items()
+    }
+    together = [compare(label, seeds, **options) for label, options in TOGETHER.items()]
+    report = page(alone, together)
+    report.write(out)
+    typer.echo(report.text(out.name) + report.behind(out.name))
+
+
+def page(alone: Mapping[str, Sequence[Row]], together: Sequence[Row]) -> Report:
+    """Return the report on laws alone, by link, and on flows together."""
+    found = [(f"{row.label}, {link.partition(', ')[2]}", row) for link, rows in alone.items() for row in rows]
+    found += [(row.label, row) for row in together]
+    far = [f"{label} {100.0 * row.change:+.1f}%" for label, row in found if abs(row.change) > GOODPUT]
+    long = [f"{label} ({row.packets[1]:.1f}, {row.fluid[1]:.1f} ms)" for label, row in found if row.apart > QUEUE]
+    verdicts = [
+        f"Goodput: within {GOODPUT:.0%} of packets in {len(found) - len(far)} of {len(found)} experiments; "
+        f"beyond it: {'; '.join(far) or 'none'}.",
+        f"Mean queue: within {QUEUE:.0f} ms of packets in {len(found) - len(long)} of {len(found)}; "
+        f"beyond it (packets, flow): {'; '.join(long) or 'none'}.",
+    ]
+    lines = [*HEAD, "", "## Flows together, 50 ms", "", *table("flows", together)]
+    details = [
+        line for link, rows in alone.items() for line in (f"## {link}", "", *table("congestion control", rows), "")
+    ]
+    return Report("Links at flow fidelity beside packets", QUESTION, verdicts, lines, details)
 
 
 if __name__ == "__main__":

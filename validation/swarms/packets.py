@@ -17,6 +17,7 @@ import xarray as xr
 
 from btflow import load, simulate
 from btflow.swarm.scenario import Scenario
+from validation.markdown import Report
 
 FOLDER = Path(__file__).parent.parent / "packet_level"
 FROZEN = FOLDER / "frozen" / "swarms"
@@ -200,25 +201,29 @@ def table(found: list[list[Compared]]) -> list[str]:
     return lines
 
 
-def summary(found: list[list[Compared]]) -> str:
-    """Return the text of the frozen summary."""
-    missed = sum(not reached(group) for group in found)
-    ratio = float(np.median([entry.packet_cpu / entry.cpu for group in found for entry in group]))
-    head = f"""# The packet-level swarm beside the same swarm as flows
+TITLE = "The packet-level swarm beside the same swarm as flows"
+QUESTION = "Does a swarm whose segments are moved as flows of packets come out as packet by packet in ns-3?"
 
+
+def summary(found: list[list[Compared]]) -> Report:
+    """Return the frozen summary."""
+    missed, means = sum(not reached(group) for group in found), 100 * MEANS_WITHIN
+    ratio = float(np.median([entry.packet_cpu / entry.cpu for group in found for entry in group]))
+    verdict = (
+        f"{len(found) - missed} of {len(found)} settings are reached. ns-3 takes {ratio:.0f} times our CPU time in the "
+        "median; the two were measured at different times."
+    )
+    text = f"""\
 Written by `python -m validation.swarms.packets`. 20 leechers and a seed, 10 MB, 1 Mbit/s up, 8 Mbit/s down, mainline's
 rules without an upload limit, CUBIC and LEDBAT; {len(found[0][0].packets)} runs of each
-([packet_level/README.md](packet_level/README.md)). Mean times are to agree within {100 * MEANS_WITHIN:.0f} %,
+([packet_level/README.md](packet_level/README.md)). Mean completion times are to agree within {means:.0f} %,
 the difference between the classes in sign and within {POINTS_WITHIN:.0f} points; ± is the 95 % interval of the ratio.
-{len(found) - missed} of {len(found)} settings are reached. ns-3 takes {ratio:.0f} times our CPU time in the
-median; the two were measured at different times.
 
 Those that miss have small pieces and long queues full of CUBIC. There ns-3's timers expire needlessly most
 (packet_level/README.md, RTO slack), and its leechers get more blocks twice than ours; how much of the gap that is was
 not measured.
-
 """
-    return head + "\n".join(table(found)) + "\n"
+    return Report(TITLE, QUESTION, [verdict], [text, *table(found)])
 
 
 def main() -> int:
@@ -228,7 +233,7 @@ def main() -> int:
         found.append(compare(setting))
         for line in table(found[-1:])[2:]:
             print(line, flush=True)
-    SUMMARY.write_text(summary(found), encoding="utf-8")
+    summary(found).write(SUMMARY)
     return int(not all(reached(group) for group in found))
 
 

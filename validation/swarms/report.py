@@ -13,10 +13,11 @@ from typing import Any
 
 import btflow
 from btflow.config.catalog import document
-from btflow.files import replacing
 from validation import reference
 from validation.assumptions import ASSUMED, Assumption, at, engine, merged, of_model
 from validation.links.report import today
+from validation.markdown import Report as Page
+from validation.markdown import conditions, counted
 from validation.packet_level.run import FROZEN
 from validation.report import markdown
 from validation.swarms import ablations, completion, planes
@@ -30,7 +31,9 @@ from validation.verdict import Finding, Verdict
 __all__ = ["Report", "make", "today", "write_summary"]
 
 SUMMARY = Path(__file__).parent.parent / "swarms.md"
-"""The only part of the report that is kept in the repository."""
+"""With the details behind it the only part of the report that is kept in the repository."""
+TITLE = "Swarms on congested access links, checked by `make validate`"
+QUESTION = "Does what papers of 2011 and 2012 found of uTP and TCP in swarms come out, and what carries it?"
 CLAIMS = "swarms.toml"
 MODELS = ("testa2011", "testa2012")
 CLOSED = "closed"
@@ -241,45 +244,39 @@ def _unsourced(path: str, tree: Any) -> list[Assumption]:
 
 
 def write_summary(report: Report, path: Path) -> None:
-    """Write swarms.md: claims, verdicts, figures, what carries the differences, and what is assumed."""
+    """Write swarms.md: claims, verdicts, figures, what carries the differences; conditions and constants behind it."""
+    summary(report).write(path)
+
+
+def summary(report: Report) -> Page:
+    """Return swarms.md."""
     run = provenance(report)
     lines = [
-        "# Swarms on congested access links, checked by `make validate`",
-        "",
         f"btflow {run['version']}, {run['date']}. {runs_text(report)} {cost(report.results)} Written by "
         "`python -m validation.swarms`; do not edit.",
         "",
-        METHOD,
-        "",
         *markdown(
-            ("claim", "verdict", "what", "what counts", "paper", "btflow"),
-            (
-                (v.claim.id, v.text, v.claim.text, v.claim.tolerance, v.finding.paper, v.finding.ours)
-                for v in report.verdicts
-            ),
+            ("claim", "verdict", "what", "paper", "btflow"),
+            ((v.claim.id, v.text, v.claim.text, v.finding.paper, v.finding.ours) for v in report.verdicts),
         ),
         "",
-        "## What carries the differences",
-        "",
     ]
-    for found in report.taken:
-        lines += [found.words, "", *markdown(ABLATION_HEADER, ablation_rows(found)), ""]
     shown = why(report.verdicts, report.results)
     if shown:
         lines += ["## Where a claim does not come out", "", *(f"- {name}: {text}" for name, text in shown.items()), ""]
-    lines += ["## Conditions", ""]
-    lines += [
-        f"- {v.claim.id} {'holds' if c.held else 'FAILS'}: {c.text}"
-        for v in report.verdicts
-        for c in v.finding.conditions
-    ]
-    lines += ["", "## Further figures", ""]
+    lines += ["## What carries the differences", ""]
+    for found in report.taken:
+        lines += [found.words, ""]
+    lines += ["## How figures are compared", "", METHOD]
+    details = [*conditions(report.verdicts), "", "## What carries the differences, in figures", ""]
+    for found in report.taken:
+        details += [f"{found.ablation.name}:", "", *markdown(ABLATION_HEADER, ablation_rows(found)), ""]
+    details += ["## Further figures", ""]
     for v in report.verdicts:
-        lines += [f"- {v.claim.id}: {text}" for text in v.finding.details]
-    lines += ["", "## Constants without a source", ""]
-    lines += [f"- `{a.name}` = {a.value}. {a.reason}" for a in assumptions()]
-    with replacing(path) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        details += [f"- {v.claim.id}: {text}" for text in v.finding.details]
+    details += ["", "## Constants without a source", ""]
+    details += [f"- `{a.name}` = {a.value}. {a.reason}" for a in assumptions()]
+    return Page(TITLE, QUESTION, [counted(report.verdicts)], lines, details)
 
 
 def known(settings: Iterable[Setting], results: Results) -> bool:

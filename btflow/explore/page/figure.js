@@ -87,7 +87,7 @@ function render({ model, el }) {
       const named = data.filter((trace) => trace.name && trace.showlegend !== false && trace.visible !== false).length;
       const room = Math.round(0.45 * innerHeight) + 20 * Math.max(0, named - 4); // a long legend takes none of the plot
       const height = low.matches ? Math.min(layout.height, room) : layout.height;
-      const config = { ...model.get("_config"), ...(width < NARROW ? { displayModeBar: false } : {}) };
+      const config = { ...model.get("config"), ...(width < NARROW ? { displayModeBar: false } : {}) };
       try {
         const shown = titled(layout, width, height);
         const fitted = { uirevision: "kept", ...shown, width, height, autosize: false }; // a new figure leaves a zoom as it is

@@ -9,17 +9,19 @@ from pathlib import Path
 import numpy as np
 
 import btflow
-from btflow.files import replacing
 from btflow.options import FIDELITIES
 from validation.fidelity import search
 from validation.fidelity.links import swarms
 from validation.fidelity.links.compare import Gap, Pair, Target, equality, gaps, targets, wrong
-from validation.fidelity.report import Section
+from validation.fidelity.report import Section, headed, listed
+from validation.markdown import Report
 from validation.report import markdown, today
 from validation.swarms.compare import Interval
 
 SUMMARY = Path(__file__).parents[2] / "fidelity_links.md"
-"""The page that is kept in the repository."""
+"""The page that is kept in the repository, with the details behind it."""
+QUESTION = "Are swarms behind access links at flow fidelity, without packets, like the same in full?"
+POOLED = "All settings together"
 
 METHOD = (
     "Both fidelities run the same seeds, so the same starts, delays and classes. *Error*: mean completion at flow less "
@@ -57,17 +59,34 @@ def targets_table(found: Sequence[Target]) -> list[str]:
 def section(title: str, pairs: Sequence[Pair]) -> Section:
     """Return the section on some settings."""
     run = [pair for pair in pairs if not pair.refused]
-    refused = [f"Not run: {pair.setup.label}: {pair.refused}" for pair in pairs if pair.refused]
+    refused = not_run(pairs)
     if not run:
         return Section(title, refused, [])
-    answer = [f"{t.what}: {t.found}; target {t.wanted}: {t.row[-1]}." for t in targets(run)]
-    return Section(title, [*answer, *refused, *outliers(run)], table(run))
+    found = targets(run)
+    missed = "; ".join(target.what for target in found if not target.reached)
+    reached = f"{sum(target.reached for target in found)} of {len(found)} targets are reached"
+    answer = [f"{reached}; missed: {missed}." if missed else f"{reached}.", *outliers(run), *left_out(pairs)]
+    return Section(title, answer, [*targets_table(found), "", *_items(refused), *table(run)])
+
+
+def not_run(pairs: Sequence[Pair]) -> list[str]:
+    """Return which settings flow refuses, and why."""
+    return [f"Not run: {pair.setup.label}: {pair.refused}" for pair in pairs if pair.refused]
+
+
+def left_out(pairs: Sequence[Pair]) -> list[str]:
+    """Return how many settings flow refuses, if it does any."""
+    refused = sum(bool(pair.refused) for pair in pairs)
+    return [f"Not run, as flow refuses them: {refused} of {len(pairs)}; the details say why."] if refused else []
+
+
+def _items(lines: Sequence[str]) -> list[str]:
+    return [*listed(lines), ""] if lines else []
 
 
 def searched(found: Sequence[Pair], again: Sequence[Pair]) -> Section:
     """Return the section on the search: the worst of its points, run `again` with other seeds."""
     run = {pair.setup.label: pair for pair in found if not pair.refused}
-    refused = [f"Not run: {pair.setup.label}: {pair.refused}" for pair in found if pair.refused]
     rows = (
         (
             search.described(pair.setup.settings),
@@ -83,8 +102,9 @@ def searched(found: Sequence[Pair], again: Sequence[Pair]) -> Section:
     costs = [pair.cpu("full") for pair in run.values()]
     cost = f"CPU time of a swarm in full {np.mean(costs):.2f} s in the mean, {max(costs):.2f} s at most."
     note = search.caution(swarms.SEARCHED, len(run), swarms.VARIED, swarms.LEFT)
-    answer = [*search.answer(list(run.values()), again), cost, *refused]
-    return Section("Where flow is worst", answer, [*markdown(header, rows), "", INTERVALS, note])
+    answer = [*search.answer(list(run.values()), again), cost, *left_out(found)]
+    lines = [*_items(not_run(found)), *markdown(header, rows), "", INTERVALS, note]
+    return Section("Where flow is worst", answer, lines)
 
 
 INTERVALS = "Errors are with Student's 90% interval in brackets, that of the two one-sided tests."
@@ -160,23 +180,25 @@ def pooled(pairs: Sequence[Pair]) -> Section:
     reached = sum(target.reached for target in found)
     number, both = len(pairs), len(gaps(pairs))
     answer = [f"{number} settings, {both} of them with two classes: {reached} of {len(found)} targets are reached."]
-    return Section("All settings together", [*answer, *equality(pairs)], targets_table(found))
+    return Section(POOLED, [*answer, *equality(pairs)], targets_table(found))
 
 
 def write(sections: Mapping[str, Section], path: Path, less: str = "") -> None:
-    """Write the page; `less` says what of it was left out."""
+    """Write the page, its tables behind it; `less` says what of it was left out."""
+    first, *others = sections.values()
+    whole = not first.lines or first.title == POOLED
     lines = [
-        "# Flow against full behind access links",
-        "",
+        *([less, ""] if less else []),
+        *(first.lines if whole else []),
+        *([""] if whole else []),
         f"btflow {btflow.__version__}, {today()}. Written by `python -m validation.fidelity.links`; do not edit. What "
         "flow computes, and when to use it: [fidelity](../docs/fidelity.md); swarms with upload limits alone: "
         "[flow against full](fidelity.md).",
         "",
         METHOD,
-        *(["", less] if less else []),
+        "",
+        *(line for part in others for line in headed(part.title, listed(part.answer))),
     ]
-    for part in sections.values():
-        lines += ["", f"## {part.title}", "", *(f"- {line}" for line in part.answer), "", *part.lines]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    parts = others if whole else [first, *others]
+    details = [line for part in parts for line in headed(part.title, part.lines)]
+    Report("Flow against full behind access links", QUESTION, first.answer, lines, details).write(path)
