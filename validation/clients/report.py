@@ -121,10 +121,11 @@ def page(found: Sequence[Comparison], known: Sequence[Prediction]) -> Report:
         " the round-trip time and loses some by chance. Peers come from a tracker of the test bed alone. A run in which"
         " the machine did not keep up is refused (`validation/clients/guard.py`). Eight settings that had been looked"
         " at while the test bed was built were replaced by others before any prediction was written.",
+        *_completion(found),
         *_signs(found),
-        *_changes(known),
     ]
-    behind = [*_completion(found), *_quantiles(found), *_queues(found), *_transports(found), *_machine(found)]
+    quantiles, queues, transports = _quantiles(found), _queues(found), _transports(found)
+    behind = [*quantiles, *queues, *transports, *_changes(known), *_machine(found)]
     measured, runs = sum(one.measured for one in found), sum(len(one.rows) for one in found)
     first, last = (_reached(found, generation) for generation in (1, -1))
     verdict = (
@@ -221,7 +222,7 @@ def _verdict(found: Sequence[Comparison]) -> list[str]:
     return [
         _table(("", "to be reached", "first prediction", "last prediction"), rows),
         "Only the first prediction was made before a cell was measured; the last one knows the measurements, though no"
-        " constant was fitted to them, and may be nearer or farther off (the generations are at the end). Cells with a"
+        " constant was fitted to them, and may be nearer or farther off (the generations are behind the report). Cells with a"
         " bulk upload are judged by its goodput, and not counted here. Programs are predicted by the models "
         + ", ".join(f"`{model}` ({program})" for program, model in MODEL_OF.items())
         + ".",
