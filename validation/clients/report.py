@@ -222,8 +222,8 @@ def _verdict(found: Sequence[Comparison]) -> list[str]:
     return [
         _table(("", "to be reached", "first prediction", "last prediction"), rows),
         "Only the first prediction was made before a cell was measured; the last one knows the measurements, though no"
-        " constant was fitted to them, and may be nearer or farther off (the generations are behind the report). Cells with a"
-        " bulk upload are judged by its goodput, and not counted here. Programs are predicted by the models "
+        " constant was fitted to them, and may be nearer or farther off (the generations are behind the report). Cells"
+        " with a bulk upload are judged by its goodput, and not counted here. Programs are predicted by the models "
         + ", ".join(f"`{model}` ({program})" for program, model in MODEL_OF.items())
         + ".",
     ]
