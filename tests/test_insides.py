@@ -176,7 +176,7 @@ def test_what_is_found_by_hand(source: str, expected: set[str]) -> None:
     assert set(uses(tree, defined([tree]))) == expected
 
 
-class Lent(widgets.HTML):
+class Lent(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
     """Takes what it must not."""
 
     def _send(self, message: object) -> None:

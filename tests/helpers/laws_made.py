@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from link_states import LAWS
 
-VARIANTS = {"vegas": 2, "nice": 1, "lp": 3, "ledbat": 4, "utp": 2, "ledbatpp": 1}
+from btflow.link import congestion
+
+VARIANTS = {law: len(congestion.VARIANTS[law]) for law in LAWS}
 EVERY = [(law, variant) for law in LAWS for variant in range(VARIANTS[law])]
 GAPS = st.one_of(st.floats(0.0, 0.2), st.floats(0.0, 90.0))
 DELAYS = st.floats(0.001, 0.4)

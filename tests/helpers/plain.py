@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ import btflow.errors
 import btflow.kernels
 import btflow.swarm.program
 import btflow.swarm.run
+from btflow.kernels.link import laws
 
 SHARED = ("bits", "calendar", "random")
 SWARM = (
@@ -29,7 +31,7 @@ SWARM = (
 FLOW = ("engine", "links", "queues", "requests", "state", "uploads", "windows")
 LINK = (
     *("codel", "events", "fq_codel", "parcels", "pie", "recovery", "state"),
-    *(f"laws.{law}" for law in ("bbr", "delay", "ledbat", "ledbatpp", "lp", "newreno", "nice", "utp", "vegas")),
+    *(f"laws.{law.name}" for law in iter_modules(laws.__path__)),
 )
 RUNNING = ("flow", "state", "run")
 """Modules of ``btflow.swarm`` that call kernels."""

@@ -303,8 +303,8 @@ def test_the_report_has_first_and_last_predictions_and_what_was_changed(tmp_path
 def test_the_report_is_that_of_what_is_in_the_repository(tmp_path: Path) -> None:
     known = predictions.read()
     report.write(report.compare(CELLS.values()), known, tmp_path / report.REPORT.name)
-    for path in (report.REPORT.name, f"{DETAILS}/{report.REPORT.name}"):
-        assert (tmp_path / path).read_text() == (report.REPORT.parent / path).read_text()
+    for name in (report.REPORT.name, f"{DETAILS}/{report.REPORT.name}"):
+        assert (tmp_path / name).read_text() == (report.REPORT.parent / name).read_text()
     for path in tables.TABLES.glob("*.csv"):
         with path.open(encoding="utf-8") as file:
             assert tuple(next(csv.reader(file))) == tables.PEER_COLUMNS
