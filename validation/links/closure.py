@@ -243,11 +243,11 @@ def refusals(found: Sequence[Compared]) -> list[str]:
     return ["## Refused", "", f"{len(refused)} patterns, such as: {refused[0].refused}", ""] if refused else []
 
 
-def run_all(patterns: Sequence[Pattern], processes: int) -> list[Compared]:
-    """Compare patterns; the result does not depend on the processes."""
-    if processes == 1:
+def run_all(patterns: Sequence[Pattern], jobs: int) -> list[Compared]:
+    """Compare patterns, so many at once; the result does not depend on it."""
+    if jobs == 1:
         return [compare(pattern) for pattern in patterns]
-    with ProcessPoolExecutor(processes) as pool:
+    with ProcessPoolExecutor(jobs) as pool:
         return list(pool.map(compare, patterns, chunksize=10))
 
 
@@ -255,17 +255,18 @@ def run_all(patterns: Sequence[Pattern], processes: int) -> list[Compared]:
 def main(
     patterns: Annotated[int, typer.Option(min=1, max=100_000, help="Patterns of each kind.")] = PATTERNS,
     quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK} patterns of each kind.")] = False,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = min(2, os.cpu_count() or 1),
+    jobs: Annotated[int, typer.Option(min=1, help="Patterns at once.")] = min(2, os.cpu_count() or 1),
     out: Annotated[Path, typer.Option(metavar="FILE.md", help="The page.")] = OUT,
 ) -> None:
     """Compare flow with packets on random patterns of flows, and write the page."""
     start = time.perf_counter()
     number = QUICK if quick else patterns
-    found = run_all([draw(kind, n) for kind in KINDS for n in range(number)], 1 if quick else processes)
+    found = run_all([draw(kind, n) for kind in KINDS for n in range(number)], 1 if quick else jobs)
     report = page(found)
-    if out != OUT or not quick:
+    written = out != OUT or not quick
+    if written:
         report.write(out)
-    typer.echo(report.text(out.name) + report.behind(out.name))
+    typer.echo(report.text(out.name) + ("" if written else report.behind(out.name)))
     typer.echo(f"{time.perf_counter() - start:.0f} s", err=True)
 
 

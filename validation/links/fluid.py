@@ -123,7 +123,7 @@ def main(
     together = [compare(label, seeds, **options) for label, options in TOGETHER.items()]
     report = page(alone, together)
     report.write(out)
-    typer.echo(report.text(out.name) + report.behind(out.name))
+    typer.echo(report.text(out.name))
 
 
 def page(alone: Mapping[str, Sequence[Row]], together: Sequence[Row]) -> Report:
