@@ -1,11 +1,17 @@
-"""The swarms of the reports: run by `btflow.sweep` and kept, so that an interrupted call goes on from there."""
+"""The swarms of the reports: run by `btflow.sweep` and kept, so that an interrupted call goes on from there.
+
+So are all swarms of the claims, of flow against full and on paths of the Internet. Links, swarms beside packets, and
+the predictions of real clients take seconds to minutes and are run by `simulate` and `simulate_link` where they stand.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from btflow.errors import InputError, SimulationError
 from btflow.options import Fidelity
+from btflow.sweeps.database import Database, connected
+from btflow.sweeps.store import is_store
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,7 +45,7 @@ class Run:
 
     def scenario(self) -> Scenario:
         """Return what is simulated."""
-        return _base(self.model).set(**self.settings)
+        return base(self.model).set(**self.settings)
 
     @property
     def sweep(self) -> tuple[str, Fidelity, int, tuple[str, ...]]:
@@ -51,7 +59,8 @@ class Run:
 
 
 @cache
-def _base(model: str) -> Scenario:
+def base(model: str) -> Scenario:
+    """Return a model as it is, read once."""
     from btflow import load
 
     return load(model)
@@ -59,6 +68,10 @@ def _base(model: str) -> Scenario:
 
 Error = InputError | SimulationError
 """Why there is no result of a run: flow does not run it, or a swarm did not finish."""
+
+
+Where = Mapping[tuple[str, int, Fidelity], tuple[Path, int]]
+"""The store, and how many replicas it has, by digest of the scenario, seed and fidelity."""
 
 
 @dataclass
@@ -80,10 +93,10 @@ class Sweeps:
         """Make the folder; what other versions have left goes."""
         from btflow.sweeps.plan import versions
 
-        version = _digest(sorted(versions().items()))
-        self.path = self.out / f"{self.name}-{version}"
-        for other in self.out.glob(f"{self.name}-{'?' * len(version)}"):
-            if other != self.path or self.fresh:
+        self.path = self.out / f"{self.name}-{_digest(sorted(versions().items()))}"
+        for other in self.out.glob(f"{self.name}-*"):
+            left = _FOLDER.fullmatch(other.name.removeprefix(f"{self.name}-")) and other.is_dir()
+            if left and (other != self.path or self.fresh) and all(is_store(path) for path in other.iterdir()):
                 shutil.rmtree(other)
         self.path.mkdir(parents=True, exist_ok=True)
 
@@ -91,15 +104,18 @@ class Sweeps:
         """Give what `btflow.simulate` gives of each run, or the error that it raises, in their order."""
         from btflow import open_swarms
 
-        refused = {number: why for number, run in enumerate(runs) if (why := _refusal(run)) is not None}
-        stores = self._stores([run for number, run in enumerate(runs) if number not in refused])
-        for number, run in enumerate(runs):
-            if number in refused:
-                yield refused[number]
+        errors: dict[int, Error] = {n: error for n, run in enumerate(runs) if (error := _refusal(run)) is not None}
+        digests = {n: run.scenario().digest() for n, run in enumerate(runs) if n not in errors}
+        known = self._known()
+        missing = {n: run for n, run in enumerate(runs) if n in digests and not _has(known, digests[n], run)}
+        errors |= self._swept(missing)
+        known = self._known() if missing else known
+        for n, run in enumerate(runs):
+            if n in errors:
+                yield errors[n]
                 continue
-            store, failures = stores[run.sweep]
-            failure = failures.get(repr(run.point))
-            yield SimulationError(failure) if failure else open_swarms(store, run.scenario(), run.seed)
+            store, _ = known[digests[n], run.seed, run.fidelity]
+            yield open_swarms(store, run.scenario(), seed=run.seed, replicas=run.replicas)
 
     def result(self, run: Run) -> xr.Dataset:
         """Return what `btflow.simulate` gives of a run, or raise the error that it raises."""
@@ -108,32 +124,59 @@ class Sweeps:
             raise found
         return found
 
-    def _stores(self, runs: Sequence[Run]) -> dict[Any, tuple[Path, dict[str, str]]]:
-        """Run what is missing; return the store of each sweep, and why those of its points that failed did."""
-        found: dict[Any, dict[str, Run]] = {}
-        for run in runs:
-            found.setdefault(run.sweep, {})[repr(run.point)] = run  # settings may be tables
-        return {sweep: self._swept(list(points.values())) for sweep, points in found.items()}
+    def _known(self) -> Where:
+        """Return what is there; of two stores the one that has more."""
+        found: dict[tuple[str, int, Fidelity], tuple[Path, int]] = {}
+        for path in filter(is_store, sorted(self.path.glob("*.zarr"))):
+            with closing(connected(path)) as connection:
+                store = Database(connection, path)
+                for (digest, seed), number in store.kept().items():
+                    key = digest, seed, store.layout.attributes["fidelity"]
+                    found[key] = max(found.get(key, (path, 0)), (path, number), key=lambda one: one[1])
+        return found
 
-    def _swept(self, points: Sequence[Run]) -> tuple[Path, dict[str, str]]:
+    def _swept(self, missing: Mapping[int, Run]) -> dict[int, Error]:
+        """Run what is missing, and return the errors of what does not finish."""
+        together: dict[Any, dict[int, Run]] = {}
+        for n, run in missing.items():
+            together.setdefault(run.sweep, {})[n] = run
+        errors: dict[int, Error] = {}
+        for runs in together.values():
+            points = {repr(run.point): run for run in runs.values()}  # settings may be tables
+            failures = self._sweep(list(points.values()))
+            failed = dict(zip(points, failures, strict=True))
+            errors |= {n: SimulationError(why) for n, run in runs.items() if (why := failed[repr(run.point)])}
+        return errors
+
+    def _sweep(self, points: Sequence[Run]) -> list[str]:
+        """Run points of one sweep, those that failed in an earlier call too; return why each fails, empty if not."""
         from btflow import sweep
 
         of, names, rows = points[0], tuple(points[0].settings), [run.point for run in points]
-        store = self.path / f"{Path(of.model).stem}-{of.fidelity}-{_digest([of.replicas, names, rows])}.zarr"
+        digest = _digest([base(of.model).digest(), of.replicas, names, rows])
+        store = self.path / f"{Path(of.model).stem}-{of.fidelity}-{digest}.zarr"
         found = sweep(
-            _base(of.model),
+            base(of.model),
             {(*names, "seed"): rows} if names else {"seed": [run.seed for run in points]},
             replicas=of.replicas,
             keep="swarms",
             fidelity=of.fidelity,
             out=store,
             resume=store.exists(),
+            retry_failed=store.exists(),
             jobs=self.jobs,
             progress=sys.stderr.isatty(),
         )
         failures = found["failure"].values.reshape(len(rows), of.replicas)
-        failed = {repr(row): [str(text) for text in texts if text] for row, texts in zip(rows, failures, strict=True)}
-        return store, {point: texts[0] for point, texts in failed.items() if texts}
+        return [next((str(text) for text in texts if text), "") for texts in failures]
+
+
+_FOLDER = re.compile("[0-9a-f]{12}")
+
+
+def _has(known: Where, digest: str, run: Run) -> bool:
+    """Return whether all of a run is there."""
+    return known.get((digest, run.seed, run.fidelity), (None, 0))[1] >= run.replicas
 
 
 def _refusal(run: Run) -> InputError | None:

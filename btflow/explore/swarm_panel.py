@@ -1,4 +1,4 @@
-"""The swarm panel: its state, the swarm that stands for, its presets; completion, queues, and why it was slow.
+"""The swarm panel: its state, the swarm that it stands for, its presets; completion, queues, and why it was slow.
 
 The papers' swarms are larger than what a page draws at once; their presets have fewer leechers or a smaller file, and
 the command line of the whole. What the papers say of them holds in these sizes, too: the swarms of 2010 have fewer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import sys
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from btflow.errors import InputError
 from btflow.link.scenario import LinkScenario
-from btflow.options import Fidelity
+from btflow.options import MAX_REPLICAS, MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.swarm.scenario import Scenario
 from btflow.sweeps.declare import check_client, declaration, declare, flag, names_varied, store_path
 from btflow.sweeps.running import Running, terminable
@@ -109,32 +108,48 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
     return open_store(_existing(path), "path")
 
 
-def open_swarms(path: str | os.PathLike[str], scenario: Scenario, seed: int | None = None) -> xr.Dataset:
+def open_swarms(
+    path: str | os.PathLike[str],
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    replicas: int | None = None,
+    fidelity: Fidelity | None = None,
+) -> xr.Dataset:
     """Return what ``simulate`` gives of the swarms of a point, from a sweep that kept them, without running them again.
 
     Args:
         path: The store of a sweep with ``keep="swarms"``, also one that is running or was interrupted.
-        scenario: That of the point: what was varied, ``set``.
+        scenario: That of the point: the sweep's, with all ``set`` that is varied there, or set in the model file's
+            ``[sweep]``.
         seed: The point's seed, where several points have this scenario.
+        replicas: How many of its replicas, the first ones; by default all.
+        fidelity: The sweep's own by default; of one in flow also ``"full"``, for the swarms of its checked points.
 
     Returns:
-        The Dataset of ``btflow.simulate(scenario, seed, replicas)``, to the bit but for the CPU time, of those replicas
-        that were finished.
+        The Dataset of ``btflow.simulate(scenario, seed=seed, replicas=replicas, fidelity=fidelity)``, to the bit but
+        for the CPU time, with those of the replicas that were finished.
 
     Raises:
         InputError: There is no store, or it is damaged or of another version; it has kept no swarms, or none of this
-            scenario or seed; the point is not one, or none of its swarms were finished.
+            scenario, seed or fidelity.
     """
     from btflow.sweeps.database import FILE, Database, connected, of_store
     from btflow.sweeps.store import is_store
 
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", scenario, "is not the scenario of a swarm", 'such as btflow.load("rao2010")')
+    if seed is not None:
+        whole_number("seed", seed, 0, MAX_SEED)
+    if replicas is not None:
+        whole_number("replicas", replicas, 1, MAX_REPLICAS)
+    if fidelity is not None:
+        fidelity_of("fidelity", fidelity)
     store = _existing(path)
     if not is_store(store):
         raise InputError("path", str(store), f"is not the store of a sweep, or one without {FILE}", _KEPT)
     with of_store(store, "path"), contextlib.closing(connected(store)) as connection:
-        return _kept(Database(connection, store, "path"), store, scenario, seed)
+        return _kept(Database(connection, store, "path"), store, scenario, seed, replicas, fidelity)
 
 
 _KEPT = 'the store that a sweep with keep="swarms" wrote'
@@ -148,7 +163,9 @@ def _existing(path: object) -> Path:
     return Path(path)
 
 
-def _kept(store: Database, path: Path, scenario: Scenario, seed: int | None) -> xr.Dataset:
+def _kept(
+    store: Database, path: Path, scenario: Scenario, seed: int | None, replicas: int | None, fidelity: Fidelity | None
+) -> xr.Dataset:
     """Return the swarms of a scenario and a seed that are kept in a store."""
     from btflow.swarm.program import compile_scenario
     from btflow.swarm.replica import Replica
@@ -160,20 +177,23 @@ def _kept(store: Database, path: Path, scenario: Scenario, seed: int | None) -> 
         raise InputError("path", str(path), "has kept no swarms", _KEPT)
     if text := difference(versions(), json.loads(about["versions"])):
         raise InputError("path", str(path), f"is of another version: {text}", "a sweep of this version")
-    runs = store.swarms(scenario.digest())
+    fidelity = fidelity or about["fidelity"]
+    runs = store.swarms(scenario.digest(), fidelity)
     if not runs:
-        allowed = "the sweep's scenario with what is varied set, of a point that was run"
-        raise InputError("scenario", scenario.name, "is that of no swarm that was kept", allowed)
-    seeds = list(dict.fromkeys(own for _, own, _, _ in runs))
+        allowed = "that of a point that was run: the sweep's, with all set that is varied there or set in [sweep]"
+        raise InputError("scenario", scenario.name, f"is that of no swarm that was kept in {fidelity}", allowed)
+    seeds = list(dict.fromkeys(own for _, own, _ in runs))
     if seed is None and len(seeds) > 1:
         raise InputError("seed", None, "is missing: several points have this scenario", ", ".join(map(str, seeds)))
     seed = seeds[0] if seed is None else seed
     if seed not in seeds:
         raise InputError("seed", seed, "is not that of a point with this scenario", ", ".join(map(str, seeds)))
-    found = {unit % about["replicas"]: (cpu, content) for unit, own, cpu, content in runs if own == seed}
-    rows = [dataclasses.replace(Replica.unpacked(content), cpu=cpu) for cpu, content in found.values()]
-    result = to_dataset(scenario, compile_scenario(scenario, about["fidelity"]), rows, seed)
-    return result.assign_coords(replica=result["replica"].copy(data=list(found)))
+    checked = fidelity != about["fidelity"]  # of whose points the first replica alone is run
+    contents = {0 if checked else unit % about["replicas"]: content for unit, own, content in runs if own == seed}
+    found = sorted(number for number in contents if replicas is None or number < replicas)
+    rows = [Replica.unpacked(contents[number]) for number in found]
+    result = to_dataset(scenario, compile_scenario(scenario, fidelity), rows, seed)
+    return result.assign_coords(replica=result["replica"].copy(data=found))
 
 
 def sweep(

@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btflow.errors import InputError
+from btflow.options import Fidelity
 from btflow.sweeps.results import DONE, FAILED
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ SCHEMA = (
         content BLOB NOT NULL,     -- all that was found of it (Replica.packed)
         crc INTEGER NOT NULL       -- of all these
     )""",  # if they are kept
+    "CREATE INDEX swarms_by_scenario ON swarms (scenario)",
     "CREATE TABLE files (name TEXT PRIMARY KEY, sha256 BLOB NOT NULL)",  # of the arrays, once they are written
 )
 
@@ -116,31 +117,44 @@ class Database:
 
     def bad_rows(self) -> list[tuple[int]]:
         """Return the units of the rows that are not what was written, here or among the swarms that are kept."""
-        bad = [(row[0],) for row in self._connection.execute(_ROWS) if crc(row[:-1]) != row[-1]]
+        bad = {row[0] for row in self._connection.execute(_ROWS) if crc(row[:-1]) != row[-1]}
         if self.keeps_swarms:
             known = {row[0] for row in self._connection.execute(_SWARMS) if crc(row[:-1]) == row[-1]}
             done = self._connection.execute("SELECT unit FROM runs WHERE status = ?", (DONE,))
-            bad += [(unit,) for (unit,) in done if unit not in known and (unit,) not in bad]
-        return bad
+            bad |= {unit for (unit,) in done if unit not in known}
+        return [(unit,) for unit in sorted(bad)]
 
     @property
     def keeps_swarms(self) -> bool:
         """Whether all that was found of each swarm is kept."""
         return "swarms" in str(self.layout.attributes.get("keep", "")).split(",")
 
-    def swarms(self, scenario: str) -> list[tuple[int, int, float, bytes]]:
-        """Return unit, seed, CPU time [s] and content of the kept swarms of a scenario, those that check left out.
+    def swarms(self, scenario: str, fidelity: Fidelity) -> list[tuple[int, int, bytes]]:
+        """Return unit, seed and content of the kept swarms of a scenario that were run at a fidelity.
 
         Args:
             scenario: Digest of the scenario.
+            fidelity: How they were run: the sweep's own, or full for those that check it.
         """
-        of = "SELECT unit, seed, cpu FROM runs JOIN swarms USING (unit) WHERE scenario = ? AND unit < ? ORDER BY unit"
+        own, first = self.layout.attributes["fidelity"] == fidelity, self.layout.first(1)
+        within = (0, first) if own else (first, self.layout.units)
+        of = "SELECT unit, seed FROM runs JOIN swarms USING (unit) WHERE scenario = ? AND unit >= ? AND unit < ?"
         with of_store(self.path, self.field):
-            runs = self._connection.execute(of, (scenario, prod(self.layout.blocks[0].values()))).fetchall()
-            found = [self._one(f"{_SWARMS} WHERE unit = ?", unit) for unit, _, _ in runs]
+            runs = self._connection.execute(f"{of} ORDER BY unit", (scenario, *within)).fetchall()
+            found = [self._one(f"{_SWARMS} WHERE unit = ?", unit) for unit, _ in runs]
         if any(crc(row[:-1]) != row[-1] for row in found):
             raise lost_runs(self.path, self.field, f"a swarm of {FILE} is not what was written")
         return [(*run, content) for run, (_, _, content, _) in zip(runs, found, strict=True)]
+
+    def kept(self) -> dict[tuple[str, int], int]:
+        """Return how many first replicas of a point are kept, by digest of its scenario and by its seed."""
+        of = "SELECT scenario, seed, unit FROM runs JOIN swarms USING (unit) WHERE unit < ? ORDER BY unit"
+        found: dict[tuple[str, int], int] = {}
+        with of_store(self.path, self.field):
+            for scenario, seed, unit in self._connection.execute(of, (self.layout.first(1),)):
+                number = found.get((scenario, seed), 0)
+                found[scenario, seed] = number + (unit % self.layout.attributes["replicas"] == number)
+        return found
 
     def damaged(self, reason: str) -> InputError:
         """Return the error for a database that cannot be gone on with."""

@@ -473,7 +473,9 @@ def _coordinate(column: Column, dimension: str, index: Indices | None) -> Coordi
     if not isinstance(values, np.ndarray):
         along = values if index is None else [values[i] for i in index]
         kinds: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
-        values = np.array(along, kinds.get(type(along[0]), object))
+        types = {type(value) for value in along}
+        kind = np.float64 if types == {int, float} else kinds.get(*types) if len(types) == 1 else object  # NaN: none
+        values = np.array(along, kind or object)
     units = of.unit or ("1" if of.kind in NUMBERS or of.kind == "flag" else "")  # none for words
     return Coordinate(of.name, dimension, values, units, of.meaning)
 

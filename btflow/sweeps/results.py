@@ -106,11 +106,6 @@ class Shape(NamedTuple):
         """Length of a row."""
         return self._held + (self.times + 1 if self.times else 0)
 
-    @property
-    def bytes(self) -> int:
-        """Memory of one run [B]."""
-        return 8 * (self.row + 4)
-
     def peer(self, number: int) -> slice:
         """Return where one of ``PEER_ARRAYS`` lies."""
         return slice(self.width + number * self.peers, self.width + (number + 1) * self.peers)
@@ -171,8 +166,17 @@ class Part:
         """Number of units that failed."""
         return int((self.status == FAILED).sum())
 
-    def put(self, number: int, scenario: str, program: Program, row: Replica, figures: Floats) -> None:
-        """Enter what was found of a run; all but the figures is looked at for what is kept of a swarm besides."""
+    def put(self, number: int, scenario: str, program: Program, row: Replica, figures: Floats, cpu: float) -> None:
+        """Enter what was found of a run; all but the figures is looked at for what is kept of a swarm besides.
+
+        Args:
+            number: Which of the units it is.
+            scenario: Digest of its scenario.
+            program: What was run.
+            row: What was found of it.
+            figures: Its figures (width,).
+            cpu: CPU time of the run alone [s], as ``simulate`` has it.
+        """
         self.status[number] = DONE
         values, shape = self.values[number], self.shape
         values[: shape.width] = figures
@@ -185,7 +189,7 @@ class Part:
             values[shape.held][: len(row.held)] = row.held
             values[shape.held.stop] = row.time_step
         if shape.swarms:
-            self.swarms[number] = Packed(scenario, row.packed())
+            self.swarms[number] = Packed(scenario, replace(row, cpu=cpu).packed())
 
     def fail(self, number: int, reason: str) -> None:
         """Enter that a run failed, and why."""

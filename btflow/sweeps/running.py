@@ -83,7 +83,9 @@ class Running:
             return None
         try:
             from btflow.sweeps.dask import Cluster
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if error.name != "distributed":
+                raise
             raise InputError("dask", self.client, "needs the package distributed", extra("dask")) from None
         from btflow.sweeps.precheck import scout
 

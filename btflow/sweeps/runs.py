@@ -220,9 +220,12 @@ class _Worker:
         if self._last is None or self._last.point is not point:
             self._last = self.job.prepare(point)
         program, kind, shape = self._last.program, self.job.kind, self.job.shape
+        begun = time.thread_time()
         state = kind.run(program, point.seed, replica, self._watch)
+        own = time.thread_time() - begun
         found = kind.collect(program, state, series=shape.times > 0 or shape.swarms)
-        part.put(number, self._last.scenario, program, found, self.job.statistics.of(self._last.common, found))
+        figures = self.job.statistics.of(self._last.common, found)
+        part.put(number, self._last.scenario, program, found, figures, own)
 
     def _watch(self) -> None:
         if self.stopping():

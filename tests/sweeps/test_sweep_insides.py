@@ -1,35 +1,15 @@
-"""What sweeps use of other packages: no private name; what Dask has and does not document is there."""
+"""What sweeps use of other packages and these do not document is there."""
 
 from __future__ import annotations
 
-import ast
 from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import Any
 
 import pytest
 from dask_made import local
 from sweep_made import planned
 
-from btflow import sweeps
 from btflow.sweeps.executor import Processes
-
-FOLDER = Path(sweeps.__file__).parent
-
-DOCUMENTED = {"_replace", "_asdict", "_exit"}
-"""Names that begin so and are public, of named tuples and of `os`."""
-
-
-def test_no_private_name_of_another_package_is_used() -> None:
-    """All that begins with an underscore is made in this folder."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.py"))]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    own = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
-    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    used |= {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert {name for name in used if name.startswith("_") and not name.endswith("__")} - own == DOCUMENTED
 
 
 def seen(dask_worker: Any) -> tuple[bool, ...]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from btflow.options import Fidelity
 from validation.cases import MODEL, Setting
 from validation.experiments import LEECHER_ASES, LIMITS, TABLE_RTTS
 from validation.sweeps import Run
-
-if TYPE_CHECKING:
-    pass
 
 TWO_CLASSES = str(Path(__file__).parent / "classes.toml")
 """The model of leechers of two upload limits."""

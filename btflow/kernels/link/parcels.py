@@ -68,7 +68,7 @@ def copy(to, parcel):
 
 @kernel
 def take_from_pipe(net, p):
-    """The parcel at the end of pipe `p`, which has arrived; its place stays valid until the next `put`."""
+    """The parcel at the end of pipe `p`, which has arrived; its place stays valid until the next `put_in_pipe`."""
     pipe = net.pipe[p]
     n = pipe.first
     pipe.first = net.parcel[n].next
@@ -77,14 +77,6 @@ def take_from_pipe(net, p):
     net.parcel[n].next = net.clock[0].free_parcel
     net.clock[0].free_parcel = n
     return n
-
-
-@kernel
-def clear_nodes(net):
-    """Chain all nodes into the free list."""
-    net.clock[0].free = NONE
-    for n in range(net.waiting.shape[0] - 1, -1, -1):
-        give_node(net, n)
 
 
 @kernel
