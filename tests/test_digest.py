@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -40,6 +42,27 @@ def test_all_that_makes_results_is_digested() -> None:
         "paths/model.py",
         "units/parsing.py",
     } <= found
+    assert found <= sources(PACKAGE).keys()
+
+
+RUN = """
+import sys, btflow
+scenario = btflow.load("rao2010", leechers=2, file_size="256 KiB")
+for fidelity in ("full", "flow"):
+    out = f"{sys.argv[1]}/{fidelity}.zarr"
+    btflow.sweep(scenario, {"rtt": ["0 ms"]}, keep="swarms", out=out, fidelity=fidelity, progress=False)
+    btflow.open_swarms(out, scenario.set(rtt="0 ms"))
+print(*(m.__file__ for n, m in list(sys.modules.items()) if n.split(".")[0] == "btflow" and m.__file__))
+"""
+
+
+@pytest.mark.slow
+def test_all_that_a_run_has_loaded_is_digested(tmp_path: Path) -> None:
+    """Swarms are run, kept and opened in a process of its own, and the files of ours that it has read are looked up."""
+    done = subprocess.run([sys.executable, "-c", RUN, tmp_path], capture_output=True, text=True, check=True)
+    used = {Path(name) for name in done.stdout.split() if Path(name).stat().st_size > 0}
+    found = {file.relative_to(PACKAGE).as_posix() for file in used if file.is_relative_to(PACKAGE)}
+    assert {"swarm/client.py", "swarm/program.py", "swarm/results.py", "kernels/swarm/tcp.py"} <= found
     assert found <= sources(PACKAGE).keys()
 
 

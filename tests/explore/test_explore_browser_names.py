@@ -41,13 +41,12 @@ _COVERED = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(g =
 _AXIS_TITLES = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(g => g.offsetParent).flatMap(g =>
   ['x', 'y'].filter(letter => g.querySelector(`.${letter}title`)).map(letter => {
     const title = g.querySelector(`.${letter}title`), lines = [...title.querySelectorAll('tspan.line')];
-    const { width, height, margin: { l, r, t, b } } = g.layout;
-    const [begin, end] = g.layout[`${letter}axis`].domain ?? [0, 1];
+    const drawn = g.querySelector('.nsewdrag[data-subplot="xy"]').getBoundingClientRect();
     return { lines: (lines.length ? lines : [title]).map(e => e.textContent),
       widths: (lines.length ? lines : [title]).map(e => e.getComputedTextLength()),
-      room: (end - begin) * (letter === 'x' ? width - l - r : height - t - b) };
+      room: letter === 'x' ? drawn.width : drawn.height };
   }))"""
-"""What returns the lines of each axis title, their widths, and how long the axis is before margins grow [px]."""
+"""What returns the lines of each axis title, their widths, and how long the axis is drawn [px]."""
 
 
 @pytest.fixture(scope="module")

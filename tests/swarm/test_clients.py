@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,15 +21,7 @@ from btflow.swarm.program import Program, compile_scenario
 from btflow.swarm.scenario import Scenario
 from btflow.swarm.state import grow, more_rows
 
-CLIENTS = (
-    "mainline-4.0",
-    "libtorrent-2",
-    "libtorrent-2.1",
-    "transmission-4",
-    "transmission-3",
-    "utorrent-3.0",
-    "ns2-eger",
-)
+CLIENTS = tuple(sorted(file.stem for file in Path(str(files("btflow.models") / "clients")).glob("*.toml")))
 SERVED = state.UNCHOKED | state.INTERESTED_IN_US
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,13 @@ def test_what_is_not_wrong() -> None:
         assert "peer_completion_time" in sweep(tiny(), RTT, progress=False, jobs=1, keep=keep)
     both = sweep(tiny(), RTT, progress=False, jobs=1, keep="series, peers")
     assert {"peer_completion_time", "pieces_held"} <= set(both.data_vars)
+
+
+@pytest.mark.parametrize("slots", ["4,none", "none,4", [4, None]])
+def test_none_may_stand_anywhere_among_numbers(slots: Any) -> None:
+    found = sweep(tiny(), {"slots": slots}, progress=False, jobs=1)
+    assert sorted(found.slots.values.tolist(), key=str) == [4.0, pytest.approx(math.nan, nan_ok=True)]
+    assert (found.status == 1).all()
 
 
 @pytest.mark.parametrize("scale", ["lin", "log"])
