@@ -36,7 +36,7 @@ def validate(
     from validation.experiments import Plan
 
     wanted = [name.strip() for name in only.split(",") if name.strip()]
-    unknown = [name for name in wanted if name not in CHECKS]
+    unknown = [name for name in wanted if name not in CHECKS] if wanted or not only else [only]
     if unknown:
         raise InputError("--only", unknown[0], "is not a claim that is checked", ", ".join(CHECKS))
     ids = [name for name in CHECKS if not wanted or name in wanted]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from btflow.errors import InputError, SimulationError
 from btflow.options import Fidelity
-from btflow.sweeps.database import Database, connected
+from btflow.sweeps.database import Database, connected, of_store
 from btflow.sweeps.store import is_store
 
 if TYPE_CHECKING:
@@ -96,9 +95,13 @@ class Sweeps:
         self.path = self.out / f"{self.name}-{_digest(sorted(versions().items()))}"
         for other in self.out.glob(f"{self.name}-*"):
             left = _FOLDER.fullmatch(other.name.removeprefix(f"{self.name}-")) and other.is_dir()
-            if left and (other != self.path or self.fresh) and all(is_store(path) for path in other.iterdir()):
+            if left and (other != self.path or self.fresh) and all(path.suffix == ".zarr" for path in other.iterdir()):
                 shutil.rmtree(other)
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror}"
+            raise InputError("--out", str(self.out), reason, "a folder that can be written") from None
 
     def results(self, runs: Sequence[Run]) -> Iterator[xr.Dataset | Error]:
         """Give what `btflow.simulate` gives of each run, or the error that it raises, in their order."""
@@ -115,7 +118,10 @@ class Sweeps:
                 yield errors[n]
                 continue
             store, _ = known[digests[n], run.seed, run.fidelity]
-            yield open_swarms(store, run.scenario(), seed=run.seed, replicas=run.replicas)
+            try:
+                yield open_swarms(store, run.scenario(), seed=run.seed, replicas=run.replicas)
+            except InputError as error:
+                raise InputError("--out", str(store), f"is damaged: {error}", "--fresh, which runs all again") from None
 
     def result(self, run: Run) -> xr.Dataset:
         """Return what `btflow.simulate` gives of a run, or raise the error that it raises."""
@@ -128,11 +134,16 @@ class Sweeps:
         """Return what is there; of two stores the one that has more."""
         found: dict[tuple[str, int, Fidelity], tuple[Path, int]] = {}
         for path in filter(is_store, sorted(self.path.glob("*.zarr"))):
-            with closing(connected(path)) as connection:
-                store = Database(connection, path)
-                for (digest, seed), number in store.kept().items():
-                    key = digest, seed, store.layout.attributes["fidelity"]
-                    found[key] = max(found.get(key, (path, 0)), (path, number), key=lambda one: one[1])
+            try:
+                with of_store(path), closing(connected(path)) as connection:
+                    store = Database(connection, path)
+                    kept = store.kept()
+            except InputError:  # it is damaged: what it had runs again
+                shutil.rmtree(path)
+                continue
+            for (digest, seed), number in kept.items():
+                key = digest, seed, store.layout.attributes["fidelity"]
+                found[key] = max(found.get(key, (path, 0)), (path, number), key=lambda one: one[1])
         return found
 
     def _swept(self, missing: Mapping[int, Run]) -> dict[int, Error]:
@@ -155,6 +166,8 @@ class Sweeps:
         of, names, rows = points[0], tuple(points[0].settings), [run.point for run in points]
         digest = _digest([base(of.model).digest(), of.replicas, names, rows])
         store = self.path / f"{Path(of.model).stem}-{of.fidelity}-{digest}.zarr"
+        if store.exists() and not is_store(store):
+            shutil.rmtree(store)
         found = sweep(
             base(of.model),
             {(*names, "seed"): rows} if names else {"seed": [run.seed for run in points]},
@@ -165,7 +178,6 @@ class Sweeps:
             resume=store.exists(),
             retry_failed=store.exists(),
             jobs=self.jobs,
-            progress=sys.stderr.isatty(),
         )
         failures = found["failure"].values.reshape(len(rows), of.replicas)
         return [next((str(text) for text in texts if text), "") for texts in failures]

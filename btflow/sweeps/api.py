@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from btflow.errors import InputError
 from btflow.link.scenario import LinkScenario
@@ -158,7 +158,11 @@ _KEPT = 'the store that a sweep with keep="swarms" wrote'
 def _existing(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "is not a path", "the store that a sweep wrote")
-    if not Path(path).exists():
+    try:
+        there = Path(path).exists()
+    except (OSError, ValueError):  # too long a name, a NUL
+        there = False
+    if not there:
         raise InputError("path", str(path), "does not exist", "the store that a sweep wrote")
     return Path(path)
 
@@ -180,20 +184,38 @@ def _kept(
     fidelity = fidelity or about["fidelity"]
     runs = store.swarms(scenario.digest(), fidelity)
     if not runs:
-        allowed = "that of a point that was run: the sweep's, with all set that is varied there or set in [sweep]"
-        raise InputError("scenario", scenario.name, f"is that of no swarm that was kept in {fidelity}", allowed)
+        names = ", ".join(json.loads(about["varied"]))
+        allowed = f"the sweep's, with {names} as at a point that was run, and with what its file's [sweep] sets"
+        reason = f"is that of no swarm that was kept in {fidelity}{_apart(scenario, about)}"
+        raise InputError("scenario", scenario.name, reason, allowed)
     seeds = list(dict.fromkeys(own for _, own, _ in runs))
     if seed is None and len(seeds) > 1:
-        raise InputError("seed", None, "is missing: several points have this scenario", ", ".join(map(str, seeds)))
+        raise InputError("seed", None, "is missing: several points have this scenario", _some(seeds))
     seed = seeds[0] if seed is None else seed
     if seed not in seeds:
-        raise InputError("seed", seed, "is not that of a point with this scenario", ", ".join(map(str, seeds)))
+        raise InputError("seed", seed, "is not that of a point with this scenario", _some(seeds))
     checked = fidelity != about["fidelity"]  # of whose points the first replica alone is run
     contents = {0 if checked else unit % about["replicas"]: content for unit, own, content in runs if own == seed}
     found = sorted(number for number in contents if replicas is None or number < replicas)
     rows = [Replica.unpacked(contents[number]) for number in found]
     result = to_dataset(scenario, compile_scenario(scenario, fidelity), rows, seed)
     return result.assign_coords(replica=result["replica"].copy(data=found))
+
+
+def _some(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds[:10])) + ", ..." * (len(seeds) > 10)
+
+
+def _apart(scenario: Scenario, about: Mapping[str, Any]) -> str:
+    """Return in what a scenario is not a sweep's, as far as its model and parameters tell; empty if in nothing."""
+    ours, fixed = dict(scenario.parameters), json.loads(about["parameters"])
+    apart = [f"the model is {scenario.name} here, {about['model']} there"] * (scenario.name != about["model"])
+    apart = apart or [
+        f"{name} is {ours.get(name, 'nothing')} here, {text} there"
+        for name, text in fixed.items()
+        if ours.get(name) != text
+    ]
+    return f" ({', '.join(apart[:3])})" if apart else ""
 
 
 def sweep(

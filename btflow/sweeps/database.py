@@ -34,7 +34,7 @@ PATIENCE = 30.0
 """Longest time that a reader or the writer waits for the other [s]; each has the database for a moment."""
 
 SCHEMA = (
-    "CREATE TABLE sweep (layout TEXT NOT NULL, coordinates BLOB NOT NULL)",
+    "CREATE TABLE sweep (layout TEXT NOT NULL, coordinates BLOB NOT NULL, crc INTEGER NOT NULL)",
     """CREATE TABLE runs (
         unit INTEGER PRIMARY KEY,  -- number of the run, in C order over points and replicas, then those that check
         task INTEGER NOT NULL,     -- number of the transaction that it came with
@@ -74,12 +74,14 @@ class Database:
         self.path, self.field, self._connection = path, field, connection
         connection.text_factory = lambda text: text.decode(errors="replace")  # what is damaged is found by its sum
         try:
-            self._content = self._one("SELECT layout, coordinates FROM sweep")
+            *self._content, checksum = self._one("SELECT layout, coordinates, crc FROM sweep")
             self.layout: Layout = Layout.from_content(*self._content)
         except sqlite3.Error:
             raise
         except Exception:  # json, NumPy and zipfile raise anything for what they did not write
             raise self.damaged(f"{FILE} is not what was written") from None
+        if crc(tuple(self._content)) != checksum:
+            raise self.damaged(f"the layout in {FILE} is not what was written")
         read = partial(_window, connection, self.layout.row, path, field)  # nothing of itself, so that it goes at once
         self._window = lru_cache(maxsize=16)(read)
 
@@ -135,16 +137,37 @@ class Database:
         Args:
             scenario: Digest of the scenario.
             fidelity: How they were run: the sweep's own, or full for those that check it.
+
+        Raises:
+            InputError: Something of them is damaged.
         """
-        own, first = self.layout.attributes["fidelity"] == fidelity, self.layout.first(1)
-        within = (0, first) if own else (first, self.layout.units)
-        of = "SELECT unit, seed FROM runs JOIN swarms USING (unit) WHERE scenario = ? AND unit >= ? AND unit < ?"
+        checked, designed = self.layout.attributes["fidelity"] != fidelity, self.layout.first(1)
+        first, end = (designed, self.layout.units) if checked else (0, designed)
+        of = "SELECT unit FROM swarms WHERE scenario = ? AND unit >= ? AND unit < ?"
         with of_store(self.path, self.field):
-            runs = self._connection.execute(f"{of} ORDER BY unit", (scenario, *within)).fetchall()
-            found = [self._one(f"{_SWARMS} WHERE unit = ?", unit) for unit, _ in runs]
-        if any(crc(row[:-1]) != row[-1] for row in found):
-            raise lost_runs(self.path, self.field, f"a swarm of {FILE} is not what was written")
-        return [(*run, content) for run, (_, _, content, _) in zip(runs, found, strict=True)]
+            units = [unit for (unit,) in self._connection.execute(of, (scenario, first, end))]
+            if not units and self.bad_rows():  # what one looks for may be what is damaged
+                raise self._lost()
+        replicas = 1 if checked else self.layout.attributes["replicas"]
+        points = sorted({(unit - first) // replicas for unit in units})
+        return [run for point in points for run in self._point(scenario, first + point * replicas, replicas)]
+
+    def _point(self, scenario: str, first: int, replicas: int) -> Iterator[tuple[int, int, bytes]]:
+        """Give unit, seed and content of the swarms of a point that are done, each of which is there and whole."""
+        number = 0
+        for rows in self.rows(first, first + replicas - 1):
+            number += len(rows.units)
+            for unit, seed in zip(rows.units[rows.status == DONE], rows.seed[rows.status == DONE], strict=True):
+                with of_store(self.path, self.field):
+                    row = self._one(f"{_SWARMS} WHERE unit = ?", int(unit))
+                if row is None or row[1] != scenario or crc(row[:-1]) != row[-1]:
+                    raise self._lost()
+                yield int(unit), int(seed), row[2]
+        if number < replicas and self.files():  # of a complete sweep
+            raise self._lost()
+
+    def _lost(self) -> InputError:
+        return lost_runs(self.path, self.field, f"a swarm of {FILE} is not what was written")
 
     def kept(self) -> dict[tuple[str, int], int]:
         """Return how many first replicas of a point are kept, by digest of its scenario and by its seed."""
@@ -204,7 +227,9 @@ def _between(rows: Rows, first: int, last: int) -> Rows:
 
 
 def crc(row: tuple[Any, ...]) -> int:
-    """Return the checksum of a row, whose numbers come last."""
+    """Return the checksum of a row, whose numbers come last; none if these are not even bytes."""
+    if not isinstance(row[-1], bytes):
+        return -1
     return zlib.crc32(row[-1], zlib.crc32(repr(row[:-1]).encode()))
 
 

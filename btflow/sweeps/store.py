@@ -125,7 +125,7 @@ class Store(Database):
             if self.new:
                 for statement in SCHEMA:
                     connection.execute(statement)
-                connection.execute("INSERT INTO sweep VALUES (?, ?)", made)
+                connection.execute("INSERT INTO sweep VALUES (?, ?, ?)", (*made, crc(made)))
         super().__init__(connection, path)
         check_same(path, self.layout.attributes, plan.identity())
         self._verify(made)
@@ -206,7 +206,7 @@ class Store(Database):
 
     def _verify(self, made: tuple[str, bytes]) -> None:
         """Delete the rows that are damaged, so that they run again; an InputError if SQLite cannot read them."""
-        if self._content != made:
+        if tuple(self._content) != made:
             raise self.damaged(f"the layout in {FILE} is not what was written")
         (said,) = self._one("PRAGMA integrity_check(1)")
         if said != "ok":

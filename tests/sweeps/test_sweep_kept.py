@@ -15,7 +15,7 @@ from sweep_made import tiny
 import btflow
 from btflow import InputError, Scenario, open_swarms, open_sweep, simulate
 from btflow.options import Fidelity
-from btflow.sweeps.database import FILE
+from btflow.sweeps.database import FILE, crc
 
 RTT: dict[str | tuple[str, ...], object] = {"rtt": ["0 ms", "50 ms"]}
 
@@ -98,23 +98,36 @@ def test_replicas_that_failed_are_left_out(tmp_path: Path) -> None:
     "damage",
     [
         "UPDATE swarms SET content = CAST(SUBSTR(content, 2) AS BLOB) WHERE unit = 1",
+        "UPDATE swarms SET content = 'text' WHERE unit = 1",
+        "UPDATE swarms SET scenario = 'another'",
         "UPDATE swarms SET scenario = 'another' WHERE unit = 1",
+        "UPDATE swarms SET unit = 100 WHERE unit = 1",
         "DELETE FROM swarms WHERE unit = 1",
+        "DELETE FROM runs WHERE unit = 1",
+        "UPDATE runs SET seed = seed + 1 WHERE unit = 1",
+        "UPDATE runs SET status = 2 WHERE unit = 1",
+        "UPDATE runs SET cpu = 'x' WHERE unit = 1",
     ],
 )
-def test_a_swarm_that_is_damaged_or_gone_runs_again(
-    store: Path, damage: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_swarm_that_is_damaged_or_gone_is_told_and_runs_again(store: Path, damage: str) -> None:
     point = tiny().set(rtt="0 ms")
     whole = open_swarms(store, point)
     with sqlite3.connect(store / FILE) as database:
         database.execute(damage)
-    if "content" in damage:
-        with pytest.raises(InputError, match=r"is damaged: a swarm of sweep.sqlite .* runs it again"):
-            open_swarms(store, point)
+    with pytest.raises(InputError, match=r"is damaged: a (row|swarm) of sweep.sqlite .* runs it again"):
+        open_swarms(store, point)
     btflow.sweep(tiny(), RTT, replicas=2, keep="swarms", out=store, resume=True, progress=False)
-    assert "was damaged: 1 swarm run again" in capsys.readouterr().err
-    xr.testing.assert_identical(bare(open_swarms(store, point)), bare(whole))
+    xr.testing.assert_equal(open_swarms(store, point), whole)
+
+
+def test_a_layout_that_is_damaged_is_told(store: Path) -> None:
+    with sqlite3.connect(store / FILE) as database:
+        database.execute("UPDATE sweep SET layout = REPLACE(layout, '\"versions\"', '\"versiont\"')")
+    said = r"is damaged: the layout in sweep.sqlite is not what was written"
+    with pytest.raises(InputError, match=said):
+        open_swarms(store, tiny().set(rtt="0 ms"))
+    with pytest.raises(InputError, match=said):
+        btflow.sweep(tiny(), RTT, replicas=2, keep="swarms", out=store, resume=True, progress=False)
 
 
 def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:
@@ -123,13 +136,19 @@ def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:
         (None, "is not a path"),
         (tmp_path / "no.zarr", "does not exist"),
         (tmp_path, "is not the store"),
+        ("x" * 5000, "does not exist"),
     ):
         with pytest.raises(InputError, match=f"path.*: {why}"):
             open_swarms(path, point)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="scenario = 'rao2010': is not the scenario of a swarm"):
         open_swarms(store, "rao2010")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"scenario = .*: is that of no swarm that was kept"):
-        open_swarms(store, point.set(rtt="51 ms"))
+    for other, why in (
+        (point.set(rtt="51 ms"), "; allowed: the sweep's, with rtt as at a point"),
+        (point.set(leechers=4), r"\(leechers is 4 here, 3 there\)"),
+        (links(), r"\(the model is flashcrowd here, rao2010 there\)"),
+    ):
+        with pytest.raises(InputError, match=f"scenario = .*: is that of no swarm that was kept in full.*{why}"):
+            open_swarms(store, other)
     btflow.sweep(tiny(), RTT, out=tmp_path / "without.zarr", progress=False)
     for wrong in ({"seed": -1}, {"seed": True}, {"replicas": 0}, {"fidelity": "half"}):
         with pytest.raises(InputError, match=f"{next(iter(wrong))} = "):
@@ -149,6 +168,8 @@ def test_those_of_another_version_are_refused(store: Path) -> None:
         content["attributes"]["versions"] = json.dumps(
             json.loads(content["attributes"]["versions"]) | {"numpy": "1.0.0"}
         )
-        database.execute("UPDATE sweep SET layout = ?", (json.dumps(content),))
+        ((coordinates,),) = database.execute("SELECT coordinates FROM sweep").fetchall()
+        layout = json.dumps(content)
+        database.execute("UPDATE sweep SET layout = ?, crc = ?", (layout, crc((layout, coordinates))))
     with pytest.raises(InputError, match=r"is of another version: numpy 1\.0\.0 there"):
         open_swarms(store, tiny().set(rtt="0 ms"))

@@ -12,6 +12,7 @@ import xarray as xr
 from validation_made import TINY
 
 from btflow import InputError, SimulationError, load, simulate
+from btflow.sweeps.database import FILE
 from validation import pipeline
 from validation.cases import MODEL, Case
 from validation.experiments import Plan
@@ -116,6 +117,19 @@ def test_results_of_another_version_go_and_what_is_not_ours_stays(tmp_path: Path
     assert not former.exists()
     assert other.exists()
     assert mine.exists()
+
+
+def test_a_store_that_is_damaged_runs_again_and_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
+    sweeps = Sweeps(tmp_path / "new" / "folder", "some")
+    first = sweeps.result(run())
+    (store,) = sweeps.path.iterdir()
+    (store / FILE).write_bytes(b"nothing")
+    xr.testing.assert_equal(sweeps.result(run()), first)
+    (store / FILE).unlink()
+    xr.testing.assert_equal(sweeps.result(run()), first)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"--out = .*cannot be written: .*; allowed: a folder that can be written"):
+        Sweeps(tmp_path / "file", "some")
 
 
 def test_a_claims_cases_are_kept_too(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def validate(
     from validation.verdict import Verdict
 
     wanted = [name.strip() for name in only.split(",") if name.strip()]
-    unknown = [name for name in wanted if name not in report.JUDGES]
+    unknown = [name for name in wanted if name not in report.JUDGES] if wanted or not only else [only]
     if unknown:
         raise InputError("--only", unknown[0], "is not a claim that is checked", ", ".join(report.JUDGES))
     ids = [name for name in report.JUDGES if not wanted or name in wanted]
