@@ -161,7 +161,7 @@ def _without_links(scenario: Scenario) -> Iterator[ScenarioError]:
             yield ScenarioError(f"{field}.opens", ", ".join(c.opens), "needs an access link", "tcp")
         if c.upload_limit == math.inf:
             yield ScenarioError(
-                f"{field}.upload_limit", "unlimited", "is not supported without an access link", "an upload cap"
+                f"{field}.upload_limit", "unlimited", "is not supported without an access link", "an upload limit"
             )
 
 

@@ -23,10 +23,10 @@ SECOND = 1.0
 
 
 class SlotStep(FrozenModel):
-    """One row of the automatic number of upload slots: caps below a rate get so many slots."""
+    """One row of the automatic number of upload slots: limits below a rate get so many slots."""
 
     below: Rate
-    """Upload caps below this rate [B/s] use this row."""
+    """Upload limits below this rate [B/s] use this row."""
     uploads: Positive
     """Upload slots, the optimistic one included."""
 
@@ -87,13 +87,13 @@ class Client(FrozenModel):
     slot_time: Duration = 0.0
     """Time for which a slot is kept at least, whatever was sent [s]; ``last-round``."""
     max_uploads: Annotated[int, Quantity("count", 0, 1000)]
-    """Upload slots, the optimistic one included; 0 takes them from the upload cap."""
+    """Upload slots, the optimistic one included; 0 takes them from the upload limit."""
     unlimited_slots: Positive
-    """Automatic upload slots of a peer without an upload cap."""
+    """Automatic upload slots of a peer without an upload limit."""
     slot_table: tuple[SlotStep, ...]
-    """Automatic upload slots of small caps, in rising order."""
+    """Automatic upload slots of small limits, in rising order."""
     slot_factor: Factor
-    """Automatic upload slots of larger caps: root of this times the cap in units of 1024 B/s."""
+    """Automatic upload slots of larger limits: root of this times the limit in units of 1024 B/s."""
     snub_time: Interval
     """A peer that sent no block for longer than this is snubbed [s]."""
 
@@ -114,7 +114,7 @@ class Client(FrozenModel):
     pipeline_cap: Positive
     """Outstanding requests above which the number grows by ``pipeline_cap_slope`` only."""
     pipeline_cap_slope: Factor
-    """Share of the wanted requests that counts above the cap."""
+    """Share of the wanted requests that counts above the limit."""
     pipeline_start: Positive = 2
     """Requests outstanding at the start; ``slow-start``."""
     request_interval: Duration = 0.0
@@ -180,7 +180,7 @@ class Client(FrozenModel):
         return SECOND if timed else 0.0
 
     def upload_slots(self, upload_limit: float) -> int:
-        """Return the upload slots, optimistic one included, of a peer with an upload cap [B/s], infinite for none."""
+        """Return the upload slots, optimistic one included, of a peer with an upload limit [B/s], infinite for none."""
         if self.max_uploads:
             return self.max_uploads
         if math.isinf(upload_limit):

@@ -30,7 +30,7 @@ sk_buff.
 """
 
 UNLIMITED_UNIT = 17000
-"""Bytes that a turn of the limiter writes without an upload cap [B]: a block (BitTorrent 4.0.2 RateLimiter.py)."""
+"""Bytes that a turn of the limiter writes without an upload limit [B]: a block (BitTorrent 4.0.2 RateLimiter.py)."""
 
 PENDING_SLOTS = 16
 """Least number of slots per peer beyond max_allow_in, for connections whose handshake is under way.

@@ -78,7 +78,7 @@ class PeerClass(FrozenModel):
     client: Client
     """The BitTorrent client they run."""
     upload_limit: Annotated[float, Quantity("rate", 1, 10 * 2**30, unlimited=True)]
-    """Upload cap set in the client [B/s]; ``unlimited``, for peers with an access link only: none."""
+    """Upload limit set in the client [B/s]; ``unlimited``, for peers with an access link only: none."""
     location: tuple[str, ...] = ()
     """Locations over which the peers are split evenly, in order; empty for none."""
     access: AccessLink | None = None

@@ -213,7 +213,7 @@ def _bucket_count(program: Program) -> int:
 
 
 def event_rate(program: Program) -> float:
-    """Rough events per second of simulated time: blocks at the sum of the caps (three each with delays) and chokers."""
+    """Rough events per second of simulated time: blocks at the sum of the limits (thrice with delays) and chokers."""
     per_block = 1.0 if program.rules.ideal else 4.0
     limits = program.upload_limit if program.links is None else program.links.upload_rate(program.upload_limit)
     blocks = float(limits.sum()) / program.rules.block_size

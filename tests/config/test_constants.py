@@ -20,7 +20,7 @@ NOT_IN_THE_PROGRAM = {
     ("Client", "name"): "for the reader",
     ("Client", "title"): "for the reader",
     ("Client", "source"): "for the reader",
-    ("Client", "unlimited_slots"): "without access links every peer has an upload cap; see below",
+    ("Client", "unlimited_slots"): "without access links every peer has an upload limit; see below",
     ("Transport", "name"): "for the reader",
     ("Transport", "title"): "for the reader",
     ("Transport", "source"): "for the reader",

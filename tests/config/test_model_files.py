@@ -55,8 +55,8 @@ EDITS = [
     ('title = "Flash', 'title = 3\nx = "Flash', "title", "title = 3: is not a text"),
     ("[tracker]", "[[tracker]]", "tracker", "is not a table"),
     (
-        'kind = "rate"\nmeaning = "upload cap of every',
-        'kind = "rate"\nchoices = 3\nmeaning = "upload cap of every',
+        'kind = "rate"\nmeaning = "upload limit of every',
+        'kind = "rate"\nchoices = 3\nmeaning = "upload limit of every',
         "parameters.upload_limit.choices",
         "= 3: is not a list",
     ),

@@ -219,7 +219,7 @@ def test_the_overview_has_the_views_of_links(result: xr.Dataset) -> None:
 
 
 def test_figures_of_any_swarm_take_swarms_on_links(result: xr.Dataset, swarms: list[xr.Dataset]) -> None:
-    assert plots.send_gaps(result).data == ()  # nobody has an upload cap
+    assert plots.send_gaps(result).data == ()  # nobody has an upload limit
     capped = simulate(load("flashcrowd").set(**VALUES, upload_limit="100 kB/s"), seed=1)
     assert len(plots.send_gaps(capped).data) == 3
     with pytest.raises(InputError, match="has no segments counted"):

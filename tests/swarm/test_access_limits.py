@@ -111,7 +111,7 @@ def test_one_long_download_is_one_flow_on_a_link(cc: str, queue: made.Table, mbi
 
 
 def test_transports_do_not_matter_where_clients_limit_themselves() -> None:
-    """On unlimited links there is no queue that uTP could yield to: with upload caps it is as fast as TCP."""
+    """On unlimited links there is no queue that uTP could yield to: with upload limits it is as fast as TCP."""
     mean = {}
     for way in ("tcp", "utp"):
         program = made.program(

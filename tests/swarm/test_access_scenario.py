@@ -181,7 +181,7 @@ def without_links(**fields: Any) -> dict[str, Any]:
         (
             {"upload_limit": "unlimited"},
             {},
-            "classes.a.upload_limit = 'unlimited': is not supported without an access link; allowed: an upload cap",
+            "classes.a.upload_limit = 'unlimited': is not supported without an access link; allowed: an upload limit",
         ),
     ],
 )

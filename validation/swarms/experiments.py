@@ -35,7 +35,7 @@ FULL_2012 = 100
 TCPS = ("cubic", "newreno", "vegas", "nice", "lp")
 """Congestion controls of the mainline swarms of 2012."""
 FACTORS = (0.25, 0.5, 0.75, 1.0, 1.25, 2.0, 5.0)
-"""Upload caps over the uplink's rate: the sending rate of figure 1 of the paper of 2012."""
+"""Upload limits over the uplink's rate: the sending rate of figure 1 of the paper of 2012."""
 SMALL, LARGE = "250 ms", "1 s"
 """Buffers in the experiment on the sending rate."""
 
@@ -97,7 +97,7 @@ def cluster(
 
 
 def capped(factor: float, buffer: str) -> Setting:
-    """Return the swarm whose peers all have an upload cap of `factor` times their uplinks' rate."""
+    """Return the swarm whose peers all have an upload limit of `factor` times their uplinks' rate."""
     caps: dict[str, Value] = {
         "upload_limit": f"{factor:g} Mbit/s",
         "seed_upload_limit": f"{5 * factor:g} Mbit/s",

@@ -80,7 +80,7 @@ def drawn(report: Report) -> dict[str, Drawn]:
         "planes": (
             [capped(f, b) for f in FACTORS for b in (SMALL, LARGE)],
             planes,
-            "After Fig. 1 (2012): the numbers are the upload cap over the uplink's rate C.",
+            "After Fig. 1 (2012): the numbers are the upload limit over the uplink's rate C.",
         ),
     }
     found = {name: (make(results), caption) for name, (needs, make, caption) in makers.items() if known(needs, results)}
@@ -223,7 +223,7 @@ def planes(results: Results) -> go.Figure:
         "Data throughput against control delay",
         "mean delay of a request, written to delivered [ms] (log scale)",
         "data throughput of a leecher [kB/s]",
-        subtitle="by the upload cap of every peer, in multiples of its uplink",
+        subtitle="by the upload limit of every peer, in multiples of its uplink",
     )
     every = []
     for index, buffer in enumerate((SMALL, LARGE)):
