@@ -258,6 +258,8 @@ def of_store(path: Path | None, field: str = "out") -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _of_sqlite(error, path, field) from None
+    except UnicodeDecodeError:  # sqlite3's own, for a message that quotes a damaged schema
+        raise damaged(path, field, f"the schema in {FILE} is not what was written") from None
     except OSError as error:
         gone = path is not None and not path.exists()
         text = "was removed while the sweep ran" if gone else error.strerror or str(error)

@@ -19,7 +19,7 @@ from btflow import InputError
 from btflow.analysis.table import write_table
 from btflow.cli import app
 from btflow.sweeps import api, runs
-from btflow.sweeps.database import FILE
+from btflow.sweeps.database import FILE, failures
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
@@ -190,6 +190,15 @@ def test_no_damage_of_the_database_changes_a_bit(
     finally:
         file.write_bytes(before)
         (database / f"{FILE}-journal").unlink(missing_ok=True)
+
+
+def test_a_schema_that_is_no_text_is_damage(sweep: Plan, path: Path) -> None:
+    """SQLite quotes it in its message, of which sqlite3 then makes another error than its own."""
+    file = path / FILE
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE runs", b"CREATE T\xceBLE runs"))
+    for use in (lambda: execute(sweep, path), lambda: failures(path)):
+        with pytest.raises(InputError, match=r"is damaged: the schema in sweep\.sqlite is not what was written"):
+            use()
 
 
 def spoil(path: Path, unit: int) -> None:
