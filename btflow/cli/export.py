@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from btflow.cli.common import SHARE, bar
+from btflow.errors import InputError
 from btflow.units.formatting import counted
 
 
@@ -24,5 +25,8 @@ def export(
     path = table_path("FILE", file)
     opened = open_store("STORE", store)
     with bar(SHARE, 1, shown=sys.stderr.isatty()) as update:
-        rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)
+        try:
+            rows = write_table(opened, path, per="peer" if peers else "swarm", progress=update)
+        except InputError as error:
+            raise InputError("--peers", None, error.reason, error.allowed) if error.field == "per" else error from None
     typer.echo(f"{counted(rows, 'row')} in {file}")

@@ -301,7 +301,7 @@ def test_the_command_refuses_what_it_cannot_do(
         (str(tmp_path / "none.zarr"), csv_file): "does not exist",
         (str(tmp_path / "other.zarr"), csv_file): "is not the store of a sweep",
         (str(tmp_path / "text.zarr"), csv_file): "is not the store of a sweep",
-        (store, csv_file, "--peers"): "was not kept by the sweep",
+        (store, csv_file, "--peers"): "--peers: was not kept by the sweep",
     }
     for arguments, text in cases.items():
         assert export(*arguments, monkeypatch=monkeypatch) == 2
