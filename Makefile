@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test test-rest test-all explore lab notebooks lint format docs figures validate packet-level real-clients bench bench-simgrid calibrate clean
+.PHONY: demo test test-rest test-all search explore lab notebooks lint format docs figures validate packet-level real-clients bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -19,6 +19,10 @@ test-rest: $(VENV)/.dev  ## what `make test` leaves out: browsers, notebooks, ki
 	$(BIN)/python -m pytest -m slow
 
 test-all: test test-rest
+
+# The other tests draw the same examples each time. What this finds becomes a test of its own.
+search: $(VENV)/.dev  ## the tests of `make test` with examples drawn anew
+	$(BIN)/python -m pytest -m "not slow" --hypothesis-profile=search
 
 notebooks: $(VENV)/.dev  ## all notebooks, run as the tests run them, with the seconds that each takes
 	$(BIN)/python -m pytest tests/documents/test_notebooks.py --durations=0

@@ -1,4 +1,4 @@
-"""Shared settings: one Hypothesis profile, since the first call of a kernel compiles for seconds."""
+"""Shared settings: what Hypothesis draws, what is compiled once, what browsers and servers are shared."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from validation.served import Served, served
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-settings.register_profile("btflow", deadline=None)
-settings.load_profile("btflow")
+# The same examples each time: whoever changes something is not stopped by what was there before. `make search` draws new
+# ones. No deadline: the first call of a kernel compiles for seconds.
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.register_profile("same", settings.get_profile("search"), derandomize=True)
+settings.load_profile("same")
 
 # A shell lets what it runs in the background, and all that starts, ignore Ctrl-C: the tests of Ctrl-C need it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
