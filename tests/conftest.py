@@ -18,8 +18,8 @@ from validation.served import Served, served
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# The same examples each time: whoever changes something is not stopped by what was there before. `make search` draws new
-# ones. No deadline: the first call of a kernel compiles for seconds.
+# The same examples each time: whoever changes something is not stopped by what was there before. `make search` draws
+# new ones. No deadline: the first call of a kernel compiles for seconds.
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.register_profile("same", settings.get_profile("search"), derandomize=True)
 settings.load_profile("same")
@@ -37,7 +37,7 @@ def rao2010() -> Scenario:
 
 @pytest.fixture(scope="session")
 def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Serve the explorer for every test in a browser; their xdist_group keeps them in one worker."""
+    """Serve the explorer for all tests of a worker; those of a file, which share a browser, are an xdist_group."""
     with served(tmp_path_factory.mktemp("explorer"), "--visitors", "20") as found:
         yield found
 

@@ -23,7 +23,7 @@ from explorer_socket import Visitor, answers, get, message, visit
 from btflow.explore.server import LONGEST, passes
 from validation.served import Served, served
 
-pytestmark = [pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 VISITORS = 3
 CONTROL = "jupyter.widget.control"

@@ -33,7 +33,7 @@ from btflow.explore.work import Look
 from btflow.plots import completion_cdf
 from validation.served import Served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 VISITORS = 10
 KINDS = {name: kind for name, (_, kind, _) in PANELS.items()}
@@ -280,6 +280,7 @@ def test_saved_files_give_the_same_result(visitor: Page, tmp_path: Path) -> None
     assert np.array_equal(table["iperf window [segments]"], result["window"].sel(flow="iperf").values)
 
 
+@pytest.mark.timed
 def test_a_slider_is_redrawn_in_time(visitor: Page) -> None:
     open_page(visitor, visitor.url)  # as after a reload: the state comes from the link
     redraws(visitor, "Base RTT", 12).check(0.2)

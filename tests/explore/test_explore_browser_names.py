@@ -16,7 +16,7 @@ from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.whatif_panel import WhatIfState
 from validation.served import Served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 PANELS: dict[str, tuple[Any, list[str]]] = {
     "swarm": (SwarmState(leechers="9", file_size="1 MB"), ["Pieces held by a leecher"]),

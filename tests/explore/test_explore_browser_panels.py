@@ -16,7 +16,7 @@ from btflow.explore.link_state import LinkState
 from btflow.explore.panel import to_query
 from validation.served import Served, served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 _LEGEND = "() => [...document.querySelectorAll('.js-plotly-plot .legendtext')].map(e => e.textContent)"
 _FOCUSED = """() => { const e = document.activeElement; return e.getAttribute('aria-label') ??

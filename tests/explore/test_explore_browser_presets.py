@@ -19,7 +19,7 @@ from btflow.explore.whatif_panel import PRESETS as WHATIFS
 from btflow.explore.whatif_panel import WhatIfState, scenario_of, settings
 from validation.served import Served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 COMPLETION, DIFFERENCES = "Completion time of the leechers", "Differences within pairs"
 

@@ -13,7 +13,7 @@ from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.whatif_panel import WhatIfState
 from validation.served import Served, served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 TITLES = ["Completion time of the leechers"]
 

@@ -16,7 +16,7 @@ from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.whatif_panel import WhatIfState
 from validation.served import Served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 SMALL = SwarmState(leechers="9", file_size="1 MB")
 
@@ -144,6 +144,7 @@ def test_a_capped_swarm_is_flow_s_while_a_slider_is_dragged_and_full_s_at_rest(
         assert wide(shown) == []
 
 
+@pytest.mark.timed
 def test_a_hundred_peers_are_redrawn_in_time(explorer: Served, browser: Browser) -> None:
     state = SwarmState(model="rao2010", leechers="99", file_size="10 MB", rtt="50 ms")
     with page(browser, LAPTOP) as shown:
@@ -155,6 +156,7 @@ def test_a_hundred_peers_are_redrawn_in_time(explorer: Served, browser: Browser)
         redraws(shown, "round-trip time", 12).check(0.5)
 
 
+@pytest.mark.timed
 def test_a_hundred_peers_on_access_links_are_redrawn_in_time(explorer: Served, browser: Browser) -> None:
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "swarm", SwarmState(leechers="99"), [*TITLES, QUEUES])

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from btflow.explore.whatif_panel import WhatIfState
 from validation.served import Served
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [needs_browser, pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 COMPLETION = "Completion time of the leechers"
 TITLES = [COMPLETION, "Differences within pairs"]

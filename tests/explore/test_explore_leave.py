@@ -14,7 +14,7 @@ from explorer_socket import answers, get, message, visit
 from btflow.explore import server
 from validation.served import served
 
-pytestmark = [pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 
 def wait_for(true: Callable[[], bool]) -> float:

@@ -20,7 +20,7 @@ from btflow.explore.options import Options, options
 from btflow.explore.serve import address
 from validation.served import Served, served
 
-pytestmark = [pytest.mark.xdist_group("explorer"), pytest.mark.slow]
+pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

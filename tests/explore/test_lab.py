@@ -19,7 +19,7 @@ from btflow.explore import serve
 from btflow.explore.options import Options
 from validation.served import served
 
-pytestmark = pytest.mark.xdist_group("explorer")
+pytestmark = pytest.mark.xdist_group(__name__)
 
 
 @pytest.fixture
