@@ -16,8 +16,8 @@ test: $(VENV)/.dev  ## minutes; says what it leaves out
 	$(BIN)/python -m pytest -m "not slow"
 
 test-rest: $(VENV)/.dev  ## what `make test` leaves out: browsers, notebooks, killed processes, many examples
-	$(BIN)/python -m pytest -m "slow and not timed" -n 3  # a third of the time they wait: for browsers, processes, disks
-	$(BIN)/python -m pytest -m timed -n 0
+	$(BIN)/python -m pytest -m "slow and not timed"
+	$(BIN)/python -m pytest -m timed -n 0  # nothing runs beside what keeps a promised time
 
 test-all: test test-rest
 
