@@ -228,9 +228,11 @@ def check_nodes(s: Swarm, x: Access) -> None:
     """Every node is free, in the calendar, or a message that waits or is on its way."""
     timers = 2 * s.rules.peers
     posted = int(np.count_nonzero(s.node.bucket[timers:] != NONE))
-    firsts = [*x.net.flow["first_message"][made.live(x)], *s.conn.out_first[s.conn.state != FREE]]
-    following = s.node.next.tolist()  # thousands of them are gone through
-    messages = sum(len(list(chain(following, first))) for first in firsts)
+    at = np.concatenate([x.net.flow["first_message"][made.live(x)], s.conn.out_first[s.conn.state != FREE]])
+    messages = 0
+    while (at := at[at != NONE]).size:  # one message further in all chains at once
+        messages += at.size
+        at = s.node.next[at]
     assert s.clock[0].n_free + posted + messages == s.node.size - timers
     assert s.todo[0] == 0
     assert not s.marked.any()
