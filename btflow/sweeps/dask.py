@@ -58,6 +58,9 @@ ASK_PERIOD = 2.0
 FETCH = 60.0
 """Time that a worker has to get the job from the scheduler [s]."""
 
+LEFT = b""
+"""In place of the job of a sweep that was left while tasks of it were out: a worker would wait for what was deleted."""
+
 FORGIVEN = 3
 """How often a task may lose all workers that it was given to, as often as Dask forgives by default.
 
@@ -340,7 +343,7 @@ class Cluster(Pool):
         self._given.pop(future, None)
         withdrawn = self._withdrawn.pop(future, None)
         try:
-            return future.result()
+            found = future.result()
         except distributed.KilledWorker as killed:
             worker = getattr(killed.last_worker, "address", "its worker")
             raise WorkerDiedError(f"{worker} and others before it went away, perhaps for want of memory") from None
@@ -354,14 +357,20 @@ class Cluster(Pool):
         except Exception as error:  # it could not be read there, or what it found could not be read here
             reason = f"a worker cannot run its tasks: {type(error).__name__}: {error}"
             raise InputError("dask", self._address, reason, ALLOWED) from error
+        if found is None:
+            raise NotRunError
+        return found
 
     def stop(self) -> None:
         """Do nothing: the tasks of a second end by themselves, those that wait are cancelled one by one."""
 
     def close(self) -> None:
         """Leave the cluster; a client that was given stays open."""
-        if self._job is not None:
+        if self._job is not None and not self._given:
             self._job.delete()
+        elif self._job is not None:
+            with suppress(TimeoutError, OSError, ClosedClientError):  # the scheduler may be what is gone
+                self._job.set(LEFT, callback_timeout=1)
         if self._owned:
             with suppress(TimeoutError, OSError):  # it is left in any case
                 self._client.close(timeout=1)
@@ -399,15 +408,21 @@ def _kept(client: Any, job: Job) -> Any:
     return kept
 
 
-def run_there(name: str, task: Task, wanted: Versions, need: int) -> Part:
-    """Run a task on a worker, of the job that the scheduler keeps under a name, once there is memory for it."""
+def run_there(name: str, task: Task, wanted: Versions, need: int) -> Part | None:
+    """Run a task on a worker, of the job that the scheduler keeps under a name, once there is memory for it.
+
+    None if the sweep was left meanwhile.
+    """
     if differs := difference(wanted, versions()):
         raise SkewError(distributed.get_worker().address, differs)
+    job = _job(name)
+    if job is None:
+        return None
     with seats(name, need):
-        return runs.run(_job(name), task, lambda: False)
+        return runs.run(job, task, lambda: False)
 
 
 @lru_cache(maxsize=4)
-def _job(name: str) -> Job:
-    job: Job = pickle.loads(distributed.Variable(name).get(timeout=FETCH))
-    return job
+def _job(name: str) -> Job | None:
+    kept = distributed.Variable(name).get(timeout=FETCH)
+    return None if kept == LEFT else pickle.loads(kept)

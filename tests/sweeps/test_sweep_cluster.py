@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +84,21 @@ def test_what_is_submitted_to_a_scheduler_that_is_gone(scheduler: Any) -> None:
     scheduler.close()
     with pytest.raises(PoolLostError):
         pool.submit(made.task(0, 1))
+
+
+def test_a_task_that_begins_when_its_sweep_was_left_keeps_no_worker() -> None:
+    """After Ctrl-C, say: it would wait for the job, and the next sweep for the worker."""
+    with local(1, processes=False) as client:
+        made = planned()
+        pool = Cluster(made.job, client)
+        while not pool.workers():
+            time.sleep(0.05)
+        out = pool.submit(made.task(0, 1))
+        pool.close()
+        dask._job.cache_clear()  # as where no task of it has been yet
+        late = client.submit(dask.run_there, pool._job.name, made.task(1, 1), versions(), 0)
+        assert late.result(timeout=10) is None
+        wait([out], timeout=10)
 
 
 @pytest.fixture

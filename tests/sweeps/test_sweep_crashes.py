@@ -34,8 +34,8 @@ from btflow.sweeps.store import opened
 KILLS = 12
 """Processes that are killed, all but two at most before they have finished."""
 
-REPLICAS = 120
-"""Of the sweep that they run; of its 24 cells each has time for a few at most."""
+REPLICAS = 240
+"""Of each of the eight points that they run: 1,920 swarms, of which a process that is killed has time for 250."""
 
 VARY = {"rtt": ["0 ms", "20 ms", "40 ms", "60 ms"], "upload_limit": "20 kB/s,50 kB/s"}
 
