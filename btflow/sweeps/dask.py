@@ -58,8 +58,8 @@ ASK_PERIOD = 2.0
 FETCH = 60.0
 """Time that a worker has to get the job from the scheduler [s]."""
 
-LEFT = b""
-"""In place of the job of a sweep that was left while tasks of it were out: a worker would wait for what was deleted."""
+NO_JOB = b""
+"""What stays in place of the job of a sweep that was left with tasks out: for one that was deleted they would wait."""
 
 FORGIVEN = 3
 """How often a task may lose all workers that it was given to, as often as Dask forgives by default.
@@ -370,7 +370,7 @@ class Cluster(Pool):
             self._job.delete()
         elif self._job is not None:
             with suppress(TimeoutError, OSError, ClosedClientError):  # the scheduler may be what is gone
-                self._job.set(LEFT, callback_timeout=1)
+                self._job.set(NO_JOB, callback_timeout=1)
         if self._owned:
             with suppress(TimeoutError, OSError):  # it is left in any case
                 self._client.close(timeout=1)
@@ -425,4 +425,4 @@ def run_there(name: str, task: Task, wanted: Versions, need: int) -> Part | None
 @lru_cache(maxsize=4)
 def _job(name: str) -> Job | None:
     kept = distributed.Variable(name).get(timeout=FETCH)
-    return None if kept == LEFT else pickle.loads(kept)
+    return None if kept == NO_JOB else pickle.loads(kept)

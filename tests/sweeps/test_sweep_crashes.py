@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gc
 import multiprocessing
@@ -11,7 +10,6 @@ import random
 import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -25,7 +23,6 @@ import xarray as xr
 from sweep_made import bits, finished, read, start, sweep_args, tiny
 
 from btflow.sweeps import api, runs
-from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
 from btflow.sweeps.running import Running
@@ -95,17 +92,9 @@ def test_a_process_killed_many_times_at_random_leaves_a_store_that_opens_and_res
 def _wait(process: BaseProcess, path: Path, rng: random.Random) -> None:
     """Wait for a time at random after the process has finished a number of swarms at random, none among them."""
     swarms, before, deadline = rng.choice([0, 1, 40, 80]), finished(path), time.monotonic() + 60
-    while _rows(path) - before < swarms and process.is_alive() and time.monotonic() < deadline:
+    while finished(path) - before < swarms and process.is_alive() and time.monotonic() < deadline:
         time.sleep(0.005)
     time.sleep(rng.uniform(0.0, 0.02 if swarms else 0.3))
-
-
-def _rows(path: Path) -> int:
-    """Count as `finished` does, but in no time: while that opens a dataset the sweep goes on by a hundred swarms."""
-    address = f"{(path / FILE).as_uri()}?mode=ro"
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(address, uri=True)) as database:
-        return int(database.execute("SELECT COUNT(*) FROM runs").fetchone()[0])
-    return 0
 
 
 MOUNTED = """
