@@ -30,12 +30,13 @@ from validation.markdown import DETAILS
 CELLS = cells.load()
 ROOT = Path(__file__).parents[2]
 
+MAY_DO = f"btflow-may-do-{os.getpid()}"  # a name for each worker: one that is there already cannot be added
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0
     or not Path("/dev/net/tun").exists()
     or any(shutil.which(name) is None for name in ("ip", "tc", "cc", "chrt"))
-    or subprocess.run(("ip", "netns", "add", "btflow-may-do"), capture_output=True, check=False).returncode != 0
-    or subprocess.run(("ip", "netns", "del", "btflow-may-do"), capture_output=True, check=False).returncode != 0,
+    or subprocess.run(("ip", "netns", "add", MAY_DO), capture_output=True, check=False).returncode != 0
+    or subprocess.run(("ip", "netns", "del", MAY_DO), capture_output=True, check=False).returncode != 0,
     reason="needs root, /dev/net/tun, network namespaces and a compiler",
 )
 
@@ -367,6 +368,9 @@ except TimeoutError:
 """
 
 
+one_bed = pytest.mark.xdist_group(__name__)  # a bed is one process's at a time: these run after each other
+
+
 def held(body: str) -> subprocess.Popen[str]:
     """Start a bed of two peers, 100 ms apart, in a process of its own."""
     command = [sys.executable, "-c", HELD.format(body=body)]
@@ -374,6 +378,7 @@ def held(body: str) -> subprocess.Popen[str]:
 
 
 @needs_root
+@one_bed
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_of_a_bed_that_is_interrupted(number: signal.Signals) -> None:
     process = held('print("up", flush=True); time.sleep(1000)')
@@ -393,6 +398,7 @@ def test_nothing_is_left_of_a_bed_that_is_interrupted(number: signal.Signals) ->
 
 
 @needs_root
+@one_bed
 def test_links_have_their_rate_buffer_and_delay() -> None:
     process = held(f"""Child("the echo", bed.namespace(links[1]), [sys.executable, "-c", {ECHO!r}], log).line()
     print(Child("the sender", bed.namespace(links[0]), [sys.executable, "-c", {SEND!r}], log).line(), flush=True)""")
