@@ -1,7 +1,5 @@
 """A digest of all code that a result can depend on: what was found by one version is not gone on with by another."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from functools import cache

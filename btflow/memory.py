@@ -1,7 +1,5 @@
 """Memory: how much a process may still take, and a simulation's arrays in one block of it."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Checks what the command line was given, before any work is done."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

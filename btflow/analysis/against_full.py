@@ -4,8 +4,6 @@ Of each such point one swarm was run in full, that of replica 0; it makes a pair
 the same seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Divides the swarms of a sweep into cells by one or two varied names, the others to be averaged over."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

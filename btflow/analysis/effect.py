@@ -1,7 +1,5 @@
 """Means of a statistic along varied names, how far each name moves it, and differences of two variants pair by pair."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Unpack
@@ -9,20 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
-from btflow.analysis import design
-from btflow.analysis.bootstrap import (
-    Intervals,
-    Scheme,
-    Settings,
-    Spread,
-    canonical,
-    draws,
-    interval,
-    point_means,
-    spread,
-)
+from btflow.analysis import bootstrap, design
 from btflow.analysis.cells import Axis, Cells, cells, scheme_of
-from btflow.analysis.design import REPLICA, SAMPLE, Floats
 from btflow.errors import InputError
 
 
@@ -33,7 +19,7 @@ def mean_effect(
     reference: object = None,
     *,
     bins: int = 10,
-    **intervals: Unpack[Intervals],
+    **intervals: Unpack[bootstrap.Intervals],
 ) -> xr.Dataset:
     """Return the mean of a statistic at each value of one varied name, averaged over the others.
 
@@ -57,7 +43,7 @@ def mean_effect(
     Raises:
         InputError: A name or value is unknown, a setting is out of range, or no swarm has a value.
     """
-    ds, settings = design.checked(ds), Settings(**intervals).checked()
+    ds, settings = design.checked(ds), bootstrap.Settings(**intervals).checked()
     content = cells(ds, variable, (over,), ("over",), (bins,))
     at = None if reference is None else _reference(content.axes[0], reference)
     means = _Means(content, settings)
@@ -77,7 +63,7 @@ def response(
     *,
     bins: int = 10,
     by_bins: int = 3,
-    **intervals: Unpack[Intervals],
+    **intervals: Unpack[bootstrap.Intervals],
 ) -> xr.Dataset:
     """Return the mean of a statistic along `x`, for each value of `by` if given, averaged over the other names.
 
@@ -86,7 +72,7 @@ def response(
     Returns:
         ``mean``, ``mean_low``, ``mean_high``, ``points`` and ``missing`` along `x` and `by`.
     """
-    ds, settings = design.checked(ds), Settings(**intervals).checked()
+    ds, settings = design.checked(ds), bootstrap.Settings(**intervals).checked()
     names, fields = ((x,), ("x",)) if by is None else ((x, by), ("x", "by"))
     content = cells(ds, variable, names, fields, (bins, by_bins)[: len(names)])
     return _Means(content, settings).dataset(ds, variable)
@@ -95,7 +81,7 @@ def response(
 class _Means:
     """The mean of each cell, with intervals; resamples are drawn when they are needed, not kept."""
 
-    def __init__(self, content: Cells, settings: Settings) -> None:
+    def __init__(self, content: Cells, settings: bootstrap.Settings) -> None:
         self.cells = content
         self.settings = settings
         self.mean = cell_means(content)
@@ -104,7 +90,10 @@ class _Means:
         """Return means, intervals and counts with everything that tells where they are from."""
         attrs = dict(ds[variable].attrs)
         ends = np.array(
-            [interval(mean, self._draws(n), self._spread(n), self.settings) for n, mean in enumerate(self.mean)]
+            [
+                bootstrap.interval(mean, self._draws(n), self._spread(n), self.settings)
+                for n, mean in enumerate(self.mean)
+            ]
         )
         count = np.array([len(points) for points in self.cells.points])
         text = f"mean of {attrs.get('long_name', variable)}"
@@ -128,57 +117,59 @@ class _Means:
         for number in range(len(self.mean)):
             if number != at:
                 both = together(self._spread(number), self._spread(at), self.cells.scheme)
-                ends[number] = interval(values[number], of(self._draws(number), reference), both, self.settings)
+                ends[number] = bootstrap.interval(
+                    values[number], of(self._draws(number), reference), both, self.settings
+                )
         ends[at] = float(kind == "ratio")
         name = "difference from" if kind == "difference" else "ratio to"
         attrs = {"units": units, "long_name": f"{name} the mean at the reference"}
         return {n: (self.cells.dims, v, a) for n, (v, a) in _with_ends(kind, values, ends, attrs).items()}
 
-    def _draws(self, number: int) -> Floats:
+    def _draws(self, number: int) -> design.Floats:
         return cell_draws(self.cells, self.settings, number)
 
-    def _spread(self, number: int) -> Spread:
+    def _spread(self, number: int) -> bootstrap.Spread:
         return cell_spread(self.cells, number)
 
 
-def ratio(of: Floats, to: Any) -> Floats:
+def ratio(of: design.Floats, to: Any) -> design.Floats:
     """Return a ratio; NaN where the divisor is zero."""
     of, to = np.broadcast_arrays(np.asarray(of, float), np.asarray(to, float))
     return np.asarray(np.divide(of, to, out=np.full(of.shape, np.nan), where=to != 0))
 
 
-def together(one: Spread, other: Spread, scheme: Scheme) -> Spread:
+def together(one: bootstrap.Spread, other: bootstrap.Spread, scheme: bootstrap.Scheme) -> bootstrap.Spread:
     """Return the spread of a comparison of two cells: replica numbers are drawn once for both."""
     return one if scheme == "replicas" else one + other
 
 
-def cell_means(content: Cells) -> Floats:
+def cell_means(content: Cells) -> design.Floats:
     """Return the mean of each cell's points' means (cells,); NaN for an empty cell."""
-    return np.array([point_means(points).mean() if len(points) else np.nan for points in content.points])
+    return np.array([bootstrap.point_means(points).mean() if len(points) else np.nan for points in content.points])
 
 
-def cell_draws(content: Cells, settings: Settings, number: int) -> Floats:
+def cell_draws(content: Cells, settings: bootstrap.Settings, number: int) -> design.Floats:
     """Return the resamples of one cell's mean (resamples,)."""
     points = content.points[number]
     if not len(points):
         return np.full(settings.resamples, np.nan)
-    return draws(points, content.scheme, settings, 0 if content.scheme == "replicas" else number)
+    return bootstrap.draws(points, content.scheme, settings, 0 if content.scheme == "replicas" else number)
 
 
-def cell_spread(content: Cells, number: int) -> Spread:
+def cell_spread(content: Cells, number: int) -> bootstrap.Spread:
     """Return what the variance of one cell's mean is made of; nothing for an empty cell."""
     points = content.points[number]
-    return spread(points, content.scheme) if len(points) else Spread(np.empty(0), np.empty(0))
+    return bootstrap.spread(points, content.scheme) if len(points) else bootstrap.Spread(np.empty(0), np.empty(0))
 
 
-def describe(ds: xr.Dataset, variable: str, scheme: Scheme, settings: Settings) -> dict[str, Any]:
+def describe(ds: xr.Dataset, variable: str, scheme: bootstrap.Scheme, settings: bootstrap.Settings) -> dict[str, Any]:
     """Return the attrs of a result: where it is from, what is missing in it, and how its intervals were made."""
     return design.source(ds, variable) | settings.attrs(scheme)
 
 
 def _with_ends(
-    name: str, values: Floats, ends: Floats, attrs: dict[str, Any]
-) -> dict[str, tuple[Floats, dict[str, Any]]]:
+    name: str, values: design.Floats, ends: design.Floats, attrs: dict[str, Any]
+) -> dict[str, tuple[design.Floats, dict[str, Any]]]:
     sides = {f"{name}_{side}": number for number, side in enumerate(("low", "high"))}
     texts = {key: attrs | {"long_name": f"{key.split('_')[-1]} end of the interval of the {name}"} for key in sides}
     return {name: (values, attrs)} | {key: (ends[:, number], texts[key]) for key, number in sides.items()}
@@ -203,7 +194,7 @@ def sensitivity(
     base: Mapping[str, object] | None = None,
     *,
     bins: int = 5,
-    **intervals: Unpack[Intervals],
+    **intervals: Unpack[bootstrap.Intervals],
 ) -> xr.Dataset:
     """Return the swing of a statistic over the values of each varied name: its greatest less its least mean.
 
@@ -224,15 +215,15 @@ def sensitivity(
     Raises:
         InputError: A name or value is unknown, nothing was varied, or no swarm has a value.
     """
-    ds, settings = design.checked(ds), Settings(**intervals).checked()
+    ds, settings = design.checked(ds), bootstrap.Settings(**intervals).checked()
     values = design.statistic(ds, variable)
     names = [name for name, parameter in design.varied(ds).items() if len(set(parameter.values.tolist())) > 1]
     if not names:
         raise InputError("ds", None, "has no varied name with two values", "a sweep over at least one")
     held = {} if base is None else _held(ds, base, names)
     if design.is_sample(ds):
-        values = values.isel({SAMPLE: design.independent(ds)})
-    centre = _mean(point_means(values.isel(held).values))
+        values = values.isel({design.SAMPLE: design.independent(ds)})
+    centre = _mean(bootstrap.point_means(values.isel(held).values))
     if not np.isfinite(centre):
         raise InputError("base", dict(base or {}), "has no result", "a point that has one")
     rows = {name: _row(_cut(ds, held, name), variable, name, settings, bins) for name in names}
@@ -246,7 +237,7 @@ def sensitivity(
     return found.assign_attrs(describe(ds, variable, scheme_of(ds), settings) | about)
 
 
-def _mean(means: Floats) -> float:
+def _mean(means: design.Floats) -> float:
     """Return the mean of the points that have one; NaN if there is none."""
     known = means[np.isfinite(means)]
     return float(known.mean()) if known.size else float("nan")
@@ -274,14 +265,14 @@ def _cut(ds: xr.Dataset, held: dict[str, int], name: str) -> xr.Dataset:
     return ds.isel({dim: [at] for dim, at in held.items() if dim != own})
 
 
-def _row(ds: xr.Dataset, variable: str, name: str, settings: Settings, bins: int) -> dict[str, float | str]:
+def _row(ds: xr.Dataset, variable: str, name: str, settings: bootstrap.Settings, bins: int) -> dict[str, float | str]:
     """Return the figures of one name."""
     content = cells(ds, variable, (name,), ("ds",), (bins,))
     mean = cell_means(content)
     low, high = int(np.nanargmin(mean)), int(np.nanargmax(mean))
     drawn = cell_draws(content, settings, high) - cell_draws(content, settings, low)
     both = together(cell_spread(content, high), cell_spread(content, low), content.scheme)
-    ends = interval(mean[high] - mean[low], drawn, both, settings) if low != high else (0.0, 0.0)
+    ends = bootstrap.interval(mean[high] - mean[low], drawn, both, settings) if low != high else (0.0, 0.0)
     means = {"least": mean[low], "greatest": mean[high], "first": mean[0], "last": mean[-1]}
     swing = {"swing": mean[high] - mean[low], "swing_low": ends[0], "swing_high": ends[1]}
     texts = {"least_at": content.axes[0].text(low), "greatest_at": content.axes[0].text(high)}
@@ -297,7 +288,7 @@ def paired_difference(
     dim: str,
     a: object,
     b: object,
-    **intervals: Unpack[Intervals],
+    **intervals: Unpack[bootstrap.Intervals],
 ) -> xr.Dataset:
     """Return how a statistic at value `b` of a varied name differs from that at `a`, all else equal.
 
@@ -322,7 +313,7 @@ def paired_difference(
     Raises:
         InputError: A name or value is unknown, the sweep is a sample, whose points have no pairs, or there is no pair.
     """
-    ds, settings = design.checked(ds), Settings(**intervals).checked()
+    ds, settings = design.checked(ds), bootstrap.Settings(**intervals).checked()
     values = design.statistic(ds, variable)
     parameter = design.find(ds, dim, "dim")
     if design.is_sample(ds):
@@ -333,9 +324,9 @@ def paired_difference(
     if at == to:
         raise InputError("b", b, "is the value of a", "another value")
     both = values.isel({parameter.dim: [at, to]})
-    rest = [str(d) for d in values.dims if d not in (parameter.dim, REPLICA)]
+    rest = [str(d) for d in values.dims if d not in (parameter.dim, design.REPLICA)]
     common = design.common_numbers(ds)
-    pairs = _pairs(both.transpose(parameter.dim, *rest, REPLICA).values, common)
+    pairs = _pairs(both.transpose(parameter.dim, *rest, design.REPLICA).values, common)
     shape = tuple(both.sizes[d] for d in rest)
     if not np.isfinite(pairs).any():
         raise InputError(
@@ -357,20 +348,20 @@ def paired_difference(
     return result.assign_attrs(describe(ds, variable, scheme_of(ds), settings) | sides | by)
 
 
-def _scheme(common: bool) -> Scheme:
+def _scheme(common: bool) -> bootstrap.Scheme:
     return "replicas" if common else "within"
 
 
-def _pairs(values: Floats, common: bool) -> Floats:
+def _pairs(values: design.Floats, common: bool) -> design.Floats:
     """Return the values that have a partner (2, points, replicas), in canonical order."""
     both = values.reshape(2, -1, values.shape[-1])
     known = np.isfinite(both)
     partner = known.all(axis=0) if common else known.any(axis=-1, keepdims=True).all(axis=0)
-    return canonical(np.where(partner, both, np.nan), _scheme(common))
+    return bootstrap.canonical(np.where(partner, both, np.nan), _scheme(common))
 
 
 def _compared(
-    pairs: Floats, shape: tuple[int, ...], dims: tuple[str, ...], settings: Settings, common: bool
+    pairs: design.Floats, shape: tuple[int, ...], dims: tuple[str, ...], settings: bootstrap.Settings, common: bool
 ) -> dict[str, tuple[tuple[str, ...], Any, str]]:
     """Return the figures by name: dimensions, values and meaning."""
     scheme = _scheme(common)
@@ -395,28 +386,32 @@ def _compared(
     return found
 
 
-def _compare(pairs: Floats, scheme: Scheme, settings: Settings, stream: int) -> dict[str, tuple[float, float, float]]:
+def _compare(
+    pairs: design.Floats, scheme: bootstrap.Scheme, settings: bootstrap.Settings, stream: int
+) -> dict[str, tuple[float, float, float]]:
     """Return the difference and the ratio at some points (2, points, replicas), with the ends of their intervals."""
-    first, second = (point_means(side).mean() for side in pairs)
+    first, second = (bootstrap.point_means(side).mean() for side in pairs)
     own = scheme == "within"
-    drawn = [draws(side, scheme, settings, own * (2 * stream + n)) for n, side in enumerate(pairs)]
-    both = together(spread(pairs[1], scheme), spread(pairs[0], scheme), scheme)
+    drawn = [bootstrap.draws(side, scheme, settings, own * (2 * stream + n)) for n, side in enumerate(pairs)]
+    both = together(bootstrap.spread(pairs[1], scheme), bootstrap.spread(pairs[0], scheme), scheme)
     found = {}
     compared: dict[str, Callable[[Any, Any], Any]] = {"difference": np.subtract, "ratio": ratio}
     for kind, of in compared.items():
         value = float(of(second, first))
-        found[kind] = (value, *interval(value, of(drawn[1], drawn[0]), both, settings))
+        found[kind] = (value, *bootstrap.interval(value, of(drawn[1], drawn[0]), both, settings))
     return found
 
 
-def _narrowing(pairs: Floats, found: dict[str, Any], settings: Settings) -> float:
+def _narrowing(pairs: design.Floats, found: dict[str, Any], settings: bootstrap.Settings) -> float:
     """Return the width of the interval over that with replicas of each variant drawn by themselves."""
-    drawn = draws(pairs[1], "replicas", settings, 1) - draws(pairs[0], "replicas", settings, 0)
-    means = [side[np.isfinite(side)] for side in (point_means(side.T) for side in pairs)]
+    drawn = bootstrap.draws(pairs[1], "replicas", settings, 1) - bootstrap.draws(pairs[0], "replicas", settings, 0)
+    means = [side[np.isfinite(side)] for side in (bootstrap.point_means(side.T) for side in pairs)]
     if min(side.size for side in means) < 2:
         return float("nan")
     size = np.array([side.size for side in means], float)
     value = found["mean_difference"][1]
-    low, high = interval(value, drawn, Spread(np.array([side.var(ddof=1) for side in means]) / size, size), settings)
+    low, high = bootstrap.interval(
+        value, drawn, bootstrap.Spread(np.array([side.var(ddof=1) for side in means]) / size, size), settings
+    )
     width = found["mean_difference_high"][1] - found["mean_difference_low"][1]
     return float(width / (high - low)) if high > low else float("nan")

@@ -1,7 +1,5 @@
 """Sobol indices: which share of a statistic's variance is due to which varied name."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import numpy as np

@@ -3,8 +3,6 @@
 Writes a sweep as a long table, block by block, so that memory is bounded by a block whatever the sweep's size.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

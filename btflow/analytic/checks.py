@@ -1,7 +1,5 @@
 """Checks of arguments: each returns the value as an array or raises InputError naming the argument."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -4,8 +4,6 @@ Queues and windows are in packets here, as buffers are given; the packet in serv
 part of the base round-trip time. Everything is fluid and at rest: no slow start, no other traffic, no random loss.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

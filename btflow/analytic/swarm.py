@@ -1,7 +1,5 @@
 """Bounds on the completion time of a swarm, and the steady state of an open one."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

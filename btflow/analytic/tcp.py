@@ -4,8 +4,6 @@ Throughputs are ceilings: the sender always has data, losses of different rounds
 does not depend on the window. A connection below a rate limiter that is slower than its ceiling never comes near it.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

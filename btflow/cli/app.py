@@ -1,7 +1,5 @@
 """The command line: ``btflow list | run | sweep | link | export | calibrate | schema | bench | explore | lab``."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Annotated, NoReturn

@@ -1,7 +1,5 @@
 """``btflow bench``: what swarms, sweeps and links cost here."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``btflow explore`` and ``btflow lab``: what they are given on the command line."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

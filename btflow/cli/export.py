@@ -1,7 +1,5 @@
 """``btflow export``: a sweep as a table."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

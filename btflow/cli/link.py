@@ -1,7 +1,5 @@
 """``btflow link``: its options."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

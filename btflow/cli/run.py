@@ -1,7 +1,5 @@
 """``btflow run``: simulate a swarm."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``btflow schema``: the JSON Schema of a model file."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

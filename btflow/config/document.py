@@ -1,7 +1,5 @@
 """A model file read in, and the scenarios that are made of it: all tables validated at once, those kept that stay."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Model files: TOML as trees of tables, and the files of ``models/`` that a field names."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

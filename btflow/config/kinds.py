@@ -1,7 +1,5 @@
 """What a model file makes: a frozen model whose parameters can be set again, and how its file is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType

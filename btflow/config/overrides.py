@@ -1,7 +1,5 @@
 """What values given by name make of a model file: each field is set once, by a parameter or by its dotted path."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

@@ -1,7 +1,5 @@
 """A model's parameters: named independent variables that its file declares and that stand for fields of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 

@@ -1,7 +1,5 @@
 """Turns pydantic's validation errors into ours, with the names a user knows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple

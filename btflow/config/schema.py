@@ -1,7 +1,5 @@
 """What may be given: the JSON Schema of a model file, and what a parameter or a field's path takes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

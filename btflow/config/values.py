@@ -1,7 +1,5 @@
 """Reads the value given for a field of a model: whatever a file may have there, and always a text too."""
 
-from __future__ import annotations
-
 import os
 import re
 from os import PathLike

@@ -1,7 +1,5 @@
 """The page of the explorer: a tab for each panel, and around it presets, link, files and the command line."""
 
-from __future__ import annotations
-
 import html
 import os
 from collections.abc import Callable, Mapping

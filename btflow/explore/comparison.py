@@ -1,7 +1,5 @@
 """What if: two settings side by side, compared in pairs that have the same random numbers."""
 
-from __future__ import annotations
-
 import html
 import json
 import math

@@ -7,8 +7,6 @@ is once they have a width, and again when that or the width changes. What comes 
 newest only.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache

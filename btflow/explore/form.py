@@ -4,8 +4,6 @@ A slider and a text show the same value; the text takes any unit. What is refuse
 right below, and the form keeps the last good state.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Iterable
 from dataclasses import replace

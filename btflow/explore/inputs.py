@@ -3,8 +3,6 @@
 Every value is a text, as on the command line: ``"448 kbit/s"``, ``"30 ms"``, ``"3"``, ``"cubic"``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, make_dataclass

@@ -7,8 +7,6 @@ An experiment takes tens of milliseconds, so it is computed while the message of
 holds back further messages of a slider meanwhile and sends the newest one then: values in between are left out.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

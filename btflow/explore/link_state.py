@@ -1,7 +1,5 @@
 """The state of the link panel, the experiment it stands for, and its presets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Live figures in a notebook: ``scenario.explore()``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ipywidgets as widgets

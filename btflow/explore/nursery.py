@@ -4,8 +4,6 @@ A kernel that imports by itself takes some five seconds of CPU time and 400 MB; 
 shares most of its memory. Where there is no fork, Jupyter starts kernels as ever.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

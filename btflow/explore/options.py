@@ -1,7 +1,5 @@
 """The options of `btflow explore`, checked before any work, and how whoever runs it is told."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ The state of a panel, a frozen dataclass of texts, as the query string of a link
 A link names the version, the panel and what differs from the defaults: ``?v=1&panel=link&rate=2+Mbit/s``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable

@@ -3,8 +3,6 @@
 The first compiles the simulator and serves its page, the second JupyterLab in the folder of the teaching notebooks.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -25,7 +23,6 @@ import typer
 
 from btflow.errors import InputError
 from btflow.explore import nursery
-from btflow.explore.nursery import Births
 from btflow.explore.options import LAB_PORT, LOCAL, PORT, Options, say
 
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
@@ -69,10 +66,10 @@ def run_explorer(options: Options, *, browser: bool) -> None:
 
 
 @contextmanager
-def _births(folder: str) -> Iterator[Births]:
+def _births(folder: str) -> Iterator[nursery.Births]:
     """Keep what visitors' processes come from, which compiles the simulator, or loads it, to begin with."""
     os.environ.update(ONE_THREAD | {"IPYTHONDIR": str(Path(folder) / "ipython")})
-    births = Births(str(Path(folder) / "nursery") if nursery.POSSIBLE else "", say)
+    births = nursery.Births(str(Path(folder) / "nursery") if nursery.POSSIBLE else "", say)
     try:
         yield births
     finally:

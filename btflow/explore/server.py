@@ -6,8 +6,6 @@ of a visitor's own kernel, whose name nobody else knows, whether that kernel liv
 messages of widgets through to a kernel, and no others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -5,8 +5,6 @@ the command line of the whole. What the papers say of them holds in these sizes,
 leechers but their whole file, because with 10 MB a round-trip time of 400 ms costs 20 % instead of 10 %.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache

@@ -4,8 +4,6 @@ A swarm that flow can run is drawn from it until the inputs rest, and then from 
 canvas shows progress, a button to cancel, and an error in place of figures.
 """
 
-from __future__ import annotations
-
 import html
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ those of a link in flow among them. The second is ``python -m btflow.explore.war
 flow while the first pages open, which do without them until they are there: figures come from full alone.
 """
 
-from __future__ import annotations
-
 import select
 import subprocess
 import sys

@@ -5,8 +5,6 @@ Everything that the thread finds is handed to the event loop on which it was ask
 a program without an event loop takes it by ``wait``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import queue

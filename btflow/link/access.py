@@ -1,7 +1,5 @@
 """An access link: a queue for each direction."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from types import MappingProxyType

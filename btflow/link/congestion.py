@@ -1,7 +1,5 @@
 """A congestion control: a law of the window and the constants of the stack it runs in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal, Self

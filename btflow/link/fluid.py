@@ -1,7 +1,5 @@
 """Link experiments at flow fidelity: what it refuses, its state, and a run to the end."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

@@ -5,8 +5,6 @@ A flow is ``CC[:COUNT][@START][,KEY=VALUE]...``, such as ``cubic:3`` or ``ledbat
 ``100 B@1s``. What the values are is left to the model's fields.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """Scenario to program: a link experiment as flat arrays."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

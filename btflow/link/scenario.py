@@ -1,7 +1,5 @@
 """An experiment on access links: frozen, validated, in SI units (bytes, seconds, bytes per second); and its files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Annotated, Self

@@ -1,7 +1,5 @@
 """Program to state arrays: everything one link experiment needs, allocated once."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +9,6 @@ from numpy.typing import NDArray
 
 from btflow.kernels.link import sampling
 from btflow.kernels.link import state as k
-from btflow.kernels.link.sampling import RTT_BINS
 from btflow.link.flow import Codec
 from btflow.memory import arrays
 from btflow.options import Fidelity
@@ -133,7 +130,7 @@ def _layout(program: LinkProgram, rings: _Rings) -> dict[str, tuple[tuple[int, .
         "history": ((flows, rules.history_slots), np.float64),
         "recent": ((flows, rules.filter_slots), np.float64),
         "queue_time": ((queues, bins(program)), np.float64),
-        "rtt_bins": ((flows, RTT_BINS), np.int64),
+        "rtt_bins": ((flows, sampling.RTT_BINS), np.int64),
         "record_delay": ((flows, program.records), np.float64),
         "flow_series": ((program.samples, flows, sampling.COLUMNS), np.float64),
         "queue_series": ((program.samples, queues), np.int64),

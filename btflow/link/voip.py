@@ -8,8 +8,6 @@ one-way delay: T = Ta, Tr = 2 Ta (G.107, clause 7.4, for a connection with one d
 Delays are in seconds, from mouth to ear unless they are said to be the network's; losses are fractions of packets.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import accumulate
 from typing import NamedTuple

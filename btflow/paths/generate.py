@@ -9,8 +9,6 @@ pair has exactly the table's distribution, for any number of peers. The loss of 
 where b is standard normal: made of the pair's round-trip time, of its two peers and of its own.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from pathlib import Path

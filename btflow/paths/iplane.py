@@ -8,8 +8,6 @@ number of milliseconds. No public text says whether it is one way or both: it is
 traceroutes in Shadow's topology agree with (read as round trips, New Zealand to Portugal would beat light in fibre).
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reads a table of round-trip times and losses that a user has measured, from CSV."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterator

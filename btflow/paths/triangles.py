@@ -1,7 +1,5 @@
 """Violations of the triangle inequality: pairs of peers that a third one would connect faster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from numbers import Real
 

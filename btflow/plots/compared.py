@@ -1,7 +1,5 @@
 """What was simulated beside published figures and what a formula says, and flow beside full."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -16,19 +14,7 @@ from btflow.analysis import flow_error
 from btflow.analysis.against_full import point_pairs
 from btflow.analysis.design import checked, statistic, varied
 from btflow.errors import InputError
-from btflow.plots.style import (
-    COLOURS,
-    GREY,
-    SYMBOLS,
-    by_label,
-    figure,
-    heading,
-    line,
-    log_scale,
-    names_of,
-    numbers,
-    statistic_scale,
-)
+from btflow.plots import style
 from btflow.units.formatting import counted
 
 CONFIDENCE = 0.95
@@ -65,17 +51,17 @@ def beside_published(
         raise InputError("published", ", ".join(sorted(strange)), "is not among the rows", ", ".join(rows))
     most = max(row.size for row in rows.values())
     bars = f"bars: 95% interval of the mean of {most} replicas" if most > 1 else ""
-    drawn = figure(title, axis, "", subtitle=bars)
+    drawn = style.figure(title, axis, "", subtitle=bars)
     drawn.add_scatter(
         x=[row.mean() for row in rows.values()],
         y=list(rows),
         error_x={"type": "data", "array": [half_width(row) for row in rows.values()], "thickness": 1.8, "width": 6},
         mode="markers",
         name="btflow",
-        marker={"color": COLOURS[0], "symbol": "circle", "size": 10},
+        marker={"color": style.COLOURS[0], "symbol": "circle", "size": 10},
     )
     if published:
-        diamond = {"color": COLOURS[1], "symbol": "diamond-open", "size": 13, "line": {"width": 2.5}}
+        diamond = {"color": style.COLOURS[1], "symbol": "diamond-open", "size": 13, "line": {"width": 2.5}}
         drawn.add_scatter(x=[*published.values()], y=[*published], mode="markers", name=source, marker=diamond)
     height = _ROW * len(rows) + _AROUND
     drawn.update_xaxes(rangemode="tozero", zeroline=True, zerolinecolor="#333333")
@@ -94,8 +80,8 @@ def half_width(values: NDArray[np.float64]) -> float:
 def _published(given: object) -> dict[str, float]:
     """Return a number for each row that has one; InputError if it is something else."""
     allowed, found = "numbers in a mapping by row", {}
-    for label, value in by_label("published", {} if given is None else given, allowed, empty=True).items():
-        number = numbers(f"published[{label!r}]", value, "one number")
+    for label, value in style.by_label("published", {} if given is None else given, allowed, empty=True).items():
+        number = style.numbers(f"published[{label!r}]", value, "one number")
         if number.size != 1:
             raise InputError(f"published[{label!r}]", value, "is not one number", "one number")
         found[label] = float(number.ravel()[0])
@@ -104,8 +90,10 @@ def _published(given: object) -> dict[str, float]:
 
 def _rows(values: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.float64]]:
     """Return the numbers of each row without NaN; InputError if there are none."""
-    given = by_label("values", values, "numbers, one for each replica, in a mapping by row")
-    rows = {label: numbers(f"values[{label!r}]", row, "one for each replica").ravel() for label, row in given.items()}
+    given = style.by_label("values", values, "numbers, one for each replica, in a mapping by row")
+    rows = {
+        label: style.numbers(f"values[{label!r}]", row, "one for each replica").ravel() for label, row in given.items()
+    }
     rows = {label: row[np.isfinite(row)] for label, row in rows.items()}
     if empty := [label for label, row in rows.items() if not row.size]:
         raise InputError(f"values[{empty[0]!r}]", values[empty[0]], "has no number", "one for each replica")
@@ -145,10 +133,10 @@ def beside_theory(simulated: Curves, theory: Curves, *, title: str, x: str, y: s
         raise InputError("simulated", simulated, "holds nothing, nor does theory", "x and y by label")
     labels = list(dict.fromkeys([*points, *lines]))
     note = " (log scale)"
-    drawn = figure(title, x + note * ("x" in log), y + note * ("y" in log))
+    drawn = style.figure(title, x + note * ("x" in log), y + note * ("y" in log))
     for label, (across, up) in lines.items():
         drawn.add_scatter(
-            x=across, y=up, mode="lines", name=f"{label}, formula", line=line(labels.index(label), width=2)
+            x=across, y=up, mode="lines", name=f"{label}, formula", line=style.line(labels.index(label), width=2)
         )
     for label, (across, up) in points.items():
         drawn.add_scatter(x=across, y=up, mode="markers", name=label, marker=_marker(labels.index(label)))
@@ -160,10 +148,10 @@ def beside_theory(simulated: Curves, theory: Curves, *, title: str, x: str, y: s
 
 def _read(field: str, curves: Curves) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
     found = {}
-    for label, pair in by_label(field, curves, _ALLOWED, empty=True).items():
+    for label, pair in style.by_label(field, curves, _ALLOWED, empty=True).items():
         if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
             raise InputError(f"{field}[{label!r}]", pair, "is no pair", _ALLOWED)
-        across, up = (numbers(f"{field}[{label!r}]", values, _ALLOWED) for values in pair)
+        across, up = (style.numbers(f"{field}[{label!r}]", values, _ALLOWED) for values in pair)
         if across.ndim != 1 or across.shape != up.shape:
             shapes = f"{across.shape} and {up.shape}"
             raise InputError(f"{field}[{label!r}]", shapes, "are shapes that differ", "x and y, equally many")
@@ -173,8 +161,8 @@ def _read(field: str, curves: Curves) -> dict[str, tuple[NDArray[np.float64], ND
 
 def _marker(index: int) -> dict[str, Any]:
     return {
-        "color": COLOURS[index % len(COLOURS)],
-        "symbol": SYMBOLS[index % len(SYMBOLS)],
+        "color": style.COLOURS[index % len(style.COLOURS)],
+        "symbol": style.SYMBOLS[index % len(style.SYMBOLS)],
         "size": 9,
         "line": {"color": "white", "width": 1},
     }
@@ -215,10 +203,10 @@ def full_against_flow(ds: xr.Dataset, variable: str, *, confidence: float = 0.9)
     ds = checked(ds)
     pairs = point_pairs(ds, variable)
     values = np.concatenate([pairs.flow, pairs.full])
-    scale, _ = statistic_scale(ds, variable, values)
+    scale, _ = style.statistic_scale(ds, variable, values)
     unit = f" [{scale.unit}]" if scale.unit else ""
-    drawn = figure(
-        f"{heading(ds, variable)}: full against flow",
+    drawn = style.figure(
+        f"{style.heading(ds, variable)}: full against flow",
         f"in flow{unit}",
         f"in full{unit}",
         subtitle=_subtitle(ds, error, confidence),
@@ -226,18 +214,20 @@ def full_against_flow(ds: xr.Dataset, variable: str, *, confidence: float = 0.9)
     flow, full = pairs.flow / scale.divisor, pairs.full / scale.divisor
     low, high = float(values.min() / scale.divisor), float(values.max() / scale.divisor)
     ends = _ends(low, high)
-    drawn.add_scatter(x=ends, y=ends, mode="lines", name="equal", line={"color": GREY, "dash": "dash", "width": 1.5})
+    drawn.add_scatter(
+        x=ends, y=ends, mode="lines", name="equal", line={"color": style.GREY, "dash": "dash", "width": 1.5}
+    )
     drawn.add_scatter(
         x=flow,
         y=full,
         mode="markers",
         name="checked point",
-        marker={"size": 9, "color": COLOURS[0], "opacity": 0.8},
+        marker={"size": 9, "color": style.COLOURS[0], "opacity": 0.8},
         text=_points(ds, variable, pairs.points),
         hovertemplate="%{text}<br>flow %{x:.4g}, full %{y:.4g}<extra></extra>",
     )
     for axis in ("xaxis", "yaxis"):
-        settings = log_scale(low, high) if _wide(low, high) else {"range": ends}
+        settings = style.log_scale(low, high) if _wide(low, high) else {"range": ends}
         drawn.update_layout({axis: settings})
     return drawn
 
@@ -265,7 +255,7 @@ def _subtitle(ds: xr.Dataset, error: xr.Dataset, confidence: float) -> str:
 
 def _points(ds: xr.Dataset, variable: str, points: NDArray[np.int64]) -> list[str]:
     """Return the varied values at some points, by their numbers, as texts."""
-    flow, known, short = statistic(ds, variable), varied(ds), names_of(ds)
+    flow, known, short = statistic(ds, variable), varied(ds), style.names_of(ds)
     dims = flow.dims[:-1]
     index = dict(zip(dims, np.unravel_index(points, flow.shape[:-1]), strict=True)) if dims else {}
     texts = (

@@ -1,7 +1,5 @@
 """What varied names do to a statistic: curves and maps of its mean, a tornado of swings, bars of Sobol indices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
@@ -16,25 +14,7 @@ from btflow.analysis.cells import Axis, cells
 from btflow.analysis.design import checked, find, rounded, runs, short_names
 from btflow.analysis.effect import cell_means
 from btflow.errors import InputError
-from btflow.plots.style import (
-    COLOURS,
-    GREY,
-    SYMBOLS,
-    UPRIGHT,
-    Shown,
-    figure,
-    heading,
-    level,
-    line,
-    make_room,
-    names_of,
-    origin,
-    place,
-    shown,
-    statistic_scale,
-    translucent,
-    wrapped,
-)
+from btflow.plots import style
 from btflow.units.formatting import counted
 
 MOST_BARS = 15
@@ -62,43 +42,45 @@ def response_curve(
     ds = checked(ds)
     found = response(ds, variable, x, by, **options)
     axes = tuple(_axis(ds, found, name) for name in (x, by) if name is not None)
-    scale, text = statistic_scale(ds, variable, found["mean"].values.ravel())
+    scale, text = style.statistic_scale(ds, variable, found["mean"].values.ravel())
     parts = found[["mean", "mean_low", "mean_high"]] / scale.divisor
     parts["missing"] = found["missing"]
-    short = names_of(ds)
-    across = shown(axes[0], short[x])
-    bars = f"{'bars' if len(across.texts) <= MOST_BARS else 'bands'}: {level(found)}"
+    short = style.names_of(ds)
+    across = style.shown(axes[0], short[x])
+    bars = f"{'bars' if len(across.texts) <= MOST_BARS else 'bands'}: {style.level(found)}"
     note = bars if np.isfinite(parts["mean_low"]).any() else ""
-    drawn = figure(f"{heading(ds, variable)} against {short[x]}", "", text, subtitle=origin(ds, variable, note))
+    drawn = style.figure(
+        f"{style.heading(ds, variable)} against {short[x]}", "", text, subtitle=style.origin(ds, variable, note)
+    )
     lines = (
         [("in flow" if has_check(ds) else "", parts)]
         if by is None
         else [(axes[1].text(i), parts.isel({by: i})) for i in range(len(axes[1].values))]
     )
     for number, (label, part) in enumerate(lines):
-        _line(drawn, number, wrapped(label), _beside(across, number, len(lines)), part)
+        _line(drawn, number, style.wrapped(label), _beside(across, number, len(lines)), part)
     if has_check(ds):
         _full(drawn, across, _corrected(ds, variable, x, by, options), scale.divisor)
     _crosses(drawn, across, axes, found)
     drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
     if by is not None:
         drawn.update_layout(legend={"title": {"text": short[by], "side": "top left", "font": {"size": 13}}})
-    make_room(drawn, place(drawn, "x", across))
+    style.make_room(drawn, style.place(drawn, "x", across))
     return drawn
 
 
 def _corrected(ds: xr.Dataset, variable: str, x: str, by: str | None, options: ResponseOptions) -> xr.Dataset | None:
     """Return what full would give, at the same level; None without a check, or if it has too few points."""
-    bins, by_bins, level = options.get("bins", 10), options.get("by_bins", 3), options.get("confidence", 0.95)
+    bins, by_bins, confidence = options.get("bins", 10), options.get("by_bins", 3), options.get("confidence", 0.95)
     try:
-        return corrected(ds, variable, x, by, bins=bins, by_bins=by_bins, confidence=level)
+        return corrected(ds, variable, x, by, bins=bins, by_bins=by_bins, confidence=confidence)
     except InputError as error:
         if error.field != "ds":
             raise
         return None
 
 
-def _full(drawn: go.Figure, across: Shown, found: xr.Dataset | None, divisor: float) -> None:
+def _full(drawn: go.Figure, across: style.Shown, found: xr.Dataset | None, divisor: float) -> None:
     """Draw what full would give where points were checked, over each line."""
     if found is None:
         return
@@ -120,7 +102,7 @@ def _full(drawn: go.Figure, across: Shown, found: xr.Dataset | None, divisor: fl
             name=f"full, estimated by {points}",
             legendgroup="full",
             showlegend=number == 0,
-            marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 6, "color": "black"},
+            marker={"symbol": style.SYMBOLS[number % len(style.SYMBOLS)], "size": 6, "color": "black"},
         )
 
 
@@ -130,17 +112,17 @@ def _axis(ds: xr.Dataset, found: xr.Dataset, name: str) -> Axis:
     return Axis(name, found[name].values, (), find(ds, name, name), np.stack(ends, axis=1) if ends else None)
 
 
-def _beside(across: Shown, number: int, lines: int) -> Shown:
+def _beside(across: style.Shown, number: int, lines: int) -> style.Shown:
     """Return the axis as a line has it: categories are drawn beside each other, so that no interval hides another."""
     if across.kind != "category":
         return across
     return across._replace(positions=across.positions + min(0.08, 0.7 / lines) * (number - (lines - 1) / 2))
 
 
-def _line(drawn: go.Figure, number: int, label: str, across: Shown, part: xr.Dataset) -> None:
+def _line(drawn: go.Figure, number: int, label: str, across: style.Shown, part: xr.Dataset) -> None:
     """Draw one line with its bars or its band."""
     mean, low, high = (part[name].values for name in ("mean", "mean_low", "mean_high"))
-    symbol = SYMBOLS[number % len(SYMBOLS)]
+    symbol = style.SYMBOLS[number % len(style.SYMBOLS)]
     marks = [f"{symbol}-open" if lost else symbol for lost in part["missing"].values]
     band = len(across.texts) > MOST_BARS
     if band:
@@ -153,8 +135,8 @@ def _line(drawn: go.Figure, number: int, label: str, across: Shown, part: xr.Dat
         name=label or "mean",
         legendgroup=label,
         showlegend=bool(label),
-        line=line(number),
-        marker={"symbol": marks, "size": 8, "color": COLOURS[number % len(COLOURS)]},
+        line=style.line(number),
+        marker={"symbol": marks, "size": 8, "color": style.COLOURS[number % len(style.COLOURS)]},
     )
 
 
@@ -169,14 +151,14 @@ def _bars(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> dict[str, obje
     }
 
 
-def _band(drawn: go.Figure, number: int, label: str, across: Shown, low: np.ndarray, high: np.ndarray) -> None:
+def _band(drawn: go.Figure, number: int, label: str, across: style.Shown, low: np.ndarray, high: np.ndarray) -> None:
     known = np.isfinite(low) & np.isfinite(high)
     x = across.positions[known]
     drawn.add_scatter(
         x=np.concatenate([x, x[::-1]]),
         y=np.concatenate([high[known], low[known][::-1]]),
         fill="toself",
-        fillcolor=translucent(number),
+        fillcolor=style.translucent(number),
         line={"width": 0},
         mode="lines",
         name=label,
@@ -186,7 +168,7 @@ def _band(drawn: go.Figure, number: int, label: str, across: Shown, low: np.ndar
     )
 
 
-def _crosses(drawn: go.Figure, across: Shown, axes: tuple[Axis, ...], found: xr.Dataset) -> None:
+def _crosses(drawn: go.Figure, across: style.Shown, axes: tuple[Axis, ...], found: xr.Dataset) -> None:
     """Mark values without any result at the bottom, and say what open symbols are."""
     mean, missing = found["mean"], found["missing"]
     over = [axis.name for axis in axes[1:]]
@@ -198,12 +180,12 @@ def _crosses(drawn: go.Figure, across: Shown, axes: tuple[Axis, ...], found: xr.
             yaxis="y2",
             mode="markers",
             name="no result",
-            marker={"symbol": "x-thin", "size": 10, "color": GREY, "line": {"width": 2, "color": GREY}},
+            marker={"symbol": "x-thin", "size": 10, "color": style.GREY, "line": {"width": 2, "color": style.GREY}},
             showlegend=True,
         )
         drawn.update_layout(yaxis2={"overlaying": "y", "range": [-0.02, 1], "visible": False, "fixedrange": True})
     if bool(((missing > 0) & mean.notnull()).any()):
-        marker = {"symbol": "circle-open", "size": 8, "color": GREY}
+        marker = {"symbol": "circle-open", "size": 8, "color": style.GREY}
         drawn.add_scatter(
             x=[None], y=[None], mode="markers", name=f"some {runs(found)} missing", marker=marker, showlegend=True
         )
@@ -234,13 +216,15 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     ds = checked(ds)
     content = cells(ds, variable, (x, y), ("x", "y"), (bins, bins))
     values = cell_means(content).reshape(content.shape).T
-    scale, text = statistic_scale(ds, variable, values.ravel())
+    scale, text = style.statistic_scale(ds, variable, values.ravel())
     values = values / scale.divisor
-    names = names_of(ds)
-    across = shown(content.axes[0], names[x], even=True)
-    up = shown(content.axes[1], names[y], even=True, longest=UPRIGHT)
+    names = style.names_of(ds)
+    across = style.shown(content.axes[0], names[x], even=True)
+    up = style.shown(content.axes[1], names[y], even=True, longest=style.UPRIGHT)
     note = "" if content.balanced else "means over different points"
-    drawn = figure(f"{heading(ds, variable)} by {names[x]} and {names[y]}", "", "", subtitle=origin(ds, variable, note))
+    drawn = style.figure(
+        f"{style.heading(ds, variable)} by {names[x]} and {names[y]}", "", "", subtitle=style.origin(ds, variable, note)
+    )
     drawn.add_heatmap(
         x=across.positions,
         y=up.positions,
@@ -258,13 +242,13 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
     lost = content.lost.reshape(content.shape).T
     _mark(drawn, np.isnan(values), across, up, MISSING)
     _mark(drawn, (lost > 0) & np.isfinite(values), across, up, f"some {runs(ds)} missing")
-    place(drawn, "y", up)
-    make_room(drawn, place(drawn, "x", across))
+    style.place(drawn, "y", up)
+    style.make_room(drawn, style.place(drawn, "x", across))
     drawn.update_layout(plot_bgcolor="#EEEEEE")
     return drawn
 
 
-def _mark(drawn: go.Figure, where: np.ndarray, across: Shown, up: Shown, name: str) -> None:
+def _mark(drawn: go.Figure, where: np.ndarray, across: style.Shown, up: style.Shown, name: str) -> None:
     """Put a symbol on some cells: a cross in the middle, a ring in the corner, clear of the number."""
     row, column = np.nonzero(where)
     if not row.size:
@@ -311,13 +295,15 @@ def tornado(
     ds = checked(ds)
     found = sensitivity(ds, variable, base, **options)
     found = found.isel(parameter=slice(None, None, -1))
-    scale, text = statistic_scale(ds, variable, found["greatest"].values)
+    scale, text = style.statistic_scale(ds, variable, found["greatest"].values)
     names = ("least", "greatest", "swing_low", "swing_high")
     least, greatest, low, high = (found[name].values / scale.divisor for name in names)
     centre = float(found["base"]) / scale.divisor
     rows = _labels(found)
-    note = f"whiskers: {level(found)} of the swing" if np.isfinite(low).any() else ""
-    drawn = figure(f"{heading(ds, variable)}: swing of each parameter", text, "", subtitle=origin(ds, variable, note))
+    note = f"whiskers: {style.level(found)} of the swing" if np.isfinite(low).any() else ""
+    drawn = style.figure(
+        f"{style.heading(ds, variable)}: swing of each parameter", text, "", subtitle=style.origin(ds, variable, note)
+    )
     middle = np.clip(centre, least, greatest)
     whisker = {"array": least + high - greatest, "arrayminus": greatest - least - low, "thickness": 1.2, "width": 4}
     _bar(drawn, rows, least, middle, 0)
@@ -343,8 +329,8 @@ def _middle(drawn: go.Figure, at: float, text: str) -> None:
 def _ends(drawn: go.Figure, rows: list[str], ends: Sequence[np.ndarray], texts: Sequence[np.ndarray]) -> None:
     """Write at both ends of each bar at which value it is, and make room for that."""
     for at, words, side in zip(ends, texts, ("left", "right"), strict=True):
-        shown = [f" {word} " for word in words]
-        drawn.add_scatter(x=at, y=rows, text=shown, mode="text", textposition=f"middle {side}", hoverinfo="skip")
+        beside = [f" {word} " for word in words]
+        drawn.add_scatter(x=at, y=rows, text=beside, mode="text", textposition=f"middle {side}", hoverinfo="skip")
     low, high = ends
     left, right = (_MARGIN + _LETTER * np.array([len(word) for word in words]) for words in texts)
     # what is needed from the start of one row's text to the end of another's is a share of the width that is left
@@ -364,9 +350,9 @@ def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.F
     found = found.isel(parameter=np.argsort(found["total"].values, kind="stable"))
     rows = _labels(found)
     chance = float(found["chance"])
-    notes = [f"bars: {level(found)}", "" if np.isnan(chance) else f"chance: {100 * chance:.2g}% of the variance"]
-    title = f"{heading(ds, variable)}: Sobol indices"
-    drawn = figure(title, "share of the variance", "", subtitle=origin(ds, variable, *notes))
+    notes = [f"bars: {style.level(found)}", "" if np.isnan(chance) else f"chance: {100 * chance:.2g}% of the variance"]
+    title = f"{style.heading(ds, variable)}: Sobol indices"
+    drawn = style.figure(title, "share of the variance", "", subtitle=style.origin(ds, variable, *notes))
     for name, (text, colour) in _INDICES.items():
         value, low, high = (found[name + end].values for end in ("", "_low", "_high"))
         bars = {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
@@ -390,7 +376,7 @@ def _labels(found: xr.Dataset) -> list[str]:
 def _marker(colour: int) -> dict[str, object]:
     """Return the look of a bar: the second colour has stripes, to be told from the first in grey."""
     pattern = {"shape": "/" if colour else "", "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.25}
-    return {"color": COLOURS[colour], "pattern": pattern}
+    return {"color": style.COLOURS[colour], "pattern": pattern}
 
 
 def _bar(

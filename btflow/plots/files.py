@@ -1,7 +1,5 @@
 """Writes figures: HTML always, pictures where Kaleido finds a Chromium to draw them with."""
 
-from __future__ import annotations
-
 import html
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A link experiment played back: windows and queue over time with a cursor, and beside them what they are just now."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ Lines also differ in dash and bars in pattern, so that a grey print can be read.
 Varied values are shown in handy units, logarithmic where they are, or as categories.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Mapping

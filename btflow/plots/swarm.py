@@ -1,7 +1,5 @@
 """Figures of a swarm: when its leechers complete, what they hold by then, what held uploads back; all on one page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 
@@ -13,23 +11,7 @@ from plotly.subplots import make_subplots
 
 from btflow.analytic import kumar_ross_bound
 from btflow.errors import InputError, brief
-from btflow.plots.style import (
-    GREY,
-    TEMPLATE,
-    Results,
-    counted_times,
-    describe,
-    distribution,
-    figure,
-    labelled,
-    leecher_classes,
-    line,
-    linked,
-    log_axis,
-    one_result,
-    series_name,
-    translucent,
-)
+from btflow.plots import style
 from btflow.plots.uplinks import LINKED_VIEWS, completion_by_rank
 from btflow.units.formatting import counted
 
@@ -37,7 +19,7 @@ MOST_REPLICAS = 20
 """Replicas that are drawn with a line each."""
 
 
-def completion_cdf(results: Results, *, bound: bool = True) -> go.Figure:
+def completion_cdf(results: style.Results, *, bound: bool = True) -> go.Figure:
     """Return the distribution of completion times [s] over the leechers of all replicas, one line per class.
 
     Only downloads that count are in it: none of those that are completed in the warm-up.
@@ -45,20 +27,20 @@ def completion_cdf(results: Results, *, bound: bool = True) -> go.Figure:
     A vertical line marks the lower bound of the last completion (Kumar and Ross 2006) of a single result in which all
     peers start together; `bound=False` leaves it out.
     """
-    drawn = figure(
+    drawn = style.figure(
         "Completion time of the leechers",
         "completion time [s]",
         "leechers that have completed [%]",
-        subtitle=describe(results),
+        subtitle=style.describe(results),
     )
     for index, (name, times) in enumerate(_times_by_class(results)):
         if len(times) > 1 and isinstance(results, xr.Dataset):
             drawn.add_traces(_replica_lines(times[:MOST_REPLICAS], f"{name}, each replica", index))
-        x, y = distribution(times)
+        x, y = style.distribution(times)
         together = ", replicas together" if len(times) > 1 else ""
-        drawn.add_scatter(x=x, y=100 * y, name=name + together, mode="lines", line=line(index, shape="hv"))
+        drawn.add_scatter(x=x, y=100 * y, name=name + together, mode="lines", line=style.line(index, shape="hv"))
     if bound and isinstance(results, xr.Dataset) and (least := lower_bound(results)) is not None:
-        mark = line(0, color=GREY, dash="dot")
+        mark = style.line(0, color=style.GREY, dash="dot")
         drawn.add_scatter(x=[least, least], y=[0, 101], mode="lines", name="lower bound of the last", line=mark)
     ends = [float(x) for trace in drawn.data for x in (trace.x[0], trace.x[-1])] or [0.0]
     margin = 0.03 * (max(ends) - min(ends)) or 1.0
@@ -68,19 +50,19 @@ def completion_cdf(results: Results, *, bound: bool = True) -> go.Figure:
     return drawn
 
 
-def pieces_over_time(results: Results) -> go.Figure:
+def pieces_over_time(results: style.Results) -> go.Figure:
     """Return the mean number of pieces a leecher holds against time [s]: mean of the replicas, and their range."""
-    drawn = figure(
-        "Pieces held by a leecher", "time [s]", "pieces held, mean over the leechers", subtitle=describe(results)
+    drawn = style.figure(
+        "Pieces held by a leecher", "time [s]", "pieces held, mean over the leechers", subtitle=style.describe(results)
     )
-    for index, (label, result) in enumerate(labelled(results).items()):
+    for index, (label, result) in enumerate(style.labelled(results).items()):
         held = result["pieces_held"].transpose("replica", "time")
         time = held["time"].values
         if held.sizes["replica"] > 1:
             band = held.min("replica").values, held.max("replica").values
-            drawn.add_traces(_band(time, *band, series_name(label, "range of the replicas"), index))
+            drawn.add_traces(_band(time, *band, style.series_name(label, "range of the replicas"), index))
         mean = held.mean("replica").values
-        drawn.add_scatter(x=time, y=mean, name=series_name(label, "mean"), mode="lines", line=line(index))
+        drawn.add_scatter(x=time, y=mean, name=style.series_name(label, "mean"), mode="lines", line=style.line(index))
     drawn.update_layout(showlegend=len(drawn.data) > 1)
     drawn.update_yaxes(rangemode="tozero")
     return drawn
@@ -101,20 +83,20 @@ def lower_bound(result: xr.Dataset) -> float | None:
     return kumar_ross_bound(float(result.attrs["file_size"]), float(upload[seed].sum()), upload[~seed])
 
 
-def _times_by_class(results: Results) -> Iterator[tuple[str, NDArray[np.float64]]]:
+def _times_by_class(results: style.Results) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Name and completion times [s] (replica, peer) of each class of leechers with a download that counts."""
-    for label, result in labelled(results).items():
-        for name in leecher_classes(result):
-            times = counted_times(result, name)
+    for label, result in style.labelled(results).items():
+        for name in style.leecher_classes(result):
+            times = style.counted_times(result, name)
             if np.isfinite(times).any():
-                yield series_name(label, name), times
+                yield style.series_name(label, name), times
 
 
 def _replica_lines(times: NDArray[np.float64], name: str, index: int) -> list[go.Scatter]:
     """One thin trace for each replica's completion times [s] (replica, peer), with one entry of the legend."""
-    thin = line(index, shape="hv", width=1, dash="solid", color=translucent(index, 0.45))
+    thin = style.line(index, shape="hv", width=1, dash="solid", color=style.translucent(index, 0.45))
     look = {"mode": "lines", "line": thin, "hoverinfo": "skip", "name": name, "legendgroup": name}
-    found = [distribution(replica) for replica in times if np.isfinite(replica).any()]
+    found = [style.distribution(replica) for replica in times if np.isfinite(replica).any()]
     return [go.Scatter(x=x, y=100 * y, showlegend=k == 0, **look) for k, (x, y) in enumerate(found)]
 
 
@@ -125,7 +107,7 @@ def _band(
     edge = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
     return [
         go.Scatter(y=low, name=f"{name}, least", showlegend=False, **edge),
-        go.Scatter(y=high, name=name, fill="tonexty", fillcolor=translucent(index), **edge),
+        go.Scatter(y=high, name=name, fill="tonexty", fillcolor=style.translucent(index), **edge),
     ]
 
 
@@ -139,7 +121,7 @@ CAUSES = {
 """Label, colour and pattern of each cause."""
 
 
-def why_slow(results: Results) -> go.Figure:
+def why_slow(results: style.Results) -> go.Figure:
     """Return, for each class, what share of the time of its unchoked connections each cause held them back [%].
 
     A peer counts as much as any other of its class, in every replica in which it unchoked anyone.
@@ -147,22 +129,22 @@ def why_slow(results: Results) -> go.Figure:
     Raises:
         InputError: A result is of flow fidelity, which does not know it.
     """
-    for result in labelled(results).values():
+    for result in style.labelled(results).values():
         if "limited_share" not in result:
             reason = "does not know what held uploads back"
             raise InputError("fidelity", result.attrs.get("fidelity"), reason, "a result of fidelity full")
-    drawn = figure(
+    drawn = style.figure(
         "What held unchoked connections back",
         "share of the time of unchoked connections [%]",
         "sender",
-        subtitle=describe(results),
+        subtitle=style.describe(results),
     )
     rows = {
-        series_name(label, name): shares
-        for label, result in labelled(results).items()
+        style.series_name(label, name): shares
+        for label, result in style.labelled(results).items()
         for name, shares in mean_shares(result).items()
     }
-    on_links = any(linked(result) for result in labelled(results).values())
+    on_links = any(style.linked(result) for result in style.labelled(results).values())
     for cause, (text, colour, pattern) in CAUSES.items():
         drawn.add_bar(
             x=[100 * shares[cause] for shares in rows.values()],
@@ -193,39 +175,41 @@ def mean_shares(result: xr.Dataset) -> dict[str, dict[str, float]]:
     return found
 
 
-def send_gaps(results: Results) -> go.Figure:
+def send_gaps(results: style.Results) -> go.Figure:
     """Return the distribution of the time [s] between two sends of one connection, one line per class of senders.
 
     The form of Fig. 6 of Rao, Legout and Dabbous, P2P 2010. Where it is shorter than the round-trip time, more than one
     segment is in flight and TCP's window may matter. Classes without an upload limit have no such time.
     """
-    drawn = figure(
+    drawn = style.figure(
         "Time between sends on a connection",
         "time between sends [s] (log scale)",
         "sends at or below [%]",
-        subtitle=describe(results),
+        subtitle=style.describe(results),
     )
     index = 0
-    for label, result in labelled(results).items():
+    for label, result in style.labelled(results).items():
         for name in result["sender_class"].values:
             part = result[["send_gap_count", "send_gap"]].sel(sender_class=name)
             count = part["send_gap_count"].sum("replica").values
-            _add_steps(drawn, part["send_gap"].values, count, series_name(label, str(name)), index)
+            _add_steps(drawn, part["send_gap"].values, count, style.series_name(label, str(name)), index)
             index += 1
     times = [float(x) for trace in drawn.data for x in trace.x]
     if times:
-        log_axis(drawn, min(times), max(times))
+        style.log_axis(drawn, min(times), max(times))
     drawn.update_yaxes(range=[0, 101])
     return drawn
 
 
-def segment_payloads(results: Results) -> go.Figure:
+def segment_payloads(results: style.Results) -> go.Figure:
     """Return the distribution of the payload of segments [B]: with segmentation offload they exceed the MSS.
 
     The form of Fig. 4 of Rao, Legout and Dabbous, P2P 2010.
     """
-    drawn = figure("Payload of TCP segments", "payload [B]", "segments at or below [%]", subtitle=describe(results))
-    for index, (label, result) in enumerate(labelled(results).items()):
+    drawn = style.figure(
+        "Payload of TCP segments", "payload [B]", "segments at or below [%]", subtitle=style.describe(results)
+    )
+    for index, (label, result) in enumerate(style.labelled(results).items()):
         if "segment_payload_count" not in result:
             field, model = f"results[{label!r}]" if label else "result", str(result.attrs.get("model", ""))
             raise InputError(
@@ -251,7 +235,7 @@ def _add_steps(drawn: go.Figure, values: np.ndarray, count: np.ndarray, name: st
         y=100 * np.concatenate([[0.0], share]),
         name=name,
         mode="lines",
-        line=line(index, shape="hv"),
+        line=style.line(index, shape="hv"),
     )
 
 
@@ -272,9 +256,9 @@ def overview(result: xr.Dataset) -> go.Figure:
     Raises:
         InputError: `result` is not a result.
     """
-    one_result(result)
-    last = LINKED_VIEWS if linked(result) else (send_gaps,)
-    held = (why_slow,) if "limited_share" in result else () if linked(result) else (completion_by_rank,)
+    style.one_result(result)
+    last = LINKED_VIEWS if style.linked(result) else (send_gaps,)
+    held = (why_slow,) if "limited_share" in result else () if style.linked(result) else (completion_by_rank,)
     views = [view(result) for view in (completion_cdf, pieces_over_time, *held, *last)]
     rows = (len(views) + 1) // 2
     inside = rows * _VIEW + (rows - 1) * _BETWEEN
@@ -282,14 +266,14 @@ def overview(result: xr.Dataset) -> go.Figure:
         rows=rows,
         cols=2,
         subplot_titles=[view.layout.title.text for view in views],
-        horizontal_spacing=0.14 if linked(result) else 0.11,
+        horizontal_spacing=0.14 if style.linked(result) else 0.11,
         vertical_spacing=_BETWEEN / inside,
     )
     for number, view in enumerate(views):
         _place(drawn, view, number, _LEGEND / inside)
     drawn.update_annotations(font={"size": 16}, yshift=6)
     drawn.update_layout(
-        template=TEMPLATE,
+        template=style.TEMPLATE,
         title={"text": _title(result), "y": 0.985, "yanchor": "top", "subtitle": {"text": _settings(result)}},
         barmode="stack",
         boxmode="group",

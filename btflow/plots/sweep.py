@@ -1,7 +1,5 @@
 """A sweep as a figure: completion time against the round-trip time, one line per upload limit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Figures of swarms whose peers have access links: completion by rank and buffer, uplink queues, control messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -12,23 +10,8 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
+from btflow.plots import style
 from btflow.plots.link import LEAST_SHARE, exceedance
-from btflow.plots.style import (
-    COLOURS,
-    SYMBOLS,
-    TEMPLATE,
-    Results,
-    counted_times,
-    describe,
-    figure,
-    labelled,
-    leecher_classes,
-    line,
-    log_axis,
-    one_result,
-    series_name,
-    translucent,
-)
 from btflow.plots.sweep import rtt_sweep, several, sweep_curves
 from btflow.swarm.replica import quantile
 
@@ -45,24 +28,28 @@ _QUEUES = {
 """By axis: variable, dimension, axis title, and what the dimension's values are multiplied by."""
 
 
-def completion_by_rank(results: Results) -> go.Figure:
+def completion_by_rank(results: style.Results) -> go.Figure:
     """Return each download's completion time [s] against its place in the order of completion, by class.
 
     Downloads that do not count, because they are completed in the warm-up, are in a shaded part. All replicas have
     their points in it.
     """
-    drawn = figure(
+    drawn = style.figure(
         "Completion time by rank",
         "place in the order of completion",
         "completion time [s]",
-        subtitle=describe(results),
+        subtitle=style.describe(results),
     )
     for index, (name, result, peers) in enumerate(_classes(results)):
         rank, times = (result[v].transpose("replica", "peer").values[:, peers] for v in _RANKED)
         done = np.isfinite(times)
-        marker = {"color": COLOURS[index % len(COLOURS)], "symbol": SYMBOLS[index % len(SYMBOLS)], "size": 6}
+        marker = {
+            "color": style.COLOURS[index % len(style.COLOURS)],
+            "symbol": style.SYMBOLS[index % len(style.SYMBOLS)],
+            "size": 6,
+        }
         drawn.add_scatter(x=rank[done] + 1, y=times[done], name=name, mode="markers", marker=marker)
-    discards = {int(result.attrs.get("discard", 0)) for result in labelled(results).values()}
+    discards = {int(result.attrs.get("discard", 0)) for result in style.labelled(results).values()}
     last = max((float(np.max(trace.x, initial=1.0)) for trace in drawn.data), default=1.0)
     if len(discards) == 1 and (end := discards.pop()) > 0:
         drawn.add_vrect(x0=0.5, x1=end + 0.5, fillcolor=_SHADE, line_width=0, layer="below")
@@ -72,7 +59,7 @@ def completion_by_rank(results: Results) -> go.Figure:
     return drawn
 
 
-def uplink_queue_ccdf(results: Results, *, axis: Literal["packets", "seconds"] = "packets") -> go.Figure:
+def uplink_queue_ccdf(results: style.Results, *, axis: Literal["packets", "seconds"] = "packets") -> go.Figure:
     """Return the share of the time [%] with more than x waiting in a leecher's uplink, on a log axis, by class.
 
     Args:
@@ -85,7 +72,9 @@ def uplink_queue_ccdf(results: Results, *, axis: Literal["packets", "seconds"] =
     if axis not in _QUEUES:
         raise InputError("axis", axis, "is unknown", ", ".join(_QUEUES))
     variable, dimension, title, scale = _QUEUES[axis]
-    drawn = figure("Queues of the uplinks", title, "time with more [%] (log scale)", subtitle=describe(results))
+    drawn = style.figure(
+        "Queues of the uplinks", title, "time with more [%] (log scale)", subtitle=style.describe(results)
+    )
     longest = 0.0
     for index, (name, result, sender) in enumerate(_senders(results)):
         counts = result[variable].sel(sender_class=sender).sum("replica")
@@ -93,7 +82,7 @@ def uplink_queue_ccdf(results: Results, *, axis: Literal["packets", "seconds"] =
         edges = result[dimension].values + (_width(result) if axis == "seconds" else 0.0)
         x, y = exceedance(scale * edges, counts.values)
         longest = max(longest, float(x[y >= LEAST_SHARE].max(initial=0.0)))
-        drawn.add_scatter(x=x, y=100 * y, name=name, mode="lines", line=line(index, shape="hv"))
+        drawn.add_scatter(x=x, y=100 * y, name=name, mode="lines", line=style.line(index, shape="hv"))
     ticks = [100.0, 10.0, 1.0, 0.1, 0.01]
     drawn.update_yaxes(
         type="log",
@@ -105,7 +94,7 @@ def uplink_queue_ccdf(results: Results, *, axis: Literal["packets", "seconds"] =
     return drawn
 
 
-def uplink_queues(results: Results) -> go.Figure:
+def uplink_queues(results: style.Results) -> go.Figure:
     """Return how long the uplinks' queues are, in packets on the left and in time on the right; see the one above."""
     views = [uplink_queue_ccdf(results, axis="packets"), uplink_queue_ccdf(results, axis="seconds")]
     drawn = make_subplots(rows=1, cols=2, horizontal_spacing=0.09, shared_yaxes=True)
@@ -117,7 +106,7 @@ def uplink_queues(results: Results) -> go.Figure:
             settings = view.layout[way].to_plotly_json()
             update(**settings, row=1, col=column)
     drawn.update_yaxes(title_text="", row=1, col=2)
-    drawn.update_layout(template=TEMPLATE, title=views[0].layout.title, width=1100, height=views[0].layout.height)
+    drawn.update_layout(template=style.TEMPLATE, title=views[0].layout.title, width=1100, height=views[0].layout.height)
     return drawn
 
 
@@ -135,7 +124,7 @@ def completion_against_buffer(results: Mapping[str, xr.Dataset] | Iterable[xr.Da
     for label, result in _by_buffer(results):
         groups.setdefault(label.partition(",")[0].strip(), []).append(result)
     curves = {
-        series_name(group if len(groups) > 1 else "", name): curve
+        style.series_name(group if len(groups) > 1 else "", name): curve
         for group, members in groups.items()
         for name, curve in sweep_curves(members, x="buffer", lines="peer_class", spread="quartiles").items()
     }
@@ -147,7 +136,7 @@ def completion_against_buffer(results: Mapping[str, xr.Dataset] | Iterable[xr.Da
 def _by_buffer(results: object) -> list[tuple[str, xr.Dataset]]:
     """Return results with their labels, empty ones if they have none; InputError if there is none."""
     if isinstance(results, Mapping) and not isinstance(results, xr.Dataset):
-        found = [(str(label), one_result(result, f"results[{label!r}]")) for label, result in results.items()]
+        found = [(str(label), style.one_result(result, f"results[{label!r}]")) for label, result in results.items()]
     else:
         found = [("", result) for result in several(results)]
     if not found:
@@ -155,35 +144,35 @@ def _by_buffer(results: object) -> list[tuple[str, xr.Dataset]]:
     return found
 
 
-def throughput_against_delay(results: Results) -> go.Figure:
+def throughput_against_delay(results: style.Results) -> go.Figure:
     """Return the data plane against the control plane: goodput [kbit/s] over the delay of messages [ms].
 
     There is a named point for each result and class of leechers: the mean of file size over completion time of the
     downloads that count, and the mean delay of the REQUESTs and HAVEs that the class has sent.
     """
-    drawn = figure(
+    drawn = style.figure(
         "Throughput and control delay",
         f"mean delay of {' and '.join(kind.upper() for kind in CONTROL)} messages [ms]",
         "goodput of a leecher, mean [kbit/s]",
-        subtitle=describe(results),
+        subtitle=style.describe(results),
     )
     labels = list(_linked(results))
-    classes = list(dict.fromkeys(name for r in _linked(results).values() for name in leecher_classes(r)))
+    classes = list(dict.fromkeys(name for r in _linked(results).values() for name in style.leecher_classes(r)))
     for label, result in _linked(results).items():
-        for name in leecher_classes(result):
-            times = counted_times(result, name)
+        for name in style.leecher_classes(result):
+            times = style.counted_times(result, name)
             rate = 8e-3 * float(result.attrs["file_size"]) * np.nanmean(1.0 / times) if np.isfinite(times).any() else 0
             delay = message_delay(result, name)
             if not rate > 0.0 or not np.isfinite(delay):
                 continue
             colour = labels.index(label) if len(labels) > 1 else classes.index(name)
             marker = {
-                "color": COLOURS[colour % len(COLOURS)],
-                "symbol": SYMBOLS[(classes.index(name) if len(classes) > 1 else colour) % len(SYMBOLS)],
+                "color": style.COLOURS[colour % len(style.COLOURS)],
+                "symbol": style.SYMBOLS[(classes.index(name) if len(classes) > 1 else colour) % len(style.SYMBOLS)],
                 "size": 12,
                 "line": {"width": 1, "color": "white"},
             }
-            shown = label if label and len(classes) == 1 else series_name(label, name)
+            shown = label if label and len(classes) == 1 else style.series_name(label, name)
             drawn.add_scatter(
                 x=[1000 * delay],
                 y=[rate],
@@ -208,14 +197,14 @@ def message_delay(result: xr.Dataset, sender: str, kinds: Iterable[str] = CONTRO
     return float(np.nansum(number * own["message_delay"].values) / total) if total > 0.0 else float("nan")
 
 
-def message_delays(results: Results) -> go.Figure:
+def message_delays(results: style.Results) -> go.Figure:
     """Return how long control messages take from being written to being delivered [ms], by kind and class of sender.
 
     Boxes are quartiles, whiskers end at the 5th and the 95th percentile.
     """
     subtitle = "boxes: quartiles, whiskers: 5th to 95th percentile"
-    source = describe(results)
-    drawn = figure(
+    source = style.describe(results)
+    drawn = style.figure(
         "Delay of control messages",
         "delay [ms] (log scale)",
         "message",
@@ -237,20 +226,20 @@ def message_delays(results: Results) -> go.Figure:
             orientation="h",
             **{part: [row[i] for row in found.values()] for i, part in enumerate(names)},
             name=name,
-            line={"color": COLOURS[index % len(COLOURS)], "width": 1.5},
-            fillcolor=translucent(index, 0.35 if index % 2 else 0.1),
+            line={"color": style.COLOURS[index % len(style.COLOURS)], "width": 1.5},
+            fillcolor=style.translucent(index, 0.35 if index % 2 else 0.1),
             boxpoints=False,
         )
     drawn.update_layout(boxmode="group", showlegend=len(drawn.data) > 1)
     drawn.update_yaxes(showgrid=False, autorange="reversed")
     if edges:
-        log_axis(drawn, min(edges), max(edges))
+        style.log_axis(drawn, min(edges), max(edges))
     return drawn
 
 
-def _linked(results: Results) -> dict[str, xr.Dataset]:
+def _linked(results: style.Results) -> dict[str, xr.Dataset]:
     """Return results by label; InputError if one is not of a swarm on access links."""
-    found = labelled(results)
+    found = style.labelled(results)
     for label, result in found.items():
         if any(name not in result for name in _WANTED):
             field = f"results[{label!r}]" if label else "result"
@@ -259,19 +248,19 @@ def _linked(results: Results) -> dict[str, xr.Dataset]:
     return found
 
 
-def _classes(results: Results) -> Iterator[tuple[str, xr.Dataset, NDArray[np.bool_]]]:
+def _classes(results: style.Results) -> Iterator[tuple[str, xr.Dataset, NDArray[np.bool_]]]:
     """Name, result and peers of each class of leechers in each result."""
-    for label, result in labelled(results).items():
-        for name in leecher_classes(result):
-            yield series_name(label, name), result, (result["peer_class"] == name).values
+    for label, result in style.labelled(results).items():
+        for name in style.leecher_classes(result):
+            yield style.series_name(label, name), result, (result["peer_class"] == name).values
 
 
-def _senders(results: Results) -> Iterator[tuple[str, xr.Dataset, str]]:
+def _senders(results: style.Results) -> Iterator[tuple[str, xr.Dataset, str]]:
     """Name, result and class for each class of leechers whose uplinks were looked at."""
     for label, result in _linked(results).items():
-        for name in leecher_classes(result):
+        for name in style.leecher_classes(result):
             if float(result["queue_packets_count"].sel(sender_class=name).sum()) > 0.0:
-                yield series_name(label, name), result, name
+                yield style.series_name(label, name), result, name
 
 
 def _width(result: xr.Dataset) -> float:

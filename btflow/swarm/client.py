@@ -1,7 +1,5 @@
 """The constants of a BitTorrent client: choker, requests, piece picker, limiter, connections."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin

@@ -1,7 +1,5 @@
 """Swarms at flow fidelity: program to state arrays, and one replica to its end."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What flow fidelity does not run: rules, links and round trips at which its swarms were not shown to be near full."""
 
-from __future__ import annotations
-
 import math
 
 from btflow.errors import ScenarioError

@@ -1,7 +1,5 @@
 """What lies between the peers: round-trip times, loss and the transport's constants."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator

@@ -1,7 +1,5 @@
 """Scenario to Program: the flat numbers a kernel runs on. Pure and inspectable; no randomness, no state."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

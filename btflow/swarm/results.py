@@ -1,7 +1,5 @@
 """Replicas to one labelled Dataset: dimensions, coordinates, units and where it all came from."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
@@ -12,26 +10,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow import __version__
+from btflow.swarm import replica
 from btflow.swarm.network import Transport
 from btflow.swarm.program import Program
-from btflow.swarm.replica import (
-    CAUSE_NAMES,
-    MESSAGES,
-    PER_PEER,
-    TRAFFIC,
-    Floats,
-    Replica,
-    collect,
-    delay_edges,
-    sending_rate,
-    utilisation,
-)
 from btflow.swarm.scenario import Scenario, content_digest
 
-__all__ = ["CAUSE_NAMES", "collect", "to_dataset"]
 
-
-def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], seed: int) -> xr.Dataset:
+def to_dataset(scenario: Scenario, program: Program, rows: Sequence[replica.Replica], seed: int) -> xr.Dataset:
     """Return the replicas of a scenario as a Dataset whose variables say their unit in `attrs["units"]`.
 
     Dimensions: replica; peer, in the program's order (initial seeds first); time, a regular grid from 0 to the last
@@ -45,14 +30,14 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
     """
     data: dict[str, xr.DataArray] = {}
     full = program.fidelity == "full"
-    for name, (value, unit, meaning) in PER_PEER.items():
+    for name, (value, unit, meaning) in replica.PER_PEER.items():
         if name == "unchokes" and not full:
             continue
         data[name] = _array(("replica", "peer"), np.array([value(row) for row in rows]), unit, meaning)
-    rate = sending_rate(program)
+    rate = replica.sending_rate(program)
     data["upload_utilisation"] = _array(
         ("replica", "peer"),
-        np.array([utilisation(row, rate) for row in rows]),
+        np.array([replica.utilisation(row, rate) for row in rows]),
         "1",
         "payload sent over what the upload limit and the uplink let through while the peer was there",
     )
@@ -74,8 +59,8 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[Replica], se
         data |= _links(program, rows)
     if program.internet is not None:
         data |= _paths(rows)
-    replica = _array(("replica",), np.arange(len(rows)), "1", "number of the replica")
-    coords = _peer_coordinates(program) | {"replica": replica}
+    number = _array(("replica",), np.arange(len(rows)), "1", "number of the replica")
+    coords = _peer_coordinates(program) | {"replica": number}
     return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, rows, seed))
 
 
@@ -100,7 +85,7 @@ def _peer_coordinates(program: Program) -> dict[str, Any]:
     }
 
 
-def _pieces_held(rows: Sequence[Replica]) -> xr.DataArray:
+def _pieces_held(rows: Sequence[replica.Replica]) -> xr.DataArray:
     """Mean pieces per leecher on the coarsest of the replicas' grids, which is part of each of the others."""
     step = max(row.time_step for row in rows)
     times = math.ceil(max(row.last for row in rows) / step) + 1
@@ -113,17 +98,17 @@ def _pieces_held(rows: Sequence[Replica]) -> xr.DataArray:
     return _array(("replica", "time"), held, "pieces", "mean number of pieces held by a leecher", time=time)
 
 
-def _limited_share(rows: Sequence[Replica]) -> xr.DataArray:
+def _limited_share(rows: Sequence[replica.Replica]) -> xr.DataArray:
     """Share of its unchoked time a peer's connections were held back by each cause; NaN if it unchoked nobody."""
     spent = np.array([row.held_for for row in rows])
     total = spent.sum(axis=-1, keepdims=True)
     share = np.divide(spent, total, out=np.full_like(spent, np.nan), where=total > 0.0)
     meaning = "share of the time of a peer's unchoked connections, by what held them back"
-    cause = _array(("cause",), np.array(CAUSE_NAMES), "1", "what held a connection back")
+    cause = _array(("cause",), np.array(replica.CAUSE_NAMES), "1", "what held a connection back")
     return _array(("replica", "peer", "cause"), share, "1", meaning, cause=cause)
 
 
-def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
+def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[replica.Replica]) -> xr.DataArray:
     """Units sent, by class and number of connections sharing the limit, with the time between two of a connection's."""
     counts = np.array([row.gaps for row in rows])
     most = max(1, int(np.flatnonzero(counts.any(axis=(0, 1))).max(initial=0)))
@@ -142,7 +127,7 @@ def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[Replica]) ->
     )
 
 
-def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]:
+def _links(program: Program, rows: Sequence[replica.Replica]) -> dict[str, xr.DataArray]:
     """What was seen on the access links. Histograms are cut behind the longest queue and the longest delay."""
     seen = [row.uplinks for row in rows if row.uplinks is not None]
     assert program.links is not None
@@ -164,14 +149,14 @@ def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]
     edges = width * np.arange(delays.shape[-1])
     histogram("queue_delay_count", delays, "queue_delay", edges, "s", "time until the uplink's queue is empty")
     messages = np.array([u.messages for u in seen])
-    histogram("message_delay_count", messages, "delay", delay_edges(), "s", "time from writing to delivery")
+    histogram("message_delay_count", messages, "delay", replica.delay_edges(), "s", "time from writing to delivery")
     latency = np.array([u.latency for u in seen])
-    histogram("block_latency_count", latency, "latency", delay_edges(), "s", "time from a request to its block")
+    histogram("block_latency_count", latency, "latency", replica.delay_edges(), "s", "time from a request to its block")
     number = messages.sum(axis=-1)
     mean = np.divide(
         np.array([u.message_delay for u in seen]), number, out=np.full(number.shape, np.nan), where=number > 0
     )
-    kinds = _array(("message",), np.array(list(MESSAGES)), "1", "kind of a message")
+    kinds = _array(("message",), np.array(list(replica.MESSAGES)), "1", "kind of a message")
     text = "mean time from writing a message to its delivery, by class of the sender"
     out["message_delay"] = _array((*by_class, "message"), mean, "s", text, message=kinds)
     blocks = latency.sum(axis=-1)
@@ -184,7 +169,7 @@ def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]
     if program.fidelity == "full":
         wins = np.array([u.wins for u in seen])
         out["unchokes_received"] = _array(("replica", "peer"), wins, "1", "unchokes that came to the peer")
-    traffic = _array(("traffic",), np.array(TRAFFIC), "1", "what bytes on an uplink are")
+    traffic = _array(("traffic",), np.array(replica.TRAFFIC), "1", "what bytes on an uplink are")
     bytes_ = np.array([u.bytes for u in seen])
     text = "bytes that left the uplink, headers included"
     out["uplink_bytes"] = _array(("replica", "peer", "traffic"), bytes_, "B", text, traffic=traffic)
@@ -199,7 +184,7 @@ def _links(program: Program, rows: Sequence[Replica]) -> dict[str, xr.DataArray]
     }
 
 
-def _paths(rows: Sequence[Replica]) -> dict[str, xr.DataArray]:
+def _paths(rows: Sequence[replica.Replica]) -> dict[str, xr.DataArray]:
     """What the paths of each peer that were drawn are in the mean."""
     rtt = np.array([row.path_rtt for row in rows])
     loss = np.array([row.path_loss for row in rows])
@@ -210,7 +195,7 @@ def _paths(rows: Sequence[Replica]) -> dict[str, xr.DataArray]:
     }
 
 
-def _segment_payloads(transport: Transport, program: Program, rows: Sequence[Replica]) -> xr.DataArray:
+def _segment_payloads(transport: Transport, program: Program, rows: Sequence[replica.Replica]) -> xr.DataArray:
     """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
     sizes, counts = segments(
         np.array([row.bursts for row in rows]),
@@ -221,7 +206,7 @@ def _segment_payloads(transport: Transport, program: Program, rows: Sequence[Rep
     return _array(("replica", "payload"), counts, "1", "segments sent", payload=payload)
 
 
-def segments(bursts: Floats, unit: int, largest: int) -> tuple[NDArray[np.int64], Floats]:
+def segments(bursts: replica.Floats, unit: int, largest: int) -> tuple[NDArray[np.int64], replica.Floats]:
     """Return the payloads that occur [B] (payloads,) and how many segments have them (replicas, payloads).
 
     Args:
@@ -242,7 +227,7 @@ def segments(bursts: Floats, unit: int, largest: int) -> tuple[NDArray[np.int64]
     return payloads.astype(np.int64), counts
 
 
-def _provenance(scenario: Scenario, program: Program, rows: Sequence[Replica], seed: int) -> dict[str, Any]:
+def _provenance(scenario: Scenario, program: Program, rows: Sequence[replica.Replica], seed: int) -> dict[str, Any]:
     return {
         "model": scenario.name,
         "title": scenario.title,

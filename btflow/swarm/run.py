@@ -148,7 +148,7 @@ def check_memory(scenario: Scenario, need: int) -> None:
 
 def _replica(program: Program, seed: int, number: int, progress: Callable[[float], None] | None) -> Replica:
     """Run one replica and keep what is kept of it."""
-    from btflow.swarm.results import collect
+    from btflow.swarm.replica import collect
 
     leecher = program.is_seed == 0
     pieces = program.target * program.rules.pieces

@@ -1,7 +1,5 @@
 """A swarm to simulate: frozen, validated, in SI units (bytes, seconds, bytes per second); and its model files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

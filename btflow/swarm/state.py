@@ -1,7 +1,5 @@
 """Program to state arrays: everything one replica needs, allocated once, and the growth of the event pool."""
 
-from __future__ import annotations
-
 import math
 from typing import TypeVar
 

@@ -7,8 +7,6 @@ to none of those that have come since (``Cluster._withdraw``), and has no limit 
 private name of Dask's is used; ``tests/sweeps/test_sweep_insides.py`` fails when one that it does not document is gone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import pickle
@@ -31,19 +29,9 @@ from distributed.comm.core import CommClosedError
 
 from btflow import memory
 from btflow.errors import InputError
-from btflow.sweeps import runs
-from btflow.sweeps.executor import (
-    NotRunError,
-    Pool,
-    PoolLostError,
-    WorkerDiedError,
-    begun_in_thread,
-    fitting,
-    in_thread,
-)
+from btflow.sweeps import executor, runs
 from btflow.sweeps.plan import Versions, difference, versions
 from btflow.sweeps.results import Part
-from btflow.sweeps.runs import Job, Task
 
 CONNECT = 4.0
 """Time to reach the scheduler, and again for it to answer [s]."""
@@ -113,7 +101,7 @@ def _check_scheduler(address: str) -> None:
     A client of Dask would wait for ever for an answer, and takes any server's first bytes for the size of a message.
     """
     try:
-        kind = in_thread(lambda: asyncio.run(asyncio.wait_for(_kind(address), CONNECT + 1.0)), CONNECT + 2.0)
+        kind = executor.in_thread(lambda: asyncio.run(asyncio.wait_for(_kind(address), CONNECT + 1.0)), CONNECT + 2.0)
     except TimeoutError:
         raise InputError("dask", address, "does not answer as a scheduler does", SCHEDULER) from None
     except (OSError, ValueError, TypeError) as error:  # TypeError: tls without a certificate
@@ -168,7 +156,7 @@ class Workers:
         """
         if self._there is None:
             if time.monotonic() - self._looked >= ASK_PERIOD:
-                self._there = begun_in_thread(self._client.nthreads)
+                self._there = executor.begun_in_thread(self._client.nthreads)
         elif self._there.done():
             there, self._there = self._there.result(), None
             self._take(there)
@@ -259,7 +247,7 @@ def seats(sweep: str, need: int) -> threading.BoundedSemaphore:
 def _seats(_: str, need: int) -> threading.BoundedSemaphore:
     worker = distributed.get_worker()
     memory.grant(_granted(worker))
-    return threading.BoundedSemaphore(fitting(need, worker.state.nthreads, show=False))
+    return threading.BoundedSemaphore(executor.fitting(need, worker.state.nthreads, show=False))
 
 
 def _granted(worker: Any) -> int:
@@ -275,7 +263,7 @@ class SkewError(Exception):
     """A worker has other versions; its address, and what differs."""
 
 
-class Cluster(Pool):
+class Cluster(executor.Pool):
     """Runs tasks of a job on the workers of a Dask cluster, those that join later too.
 
     The scheduler keeps the job; each worker fetches it once. A task that took workers down is not tried again: Dask has
@@ -287,13 +275,13 @@ class Cluster(Pool):
         need: Memory of the largest swarm [B].
     """
 
-    def __init__(self, job: Job, client: distributed.Client | str, need: int = 0) -> None:
+    def __init__(self, job: runs.Job, client: distributed.Client | str, need: int = 0) -> None:
         self._need = need
         self._owned = isinstance(client, str)
         self._client: Any = connect(client) if isinstance(client, str) else client
         self._address = str(getattr(self._client.scheduler, "address", client))
-        self._given: dict[Future[Part], tuple[Task, frozenset[str]]] = {}
-        self._withdrawn: dict[Future[Part], Task] = {}
+        self._given: dict[Future[Part], tuple[runs.Task, frozenset[str]]] = {}
+        self._withdrawn: dict[Future[Part], runs.Task] = {}
         self._times: Counter[tuple[int, int]] = Counter()
         self._job: Any = None
         try:
@@ -319,7 +307,7 @@ class Cluster(Pool):
             self._withdraw()
         return sum(self._workers.threads.values())
 
-    def submit(self, task: Task) -> Future[Part]:
+    def submit(self, task: runs.Task) -> Future[Part]:
         """Have a task run on the cluster; Dask gives it to another worker if one goes away.
 
         Raises:
@@ -346,19 +334,21 @@ class Cluster(Pool):
             found = future.result()
         except distributed.KilledWorker as killed:
             worker = getattr(killed.last_worker, "address", "its worker")
-            raise WorkerDiedError(f"{worker} and others before it went away, perhaps for want of memory") from None
+            raise executor.WorkerDiedError(
+                f"{worker} and others before it went away, perhaps for want of memory"
+            ) from None
         except CancelledError:
             if withdrawn is not None:
                 raise self._outlived(withdrawn) from None
             raise self._lost() from None
         except SkewError as skew:  # a worker of another kind at the address of one that was there before
             self._workers.refuse(skew.args[0], f"has other versions: {skew.args[1]}")
-            raise NotRunError from None
+            raise executor.NotRunError from None
         except Exception as error:  # it could not be read there, or what it found could not be read here
             reason = f"a worker cannot run its tasks: {type(error).__name__}: {error}"
             raise InputError("dask", self._address, reason, ALLOWED) from error
         if found is None:
-            raise NotRunError
+            raise executor.NotRunError
         return found
 
     def stop(self) -> None:
@@ -383,8 +373,8 @@ class Cluster(Pool):
         except (OSError, CancelledError, ClosedClientError):
             raise self._lost() from None
 
-    def _lost(self) -> PoolLostError:
-        return PoolLostError(f"the scheduler at {self._address} is gone")
+    def _lost(self) -> executor.PoolLostError:
+        return executor.PoolLostError(f"the scheduler at {self._address} is gone")
 
     def _withdraw(self) -> None:
         """Take back the tasks all of whose workers have gone: others may have joined since."""
@@ -393,22 +383,22 @@ class Cluster(Pool):
                 del self._given[future]
                 self._withdrawn[future] = task
 
-    def _outlived(self, task: Task) -> NotRunError | WorkerDiedError:
+    def _outlived(self, task: runs.Task) -> executor.NotRunError | executor.WorkerDiedError:
         """Return what is to be done with a task that has outlived its workers: that it did so often tells on it."""
         self._times[task.first, task.count] += 1
         if self._times[task.first, task.count] <= FORGIVEN:
-            return NotRunError()
-        return WorkerDiedError("all workers that had it went away, perhaps for want of memory")
+            return executor.NotRunError()
+        return executor.WorkerDiedError("all workers that had it went away, perhaps for want of memory")
 
 
-def _kept(client: Any, job: Job) -> Any:
+def _kept(client: Any, job: runs.Job) -> Any:
     """Have the scheduler keep a job, and return the variable that it is."""
     kept = distributed.Variable(f"btflow-{uuid.uuid4().hex}", client=client)
     kept.set(pickle.dumps(job))
     return kept
 
 
-def run_there(name: str, task: Task, wanted: Versions, need: int) -> Part | None:
+def run_there(name: str, task: runs.Task, wanted: Versions, need: int) -> Part | None:
     """Run a task on a worker, of the job that the scheduler keeps under a name, once there is memory for it.
 
     None if the sweep was left meanwhile.
@@ -423,6 +413,6 @@ def run_there(name: str, task: Task, wanted: Versions, need: int) -> Part | None
 
 
 @lru_cache(maxsize=4)
-def _job(name: str) -> Job | None:
+def _job(name: str) -> runs.Job | None:
     kept = distributed.Variable(name).get(timeout=FETCH)
     return None if kept == NO_JOB else pickle.loads(kept)

@@ -1,7 +1,5 @@
 """The points of a sweep: values of what is varied, and of these every combination (a grid) or a sample."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Link experiments as a sweep runs them, and the figures of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a sweep is: its points, seeds and runs, and what must be equal for it to be gone on with."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform
@@ -23,7 +21,6 @@ from btflow.errors import InputError
 from btflow.options import MAX_SEED, Fidelity
 from btflow.sweeps import precheck
 from btflow.sweeps.design import Coordinate, Design
-from btflow.sweeps.precheck import checked_points
 from btflow.sweeps.results import CHECK, FULL, PEER_ARRAYS, TIMES, Figures, Shape
 from btflow.sweeps.runs import Job, Kind, Point, Task, kind_of
 
@@ -353,7 +350,7 @@ def plan(
             points than are to be checked.
     """
     kind = kind_of(document.kind.model)
-    keep, checked = kept(keep, kind.keeps), checked_points(design, check)
+    keep, checked = kept(keep, kind.keeps), precheck.checked_points(design, check)
     precheck.check_superseded(document, fixed, design)
     fixed = contained(document, fixed)
     base, program = _first_scenario(document, kind, fixed, design, fidelity)

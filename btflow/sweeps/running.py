@@ -18,18 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from btflow.errors import InputError
 from btflow.files import extra
 from btflow.options import whole_number
-from btflow.sweeps.executor import (
-    LOOK,
-    NotRunError,
-    Pool,
-    Processes,
-    Threads,
-    WorkerDiedError,
-    cores,
-    fitting,
-    in_thread,
-    sooner,
-)
+from btflow.sweeps import executor
 from btflow.sweeps.runs import BUDGET, Task
 from btflow.termination import TERMINATED, Terminated, hush
 from btflow.units.formatting import counted
@@ -77,7 +66,7 @@ class Running:
             name = "jobs" if self.jobs is not None else "backend"
             raise InputError(name, getattr(self, name), "is of this machine, and the sweep runs on a cluster")
 
-    def cluster(self, declared: Plan) -> Pool | None:
+    def cluster(self, declared: Plan) -> executor.Pool | None:
         """Return the cluster that a sweep runs on, None for this machine; an InputError if it cannot be used."""
         if self.client is None:
             return None
@@ -91,7 +80,7 @@ class Running:
 
         return Cluster(declared.job, self.client, scout(declared).bytes)
 
-    def local(self, declared: Plan, left: int) -> Pool:
+    def local(self, declared: Plan, left: int) -> executor.Pool:
         """Return what runs so many swarms on this machine; the kernels are loaded once this returns.
 
         So they are compiled once, by this process: those of its own find them on the disk.
@@ -100,10 +89,10 @@ class Running:
 
         scouted, job = scout(declared), declared.job
         for program in scouted.programs:
-            in_thread(partial(job.kind.load_kernels, program))
-        jobs = fitting(scouted.bytes, self.jobs or cores(), show=self.show, noun=job.noun)
-        kind = self.backend or sooner(job, declared.task(0, 1).points[0], left, jobs)
-        return Threads(job, jobs) if kind == "threads" else Processes(job, jobs)
+            executor.in_thread(partial(job.kind.load_kernels, program))
+        jobs = executor.fitting(scouted.bytes, self.jobs or executor.cores(), show=self.show, noun=job.noun)
+        kind = self.backend or executor.sooner(job, declared.task(0, 1).points[0], left, jobs)
+        return executor.Threads(job, jobs) if kind == "threads" else executor.Processes(job, jobs)
 
 
 GRACE = 1.2
@@ -113,7 +102,7 @@ GROWTH = 4.0
 """A task has at most so many times the units of the last one that came back."""
 
 
-def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
+def drive(store: Store, pool: executor.Pool, progress: Progress, left: int) -> None:
     """Run what a store has pending.
 
     Raises:
@@ -132,8 +121,8 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
                 while len(running) < workers + (workers + 1) // 2 and (task := backlog.next(workers)) is not None:
                     running[pool.submit(task)] = task
                 if not running:  # no worker is there
-                    stop.wait(LOOK)
-                for future in wait(running, timeout=LOOK, return_when=FIRST_COMPLETED).done:
+                    stop.wait(executor.LOOK)
+                for future in wait(running, timeout=executor.LOOK, return_when=FIRST_COMPLETED).done:
                     part = _found(store.plan, pool, future, running[future], backlog)
                     del running[future]
                     store.add(part)
@@ -149,13 +138,13 @@ def drive(store: Store, pool: Pool, progress: Progress, left: int) -> None:
         raise stop.error()
 
 
-def _found(plan: Plan, pool: Pool, future: Future[Part], task: Task, backlog: Backlog) -> Part:
+def _found(plan: Plan, pool: executor.Pool, future: Future[Part], task: Task, backlog: Backlog) -> Part:
     """Return what a task has found, and put back what it has not; a swarm that takes processes down has failed."""
     try:
         part = pool.result(future)
-    except NotRunError:
+    except executor.NotRunError:
         part = plan.job.shape.empty(task.first, 0)
-    except WorkerDiedError as died:
+    except executor.WorkerDiedError as died:
         if task.count > 1 or task.tries + 1 < pool.tries:
             backlog.retry(task)
             return plan.job.shape.empty(task.first, 0)

@@ -38,18 +38,7 @@ if TYPE_CHECKING:
 
     from btflow.sweeps.plan import Plan
     from btflow.sweeps.results import Part
-from btflow.sweeps.database import (
-    FILE,
-    PATIENCE,
-    SCHEMA,
-    Database,
-    connected,
-    crc,
-    error_name,
-    of_store,
-    open_arrays,
-    transaction,
-)
+from btflow.sweeps import database
 
 LOCK = "lock.sqlite"
 """Name of the database that is held by who writes."""
@@ -76,7 +65,7 @@ def check_path(path: Path, resume: bool) -> None:
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise InputError("out", str(path), "cannot be written", allowed)
     elif is_former(path):
-        reason = f"is a sweep without {FILE}, as former versions made them: it can be read, not gone on with"
+        reason = f"is a sweep without {database.FILE}, as former versions made them: it can be read, not gone on with"
         raise InputError("out", str(path), reason, "another path; btflow export and btflow.open_sweep read it")
     elif not (is_store(path) or (resume and _is_begun(path))):
         raise InputError("out", str(path), "exists and is something else than a sweep", "another path")
@@ -86,7 +75,7 @@ def check_path(path: Path, resume: bool) -> None:
 
 def is_store(path: Path) -> bool:
     """Return whether something is the store of a sweep."""
-    return (path / FILE).is_file()
+    return (path / database.FILE).is_file()
 
 
 def is_former(path: Path) -> bool:
@@ -104,7 +93,7 @@ def _is_begun(path: Path) -> bool:
     return path.is_dir() and {file.name for file in path.iterdir()} <= {LOCK}
 
 
-class Store(Database):
+class Store(database.Database):
     """The store of one sweep, open for writing by the process that holds it.
 
     Attributes:
@@ -120,12 +109,12 @@ class Store(Database):
         self.plan, self.durable, self.lost = plan, durable, 0
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
         made = layout_of(plan).as_content()
-        with transaction(connection):
+        with database.transaction(connection):
             self.new = not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
             if self.new:
-                for statement in SCHEMA:
+                for statement in database.SCHEMA:
                     connection.execute(statement)
-                connection.execute("INSERT INTO sweep VALUES (?, ?, ?)", (*made, crc(made)))
+                connection.execute("INSERT INTO sweep VALUES (?, ?, ?)", (*made, database.crc(made)))
         super().__init__(connection, path)
         check_same(path, self.layout.attributes, plan.identity())
         self._verify(made)
@@ -161,11 +150,11 @@ class Store(Database):
         )
         insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         with self.writing():
-            self._connection.executemany(insert, ((*row, crc(row)) for row in rows))
+            self._connection.executemany(insert, ((*row, database.crc(row)) for row in rows))
             # One may be there already: of a run whose row was damaged.
             insert = "INSERT OR REPLACE INTO swarms VALUES (?, ?, ?, ?)"
             swarms = ((unit, *swarm) for unit, swarm in zip(units, part.swarms, strict=True) if swarm is not None)
-            self._connection.executemany(insert, ((*row, crc(row)) for row in swarms))
+            self._connection.executemany(insert, ((*row, database.crc(row)) for row in swarms))
 
     def forget_failures(self) -> None:
         """Make every failed run one that has not been run: there may be more memory now, say."""
@@ -187,7 +176,7 @@ class Store(Database):
             return None
         with self.writing():
             self._connection.execute("DELETE FROM files")
-        with of_store(self.path), tempfile.TemporaryDirectory(prefix=".arrays-", dir=self.path) as folder:
+        with database.of_store(self.path), tempfile.TemporaryDirectory(prefix=".arrays-", dir=self.path) as folder:
             made = Path(folder, "arrays")
             made.mkdir()
             dataset.write_zarr(self.layout, self.dataset(), made)
@@ -201,16 +190,16 @@ class Store(Database):
     def writing(self) -> Iterator[None]:
         """Have what is written be one transaction, all or nothing."""
         self._window.cache_clear()
-        with of_store(self.path), transaction(self._connection):
+        with database.of_store(self.path), database.transaction(self._connection):
             yield
 
     def _verify(self, made: tuple[str, bytes]) -> None:
         """Delete the rows that are damaged, so that they run again; an InputError if SQLite cannot read them."""
         if tuple(self._content) != made:
-            raise self.damaged(f"the layout in {FILE} is not what was written")
+            raise self.damaged(f"the layout in {database.FILE} is not what was written")
         (said,) = self._one("PRAGMA integrity_check(1)")
         if said != "ok":
-            raise self.damaged(f"{FILE}: {str(said).splitlines()[-1]}")
+            raise self.damaged(f"{database.FILE}: {str(said).splitlines()[-1]}")
         bad = self.bad_rows()
         self.lost = len(bad)
         with self.writing():
@@ -251,9 +240,11 @@ def opened(path: Path, plan: Plan, *, resume: bool = False, durable: bool = True
     with ExitStack() as held:
         made = _make_folder(path, resume)
         try:
-            with of_store(path):
+            with database.of_store(path):
                 held.enter_context(_held(path))
-                connection = held.enter_context(closing(sqlite3.connect(path / FILE, PATIENCE, isolation_level=None)))
+                connection = held.enter_context(
+                    closing(sqlite3.connect(path / database.FILE, database.PATIENCE, isolation_level=None))
+                )
                 store = Store(connection, path, plan, durable)
                 if made and durable:
                     dataset.sync(path.parent)  # the folder's name; SQLite sees to all that is in it
@@ -270,7 +261,7 @@ def opened(path: Path, plan: Plan, *, resume: bool = False, durable: bool = True
 
 def _make_folder(path: Path, resume: bool) -> bool:
     """Make the folder of a store and return whether it was not there."""
-    with of_store(path):
+    with database.of_store(path):
         try:
             path.mkdir()
         except FileExistsError:
@@ -288,7 +279,7 @@ def _held(path: Path) -> Iterator[None]:
             connection.execute("PRAGMA journal_mode = OFF")  # nothing is written
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
-            name = error_name(error)
+            name = database.error_name(error)
             if name == "SQLITE_BUSY":
                 raise _taken(path) from None
             if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
@@ -315,8 +306,8 @@ def read_only_counts(path: Path, plan: Plan, *, retry_failed: bool) -> tuple[int
     from btflow.sweeps.plan import check_same
 
     check_path(path, resume=True)
-    with of_store(path), closing(connected(path)) as connection:
-        found = Database(connection, path)
+    with database.of_store(path), closing(database.connected(path)) as connection:
+        found = database.Database(connection, path)
         check_same(path, found.layout.attributes, plan.identity())
         done, failed = found.counts()
         if done + failed < found.layout.units or found.bad_rows() or not found.files() or found.bad_file():
@@ -340,8 +331,8 @@ def open_store(path: Path, field: str) -> xr.Dataset:
         InputError: It is no store, or it is damaged.
     """
     if is_store(path):
-        with of_store(path, field):
-            found = Database(connected(path), path, field)
+        with database.of_store(path, field):
+            found = database.Database(database.connected(path), path, field)
             if not found.files():
                 return found.dataset()
             bad = found.bad_file()
@@ -351,4 +342,4 @@ def open_store(path: Path, field: str) -> xr.Dataset:
             raise InputError(field, str(path), reason, lost)
     elif not is_former(path):
         raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")
-    return open_arrays(path)
+    return database.open_arrays(path)

@@ -1,7 +1,5 @@
 """Swarms as a sweep runs them, and the figures of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple

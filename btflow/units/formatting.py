@@ -3,8 +3,6 @@
 Numbers of things in texts.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

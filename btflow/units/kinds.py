@@ -1,7 +1,5 @@
 """The kinds of quantities: their SI units, default ranges, and the units that a text of each may have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Texts with units to quantities in SI units; each refusal says what is wrong and what is allowed."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -10,19 +8,8 @@ from functools import cache, lru_cache
 from numbers import Integral, Real
 
 from btflow.errors import UnitError
+from btflow.units import kinds
 from btflow.units.formatting import format_quantity
-from btflow.units.kinds import (
-    BUFFER_LIMITS,
-    KINDS,
-    REAL,
-    Buffer,
-    BytePrefix,
-    Kind,
-    Value,
-    buffer_units,
-    is_unlimited,
-    units_of,
-)
 
 _LONGEST_TEXT = 200
 _MOST_KEPT = 4096
@@ -35,14 +22,14 @@ _FLAGS = {"true": True, "on": True, "false": False, "off": False}
 
 def parse_quantity(
     value: object,
-    kind: Kind,
+    kind: kinds.Kind,
     *,
     field: str = "value",
-    byte_prefix: BytePrefix = "decimal",
+    byte_prefix: kinds.BytePrefix = "decimal",
     minimum: float | None = None,
     maximum: float | None = None,
     unlimited: bool = False,
-) -> Value:
+) -> kinds.Value:
     """Return ``value`` in SI units: bytes, bytes/s, seconds, a fraction, a count, a flag, text or a ``Buffer``.
 
     Sizes are rounded to whole bytes.
@@ -69,14 +56,14 @@ def parse_quantity(
 
 def _parse(
     value: object,
-    kind: Kind,
+    kind: kinds.Kind,
     field: str,
-    byte_prefix: BytePrefix,
+    byte_prefix: kinds.BytePrefix,
     minimum: float | None,
     maximum: float | None,
     unlimited: bool,
-) -> Value:
-    info = KINDS[kind]
+) -> kinds.Value:
+    info = kinds.KINDS[kind]
     low = info.minimum if minimum is None else minimum
     high = info.maximum if maximum is None else maximum
 
@@ -84,7 +71,7 @@ def _parse(
         words = ', or "unlimited" or "none"' if unlimited else ""
         return UnitError(field, value, reason, _allowed(kind, low, high, byte_prefix) + words)
 
-    if unlimited and is_unlimited(value):
+    if unlimited and kinds.is_unlimited(value):
         return math.inf
     if kind == "buffer":
         return _parse_buffer(value, field, byte_prefix)
@@ -101,10 +88,10 @@ def _parse(
         raise fail("is negative")
     if kind in ("count", "packets") and exact.denominator != 1:
         raise fail("is not a whole number")
-    number = exact if kind in REAL else round(exact)
+    number = exact if kind in kinds.REAL else round(exact)
     if not _as_written(low) <= number <= _as_written(high):
         raise fail("is out of range")
-    return float(number) if kind in REAL else int(number)
+    return float(number) if kind in kinds.REAL else int(number)
 
 
 _parse_text = lru_cache(_MOST_KEPT)(_parse)
@@ -117,30 +104,36 @@ def _as_written(bound: float) -> Fraction:
     return Fraction(str(bound))
 
 
-def _parse_buffer(value: object, field: str, byte_prefix: BytePrefix) -> Buffer:
+def _parse_buffer(value: object, field: str, byte_prefix: kinds.BytePrefix) -> kinds.Buffer:
     """Return the room of a queue; its unit says what it is."""
 
     def fail(reason: str) -> UnitError:
-        return UnitError(field, value, reason, f"a buffer such as {', '.join(KINDS['buffer'].examples)}")
+        return UnitError(field, value, reason, f"a buffer such as {', '.join(kinds.KINDS['buffer'].examples)}")
 
     if not isinstance(value, str):
         raise fail("is not a text with a unit")
     matched = _NUMBER.fullmatch(value.strip())
     if matched is None or not matched[3]:
         raise fail("does not start with a number" if matched is None else "has no unit")
-    for kind, (low, high) in BUFFER_LIMITS.items():
-        if matched[3] in buffer_units(kind, byte_prefix):
+    for kind, (low, high) in kinds.BUFFER_LIMITS.items():
+        if matched[3] in kinds.buffer_units(kind, byte_prefix):
             if kind == "bdp":
                 text = f"{value.strip().removesuffix('BDP')}"
                 number = parse_quantity(text, "fraction", field=field, minimum=low, maximum=high)
             else:
                 number = parse_quantity(value, kind, field=field, byte_prefix=byte_prefix, minimum=low, maximum=high)
             assert isinstance(number, int | float)
-            return Buffer(float(number), kind)
-    raise fail(_unknown_unit(matched[3], [unit for kind in BUFFER_LIMITS for unit in buffer_units(kind, byte_prefix)]))
+            return kinds.Buffer(float(number), kind)
+    raise fail(
+        _unknown_unit(
+            matched[3], [unit for kind in kinds.BUFFER_LIMITS for unit in kinds.buffer_units(kind, byte_prefix)]
+        )
+    )
 
 
-def _to_fraction(value: object, kind: Kind, byte_prefix: BytePrefix, fail: Callable[[str], UnitError]) -> Fraction:
+def _to_fraction(
+    value: object, kind: kinds.Kind, byte_prefix: kinds.BytePrefix, fail: Callable[[str], UnitError]
+) -> Fraction:
     """Return a number, or a number with a unit, exactly and in SI units."""
     if isinstance(value, bool) or not isinstance(value, str | Real):
         raise fail("is not a number" if kind in ("count", "fraction") else "is not a text with a unit")
@@ -162,7 +155,7 @@ def _to_fraction(value: object, kind: Kind, byte_prefix: BytePrefix, fail: Calla
         return number
     if not unit:
         raise fail("has no unit")
-    units: Mapping[str, Fraction] = {} if kind == "count" else units_of(kind, byte_prefix)
+    units: Mapping[str, Fraction] = {} if kind == "count" else kinds.units_of(kind, byte_prefix)
     if unit not in units:
         raise fail(_unknown_unit(unit, units))
     return number * units[unit]
@@ -198,19 +191,20 @@ def _parse_names(value: object, fail: Callable[[str], UnitError]) -> tuple[str, 
     return names
 
 
-def _allowed(kind: Kind, low: float, high: float, byte_prefix: BytePrefix) -> str:
+def _allowed(kind: kinds.Kind, low: float, high: float, byte_prefix: kinds.BytePrefix) -> str:
     """Return what a field of this kind accepts."""
-    info = KINDS[kind]
+    info = kinds.KINDS[kind]
     if kind in ("flag", "choice", "text", "names", "file"):
         return info.noun
     limits = [
-        format_quantity(bound if kind in REAL else int(bound), kind, byte_prefix=byte_prefix) for bound in (low, high)
+        format_quantity(bound if kind in kinds.REAL else int(bound), kind, byte_prefix=byte_prefix)
+        for bound in (low, high)
     ]
     inside = [text for text in info.examples if low <= _example(text, kind, byte_prefix) <= high]
     return f"{info.noun} from {limits[0]} to {limits[1]}" + (f", such as {' or '.join(inside[:2])}" if inside else "")
 
 
-def _example(text: str, kind: Kind, byte_prefix: BytePrefix) -> float:
+def _example(text: str, kind: kinds.Kind, byte_prefix: kinds.BytePrefix) -> float:
     value = parse_quantity(text.strip('"'), kind, byte_prefix=byte_prefix)
     assert isinstance(value, int | float)
     return value

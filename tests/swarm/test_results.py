@@ -20,8 +20,8 @@ from btflow.analytic import kumar_ross_bound
 from btflow.kernels.swarm.state import CAUSES
 from btflow.swarm import replica
 from btflow.swarm.program import compile_scenario
-from btflow.swarm.replica import GRID_POINTS, pieces_held, time_step
-from btflow.swarm.results import CAUSE_NAMES, segments, to_dataset
+from btflow.swarm.replica import CAUSE_NAMES, GRID_POINTS, pieces_held, time_step
+from btflow.swarm.results import segments, to_dataset
 from btflow.swarm.run import run_swarm
 
 

@@ -11,17 +11,7 @@ chained through `log`.
 
 import numpy as np
 
-from btflow.kernels.access.state import (
-    ACCEPTS_TCP,
-    ACCEPTS_UTP,
-    CONTROL,
-    IN_PARALLEL,
-    PREFERS_UTP,
-    SMALLEST_RING,
-    TCP,
-    TOP,
-    UTP,
-)
+from btflow.kernels.access import state
 from btflow.kernels.calendar import give_node
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import sender
@@ -39,8 +29,8 @@ def take_ring(x, power):
     net = x.net
     at = x.rings[power]
     if at == NONE:
-        at = x.rings[TOP]
-        x.rings[TOP] += 1 << power
+        at = x.rings[state.TOP]
+        x.rings[state.TOP] += 1 << power
     else:
         x.rings[power] = net.log[at]
     for j in range(at, at + (1 << power)):
@@ -51,7 +41,7 @@ def take_ring(x, power):
 @kernel
 def give_ring(x, at, mask):
     """A ring is free."""
-    power = SMALLEST_RING
+    power = state.SMALLEST_RING
     while (1 << power) <= mask:
         power += 1
     x.net.log[at] = x.rings[power]
@@ -64,7 +54,7 @@ def widen_ring(x, i):
     net = x.net
     f = net.flow[i]
     old, mask = f.ring_at, f.ring_mask
-    power = SMALLEST_RING
+    power = state.SMALLEST_RING
     while (1 << power) <= mask:
         power += 1
     new, wide = take_ring(x, power + 1), 2 * mask + 1
@@ -136,7 +126,7 @@ LAST_TRY = 7
 @kernel
 def accepts(s, p, protocol):
     """True if peer `p` takes connections of this transport."""
-    return s.peer[p].transports & (ACCEPTS_UTP if protocol == UTP else ACCEPTS_TCP) != 0
+    return s.peer[p].transports & (state.ACCEPTS_UTP if protocol == state.UTP else state.ACCEPTS_TCP) != 0
 
 
 @kernel
@@ -144,8 +134,8 @@ def first_choice(s, p):
     """The transport that peer `p` tries first."""
     ways = s.peer[p].transports
     if ways & OPENS_TCP == 0:
-        return UTP
-    return UTP if ways & OPENS_UTP != 0 and ways & PREFERS_UTP != 0 else TCP
+        return state.UTP
+    return state.UTP if ways & OPENS_UTP != 0 and ways & state.PREFERS_UTP != 0 else state.TCP
 
 
 @kernel
@@ -153,7 +143,7 @@ def second_choice(s, p):
     """The transport that peer `p` tries if the first one fails; NONE if there is no other."""
     if s.peer[p].transports & (OPENS_TCP | OPENS_UTP) != OPENS_TCP | OPENS_UTP:
         return NONE
-    return TCP if first_choice(s, p) == UTP else UTP
+    return state.TCP if first_choice(s, p) == state.UTP else state.UTP
 
 
 @kernel
@@ -162,8 +152,8 @@ def begin(x, h, t):
     s = x.swarm
     p = h >> s.rules.slot_bits
     if s.rules.split == 1:  # each side's blocks travel as that side prefers
-        prepare(x, control_flow(s, h), control_flow(s, mate(s, h)), h, CONTROL)
-        prepare(x, control_flow(s, mate(s, h)), control_flow(s, h), mate(s, h), CONTROL)
+        prepare(x, control_flow(s, h), control_flow(s, mate(s, h)), h, state.CONTROL)
+        prepare(x, control_flow(s, mate(s, h)), control_flow(s, h), mate(s, h), state.CONTROL)
         prepare_data(x, h)
         prepare_data(x, mate(s, h))
         start(x, control_flow(s, h), t)
@@ -216,8 +206,8 @@ def prepare(x, i, reverse, h, kind):
         f.ack_queue0 = f.ack_queue1 = PAST
         f.ack_pipe1 += lanes
         f.ack_pipe2 += lanes
-    f.ring_at = take_ring(x, SMALLEST_RING)
-    f.ring_mask = (1 << SMALLEST_RING) - 1
+    f.ring_at = take_ring(x, state.SMALLEST_RING)
+    f.ring_mask = (1 << state.SMALLEST_RING) - 1
 
 
 @kernel
@@ -239,7 +229,7 @@ def start_data(x, h, t):
 @kernel
 def last_try(x, h):
     """SYNs after which the connection of end `h` is given up; a control connection is always one over TCP."""
-    return SYN_TRIES if x.swarm.rules.split == 0 and x.protocol[h] == UTP else LAST_TRY
+    return SYN_TRIES if x.swarm.rules.split == 0 and x.protocol[h] == state.UTP else LAST_TRY
 
 
 @kernel
@@ -252,7 +242,7 @@ def timer(x, i, t):
         return
     h = end_of(s, i)
     p = h >> s.rules.slot_bits
-    most = 1 if s.peer[p].transports & IN_PARALLEL != 0 else SYN_TRIES
+    most = 1 if s.peer[p].transports & state.IN_PARALLEL != 0 else SYN_TRIES
     second = second_choice(s, p) if s.rules.split == 0 else NONE
     if second != NONE and x.protocol[h] == first_choice(s, p) and f.tries >= most:
         try_over(x, h, second, t)

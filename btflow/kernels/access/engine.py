@@ -9,24 +9,11 @@ import numpy as np
 from btflow.kernels import calendar
 from btflow.kernels.access import connections, sampling, stream, uploads
 from btflow.kernels.access.state import SMALLEST_RING, TOP
-from btflow.kernels.calendar import NONE, post
 from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
-from btflow.kernels.link import parcels, path, queue, receiver, sender
+from btflow.kernels.link import parcels, path, queue, receiver, sender, state
 from btflow.kernels.link.events import next_time
-from btflow.kernels.link.state import (
-    ACK_TIMER,
-    ACKS,
-    CONNECTED,
-    CONNECTING,
-    DATA,
-    RTO_TIMER,
-    SYN,
-    TIMERS,
-)
 from btflow.kernels.swarm import choking, ends, engine
-from btflow.kernels.swarm.ends import client_of, mate
-from btflow.kernels.swarm.engine import FINISHED, FULL, MORE, STUCK
 from btflow.kernels.swarm.state import ANY, NIL, PEER_PROPORTIONAL, PULSE, RESUMED, SAMPLE
 from btflow.kernels.swarm.state import SYN as HANDSHAKE
 
@@ -34,38 +21,38 @@ CRAMPED = 4  # why `run` returned: the pool of rings is nearly used up
 
 
 @entry
-def run(state, max_events):
+def run(swarm, max_events):
     """Handle up to `max_events` events; as `kernels.engine.run`. CRAMPED: the pool of rings must grow."""
-    x = by_ref(state)
+    x = by_ref(swarm)
     s, net = x.swarm, x.net
     c = s.clock[0]
     if c.events == 0 and c.pending == 0:
         engine.start_all(s)
-        post(s, 0.0, SAMPLE, NIL, NIL, ANY)
+        calendar.post(s, 0.0, SAMPLE, NIL, NIL, ANY)
     # Each message takes a node: at most a HAVE or a few REQUESTs for every connection in one event, and as much again
     # for each neighbour of a peer that leaves.
     reserve = 4 * s.rules.peers + s.rules.slots * (s.rules.slots + s.requests.shape[1]) + 64
     for _ in range(max_events):
         if c.unfinished == 0:
-            return FINISHED
+            return engine.FINISHED
         if c.n_free < reserve:
-            return FULL
+            return engine.FULL
         if 2 * (x.rings[TOP] + (s.rules.slots << (SMALLEST_RING + 2))) > net.log.size:
             return CRAMPED
         t = next_time(net)
         n = calendar.pop_until(s, t)
-        if n == NONE:
+        if n == calendar.NONE:
             c.now = t
         if c.now > s.rules.horizon:
-            return STUCK
+            return engine.STUCK
         c.events += 1
-        if n == NONE:
+        if n == calendar.NONE:
             act(x, net.heap[0].source, t)
             follow_up(x, t)
         else:
             client_event(x, n, c.now)
         do_todo(x, c.now)
-    return MORE
+    return engine.MORE
 
 
 @kernel
@@ -88,7 +75,7 @@ def client_event(x, n, t):
             stream.drained(x, h, t)
     else:
         p = np.int64(s.node[n].target)
-        if s.node[n].kind == PULSE and client_of(s, p).mixed_mode == PEER_PROPORTIONAL:
+        if s.node[n].kind == PULSE and ends.client_of(s, p).mixed_mode == PEER_PROPORTIONAL:
             uploads.proportion(x, p)
         engine.take(s, n, t)
 
@@ -97,13 +84,13 @@ def client_event(x, n, t):
 def act(x, a, t):
     """Source `a` of the network: a flow's timer, the end of a pipe, a queue that is served by event."""
     net = x.net
-    net.clock[0].delivered = NONE
-    net.clock[0].acked = NONE
-    net.clock[0].cramped = NONE
-    first_pipe = net.rules.flows * TIMERS
+    net.clock[0].delivered = calendar.NONE
+    net.clock[0].acked = calendar.NONE
+    net.clock[0].cramped = calendar.NONE
+    first_pipe = net.rules.flows * state.TIMERS
     if a < first_pipe:
-        i = a // TIMERS
-        flow_timer(x, i, a - i * TIMERS + RTO_TIMER, t)
+        i = a // state.TIMERS
+        flow_timer(x, i, a - i * state.TIMERS + state.RTO_TIMER, t)
     elif a < net.rules.first_queue:
         arrive(x, a - first_pipe, t)
     else:
@@ -115,10 +102,10 @@ def act(x, a, t):
 def flow_timer(x, i, what, t):
     """A timer of flow `i`."""
     net = x.net
-    if what == RTO_TIMER:
+    if what == state.RTO_TIMER:
         connections.timer(x, i, t)
         net.clock[0].acked = i
-    elif what == ACK_TIMER:
+    elif what == state.ACK_TIMER:
         receiver.ack_timer(net, i, net.flow[i], t)
     else:
         sender.send_timer(net, i, net.flow[i], t)
@@ -130,7 +117,7 @@ def arrive(x, p, t):
     """A parcel has come through pipe `p`: from an uplink into the next downlink, or from there to its peer."""
     net = x.net
     parcel = net.parcel[parcels.take_from_pipe(net, p)]
-    i, way = parcel.owner >> 1, (ACKS if parcel.owner & 1 else DATA)
+    i, way = parcel.owner >> 1, (state.ACKS if parcel.owner & 1 else state.DATA)
     f = net.flow[i]
     if p & 1 == 0:
         if p < net.rules.queues:  # the ways past the queues come behind the others
@@ -138,11 +125,11 @@ def arrive(x, p, t):
         if parcel.generation == f.generation:
             path.pass_on(net, f, way, 1, t, parcel)
     elif parcel.generation == f.generation and not path.lost(net, f.data_loss):
-        if way == ACKS:
+        if way == state.ACKS:
             acknowledged(x, i, parcel.number, parcel.stamp, parcel.owd, t)
         else:
             number, stamp = parcel.number, parcel.stamp
-            if parcel.ack != NONE:
+            if parcel.ack != calendar.NONE:
                 acknowledged(x, f.reverse, parcel.ack, parcel.ack_stamp, parcel.ack_owd, t)
             data(x, i, number, stamp, t)
 
@@ -155,7 +142,7 @@ def acknowledged(x, i, number, stamp, owd, t):
     was = f.running
     sender.ack_arrives(net, i, f, t, number, stamp, owd)
     net.clock[0].acked = i
-    if was == CONNECTING and f.running == CONNECTED:
+    if was == state.CONNECTING and f.running == state.CONNECTED:
         greet(x, i, t)
 
 
@@ -173,10 +160,10 @@ def greet(x, i, t):
 def data(x, i, number, stamp, t):
     """A segment of flow `i` comes to the other side; who does not take the transport does not answer its SYN."""
     s, net = x.swarm, x.net
-    if number == SYN:
+    if number == state.SYN:
         h = connections.end_of(s, i)
-        g = mate(s, h)
-        if mate(s, g) != h:  # it has been given up there
+        g = ends.mate(s, h)
+        if ends.mate(s, g) != h:  # it has been given up there
             return
         if i < s.rules.peers << s.rules.slot_bits and not connections.accepts(s, g >> s.rules.slot_bits, x.protocol[h]):
             return
@@ -188,12 +175,12 @@ def data(x, i, number, stamp, t):
 def follow_up(x, t):
     """What an event of the network means for the clients: messages that came, sockets that take data again."""
     c = x.net.clock[0]
-    if c.cramped != NONE:
+    if c.cramped != calendar.NONE:
         stream.push(x, c.cramped, t)
     acked = c.acked
-    if c.delivered != NONE:
+    if c.delivered != calendar.NONE:
         stream.deliver(x, c.delivered, t)
-    if acked != NONE:
+    if acked != calendar.NONE:
         stream.drained(x, acked, t)
 
 

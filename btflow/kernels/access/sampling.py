@@ -5,15 +5,7 @@ import math
 import numpy as np
 
 from btflow.kernels import bits
-from btflow.kernels.access.state import (
-    BINS_PER_DECADE,
-    CONTROL_DATA,
-    DELAY_BINS,
-    SHORTEST,
-    TCP_ACKS,
-    TCP_DATA,
-    UTP,
-)
+from btflow.kernels.access import state
 from btflow.kernels.calendar import post
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import queue
@@ -59,9 +51,9 @@ def look(x, p, k, t):
 @kernel
 def delay_bin(delay):
     """Bin of a delay [s]."""
-    if delay <= SHORTEST:
+    if delay <= state.SHORTEST:
         return 0
-    return min(int(BINS_PER_DECADE * math.log10(delay / SHORTEST)), DELAY_BINS - 1)
+    return min(int(state.BINS_PER_DECADE * math.log10(delay / state.SHORTEST)), state.DELAY_BINS - 1)
 
 
 @kernel
@@ -88,9 +80,9 @@ def note_crossing(x, p, owner, size):
     i = owner >> 1
     ends = x.swarm.rules.peers << x.swarm.rules.slot_bits
     if i >= ends and owner & 1 == 0:
-        column = CONTROL_DATA
+        column = state.CONTROL_DATA
     else:
         h = i - ends if i >= ends else i
-        utp = 1 if i < ends and x.protocol[h] == UTP else 0
-        column = (TCP_ACKS if owner & 1 else TCP_DATA) + utp
+        utp = 1 if i < ends and x.protocol[h] == state.UTP else 0
+        column = (state.TCP_ACKS if owner & 1 else state.TCP_DATA) + utp
     x.crossed[p, column] += size

@@ -8,21 +8,9 @@ from btflow.kernels.calendar import give_node, post, take_node
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import sender
 from btflow.kernels.link.state import CONNECTED, NONE
-from btflow.kernels.swarm import engine, limiter, messages
+from btflow.kernels.swarm import engine, limiter, messages, state
 from btflow.kernels.swarm.ends import client_of, lower_flag, mate, set_cause
 from btflow.kernels.swarm.rates import upload_rate
-from btflow.kernels.swarm.state import (
-    BLOCKED,
-    BY_PIPELINE,
-    CAUSES,
-    IDLE,
-    INTERESTED_IN_US,
-    NIL,
-    OPEN,
-    PEER_PROPORTIONAL,
-    RESUMED,
-    SYN,
-)
 
 
 @kernel
@@ -59,7 +47,7 @@ def flush(x, h, t):
     c = s.conn[h]
     if c.out_first == NONE:
         return 0
-    if s.rules.direct == 1 and s.conn[h].state == OPEN:
+    if s.rules.direct == 1 and s.conn[h].state == state.OPEN:
         return send_past(x, h, t)
     if s.rules.split == 0 and limiter.part_sent(s, h):
         return 0
@@ -131,7 +119,7 @@ def deliver(x, i, t):
         f.first_message = node.next
         give_node(s, n)
         sampling.note_message(x, h, kind, arg, t - since, t)
-        if kind == SYN:
+        if kind == state.SYN:
             connections.establish(x, connections.control_flow(s, g), t)
         engine.hear(s, kind, g, arg, t)
         if s.conn[g].generation != generation:
@@ -175,7 +163,7 @@ def held(x, h, t):
     """True if end `h` uploads over TCP, whose connections have an upload limit together that is used up until later."""
     s = x.swarm
     p = h >> s.rules.slot_bits
-    if client_of(s, p).mixed_mode != PEER_PROPORTIONAL or x.protocol[h] != TCP:
+    if client_of(s, p).mixed_mode != state.PEER_PROPORTIONAL or x.protocol[h] != TCP:
         return False
     return s.session[p].tcp_limit > 0.0 and s.session[p].tcp_at > t
 
@@ -185,7 +173,7 @@ def wait(s, h):
     """End `h` goes on when the upload limit of its peer's TCP connections lets it."""
     if s.tally[h].waits == 0:
         s.tally[h].waits = 1
-        post(s, s.session[h >> s.rules.slot_bits].tcp_at, RESUMED, h, NIL, s.conn[h].generation)
+        post(s, s.session[h >> s.rules.slot_bits].tcp_at, state.RESUMED, h, state.NIL, s.conn[h].generation)
 
 
 @kernel
@@ -193,7 +181,7 @@ def drained(x, i, t):
     """Something left the socket of flow `i`: if it was full and has room again, its end goes back into the ring."""
     s = x.swarm
     ends = s.rules.peers << s.rules.slot_bits
-    if i >= ends or s.up[i] & BLOCKED == 0:
+    if i >= ends or s.up[i] & state.BLOCKED == 0:
         return
     f = x.net.flow[i]
     if pending(f) > (1.0 - f.socket_free) * capacity(f) + ahead(s, i, t):
@@ -201,7 +189,7 @@ def drained(x, i, t):
     if held(x, i, t):
         wait(s, i)
         return
-    lower_flag(s.up, i, BLOCKED)
-    if s.conn[i].cause < CAUSES:
-        set_cause(s, i, BY_PIPELINE if s.up[i] & INTERESTED_IN_US != 0 else IDLE, t)
+    lower_flag(s.up, i, state.BLOCKED)
+    if s.conn[i].cause < state.CAUSES:
+        set_cause(s, i, state.BY_PIPELINE if s.up[i] & state.INTERESTED_IN_US != 0 else state.IDLE, t)
     limiter.join(s, i, t)

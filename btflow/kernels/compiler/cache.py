@@ -10,8 +10,6 @@ them results might not be those of the sources, and a damaged or read-only cache
 test_insides.py, test_cache.py fails.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

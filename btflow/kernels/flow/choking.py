@@ -8,23 +8,16 @@ import numpy as np
 
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import choking_ranked, downloading, lanes, limiter, requests, superseeding, transport, windows
-from btflow.kernels.flow.ends import (
-    is_unchoked,
-    keeps_unchoked,
-    lane_of,
-    may_serve,
-    next_candidate,
-    offer,
-    other_end,
-    own_end,
-    part_sent,
-    place_of,
-    position_of,
-    seeding,
-    serves_as_seed,
-    super_seeding,
-    wake,
+from btflow.kernels.flow import (
+    choking_ranked,
+    downloading,
+    ends,
+    lanes,
+    limiter,
+    requests,
+    superseeding,
+    transport,
+    windows,
 )
 from btflow.kernels.flow.state import GONE, SERVING
 from btflow.kernels.swarm import rules
@@ -40,11 +33,11 @@ def tick(s, p, t):
     peer = s.peer[p]
     peer.tick_at += client_of(s, p).choke_interval
     peer.ticks += 1
-    if super_seeding(s, p):
+    if ends.super_seeding(s, p):
         superseeding.tick(s, p, t)
     if client_of(s, p).choker != BY_LIST:
         choking_ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
-    elif serves_as_seed(s, p):
+    elif ends.serves_as_seed(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0
@@ -60,7 +53,7 @@ def rechoke(s, p, t):
     if client_of(s, p).choker != BY_LIST:
         choking_ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
         s.peer[p].tick_at = t + client_of(s, p).choke_interval
-    elif serves_as_seed(s, p):
+    elif ends.serves_as_seed(s, p):
         s.peer[p].opened += rechoke_seed(s, p, t, NIL)
     else:
         rechoke_leecher(s, p, t)
@@ -78,7 +71,7 @@ def piece_known(s, p, t):
     peer.last_have = t
     bits.put_piece(s.has, p, piece)
     for i in range(peer.n_order):
-        s.copies[piece, other_end(s, s.order[p, i]) >> s.rules.slot_bits] += 1
+        s.copies[piece, ends.other_end(s, s.order[p, i]) >> s.rules.slot_bits] += 1
     if peer.shown_at == FOREVER:
         peer.shown_at = t + transport.reply(s, p)
     first = p << s.lane_bits
@@ -101,10 +94,10 @@ def piece_shown(s, p, t):
     bits.put_piece(s.shown, p, piece)
     asked = False
     for i in range(min(peer.reach, peer.n_order)):
-        entry = s.order[p, place_of(s, p, i)]
+        entry = s.order[p, ends.place_of(s, p, i)]
         if entry < 0 or not bits.has_piece(s.lacks, entry >> (2 * s.rules.slot_bits), piece):
             continue
-        if is_unchoked(s, p, i, peer.reach, entry):
+        if ends.is_unchoked(s, p, i, peer.reach, entry):
             downloading.asked_for(s, entry >> (2 * s.rules.slot_bits), piece)
             asked = True
     if asked:
@@ -127,14 +120,14 @@ def lost_interest(s, p, u, t):
         lanes.choke(s, p, u, t)
         soon = rules.next_second(s.peer[p].start, t)
         s.peer[p].due_at = min(s.peer[p].due_at, soon)
-        wake(s, p, soon)
+        ends.wake(s, p, soon)
         return
     if s.rules.tallied == 1:
         choking_ranked.not_interested(s, h)
     rechoke(s, p, t)
-    if asked < FOREVER and keeps_unchoked(s, h):
+    if asked < FOREVER and ends.keeps_unchoked(s, h):
         s.peer[p].due_at = min(s.peer[p].due_at, asked)
-        wake(s, p, asked)
+        ends.wake(s, p, asked)
 
 
 # -- a leecher ---------------------------------------------------------------------------------------------------------
@@ -159,7 +152,7 @@ def reciprocators(s, p, t, offered, reach):
         s.recent[p, kept] = slot
         kept += 1
         entry = s.order[p, e.at]
-        if may_serve(s, p, entry, offered):
+        if ends.may_serve(s, p, entry, offered):
             rate = requests.download_rate(s, client_of(s, p), e, t, 0.0)
             n_order, head = np.int64(peer.n_order), np.int64(peer.head)
             rules.insert_source(s.number, s.scratch[3], s.order, p, n_order, head, entry, -rate, n)
@@ -168,8 +161,10 @@ def reciprocators(s, p, t, offered, reach):
     n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
     for i in range(n):
         entry = s.scratch[3, i]
-        place = np.int64(s.end[own_end(s, p, entry)].at)
-        lanes.keep(s, lanes.unchoke(s, p, place, is_unchoked(s, p, position_of(s, p, place), reach, entry), t))
+        place = np.int64(s.end[ends.own_end(s, p, entry)].at)
+        lanes.keep(
+            s, lanes.unchoke(s, p, place, ends.is_unchoked(s, p, ends.position_of(s, p, place), reach, entry), t)
+        )
     return n
 
 
@@ -178,20 +173,20 @@ def rechoke_leecher(s, p, t):
     """Reciprocal slots by download rate, then optimistic ones by the order of the list; everyone else is choked."""
     peer = s.peer[p]
     reach, peer.reach = np.int64(peer.reach), peer.n_order
-    offered = offer(s, p)
+    offered = ends.offer(s, p)
     kept = reciprocators(s, p, t, offered, reach)
     free = rules.optimistic_slots(client_of(s, p), kept, np.int64(peer.upload_slots))
-    i = next_candidate(s, p, NIL, offered)
+    i = ends.next_candidate(s, p, NIL, offered)
     while i < peer.n_order:
-        place = place_of(s, p, i)
+        place = ends.place_of(s, p, i)
         entry = s.order[p, place]
-        if may_serve(s, p, entry, offered):
-            lanes.keep(s, lanes.unchoke(s, p, place, is_unchoked(s, p, i, reach, entry), t))
+        if ends.may_serve(s, p, entry, offered):
+            lanes.keep(s, lanes.unchoke(s, p, place, ends.is_unchoked(s, p, i, reach, entry), t))
             free -= 1
             if free == 0:
                 peer.reach = i + 1
                 break
-        i = next_candidate(s, p, i + 1, offered)
+        i = ends.next_candidate(s, p, i + 1, offered)
     peer.rechokes += 1
     lanes.choke_others(s, p, t)
 
@@ -199,14 +194,14 @@ def rechoke_leecher(s, p, t):
 @kernel
 def rotate(s, p):
     """Optimistic rotation: the first choked, interested connection becomes the head of the list."""
-    peer, offered = s.peer[p], offer(s, p)
+    peer, offered = s.peer[p], ends.offer(s, p)
     for i in range(peer.n_order):
-        entry = s.order[p, place_of(s, p, i)]
-        if is_unchoked(s, p, i, peer.reach, entry):
+        entry = s.order[p, ends.place_of(s, p, i)]
+        if ends.is_unchoked(s, p, i, peer.reach, entry):
             continue
-        if entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING:
+        if entry < 0 and s.lane[ends.lane_of(s, p, entry)].state == SERVING:
             continue
-        if may_serve(s, p, entry, offered):
+        if ends.may_serve(s, p, entry, offered):
             peer.head = rules.position(peer.head, i, peer.n_order)
             peer.reach = 0
             return
@@ -224,7 +219,7 @@ def has_pending(s, u, t):
     if s.rules.linked == 1:  # without a limit a request that waits is one behind a full socket
         return s.net.link[u >> s.lane_bits].capped == 1 and windows.asked(s, u, t) > 1
     run = s.run[u, 0]
-    if not part_sent(s, u, t):
+    if not ends.part_sent(s, u, t):
         return run.at <= t
     if run.blocks & (run.blocks - bits.ONE) != bits.EMPTY:
         return run.later <= t
@@ -240,11 +235,11 @@ def blocked(s, h, t):
 @kernel
 def keep_unchoked(s, p, t, slots, forced):
     """Mark the best of the served, interested peers of a seed; returns (how many there are, how many marked)."""
-    first, offered = p << s.lane_bits, offer(s, p)
+    first, offered = p << s.lane_bits, ends.offer(s, p)
     n = NIL
     for u in range(first, first + s.peer[p].top):
         lane = s.lane[u]
-        if lane.state == SERVING and may_serve(s, p, s.order[p, s.end[lane.h].at], offered):
+        if lane.state == SERVING and ends.may_serve(s, p, s.order[p, s.end[lane.h].at], offered):
             rank = rules.seed_rank(client_of(s, p), lane.unchoked_at, s.peer[p].ticks, has_pending(s, u, t))
             rate = requests.download_rate(s, client_of(s, p), s.end[lane.g], t, 0.0)
             rules.insert_kept(s.number, s.scratch[3], u, rank, -rate, n)
@@ -285,20 +280,20 @@ def fill(s, p, t, free):
 
     A leecher that has just become a seed has unchoked the first of them already; returns how many of these.
     """
-    peer, offered = s.peer[p], offer(s, p)
+    peer, offered = s.peer[p], ends.offer(s, p)
     reach, peer.reach = np.int64(peer.reach), 0
     told = NIL
     if free <= 0:
         return told
     for i in range(peer.n_order):
-        place = place_of(s, p, i)
+        place = ends.place_of(s, p, i)
         entry = s.order[p, place]
-        if not may_serve(s, p, entry, offered):
+        if not ends.may_serve(s, p, entry, offered):
             continue
-        serving = entry < 0 and s.lane[lane_of(s, p, entry)].state == SERVING
-        if not rules.may_fill(serving, blocked(s, own_end(s, p, entry), t)):
+        serving = entry < 0 and s.lane[ends.lane_of(s, p, entry)].state == SERVING
+        if not rules.may_fill(serving, blocked(s, ends.own_end(s, p, entry), t)):
             continue
-        knows = is_unchoked(s, p, i, reach, entry)
+        knows = ends.is_unchoked(s, p, i, reach, entry)
         lanes.keep(s, lanes.unchoke(s, p, place, knows, t))
         told += knows
         free -= 1
@@ -333,7 +328,7 @@ def enlist(s, h):
     peer.n_order += 1
     note_places(s, p)
     s.listed[h] = peer.rechokes
-    if position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
+    if ends.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
         peer.reach += 1  # those behind it that are unchoked stay so; it is not
 
 
@@ -344,10 +339,10 @@ def delist(s, h):
     peer = s.peer[p]
     q = np.int64(s.end[h].mate) >> s.rules.slot_bits
     entry = s.order[p, s.end[h].at]
-    if entry != stranger(s, h) and not seeding(s, q):
+    if entry != stranger(s, h) and not ends.seeding(s, q):
         for i in range(peer.n_known):
             s.copies[s.have_log[p, i], q] -= 1
-    if position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
+    if ends.position_of(s, p, np.int64(s.end[h].at)) < peer.reach:
         peer.reach -= 1
     peer.head = rules.delist(s.order, p, np.int64(peer.n_order), np.int64(peer.head), entry)
     peer.n_order -= 1
@@ -358,4 +353,4 @@ def delist(s, h):
 def note_places(s, p):
     """Each end of peer `p` has its place in the choker's list."""
     for j in range(s.peer[p].n_order):
-        s.end[own_end(s, p, s.order[p, j])].at = j
+        s.end[ends.own_end(s, p, s.order[p, j])].at = j

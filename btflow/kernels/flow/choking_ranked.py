@@ -8,17 +8,7 @@ import numpy as np
 
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import downloading, lanes, mail, transport
-from btflow.kernels.flow.ends import (
-    has_fast_lane,
-    may_serve,
-    offer,
-    other_end,
-    own_end,
-    place_of,
-    seeding,
-    super_seeding,
-)
+from btflow.kernels.flow import downloading, ends, lanes, mail, transport
 from btflow.kernels.flow.state import FAST, NO_LANE, SERVING
 from btflow.kernels.swarm import rules
 from btflow.kernels.swarm.choking_ranked import draw, insert, keep_ranked
@@ -35,12 +25,12 @@ def not_interested(s, h):
 @kernel
 def rank(s, p, t):
     """Ends of the interested peers in the order of their rank, in scratch[3]; returns how many."""
-    r, peer, offered = client_of(s, p), s.peer[p], offer(s, p)
+    r, peer, offered = client_of(s, p), s.peer[p], ends.offer(s, p)
     size, n = s.rules.blocks * s.rules.block_size, NIL
     for i in range(peer.n_order):
-        entry = s.order[p, place_of(s, p, i)]
-        h = own_end(s, p, entry)
-        if not may_serve(s, p, entry, offered):
+        entry = s.order[p, ends.place_of(s, p, i)]
+        h = ends.own_end(s, p, entry)
+        if not ends.may_serve(s, p, entry, offered):
             not_interested(s, h)
         else:
             key, unchoked = s.ranks[s.ranks.size - 1], s.up[h] & UNCHOKED != 0
@@ -115,11 +105,11 @@ def all_interested(s, p, piece, t):
     if not free and r.allowed_fast == 0:
         return
     for i in range(peer.n_order):
-        entry = s.order[p, place_of(s, p, i)]
-        y = other_end(s, entry) >> s.rules.slot_bits
+        entry = s.order[p, ends.place_of(s, p, i)]
+        y = ends.other_end(s, entry) >> s.rules.slot_bits
         if not bits.has_piece(s.lacks, y, piece):
             continue
-        h = own_end(s, p, entry)
+        h = ends.own_end(s, p, entry)
         if s.tally[h].allows == 0:
             grant(s, p, h, t)
         if free and s.up[h] & UNCHOKED == 0:
@@ -133,11 +123,11 @@ def grant(s, p, h, t):
     g = np.int64(s.end[h].mate)
     q = g >> s.rules.slot_bits
     mine, size = s.tally[h], client_of(s, p).allowed_fast
-    if size == 0 or mine.allows > 0 or client_of(s, q).fast_extension == 0 or super_seeding(s, p):
+    if size == 0 or mine.allows > 0 or client_of(s, q).fast_extension == 0 or ends.super_seeding(s, p):
         return
     mine.allows = size
     s.tally[g].allowed = size
-    if s.end[h].lane == NO_LANE and not seeding(s, q) and asks(s, p, q, size) and has_fast_lane(s, p):
+    if s.end[h].lane == NO_LANE and not ends.seeding(s, q) and asks(s, p, q, size) and ends.has_fast_lane(s, p):
         u = lanes.take_lane(s, p, np.int64(s.end[h].at))
         if u >= 0:
             s.lane[u].state = FAST

@@ -11,7 +11,6 @@ from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import limiter, mail, picking, picking_whole, requests, transport
 from btflow.kernels.flow.ends import lacks_some, post, put_wanted, row_of, seeding, super_seeding, told_all, wake
-from btflow.kernels.flow.picking import NOTHING
 from btflow.kernels.flow.state import BUSY, FAST, LOOKS_AGAIN, NO_LANE, SERVING
 from btflow.kernels.random import below, shuffle
 from btflow.kernels.swarm import rates, rules
@@ -45,7 +44,7 @@ def request_more(s, u, n_lost, t):
             entry = picking.begin(s, y, picking.first_wanted(s, y, row, n_lost), told_all(s, p))
         else:
             entry = picking.next_piece(s, y, p, row)
-        if entry == NOTHING:
+        if entry == picking.NOTHING:
             break
         requests.take_blocks(s, u, y, g, entry, level - lane.outstanding, t)
     if lane.outstanding == 0 and not picking.rows_taken(s, y):
@@ -131,7 +130,7 @@ def refill(s, y, n_lost, t):
         u = s.scratch[0, i]
         p = u >> s.lane_bits
         row = row_of(s, p, np.int64(s.lane[u].h))
-        if s.lane[u].state == SERVING and picking.first_wanted(s, y, row, n_lost) != NOTHING:
+        if s.lane[u].state == SERVING and picking.first_wanted(s, y, row, n_lost) != picking.NOTHING:
             request_more(s, u, n_lost, t)
 
 
@@ -165,7 +164,7 @@ def request_whole(s, u, t):
     row = row_of(s, p, np.int64(lane.h))
     while lane.outstanding < most and requests.room(s, u):
         piece = picking_whole.next_piece(s, u, y, row)
-        if piece == NOTHING:
+        if piece == picking.NOTHING:
             break
         requests.take_blocks(s, u, y, g, picking_whole.entry_of(s, y, piece), most - lane.outstanding, t)
     if served:
@@ -196,7 +195,7 @@ def ask_twice(s, u, y, g, row, t):
     """A lane with nothing to ask for is asked for one block that is under way elsewhere, of a random piece."""
     if client_of(s, y).endgame == NIL or not picking_whole.all_begun(s, y):
         return
-    chosen, seen = NOTHING, 0
+    chosen, seen = picking.NOTHING, 0
     for word in range(s.has.shape[1]):
         candidates = s.has[row, word] & s.lacks[y, word]
         while candidates != bits.EMPTY:
@@ -206,9 +205,9 @@ def ask_twice(s, u, y, g, row, t):
             if below(s.rng, seen) == 0:
                 chosen = piece
     entry = picking_whole.entry_of(s, y, chosen)
-    if entry == NOTHING:
+    if entry == picking.NOTHING:
         return
-    block, seen, left = NOTHING, 0, np.uint64(s.begun[y, entry].missing)
+    block, seen, left = picking.NOTHING, 0, np.uint64(s.begun[y, entry].missing)
     while left != bits.EMPTY:
         seen += 1
         if below(s.rng, seen) == 0:

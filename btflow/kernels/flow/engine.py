@@ -8,7 +8,6 @@ import numpy as np
 
 from btflow.kernels import calendar
 from btflow.kernels.compiler import intrinsics
-from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.flow import (
     choking,
@@ -30,7 +29,7 @@ FINISHED, MORE, STUCK, FULL = 0, 1, 2, 3  # why `run` returned, as the full engi
 @entry
 def run(flow, looks):
     """Look at peers up to `looks` times and say why that is all: see engine.py. FULL: more nodes are needed."""
-    s = by_ref(flow)
+    s = intrinsics.by_ref(flow)
     c = s.clock[0]
     if c.events == 0 and looks > 0:
         if s.rules.linked == 0:

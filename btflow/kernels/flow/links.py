@@ -20,7 +20,6 @@ import numpy as np
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import limiter, queues, windows
 from btflow.kernels.flow.ends import schedule
-from btflow.kernels.flow.queues import FULL_SIZE
 from btflow.kernels.flow.state import STALLED
 from btflow.kernels.link import laws, recovery, sender
 from btflow.kernels.link.laws import bbr
@@ -134,7 +133,7 @@ def fill_uplink(s, p, t, dt):
     link.offered = came
     came += link.acks
     others = max(away - own / away, 0.0) if away > 0.0 else 0.0
-    queues.step(link, came, slope, FULL_SIZE * others, dt, queues.buffer(link))
+    queues.step(link, came, slope, queues.FULL_SIZE * others, dt, queues.buffer(link))
     while link.drops >= 1.0:
         link.drops -= 1.0
         windows.drop_outgoing(s, p, t)

@@ -8,20 +8,7 @@ import numpy as np
 from btflow.kernels.access import connections
 from btflow.kernels.access.state import IN_PARALLEL
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.flow import choking, choking_ranked, lanes, requests, superseeding, windows
-from btflow.kernels.flow.ends import (
-    NONE,
-    keeps_unchoked,
-    line_up,
-    offer,
-    post,
-    seeding,
-    serves_as_seed,
-    super_seeding,
-    told_all,
-    wake,
-    wants,
-)
+from btflow.kernels.flow import choking, choking_ranked, ends, lanes, requests, superseeding, windows
 from btflow.kernels.flow.state import NO_LANE, SERVING, UNUSED
 from btflow.kernels.swarm import rates, rules, state, tcp
 from btflow.kernels.swarm.ends import client_of
@@ -38,8 +25,8 @@ def start(s, p, t):
         s.net.link[p].at = t
     peer.tick_at = t + client_of(s, p).choke_interval
     peer.visit_at = t
-    line_up(s, p)
-    post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
+    ends.line_up(s, p)
+    ends.post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
     ask_tracker(s, p, t)
 
 
@@ -60,7 +47,7 @@ def ask_tracker(s, p, t):
     """Announce over HTTP: two round trips to the tracker, which is beside peer 0."""
     s.peer[p].last_announce = t
     rtt, _ = path(s, p, state.NIL)
-    post(s, t + rules.reply_time(p, rtt), state.TRACKER_REPLY, p, state.NIL, state.ANY)
+    ends.post(s, t + rules.reply_time(p, rtt), state.TRACKER_REPLY, p, state.NIL, state.ANY)
 
 
 @kernel
@@ -76,7 +63,7 @@ def tracker_reply(s, p, t):
         if wanted == 0:
             break
         q = rules.draw_registered(s.rng, registered, n, i)
-        if rules.is_named(p, serves_as_seed(s, p), q, serves_as_seed(s, q)):
+        if rules.is_named(p, ends.serves_as_seed(s, p), q, ends.serves_as_seed(s, q)):
             learn(s, p, q, t)
             wanted -= 1
     if peer.registered == 0:
@@ -90,7 +77,7 @@ def check_tracker(s, p, t):
     peer = s.peer[p]
     if peer.present == 0:
         return
-    post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
+    ends.post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
     since = t - peer.last_announce
     r = client_of(s, p)
     if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
@@ -139,7 +126,7 @@ def take_end(s, p):
         if s.end[base + slot].state == state.FREE:
             s.peer[p].end_top = max(s.peer[p].end_top, slot + 1)
             return base + slot
-    return NONE
+    return ends.NONE
 
 
 @kernel
@@ -148,11 +135,11 @@ def connect(s, p, q, t):
     way, waits = np.int64(0), 0.0
     if s.rules.linked == 1:
         way, waits = attempt(s, p, q)
-        if way == NONE:
+        if way == ends.NONE:
             return False
     h = take_end(s, p)
-    g = take_end(s, q) if h != NONE else NONE
-    if g == NONE:
+    g = take_end(s, q) if h != ends.NONE else ends.NONE
+    if g == ends.NONE:
         return False
     rtt, loss = path(s, p, q)
     set_up(s, h, g, rtt, loss, t)
@@ -163,7 +150,7 @@ def connect(s, p, q, t):
     s.end[h].outgoing = state.OUTGOING
     s.peer[p].degree += 1
     delay = tcp.handshake_delay(s, s.wire[h]) if loss > 0.0 else waits
-    post(s, t + delay + 1.5 * rtt, state.SYN, g, state.NIL, s.end[g].generation)
+    ends.post(s, t + delay + 1.5 * rtt, state.SYN, g, state.NIL, s.end[g].generation)
     return True
 
 
@@ -171,12 +158,12 @@ def connect(s, p, q, t):
 def attempt(s, p, q):
     """The transport over which peer `p` reaches `q`, and how long it tries another before [s]; NONE if over none."""
     if s.peer[p].transports & (state.OPENS_TCP | state.OPENS_UTP) == 0:
-        return NONE, 0.0
+        return ends.NONE, 0.0
     first, second = connections.first_choice(s, p), connections.second_choice(s, p)
     if connections.accepts(s, q, first):
         return first, 0.0
-    if second == NONE or not connections.accepts(s, q, second):
-        return NONE, 0.0
+    if second == ends.NONE or not connections.accepts(s, q, second):
+        return ends.NONE, 0.0
     tries = 1 if s.peer[p].transports & IN_PARALLEL != 0 else connections.SYN_TRIES
     return second, s.net.template[s.peer[p].klass, first].rto_initial * (2.0**tries - 1.0)
 
@@ -218,13 +205,13 @@ def got_syn(s, g, t):
     h = np.int64(e.mate)
     rtt, _ = path(s, g >> s.rules.slot_bits, h >> s.rules.slot_bits)
     if not rules.may_accept(client_of(s, g >> s.rules.slot_bits), peer.degree):
-        post(s, t + 0.5 * rtt, state.REFUSED, h, state.NIL, s.end[h].generation)
+        ends.post(s, t + 0.5 * rtt, state.REFUSED, h, state.NIL, s.end[h].generation)
         forget_attempt(s, g)
         return
     peer.degree += 1
     peer.ever_incoming = 1
     e.outgoing = state.ACCEPTED
-    post(s, t + rtt, state.READY, g, state.NIL, e.generation)
+    ends.post(s, t + rtt, state.READY, g, state.NIL, e.generation)
 
 
 @kernel
@@ -240,11 +227,11 @@ def ready(s, g, t):
     h = np.int64(s.end[g].mate)
     join(s, g, t, 1.0)
     join(s, h, t, 0.5)
-    if serves_as_seed(s, g >> s.rules.slot_bits) and serves_as_seed(s, h >> s.rules.slot_bits):
+    if ends.serves_as_seed(s, g >> s.rules.slot_bits) and ends.serves_as_seed(s, h >> s.rules.slot_bits):
         close(s, g, t)
-    elif super_seeding(s, g >> s.rules.slot_bits):
+    elif ends.super_seeding(s, g >> s.rules.slot_bits):
         superseeding.begin(s, g, t)
-    elif super_seeding(s, h >> s.rules.slot_bits):
+    elif ends.super_seeding(s, h >> s.rules.slot_bits):
         superseeding.begin(s, h, t)
 
 
@@ -270,8 +257,8 @@ def join(s, h, t, trips):
     s.peer[p].complete += 1
     choking.enlist(s, h)
     rtt, _ = path(s, p, np.int64(e.mate) >> s.rules.slot_bits)
-    if rtt > 0.0 and not super_seeding(s, p):  # what that one shows, and who wants it, is known by connection
-        post(s, t + trips * rtt, state.BITFIELD, h, state.NIL, e.generation)
+    if rtt > 0.0 and not ends.super_seeding(s, p):  # what that one shows, and who wants it, is known by connection
+        ends.post(s, t + trips * rtt, state.BITFIELD, h, state.NIL, e.generation)
     else:
         introduce(s, h, t)
 
@@ -284,10 +271,10 @@ def introduce(s, h, t):
     for i in range(s.peer[p].n_known):
         s.copies[s.have_log[p, i], q] += 1
     s.order[p, s.end[h].at] = choking.list_entry(s, h, g)
-    if keeps_unchoked(s, h) and wants(s, q, p, offer(s, p)):
+    if ends.keeps_unchoked(s, h) and ends.wants(s, q, p, ends.offer(s, p)):
         s.peer[p].due_at = min(s.peer[p].due_at, t)
-        wake(s, p, t)
-    if s.rules.tallied == 1 and wants(s, q, p, offer(s, p)):
+        ends.wake(s, p, t)
+    if s.rules.tallied == 1 and ends.wants(s, q, p, ends.offer(s, p)):
         choking_ranked.got_interested(s, p, h, t)
 
 
@@ -318,7 +305,7 @@ def close(s, h, t):
 @kernel
 def ask_others(s, p, t):
     """A connection of peer `p` has closed: in endgame it asks the others for what it had asked there."""
-    if s.peer[p].present == 1 and s.peer[p].endgame == 1 and not seeding(s, p):
+    if s.peer[p].present == 1 and s.peer[p].endgame == 1 and not ends.seeding(s, p):
         requests.endgame_everywhere(s, p, t)
 
 
@@ -328,7 +315,7 @@ def close_to_seeds(s, p, t):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].end_top):
         e = s.end[base + slot]
-        if e.state == state.OPEN and told_all(s, np.int64(e.mate) >> s.rules.slot_bits):
+        if e.state == state.OPEN and ends.told_all(s, np.int64(e.mate) >> s.rules.slot_bits):
             close(s, base + slot, t)
 
 
@@ -342,7 +329,7 @@ def release(s, h, t):
         return
     used = False
     if e.state == state.OPEN:
-        if super_seeding(s, p):
+        if ends.super_seeding(s, p):
             superseeding.forget_copies(s, h)
         forget_source(s, h)
         peer.complete -= 1
@@ -400,4 +387,4 @@ def give_birth(s, klass, t):
     """A new leecher of class `klass` starts, if there is one left."""
     p = rules.next_born(s.births, klass)
     if p >= 0:
-        post(s, t, state.START, p, state.NIL, state.ANY)
+        ends.post(s, t, state.START, p, state.NIL, state.ANY)

@@ -10,7 +10,6 @@ from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow import picking
 from btflow.kernels.flow.ends import drop_wanted, put_wanted
-from btflow.kernels.flow.picking import NOTHING
 from btflow.kernels.flow.state import BUSY, SERVING
 from btflow.kernels.random import below
 from btflow.kernels.swarm import rules
@@ -25,7 +24,7 @@ def next_piece(s, u, y, row):
     """The piece from which lane `u` is asked for blocks, or NOTHING; `row` of `has` says what its uploader has."""
     own, r = s.tally[s.lane[u].g], client_of(s, y)
     piece = own_piece(s, own, y)
-    if piece == NOTHING:
+    if piece == picking.NOTHING:
         size = s.rules.blocks * s.rules.block_size
         alone = np.int64(rules.pieces_at_once(r, size, own.rate)) if s.lane[u].state == SERVING else NIL
         begun_first = rules.too_many_begun(begun_and_free(s, y), s.peer[y].complete, s.rules.blocks)
@@ -35,11 +34,11 @@ def next_piece(s, u, y, row):
             piece = random_piece(s, u, y, row, alone)
         else:
             piece = rarest_piece(s, u, y, row, alone, begun_first)
-        if piece != NOTHING and alone > 0 and is_open(s, y, piece):
+        if piece != picking.NOTHING and alone > 0 and is_open(s, y, piece):
             hold(s, own, y, row, piece, alone)
             piece = own_piece(s, own, y)
-    if piece != NOTHING and picking.rows_taken(s, y) and not is_begun(s, y, piece):
-        return NOTHING
+    if piece != picking.NOTHING and picking.rows_taken(s, y) and not is_begun(s, y, piece):
+        return picking.NOTHING
     return piece
 
 
@@ -50,7 +49,7 @@ def own_piece(s, own, y):
         if free_blocks(s, y, np.int64(own.held_from)) != bits.EMPTY:
             return np.int64(own.held_from)
         own.held_from += 1
-    return NOTHING
+    return picking.NOTHING
 
 
 @kernel
@@ -69,7 +68,7 @@ def may_ask(s, u, piece):
 @kernel
 def rarest_piece(s, u, y, row, alone, begun_first):
     """The rarest by the copies known, begun before open; what others fetch comes last where whole pieces are wanted."""
-    best, least, fewest, rank = NOTHING, 1 << 30, 1 << 30, np.uint64(0)
+    best, least, fewest, rank = picking.NOTHING, 1 << 30, 1 << 30, np.uint64(0)
     for word in range(s.has.shape[1]):
         candidates = s.has[row, word] & s.want[y, word]
         while candidates != bits.EMPTY:
@@ -93,7 +92,7 @@ def rarest_piece(s, u, y, row, alone, begun_first):
 def random_piece(s, u, y, row, alone):
     """The first begun one; else the first open one from a random place on; what others fetch last, as above."""
     begin = below(s.rng, s.rules.pieces)
-    best, least = NOTHING, 1 << 30
+    best, least = picking.NOTHING, 1 << 30
     for word in range(s.has.shape[1]):
         candidates = s.has[row, word] & s.want[y, word]
         while candidates != bits.EMPTY:
@@ -142,7 +141,7 @@ def is_begun(s, y, piece):
 def entry_of(s, y, piece):
     """Row of `begun` of a piece, a new one if it has none; NOTHING if all are in use."""
     if not is_begun(s, y, piece) and not picking.take_row(s, y, piece):
-        return NOTHING
+        return picking.NOTHING
     return np.int64(s.row[y, piece])
 
 
@@ -220,7 +219,7 @@ def lost_block(s, g, arg):
     """A block for end `g` was under way when its connection closed: it is free again, unless asked for elsewhere."""
     y, b, piece = g >> s.rules.slot_bits, arg >> 8 & 63, arg >> 14
     if client_of(s, y).picker != BEGUN_FIRST and s.peer[y].present == 1 and is_begun(s, y, piece):
-        give_back(s, y, NOTHING, np.int64(s.row[y, piece]), bits.ONE << np.uint64(b))
+        give_back(s, y, picking.NOTHING, np.int64(s.row[y, piece]), bits.ONE << np.uint64(b))
 
 
 @kernel

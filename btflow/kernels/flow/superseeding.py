@@ -13,7 +13,6 @@ from btflow.kernels.flow import choking_ranked, downloading, transport
 from btflow.kernels.flow.ends import interested, post
 from btflow.kernels.flow.state import NO_LANE, SERVING
 from btflow.kernels.swarm import rules
-from btflow.kernels.swarm.rules import NO_OFFER
 from btflow.kernels.swarm.state import INTERESTED, OFFER, OPEN
 
 
@@ -28,7 +27,7 @@ def begin(s, h, t):
         s.heard[h, word] = s.has[q, word]
     for i in range(s.peer[q].n_known, s.peer[q].n_log):
         downloading.report_on(s, np.int64(s.end[h].mate), np.int64(s.have_log[q, i]), max(t, s.have_time[q, i]))
-    s.latest[h] = NO_OFFER
+    s.latest[h] = rules.NO_OFFER
     offer(s, h, t)
 
 
@@ -38,7 +37,7 @@ def offer(s, h, t):
     q = np.int64(s.end[h].mate) >> s.rules.slot_bits
     piece = np.int64(rules.piece_to_show(s.rules, s.offers, s.has, s.rules.peers + h, s.has, q))
     s.latest[h] = piece
-    if piece != NO_OFFER:
+    if piece != rules.NO_OFFER:
         s.offers[piece] += 1
         post(s, t + transport.half(s, h), OFFER, h, piece, s.end[h].generation)
 
@@ -103,7 +102,7 @@ def pending(s, p):
     """How many peers have been shown a piece that nobody else has reported."""
     n, base = 0, p << s.rules.slot_bits
     for h in range(base, base + s.peer[p].end_top):
-        if s.end[h].state == OPEN and s.latest[h] != NO_OFFER:
+        if s.end[h].state == OPEN and s.latest[h] != rules.NO_OFFER:
             n += 1
     return n
 
@@ -128,6 +127,6 @@ def tick(s, p, t):
         if s.end[h].state != OPEN or interested(s, h):
             continue
         piece = np.int64(s.latest[h])
-        if rules.idles(piece, piece != NO_OFFER and bits.has_piece(s.heard, h, piece)):
+        if rules.idles(piece, piece != rules.NO_OFFER and bits.has_piece(s.heard, h, piece)):
             offer(s, h, t)
             free -= 1

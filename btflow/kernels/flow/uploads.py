@@ -28,7 +28,6 @@ from btflow.kernels.flow import (
     windows,
 )
 from btflow.kernels.flow.ends import drop_wanted, lacks_some, post, row_of, told_all
-from btflow.kernels.flow.picking import NOTHING
 from btflow.kernels.flow.state import BUSY, CLOSING, FAST, LEAVES, NO_LANE, SERVING
 from btflow.kernels.swarm import limiter_shares, rates, rules
 from btflow.kernels.swarm.ends import client_of
@@ -307,17 +306,17 @@ def awaited_block(s, g, arg, t):
     """A block arrives at end `g` that was awaited."""
     y, h = g >> s.rules.slot_bits, np.int64(s.end[g].mate)
     use, b, piece = arg & 255, arg >> 8 & 63, arg >> 14
-    u = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end[h].lane if s.end[h].lane != NO_LANE else NOTHING
+    u = ((h >> s.rules.slot_bits) << s.lane_bits) + s.end[h].lane if s.end[h].lane != NO_LANE else picking.NOTHING
     entry, came = np.int64(s.row[y, piece]), not bits.has_piece(s.lacks, y, piece)
-    if came or (u != NOTHING and s.lane[u].use != use):
-        u = NOTHING  # cancelled, and its row may be another piece's by now; or choked since
-    elif u != NOTHING and not requests.no_longer_awaited(s, u, entry, bits.ONE << np.uint64(b)):
-        u = NOTHING  # cancelled
+    if came or (u != picking.NOTHING and s.lane[u].use != use):
+        u = picking.NOTHING  # cancelled, and its row may be another piece's by now; or choked since
+    elif u != picking.NOTHING and not requests.no_longer_awaited(s, u, entry, bits.ONE << np.uint64(b)):
+        u = picking.NOTHING  # cancelled
     stale = came or not bits.has(s.begun[y, entry].missing, b)
     size = np.int64(rules.block_bytes(s.rules, piece * s.rules.blocks + b))
     if got_block(s, u, g, entry, b, size, stale, t):
         downloading.announce(s, y)
-    if u != NOTHING:
+    if u != picking.NOTHING:
         lanes.end_fast(s, u, t)
 
 
@@ -333,11 +332,11 @@ def got_block(s, u, g, entry, b, size, stale, t):
     if stale:
         peer.duplicates += 1
         return False
-    if u != NOTHING:
+    if u != picking.NOTHING:
         s.lane[u].outstanding -= 1
     r = client_of(s, y)
     if s.rules.tallied == 1:
-        rates.note_block(s, g, float(size), e.last_block, t, u != NOTHING and s.lane[u].state == SERVING)
+        rates.note_block(s, g, float(size), e.last_block, t, u != picking.NOTHING and s.lane[u].state == SERVING)
         if s.rules.linked == 0:
             limiter.charge_packets(s, y, size)
     note_source(s, y, g, t)
@@ -355,7 +354,7 @@ def got_block(s, u, g, entry, b, size, stale, t):
         downloading.ask_again(s, y, t)
     if peer.endgame == 1:
         requests.cancel_elsewhere(s, y, u, entry, b, t)
-    if u != NOTHING and (s.lane[u].state == SERVING or s.lane[u].state == FAST):
+    if u != picking.NOTHING and (s.lane[u].state == SERVING or s.lane[u].state == FAST):
         downloading.request_more(s, u, NIL, t)
     return done
 

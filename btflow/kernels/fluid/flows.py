@@ -10,23 +10,7 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.flow.windows import normal
 from btflow.kernels.fluid import hops
 from btflow.kernels.fluid.state import ACKS, PASSAGES
-from btflow.kernels.link import application, laws, recovery, sampling, sender
-from btflow.kernels.link.state import (
-    BBR,
-    BULK,
-    CBR,
-    CONNECTED,
-    CONNECTING,
-    FOREVER,
-    IDLE,
-    NONE,
-    ON_OFF,
-    OPEN,
-    RATE,
-    RECOVERY,
-    SIZED,
-    UTP,
-)
+from btflow.kernels.link import application, laws, recovery, sampling, sender, state
 from btflow.kernels.random import uniform
 
 MOST_SAMPLES = 4.0  # of the delay in one step
@@ -43,7 +27,7 @@ def measure(s):
         lane.owd, lane.trip = lane.way, lane.plain
         for j in range(PASSAGES):
             k = s.passage[i, j].queue
-            if k != NONE:
+            if k != state.NONE:
                 lane.trip += s.hop[k].seen
                 if j < ACKS:
                     lane.owd += s.hop[k].seen
@@ -53,16 +37,16 @@ def measure(s):
 def act(s, i, t, dt):
     """What flow `i` does in the step that ends at `t`."""
     f, lane = s.net.flow[i], s.lane[i]
-    if f.law == CBR:
+    if f.law == state.CBR:
         lane.offers = f.app_rate if f.start < t <= f.stop else 0.0
         count_sent(s, f, lane, t, dt)
         return
-    if f.running == IDLE and t >= f.start:
-        f.running = CONNECTING
+    if f.running == state.IDLE and t >= f.start:
+        f.running = state.CONNECTING
         lane.opens = f.start + lane.trip
-    if f.running == CONNECTING and t >= lane.opens:
+    if f.running == state.CONNECTING and t >= lane.opens:
         connect(s, i, f, lane, t)
-    if f.running == CONNECTED:
+    if f.running == state.CONNECTED:
         acknowledge(s, i, f, lane, t, dt)
         write(s, f, lane, t, dt)
         send(s, i, f, lane, t, dt)
@@ -71,9 +55,9 @@ def act(s, i, t, dt):
 @kernel
 def connect(s, i, f, lane, t):
     """The other side has answered: the application begins to write."""
-    f.running = CONNECTED
+    f.running = state.CONNECTED
     f.cwnd = f.initial_window
-    f.ssthresh = FOREVER
+    f.ssthresh = state.FOREVER
     f.top = -1
     f.last_sent = t
     f.owd = lane.owd
@@ -81,9 +65,9 @@ def connect(s, i, f, lane, t):
     recovery.estimate_rtt(f)
     application.begin(s.net, i, f, t)
     lane.budget_at = t
-    if f.app == BULK:
-        lane.rest = FOREVER
-    elif f.app == SIZED:
+    if f.app == state.BULK:
+        lane.rest = state.FOREVER
+    elif f.app == state.SIZED:
         lane.rest = total(f)
     laws.start(s.net, i, f, t)
     lane.began = 0.0
@@ -105,9 +89,9 @@ def write(s, f, lane, t, dt):
     """What the application gives to send in this step."""
     if t >= f.stop:
         lane.rest = 0.0
-    elif f.app == RATE:
+    elif f.app == state.RATE:
         lane.rest += f.app_rate * dt
-    elif f.app == ON_OFF:
+    elif f.app == state.ON_OFF:
         while t >= f.on_until:
             lane.budget_at = f.on_until + application.length(s.net, f, f.off)
             f.on_until = lane.budget_at + application.length(s.net, f, f.on)
@@ -117,7 +101,7 @@ def write(s, f, lane, t, dt):
         elif f.app_rate > 0.0:
             lane.rest += f.app_rate * dt
         else:
-            lane.rest = FOREVER
+            lane.rest = state.FOREVER
 
 
 @kernel
@@ -142,19 +126,19 @@ def send(s, i, f, lane, t, dt):
     rate = window(f, lane, t) / trip
     lane.steered = 1
     if f.pacing > 0.0:
-        pace = 1.0 / (1.0 / f.pacing + trip) if f.law == UTP else f.pacing
+        pace = 1.0 / (1.0 / f.pacing + trip) if f.law == state.UTP else f.pacing
         lane.steered = 1 if rate <= pace else 0
         rate = min(rate, pace)
     f.limited = 1 if rate * dt < lane.rest else 0
     if f.limited == 0:
         lane.steered = 0
         rate = lane.rest / dt
-    if lane.rest < FOREVER:
+    if lane.rest < state.FOREVER:
         lane.rest = max(lane.rest - rate * dt, 0.0)
     lane.offers = rate
     if rate > 0.0:
         f.last_sent = t
-        lane.ends = FOREVER
+        lane.ends = state.FOREVER
     count_sent(s, f, lane, t, dt)
 
 
@@ -174,7 +158,7 @@ def receive(s, i, t, dt):
     f, lane = s.net.flow[i], s.lane[i]
     rate = lane.offers
     for j in range(ACKS):
-        if s.passage[i, j].queue != NONE:
+        if s.passage[i, j].queue != state.NONE:
             rate = s.passage[i, j].leaves
     if f.data_loss > 0.0 and rate > 0.0:
         lose_on_the_way(s, i, f, lane, rate * dt * f.data_loss, t)
@@ -185,14 +169,14 @@ def receive(s, i, t, dt):
     f.arrived = f.expected = int(lane.got)
     if t > s.net.rules.warmup:
         f.goodput += rate * dt * f.mss
-    if f.app == SIZED and f.law != CBR and f.running == CONNECTED and f.finish < 0.0:
+    if f.app == state.SIZED and f.law != state.CBR and f.running == state.CONNECTED and f.finish < 0.0:
         finish(f, lane, t)
 
 
 @kernel
 def lose_on_the_way(s, i, f, lane, mean, t):
     """Of what was sent in a step, `mean` segments were lost behind the queues, in the mean: as many at random."""
-    if f.law == CBR:
+    if f.law == state.CBR:
         return
     lane.rest += mean
     n = math.floor(mean)
@@ -206,8 +190,8 @@ def lose_on_the_way(s, i, f, lane, mean, t):
 def finish(f, lane, t):
     """SIZED: the last byte arrives a way after it was sent, unless something must be sent again."""
     if lane.rest > 1e-6 or lane.lost > 0:
-        lane.ends = FOREVER
-    elif lane.ends == FOREVER:
+        lane.ends = state.FOREVER
+    elif lane.ends == state.FOREVER:
         lane.ends = t + lane.owd
     if lane.ends <= t:
         f.finish = lane.ends
@@ -226,8 +210,8 @@ def acknowledge(s, i, f, lane, t, dt):
     half = 0.5 * dt
     if lane.answer <= t + half:
         hops.answer(s, i, f, lane, t)
-    elif f.phase == RECOVERY and lane.repaired <= t + half:
-        f.phase = OPEN
+    elif f.phase == state.RECOVERY and lane.repaired <= t + half:
+        f.phase = state.OPEN
         f.cwnd = f.ssthresh
     f.sample_rate = lane.rate
     f.sample_limited = 1 - f.limited
@@ -242,11 +226,11 @@ def in_flight(s, i, f, lane):
     """Segments on the way: the window; with a pace, or less to send, what is in the queues and beside them."""
     if f.cwnd < 1.0:
         return 0.0
-    if f.law != BBR and f.limited == 1:
+    if f.law != state.BBR and f.limited == 1:
         return min(f.cwnd, f.max_window)
     waits = lane.got - lane.known
     for j in range(ACKS):
-        if s.passage[i, j].queue != NONE:
+        if s.passage[i, j].queue != state.NONE:
             waits += s.passage[i, j].held
     beside = max(lane.plain - lane.lag * s.time[0].step, 0.0)
     return max(waits + 0.5 * (lane.rate + lane.offers) * beside, 0.0)
@@ -263,11 +247,11 @@ def deliver(s, i, f, lane, flight, t, dt):
     acks = math.floor(n / times)
     batch = acks * each
     lane.credit -= batch * times
-    f.train = 1 if f.law == BBR else int(acks)
+    f.train = 1 if f.law == state.BBR else int(acks)
     f.flight = flight // f.train
     for j in range(int(times)):
         now = t - dt + dt * (j + 1.0) / times
-        if f.law != BBR:
+        if f.law != state.BBR:
             flight = int(in_flight(s, i, f, lane))
             f.flight = flight // f.train
         scatter(s, i, f, lane, each, flight, batch)
@@ -285,7 +269,7 @@ def deliver(s, i, f, lane, flight, t, dt):
         f.top = f.una - 1
         f.acks += int(acks)
         laws.sample(s.net, i, f, now, batch)
-        if f.phase != RECOVERY and (f.limited == 1 or not f.validate):
+        if f.phase != state.RECOVERY and (f.limited == 1 or not f.validate):
             laws.grow(s.net, i, f, now, batch)
         f.cwnd = max(f.cwnd, f.min_window)
     f.rtt, f.owd, f.train = lane.trip, lane.owd, 1
@@ -299,7 +283,7 @@ def scatter(s, i, f, lane, each, flight, batch):
     waits = 0.0
     for j in range(ACKS):
         k = s.passage[i, j].queue
-        if k != NONE:
+        if k != state.NONE:
             hop, then = s.hop[k], (s.time[0].steps - (2 - j) * lane.lag) % s.queued.shape[1]
             others = hops.by_others(hop, s.passage[i, j], lane)
             queue = s.queued[k, then] - (1.0 - others) * s.unused[k, then] * lane.trip
@@ -352,7 +336,7 @@ def small(s, i, f):
     less = 0.0
     for j in range(ACKS):
         k = s.passage[i, j].queue
-        if k != NONE:
+        if k != state.NONE:
             less += (f.mss + f.header - f.ack_size) * s.hop[k].per_byte
     return less
 
@@ -360,7 +344,7 @@ def small(s, i, f):
 @kernel
 def spare(s, lane):
     """Segments a round trip that the slowest queue could send and that do not come."""
-    return s.hop[lane.narrow].empty * lane.trip / lane.crossing if lane.narrow != NONE else 0.0
+    return s.hop[lane.narrow].empty * lane.trip / lane.crossing if lane.narrow != state.NONE else 0.0
 
 
 @kernel

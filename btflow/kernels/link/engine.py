@@ -6,25 +6,16 @@ started service), or its end reads it, changes its own state, and puts what it s
 
 from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
-from btflow.kernels.link import parcels, path, queue, receiver, sampling, sender
+from btflow.kernels.link import parcels, path, queue, receiver, sampling, sender, state
 from btflow.kernels.link.events import next_time, schedule
-from btflow.kernels.link.state import (
-    ACK_TIMER,
-    ACKS,
-    DATA,
-    PIPES,
-    RTO_TIMER,
-    SEND_TIMER,
-    SOURCES,
-)
 
 DONE, MORE = 0, 1  # why `run` returned
 
 
 @entry
-def run(state, max_events):
+def run(experiment, max_events):
     """Handle up to `max_events` events. DONE: the experiment has reached its end."""
-    net = by_ref(state)
+    net = by_ref(experiment)
     c = net.clock[0]
     if c.events == 0:
         begin(net)
@@ -44,14 +35,14 @@ def run(state, max_events):
 def begin(net):
     """Every flow is woken at its start; the first sample is at 0."""
     for i in range(net.rules.flows):
-        schedule(net, i * SOURCES + SEND_TIMER, net.flow[i].start)
+        schedule(net, i * state.SOURCES + state.SEND_TIMER, net.flow[i].start)
     schedule(net, sampling.source_of(net), 0.0)
 
 
 @kernel
 def handle(net, a, t):
     """Let source `a` act."""
-    i = a // SOURCES
+    i = a // state.SOURCES
     if i >= net.rules.flows:
         k = a - net.rules.first_queue
         if k < net.rules.queues:
@@ -59,15 +50,15 @@ def handle(net, a, t):
         else:
             sampling.sample(net, t)
         return
-    what = a - i * SOURCES
+    what = a - i * state.SOURCES
     f = net.flow[i]
-    if what < ACKS:
+    if what < state.ACKS:
         data_arrives(net, i, f, what, t)
-    elif what < PIPES:
-        ack_passes(net, i, f, what - ACKS, t)
-    elif what == RTO_TIMER:
+    elif what < state.PIPES:
+        ack_passes(net, i, f, what - state.ACKS, t)
+    elif what == state.RTO_TIMER:
         sender.rto_timer(net, i, f, t)
-    elif what == ACK_TIMER:
+    elif what == state.ACK_TIMER:
         receiver.ack_timer(net, i, f, t)
     else:
         sender.send_timer(net, i, f, t)
@@ -76,14 +67,14 @@ def handle(net, a, t):
 @kernel
 def data_arrives(net, i, f, hop, t):
     """Data at the end of a pipe: the next queue, random loss, or the receiver."""
-    parcel = net.parcel[parcels.take_from_pipe(net, i * PIPES + DATA + hop)]
-    if path.pass_on(net, f, DATA, hop, t, parcel) and not path.lost(net, f.data_loss):
+    parcel = net.parcel[parcels.take_from_pipe(net, i * state.PIPES + state.DATA + hop)]
+    if path.pass_on(net, f, state.DATA, hop, t, parcel) and not path.lost(net, f.data_loss):
         receiver.receive(net, i, f, t, parcel.number, parcel.stamp)
 
 
 @kernel
 def ack_passes(net, i, f, hop, t):
     """An ACK at the end of a pipe: the next queue, random loss, or the sender."""
-    parcel = net.parcel[parcels.take_from_pipe(net, i * PIPES + ACKS + hop)]
-    if path.pass_on(net, f, ACKS, hop, t, parcel) and not path.lost(net, f.ack_loss):
+    parcel = net.parcel[parcels.take_from_pipe(net, i * state.PIPES + state.ACKS + hop)]
+    if path.pass_on(net, f, state.ACKS, hop, t, parcel) and not path.lost(net, f.ack_loss):
         sender.ack_arrives(net, i, f, t, parcel.number, parcel.stamp, parcel.owd)

@@ -12,23 +12,8 @@ shows what is missing before the timer fires.
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import laws, scoreboard
+from btflow.kernels.link import laws, scoreboard, state
 from btflow.kernels.link.events import source, wake
-from btflow.kernels.link.state import (
-    FOREVER,
-    LOSS,
-    LOST,
-    NONE,
-    OPEN,
-    PER_LOSS,
-    PRR,
-    PRR_SAFE,
-    RECOVERY,
-    RETRANSMITTED,
-    RTO_TIMER,
-    SACKED,
-    TAHOE,
-)
 
 THRESHOLD = 3  # segments that have arrived beyond a hole (RFC 8985, section 6.2, DupThresh; Linux tcp_reordering)
 REORDERING = 0.25  # of the least round trip: how late a segment may be (RFC 8985, section 6.2; tcp_rack_reo_wnd)
@@ -40,8 +25,8 @@ ROUNDING = 1e-9  # [s]
 def start_rack(f):
     """Nothing has arrived."""
     f.rack_sent = -1.0
-    f.rack_number = NONE
-    f.settle_at = FOREVER
+    f.rack_number = state.NONE
+    f.settle_at = state.FOREVER
 
 
 @kernel
@@ -51,7 +36,7 @@ def note_arrival(f, t, number, seg):
     If it was sent twice, and has come faster than any, this was the first of the two, and says nothing.
     """
     rtt = t - seg.sent
-    if rtt < f.min_rtt and (seg.bits & RETRANSMITTED or number == f.probed):
+    if rtt < f.min_rtt and (seg.bits & state.RETRANSMITTED or number == f.probed):
         return
     f.rack_rtt = rtt
     if seg.sent > f.rack_sent or (seg.sent == f.rack_sent and number > f.rack_number):
@@ -68,7 +53,7 @@ def left_before(f, number, seg):
 @kernel
 def reordering_window(f):
     """Time that a segment may be late by [s]."""
-    repairs = f.phase != OPEN and f.una < f.recover
+    repairs = f.phase != state.OPEN and f.una < f.recover
     arrived = f.nxt - f.una - f.flight - f.waiting_retransmit
     if repairs or arrived * f.train >= THRESHOLD:
         return 0.0
@@ -99,7 +84,7 @@ def find_losses(net, i, f, t):
         number = net.again[f.ring_at + (f.again_first & f.ring_mask)]
         if number >= f.una:
             seg = scoreboard.segment(net, i, number)
-            if seg.bits == LOST | RETRANSMITTED:
+            if seg.bits == state.LOST | state.RETRANSMITTED:
                 if not left_before(f, number, seg):
                     break
                 if seg.sent > latest:
@@ -108,11 +93,11 @@ def find_losses(net, i, f, t):
                 seg.bits = 0
                 found += scoreboard.mark_lost(net, i, f, number)
         f.again_first += 1
-    f.settle_at = FOREVER
+    f.settle_at = state.FOREVER
     if late >= 0.0:
         f.settle_at = late + f.rack_rtt + window + GRANULARITY
-        f.probe_at = FOREVER  # one timer: the later purpose takes it
-        wake(net, source(net, i, RTO_TIMER), f.settle_at)
+        f.probe_at = state.FOREVER  # one timer: the later purpose takes it
+        wake(net, source(net, i, state.RTO_TIMER), f.settle_at)
     return found
 
 
@@ -123,15 +108,15 @@ def mark_lost_at_timeout(net, i, f, t):
     f.waiting_retransmit = 0
     for number in range(f.una, f.nxt):
         seg = scoreboard.segment(net, i, number)
-        if seg.bits & SACKED:
+        if seg.bits & state.SACKED:
             continue
-        if seg.bits != LOST and number != f.una and seg.sent + f.rack_rtt > t:
+        if seg.bits != state.LOST and number != f.una and seg.sent + f.rack_rtt > t:
             f.flight += 1
         else:
-            seg.bits = LOST
+            seg.bits = state.LOST
             f.waiting_retransmit += 1
     f.judged = f.repair = f.una
-    f.settle_at = FOREVER
+    f.settle_at = state.FOREVER
     keep_those_on_the_way(net, i, f)
 
 
@@ -141,7 +126,7 @@ def keep_those_on_the_way(net, i, f):
     kept = f.again_first
     for place in range(f.again_first, f.again_last):
         number = net.again[f.ring_at + (place & f.ring_mask)]
-        if number >= f.una and scoreboard.segment(net, i, number).bits == LOST | RETRANSMITTED:
+        if number >= f.una and scoreboard.segment(net, i, number).bits == state.LOST | state.RETRANSMITTED:
             net.again[f.ring_at + (kept & f.ring_mask)] = number
             kept += 1
     f.again_last = kept
@@ -153,9 +138,9 @@ ROUND_TRIPS = 2.0  # without an answer (RFC 8985, section 7.2; Linux tcp_output.
 @kernel
 def start_probing(f):
     """None is on the way, none will go."""
-    f.probe_at = FOREVER
-    f.probe_end = NONE
-    f.probed = NONE
+    f.probe_at = state.FOREVER
+    f.probe_end = state.NONE
+    f.probed = state.NONE
     f.probe_twice = 0
 
 
@@ -166,11 +151,11 @@ def arm_probe(net, i, f, t):
     There is one at a time, and none goes while anything is known to be missing. The ACK of a segment alone may be
     delayed, by as much as the least timeout (tcp_rto_min).
     """
-    if f.probe_end != NONE or f.phase != OPEN or f.una == f.nxt or f.flight < f.nxt - f.una:
+    if f.probe_end != state.NONE or f.phase != state.OPEN or f.una == f.nxt or f.flight < f.nxt - f.una:
         return
     wait = ROUND_TRIPS * f.srtt + (f.rto_min if (f.nxt - f.una) * f.train == 1 else GRANULARITY)
     f.probe_at = min(t + wait, f.rto_at)
-    wake(net, source(net, i, RTO_TIMER), f.probe_at)
+    wake(net, source(net, i, state.RTO_TIMER), f.probe_at)
 
 
 @kernel
@@ -180,16 +165,16 @@ def probe_answered(net, i, f, t):
     What it sent again has come twice: nothing was lost. Or what was sent behind it has come and it did not come twice:
     it repaired a loss that nobody else has seen, and the window falls as for any other.
     """
-    if f.probe_end == NONE or f.una < f.probe_end:
+    if f.probe_end == state.NONE or f.una < f.probe_end:
         return
-    if f.probed == NONE or f.probe_twice == 1:
-        f.probe_end = NONE
+    if f.probed == state.NONE or f.probe_twice == 1:
+        f.probe_end = state.NONE
     elif f.una > f.probe_end:
-        f.probe_end = NONE
+        f.probe_end = state.NONE
         f.ssthresh = laws.reduce(net, i, f, t)
         if t >= net.rules.warmup:
             f.losses += 1
-        if f.recovery != PER_LOSS:
+        if f.recovery != state.PER_LOSS:
             f.cwnd = f.ssthresh
 
 
@@ -199,25 +184,25 @@ def begin(net, i, f, t, arrived):
 
     `arrived` trains are newly known to have come. A probe that is on the way has done its work.
     """
-    f.probe_at = FOREVER
-    f.probe_end = NONE
+    f.probe_at = state.FOREVER
+    f.probe_end = state.NONE
     f.prr_flight = float(f.flight + f.waiting_retransmit)  # RecoverFS of RFC 6937: what is outstanding
     f.ssthresh = laws.reduce(net, i, f, t)
     f.forced = 1
     if t >= net.rules.warmup:
         f.losses += 1
-    if f.recovery == PER_LOSS:
+    if f.recovery == state.PER_LOSS:
         return
     f.recover = f.nxt
     f.prr_delivered = 0.0
     f.prr_out = 0.0
-    if f.recovery == TAHOE:
-        f.phase = LOSS
+    if f.recovery == state.TAHOE:
+        f.phase = state.LOSS
         f.cwnd = 1.0
         return
-    f.phase = RECOVERY
+    f.phase = state.RECOVERY
     f.cwnd = f.ssthresh
-    if f.recovery == PRR_SAFE:
+    if f.recovery == state.PRR_SAFE:
         go_on(f, arrived, 0.0)
 
 
@@ -229,11 +214,11 @@ def go_on(f, arrived, safe):
     in order and shows no new loss (draft-ietf-tcpm-prr-rfc6937bis, section 6; tcp_cwnd_reduction). There the first one
     of a recovery goes whatever comes of it.
     """
-    if f.recovery != PRR and f.recovery != PRR_SAFE:
+    if f.recovery != state.PRR and f.recovery != state.PRR_SAFE:
         return
     f.prr_delivered += arrived
     least, more = 0.0, 1.0
-    if f.recovery == PRR_SAFE:
+    if f.recovery == state.PRR_SAFE:
         least, more = 0.0 if f.prr_out > 0.0 else 1.0, safe
     threshold = f.ssthresh / f.train
     if f.flight > threshold:
@@ -246,9 +231,9 @@ def go_on(f, arrived, safe):
 @kernel
 def end(f):
     """Everything under way when the loss was found is acknowledged."""
-    if f.phase == RECOVERY:
+    if f.phase == state.RECOVERY:
         f.cwnd = f.ssthresh
-    f.phase = OPEN
+    f.phase = state.OPEN
 
 
 @kernel
@@ -267,7 +252,7 @@ def estimate_rtt(f):
 def restart_timer(net, i, f, t):
     """The timer runs anew from `t` as long as something is unacknowledged."""
     if f.una == f.nxt:
-        f.rto_at = FOREVER
+        f.rto_at = state.FOREVER
         return
     f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
-    wake(net, source(net, i, RTO_TIMER), f.rto_at)
+    wake(net, source(net, i, state.RTO_TIMER), f.rto_at)

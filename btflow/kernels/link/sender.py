@@ -1,58 +1,32 @@
 """The sender: takes ACKs, lets the window law act, and sends what window, pacing and application allow."""
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import application, laws, path, receiver, recovery, sampling, scoreboard
+from btflow.kernels.link import application, laws, path, receiver, recovery, sampling, scoreboard, state
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.laws import bbr, cubic, utp
-from btflow.kernels.link.state import (
-    ANY_DATA,
-    BBR,
-    CBR,
-    CONNECTED,
-    CONNECTING,
-    CUBIC,
-    DATA,
-    FOREVER,
-    IDLE,
-    LOSS,
-    LOST,
-    NO_NAGLE,
-    NONE,
-    OPEN,
-    PER_LOSS,
-    RACK,
-    RECOVERY,
-    RETRANSMITTED,
-    RTO_TIMER,
-    SEND_TIMER,
-    STREAM,
-    SYN,
-    SYN_ACK,
-    UTP,
-)
 
 
 @kernel
 def start(net, i, f, t):
     """The flow's first moment: a connection opens, voice begins."""
-    if f.law == CBR:
-        f.running = CONNECTED
+    if f.law == state.CBR:
+        f.running = state.CONNECTED
         return
-    f.running = CONNECTING
+    f.running = state.CONNECTING
     f.rto_at = t + min(f.rto * f.backoff, f.rto_max)
-    wake(net, source(net, i, RTO_TIMER), f.rto_at)
-    path.emit(net, i, f, DATA, t, SYN, t, 0.0, f.ack_size, 1)
+    wake(net, source(net, i, state.RTO_TIMER), f.rto_at)
+    path.emit(net, i, f, state.DATA, t, state.SYN, t, 0.0, f.ack_size, 1)
 
 
 @kernel
 def connect(net, i, f, t, stamp):
     """The other side has answered: the application begins to write."""
-    f.running = CONNECTED
-    f.rto_at = FOREVER
+    f.running = state.CONNECTED
+    f.rto_at = state.FOREVER
     f.backoff = 1.0
     f.cwnd = f.initial_window
-    f.ssthresh = FOREVER
-    f.top = f.top2 = f.top3 = NONE
+    f.ssthresh = state.FOREVER
+    f.top = f.top2 = f.top3 = state.NONE
     recovery.start_rack(f)
     recovery.start_probing(f)
     f.delivered_at = t
@@ -69,19 +43,19 @@ def connect(net, i, f, t, stamp):
 @kernel
 def send_timer(net, i, f, t):
     """Something to send may be there: the flow starts, the application writes, a paced segment is due."""
-    schedule(net, source(net, i, SEND_TIMER), FOREVER)
-    if f.running == IDLE:
+    schedule(net, source(net, i, state.SEND_TIMER), state.FOREVER)
+    if f.running == state.IDLE:
         start(net, i, f, t)
-    if f.law == CBR:
+    if f.law == state.CBR:
         application.speak(net, i, f, t)
-    elif f.running == CONNECTED:
+    elif f.running == state.CONNECTED:
         send(net, i, f, t)
 
 
 @kernel
 def ack_arrives(net, i, f, t, position, stamp, owd):
     """An ACK: all the receiver had logged before `position` has arrived; `stamp` is the echo of a sending time."""
-    if f.running == CONNECTING and position == SYN_ACK:
+    if f.running == state.CONNECTING and position == state.SYN_ACK:
         connect(net, i, f, t, stamp)
     if position <= f.seen:
         return
@@ -94,31 +68,31 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
     f.owd = owd
     f.stamp = stamp
     acked = scoreboard.advance(net, i, f)
-    if f.app == STREAM and acked > 0:
+    if f.app == state.STREAM and acked > 0:
         f.acked = scoreboard.segment(net, i, f.una - 1).end
     if acked > 0 or f.srtt < 0.0:  # the first ACK too if it only says that something before it is missing
         take_rtt(net, i, f, t, stamp)
     laws.sample(net, i, f, t, float(arrived * f.train))
     if f.tail_probe:
         recovery.probe_answered(net, i, f, t)
-    found = recovery.find_losses(net, i, f, t) if f.detection == RACK else scoreboard.find_losses(net, i, f)
+    found = recovery.find_losses(net, i, f, t) if f.detection == state.RACK else scoreboard.find_losses(net, i, f)
     was = f.phase
-    if f.phase != OPEN and f.una >= f.recover:
+    if f.phase != state.OPEN and f.una >= f.recover:
         recovery.end(f)
-    if acked > 0 and found == 0 and may_grow(f, was == RECOVERY):
-        laws.grow(net, i, f, t, float((acked if was == RECOVERY else arrived) * f.train))
-    left = was != OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
-    if (found > 0 or left) and (f.phase == OPEN or f.recovery == PER_LOSS):
+    if acked > 0 and found == 0 and may_grow(f, was == state.RECOVERY):
+        laws.grow(net, i, f, t, float((acked if was == state.RECOVERY else arrived) * f.train))
+    left = was != state.OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
+    if (found > 0 or left) and (f.phase == state.OPEN or f.recovery == state.PER_LOSS):
         recovery.begin(net, i, f, t, arrived)
-    elif f.phase == RECOVERY:
+    elif f.phase == state.RECOVERY:
         recovery.go_on(f, arrived, 1.0 if acked > 0 and found == 0 else 0.0)
-    if f.phase != LOSS:  # the one segment after a timeout is less
+    if f.phase != state.LOSS:  # the one segment after a timeout is less
         f.cwnd = max(f.cwnd, f.min_window)
     if acked > 0:
         f.backoff = 1.0
         recovery.restart_timer(net, i, f, t)
         if f.tail_probe:
-            f.probe_at = FOREVER
+            f.probe_at = state.FOREVER
             recovery.arm_probe(net, i, f, t)
     send(net, i, f, t)
 
@@ -126,20 +100,20 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
 @kernel
 def may_grow(f, repairs):
     """Whether the window was the limit, or need not be, and no fast recovery is on; `repairs`: one was until now."""
-    return (f.limited or not f.validate) and f.phase != RECOVERY and (f.counts_repaired or not repairs)
+    return (f.limited or not f.validate) and f.phase != state.RECOVERY and (f.counts_repaired or not repairs)
 
 
 @kernel
 def read_log(net, i, f, t, position):
     """Go through what the receiver logged since the last ACK: the number of trains newly known to have arrived."""
     arrived = 0
-    newest = NONE
+    newest = state.NONE
     for place in range(f.seen, position):
         number = net.log[f.ring_at + (place & f.ring_mask)]
         if scoreboard.mark_arrived(net, i, f, number):
             arrived += 1
             newest = number
-            if f.detection == RACK:
+            if f.detection == state.RACK:
                 recovery.note_arrival(f, t, number, scoreboard.segment(net, i, number))
         elif f.tail_probe and number == f.probed:
             f.probe_twice = 1
@@ -176,7 +150,7 @@ def send(net, i, f, t):
     """Send lost segments, then new ones, as long as the window has room."""
     application.write(net, i, f, t)
     while True:
-        more = something_new(f) if f.app == STREAM else f.nxt < f.written and t < f.stop
+        more = something_new(f) if f.app == state.STREAM else f.nxt < f.written and t < f.stop
         if f.waiting_retransmit == 0 and not more:
             f.limited = 0
             f.app_limited = int(f.delivered) + f.flight * f.train
@@ -189,12 +163,12 @@ def send(net, i, f, t):
         if f.waiting_retransmit == 0 and (f.nxt - f.una + 1) * f.train > f.max_window:
             f.limited = 0
             return
-        if f.app == STREAM and f.waiting_retransmit == 0 and 2 * (f.nxt - f.una + 1) > f.ring_mask:
+        if f.app == state.STREAM and f.waiting_retransmit == 0 and 2 * (f.nxt - f.una + 1) > f.ring_mask:
             net.clock[0].cramped = i
             return
         if f.pacing > 0.0 and t < f.pace_at:
             f.limited = 1
-            wake(net, source(net, i, SEND_TIMER), f.pace_at)
+            wake(net, source(net, i, state.SEND_TIMER), f.pace_at)
             return
         f.forced = 0
         if f.waiting_retransmit > 0:
@@ -219,15 +193,15 @@ def has_room(f):
 def restart_after_idle(net, i, f, t):
     """After an RTO without sending the window is halved for each RTO, down to the initial one (RFC 2861, Linux)."""
     idle = t - f.last_sent
-    if f.law == BBR and idle > 0.0:
+    if f.law == state.BBR and idle > 0.0:
         bbr.restart(net, i, f, t)
-    elif f.law == UTP:
+    elif f.law == state.UTP:
         utp.rest(net, i, f, t)
-    elif f.law == CUBIC and idle > 0.0:
+    elif f.law == state.CUBIC and idle > 0.0:
         cubic.rest(f, idle)
     if not f.idle_reset or f.srtt < 0.0 or idle <= f.rto or f.cwnd <= f.initial_window:
         return
-    f.ssthresh = max(f.ssthresh, 0.75 * f.cwnd) if f.ssthresh < FOREVER else f.ssthresh
+    f.ssthresh = max(f.ssthresh, 0.75 * f.cwnd) if f.ssthresh < state.FOREVER else f.ssthresh
     while idle > f.rto and f.cwnd > f.initial_window:
         f.cwnd = max(0.5 * f.cwnd, f.initial_window)
         idle -= f.rto
@@ -239,7 +213,7 @@ def send_new(net, i, f, t):
     number = f.nxt
     f.nxt += 1
     scoreboard.segment(net, i, number).bits = 0
-    if f.app == STREAM:
+    if f.app == state.STREAM:
         cut(f, scoreboard.segment(net, i, number))
     transmit(net, i, f, t, number)
 
@@ -250,8 +224,8 @@ def something_new(f):
     left = f.wrote - f.cut
     if left >= f.mss or left == 0:
         return left > 0
-    waits_for = f.cut if f.nagle == ANY_DATA else f.small_end
-    return f.nagle == NO_NAGLE or f.acked >= waits_for
+    waits_for = f.cut if f.nagle == state.ANY_DATA else f.small_end
+    return f.nagle == state.NO_NAGLE or f.acked >= waits_for
 
 
 @kernel
@@ -269,7 +243,7 @@ def send_again(net, i, f, t):
     """Send the first lost train again; its number."""
     number = scoreboard.next_lost(net, i, f)
     seg = scoreboard.segment(net, i, number)
-    seg.bits = LOST | RETRANSMITTED
+    seg.bits = state.LOST | state.RETRANSMITTED
     seg.mark = f.nxt
     scoreboard.note_again(net, i, f, number)
     f.waiting_retransmit -= 1
@@ -295,37 +269,39 @@ def transmit(net, i, f, t, number):
     f.last_sent = t
     if t >= net.rules.warmup:
         f.sent += f.train
-    if f.rto_at == FOREVER:
+    if f.rto_at == state.FOREVER:
         recovery.restart_timer(net, i, f, t)
-    parcel = path.parcel(net, i, f, DATA, number, t, 0.0, scoreboard.payload(net, i, f, number) + f.train * f.header)
+    parcel = path.parcel(
+        net, i, f, state.DATA, number, t, 0.0, scoreboard.payload(net, i, f, number) + f.train * f.header
+    )
     parcel.packets = f.train
-    if f.app == STREAM:
+    if f.app == state.STREAM:
         receiver.ride(net, f, t, parcel)
-    path.set_off(net, i, f, DATA, t, parcel)
+    path.set_off(net, i, f, state.DATA, t, parcel)
 
 
 @kernel
 def rto_timer(net, i, f, t):
     """The retransmission timer; it is not moved when ACKs put it off, so it looks for itself."""
     due = f.rto_at
-    if f.detection == RACK and f.running == CONNECTED:
+    if f.detection == state.RACK and f.running == state.CONNECTED:
         due = min(due, f.settle_at, f.probe_at)
     if due > t:
-        schedule(net, source(net, i, RTO_TIMER), due)
+        schedule(net, source(net, i, state.RTO_TIMER), due)
         return
-    schedule(net, source(net, i, RTO_TIMER), FOREVER)
-    if f.running == CONNECTING:
+    schedule(net, source(net, i, state.RTO_TIMER), state.FOREVER)
+    if f.running == state.CONNECTING:
         f.backoff *= 2.0
         start(net, i, f, t)
         return
-    if f.detection == RACK and min(f.settle_at, f.probe_at) <= t:
+    if f.detection == state.RACK and min(f.settle_at, f.probe_at) <= t:
         look_before_the_timeout(net, i, f, t)
         return
-    f.ssthresh = f.ssthresh if f.phase == LOSS else laws.timeout(net, i, f, t)
+    f.ssthresh = f.ssthresh if f.phase == state.LOSS else laws.timeout(net, i, f, t)
     f.cwnd = 1.0
-    f.phase = LOSS
+    f.phase = state.LOSS
     f.recover = f.nxt
-    if f.detection == RACK:
+    if f.detection == state.RACK:
         recovery.mark_lost_at_timeout(net, i, f, t)
         f.cwnd += f.flight * f.train
         recovery.start_probing(f)
@@ -346,10 +322,10 @@ def look_before_the_timeout(net, i, f, t):
         send_probe(net, i, f, t)
     else:
         found = recovery.find_losses(net, i, f, t)
-        if found > 0 and (f.phase == OPEN or f.recovery == PER_LOSS):
+        if found > 0 and (f.phase == state.OPEN or f.recovery == state.PER_LOSS):
             recovery.begin(net, i, f, t, 1)
         send(net, i, f, t)
-    wake(net, source(net, i, RTO_TIMER), min(f.rto_at, f.settle_at, f.probe_at))
+    wake(net, source(net, i, state.RTO_TIMER), min(f.rto_at, f.settle_at, f.probe_at))
 
 
 @kernel
@@ -358,11 +334,11 @@ def send_probe(net, i, f, t):
 
     The retransmission timer starts anew (tcp_send_loss_probe).
     """
-    f.probe_at = FOREVER
+    f.probe_at = state.FOREVER
     application.write(net, i, f, t)
     last = f.nxt - 1
     if may_probe_with_new(f, t):
-        f.probed = NONE
+        f.probed = state.NONE
         send_new(net, i, f, t)
     else:  # nothing is known of it, or no probe would go
         f.probed = last
@@ -380,6 +356,6 @@ def may_probe_with_new(f, t):
     """Whether there is something new for a probe: the other side's window holds, Nagle's rule does not."""
     if (f.nxt - f.una + 1) * f.train > f.max_window:
         return False
-    if f.app == STREAM:
+    if f.app == state.STREAM:
         return f.wrote > f.cut and 2 * (f.nxt - f.una + 1) <= f.ring_mask
     return f.nxt < f.written and t < f.stop

@@ -9,34 +9,10 @@ import numpy as np
 
 from btflow.kernels import calendar
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import choking_ranked, picking, picking_whole, rules, superseeding
-from btflow.kernels.swarm.ends import (
-    client_of,
-    linked,
-    lower_flag,
-    neighbour,
-    raise_flag,
-    seeding,
-    set_cause,
-    super_seeding,
-)
+from btflow.kernels.swarm import choking_ranked, ends, picking, picking_whole, rules, state, superseeding
 from btflow.kernels.swarm.limiter import forget, queued, sync
 from btflow.kernels.swarm.messages import choke, send, unchoke
 from btflow.kernels.swarm.rates import download_rate, upload_rate
-from btflow.kernels.swarm.state import (
-    ALLOWED_FAST,
-    AT_ONCE,
-    BLOCKED,
-    BY_LIST,
-    BY_PIPELINE,
-    IDLE,
-    INTERESTED_IN_US,
-    KEPT,
-    NIL,
-    OPTIMISTIC,
-    TOLD,
-    UNCHOKED,
-)
 
 
 @kernel
@@ -75,7 +51,7 @@ def forget_snubbed(s, p, t):
     for i in range(peer.n_recent):
         slot = s.recent[p, i]
         c = s.conn[base + slot]
-        if not linked(s, base + slot) or rules.snubbed(client_of(s, p), c.last_block, t):
+        if not ends.linked(s, base + slot) or rules.snubbed(ends.client_of(s, p), c.last_block, t):
             c.recent = 0
         else:
             s.recent[p, kept] = slot
@@ -102,17 +78,17 @@ def reciprocators(s, p, t):
     base = p << s.rules.slot_bits
     forget_snubbed(s, p, t)
     n_order, head = np.int64(peer.n_order), np.int64(peer.head)
-    n = NIL
+    n = state.NIL
     for i in range(peer.n_recent):
         slot = np.int64(s.recent[p, i])
         c = s.conn[base + slot]
-        if s.up[base + slot] & INTERESTED_IN_US != 0:
-            rate = download_rate(client_of(s, p), c, t, 0.0)
+        if s.up[base + slot] & state.INTERESTED_IN_US != 0:
+            rate = download_rate(ends.client_of(s, p), c, t, 0.0)
             rules.insert_source(s.number, s.scratch[3], s.order, p, n_order, head, slot, -rate, n)
             n += 1
     n = rules.reciprocal_slots(n, np.int64(peer.upload_slots))
     for i in range(n):
-        raise_flag(s.up, base + s.scratch[3, i], KEPT)
+        ends.raise_flag(s.up, base + s.scratch[3, i], state.KEPT)
     return n
 
 
@@ -127,49 +103,49 @@ def rechoke_leecher(s, p, t):
     for i in range(n):
         unchoke(s, base + s.scratch[3, i], t)
     peer = s.peer[p]
-    optimistic = rules.optimistic_slots(client_of(s, p), n, np.int64(peer.upload_slots))
+    optimistic = rules.optimistic_slots(ends.client_of(s, p), n, np.int64(peer.upload_slots))
     others = peer.n_unchoked - n
     for i in range(peer.n_order):
         if optimistic == 0 and others == 0:
             break
         h = listed(s, p, i)
         flags = s.up[h]
-        if flags & KEPT != 0:
+        if flags & state.KEPT != 0:
             continue
-        unchoked = flags & UNCHOKED != 0
+        unchoked = flags & state.UNCHOKED != 0
         if unchoked:
             others -= 1
         if optimistic > 0:
-            if flags & INTERESTED_IN_US != 0:
+            if flags & state.INTERESTED_IN_US != 0:
                 optimistic -= 1
             if not unchoked:
                 unchoke(s, h, t)
         elif unchoked:
             choke(s, h, t)
     for i in range(n):
-        lower_flag(s.up, base + s.scratch[3, i], KEPT)
+        ends.lower_flag(s.up, base + s.scratch[3, i], state.KEPT)
 
 
 @kernel
 def has_pending(s, h):
     """True if requests wait and the socket is flushed; a peer without them is idle in the eyes of the seed."""
-    return queued(s, h) and s.up[h] & BLOCKED == 0
+    return queued(s, h) and s.up[h] & state.BLOCKED == 0
 
 
 @kernel
 def keep_unchoked(s, p, t, slots, forced):
     """Mark the best of the unchoked, interested peers of a seed; returns (how many there are, how many marked)."""
     sync(s, p, t)
-    n = NIL
+    n = state.NIL
     for i in range(s.peer[p].n_order):
         h = listed(s, p, i)
-        if s.up[h] & UNCHOKED != 0 and s.up[h] & INTERESTED_IN_US != 0:
-            rank = rules.seed_rank(client_of(s, p), s.conn[h].up_round, s.peer[p].ticks, has_pending(s, h))
+        if s.up[h] & state.UNCHOKED != 0 and s.up[h] & state.INTERESTED_IN_US != 0:
+            rank = rules.seed_rank(ends.client_of(s, p), s.conn[h].up_round, s.peer[p].ticks, has_pending(s, h))
             rules.insert_kept(s.number, s.scratch[3], h, rank, -upload_rate(s, h, t, 0.0), n)
             n += 1
     kept = rules.seed_keeps(n, slots, forced)
     for i in range(kept):
-        raise_flag(s.up, s.scratch[3, i], KEPT)
+        ends.raise_flag(s.up, s.scratch[3, i], state.KEPT)
     return n, kept
 
 
@@ -181,7 +157,7 @@ def count_idle_ends(s, p, n, kept):
         oldest = min(oldest, s.conn[s.scratch[3, i]].up_round)
     for i in range(kept, n):
         h = s.scratch[3, i]
-        if rules.is_idle_end(s.number[i], s.conn[h].up_round, oldest) and s.up[h] & UNCHOKED == 0:
+        if rules.is_idle_end(s.number[i], s.conn[h].up_round, oldest) and s.up[h] & state.UNCHOKED == 0:
             s.peer[p].idle_ends += 1
 
 
@@ -203,14 +179,18 @@ def fill(s, p, t, free):
     for i in range(peer.n_order):
         h = listed(s, p, i)
         flags = s.up[h]
-        if flags & KEPT != 0:
-            lower_flag(s.up, h, KEPT)
-        elif free > 0 and flags & INTERESTED_IN_US != 0 and rules.may_fill(flags & UNCHOKED != 0, flags & BLOCKED != 0):
+        if flags & state.KEPT != 0:
+            ends.lower_flag(s.up, h, state.KEPT)
+        elif (
+            free > 0
+            and flags & state.INTERESTED_IN_US != 0
+            and rules.may_fill(flags & state.UNCHOKED != 0, flags & state.BLOCKED != 0)
+        ):
             unchoke(s, h, t)
             free -= 1
             if free == 0:
                 last = i
-        elif flags & UNCHOKED != 0:
+        elif flags & state.UNCHOKED != 0:
             choke(s, h, t)
     if last >= 0:
         peer.head = rules.position(peer.head, last + 1, peer.n_order)
@@ -219,10 +199,10 @@ def fill(s, p, t, free):
 @kernel
 def rechoke(s, p, t):
     """An extra rechoke between ticks: no rotation, no forced unchokes; a seed's counts against its next forced ones."""
-    if client_of(s, p).choker != BY_LIST:
+    if ends.client_of(s, p).choker != state.BY_LIST:
         choking_ranked.lost_slot(s, p, t)
-    elif seeding(s, p):
-        s.peer[p].opened += rechoke_seed(s, p, t, NIL)
+    elif ends.seeding(s, p):
+        s.peer[p].opened += rechoke_seed(s, p, t, state.NIL)
     else:
         rechoke_leecher(s, p, t)
 
@@ -233,7 +213,7 @@ def rotate(s, p):
     peer = s.peer[p]
     for i in range(peer.n_order):
         h = listed(s, p, i)
-        if s.up[h] & UNCHOKED == 0 and s.up[h] & INTERESTED_IN_US != 0:
+        if s.up[h] & state.UNCHOKED == 0 and s.up[h] & state.INTERESTED_IN_US != 0:
             peer.head = rules.position(peer.head, i, peer.n_order)
             return
 
@@ -242,63 +222,63 @@ def rotate(s, p):
 def tick(s, p, t):
     """The choker's timer (node N + p), every 10 s from the client's start."""
     peer = s.peer[p]
-    calendar.insert(s, s.rules.peers + p, t + client_of(s, p).choke_interval)
+    calendar.insert(s, s.rules.peers + p, t + ends.client_of(s, p).choke_interval)
     peer.ticks += 1
-    if super_seeding(s, p):
+    if ends.super_seeding(s, p):
         superseeding.tick(s, p, t)
-    if client_of(s, p).choker != BY_LIST:
-        choking_ranked.rechoke(s, p, t, rules.renews(client_of(s, p), s.session[p], t))
-    elif seeding(s, p):
+    if ends.client_of(s, p).choker != state.BY_LIST:
+        choking_ranked.rechoke(s, p, t, rules.renews(ends.client_of(s, p), s.session[p], t))
+    elif ends.seeding(s, p):
         slots = np.int64(peer.upload_slots)
         rechoke_seed(s, p, t, np.int64(rules.forced_unchokes(slots, peer.ticks, peer.opened)))
         peer.opened = 0
     else:
-        if rules.is_optimistic_round(client_of(s, p), peer.ticks):
+        if rules.is_optimistic_round(ends.client_of(s, p), peer.ticks):
             rotate(s, p)
         rechoke_leecher(s, p, t)
-    if client_of(s, p).request_interval > 0.0:
+    if ends.client_of(s, p).request_interval > 0.0:
         picking_whole.review_interest(s, p, t)
 
 
 @kernel
 def grant(s, h, t):
     """The peer of end `h` wants something, for the first time: it is told of its set, but for what it has."""
-    p, q = h >> s.rules.slot_bits, neighbour(s, h)
-    y, size = s.tally[h], client_of(s, p).allowed_fast
-    if size == 0 or y.allows > 0 or client_of(s, q).fast_extension == 0 or super_seeding(s, p):
+    p, q = h >> s.rules.slot_bits, ends.neighbour(s, h)
+    y, size = s.tally[h], ends.client_of(s, p).allowed_fast
+    if size == 0 or y.allows > 0 or ends.client_of(s, q).fast_extension == 0 or ends.super_seeding(s, p):
         return
     y.allows = size
     for i in range(size):
         if not picking.told_of(s, h, np.int64(s.fast[q, i])):
-            send(s, h, ALLOWED_FAST, np.int64(i), t)
+            send(s, h, state.ALLOWED_FAST, np.int64(i), t)
 
 
 @kernel
 def got_interested(s, h, t):
     """INTERESTED arrived."""
     c = s.conn[h]
-    if s.up[h] & INTERESTED_IN_US == 0:
-        raise_flag(s.up, h, INTERESTED_IN_US)
-        if s.up[h] & TOLD != 0 and c.cause == IDLE:
-            set_cause(s, h, BY_PIPELINE, t)
+    if s.up[h] & state.INTERESTED_IN_US == 0:
+        ends.raise_flag(s.up, h, state.INTERESTED_IN_US)
+        if s.up[h] & state.TOLD != 0 and c.cause == state.IDLE:
+            ends.set_cause(s, h, state.BY_PIPELINE, t)
         if s.rules.tallied == 1:
             grant(s, h, t)
-        if client_of(s, h >> s.rules.slot_bits).choker != BY_LIST:
+        if ends.client_of(s, h >> s.rules.slot_bits).choker != state.BY_LIST:
             choking_ranked.got_interested(s, h, t)
-        elif s.up[h] & UNCHOKED != 0:
+        elif s.up[h] & state.UNCHOKED != 0:
             rechoke(s, h >> s.rules.slot_bits, t)
 
 
 @kernel
 def got_not_interested(s, h, t):
     """NOT INTERESTED arrived: queued requests are dropped."""
-    if s.up[h] & INTERESTED_IN_US != 0:
-        lower_flag(s.up, h, INTERESTED_IN_US)
+    if s.up[h] & state.INTERESTED_IN_US != 0:
+        ends.lower_flag(s.up, h, state.INTERESTED_IN_US)
         forget(s, h, t)
-        if s.up[h] & TOLD != 0 and s.turns[h] == 0:
-            set_cause(s, h, IDLE, t)
-        if s.up[h] & UNCHOKED != 0:
-            lower_flag(s.up, h, OPTIMISTIC)
-            if client_of(s, h >> s.rules.slot_bits).free_slots == AT_ONCE:
+        if s.up[h] & state.TOLD != 0 and s.turns[h] == 0:
+            ends.set_cause(s, h, state.IDLE, t)
+        if s.up[h] & state.UNCHOKED != 0:
+            ends.lower_flag(s.up, h, state.OPTIMISTIC)
+            if ends.client_of(s, h >> s.rules.slot_bits).free_slots == state.AT_ONCE:
                 choke(s, h, t)
             rechoke(s, h >> s.rules.slot_bits, t)

@@ -10,31 +10,18 @@ import numpy as np
 from btflow.kernels import calendar
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import below, uniform
-from btflow.kernels.swarm import messages, picking, rates, rules
+from btflow.kernels.swarm import messages, picking, rates, rules, state
 from btflow.kernels.swarm.ends import client_of, lower_flag, raise_flag, seeding
-from btflow.kernels.swarm.rates import download_rate, upload_rate
-from btflow.kernels.swarm.state import (
-    AT_ONCE,
-    AT_RANDOM,
-    AT_TICK,
-    BY_LAST_ROUND,
-    INTERESTED_IN_US,
-    KEPT,
-    LONGEST_WAITING,
-    NIL,
-    OPTIMISTIC,
-    UNCHOKED,
-)
 
 
 @kernel
 def write_key(s, r, key, p, h, t):
     """Write by what the peer at end `h` is ranked: the first number that differs decides (rules.goes_before)."""
-    unchoked = s.up[h] & UNCHOKED != 0
-    if r.choker == BY_LAST_ROUND:
+    unchoked = s.up[h] & state.UNCHOKED != 0
+    if r.choker == state.BY_LAST_ROUND:
         rules.rank_by_round(r, key, s.tally[h], 0.0, s.rules.blocks * s.rules.block_size, unchoked, t)
         return
-    key.rate = upload_rate(s, h, t, 0.0) if seeding(s, p) else download_rate(r, s.conn[h], t, 0.0)
+    key.rate = rates.upload_rate(s, h, t, 0.0) if seeding(s, p) else rates.download_rate(r, s.conn[h], t, 0.0)
     key.done, key.sent, key.waits = 0.0 if unchoked else 1.0, 0.0, uniform(s.rng)
 
 
@@ -43,10 +30,10 @@ def rank(s, p, t):
     """Ends of the interested peers in the order of their rank, in scratch[3]; returns how many."""
     r = client_of(s, p)
     base = p << s.rules.slot_bits
-    n = NIL
+    n = state.NIL
     for i in range(s.peer[p].n_order):
         h = base + s.order[p, rules.position(s.peer[p].head, i, s.peer[p].n_order)]
-        if s.up[h] & INTERESTED_IN_US == 0:
+        if s.up[h] & state.INTERESTED_IN_US == 0:
             continue
         write_key(s, r, s.ranks[s.ranks.size - 1], p, h, t)
         insert(s, h, n)
@@ -78,19 +65,19 @@ def rechoke(s, p, t, renew):
     regular = peer.upload_slots - wanted
     keep_ranked(s, r, n, regular, renew)
     draw(s, r, n, wanted, t)
-    if r.free_slots == AT_TICK:
+    if r.free_slots == state.AT_TICK:
         keep_strangers(s, p, n)
     base = p << s.rules.slot_bits
     for slot in range(peer.top):
         h = base + slot
-        if s.up[h] & UNCHOKED != 0 and s.up[h] & (KEPT | OPTIMISTIC) == 0:
+        if s.up[h] & state.UNCHOKED != 0 and s.up[h] & (state.KEPT | state.OPTIMISTIC) == 0:
             messages.choke(s, h, t)
     for slot in range(peer.top):
         h = base + slot
-        if s.up[h] & (KEPT | OPTIMISTIC) != 0:
-            if s.up[h] & UNCHOKED == 0:
+        if s.up[h] & (state.KEPT | state.OPTIMISTIC) != 0:
+            if s.up[h] & state.UNCHOKED == 0:
                 messages.unchoke(s, h, t)
-            lower_flag(s.up, h, KEPT)
+            lower_flag(s.up, h, state.KEPT)
     rates.new_round(s, p, t)
 
 
@@ -102,14 +89,14 @@ def keep_ranked(s, r, n, regular, renew):
     """
     for i in range(n):
         h = s.scratch[3, i]
-        if r.optimistic == AT_RANDOM and not renew and s.up[h] & OPTIMISTIC != 0:
+        if r.optimistic == state.AT_RANDOM and not renew and s.up[h] & state.OPTIMISTIC != 0:
             continue
         if regular > 0:
             regular -= 1
-            raise_flag(s.up, h, KEPT)
-            lower_flag(s.up, h, OPTIMISTIC)
+            raise_flag(s.up, h, state.KEPT)
+            lower_flag(s.up, h, state.OPTIMISTIC)
         elif renew:
-            lower_flag(s.up, h, OPTIMISTIC)
+            lower_flag(s.up, h, state.OPTIMISTIC)
 
 
 @kernel
@@ -121,7 +108,7 @@ def keep_strangers(s, p, n):
     peer = s.peer[p]
     free = peer.upload_slots
     for i in range(n):
-        if s.up[s.scratch[3, i]] & (KEPT | OPTIMISTIC) != 0:
+        if s.up[s.scratch[3, i]] & (state.KEPT | state.OPTIMISTIC) != 0:
             free -= 1
     for unchoked in (True, False):
         for i in range(peer.n_order):
@@ -129,8 +116,12 @@ def keep_strangers(s, p, n):
             flags = s.up[h]
             if picking.other_is_seed(s, h):
                 continue
-            if free > 0 and flags & (INTERESTED_IN_US | KEPT) == 0 and (flags & UNCHOKED != 0) == unchoked:
-                raise_flag(s.up, h, KEPT)
+            if (
+                free > 0
+                and flags & (state.INTERESTED_IN_US | state.KEPT) == 0
+                and (flags & state.UNCHOKED != 0) == unchoked
+            ):
+                raise_flag(s.up, h, state.KEPT)
                 free -= 1
 
 
@@ -138,13 +129,13 @@ def keep_strangers(s, p, n):
 def draw(s, r, n, wanted, t):
     """Give the optimistic slots that nobody has to interested peers that were not kept."""
     for i in range(n):
-        if s.up[s.scratch[3, i]] & OPTIMISTIC != 0:
+        if s.up[s.scratch[3, i]] & state.OPTIMISTIC != 0:
             wanted -= 1
     while wanted > 0:
-        h = longest_waiting(s, n) if r.optimistic == LONGEST_WAITING else at_random(s, n)
+        h = longest_waiting(s, n) if r.optimistic == state.LONGEST_WAITING else at_random(s, n)
         if h < 0:
             return
-        raise_flag(s.up, h, OPTIMISTIC)
+        raise_flag(s.up, h, state.OPTIMISTIC)
         s.tally[h].favoured_at = t
         wanted -= 1
 
@@ -155,10 +146,10 @@ def longest_waiting(s, n):
 
     Whoever has just lost another slot is one of them. Of equals it is the older connection's, whatever its rank.
     """
-    best = NIL - 1
+    best = state.NIL - 1
     for i in range(n):
         h = s.scratch[3, i]
-        if s.up[h] & (KEPT | OPTIMISTIC) != 0:
+        if s.up[h] & (state.KEPT | state.OPTIMISTIC) != 0:
             continue
         first = best < 0 or s.tally[h].favoured_at < s.tally[best].favoured_at
         if first or (s.tally[h].favoured_at == s.tally[best].favoured_at and h < best):
@@ -169,10 +160,10 @@ def longest_waiting(s, n):
 @kernel
 def at_random(s, n):
     """One of those ranked and not kept, each with the same chance; -1 if there is none."""
-    best, seen = NIL - 1, 0
+    best, seen = state.NIL - 1, 0
     for i in range(n):
         h = s.scratch[3, i]
-        if s.up[h] & (KEPT | OPTIMISTIC) == 0:
+        if s.up[h] & (state.KEPT | state.OPTIMISTIC) == 0:
             seen += 1
             if below(s.rng, seen) == 0:
                 best = h
@@ -184,7 +175,7 @@ def got_interested(s, h, t):
     """A choked peer has become interested: a free slot is given at once, if the client does so."""
     p = h >> s.rules.slot_bits
     peer = s.peer[p]
-    if client_of(s, p).free_slots == AT_ONCE and peer.n_unchoked < peer.upload_slots:
+    if client_of(s, p).free_slots == state.AT_ONCE and peer.n_unchoked < peer.upload_slots:
         messages.unchoke(s, h, t)
 
 
@@ -192,6 +183,6 @@ def got_interested(s, h, t):
 def lost_slot(s, p, t):
     """An unchoked peer wants nothing any more, or is gone: the choker runs within a second, unless that waits."""
     n, soon = s.rules.peers + p, rules.next_second(s.peer[p].start, t)
-    if client_of(s, p).free_slots == AT_ONCE and s.node[n].time > soon:
+    if client_of(s, p).free_slots == state.AT_ONCE and s.node[n].time > soon:
         calendar.remove(s, n)
         calendar.insert(s, n, soon)

@@ -5,38 +5,8 @@ import numpy as np
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import shuffle
-from btflow.kernels.swarm import picking, picking_whole, rates, rules
-from btflow.kernels.swarm.ends import (
-    client_of,
-    idle_among,
-    in_endgame,
-    linked,
-    lower_flag,
-    mate,
-    neighbour,
-    raise_flag,
-    seeding,
-    served,
-    served_among,
-    wanting,
-    wanting_among,
-    words_of,
-)
+from btflow.kernels.swarm import ends, picking, picking_whole, rates, requests, rules
 from btflow.kernels.swarm.limiter import block_number, cancelled, charge_acks, entry, place, was_refused
-from btflow.kernels.swarm.picking import NOTHING
-from btflow.kernels.swarm.rates import download_rate
-from btflow.kernels.swarm.requests import (
-    any_missing,
-    backlog,
-    cancel_elsewhere,
-    endgame_everywhere,
-    endgame_requests,
-    free_entries,
-    new_request,
-    say_interested,
-    say_not_interested,
-    send_requests,
-)
 from btflow.kernels.swarm.state import BEGUN_FIRST, MISSING, MISSING_PIECES, NIL, OPEN, SERVED, SINGLE, UNREQUESTED
 
 
@@ -44,44 +14,44 @@ from btflow.kernels.swarm.state import BEGUN_FIRST, MISSING, MISSING_PIECES, NIL
 def request_more(s, h, lost, n_lost, t):
     """Refill the pipeline of end `h`; with `n_lost` > 0 only from the pieces lost[:n_lost]."""
     p = h >> s.rules.slot_bits
-    if s.rules.tallied == 1 and client_of(s, p).picker != BEGUN_FIRST:
-        if client_of(s, p).request_interval == 0.0:
+    if s.rules.tallied == 1 and ends.client_of(s, p).picker != BEGUN_FIRST:
+        if ends.client_of(s, p).request_interval == 0.0:
             picking_whole.request(s, h, t)
         return
     c = s.conn[h]
-    room = c.outstanding + free_entries(s, h)
-    b = min(backlog(s, h, t), room)
+    room = c.outstanding + requests.free_entries(s, h)
+    b = min(requests.backlog(s, h, t), room)
     if c.outstanding >= b:
         return
-    if in_endgame(s, p):
-        endgame_requests(s, h, t)
+    if ends.in_endgame(s, p):
+        requests.endgame_requests(s, h, t)
         return
     used_up = 0
-    first_used = NOTHING
+    first_used = picking.NOTHING
     while c.outstanding < b:
         piece = first_wanted(s, h, lost, n_lost) if n_lost > 0 else picking.next_piece(s, h)
-        if piece == NOTHING:
+        if piece == picking.NOTHING:
             break
-        if not wanting(s, h):
-            say_interested(s, h, t)
+        if not ends.wanting(s, h):
+            requests.say_interested(s, h, t)
         picking.begin(s, h, piece)
         entered = NIL
-        level = min(rules.refill_level(client_of(s, p), b), room)
+        level = min(rules.refill_level(ends.client_of(s, p), b), room)
         while c.outstanding < level:
-            new_request(s, h, piece)
+            requests.new_request(s, h, piece)
             entered += 1
             if not bits.has_piece(s.want, p, piece):
                 used_up += 1
-                if first_used == NOTHING:
+                if first_used == picking.NOTHING:
                     first_used = piece
                 break
-        send_requests(s, h, entered, t)
-    if c.outstanding == 0 and wanting(s, h):
-        say_not_interested(s, h, t)
+        requests.send_requests(s, h, entered, t)
+    if c.outstanding == 0 and ends.wanting(s, h):
+        requests.say_not_interested(s, h, t)
     if used_up > 0:
         lose_interest(s, p, first_used, used_up, t)
-    if in_endgame(s, p):
-        endgame_everywhere(s, p, t)
+    if ends.in_endgame(s, p):
+        requests.endgame_everywhere(s, p, t)
 
 
 @kernel
@@ -90,7 +60,7 @@ def first_wanted(s, h, lost, n_lost):
     for i in range(n_lost):
         if picking.wants(s, h, lost[i]):
             return lost[i]
-    return NOTHING
+    return picking.NOTHING
 
 
 @kernel
@@ -99,20 +69,20 @@ def lose_interest(s, p, piece, used_up, t):
 
     `watched` remembers a piece worth fetching for each connection, so that most need no search.
     """
-    for w in words_of(s, p):
-        marked = wanting_among(s, w)
+    for w in ends.words_of(s, p):
+        marked = ends.wanting_among(s, w)
         while marked != bits.EMPTY:
             h = (w << 3) + (bits.first(marked) >> 3)
             marked &= marked - bits.ONE
             if bits.has_piece(s.want, p, np.int64(s.watched[h])):
                 continue
-            if used_up == 1 and not bits.has_piece(s.has, neighbour(s, h), piece):
+            if used_up == 1 and not bits.has_piece(s.has, ends.neighbour(s, h), piece):
                 continue
             other = picking.some_wanted(s, h)
-            if other != NOTHING:
+            if other != picking.NOTHING:
                 s.watched[h] = other
             elif s.conn[h].outstanding == 0:
-                say_not_interested(s, h, t)
+                requests.say_not_interested(s, h, t)
 
 
 @kernel
@@ -128,19 +98,19 @@ def any_wantable(s, p, lost, n_lost):
 def refill_served(s, p, lost, n_lost, t):
     """Offer the pieces lost[:n_lost] to the connections that serve us, in random order, while any is left."""
     n = NIL
-    for w in words_of(s, p):
-        marked = served_among(s, w)
+    for w in ends.words_of(s, p):
+        marked = ends.served_among(s, w)
         while marked != bits.EMPTY:
             h = (w << 3) + (bits.first(marked) >> 3)
             marked &= marked - bits.ONE
-            if first_wanted(s, h, lost, n_lost) != NOTHING:
+            if first_wanted(s, h, lost, n_lost) != picking.NOTHING:
                 s.scratch[0, n] = h
                 n += 1
     shuffle(s.rng, s.scratch[0], n)
     for i in range(n):
         if not any_wantable(s, p, lost, n_lost):
             return
-        if first_wanted(s, s.scratch[0, i], lost, n_lost) != NOTHING:
+        if first_wanted(s, s.scratch[0, i], lost, n_lost) != picking.NOTHING:
             request_more(s, s.scratch[0, i], lost, n_lost, t)
 
 
@@ -148,13 +118,13 @@ def refill_served(s, p, lost, n_lost, t):
 def let_go(s, h, t):
     """We were choked: every outstanding request of this connection goes back to the pool (not in endgame)."""
     p = h >> s.rules.slot_bits
-    if client_of(s, p).picker != BEGUN_FIRST:
-        picking_whole.let_go(s, h, s.conn[h].state == OPEN and linked(s, h))
+    if ends.client_of(s, p).picker != BEGUN_FIRST:
+        picking_whole.let_go(s, h, s.conn[h].state == OPEN and ends.linked(s, h))
         return
     c = s.conn[h]
-    g = mate(s, h)
+    g = ends.mate(s, h)
     n_lost = NIL
-    if c.outstanding > 0 and not in_endgame(s, p):
+    if c.outstanding > 0 and not ends.in_endgame(s, p):
         lost = s.scratch[1]
         for seq in range(c.dn_next, c.dn_tail):
             block = entry(s, g, seq)
@@ -182,33 +152,33 @@ def regain_interest(s, p, lost, n_lost, t):
     """Lost requests can make choking neighbours interesting again."""
     if not any_wantable(s, p, lost, n_lost):
         return
-    for w in words_of(s, p):
-        marked = idle_among(s, w)
+    for w in ends.words_of(s, p):
+        marked = ends.idle_among(s, w)
         while marked != bits.EMPTY:
             h = (w << 3) + (bits.first(marked) >> 3)
             marked &= marked - bits.ONE
-            if first_wanted(s, h, lost, n_lost) != NOTHING:
-                say_interested(s, h, t)
+            if first_wanted(s, h, lost, n_lost) != picking.NOTHING:
+                requests.say_interested(s, h, t)
 
 
 @kernel
 def got_choke(s, h, t):
     """CHOKE arrived."""
-    if served(s, h):
+    if ends.served(s, h):
         if s.rules.tallied == 1:
             rates.settle(s, h, t, True)
-        lower_flag(s.dn, h, SERVED)
+        ends.lower_flag(s.dn, h, SERVED)
         let_go(s, h, t)
 
 
 @kernel
 def got_unchoke(s, h, t):
     """UNCHOKE arrived."""
-    if not served(s, h):
+    if not ends.served(s, h):
         if s.rules.tallied == 1:
             rates.settle(s, h, t, False)
-        raise_flag(s.dn, h, SERVED)
-        if wanting(s, h):
+        ends.raise_flag(s.dn, h, SERVED)
+        if ends.wanting(s, h):
             request_more(s, h, s.scratch[1], NIL, t)
 
 
@@ -216,27 +186,27 @@ def got_unchoke(s, h, t):
 def got_have(s, h, piece, t):
     """The other side of `h` has `piece` (already entered in `told` and `copies`)."""
     p = h >> s.rules.slot_bits
-    if in_endgame(s, p):
-        endgame_requests(s, h, t)
+    if ends.in_endgame(s, p):
+        requests.endgame_requests(s, h, t)
     elif bits.has_piece(s.want, p, piece):
-        if served(s, h):
+        if ends.served(s, h):
             s.scratch[1, 0] = piece
             request_more(s, h, s.scratch[1], SINGLE, t)
-        elif not wanting(s, h):
-            say_interested(s, h, t)
+        elif not ends.wanting(s, h):
+            requests.say_interested(s, h, t)
 
 
 @kernel
 def got_bitfield(s, h, t):
     """The other side's first message tells all it has."""
     p = h >> s.rules.slot_bits
-    if client_of(s, p).interest == MISSING_PIECES:
-        if not seeding(s, p) and not wanting(s, h) and picking_whole.lacks_some(s, h):
+    if ends.client_of(s, p).interest == MISSING_PIECES:
+        if not ends.seeding(s, p) and not ends.wanting(s, h) and picking_whole.lacks_some(s, h):
             picking_whole.find_interesting(s, h, t)
         return
-    wanted = any_missing(s, h) if in_endgame(s, p) else picking.some_wanted(s, h) != NOTHING
-    if wanted and not wanting(s, h):
-        say_interested(s, h, t)
+    wanted = requests.any_missing(s, h) if ends.in_endgame(s, p) else picking.some_wanted(s, h) != picking.NOTHING
+    if wanted and not ends.wanting(s, h):
+        requests.say_interested(s, h, t)
 
 
 @kernel
@@ -263,7 +233,7 @@ def got_block(s, h, seq, t):
     p = h >> s.rules.slot_bits
     c = s.conn[h]
     peer = s.peer[p]
-    block = entry(s, mate(s, h), seq)
+    block = entry(s, ends.mate(s, h), seq)
     size = rules.block_bytes(s.rules, block_number(block))
     peer.bytes_down += size
     if block < 0 or seq < c.dn_base:
@@ -272,28 +242,30 @@ def got_block(s, h, seq, t):
     if (
         s.rules.split == 1 or s.rules.direct == 1
     ) and seq > c.dn_next:  # it has overtaken a CHOKE, which will give back what was left out
-        s.requests[s.conn[mate(s, h)].row, place(s, seq)] = cancelled(block)
+        s.requests[s.conn[ends.mate(s, h)].row, place(s, seq)] = cancelled(block)
     else:
         c.dn_next = seq + 1
-        while s.rules.linked == 1 and c.dn_next < c.dn_tail and done_with(entry(s, mate(s, h), np.int64(c.dn_next))):
+        while (
+            s.rules.linked == 1 and c.dn_next < c.dn_tail and done_with(entry(s, ends.mate(s, h), np.int64(c.dn_next)))
+        ):
             c.dn_next += 1
     c.outstanding -= 1
     if s.rules.tallied == 1:
-        rates.note_block(s, h, float(size), c.last_block, t, served(s, h))
+        rates.note_block(s, h, float(size), c.last_block, t, ends.served(s, h))
         charge_acks(s, p, size, t)
     note_source(s, h, t)
-    download_rate(client_of(s, p), c, t, float(size))
+    rates.download_rate(ends.client_of(s, p), c, t, float(size))
     piece = block // s.rules.blocks
     b = block - piece * s.rules.blocks
     s.blocks[p, piece, MISSING] = bits.without_bit(s.blocks[p, piece, MISSING], b)
     done = s.blocks[p, piece, MISSING] == bits.EMPTY
     if done:
         picking.complete(s, p, piece, t)
-    if in_endgame(s, p):
-        cancel_elsewhere(s, h, block, t)
-    if client_of(s, p).picker != BEGUN_FIRST:
+    if ends.in_endgame(s, p):
+        requests.cancel_elsewhere(s, h, block, t)
+    if ends.client_of(s, p).picker != BEGUN_FIRST:
         picking_whole.block_came(s, h, piece, b, t)
-    if done and client_of(s, p).interest == MISSING_PIECES and client_of(s, p).request_interval == 0.0:
+    if done and ends.client_of(s, p).interest == MISSING_PIECES and ends.client_of(s, p).request_interval == 0.0:
         picking_whole.lose_interest(s, p, t)
     request_more(s, h, s.scratch[1], NIL, t)
     return done

@@ -7,12 +7,12 @@ one peer; messages it writes are posted, to be handled after it, in order, even 
 import numpy as np
 
 from btflow.kernels import bits, calendar
-from btflow.kernels.calendar import NONE, post
 from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.swarm import (
     choking,
     downloading,
+    ends,
     limiter,
     limiter_shares,
     messages,
@@ -23,21 +23,6 @@ from btflow.kernels.swarm import (
     state,
     superseeding,
     tcp,
-)
-from btflow.kernels.swarm.ends import (
-    WRITTEN,
-    client_of,
-    collect_rows,
-    in_endgame,
-    left,
-    linked,
-    lower_flag,
-    mate,
-    neighbour,
-    note,
-    raise_flag,
-    seeding,
-    set_cause,
 )
 
 FINISHED, MORE, STUCK, FULL, CROWDED = 0, 1, 2, 3, 5  # why `run` returned (access/engine.py has 4)
@@ -52,23 +37,23 @@ def run(swarm, max_events):
     """
     s = by_ref(swarm)
     c = s.clock[0]
-    if c.events == 0 and c.pending == 0 and c.lane_first == NONE:
+    if c.events == 0 and c.pending == 0 and c.lane_first == calendar.NONE:
         start_all(s)
     reserve = 4 * s.rules.peers + 8 * s.rules.slots + 64
-    ends = s.rules.peers << s.rules.slot_bits
+    rows_wanted = s.rules.peers << s.rules.slot_bits  # a row for each end
     # An event makes at most both its peers ask all their neighbours, and no end takes a second row.
-    rows_reserve = 4 * s.rules.slots if s.row_owner.size < ends else 0
+    rows_reserve = 4 * s.rules.slots if s.row_owner.size < rows_wanted else 0
     for _ in range(max_events):
         if c.unfinished == 0:
             return FINISHED
         if c.n_free < reserve:
             return FULL
         if c.n_free_rows < rows_reserve:
-            collect_rows(s, c.now)
+            ends.collect_rows(s, c.now)
             if c.n_free_rows < 2 * rows_reserve:
                 return CROWDED
         n = calendar.pop(s)
-        if n == NONE or c.now > s.rules.horizon:
+        if n == calendar.NONE or c.now > s.rules.horizon:
             return STUCK
         c.events += 1
         calendar.look_ahead(s)
@@ -81,7 +66,7 @@ def start_all(s):
     """Schedule the start of every client."""
     for p in range(s.rules.peers):
         if s.peer[p].start < state.FOREVER:
-            post(s, s.peer[p].start, state.START, p, state.NIL, state.ANY)
+            calendar.post(s, s.peer[p].start, state.START, p, state.NIL, state.ANY)
 
 
 @kernel
@@ -125,12 +110,12 @@ def take(s, n, t):
 @kernel
 def pulse(s, p, t):
     """The clock of clients that have one."""
-    if left(s, p):
+    if ends.left(s, p):
         return
-    post(s, t + client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
-    if client_of(s, p).batch_interval > 0.0:
+    calendar.post(s, t + ends.client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
+    if ends.client_of(s, p).batch_interval > 0.0:
         messages.send_due_haves(s, p, t)
-    if not seeding(s, p):
+    if not ends.seeding(s, p):
         picking_whole.pulse(s, p, t)
 
 
@@ -175,11 +160,11 @@ def receive(s, kind, h, arg, t):
     elif kind == state.OFFER:
         superseeding.got_offer(s, h, arg, t)
     elif kind == state.WRITABLE:
-        note(s, h, WRITTEN)
+        ends.note(s, h, ends.WRITTEN)
     elif kind == state.ALLOWED_FAST:
         picking_whole.got_allowed(s, h, arg, t)
     elif kind == state.HAVE_ONE:
-        have_timely(s, mate(s, h), arg, t)
+        have_timely(s, ends.mate(s, h), arg, t)
 
 
 @kernel
@@ -234,36 +219,36 @@ def hand_to_socket(s, h, gap, t):
     limiter.charge(s, p, messages.flush(s, h, t))
     limiter.load(s, h, t)
     if s.turns[h] == 0 and s.up[h] & state.BLOCKED == 0:
-        set_cause(s, h, limiter.waits_for(s, h), t)
+        ends.set_cause(s, h, limiter.waits_for(s, h), t)
     limiter.charge_packets(s, p, size)
     limiter.plan(s, p, t)
     if s.rules.ideal == 1:
-        piece_arrived(s, mate(s, h), np.int64(seq), t)
+        piece_arrived(s, ends.mate(s, h), np.int64(seq), t)
 
 
 @kernel
 def deliver(s, h, seq, gap, units, t):
     """Hand a block written by `t` to TCP; a full socket leaves the limiter's ring until it takes data again."""
-    g = mate(s, h)
+    g = ends.mate(s, h)
     c = s.conn[h]
     w = s.wire[h]
     tcp.count_burst(s, w, gap, units)
     arrival, free, stall = tcp.block_arrival(s, w, t, gap, units, c.up_head < c.up_seen)
-    post(s, arrival, state.PIECE, g, np.int64(seq), s.conn[g].generation)
+    calendar.post(s, arrival, state.PIECE, g, np.int64(seq), s.conn[g].generation)
     if free > t:
-        raise_flag(s.up, h, state.BLOCKED)
+        ends.raise_flag(s.up, h, state.BLOCKED)
         peer_set.leave_ring(s, h)
         if c.cause < state.CAUSES:
-            set_cause(s, h, state.BY_LOSS if stall > 0.0 else state.BY_WINDOW, t)
-        post(s, free, state.FLUSHED, h, state.NIL, c.generation)
+            ends.set_cause(s, h, state.BY_LOSS if stall > 0.0 else state.BY_WINDOW, t)
+        calendar.post(s, free, state.FLUSHED, h, state.NIL, c.generation)
 
 
 @kernel
 def flushed(s, h, t):
     """The socket of end `h` takes data again."""
-    lower_flag(s.up, h, state.BLOCKED)
+    ends.lower_flag(s.up, h, state.BLOCKED)
     if s.conn[h].cause < state.CAUSES:
-        set_cause(s, h, state.BY_PIPELINE if s.up[h] & state.INTERESTED_IN_US != 0 else state.IDLE, t)
+        ends.set_cause(s, h, state.BY_PIPELINE if s.up[h] & state.INTERESTED_IN_US != 0 else state.IDLE, t)
     limiter.join(s, h, t)
 
 
@@ -281,11 +266,11 @@ def piece_arrived(s, h, seq, t):
 def finished(s, p, t):
     """Peer `p` holds every piece: it turns seed and closes its connections to seeds."""
     peer = s.peer[p]
-    raise_flag(s.mode, p, state.SEEDING)
+    ends.raise_flag(s.mode, p, state.SEEDING)
     peer.done = t
     s.clock[0].unfinished -= 1
     if s.rules.stay >= 0.0:
-        post(s, t + rules.stay(s.rules, t - peer.start, s.rng), state.LEAVE, p, state.NIL, state.ANY)
+        calendar.post(s, t + rules.stay(s.rules, t - peer.start, s.rng), state.LEAVE, p, state.NIL, state.ANY)
     peer_set.close_to_seeds(s, p, t)
 
 
@@ -293,21 +278,21 @@ def finished(s, p, t):
 def tell(s, h, count, t):
     """The owner of end `h` has told the other side of its first `count` pieces: copies, interest, requests follow."""
     p = h >> s.rules.slot_bits
-    g = mate(s, h)
+    g = ends.mate(s, h)
     q = g >> s.rules.slot_bits
-    if not linked(s, g):
+    if not ends.linked(s, g):
         peer_set.ready(s, g, t)
     while s.told[h] < count:
         piece = np.int64(s.have_log[p, s.told[h]])
         s.told[h] += 1
         s.copies[piece, q] += 1
         superseeding.watch(s, h, g, piece, t)
-        if s.rules.tallied == 1 and client_of(s, q).interest == state.MISSING_PIECES:
+        if s.rules.tallied == 1 and ends.client_of(s, q).interest == state.MISSING_PIECES:
             picking_whole.heard_of(s, g, piece, t)
         elif bits.has_piece(s.want, q, piece):
             if s.dn[g] != state.WANTING | state.LINKED:
                 downloading.got_have(s, g, piece, t)
-        elif in_endgame(s, q) and not seeding(s, q):
+        elif ends.in_endgame(s, q) and not ends.seeding(s, q):
             downloading.got_have(s, g, piece, t)
     if s.told[h] == s.rules.pieces:
         peer_set.close_if_both_seeds(s, g, t)
@@ -316,7 +301,7 @@ def tell(s, h, count, t):
 @kernel
 def have_alone(s, g, count, t):
     """A HAVE that travelled on its own reaches end `g`."""
-    h = mate(s, g)
+    h = ends.mate(s, g)
     messages.arrived_alone(s, h)
     tell(s, h, count, t)
 
@@ -327,7 +312,7 @@ def have_all(s, p, count, place, t):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         h = base + slot
-        if linked(s, h) and (place == state.EVERYWHERE or s.peer[neighbour(s, h)].place == place):
+        if ends.linked(s, h) and (place == state.EVERYWHERE or s.peer[ends.neighbour(s, h)].place == place):
             have_timely(s, h, count, t)
 
 

@@ -11,26 +11,10 @@ import math
 import numpy as np
 
 from btflow.kernels import calendar
-from btflow.kernels.calendar import NONE
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import limiter_shares, picking, rules
+from btflow.kernels.swarm import limiter_shares, picking, rules, state
 from btflow.kernels.swarm.ends import client_of, lower_flag, mate, raise_flag, set_cause
 from btflow.kernels.swarm.rates import upload_rate
-from btflow.kernels.swarm.state import (
-    BLOCKED,
-    BY_LIMITER,
-    BY_PIPELINE,
-    BY_QUOTA,
-    CAUSES,
-    FOREVER,
-    GAP_BINS,
-    IDLE,
-    INTERESTED_IN_US,
-    NIL,
-    PACKETS,
-    RINGED,
-    TOLD,
-)
 
 WITHDRAWN, REFUSED = 1 << 29, 1 << 30
 
@@ -136,7 +120,7 @@ def load(s, h, t):
 def drop(s, p, i):
     """Take entry `i` out of the ring of peer `p`."""
     peer = s.peer[p]
-    lower_flag(s.up, (p << s.rules.slot_bits) + s.ring[p, i], RINGED)
+    lower_flag(s.up, (p << s.rules.slot_bits) + s.ring[p, i], state.RINGED)
     for j in range(i, peer.n_ring - 1):
         s.ring[p, j] = s.ring[p, j + 1]
     peer.n_ring -= 1
@@ -174,7 +158,7 @@ def send_unit(s, p, time):
 def advance(s, p, turns, active):
     """Perform `turns` turns of peer `p` with `active` connections with data; none but the last may finish a block."""
     peer = s.peer[p]
-    s.gaps[peer.klass, min(active, GAP_BINS - 1)] += turns
+    s.gaps[peer.klass, min(active, state.GAP_BINS - 1)] += turns
     if peer.n_ring == active and not rates_matter(s, p):
         take_turns(s, p, turns, active)
     else:
@@ -261,9 +245,9 @@ def plan(s, p, t):
         arm(s, p, t)
         return
     calendar.remove(s, p)
-    peer.planned = NONE
+    peer.planned = calendar.NONE
     base = p << s.rules.slot_bits
-    least, position, active, slot = 1 << 30, 0, 0, NIL
+    least, position, active, slot = 1 << 30, 0, 0, state.NIL
     j = np.int64(peer.at)
     for _ in range(peer.n_ring):
         turns = s.turns[base + s.ring[p, j]]
@@ -287,7 +271,7 @@ def plan(s, p, t):
 @kernel
 def by_quota(s, p):
     """True if the client of peer `p` hands out quotas: who has no upload limit waits for none."""
-    return s.rules.tallied == 1 and client_of(s, p).limiter == BY_QUOTA and s.peer[p].upload_limit < FOREVER
+    return s.rules.tallied == 1 and client_of(s, p).limiter == state.BY_QUOTA and s.peer[p].upload_limit < state.FOREVER
 
 
 @kernel
@@ -339,14 +323,22 @@ def in_batch(s, p, at):
 @kernel
 def charge_packets(s, p, size):
     """Headers of the packets of a block sent, or of the ACKs for one that came, count against the limit too."""
-    if s.rules.tallied == 1 and client_of(s, p).limit_counts == PACKETS and s.peer[p].upload_limit < FOREVER:
+    if (
+        s.rules.tallied == 1
+        and client_of(s, p).limit_counts == state.PACKETS
+        and s.peer[p].upload_limit < state.FOREVER
+    ):
         charge(s, p, rules.packet_headers(s.rules, size))
 
 
 @kernel
 def charge_acks(s, p, size, t):
     """As `charge_packets`, for a block that came while others are being sent."""
-    if s.rules.tallied == 1 and client_of(s, p).limit_counts == PACKETS and s.peer[p].upload_limit < FOREVER:
+    if (
+        s.rules.tallied == 1
+        and client_of(s, p).limit_counts == state.PACKETS
+        and s.peer[p].upload_limit < state.FOREVER
+    ):
         sync(s, p, t)
         charge_packets(s, p, size)
         if s.peer[p].n_ring > 0:
@@ -358,7 +350,7 @@ def arm(s, p, t):
     """The timer of the next turn, if there is a ring to serve."""
     if limiter_shares.by_shares(s, p):
         limiter_shares.arm(s, p, t)
-    elif s.peer[p].n_ring > 0 and s.node[p].bucket == NONE:
+    elif s.peer[p].n_ring > 0 and s.node[p].bucket == calendar.NONE:
         calendar.insert(s, p, max(released(s, p, s.peer[p].turn), t))
 
 
@@ -370,9 +362,9 @@ def join(s, h, t):
     sync(s, p, t)
     if s.turns[h] == 0:
         load(s, h, t)
-    if s.turns[h] == 0 or s.up[h] & BLOCKED != 0:
+    if s.turns[h] == 0 or s.up[h] & state.BLOCKED != 0:
         return
-    if s.up[h] & RINGED == 0:
+    if s.up[h] & state.RINGED == 0:
         if limiter_shares.by_shares(s, p):
             s.ring[p, peer.n_ring] = h - (p << s.rules.slot_bits)
         elif peer.n_ring == 0:
@@ -386,8 +378,8 @@ def join(s, h, t):
             s.ring[p, peer.at] = h - (p << s.rules.slot_bits)
             peer.at += 1
         peer.n_ring += 1
-        raise_flag(s.up, h, RINGED)
-    set_cause(s, h, BY_LIMITER, t)
+        raise_flag(s.up, h, state.RINGED)
+    set_cause(s, h, state.BY_LIMITER, t)
     plan(s, p, t)
 
 
@@ -407,8 +399,8 @@ def finish(s, p, t):
     size = rules.block_bytes(s.rules, block_number(entry(s, h, np.int64(c.up_head))))
     send_unit(s, p, t)
     charge(s, p, rules.last_turn(s.rules, size, np.int64(c.full), np.int64(peer.unit)))
-    s.gaps[peer.klass, min(active, GAP_BINS - 1)] += 1
-    peer.planned = NONE
+    s.gaps[peer.klass, min(active, state.GAP_BINS - 1)] += 1
+    peer.planned = calendar.NONE
     return h
 
 
@@ -422,7 +414,7 @@ def pay(s, h, t):
         upload_rate(s, h, t, float(size))
     if s.turns[h] == 0:
         c.full -= 1
-        s.gaps[s.peer[p].klass, min(s.peer[p].n_ring, GAP_BINS - 1)] += c.full
+        s.gaps[s.peer[p].klass, min(s.peer[p].n_ring, state.GAP_BINS - 1)] += c.full
     return size
 
 
@@ -456,8 +448,8 @@ def forget(s, h, t):
         if s.turns[h] > 0:
             s.turns[h] = 0
             plan(s, p, t)
-    if s.turns[h] == 0 and s.up[h] & BLOCKED == 0 and s.up[h] & TOLD != 0:
-        set_cause(s, h, BY_PIPELINE, t)
+    if s.turns[h] == 0 and s.up[h] & state.BLOCKED == 0 and s.up[h] & state.TOLD != 0:
+        set_cause(s, h, state.BY_PIPELINE, t)
 
 
 @kernel
@@ -475,13 +467,13 @@ def got_request(s, h, count, t):
     """`count` more requests arrived at end `h`; they are ignored once CHOKE was sent."""
     c = s.conn[h]
     c.up_seen += count
-    if s.up[h] & TOLD == 0:
+    if s.up[h] & state.TOLD == 0:
         if s.rules.tallied == 0 or s.tally[h].allows == 0:
             c.up_head = c.up_seen
             return
         withdraw(s, h, c.up_seen - count)
-    if s.up[h] & BLOCKED == 0:
-        if s.turns[h] == 0 or s.up[h] & RINGED == 0:
+    if s.up[h] & state.BLOCKED == 0:
+        if s.turns[h] == 0 or s.up[h] & state.RINGED == 0:
             join(s, h, t)
     elif s.turns[h] == 0 and limiter_shares.by_shares(s, h >> s.rules.slot_bits):
         load(s, h, t)  # it asks for its share meanwhile
@@ -491,9 +483,9 @@ def got_request(s, h, count, t):
 @kernel
 def waits_for(s, h):
     """What holds an end back that has nothing to send: its peer asks for nothing, or wants nothing, or is choked."""
-    if s.up[h] & TOLD == 0:
-        return CAUSES
-    return BY_PIPELINE if s.up[h] & INTERESTED_IN_US != 0 else IDLE
+    if s.up[h] & state.TOLD == 0:
+        return state.CAUSES
+    return state.BY_PIPELINE if s.up[h] & state.INTERESTED_IN_US != 0 else state.IDLE
 
 
 @kernel

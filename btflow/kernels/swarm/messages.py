@@ -9,18 +9,7 @@ import numpy as np
 
 from btflow.kernels.calendar import NONE, give_node, post, take_node
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import state, tcp
-from btflow.kernels.swarm.ends import (
-    WRITTEN,
-    client_of,
-    linked,
-    lower_flag,
-    mate,
-    neighbour,
-    note,
-    raise_flag,
-    set_cause,
-)
+from btflow.kernels.swarm import ends, state, tcp
 from btflow.kernels.swarm.limiter import forget, got_request, message_written, news_written, part_sent, sync
 from btflow.kernels.swarm.tcp_window import idle_restart
 
@@ -53,7 +42,7 @@ def send_due_haves(s, p, t):
     """The HAVEs of peer `p` that have waited long enough leave."""
     base = p << s.rules.slot_bits
     for h in range(base, base + s.peer[p].top):
-        if linked(s, h) and s.tally[h].haves_due <= t:
+        if ends.linked(s, h) and s.tally[h].haves_due <= t:
             send_haves(s, h, t)
 
 
@@ -88,7 +77,7 @@ def enqueue(s, h, kind, arg):
 @kernel
 def transmit(s, h, kind, arg, t):
     """Put a message of end `h` on the wire."""
-    g = mate(s, h)
+    g = ends.mate(s, h)
     at = message_written(s, h, t)
     if s.rules.tallied == 1:
         at = s.tally[h].written_at = max(at, s.tally[h].written_at)  # not before one that waits still
@@ -97,7 +86,7 @@ def transmit(s, h, kind, arg, t):
         if at > t:
             post(s, at, state.WRITABLE, h, state.NIL, s.conn[h].generation)
         else:
-            note(s, h, WRITTEN)
+            ends.note(s, h, ends.WRITTEN)
     elif s.rules.ideal == 0:
         dispatch(s, tcp.control_arrival(s, s.wire[h], at), kind, g, arg)
     elif at > t:
@@ -128,13 +117,13 @@ def applied(s, g, kind, arg, t):
     elif (
         kind == state.INTERESTED and s.up[g] & state.UNCHOKED == 0 and s.rules.tallied == 0
     ):  # else it may get a slot or a set
-        raise_flag(s.up, g, state.INTERESTED_IN_US)
+        ends.raise_flag(s.up, g, state.INTERESTED_IN_US)
     elif kind == state.NOT_INTERESTED and s.up[g] & (state.UNCHOKED | state.TOLD) == 0:
-        lower_flag(s.up, g, state.INTERESTED_IN_US)
+        ends.lower_flag(s.up, g, state.INTERESTED_IN_US)
     elif kind == state.CHOKE and s.dn[g] & state.WANTING == 0:
-        lower_flag(s.dn, g, state.SERVED)
+        ends.lower_flag(s.dn, g, state.SERVED)
     elif kind == state.UNCHOKE and s.dn[g] & state.WANTING == 0:
-        raise_flag(s.dn, g, state.SERVED)
+        ends.raise_flag(s.dn, g, state.SERVED)
     else:
         return False
     return True
@@ -153,9 +142,9 @@ def flush(s, h, t):
         node = s.node[n]
         following = np.int64(node.next)
         if s.rules.ideal == 1:
-            deliver_now(s, mate(s, h), np.int64(node.kind), np.int64(node.arg), t)
+            deliver_now(s, ends.mate(s, h), np.int64(node.kind), np.int64(node.arg), t)
         else:
-            dispatch(s, arrival, np.int64(node.kind), mate(s, h), np.int64(node.arg))
+            dispatch(s, arrival, np.int64(node.kind), ends.mate(s, h), np.int64(node.arg))
         total += message_bytes(s, np.int64(node.kind))
         give_node(s, n)
         n = following
@@ -191,10 +180,10 @@ def announce_have(s, p, t):
     """
     base = p << s.rules.slot_bits
     count = s.n_log[p]
-    if s.rules.tallied == 1 and client_of(s, p).batch_interval > 0.0:
+    if s.rules.tallied == 1 and ends.client_of(s, p).batch_interval > 0.0:
         for h in range(base, base + s.peer[p].top):
-            if linked(s, h):
-                s.tally[h].haves_due = min(s.tally[h].haves_due, t + client_of(s, p).batch_interval)
+            if ends.linked(s, h):
+                s.tally[h].haves_due = min(s.tally[h].haves_due, t + ends.client_of(s, p).batch_interval)
     elif s.rules.ideal == 1:
         for i in range(s.peer[p].n_ring):
             h = base + s.ring[p, i]
@@ -203,7 +192,7 @@ def announce_have(s, p, t):
         post(s, news_written(s, p, t), state.HAVE_ALL, p, count, state.EVERYWHERE)
     elif s.rules.linked == 1:
         for slot in range(s.peer[p].top):
-            if linked(s, base + slot):
+            if ends.linked(s, base + slot):
                 send(s, base + slot, state.HAVE, count, t)
     else:
         announce_delayed(s, p, t)
@@ -224,7 +213,7 @@ def announce_delayed(s, p, t):
             told[place] = 0
     for slot in range(s.peer[p].top):
         h = base + slot
-        if not linked(s, h):
+        if not ends.linked(s, h):
             continue
         w = s.wire[h]
         behind = s.alone[h] > 0 or t < w.small_acked or t + 0.5 * w.rtt < w.last_arrival
@@ -238,10 +227,10 @@ def announce_delayed(s, p, t):
                 w.small_acked = t + w.rtt
             w.last_arrival = t + 0.5 * w.rtt
             if s.rules.apart == 1:
-                g = mate(s, h)
+                g = ends.mate(s, h)
                 post(s, w.last_arrival, state.HAVE_ONE, g, count, s.conn[g].generation)
                 continue
-            place = s.peer[neighbour(s, h)].place
+            place = s.peer[ends.neighbour(s, h)].place
             if told[place] == 0:
                 told[place] = 1
                 post(s, w.last_arrival, state.HAVE_ALL, p, count, place)
@@ -258,8 +247,8 @@ def choke(s, h, t):
     """Choke end `h`; a part-sent block is finished first, and CHOKE follows it."""
     if s.up[h] & state.UNCHOKED == 0:
         return
-    lower_flag(s.up, h, state.UNCHOKED)
-    lower_flag(s.up, h, state.OPTIMISTIC)
+    ends.lower_flag(s.up, h, state.UNCHOKED)
+    ends.lower_flag(s.up, h, state.OPTIMISTIC)
     s.peer[h >> s.rules.slot_bits].n_unchoked -= 1
     if s.turns[h] > 0 and s.up[h] & state.RINGED != 0:
         sync(s, h >> s.rules.slot_bits, t)
@@ -277,9 +266,9 @@ def tell_choke(s, h, t):
 @kernel
 def note_choke(s, h, t):
     """CHOKE is being written: what is queued is dropped, and requests are ignored from now on."""
-    lower_flag(s.up, h, state.TOLD)
+    ends.lower_flag(s.up, h, state.TOLD)
     forget(s, h, t)
-    set_cause(s, h, state.CAUSES, t)
+    ends.set_cause(s, h, state.CAUSES, t)
 
 
 @kernel
@@ -288,7 +277,7 @@ def unchoke(s, h, t):
     c = s.conn[h]
     if s.up[h] & state.UNCHOKED != 0:
         return
-    raise_flag(s.up, h, state.UNCHOKED)
+    ends.raise_flag(s.up, h, state.UNCHOKED)
     s.peer[h >> s.rules.slot_bits].n_unchoked += 1
     c.up_round = s.peer[h >> s.rules.slot_bits].ticks
     if s.rules.tallied == 1:
@@ -311,9 +300,9 @@ def tell_unchoke(s, h, t):
 @kernel
 def note_unchoke(s, h, t):
     """UNCHOKE is being written: requests are welcome."""
-    raise_flag(s.up, h, state.TOLD)
+    ends.raise_flag(s.up, h, state.TOLD)
     s.peer[h >> s.rules.slot_bits].unchokes += 1
-    set_cause(s, h, state.BY_PIPELINE if s.up[h] & state.INTERESTED_IN_US != 0 else state.IDLE, t)
+    ends.set_cause(s, h, state.BY_PIPELINE if s.up[h] & state.INTERESTED_IN_US != 0 else state.IDLE, t)
 
 
 @kernel

@@ -3,24 +3,19 @@
 import numpy as np
 
 from btflow.kernels import bits, calendar
-from btflow.kernels.calendar import NONE, post
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import choking, downloading, limiter_shares, messages, rates, rules, state, superseeding, tcp
-from btflow.kernels.swarm.ends import (
-    CLOSED,
-    OPENED,
-    client_of,
-    in_endgame,
-    left,
-    linked,
-    mate,
-    neighbour,
-    note,
-    raise_flag,
-    seeding,
-    set_cause,
-    super_seeding,
-    wire,
+from btflow.kernels.swarm import (
+    choking,
+    downloading,
+    ends,
+    limiter_shares,
+    messages,
+    rates,
+    requests,
+    rules,
+    state,
+    superseeding,
+    tcp,
 )
 from btflow.kernels.swarm.limiter import drop, plan, sync
 from btflow.kernels.swarm.picking import other_is_seed
@@ -30,10 +25,10 @@ from btflow.kernels.swarm.picking import other_is_seed
 def start_client(s, p, t):
     """The client starts: choker timer, first announce, tracker check every minute."""
     s.peer[p].start = t
-    calendar.insert(s, s.rules.peers + p, t + client_of(s, p).choke_interval)
-    post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
-    if client_of(s, p).pulse > 0.0:
-        post(s, t + client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
+    calendar.insert(s, s.rules.peers + p, t + ends.client_of(s, p).choke_interval)
+    calendar.post(s, t + ends.client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
+    if ends.client_of(s, p).pulse > 0.0:
+        calendar.post(s, t + ends.client_of(s, p).pulse, state.PULSE, p, state.NIL, state.ANY)
     ask_tracker(s, p, t)
 
 
@@ -41,7 +36,7 @@ def start_client(s, p, t):
 def ask_tracker(s, p, t):
     """Announce to the tracker."""
     s.peer[p].last_announce = t
-    post(
+    calendar.post(
         s,
         t + rules.reply_time(p, s.rtt[s.peer[p].place, s.peer[0].place]),
         state.TRACKER_REPLY,
@@ -55,16 +50,16 @@ def ask_tracker(s, p, t):
 def tracker_reply(s, p, t):
     """The tracker's answer: a random sample of those registered, ourselves and seeds-for-seeds left out."""
     peer = s.peer[p]
-    if left(s, p):
+    if ends.left(s, p):
         return
     registered = s.registered
     n = int(registered[0])
-    wanted = rules.peers_wanted(client_of(s, p), s.rules.tracker_reply, peer.complete)
+    wanted = rules.peers_wanted(ends.client_of(s, p), s.rules.tracker_reply, peer.complete)
     for i in range(n):
         if wanted == 0:
             break
         q = rules.draw_registered(s.rng, registered, n, i)
-        if rules.is_named(p, seeding(s, p), q, seeding(s, q)):
+        if rules.is_named(p, ends.seeding(s, p), q, ends.seeding(s, q)):
             learn(s, p, q, t)
             wanted -= 1
     if peer.registered == 0:
@@ -76,11 +71,11 @@ def tracker_reply(s, p, t):
 def check_tracker(s, p, t):
     """Each minute: announce again if short of peers or when the tracker asks for it."""
     peer = s.peer[p]
-    if left(s, p):
+    if ends.left(s, p):
         return
-    post(s, t + client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
+    calendar.post(s, t + ends.client_of(s, p).check_interval, state.TRACKER_CHECK, p, state.NIL, state.ANY)
     since = t - peer.last_announce
-    r = client_of(s, p)
+    r = ends.client_of(s, p)
     if rules.announces_again(r, s.rules.announce_interval, peer.complete, peer.ever_incoming == 1, since):
         ask_tracker(s, p, t)
 
@@ -91,7 +86,7 @@ def connected_to(s, p, q):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         c = s.conn[base + slot]
-        if c.state != state.FREE and neighbour(s, base + slot) == q:
+        if c.state != state.FREE and ends.neighbour(s, base + slot) == q:
             return True
     return False
 
@@ -100,9 +95,9 @@ def connected_to(s, p, q):
 def learn(s, p, q, t):
     """Peer `p` learns of `q`: connect while below max_initiate, else keep it as a spare."""
     peer = s.peer[p]
-    if left(s, q) or connected_to(s, p, q):
+    if ends.left(s, q) or connected_to(s, p, q):
         return
-    if rules.may_initiate(client_of(s, p), peer.degree) and connect(s, p, q, t):
+    if rules.may_initiate(ends.client_of(s, p), peer.degree) and connect(s, p, q, t):
         return
     if peer.n_spare < s.spare.shape[1]:
         s.spare[p, peer.n_spare] = q
@@ -117,7 +112,7 @@ def take_slot(s, p):
         if s.conn[base + slot].state == state.FREE:
             s.peer[p].top = max(s.peer[p].top, slot + 1)
             return base + slot
-    return NONE
+    return calendar.NONE
 
 
 @kernel
@@ -131,19 +126,19 @@ def connect(s, p, q, t):
     if s.rules.linked == 1 and s.peer[p].transports & (state.OPENS_TCP | state.OPENS_UTP) == 0:
         return False
     h = take_slot(s, p)
-    g = take_slot(s, q) if h != NONE else NONE
-    if g == NONE:
+    g = take_slot(s, q) if h != calendar.NONE else calendar.NONE
+    if g == calendar.NONE:
         return False
     set_up(s, h, g, t)
     set_up(s, g, h, t)
     s.conn[h].outgoing = state.OUTGOING
     s.peer[p].degree += 1
     if s.rules.linked == 1:
-        note(s, h, OPENED)
+        ends.note(s, h, ends.OPENED)
         return True
-    w = wire(s, h)
+    w = ends.wire(s, h)
     delay = tcp.handshake_delay(s, w) if w.loss > 0.0 else 0.0
-    post(s, t + delay + 1.5 * w.rtt, state.SYN, g, state.NIL, s.conn[g].generation)
+    calendar.post(s, t + delay + 1.5 * w.rtt, state.SYN, g, state.NIL, s.conn[g].generation)
     return True
 
 
@@ -167,7 +162,7 @@ def set_up(s, h, g, t):
     c.up_head = 0
     c.up_seen = 0
     c.up_rate = 0.0
-    c.out_first = NONE
+    c.out_first = calendar.NONE
     c.recent = 0
     c.dn_tail = 0
     c.dn_base = 0
@@ -177,7 +172,7 @@ def set_up(s, h, g, t):
     c.last_block = -1e9
     if s.rules.tallied == 1:
         rates.reset(s, h, t)
-    w = wire(s, h)
+    w = ends.wire(s, h)
     w.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
     w.loss = s.loss[s.peer[p].place, s.peer[q].place]
     tcp.reset(s, w, t)
@@ -188,9 +183,9 @@ def got_syn(s, h, t):
     """The handshake of an incoming connection: accept below max_allow_in, else close at once."""
     p = h >> s.rules.slot_bits
     c = s.conn[h]
-    g = mate(s, h)
-    if not rules.may_accept(client_of(s, p), s.peer[p].degree):
-        post(s, t + 0.5 * wire(s, h).rtt, state.REFUSED, g, state.NIL, s.conn[g].generation)
+    g = ends.mate(s, h)
+    if not rules.may_accept(ends.client_of(s, p), s.peer[p].degree):
+        calendar.post(s, t + 0.5 * ends.wire(s, h).rtt, state.REFUSED, g, state.NIL, s.conn[g].generation)
         forget_attempt(s, h)
         return
     s.peer[p].degree += 1
@@ -200,8 +195,8 @@ def got_syn(s, h, t):
         messages.transmit(s, h, state.READY, state.NIL, t)
         ready(s, h, t)
         return
-    post(s, t + 0.5 * wire(s, h).rtt, state.READY, g, state.NIL, s.conn[g].generation)
-    post(s, t + wire(s, h).rtt, state.READY, h, state.NIL, c.generation)
+    calendar.post(s, t + 0.5 * ends.wire(s, h).rtt, state.READY, g, state.NIL, s.conn[g].generation)
+    calendar.post(s, t + ends.wire(s, h).rtt, state.READY, h, state.NIL, c.generation)
 
 
 @kernel
@@ -210,7 +205,7 @@ def forget_attempt(s, h):
     s.conn[h].state = state.FREE
     s.conn[h].generation += 1
     if s.rules.linked == 1:
-        note(s, h, CLOSED)
+        ends.note(s, h, ends.CLOSED)
 
 
 @kernel
@@ -221,14 +216,14 @@ def ready(s, h, t):
     if c.state == state.OPEN:
         return
     c.state = state.OPEN
-    raise_flag(s.dn, h, state.LINKED)
+    ends.raise_flag(s.dn, h, state.LINKED)
     s.peer[p].complete += 1
-    c.up_since = rates.measured_from(client_of(s, p), t)
+    c.up_since = rates.measured_from(ends.client_of(s, p), t)
     c.up_last = c.up_since
     c.dn_since = c.up_since
     c.dn_last = c.up_since
     choking.enlist(s, h)
-    if super_seeding(s, p):
+    if ends.super_seeding(s, p):
         superseeding.begin(s, h, t)
     elif s.n_log[p] > 0:
         messages.hold_haves(s, h, state.SINGLE)
@@ -245,7 +240,7 @@ def unregister(s, p):
 @kernel
 def got_bitfield(s, h, count, t):
     """The first message of the other side tells all it has, in one go."""
-    g = mate(s, h)
+    g = ends.mate(s, h)
     q, p = g >> s.rules.slot_bits, h >> s.rules.slot_bits
     messages.arrived_alone(s, g)
     for i in range(count):
@@ -258,7 +253,7 @@ def got_bitfield(s, h, count, t):
 @kernel
 def close(s, h, t):
     """Close the connection of end `h` at both sides (the other side notices at once: both are seeds by then)."""
-    g = mate(s, h)
+    g = ends.mate(s, h)
     release(s, h, t)
     release(s, g, t)
 
@@ -277,7 +272,7 @@ def release(s, h, t):
         choking.forget_source(s, h)
         downloading.let_go(s, h, t)
         leave_limiter(s, h, t)
-        set_cause(s, h, state.CAUSES, t)
+        ends.set_cause(s, h, state.CAUSES, t)
         choking.delist(s, h)
         s.peer[p].complete -= 1
     wanted_slot = was_open and s.up[h] & state.INTERESTED_IN_US != 0 and s.up[h] & state.UNCHOKED != 0
@@ -289,13 +284,13 @@ def release(s, h, t):
     c.generation += 1
     s.peer[p].degree -= 1
     if s.rules.linked == 1:
-        note(s, h, CLOSED)
-    if left(s, p):
+        ends.note(s, h, ends.CLOSED)
+    if ends.left(s, p):
         return
-    if was_open and in_endgame(s, p) and not seeding(s, p):
-        downloading.endgame_everywhere(s, p, t)
+    if was_open and ends.in_endgame(s, p) and not ends.seeding(s, p):
+        requests.endgame_everywhere(s, p, t)
     for _ in range(s.peer[p].n_spare):
-        if not rules.may_initiate(client_of(s, p), s.peer[p].degree):
+        if not rules.may_initiate(ends.client_of(s, p), s.peer[p].degree):
             break
         s.peer[p].n_spare -= 1
         learn(s, p, s.spare[p, s.peer[p].n_spare], t)
@@ -313,11 +308,11 @@ def leave_limiter(s, h, t):
     if s.rules.tallied == 1:
         limiter_shares.leave(s, h)
     n = c.out_first
-    while n != NONE:
+    while n != calendar.NONE:
         following = np.int64(s.node[n].next)
         calendar.give_node(s, n)
         n = following
-    c.out_first = NONE
+    c.out_first = calendar.NONE
     if s.up[h] & state.RINGED != 0:
         leave_ring(s, h)
         plan(s, p, t)
@@ -326,11 +321,11 @@ def leave_limiter(s, h, t):
 @kernel
 def forget_copies(s, h):
     """The other side of `h` is gone: its pieces no longer count among the known copies."""
-    p, g = h >> s.rules.slot_bits, mate(s, h)
+    p, g = h >> s.rules.slot_bits, ends.mate(s, h)
     q = g >> s.rules.slot_bits
-    if seeding(s, p):
+    if ends.seeding(s, p):
         return
-    if super_seeding(s, q):
+    if ends.super_seeding(s, q):
         for piece in range(s.rules.pieces):
             if bits.has_piece(s.offered, g, np.int64(piece)):
                 s.copies[piece, p] -= 1
@@ -342,7 +337,7 @@ def forget_copies(s, h):
 @kernel
 def leave(s, p, t):
     """Peer `p` leaves: the tracker forgets it, its connections close, and a new leecher may take its place."""
-    raise_flag(s.mode, p, state.LEFT)
+    ends.raise_flag(s.mode, p, state.LEFT)
     s.peer[p].left_at = t
     unregister(s, p)
     calendar.remove(s, p)
@@ -353,9 +348,9 @@ def leave(s, p, t):
         c = s.conn[h]
         if c.state == state.FREE:
             continue
-        g = mate(s, h)
+        g = ends.mate(s, h)
         counts = c.state == state.OPEN or c.outgoing != state.INCOMING
-        if s.conn[g].state != state.FREE and mate(s, g) == h:
+        if s.conn[g].state != state.FREE and ends.mate(s, g) == h:
             if s.conn[g].state == state.CONNECTING and s.conn[g].outgoing == state.INCOMING:
                 forget_attempt(s, g)
             else:
@@ -371,8 +366,8 @@ def leave(s, p, t):
 @kernel
 def give_up(s, h, t):
     """Nobody answers: the attempt to connect ends on both sides."""
-    g = mate(s, h)
-    if s.conn[g].state != state.FREE and mate(s, g) == h:
+    g = ends.mate(s, h)
+    if s.conn[g].state != state.FREE and ends.mate(s, g) == h:
         forget_attempt(s, g)
     release(s, h, t)
 
@@ -382,13 +377,13 @@ def give_birth(s, klass, t):
     """A new leecher of class `klass` starts, if there is one left."""
     p = rules.next_born(s.births, klass)
     if p >= 0:
-        post(s, t, state.START, p, state.NIL, state.ANY)
+        calendar.post(s, t, state.START, p, state.NIL, state.ANY)
 
 
 @kernel
 def close_if_both_seeds(s, h, t):
     """Seeds have nothing for each other: the connection is closed. True if it was."""
-    if seeding(s, h >> s.rules.slot_bits) and other_is_seed(s, h):
+    if ends.seeding(s, h >> s.rules.slot_bits) and other_is_seed(s, h):
         close(s, h, t)
         return True
     return False
@@ -399,7 +394,7 @@ def close_to_seeds(s, p, t):
     """Peer `p` has just finished: it closes its connections to seeds."""
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
-        if linked(s, base + slot):
+        if ends.linked(s, base + slot):
             close_if_both_seeds(s, base + slot, t)
 
 

@@ -14,21 +14,10 @@ import numpy as np
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import below
-from btflow.kernels.swarm import picking, rates, rules
+from btflow.kernels.swarm import picking, rates, requests, rules
 from btflow.kernels.swarm.ends import client_of, linked, mate, neighbour, raise_flag, seeding, served, wanting
 from btflow.kernels.swarm.limiter import block_number, cancelled, entry, place, was_refused, withdrawn
 from btflow.kernels.swarm.messages import send
-from btflow.kernels.swarm.picking import NOTHING
-from btflow.kernels.swarm.requests import (
-    asked,
-    backlog,
-    enter,
-    free_entries,
-    new_request,
-    say_interested,
-    say_not_interested,
-    send_requests,
-)
 from btflow.kernels.swarm.state import BUSY, CANCEL, FEWEST_LEFT, MISSING, NIL, SINGLE, UNREQUESTED
 
 # -- when -------------------------------------------------------------------------------------------------------------
@@ -42,14 +31,14 @@ def request(s, h, t):
     if seeding(s, p) or not (served(s, h) or y.allowed > 0):
         return
     rates.settle(s, h, t, served(s, h))
-    most = min(backlog(s, h, t), c.outstanding + free_entries(s, h))
+    most = min(requests.backlog(s, h, t), c.outstanding + requests.free_entries(s, h))
     if c.outstanding >= most or c.outstanding > client_of(s, p).refill_below * most:
         return
     if c.outstanding == 0:
         y.asks_since = t
     while c.outstanding < most:
         piece = next_piece(s, h)
-        if piece == NOTHING:
+        if piece == picking.NOTHING:
             break
         take(s, h, piece, most, t)
     if served(s, h):
@@ -67,9 +56,9 @@ def take(s, h, piece, most, t):
     picking.begin(s, h, piece)
     entered = NIL
     while s.conn[h].outstanding < most and s.blocks[p, piece, UNREQUESTED] != bits.EMPTY:
-        new_request(s, h, piece)
+        requests.new_request(s, h, piece)
         entered += 1
-    send_requests(s, h, entered, t)
+    requests.send_requests(s, h, entered, t)
 
 
 @kernel
@@ -118,7 +107,7 @@ def find_interesting(s, h, t):
     """The other side of end `h` has something for us: it is told so, and asked if it serves us."""
     if client_of(s, h >> s.rules.slot_bits).request_interval > 0.0:  # such a client looks at the choker's tick
         return
-    say_interested(s, h, t)
+    requests.say_interested(s, h, t)
     request(s, h, t)
 
 
@@ -130,7 +119,7 @@ def got_allowed(s, h, at, t):
     piece = np.int64(s.fast[p, at])
     if not bits.has_piece(s.has, p, piece) and picking.knows(s, h, piece):
         if not wanting(s, h):
-            say_interested(s, h, t)
+            requests.say_interested(s, h, t)
         request(s, h, t)
 
 
@@ -141,7 +130,7 @@ def lose_interest(s, p, t):
     for slot in range(s.peer[p].top):
         h = base + slot
         if linked(s, h) and wanting(s, h) and not lacks_some(s, h):
-            say_not_interested(s, h, t)
+            requests.say_not_interested(s, h, t)
 
 
 @kernel
@@ -151,7 +140,7 @@ def review_interest(s, p, t):
     for slot in range(s.peer[p].top):
         h = base + slot
         if linked(s, h) and not seeding(s, p) and not wanting(s, h) and lacks_some(s, h):
-            say_interested(s, h, t)
+            requests.say_interested(s, h, t)
     lose_interest(s, p, t)
 
 
@@ -194,7 +183,7 @@ def next_piece(s, h):
     if r.picker == FEWEST_LEFT:
         return fewest_left(s, h)
     piece = own_piece(s, h)
-    if piece != NOTHING:
+    if piece != picking.NOTHING:
         return piece
     size = s.rules.blocks * s.rules.block_size
     alone = rules.pieces_at_once(r, size, y.rate) if served(s, h) else NIL
@@ -205,7 +194,7 @@ def next_piece(s, h):
         piece = random_piece(s, h, alone)
     else:
         piece = rarest_piece(s, h, alone, begun_first)
-    if piece != NOTHING and alone > 0 and is_open(s, p, piece):
+    if piece != picking.NOTHING and alone > 0 and is_open(s, p, piece):
         hold(s, h, piece, alone)
         piece = own_piece(s, h)
     return piece
@@ -219,7 +208,7 @@ def own_piece(s, h):
         if s.blocks[p, y.held_from, UNREQUESTED] != bits.EMPTY:
             return np.int64(y.held_from)
         y.held_from += 1
-    return NOTHING
+    return picking.NOTHING
 
 
 @kernel
@@ -232,7 +221,7 @@ def eligible(s, h, piece):
 def rarest_piece(s, h, alone, begun_first):
     """The rarest by the copies known, begun before open; what others fetch comes last where whole pieces are wanted."""
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
-    best, least, fewest, rank = NOTHING, 1 << 30, 1 << 30, np.uint64(0)
+    best, least, fewest, rank = picking.NOTHING, 1 << 30, 1 << 30, np.uint64(0)
     for word in range(s.has.shape[1]):
         candidates = s.has[q, word] & s.want[p, word]
         while candidates != bits.EMPTY:
@@ -255,7 +244,7 @@ def rarest_piece(s, h, alone, begun_first):
 def fewest_left(s, h):
     """The piece with the fewest free blocks, then the rarest, then by the client's own order (peer-mgr-wishlist.cc)."""
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
-    best, fewest, rank = NOTHING, 1 << 60, np.uint64(0)
+    best, fewest, rank = picking.NOTHING, 1 << 60, np.uint64(0)
     for word in range(s.has.shape[1]):
         candidates = s.has[q, word] & s.want[p, word]
         while candidates != bits.EMPTY:
@@ -275,7 +264,7 @@ def random_piece(s, h, alone):
     """The first begun one; else the first open one from a random place on; what others fetch last, as above."""
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
     begin = below(s.rng, s.rules.pieces)
-    best, least = NOTHING, 1 << 30
+    best, least = picking.NOTHING, 1 << 30
     for word in range(s.has.shape[1]):
         candidates = s.has[q, word] & s.want[p, word]
         while candidates != bits.EMPTY:
@@ -361,7 +350,7 @@ def asked_elsewhere(s, p, h, block):
     base = p << s.rules.slot_bits
     for slot in range(s.peer[p].top):
         g = base + slot
-        if g != h and linked(s, g) and s.conn[g].outstanding > 0 and asked(s, g, block) >= 0:
+        if g != h and linked(s, g) and s.conn[g].outstanding > 0 and requests.asked(s, g, block) >= 0:
             return True
     return False
 
@@ -398,7 +387,7 @@ def ask_again(s, h, t):
     p, q = h >> s.rules.slot_bits, neighbour(s, h)
     if client_of(s, p).endgame == NIL or not all_begun(s, p):
         return
-    chosen, seen = NOTHING, 0
+    chosen, seen = picking.NOTHING, 0
     for word in range(s.has.shape[1]):
         candidates = s.has[q, word] & ~s.has[p, word]
         while candidates != bits.EMPTY:
@@ -408,17 +397,17 @@ def ask_again(s, h, t):
                 seen += 1
                 if below(s.rng, seen) == 0:
                     chosen = piece
-    if chosen == NOTHING:
+    if chosen == picking.NOTHING:
         return
-    block, seen = NOTHING, 0
+    block, seen = picking.NOTHING, 0
     for b in range(s.rules.blocks):
         if bits.has(s.blocks[p, chosen, MISSING], b):
             seen += 1
             if below(s.rng, seen) == 0:
                 block = chosen * s.rules.blocks + b
     raise_flag(s.mode, p, BUSY)
-    enter(s, h, block)
-    send_requests(s, h, SINGLE, t)
+    requests.enter(s, h, block)
+    requests.send_requests(s, h, SINGLE, t)
 
 
 @kernel
@@ -438,7 +427,7 @@ def block_came(s, h, piece, b, t):
         g = base + slot
         if g == h or not linked(s, g) or s.conn[g].outstanding == 0:
             continue
-        seq = asked(s, g, block)
+        seq = requests.asked(s, g, block)
         if seq < 0:
             continue
         s.conn[g].outstanding -= 1

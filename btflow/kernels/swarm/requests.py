@@ -5,25 +5,11 @@ import numpy as np
 from btflow.kernels import bits
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import shuffle
-from btflow.kernels.swarm import picking, rules
+from btflow.kernels.swarm import picking, rules, state
 from btflow.kernels.swarm.ends import client_of, linked, lower_flag, mate, raise_flag, served, take_row, wanting
 from btflow.kernels.swarm.limiter import cancelled, entry, place
 from btflow.kernels.swarm.messages import send
 from btflow.kernels.swarm.rates import download_rate
-from btflow.kernels.swarm.state import (
-    BY_SECONDS,
-    CANCEL,
-    ENDGAME,
-    INTERESTED,
-    MISSING,
-    NIL,
-    NOT_INTERESTED,
-    REQUEST,
-    SINGLE,
-    SLOW_START,
-    UNREQUESTED,
-    WANTING,
-)
 
 
 @kernel
@@ -31,9 +17,9 @@ def backlog(s, h, t):
     """Floor of the pipeline of end `h` at its measured rate."""
     c = s.conn[h]
     r = client_of(s, h >> s.rules.slot_bits)
-    if r.requests == SLOW_START:
+    if r.requests == state.SLOW_START:
         return np.int64(1 if s.tally[h].idle == 1 else s.tally[h].queue)
-    if r.requests == BY_SECONDS:
+    if r.requests == state.BY_SECONDS:
         return np.int64(rules.queue_of_rate(r, s.rules.block_size, download_rate(r, c, t, 0.0)))
     rate = c.dn_rate if c.dn_last == t else download_rate(r, c, t, 0.0)
     return np.int64(rules.pipeline(r, s.rules.block_size, rate, s.requests.shape[1] - s.rules.blocks))
@@ -48,15 +34,15 @@ def free_entries(s, h):
 @kernel
 def say_interested(s, h, t):
     """Tell the other side that we want something it has."""
-    raise_flag(s.dn, h, WANTING)
-    send(s, h, INTERESTED, NIL, t)
+    raise_flag(s.dn, h, state.WANTING)
+    send(s, h, state.INTERESTED, state.NIL, t)
 
 
 @kernel
 def say_not_interested(s, h, t):
     """Tell the other side that it has nothing for us."""
-    lower_flag(s.dn, h, WANTING)
-    send(s, h, NOT_INTERESTED, NIL, t)
+    lower_flag(s.dn, h, state.WANTING)
+    send(s, h, state.NOT_INTERESTED, state.NIL, t)
 
 
 @kernel
@@ -76,13 +62,13 @@ def enter(s, h, block):
 def new_request(s, h, piece):
     """Enter a request for the first unrequested block of `piece`; the caller sends it."""
     p = h >> s.rules.slot_bits
-    b = bits.first(s.blocks[p, piece, UNREQUESTED])
-    s.blocks[p, piece, UNREQUESTED] = bits.without_bit(s.blocks[p, piece, UNREQUESTED], b)
+    b = bits.first(s.blocks[p, piece, state.UNREQUESTED])
+    s.blocks[p, piece, state.UNREQUESTED] = bits.without_bit(s.blocks[p, piece, state.UNREQUESTED], b)
     s.peer[p].unrequested -= 1
-    if s.blocks[p, piece, UNREQUESTED] == bits.EMPTY:
+    if s.blocks[p, piece, state.UNREQUESTED] == bits.EMPTY:
         bits.drop_piece(s.want, p, piece)
     if rules.endgame_begins(client_of(s, p), s.peer[p].unrequested):
-        raise_flag(s.mode, p, ENDGAME)
+        raise_flag(s.mode, p, state.ENDGAME)
     enter(s, h, piece * s.rules.blocks + b)
 
 
@@ -91,13 +77,13 @@ def send_requests(s, h, n, t):
     """Send the last `n` requests entered: the first leaves at once, Nagle may hold back the others."""
     if s.rules.linked == 1:
         for _ in range(n):
-            send(s, h, REQUEST, SINGLE, t)
+            send(s, h, state.REQUEST, state.SINGLE, t)
         return
     if n > 1 and s.rules.ideal == 0:
-        send(s, h, REQUEST, SINGLE, t)
+        send(s, h, state.REQUEST, state.SINGLE, t)
         n -= 1
     if n > 0:
-        send(s, h, REQUEST, n, t)
+        send(s, h, state.REQUEST, n, t)
 
 
 @kernel
@@ -143,14 +129,14 @@ def request_missing(s, h, room, t):
     """Request up to `room` missing blocks not yet asked of this connection, drawn at random (reservoir sampling)."""
     p = h >> s.rules.slot_bits
     chosen = s.scratch[2]
-    seen = NIL
+    seen = state.NIL
     for i in range(s.peer[p].n_begun):
         piece = np.int64(s.begun[p, i])
         if not picking.knows(s, h, piece):
             continue
         for b in range(s.rules.blocks):
             block = piece * s.rules.blocks + b
-            if not bits.has(s.blocks[p, piece, MISSING], b) or asked(s, h, block) >= 0:
+            if not bits.has(s.blocks[p, piece, state.MISSING], b) or asked(s, h, block) >= 0:
                 continue
             seen = rules.draw_missing(s.rng, chosen, room, seen, block)
     n = np.int64(min(seen, room))
@@ -187,5 +173,5 @@ def cancel_elsewhere(s, h, block, t):
             s.conn[g].outstanding -= 1
             s.requests[s.conn[mate(s, g)].row, place(s, seq)] = cancelled(block)
             s.peer[p].cancelled += 1
-            send(s, g, CANCEL, seq, t)
+            send(s, g, state.CANCEL, seq, t)
         endgame_requests(s, g, t)

@@ -12,7 +12,6 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import downloading, picking_whole, rules
 from btflow.kernels.swarm.ends import client_of, linked, mate, super_seeding
 from btflow.kernels.swarm.messages import send
-from btflow.kernels.swarm.rules import NO_OFFER
 from btflow.kernels.swarm.state import INTERESTED_IN_US, MISSING_PIECES, OFFER
 
 
@@ -21,7 +20,7 @@ def begin(s, h, t):
     """A new connection of a super-seed: nothing was shown on it yet; the first piece is."""
     for word in range(s.offered.shape[1]):
         s.offered[h, word] = bits.EMPTY
-    s.conn[h].offer = NO_OFFER
+    s.conn[h].offer = rules.NO_OFFER
     offer(s, h, t)
 
 
@@ -31,7 +30,7 @@ def offer(s, h, t):
     q = mate(s, h) >> s.rules.slot_bits
     best = rules.piece_to_show(s.rules, s.offers, s.offered, h, s.has, q)
     s.conn[h].offer = best
-    if best != NO_OFFER:
+    if best != rules.NO_OFFER:
         s.offers[best] += 1
         send(s, h, OFFER, np.int64(best), t)
 
@@ -79,7 +78,7 @@ def pending(s, p):
     base = p << s.rules.slot_bits
     n = 0
     for slot in range(s.peer[p].top):
-        if linked(s, base + slot) and s.conn[base + slot].offer != NO_OFFER:
+        if linked(s, base + slot) and s.conn[base + slot].offer != rules.NO_OFFER:
             n += 1
     return n
 
@@ -96,6 +95,6 @@ def tick(s, p, t):
         if not linked(s, h) or s.up[h] & INTERESTED_IN_US != 0:
             continue
         piece = np.int64(s.conn[h].offer)
-        if rules.idles(piece, piece != NO_OFFER and owns(s, h, piece)):
+        if rules.idles(piece, piece != rules.NO_OFFER and owns(s, h, piece)):
             offer(s, h, t)
             free -= 1

@@ -14,7 +14,6 @@ Constants: target, gain, beta, history, history_step, filter, slow_start, min_wi
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import delay
-from btflow.kernels.link.laws.delay import acks
 from btflow.kernels.link.state import FOREVER, RECOVERY
 
 RFC, NS2, LINUX, NS3 = 0, 1, 2, 3
@@ -45,7 +44,7 @@ def sample(net, i, f, t, acked):
         open_up(f, acked)
     elif f.variant == NS2 or f.variant == LINUX:
         if f.limited == 1:
-            count(f, acks(f, acked))
+            count(f, delay.acks(f, acked))
     else:
         steer(f, acked)
 
@@ -79,7 +78,7 @@ def slow_starting(f):
 def open_up(f, acked):
     """One segment per ACK while the window is the limit."""
     if f.limited == 1:
-        f.cwnd = min(f.cwnd + acks(f, acked), f.max_window)
+        f.cwnd = min(f.cwnd + delay.acks(f, acked), f.max_window)
 
 
 @kernel

@@ -14,7 +14,6 @@ import math
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import delay
-from btflow.kernels.link.laws.delay import round_over
 from btflow.kernels.link.state import FOREVER, RECOVERY
 
 OPENING, STEADY, FROZEN, RISING = 0, 1, 2, 3  # f.slowing
@@ -91,7 +90,7 @@ def settle(f):
 @kernel
 def steer(f, acked):
     """Up with every ACK, down once per round."""
-    over = round_over(f)
+    over = delay.round_over(f)
     if f.queueing < f.target:
         if f.limited == 1:
             f.cwnd = min(f.cwnd + gain(f) * acked / f.cwnd, f.max_window)
