@@ -18,7 +18,7 @@ import xarray as xr
 
 from btflow import load, open_sweep
 from btflow.swarm.scenario import Scenario
-from btflow.sweeps import database, store
+from btflow.sweeps import database
 from btflow.sweeps.database import FILE
 from btflow.sweeps.declare import declaration, declare
 from btflow.sweeps.plan import Plan
@@ -97,7 +97,7 @@ def breaking_off(after: int) -> Iterator[None]:
                 raise ZeroDivisionError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "transaction", break_off)
+        patch.setattr(database, "transaction", break_off)
         with pytest.raises(ZeroDivisionError):
             yield
 

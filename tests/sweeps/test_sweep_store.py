@@ -330,7 +330,7 @@ def test_a_store_that_cannot_be_made_leaves_nothing(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("btflow.sweeps.store.transaction", fail)
+    monkeypatch.setattr("btflow.sweeps.database.transaction", fail)
     with pytest.raises(OSError, match="No space left"):
         opened(tmp_path / "a.zarr", sweep).__enter__()
     assert os.listdir(tmp_path) == []

@@ -59,13 +59,27 @@ def test_both_engines_call_every_rule() -> None:
         assert used | within == set(rules)
 
 
+class Unqualified(ast.NodeTransformer):
+    """Takes modules away: `state.OPEN` becomes `OPEN`. What has attributes and is not a function's own is a module."""
+
+    def __init__(self, own: set[str]) -> None:
+        self.own = own
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Replace a name of a module."""
+        if isinstance(node.value, ast.Name) and node.value.id not in self.own:
+            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+        return self.generic_visit(node)
+
+
 def text(function: ast.FunctionDef) -> str:
-    """Return a function's statements, its documentation left out and its own names numbered."""
+    """Return a function's statements, without documentation or the modules of what it uses, its own names numbered."""
     own = {a.arg for a in function.args.args} | {
         node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
     numbers: dict[str, str] = {}
     body = function.body[1:] if ast.get_docstring(function) else function.body
+    body = [Unqualified(own).visit(statement) for statement in body]
     for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and node.id in own:
