@@ -287,7 +287,7 @@ def test_messages_of_a_connection_arrive_in_the_order_they_were_sent(client: str
     original = {"post": plain.messages.post, "receive": plain.engine.receive}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain.messages, "post", post)
-        patch.setattr(plain.engine, "post", post)
+        patch.setattr(plain.engine.calendar, "post", post)
         patch.setattr(plain.engine, "receive", receive)
         plain.simulate.run_swarm(program, seed, 0)
     assert len(waiting) > 100
