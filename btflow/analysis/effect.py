@@ -9,6 +9,7 @@ import xarray as xr
 
 from btflow.analysis import bootstrap, design
 from btflow.analysis.cells import Axis, Cells, cells, scheme_of
+from btflow.analysis.design import REPLICA, SAMPLE, Floats
 from btflow.errors import InputError
 
 
@@ -125,14 +126,14 @@ class _Means:
         attrs = {"units": units, "long_name": f"{name} the mean at the reference"}
         return {n: (self.cells.dims, v, a) for n, (v, a) in _with_ends(kind, values, ends, attrs).items()}
 
-    def _draws(self, number: int) -> design.Floats:
+    def _draws(self, number: int) -> Floats:
         return cell_draws(self.cells, self.settings, number)
 
     def _spread(self, number: int) -> bootstrap.Spread:
         return cell_spread(self.cells, number)
 
 
-def ratio(of: design.Floats, to: Any) -> design.Floats:
+def ratio(of: Floats, to: Any) -> Floats:
     """Return a ratio; NaN where the divisor is zero."""
     of, to = np.broadcast_arrays(np.asarray(of, float), np.asarray(to, float))
     return np.asarray(np.divide(of, to, out=np.full(of.shape, np.nan), where=to != 0))
@@ -143,12 +144,12 @@ def together(one: bootstrap.Spread, other: bootstrap.Spread, scheme: bootstrap.S
     return one if scheme == "replicas" else one + other
 
 
-def cell_means(content: Cells) -> design.Floats:
+def cell_means(content: Cells) -> Floats:
     """Return the mean of each cell's points' means (cells,); NaN for an empty cell."""
     return np.array([bootstrap.point_means(points).mean() if len(points) else np.nan for points in content.points])
 
 
-def cell_draws(content: Cells, settings: bootstrap.Settings, number: int) -> design.Floats:
+def cell_draws(content: Cells, settings: bootstrap.Settings, number: int) -> Floats:
     """Return the resamples of one cell's mean (resamples,)."""
     points = content.points[number]
     if not len(points):
@@ -168,8 +169,8 @@ def describe(ds: xr.Dataset, variable: str, scheme: bootstrap.Scheme, settings: 
 
 
 def _with_ends(
-    name: str, values: design.Floats, ends: design.Floats, attrs: dict[str, Any]
-) -> dict[str, tuple[design.Floats, dict[str, Any]]]:
+    name: str, values: Floats, ends: Floats, attrs: dict[str, Any]
+) -> dict[str, tuple[Floats, dict[str, Any]]]:
     sides = {f"{name}_{side}": number for number, side in enumerate(("low", "high"))}
     texts = {key: attrs | {"long_name": f"{key.split('_')[-1]} end of the interval of the {name}"} for key in sides}
     return {name: (values, attrs)} | {key: (ends[:, number], texts[key]) for key, number in sides.items()}
@@ -222,7 +223,7 @@ def sensitivity(
         raise InputError("ds", None, "has no varied name with two values", "a sweep over at least one")
     held = {} if base is None else _held(ds, base, names)
     if design.is_sample(ds):
-        values = values.isel({design.SAMPLE: design.independent(ds)})
+        values = values.isel({SAMPLE: design.independent(ds)})
     centre = _mean(bootstrap.point_means(values.isel(held).values))
     if not np.isfinite(centre):
         raise InputError("base", dict(base or {}), "has no result", "a point that has one")
@@ -237,7 +238,7 @@ def sensitivity(
     return found.assign_attrs(describe(ds, variable, scheme_of(ds), settings) | about)
 
 
-def _mean(means: design.Floats) -> float:
+def _mean(means: Floats) -> float:
     """Return the mean of the points that have one; NaN if there is none."""
     known = means[np.isfinite(means)]
     return float(known.mean()) if known.size else float("nan")
@@ -324,9 +325,9 @@ def paired_difference(
     if at == to:
         raise InputError("b", b, "is the value of a", "another value")
     both = values.isel({parameter.dim: [at, to]})
-    rest = [str(d) for d in values.dims if d not in (parameter.dim, design.REPLICA)]
+    rest = [str(d) for d in values.dims if d not in (parameter.dim, REPLICA)]
     common = design.common_numbers(ds)
-    pairs = _pairs(both.transpose(parameter.dim, *rest, design.REPLICA).values, common)
+    pairs = _pairs(both.transpose(parameter.dim, *rest, REPLICA).values, common)
     shape = tuple(both.sizes[d] for d in rest)
     if not np.isfinite(pairs).any():
         raise InputError(
@@ -352,7 +353,7 @@ def _scheme(common: bool) -> bootstrap.Scheme:
     return "replicas" if common else "within"
 
 
-def _pairs(values: design.Floats, common: bool) -> design.Floats:
+def _pairs(values: Floats, common: bool) -> Floats:
     """Return the values that have a partner (2, points, replicas), in canonical order."""
     both = values.reshape(2, -1, values.shape[-1])
     known = np.isfinite(both)
@@ -361,7 +362,7 @@ def _pairs(values: design.Floats, common: bool) -> design.Floats:
 
 
 def _compared(
-    pairs: design.Floats, shape: tuple[int, ...], dims: tuple[str, ...], settings: bootstrap.Settings, common: bool
+    pairs: Floats, shape: tuple[int, ...], dims: tuple[str, ...], settings: bootstrap.Settings, common: bool
 ) -> dict[str, tuple[tuple[str, ...], Any, str]]:
     """Return the figures by name: dimensions, values and meaning."""
     scheme = _scheme(common)
@@ -387,7 +388,7 @@ def _compared(
 
 
 def _compare(
-    pairs: design.Floats, scheme: bootstrap.Scheme, settings: bootstrap.Settings, stream: int
+    pairs: Floats, scheme: bootstrap.Scheme, settings: bootstrap.Settings, stream: int
 ) -> dict[str, tuple[float, float, float]]:
     """Return the difference and the ratio at some points (2, points, replicas), with the ends of their intervals."""
     first, second = (bootstrap.point_means(side).mean() for side in pairs)
@@ -402,7 +403,7 @@ def _compare(
     return found
 
 
-def _narrowing(pairs: design.Floats, found: dict[str, Any], settings: bootstrap.Settings) -> float:
+def _narrowing(pairs: Floats, found: dict[str, Any], settings: bootstrap.Settings) -> float:
     """Return the width of the interval over that with replicas of each variant drawn by themselves."""
     drawn = bootstrap.draws(pairs[1], "replicas", settings, 1) - bootstrap.draws(pairs[0], "replicas", settings, 0)
     means = [side[np.isfinite(side)] for side in (bootstrap.point_means(side.T) for side in pairs)]
