@@ -237,7 +237,7 @@ MOST_PAIRS = 1000
 
 def canvas(ended: Callable[[], None] = lambda: None) -> Canvas[Compared]:
     """Return what shows a comparison, pair after pair."""
-    return Canvas(_lines_seen, NAMES, ended)
+    return Canvas(_lines_seen, NAMES, ended, subject=lambda asked: asked[:3])  # some pairs belong to all
 
 
 def _lines_seen(asked: Compared, look: Look) -> Iterator[Seen]:
@@ -261,7 +261,7 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.more = widgets.Button(description="Twice as many pairs", layout={"width": "180px"})
         self.more.on_click(lambda _: self._double())
         shown = self.canvas
-        super().__init__([shown.views, self.more, shown.status.widget])
+        super().__init__([shown.stage.widget, self.more])
         shown.ask(asked)
         shown.first()
 

@@ -67,6 +67,9 @@ class Figure(anywidget.AnyWidget):
     config = traitlets.Dict(_CONFIG).tag(sync=True)
     """What Plotly is told beside the figure."""
 
+    fills = traitlets.Bool(False).tag(sync=True)
+    """Whether it is lower where the window has not room for all of its height."""
+
     drawn = traitlets.Dict().tag(sync=True, **custom_serializers)
     """All of the figure, with a number that tells it from what was drawn before."""
 
@@ -107,6 +110,16 @@ class Figure(anywidget.AnyWidget):
             self._content["layout"]["shapes"] = shapes
             self._draw()
 
+    def point(self, x: float = 0.0, y: float = 0.0, said: str = "", axes: tuple[str, str] = ("x", "y")) -> None:
+        """Write something at a place of some axes, with an arrow to it; or take away what is written."""
+        before = self._content["layout"].get("annotations", ())
+        others = [one for one in before if one.get("name") != _SPOT["name"]]
+        here = {"x": x, "y": y, "text": said, "xref": axes[0], "yref": axes[1]}
+        found = [*others, _SPOT | here] if said else others
+        if list(before) != found:
+            self._content["layout"]["annotations"] = found
+            self._draw()
+
     @property
     def height(self) -> int:
         """Its height [px]."""
@@ -116,6 +129,21 @@ class Figure(anywidget.AnyWidget):
         """Send all of it, whatever has changed."""
         self._number += 1
         self.drawn = _strict({"number": self._number} | self._content)
+
+
+_SPOT = {
+    "name": "btflow-spot",
+    "showarrow": True,
+    "arrowhead": 2,
+    "arrowwidth": 1.5,
+    "arrowcolor": "#A33C00",
+    "ax": 40,
+    "ay": -34,
+    "font": {"color": "#A33C00", "size": 13},
+    "bgcolor": "rgba(255,255,255,0.85)",
+    "borderpad": 2,
+}
+"""How what is written at a place looks."""
 
 
 def of_plotly(drawn: go.Figure, layout: Mapping[str, Any] | None = None) -> Figure:

@@ -1,11 +1,11 @@
 """Inputs with their error next to them, and a form of all the inputs of a panel's state.
 
 A slider and a text show the same value; the text takes any unit. What is refused stays in its field, with the reason
-right below, and the form keeps the last good state.
+right below, and the form keeps the last good state. The inputs that matter first are on top, the others folded.
 """
 
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import log10
 from typing import Any, Generic, TypeVar
@@ -14,7 +14,8 @@ import ipywidgets as widgets
 
 from btflow.errors import InputError, SimulationError
 from btflow.explore.inputs import STEPS, Amount, Choice, Spec, renamed
-from btflow.explore.panel import specs
+from btflow.explore.panel import Observed, specs
+from btflow.explore.spots import Spot
 from btflow.explore.work import text_of
 
 State = TypeVar("State")
@@ -23,26 +24,31 @@ _SLIDER = {"readout": False, "continuous_update": True}
 
 
 class Field:
-    """An input: its label, its control or controls, and a line for what is wrong.
+    """An input: its label, its control or controls, a line for what is wrong, and one on what it is.
 
     Attributes:
         widget: All of it.
+        refused: Whether something is said to be wrong.
     """
 
     def __init__(self, spec: Spec, entered: Callable[[], None]) -> None:
         self._spec, self._entered = spec, entered
+        self.refused = False
         self._quiet = False
         self._control = _control(spec)
         self._slider: Any = _slider(spec) if isinstance(spec, Amount) else None
         self._shown, self._read = 0.0, spec.default
         self._error = widgets.HTML(layout={"display": "none"})
         self._error.add_class("btflow-error")
+        self._help = widgets.HTML(layout={"display": "none"})
+        self._help.add_class("btflow-help")
         self._control.observe(self._typed, "value")
         if self._slider is not None:
             self._slider.observe(self._slid, "value")
-        parts = [part for part in (self._control, self._error, self._slider) if part is not None]
-        self.widget = widgets.VBox(parts)
+        self.widget = widgets.VBox()
         self.widget.add_class("btflow-field")
+        self._lay()
+        self.explain(spec.help)
 
     @property
     def text(self) -> str:
@@ -58,14 +64,30 @@ class Field:
         finally:
             self._quiet = False
 
+    def explain(self, text: str) -> None:
+        """Say in a line what it is, or nothing."""
+        self._help.value, self._help.layout.display = html.escape(text), None if text else "none"
+
+    def _lay(self) -> None:
+        parts = (self._control, self._error, self._slider, self._help)
+        self.widget.children = [part for part in parts if part is not None]
+
     def refuse(self, *problems: InputError) -> None:
         """Say what is wrong, a line each: with the value, called by its label, or with what is no input; or nothing."""
-        lines = [html.escape(problem.describe()) for problem in problems]
-        shown = f'<span role="alert">{"<br>".join(lines)}</span>' if lines else ""
-        if shown == self._error.value:
-            return
-        self._error.value, self._error.layout.display = shown, None if shown else "none"
-        (self._control.add_class if shown else self._control.remove_class)("btflow-refused")
+        lines = [problem.describe() for problem in problems]
+        self.refused = bool(lines)
+        self._say(*lines)
+        (self._control.add_class if lines else self._control.remove_class)("btflow-refused")
+
+    def warn(self, text: str) -> None:
+        """Say what becomes of a value that was accepted, or nothing."""
+        if not self.refused:
+            self._say(*(text and [text]))
+
+    def _say(self, *lines: str) -> None:
+        shown = f'<span role="alert">{"<br>".join(html.escape(line) for line in lines)}</span>' if lines else ""
+        if shown != self._error.value:
+            self._error.value, self._error.layout.display = shown, None if shown else "none"
 
     def _typed(self, _change: object) -> None:
         if not self._quiet:
@@ -106,7 +128,7 @@ class Field:
             return
         self._slider = type(before)(value=low, min=low, max=high, step=step, **_SLIDER)
         self._slider.observe(self._slid, "value")
-        self.widget.children = (*self.widget.children[:-1], self._slider)
+        self._lay()
         before.close()
 
     def _same_place(self, number: float) -> bool:
@@ -122,19 +144,30 @@ class Form(Generic[State]):
     Attributes:
         state: The last state that was accepted.
         fields: The inputs by name.
+        widget: All of them, as they were arranged last: those that matter first, and a button that shows the others.
     """
 
-    def __init__(self, state: State, change: Callable[[State], None]) -> None:
+    def __init__(
+        self, state: State, change: Callable[[State], None], refused: Callable[[str], None] = lambda _: None
+    ) -> None:
         """Make the inputs.
 
         Args:
             state: What they show at first; it is not offered to `change`.
             change: Takes a new state, or refuses it with an InputError whose field is one of the inputs; what else
                 goes wrong in a simulation is told beside the input that was changed.
+            refused: Called after each entry with the labels of what is refused, nothing if all is accepted.
         """
         self.state = state
-        self._change = change
+        self._change, self._refused = change, refused
         self.fields = {name: Field(spec, self._entering(name)) for name, spec in specs(state).items()}
+        self._first, self._rest = widgets.VBox(), widgets.VBox(layout={"display": "none"})
+        self._fold = widgets.Button(layout={"display": "none"})
+        self._fold.on_click(lambda _: self.unfold(self._rest.layout.display == "none"))
+        for part, name in ((self._first, "form"), (self._rest, "form"), (self._fold, "fold")):
+            part.add_class(f"btflow-{name}")
+        self.widget = widgets.VBox([self._first, self._fold, self._rest])
+        self.widget.add_class("btflow-inputs")
         self._show(state)
 
     def box(self, names: Iterable[str] = ()) -> widgets.VBox:
@@ -142,6 +175,20 @@ class Form(Generic[State]):
         boxed = widgets.VBox([self.fields[name].widget for name in (names or self.fields)])
         boxed.add_class("btflow-form")
         return boxed
+
+    def arrange(self, first: Iterable[str], rest: Iterable[str]) -> None:
+        """Have some inputs on top and others behind a button; what is in neither is not shown."""
+        for box, names in ((self._first, first), (self._rest, rest)):
+            children = tuple(self.fields[name].widget for name in names)
+            if box.children != children:
+                box.children = children
+        self._fold.layout.display = None if self._rest.children else "none"
+        self.unfold(self._rest.layout.display is None)
+
+    def unfold(self, shown: bool) -> None:
+        """Show the inputs that are behind the button, or hide them."""
+        self._rest.layout.display = None if shown else "none"
+        self._fold.description = "Fewer inputs" if shown else f"{len(self._rest.children)} more inputs"
 
     def show(self, state: State) -> None:
         """Show a state and offer it to the panel, as if it were entered."""
@@ -160,6 +207,8 @@ class Form(Generic[State]):
         state = self._accepted()
         if state != self.state:
             self._offer(name, state)
+        else:
+            self._tell()
 
     def _accepted(self) -> State:
         """Return what the inputs show, the last good value of those that hold a bad one."""
@@ -186,11 +235,65 @@ class Form(Generic[State]):
         except (SimulationError, MemoryError) as error:  # of a panel that simulates at once
             self.state = before
             self._refuse(entered, [InputError(entered, self.fields[entered].text, text_of(error))])
+        self._tell()
+
+    def _tell(self) -> None:
+        known = specs(self.state)
+        self._refused(", ".join(known[name].label for name, field in self.fields.items() if field.refused))
 
     def _refuse(self, name: str, problems: Iterable[InputError]) -> None:
         """Say next to an input what is wrong with it, or with what it made wrong."""
         labels = {name: spec.label for name, spec in specs(self.state).items()}
         self.fields[name].refuse(*(renamed(problem, labels) for problem in problems))
+        if self.fields[name].widget in self._rest.children:
+            self.unfold(True)
+
+
+class OfForm(Observed):
+    """A panel whose state is what one form shows.
+
+    Attributes:
+        form: The inputs.
+        controls: They, as they are laid out.
+    """
+
+    form: Form[Any]
+    controls: widgets.Widget
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._focus: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> Any:
+        """The last state that was accepted."""
+        return self.form.state
+
+    def set_state(self, state: Any) -> None:
+        """Show a state and simulate it; what is refused is said next to its input."""
+        self.form.show(state)
+
+    def focus(self, names: Iterable[str]) -> None:
+        """Have these inputs on top, or without any those that matter first of what is shown."""
+        self._focus = tuple(names)
+        self._arrange()
+
+    def point(self, spot: Spot | None, said: str = "") -> None:
+        """Point at a place of the figures and write something there; or at none."""
+        del spot, said  # a panel without lessons has no places
+
+    def _arrange(self) -> None:
+        used = self._used()
+        first = [name for name in self._focus or self._first() if name in used]
+        self.form.arrange(first, [name for name in used if name not in first])
+
+    def _used(self) -> Sequence[str]:
+        """Return the inputs that have an effect, in order."""
+        return tuple(self.form.fields)
+
+    def _first(self) -> Sequence[str]:
+        """Return those that matter first."""
+        return self._used()
 
 
 def _control(spec: Spec) -> Any:

@@ -24,13 +24,15 @@ class LinkLimits:
 
     Attributes:
         flows: Flows, calls and probes in all.
-        packets: Packets that the flows can send in all; one costs about a third of a microsecond.
+        packets: Packets that the flows can send in all; one costs a fifth to a third of a microsecond.
         duration: Simulated time [s].
+        at_once: Packets up to which an experiment is simulated while an input moves, without progress.
     """
 
     flows: int = 30
-    packets: int = 600_000
+    packets: int = 60_000_000
     duration: float = 600.0
+    at_once: int = 600_000
 
 
 @dataclass(frozen=True)

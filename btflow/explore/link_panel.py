@@ -3,14 +3,16 @@
 It is made once with a fixed number of lines, for packets and for the fluid beside them. A group of flows is one line
 with gaps, so that a change of numbers changes data only, and the browser gets arrays instead of a figure.
 
-An experiment takes tens of milliseconds, so it is computed while the message of the slider is handled. The browser
-holds back further messages of a slider meanwhile and sends the newest one then: values in between are left out.
+An experiment of some 100,000 packets takes tens of milliseconds, so it is computed while the message of the slider is
+handled. The browser holds back further messages of a slider meanwhile and sends the newest one then: values in between
+are left out. One of more packets is drawn from flow, and its packets in the background once the inputs rest.
 """
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import ipywidgets as widgets
 import numpy as np
@@ -19,11 +21,16 @@ import xarray as xr
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
+from btflow.errors import ScenarioError
 from btflow.explore.figure import Figure, framed, of_plotly
-from btflow.explore.form import Form
-from btflow.explore.link_state import LinkState, command, preset, presets, scenario, why_no_fluid
-from btflow.explore.panel import SHOWN, Commands, Observed, in_flow
+from btflow.explore.form import Form, OfForm
+from btflow.explore.limits import LINKS, packets
+from btflow.explore.link_state import FIRST, LinkState, command, meanings, preset, presets, scenario, why_no_fluid
+from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset, in_flow
 from btflow.explore.saved import of_link, to_toml
+from btflow.explore.spots import Spot
+from btflow.explore.views import BEFORE, CANCELLED, RUNNING, STAYS, Stage, paragraph, verdict
+from btflow.explore.work import Listeners, Look, Work
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LinkScenario
 from btflow.plots.link import envelope, means, rate_points
@@ -79,8 +86,8 @@ def empty() -> Figure:
 
 def draw(widget: Figure, result: xr.Dataset, fluid: xr.Dataset | None = None) -> None:
     """Show a result of btflow.simulate_link, and that of flow for the same experiment dashed beside it."""
+    unit, scale = rate_scale(result)
     capacity = float(result.attrs[f"rate_{result.attrs['bottleneck']}"])
-    unit, scale = ("Mbit/s", 8e-6) if capacity * 8 >= 2e6 else ("kbit/s", 8e-3)
     end, points = float(result["time"][-1]), rate_points(result)
     look = {} if fluid is None else _SOLID
     styles = [{"line": _style(index, look)} for index in range(MOST_GROUPS)] * 2
@@ -90,6 +97,17 @@ def draw(widget: Figure, result: xr.Dataset, fluid: xr.Dataset | None = None) ->
     limit = {"x": [0.0, end], "y": [scale * capacity] * 2}
     axes = {"yaxis2": {"title": {"text": f"rate<br>[{unit}]"}}, "xaxis3": {"range": [0.0, end]}}
     widget.put([*packets, queues[0], *beside, queues[1], limit, {"visible": fluid is not None}], axes)
+
+
+AXES = {"window": ("x", "y"), "rate": ("x2", "y2"), "queue": ("x3", "y3")}
+"""Axes of each part of the figure."""
+
+
+def rate_scale(result: xr.Dataset) -> tuple[str, float]:
+    """Return the unit that rates are drawn in, and how many of it are 1 B/s."""
+    return (
+        ("Mbit/s", 8e-6) if float(result.attrs[f"rate_{result.attrs['bottleneck']}"]) * 8 >= 2e6 else ("kbit/s", 8e-3)
+    )
 
 
 def _style(index: int, look: dict[str, Any]) -> dict[str, Any]:
@@ -283,27 +301,61 @@ def _mean(values: NDArray[np.float64]) -> float:
 STEPS = 400
 """Places of the cursor."""
 
-_LINK = ("model", "rate", "rtt", "buffer", "aqm", "loss")
-_FLOWS = ("cc1", "n1", "start1", "cc2", "n2", "start2", "cc3", "n3", "start3", "call")
-_RUN = ("duration", "seed", "fluid")
+
+class Asked(NamedTuple):
+    """What is simulated: an experiment, its seed, and whether flow is drawn beside its packets."""
+
+    scenario: LinkScenario
+    seed: int
+    fluid: bool
 
 
-class LinkPanel(Observed):
-    """One link; see btflow.explore.panel for its attributes.
+class Found(NamedTuple):
+    """What there is of it: of packets, or of flow until they are there; and of flow beside the packets."""
+
+    asked: Asked
+    result: xr.Dataset
+    fluid: xr.Dataset | None = None
+
+
+def find(asked: Asked, look: Look) -> Iterator[Found]:
+    """Simulate: what a ``Work`` runs. What takes long is shown from flow until the inputs rest, if flow has it."""
+    model, seed, wanted = asked
+    fluid = None
+    if wanted or not at_once(model):
+        with suppress(ScenarioError):
+            fluid = simulate_link(model, seed=seed, fidelity="flow", progress=lambda _: look(0.0))
+    if not at_once(model):
+        if fluid is not None:
+            yield Found(asked, fluid)
+        look.rest()
+    yield Found(asked, simulate_link(model, seed=seed, progress=look), fluid if wanted else None)
+
+
+def at_once(model: LinkScenario) -> bool:
+    """Return whether an experiment is simulated while an input moves."""
+    return packets(model) <= LINKS.at_once
+
+
+class LinkPanel(OfForm):
+    """One link; see btflow.explore.panel.Panel.
 
     Attributes:
+        result: What is drawn; None before the first.
         fluid: What flow has for the same experiment; None if it is not asked for, or flow refuses it.
+        figure: The figure.
+        views: It, what is above it, and the player and tables below it.
     """
+
+    presets: tuple[Preset, ...]
 
     def __init__(self, state: LinkState | None = None) -> None:
         super().__init__()
         self.result: xr.Dataset | None = None
         self.fluid: xr.Dataset | None = None
-        self._form = Form(state or LinkState(), self._change)
         self.figure = empty()
+        self.figure.fills = True
         self._numbers, self._moment = widgets.HTML(), widgets.HTML()
-        self._refused = widgets.HTML(layout={"display": "none"})
-        self._refused.add_class("btflow-error")
         self._cursor = widgets.IntSlider(
             value=0, max=STEPS, description="Time", readout=False, tooltip="Where the cursor is"
         )
@@ -312,20 +364,32 @@ class LinkPanel(Observed):
         self._play = widgets.Play(min=0, max=STEPS, step=1, interval=150, description="Play", show_repeat=False)
         widgets.jslink((self._play, "value"), (self._cursor, "value"))
         self._cursor.observe(lambda _: self._show_moment(), "value")
-        self._shown = self._form.state.model
+        player = widgets.HBox([self._play, self._cursor, self._time])
+        player.add_class("btflow-player")
+        drawn = widgets.VBox([framed(self.figure), player, self._moment, self._numbers])
+        self.stage = Stage(drawn, self._cancel)
+        self.views = self.stage.widget
+        self._asked: Asked | None = None
+        self._drawn: Found | None = None
+        self._work: Work[Asked, Found] = Work(find, Listeners(self._show, self._fail, self.stage.progress, self._busy))
+        self.form = Form(state or LinkState(), self._change, self.stage.refuse)
+        self.controls = self.form.widget
+        self._model = self._explained = ""
         self.presets = presets()
-        self.widget = self._layout()
-        self._form.show(self._form.state)
-
-    @property
-    def state(self) -> LinkState:
-        """The last state that was accepted."""
-        return self._form.state
+        self.set_state(self.form.state)
 
     def set_state(self, state: LinkState) -> None:
         """Show a state and simulate it."""
-        self._shown = state.model
-        self._form.show(state)
+        self._model = state.model
+        self.form.show(state)
+
+    def point(self, spot: Spot | None, said: str = "") -> None:
+        """Point at a place of the figure and write something there; or at none."""
+        if spot is None or self.result is None:
+            self.figure.point()
+            return
+        y = spot.y * rate_scale(self.result)[1] if spot.part == "rate" else spot.y
+        self.figure.point(spot.x, y, said, AXES[spot.part])
 
     def scenario(self) -> LinkScenario:
         """Return the experiment of the state."""
@@ -334,11 +398,13 @@ class LinkPanel(Observed):
     def commands(self) -> Commands:
         """Return the command line that gives the same result; with a fluid beside the packets one of each."""
         found = {"": command(self.state)}
+        if self.result is not None and self.result.attrs["fidelity"] == "flow" and not self._work.busy:
+            return in_flow(found)  # the packets were cancelled
         return found if self.fluid is None else {"Packets": found[""], "Fluid": in_flow(found)[""]}
 
     def files(self) -> Mapping[str, str]:
-        """Return the experiment as TOML and its time series as CSV, those of the fluid in a file of their own."""
-        drawn = [result for result in (self.result, self.fluid) if result is not None]
+        """Return the experiment as TOML and, if they are its, time series as CSV; the fluid's in one of their own."""
+        drawn = [result for result in (self.result, self.fluid) if result is not None and self._belongs()]
         fidelities = ", the fidelities full and flow" if self.fluid is not None else ""
         note = f"# The seed of the random numbers was {self.state.seed}{fidelities}.\n"
         found = {"btflow-link.toml": note + to_toml(self.scenario())}
@@ -346,38 +412,69 @@ class LinkPanel(Observed):
 
     def about(self) -> str:
         """Return what the command line gives."""
-        return SHOWN  # a link is simulated at once, or refused
+        return SHOWN if self._work.busy or self._belongs() else NOT_SHOWN
 
-    def _layout(self) -> widgets.Widget:
-        boxes = [self._form.box(part) for part in (_LINK, _FLOWS, _RUN)]
-        inputs = widgets.VBox([*boxes, self._refused])
-        inputs.add_class("btflow-inputs")
-        player = widgets.HBox([self._play, self._cursor, self._time])
-        player.add_class("btflow-player")
-        views = widgets.VBox([framed(self.figure), player, self._moment, self._numbers])
-        views.add_class("btflow-views")
-        both = widgets.HBox([inputs, views])
-        both.add_class("btflow-panel")
-        return both
+    def _used(self) -> Sequence[str]:
+        flows = {f"{name}{i}" for i in (1, 2, 3) if getattr(self.state, f"n{i}") == "0" for name in ("cc", "start")}
+        return tuple(name for name in self.form.fields if name not in flows)
+
+    def _first(self) -> Sequence[str]:
+        return FIRST
 
     def _change(self, state: LinkState) -> None:
         """Simulate a state, which is the published one when another experiment is chosen."""
-        if state.model != self._shown:
-            self._shown = state.model
+        if state.model != self._model:
+            self._model = state.model
             state = replace(preset(state.model), fluid=state.fluid)
-            self._form.show(state)
+            self.form.show(state)
             return
-        wanted, refused = state.fluid == "true", why_no_fluid(state) if state.fluid == "true" else ""
-        model, seed = scenario(state), int(state.seed)
-        result = simulate_link(model, seed=seed)
-        self.fluid = simulate_link(model, seed=seed, fidelity="flow") if wanted and not refused else None
-        self.result = result
-        draw(self.figure, self.result, self.fluid)
-        self._refused.value = refused and f'<span role="alert">Packets only. {html.escape(refused)}</span>'
-        self._refused.layout.display = None if refused else "none"
-        self._numbers.value = numbers(self.result, self.fluid)
-        self._show_moment()
+        wanted = state.fluid == "true"
+        refused = why_no_fluid(state) if wanted else ""
+        asked = Asked(scenario(state), int(state.seed), wanted and not refused)
+        if at_once(asked.scenario):
+            self._work.cancel()
+            (found,) = find(asked, Look())
+            self._asked = asked
+            self._show(found)
+        else:
+            self._asked = asked
+            self.stage.late(RUNNING)
+            self._work.ask(asked)
+        self.form.fields["fluid"].warn(f"Packets only. {refused}" if refused else "")
+        self._arrange()
+        if state.model != self._explained:
+            self._explained = state.model
+            for name, text in meanings(state.model).items():
+                self.form.fields[name].explain(text)
         self._tell()
+
+    def _belongs(self) -> bool:
+        """Return whether the figure is of the inputs."""
+        return self._drawn is not None and self._drawn.asked == self._asked
+
+    def _show(self, found: Found) -> None:
+        self._drawn = found
+        self.result, self.fluid = found.result, found.fluid
+        draw(self.figure, self.result, self.fluid)
+        self._numbers.value = numbers(self.result, self.fluid)
+        self.stage.words.value = paragraph(verdict(found.result))
+        self.stage.late("" if self._belongs() else RUNNING)
+        self._show_moment()
+
+    def _fail(self, text: str) -> None:
+        self.stage.late(f"{text}. {BEFORE}" if self.result is not None else text)
+
+    def _cancel(self) -> None:
+        self._work.cancel()
+        if self._belongs():
+            self.stage.say(STAYS)
+        else:
+            self.stage.late(CANCELLED)
+
+    def _busy(self, runs: bool) -> None:
+        self.stage.busy(runs)
+        if not runs:
+            self._tell()
 
     def _show_moment(self) -> None:
         """Show the cursor and what there is at its time; not before it was first moved."""

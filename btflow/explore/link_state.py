@@ -8,6 +8,7 @@ from typing import Any
 
 from btflow.config.catalog import link_document, names, parse_as, title_of
 from btflow.config.document import Document
+from btflow.config.schema import describe
 from btflow.errors import InputError, ScenarioError
 from btflow.explore.inputs import Amount, Choice, renamed, value
 from btflow.explore.limits import check_link
@@ -28,6 +29,8 @@ DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
 CALLS = ("none", "g711", "g729", "g729-1")
 OF_PAGE = ("model", "seed", "fluid")
 """Inputs that change nothing of the experiment that is chosen."""
+FIRST = ("model", "rate", "rtt", "buffer", "aqm", "cc1")
+"""Which experiment it is, and the five inputs that matter first."""
 
 
 def _cc(group: int, default: str) -> Any:
@@ -48,9 +51,9 @@ class LinkState:
 
     model: str = value(Choice("Experiment", (ONE_LINK, *names("links")), ONE_LINK, ("one link", *names("links"))))
     rate: str = value(
-        Amount("Capacity", "rate", "1 Mbit/s", "64 kbit/s", "20 Mbit/s", True, "1 kbit/s", "1 Gbit/s", bits=True)
+        Amount("Rate", "rate", "1 Mbit/s", "64 kbit/s", "1 Gbit/s", True, "1 kbit/s", "10 Gbit/s", bits=True)
     )
-    rtt: str = value(Amount("Base RTT", "time", "50 ms", "1 ms", "1 s", True, "0 s", "10 s"))
+    rtt: str = value(Amount("Round-trip time", "time", "50 ms", "1 ms", "1 s", True, "0 s", "10 s"))
     buffer: str = value(
         Amount("Buffer", "buffer", "100 packets", "1 packets", "500 packets", help="In packets, kB, ms or BDP")
     )
@@ -136,12 +139,22 @@ def scenario(state: LinkState) -> LinkScenario:
         given |= dict.fromkeys(places[name], text)
     if "call" in _changed(state):
         given |= _call(state)
+    if state.model == ONE_LINK:  # nobody sees when flows start that are not there: not after the end
+        given |= {place: "0 s" for i in _idle(state) for place in places[f"start{i}"]}
     try:
         built = document(state.model).build(given)
         check_link(built)
     except InputError as error:
         raise renamed(error, _inputs(state.model)) from None
     return built
+
+
+@cache
+def meanings(model: str) -> Mapping[str, str]:
+    """Return what each input of an experiment is, in the words of the model's file."""
+    known, places = specs(LinkState), _places(model)
+    of_file = {name: describe(document(model), places[name][0]).meaning for name in places}
+    return {name: of_file.get(name, spec.help) for name, spec in known.items()}
 
 
 def why_no_fluid(state: LinkState) -> str:
@@ -183,8 +196,13 @@ def _changed(state: LinkState) -> dict[str, str]:
     """Return the values that are not as published, those that are of the page alone left out."""
     published = preset(state.model)
     found = {n: v for n, v in vars(state).items() if n not in OF_PAGE and v != getattr(published, n)}
-    idle = [str(i) for i in (1, 2, 3) if getattr(state, f"n{i}") == getattr(published, f"n{i}") == "0"]
+    idle = [i for i in _idle(state) if getattr(published, f"n{i}") == "0"]
     return {name: text for name, text in found.items() if name[-1] not in idle}
+
+
+def _idle(state: LinkState) -> list[str]:
+    """Return the groups that have no flows."""
+    return [str(i) for i in (1, 2, 3) if getattr(state, f"n{i}") == "0"]
 
 
 @cache

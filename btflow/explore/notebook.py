@@ -30,9 +30,8 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._first = scenario
         state, self._names = inputs(scenario)
         self.canvas: Canvas[Asked] = Canvas(see, LINK if isinstance(scenario, LinkScenario) else LINKED)
-        self.form: Form[Any] = Form(state, self._change)
-        controls = widgets.VBox([self.form.box(), self.canvas.status.widget])
-        super().__init__([beside(controls, self.canvas.views)])
+        self.form: Form[Any] = Form(state, self._change, self.canvas.stage.refuse)
+        super().__init__([beside(self.form.box(), self.canvas.stage.widget)])
         self.canvas.ask(Asked(scenario, seed))
         self.canvas.first()
 

@@ -1,16 +1,15 @@
 """What a panel of the explorer is, and its state: a frozen dataclass of texts, as the query string of a link and back.
 
-The state of a panel, a frozen dataclass of texts, as the query string of a link and back.
-
     @dataclass(frozen=True)
     class LinkState:
         rate: str = value(Amount("capacity", "rate", "1 Mbit/s", "64 kbit/s", "20 Mbit/s", log=True))
 
-A link names the version, the panel and what differs from the defaults: ``?v=1&panel=link&rate=2+Mbit/s``.
+A link names the version, the panel and what differs from the defaults: ``?v=1&panel=link&rate=2+Mbit/s``; or a lesson,
+its step, and what differs from that: ``?v=1&lesson=aqm&step=2``.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import parse_qsl, quote_plus
 
@@ -19,10 +18,13 @@ import xarray as xr
 
 from btflow.errors import InputError
 from btflow.explore.inputs import LONGEST, Spec
+from btflow.explore.lesson import Lesson, read, texts
+from btflow.explore.spots import Spot
 
 VERSION = "1"
-_RESERVED = ("v", "panel")
+_RESERVED = ("v", "panel", "lesson", "step")
 _OTHERS = ("token",)  # parts of an address that are not the state's
+_RENAMED = {"cap": "limit", "seed_cap": "seed_limit"}  # what older links call inputs
 _LONGEST_QUERY = 8000
 _MOST_PARTS = 100
 
@@ -37,11 +39,17 @@ class Opened:
         panel: Name of the panel; the first one if the link names none.
         state: Its state, with defaults for all that the link does not say or that was refused.
         problems: What was wrong with the link, a line each, to be shown on the page.
+        lesson: The lesson that is given, None for none.
+        step: Number of its step, from 1 on.
+        chosen: Whether the link names a panel or a lesson.
     """
 
     panel: str
     state: Any
     problems: tuple[str, ...]
+    lesson: Lesson | None = None
+    step: int = 1
+    chosen: bool = False
 
 
 @runtime_checkable
@@ -74,14 +82,16 @@ def checked(kind: type[State], values: Mapping[str, str]) -> State:
     return kind(**kept)
 
 
-def differences(state: object) -> dict[str, str]:
-    """Return the values that are not the default, by name."""
-    return {name: getattr(state, name) for name, spec in specs(state).items() if getattr(state, name) != spec.default}
+def differences(state: object, begin: object) -> dict[str, str]:
+    """Return the values that are not those of another state, by name."""
+    return {name: getattr(state, name) for name in specs(state) if getattr(state, name) != getattr(begin, name)}
 
 
-def to_query(panel: str, state: object) -> str:
-    """Return the query string that opens a panel in a state, without the question mark."""
-    parts = {"v": VERSION, "panel": panel} | differences(state)
+def to_query(panel: str, state: object, lesson: Lesson | None = None, step: int = 1) -> str:
+    """Return the query string that opens a panel in a state, or a lesson in a step, without the question mark."""
+    begin = lesson.steps[step - 1].state if lesson else type(state)()
+    named = {"lesson": lesson.name, "step": str(step)} if lesson else {"panel": panel}
+    parts = {"v": VERSION} | named | differences(state, begin)
     return "&".join(f"{name}={quote_plus(text, safe='/:,@')}" for name, text in parts.items())
 
 
@@ -97,7 +107,8 @@ def from_query(query: str, panels: Mapping[str, type[Any]]) -> Opened:
     if given.get("v", VERSION) != VERSION:
         problems.append(f"The link is of version {given['v'][:20]}, and this page reads version {VERSION}.")
         given = {}
-    panel = given.get("panel", next(iter(panels)))
+    lesson, step = _lesson(given, panels, problems)
+    panel = lesson.panel if lesson else given.get("panel", next(iter(panels)))
     if panel not in panels:
         problems.append(f"The link names no panel of this page: {panel[:40]!r}; there are {', '.join(panels)}.")
         given, panel = {}, next(iter(panels))
@@ -105,14 +116,31 @@ def from_query(query: str, panels: Mapping[str, type[Any]]) -> Opened:
     for name, text in given.items():
         if name not in _RESERVED:
             try:
-                kept[name] = _checked(known, name, text)
+                kept[_RENAMED.get(name, name)] = _checked(known, _RENAMED.get(name, name), text)
             except InputError as error:
                 problems.append(f"The link's {error}")
-    state = panels[panel](**kept)
+    begin = lesson.steps[step - 1].state if lesson else panels[panel]()
+    state = replace(begin, **kept)
     if isinstance(state, Nested):
         state, inside = state.mended()
         problems += [f"The link's {error.describe()}" for error in inside]
-    return Opened(panel, state, tuple(problems))
+    return Opened(panel, state, tuple(problems), lesson, step, "panel" in given or lesson is not None)
+
+
+def _lesson(given: dict[str, str], panels: Mapping[str, type[Any]], problems: list[str]) -> tuple[Lesson | None, int]:
+    """Return the lesson that a link names, and the number of its step."""
+    name = given.get("lesson")
+    if name is None:
+        return None, 1
+    if name not in texts():
+        problems.append(f"The link names no lesson of this page: {name[:40]!r}; there are {', '.join(texts())}.")
+        return None, 1
+    found = read(name, panels[texts()[name]["panel"]])
+    asked, count = given.get("step", "1"), len(found.steps)
+    if asked.isdecimal() and 1 <= int(asked[:4]) <= count:
+        return found, int(asked)
+    problems.append(f"The link's step = {asked[:20]!r}: is none of this lesson; allowed: 1 to {count}")
+    return found, 1
 
 
 def _parts(query: str, problems: list[str]) -> dict[str, str]:
@@ -205,8 +233,10 @@ class Panel(Protocol):
 
     presets: tuple[Preset, ...]
     """What the page offers to begin with."""
-    widget: widgets.Widget
-    """Inputs and figures."""
+    controls: widgets.Widget
+    """The inputs."""
+    views: widgets.Widget
+    """Figures, and what is above them."""
 
     @property
     def state(self) -> Any:
@@ -218,6 +248,12 @@ class Panel(Protocol):
 
     def set_state(self, state: Any) -> None:
         """Show a state and simulate it; what is refused is said next to its input."""
+
+    def focus(self, names: Iterable[str]) -> None:
+        """Have these inputs on top, or without any those that matter first."""
+
+    def point(self, spot: Spot | None, said: str = "") -> None:
+        """Point at a place of the figures and write something there; or at none."""
 
     def scenario(self) -> Any:
         """Return the Scenario or LinkScenario of the state (of a what-if the first one)."""

@@ -28,13 +28,16 @@ class Share(anywidget.AnyWidget):
     """A field with the link, a button that copies it, and buttons that save files.
 
     Attributes:
-        opened: The query string that the page was opened with, once the browser told it.
-        query: The one that brings back what is shown.
+        opened: What the browser was sent to, once it tells: a number, which grows as the reader goes back and forward,
+            and the query string.
+        query: The query string that brings back what is shown.
+        saves: Whether there is something to save.
     """
 
     _esm = (_PAGE / "share.js").read_text(encoding="utf-8")
     opened = traitlets.Unicode("").tag(sync=True)
     query = traitlets.Unicode("").tag(sync=True)
+    saves = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, files_of: Callable[[], Mapping[str, str]]) -> None:
         """Make the widget; `files_of` returns what there is to save, by file name."""

@@ -5,22 +5,22 @@ the command line of the whole. What the papers say of them holds in these sizes,
 leechers but their whole file, because with 10 MB a round-trip time of 400 ms costs 20 % instead of 10 %.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-import ipywidgets as widgets
 import xarray as xr
 
 from btflow.config import catalog
 from btflow.config.document import Document
+from btflow.config.schema import describe
 from btflow.errors import InputError
-from btflow.explore.figure import beside
-from btflow.explore.form import Form
+from btflow.explore.form import Form, OfForm
 from btflow.explore.inputs import Amount, Choice, renamed, value
 from btflow.explore.limits import check_swarm
-from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Observed, Preset, in_flow, specs
+from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Preset, in_flow, specs
 from btflow.explore.saved import of_swarm, to_toml
+from btflow.explore.spots import Spot
 from btflow.explore.views import LINKED, Asked, Canvas, Seen, see
 from btflow.swarm.scenario import Scenario
 from btflow.units import UNLIMITED, Buffer, is_unlimited
@@ -29,13 +29,25 @@ _ON_LINKS = {"leechers": "leechers", "file_size": "file_size"}
 
 INPUTS: Mapping[str, Mapping[str, str]] = {
     "flashcrowd": _ON_LINKS
-    | {name: name for name in ("utp_share", "uplink", "buffer", "rtt", "loss", "upload_limit", "client", "stay")},
-    "rao2010": {"leechers": "leechers", "file_size": "file_size", "cap": "upload_limit", "paths": "internet"}
-    | {"seed_cap": "seed_upload_limit", "rtt": "rtt", "loss": "loss", "tso": "tso", "stay": "departures.stay"},
+    | {name: name for name in ("utp_share", "uplink", "seed_uplink", "buffer", "rtt", "loss")}
+    | {name: name for name in ("upload_limit", "client", "stay")},
+    "rao2010": {"leechers": "leechers", "file_size": "file_size", "limit": "upload_limit", "paths": "internet"}
+    | {"seed_limit": "seed_upload_limit", "rtt": "rtt", "loss": "loss", "tso": "tso", "stay": "departures.stay"},
     "testa2011": _ON_LINKS | {name: name for name in ("utp_share", "buffer", "stay")},
     "testa2012": _ON_LINKS | {"cc": "cc", "cubic_share": "cubic_share", "bt": "client"},
 }
 """By model: the inputs that it has, and the parameter or field that each sets."""
+
+FIRST: Mapping[str, tuple[str, ...]] = {
+    "flashcrowd": ("model", "leechers", "utp_share", "uplink", "buffer", "rtt"),
+    "rao2010": ("model", "leechers", "limit", "rtt", "loss", "seed_limit"),
+    "testa2011": ("model", "leechers", "utp_share", "buffer", "stay", "file_size"),
+    "testa2012": ("model", "leechers", "cc", "cubic_share", "bt", "file_size"),
+}
+"""By model: which it is, and the five inputs that matter first."""
+
+HEIGHT = 300
+"""Height of a figure [px]: two rows of them, and what they say, are in view on a laptop."""
 
 _ASES = (("AS1", "AS2", "AS3"), ("AS1", "AS3", "AS4"), ("AS1", "AS3", "AS5"))
 PATHS: Mapping[str, Mapping[str, str]] = {
@@ -52,11 +64,11 @@ _PATHS = {"alike": "all alike", "iplane": "drawn from iPlane's"} | {
     name: f"{name.partition('/')[0].replace('+', ', ')}; seed AS'{name[-1]}" for name in PATHS if "/" in name
 }
 SAME = "same"
-_CAPS = ("50 kB/s", "100 kB/s", "200 kB/s")
+_LIMITS = ("50 kB/s", "100 kB/s", "200 kB/s")
 
 
 @dataclass(frozen=True)
-class Cap(Amount):
+class Limit(Amount):
     """A rate that may be ``unlimited``: that is where its slider ends."""
 
     def slid(self, text: str) -> float | None:
@@ -82,15 +94,15 @@ class SwarmState:
 
     model: str = value(
         Choice(
-            "swarm",
+            "Swarm",
             ("flashcrowd", "rao2010", "testa2011", "testa2012"),
             "flashcrowd",
-            ("TCP, uTP on links", "capped uploads, no access links", "ADSL uplinks of 2011", "cluster of 2012"),
+            ("TCP, uTP on links", "upload limits, no access links", "ADSL uplinks of 2011", "cluster of 2012"),
             "what kind of swarm it is; each is a model that comes with btflow",
         )
     )
-    leechers: str = value(Amount("leechers", "count", "50", "2", "300", minimum="1"))
-    file_size: str = value(Amount("file size", "size", "2 MB", "1 MB", "50 MB", log=True, minimum="16 kB"))
+    leechers: str = value(Amount("Leechers", "count", "50", "2", "300", minimum="1"))
+    file_size: str = value(Amount("File size", "size", "2 MB", "1 MB", "50 MB", log=True, minimum="16 kB"))
     utp_share: str = value(
         Amount("uTP share", "fraction", "50%", "0%", "100%", help="share of the leechers that open uTP connections")
     )
@@ -106,33 +118,47 @@ class SwarmState:
         Amount("CUBIC share", "fraction", "0%", "0%", "100%", help="share of the leechers whose TCP is CUBIC")
     )
     uplink: str = value(
-        Amount("uplink", "rate", "1 Mbit/s", "128 kbit/s", "10 Mbit/s", log=True, maximum="1 Gbit/s", bits=True)
+        Amount("Uplink", "rate", "1 Mbit/s", "128 kbit/s", "10 Mbit/s", log=True, maximum="1 Gbit/s", bits=True)
+    )
+    seed_uplink: str = value(
+        Amount(
+            "Uplink of the seed",
+            "rate",
+            "2 Mbit/s",
+            "128 kbit/s",
+            "100 Mbit/s",
+            log=True,
+            maximum="1 Gbit/s",
+            bits=True,
+        )
     )
     buffer: str = value(
-        Amount("buffer", "buffer", "500 ms", "2 packets", "400 packets", help="room in the queues of each access link")
+        Amount("Buffer", "buffer", "500 ms", "2 packets", "400 packets", help="room in the queues of each access link")
     )
-    cap: str = value(
-        Amount("upload cap", "rate", "50 kB/s", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="10 MB/s")
+    limit: str = value(
+        Amount("Upload limit", "rate", "50 kB/s", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="10 MB/s")
     )
     upload_limit: str = value(
-        Cap("upload cap", "rate", "unlimited", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="100 MB/s")
+        Limit("Upload limit", "rate", "unlimited", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="100 MB/s")
     )
-    seed_cap: str = value(Choice("cap of the seed", (SAME, *_CAPS), SAME, ("as above", *_CAPS)))
+    seed_limit: str = value(Choice("Upload limit of the seed", (SAME, *_LIMITS), SAME, ("as above", *_LIMITS)))
     paths: str = value(
-        Choice("paths", tuple(PATHS), "alike", tuple(_PATHS[name] for name in PATHS), "round-trip times between peers")
+        Choice("Paths", tuple(PATHS), "alike", tuple(_PATHS[name] for name in PATHS), "round-trip times between peers")
     )
-    rtt: str = value(Amount("round-trip time", "time", "20 ms", "0 ms", "1 s"))
-    loss: str = value(Amount("loss", "fraction", "0%", "0%", "10%", maximum="20%"))
+    rtt: str = value(Amount("Round-trip time", "time", "20 ms", "0 ms", "1 s"))
+    loss: str = value(Amount("Loss", "fraction", "0%", "0%", "10%", maximum="20%"))
     tso: str = value(
-        Choice("segment offload", ("false", "true"), "false", ("off", "on"), "TCP segments larger than a packet")
+        Choice("Segment offload", ("false", "true"), "false", ("off", "on"), "TCP segments larger than a packet")
     )
     stay: str = value(
-        Choice("after the download", ("forever", "random", "leave"), "forever", ("stay", "stay for a while", "leave"))
+        Choice("After the download", ("forever", "random", "leave"), "forever", ("stay", "stay for a while", "leave"))
     )
-    client: str = value(Choice("client", ("libtorrent-2", "mainline-4.0", "utorrent-3.0"), "libtorrent-2"))
+    client: str = value(
+        Choice("Client", ("libtorrent-2", "mainline-4.0", "utorrent-3.0", "transmission-4"), "libtorrent-2")
+    )
     bt: str = value(Choice("BitTorrent client", ("mainline", "utorrent"), "mainline", ("mainline", "uTorrent")))
     seed: str = value(
-        Amount("random numbers", "count", "0", "0", "100", maximum="1000000", help="another number, another run")
+        Amount("Random numbers", "count", "0", "0", "100", maximum="1000000", help="another number, another run")
     )
 
 
@@ -177,6 +203,14 @@ def command_of(state: SwarmState) -> str:
 
 
 @cache
+def meanings(model: str) -> Mapping[str, str]:
+    """Return what each input of a model is, in the words of the model's file."""
+    known = specs(SwarmState)
+    of_file = {name: describe(_document(model), to).meaning for name, to in INPUTS[model].items() if to != "internet"}
+    return {name: of_file.get(name, spec.help) for name, spec in known.items()}
+
+
+@cache
 def _document(model: str) -> Document[Scenario]:
     return catalog.document(model)
 
@@ -204,7 +238,7 @@ TCPS = {"cubic": "CUBIC", "newreno": "NewReno", "vegas": "Vegas", "nice": "Nice"
 def state_of(model: str, size: Mapping[str, tuple[str, str]], **values: str) -> SwarmState:
     """Return a paper's swarm in a size, with some of its inputs changed."""
     leechers, file_size = size[model]
-    plain = {"stay": "random", "buffer": "200 packets"} if model == "testa2011" else {"cap": "20 kB/s", "rtt": "0 ms"}
+    plain = {"stay": "random", "buffer": "200 packets"} if model == "testa2011" else {"limit": "20 kB/s", "rtt": "0 ms"}
     return SwarmState(**{"model": model, "leechers": leechers, "file_size": file_size} | plain | values)
 
 
@@ -232,11 +266,11 @@ def _of_2010() -> Iterator[Preset]:
     for rtt in ("0 ms", "400 ms", "1000 ms"):
         yield _preset(RAO, "Fig. 5", f"uploads of 20 kB/s, RTT {rtt}", "rao2010", rtt=rtt)
     title = "uploads of 20 kB/s, the seed's of 50 kB/s, RTT 400 ms"
-    yield _preset(RAO, "Fig. 7b", title, "rao2010", rtt="400 ms", seed_cap="50 kB/s")
-    for figure, cap in (("8", "20 kB/s"), ("9", "50 kB/s")):
+    yield _preset(RAO, "Fig. 7b", title, "rao2010", rtt="400 ms", seed_limit="50 kB/s")
+    for figure, limit in (("8", "20 kB/s"), ("9", "50 kB/s")):
         for part, place in zip("abc", ("AS1+AS2+AS3/AS1", "AS1+AS3+AS4/AS4", "AS1+AS3+AS5/AS5"), strict=True):
             where = f"leechers in {PATHS[place]['leecher_as'].replace(',', ', ')}, the seed in AS'{place[-1]}"
-            yield _preset(RAO, f"Fig. {figure}{part}", f"{cap}, {where}", "rao2010", paths=place, cap=cap)
+            yield _preset(RAO, f"Fig. {figure}{part}", f"{limit}, {where}", "rao2010", paths=place, limit=limit)
     for rtt in ("0 ms", "400 ms", "1000 ms"):
         yield _preset(RAO, "Table IV", f"RTT {rtt} and 5% loss", "rao2010", rtt=rtt, loss="5%")
     yield _preset(RAO, "Table IV", "segmentation offload, RTT 400 ms", "rao2010", rtt="400 ms", tso="true")
@@ -274,39 +308,37 @@ PRESETS = (
 """Every swarm that the panel has a preset for."""
 
 
-class SwarmPanel(Observed):
+class SwarmPanel(OfForm):
     """One swarm; see ``btflow.explore.panel.Panel``.
 
     Attributes:
-        widget: Inputs and figures.
-        form: The inputs.
         canvas: The figures.
+        views: They, and what is above them.
     """
 
     presets: tuple[Preset, ...] = PRESETS
 
     def __init__(self, state: SwarmState = PRESETS[0].state) -> None:
         super().__init__()
-        self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell)
-        self.form = Form(state, self._change)
-        controls = widgets.VBox([self.form.box(), self.canvas.status.widget])
-        self.widget = beside(controls, self.canvas.views)
+        self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell, height=HEIGHT)
+        self.form = Form(state, self._change, self.canvas.stage.refuse)
+        self.controls, self.views = self.form.widget, self.canvas.stage.widget
+        self._explained = ""
         self.set_state(state)
         self.canvas.first()
-
-    @property
-    def state(self) -> SwarmState:
-        """The last state that was accepted."""
-        return self.form.state
 
     @property
     def result(self) -> xr.Dataset | None:
         """What the figures show, None before the first one."""
         return self.canvas.seen.result if self.canvas.seen else None
 
-    def set_state(self, state: SwarmState) -> None:
-        """Show a state and simulate it; what is refused is said next to its input."""
-        self.form.show(state)
+    def point(self, spot: Spot | None, said: str = "") -> None:
+        """Point at a place of the figures and write something there; or at none."""
+        for name, shown in self.canvas.gallery.figures.items():
+            if spot is not None and name == spot.part:
+                shown.point(spot.x, spot.y, said)
+            else:
+                shown.point()
 
     def scenario(self) -> Scenario:
         """Return the swarm of the state."""
@@ -335,10 +367,19 @@ class SwarmPanel(Observed):
         stays = shown is not None and shown.fidelity == "flow" and not self.canvas.busy
         return in_flow(found) if stays else found
 
+    def _used(self) -> Sequence[str]:
+        return inputs(self.state)
+
+    def _first(self) -> Sequence[str]:
+        return FIRST[self.state.model]
+
     def _change(self, state: SwarmState) -> None:
         scenario = scenario_of(state)
         check_swarm(scenario)
-        for name, field in self.form.fields.items():
-            field.widget.layout.display = None if name in inputs(state) else "none"
+        self._arrange()
+        if state.model != self._explained:
+            self._explained = state.model
+            for name, text in meanings(state.model).items():
+                self.form.fields[name].explain(text)
         self.canvas.ask(Asked(scenario, int(state.seed)))
         self._tell()

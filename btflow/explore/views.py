@@ -8,7 +8,7 @@ import html
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import ipywidgets as widgets
 import numpy as np
@@ -168,28 +168,44 @@ def _mean(result: xr.Dataset) -> float:
     return float(np.nanmean(counted_times(result)))
 
 
+def verdict(result: xr.Dataset) -> str:
+    """Return in a line what came out."""
+    return "" if "completion_time" not in result else f"Mean completion: {_seconds(result)}."
+
+
 SHORT = 0.3
 """Runs that are over within this time [s] show no progress: it would only flicker."""
 
 
-class Status:
-    """Progress, a button to cancel, and a message.
+class Stage:
+    """Figures, and above them what they say, whether they are of the inputs, and how far a run is.
+
+    Figures of earlier inputs are dimmed, and it is said why.
+
+    Args:
+        figures: What is dimmed.
+        cancel: Ends what runs.
 
     Attributes:
-        widget: All of it; it keeps its height, so that nothing moves when it appears.
+        widget: All of it; what is above the figures keeps its height, so that nothing moves when it appears.
+        words: What the figures say, as HTML.
     """
 
-    def __init__(self, cancel: Callable[[], None]) -> None:
+    def __init__(self, figures: widgets.Widget, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
         self._begun = 0.0
+        self._refused = self._late = ""
+        self.words, self._message = widgets.HTML(), widgets.HTML()
         self._bar = widgets.FloatProgress(min=0.0, max=1.0, layout={"flex": "1 1 80px", "min_width": "40px"})
         self._button = widgets.Button(description="Cancel", tooltip="stop the run", layout={"width": "80px"})
         self._button.on_click(lambda _: self._cancelled())
-        self._run = widgets.HBox([self._bar, self._button], layout={"visibility": "hidden", "width": "100%"})
-        self._message = widgets.HTML(layout={"display": "none"})
-        self._message.add_class("btflow-error")
-        self.widget = widgets.VBox([self._run, self._message], layout={"width": "100%"})
-        self.widget.add_class("btflow-status")
+        self._run = widgets.HBox([self._bar, self._button], layout={"visibility": "hidden"})
+        status = widgets.HBox([self._message, self._run])
+        for part, name in ((self.words, "words"), (self._message, "message"), (self._run, "run"), (status, "status")):
+            part.add_class(f"btflow-{name}")
+        figures.add_class("btflow-drawn")
+        self.widget = widgets.VBox([self.words, status, figures])
+        self.widget.add_class("btflow-views")
 
     @property
     def text(self) -> str:
@@ -214,17 +230,38 @@ class Status:
             self._bar.value = share
             self._run.layout.visibility = None
 
+    def refuse(self, labels: str) -> None:
+        """Say that inputs are refused, or with an empty text that none is."""
+        self._refused = f"{labels}: refused; see there. {BEFORE}" if labels else ""
+        self._show()
+
+    def late(self, why: str) -> None:
+        """Say why the figures are not those of the inputs; they are if there is nothing to say."""
+        self._late = why
+        self._show()
+
     def say(self, text: str) -> None:
-        """Show a message, or none."""
-        self._message.value = f"{_ALERT}{html.escape(text)}</span>" if text else ""
-        self._message.layout.display = None if text else "none"
+        """Say something of figures that are those of the inputs."""
+        self._late = ""
+        self._show(text)
+
+    def _show(self, said: str = "") -> None:
+        text = self._refused or self._late
+        shown = text or said
+        self._message.value = f"{_ALERT}{html.escape(shown)}</span>" if shown else ""
+        (self.widget.add_class if text else self.widget.remove_class)("btflow-stale")
+        (self.widget.add_class if text == RUNNING else self.widget.remove_class)("btflow-running")
 
     def _cancelled(self) -> None:
         self._cancel()
-        self.say("Cancelled. The figures show what was finished before.")
 
 
 _ALERT = '<span role="alert">'
+
+BEFORE = "The figures are of the inputs before."
+RUNNING = f"{BEFORE} The new ones are on their way."
+CANCELLED = f"Cancelled. {BEFORE}"
+STAYS = "Cancelled. The figures are those of flow."
 
 FIRST = 2.0
 """How long to wait for the first figures [s], so that a page or a notebook's cell begins with quick ones."""
@@ -240,13 +277,12 @@ class Canvas(Generic[Request]):
         names: Of all figures that it may yield.
         ended: Called when all that was asked for is shown, cancelled or has failed.
         height: Height of a figure [px].
+        subject: Returns of a request what figures are of: those of another one with the same subject belong to it.
 
     Attributes:
         seen: What is shown; None before the first.
-        status: Progress and errors.
         gallery: The figures.
-        words: What the figures say, as HTML; hidden while there is none.
-        views: Words and figures.
+        stage: They, what they say, progress and errors.
     """
 
     def __init__(
@@ -255,27 +291,29 @@ class Canvas(Generic[Request]):
         names: Iterable[str],
         ended: Callable[[], None] = lambda: None,
         height: int = HEIGHT,
+        subject: Callable[[Any], object] = lambda request: request,
     ) -> None:
         self.seen: Seen | None = None
         self._asked: Request | None = None
-        self._ended = ended
-        self.status = Status(self.cancel)
+        self._ended, self._subject = ended, subject
         self.gallery = Gallery(names, height)
-        self.words = widgets.HTML(layout={"display": "none", "width": "100%"})
-        self.words.add_class("btflow-words")
-        self.views = widgets.VBox([self.words, self.gallery.widget], layout={"min_width": "0"})
-        listeners = Listeners(self._show, self._fail, self.status.progress, self._busy)
+        self.stage = Stage(self.gallery.widget, self.cancel)
+        listeners = Listeners(self._show, self._fail, self.stage.progress, self._busy)
         self._work: Work[Request, Seen] = Work(compute, listeners)
 
     def ask(self, request: Request) -> None:
         """Show what is to be seen of a request; what was asked for before and is not shown yet may never be."""
-        self.status.say("")
         self._asked = request
+        self.stage.late("" if self._belongs() else RUNNING)
         self._work.ask(request)
 
     def cancel(self) -> None:
         """End what runs."""
         self._work.cancel()
+        if self._belongs():
+            self.stage.say(STAYS if self.seen and self.seen.fidelity == "flow" else "Cancelled.")
+        else:
+            self.stage.late(CANCELLED)
 
     @property
     def busy(self) -> bool:
@@ -290,17 +328,24 @@ class Canvas(Generic[Request]):
         """Wait for the first figures, full's if it is quick, so that a page or a notebook's cell begins with them."""
         self._work.wait(FIRST, lambda: self.seen is not None and self.seen.fidelity == "full")
 
+    def _belongs(self) -> bool:
+        """Return whether the figures are those of the inputs."""
+        return self.seen is not None and self._subject(self.seen.asked) == self._subject(self._asked)
+
     def _show(self, seen: Seen) -> None:
         self.gallery.show(seen.figures)
-        self.words.value, self.words.layout.display = seen.words, None if seen.words else "none"
+        self.stage.words.value = seen.words
         self.seen = seen
+        self.stage.late("" if self._belongs() else RUNNING)
 
     def _fail(self, text: str) -> None:
         """Say what went wrong; of a run of full after which flow's figures stay, that they do."""
-        stays = self.seen is not None and self.seen.fidelity == "flow" and self.seen.asked == self._asked
-        self.status.say(f"Full: {text}. The figures are those of flow." if stays else text)
+        if self._belongs():
+            self.stage.say(f"Full: {text}. The figures are those of flow.")
+        else:
+            self.stage.late(f"{text}. {BEFORE}" if self.seen is not None else text)
 
     def _busy(self, runs: bool) -> None:
-        self.status.busy(runs)
+        self.stage.busy(runs)
         if not runs:
             self._ended()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote_plus
@@ -13,12 +13,11 @@ import xarray as xr
 from btflow.errors import InputError
 from btflow.explore import comparison, link_state, swarm_panel
 from btflow.explore.comparison import Compared, Model
-from btflow.explore.figure import beside
-from btflow.explore.form import Form
+from btflow.explore.form import Form, OfForm
 from btflow.explore.inputs import Amount, Choice, Line, value
 from btflow.explore.limits import check_swarm
 from btflow.explore.link_state import GENI, GENI_UTP, OPNET, OPNET_UTP, QUEUES, LinkState, geni, opnet
-from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Observed, Preset, checked, in_flow, specs
+from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Preset, checked, in_flow, specs
 from btflow.explore.saved import of_pairs, to_toml
 from btflow.explore.swarm_panel import ADSL, CLUSTER, RAO, TCPS, SwarmState, less
 from btflow.explore.views import Seen
@@ -195,11 +194,11 @@ def _of_2010() -> Iterator[Preset]:
     near, far = _swarm("rao2010"), _swarm("rao2010", rtt="400 ms")
     yield _swarms(RAO, "Fig. 5", "RTT 0 or 400 ms", near, far)
     yield _swarms(RAO, "Fig. 5", "RTT 0 or 1000 ms", near, _swarm("rao2010", rtt="1000 ms"))
-    faster = _swarm("rao2010", rtt="400 ms", seed_cap="50 kB/s")
+    faster = _swarm("rao2010", rtt="400 ms", seed_limit="50 kB/s")
     yield _swarms(RAO, "Fig. 7", "a seed as slow as the leechers, or faster, RTT 400 ms", far, faster)
-    for figure, cap in (("8", "20 kB/s"), ("9", "50 kB/s")):
-        a, b = (_swarm("rao2010", cap=cap, paths=paths) for paths in ("AS1+AS2+AS3/AS1", "AS1+AS3+AS5/AS5"))
-        yield _swarms(RAO, f"Fig. {figure}", f"{cap}, leechers in AS1, AS2, AS3, or in AS1, AS3, AS5", a, b)
+    for figure, limit in (("8", "20 kB/s"), ("9", "50 kB/s")):
+        a, b = (_swarm("rao2010", limit=limit, paths=paths) for paths in ("AS1+AS2+AS3/AS1", "AS1+AS3+AS5/AS5"))
+        yield _swarms(RAO, f"Fig. {figure}", f"{limit}, leechers in AS1, AS2, AS3, or in AS1, AS3, AS5", a, b)
     for rtt in ("400 ms", "1000 ms"):
         b = _swarm("rao2010", rtt=rtt, loss="5%")
         yield _swarms(RAO, "Table IV", f"RTT 0 without loss, or {rtt} with 5% loss", near, b)
@@ -223,12 +222,12 @@ def _of_2012() -> Iterator[Preset]:
     yield _swarms(CLUSTER, "Fig. 2a", "CUBIC, mainline or uTorrent", cubic, utorrent)
     utp = _swarm("testa2012", cc="utp", bt="utorrent")
     yield _swarms(CLUSTER, "Fig. 2a", "uTorrent, CUBIC or uTP", utorrent, utp)
-    both = Settings(_capped("62.5 kB/s"), _capped("625 kB/s"))
-    yield _preset(CLUSTER, "Fig. 1", "upload caps of half the uplink's rate, or five times", both, beyond=True)
+    both = Settings(_limited("62.5 kB/s"), _limited("625 kB/s"))
+    yield _preset(CLUSTER, "Fig. 1", "upload limits of half the uplink's rate, or five times", both, beyond=True)
 
 
-def _capped(cap: str) -> SwarmState:
-    return SwarmState(leechers="30", buffer="1 s", upload_limit=cap)
+def _limited(limit: str) -> SwarmState:
+    return SwarmState(leechers="30", buffer="1 s", upload_limit=limit)
 
 
 def _of_links() -> Iterator[Preset]:
@@ -264,14 +263,14 @@ def _compared(state: WhatIfState) -> Compared:
     return Compared(scenario_of(both.a), scenario_of(both.b), int(both.a.seed), int(state.pairs))
 
 
-class WhatIfPanel(Observed):
+class WhatIfPanel(OfForm):
     """Two settings; see ``btflow.explore.panel.Panel``.
 
     Attributes:
-        widget: Inputs and figures.
-        form: The inputs that both settings have in common.
+        controls: The inputs that both settings have in common, and those of each.
         sides: The inputs of each setting.
         canvas: The figures.
+        views: They, and what is above them.
     """
 
     presets: tuple[Preset, ...] = PRESETS
@@ -280,28 +279,18 @@ class WhatIfPanel(Observed):
         super().__init__()
         self.canvas = comparison.canvas(self._tell)
         self._columns = widgets.GridBox(layout=_SIDE_BY_SIDE)
+        self._columns.add_class("btflow-sides")
         self._shown: tuple[str, Settings] | None = None
         self.sides: tuple[Form[Any], ...] = ()
-        self.form = Form(state, self._change)
-        controls = [self.form.box(("of", "pairs")), self.canvas.status.widget, self._columns]
-        self.widget = beside(widgets.VBox(controls), self.canvas.views)
-        self.widget.add_class("btflow-wide")
+        self.form = Form(state, self._change, self._refused)
+        self.controls, self.views = widgets.VBox([self.form.widget, self._columns]), self.canvas.stage.widget
         self.set_state(state)
         self.canvas.first()
-
-    @property
-    def state(self) -> WhatIfState:
-        """The last state that was accepted."""
-        return self.form.state
 
     @property
     def result(self) -> xr.Dataset | None:
         """The paired difference that is shown, None before the first one."""
         return self.canvas.seen.result if self.canvas.seen else None
-
-    def set_state(self, state: WhatIfState) -> None:
-        """Show a state and simulate it; what is refused is said next to its input."""
-        self.form.show(state)
 
     def scenario(self) -> Model:
         """Return what setting A stands for."""
@@ -350,18 +339,29 @@ class WhatIfPanel(Observed):
     def _show(self, of: str, both: Settings) -> None:
         """Show the inputs of both settings, new ones if others were shown."""
         if self._shown != (of, both):
-            self.sides = tuple(Form(setting, self._entered(side)) for side, setting in enumerate(both))
+            self.sides = tuple(Form(setting, self._entered(side), self._refused) for side, setting in enumerate(both))
             titles = [widgets.HTML(f"<b>Setting {side}</b>") for side in "AB"]
-            boxes = [widgets.VBox([t, form.box()]) for t, form in zip(titles, self.sides, strict=True)]
+            boxes = [widgets.VBox([t, form.widget]) for t, form in zip(titles, self.sides, strict=True)]
             for box in boxes:
                 box.add_class("btflow-side")
             self._columns.children = boxes
             self._shown = of, both
         for number, (form, setting) in enumerate(zip(self.sides, both, strict=True)):
-            used = swarm_panel.inputs(setting) if isinstance(setting, SwarmState) else form.fields.keys() - {"fluid"}
-            for name, field in form.fields.items():
-                hidden = name not in used or (name == "seed" and number == 1)  # both have the same random numbers
-                field.widget.layout.display = "none" if hidden else None
+            used = swarm_panel.inputs(setting) if isinstance(setting, SwarmState) else tuple(form.fields)
+            matter = swarm_panel.FIRST[setting.model] if isinstance(setting, SwarmState) else link_state.FIRST
+            without = {"fluid"} | ({"seed"} if number == 1 else set())  # both have the same random numbers
+            differ = [name for name in used if getattr(both.a, name) != getattr(both.b, name)]
+            shown = [name for name in (differ or matter) if name in used and name not in without]
+            form.arrange(shown, [name for name in used if name not in without and name not in shown])
+
+    def _used(self) -> Sequence[str]:
+        return "of", "pairs"
+
+    def _refused(self, _labels: str) -> None:
+        """Say of all inputs which are refused."""
+        known = [(form.fields, specs(form.state)) for form in (self.form, *self.sides)]
+        labels = [spec[name].label for fields, spec in known for name, field in fields.items() if field.refused]
+        self.canvas.stage.refuse(", ".join(dict.fromkeys(labels)))
 
     def _entered(self, side: int) -> Callable[[Any], None]:
         """Return what takes a setting that was entered."""

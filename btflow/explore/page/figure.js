@@ -63,10 +63,35 @@ function titled(layout, width, height) {
   return { ...layout, ...axes, margin: { ...before, t: before.t + more.t, b: before.b + more.b } };
 }
 
+// Colours on a dark page: those of the lines a little lighter, ink and paper changed.
+const DARK = { "#000000": "#e8e8e8", "#222222": "#e8e8e8", "#333333": "#c8ccd2", "#444444": "#c8ccd2", "#666666": "#a9aeb5",
+  "#dddddd": "#3a4046", "#0072b2": "#4ba3db", "#009e73": "#2fc79c", "#a33c00": "#ff9d5c", "white": "#17191c",
+  "rgba(255,255,255,0.85)": "rgba(23,25,28,0.85)" };
+
+// Return data or a layout as a dark page shows it.
+function darkened(value) {
+  if (typeof value === "string") return DARK[value.toLowerCase()] ?? value;
+  if (Array.isArray(value)) return value.map(darkened);
+  if (!value || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, darkened(part)]));
+}
+
+// Return whether what a figure is on is dark, whoever made it so: the page, JupyterLab's theme.
+function isDark(el) {
+  for (let place = el; place; place = place.parentElement) {
+    const [r, g, b, a] = getComputedStyle(place).backgroundColor.match(/[\d.]+/g).map(Number);
+    if (a !== 0) return r + g + b < 3 * 110;
+  }
+  return false;
+}
+
 const NARROW = 400; // there Plotly's buttons would lie on the title [px]
 
 // On a telephone's page a figure leaves room for the inputs below it.
 const low = matchMedia("(max-width: 760px) and (min-height: 600px)");
+const night = matchMedia("(prefers-color-scheme: dark)");
+const LEAST = 400; // of a figure that is as high as the window leaves room for [px]
+const BELOW = 50; // what stands below it and should be in view [px]
 
 function render({ model, el }) {
   const plot = document.createElement("div");
@@ -86,12 +111,16 @@ function render({ model, el }) {
       if (!layout) break; // it is made, but nothing of it came yet
       const named = data.filter((trace) => trace.name && trace.showlegend !== false && trace.visible !== false).length;
       const room = Math.round(0.45 * innerHeight) + 20 * Math.max(0, named - 4); // a long legend takes none of the plot
-      const height = low.matches ? Math.min(layout.height, room) : layout.height;
+      const left = innerHeight - (el.getBoundingClientRect().top + scrollY) - BELOW;
+      const most = model.get("fills") ? Math.max(LEAST, Math.min(layout.height, left)) : layout.height;
+      const height = low.matches ? Math.min(layout.height, room) : most;
       const config = { ...model.get("config"), ...(width < NARROW ? { displayModeBar: false } : {}) };
       try {
-        const shown = titled(layout, width, height);
+        const dark = isDark(el);
+        const plain = dark ? { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" } : {};
+        const shown = { ...(dark ? darkened : (same) => same)(titled(layout, width, height)), ...plain };
         const fitted = { uirevision: "kept", ...shown, width, height, autosize: false }; // a new figure leaves a zoom as it is
-        await plotly.react(plot, data, fitted, config);
+        await plotly.react(plot, dark ? darkened(data) : data, fitted, config);
         plot.setAttribute("aria-label", described(layout));
       } catch (error) {
         console.error("btflow: a figure was not drawn", error);
@@ -103,10 +132,15 @@ function render({ model, el }) {
 
   const observer = new ResizeObserver(() => el.clientWidth && (due || el.clientWidth !== width) && draw());
   observer.observe(el);
+  const again = () => draw();
+  night.addEventListener("change", again);
+  addEventListener("resize", again);
   model.on("change:drawn", draw);
   ready.promise.then((found) => { plotly = found; draw(); });
   return () => {
     observer.disconnect();
+    night.removeEventListener("change", again);
+    removeEventListener("resize", again);
     model.off("change:drawn", draw);
     plotly?.purge(plot);
   };
