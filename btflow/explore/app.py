@@ -145,7 +145,7 @@ class App:
         self._tabs = widgets.ToggleButtons(options=titles, value=LESSONS)
         self._tabs.observe(self._turned, "value")
         self._quiet = False
-        self._found = Opened(LESSONS, None, ())
+        self._found: Opened = Opened(LESSONS, None, ())
         head = widgets.HBox([widgets.HTML("<h1>btflow explorer</h1>"), self._tabs])
         self._list = self._lessons()
         self._body = widgets.VBox([self._list])

@@ -28,12 +28,12 @@ class Field:
 
     Attributes:
         widget: All of it.
-        refused: Whether something is said to be wrong.
     """
 
     def __init__(self, spec: Spec, entered: Callable[[], None]) -> None:
         self._spec, self._entered = spec, entered
-        self.refused = False
+        self._problems: list[str] = []
+        self._warning = ""
         self._quiet = False
         self._control = _control(spec)
         self._slider: Any = _slider(spec) if isinstance(spec, Amount) else None
@@ -74,17 +74,22 @@ class Field:
 
     def refuse(self, *problems: InputError) -> None:
         """Say what is wrong, a line each: with the value, called by its label, or with what is no input; or nothing."""
-        lines = [problem.describe() for problem in problems]
-        self.refused = bool(lines)
-        self._say(*lines)
-        (self._control.add_class if lines else self._control.remove_class)("btflow-refused")
+        self._problems = [problem.describe() for problem in problems]
+        self._say()
+        (self._control.add_class if problems else self._control.remove_class)("btflow-refused")
+
+    @property
+    def refused(self) -> bool:
+        """Whether something is said to be wrong."""
+        return bool(self._problems)
 
     def warn(self, text: str) -> None:
-        """Say what becomes of a value that was accepted, or nothing."""
-        if not self.refused:
-            self._say(*(text and [text]))
+        """Say what becomes of a value that is accepted, or nothing."""
+        self._warning = text
+        self._say()
 
-    def _say(self, *lines: str) -> None:
+    def _say(self) -> None:
+        lines = self._problems or ([self._warning] if self._warning else [])
         shown = f'<span role="alert">{"<br>".join(html.escape(line) for line in lines)}</span>' if lines else ""
         if shown != self._error.value:
             self._error.value, self._error.layout.display = shown, None if shown else "none"
@@ -184,6 +189,12 @@ class Form(Generic[State]):
                 box.children = children
         self._fold.layout.display = None if self._rest.children else "none"
         self.unfold(self._rest.layout.display is None)
+
+    @property
+    def shown(self) -> list[str]:
+        """The inputs that there are, on top or behind the button."""
+        arranged = (*self._first.children, *self._rest.children)
+        return [name for name, field in self.fields.items() if field.widget in arranged]
 
     def unfold(self, shown: bool) -> None:
         """Show the inputs that are behind the button, or hide them."""

@@ -41,14 +41,14 @@ class SwarmLimits:
 
     Attributes:
         peers: Seeds and leechers.
-        blocks: Blocks that the leechers receive in all.
-        linked: The same of a swarm whose peers have access links, which costs more.
+        blocks: Blocks that the leechers receive in all: 300 leechers of 50 MB.
+        linked: The same of a swarm whose peers have access links, which costs more: 200 leechers of 50 MB, some 20 s.
         memory: Memory that a swarm takes at its start [B]; what its run adds is at most as much again.
     """
 
     peers: int = 301
-    blocks: int = 300_000
-    linked: int = 60_000
+    blocks: int = 1_000_000
+    linked: int = 700_000
     memory: int = 850_000_000
 
 

@@ -414,6 +414,10 @@ class LinkPanel(OfForm):
         """Return what the command line gives."""
         return SHOWN if self._work.busy or self._belongs() else NOT_SHOWN
 
+    def wait(self, timeout: float = 60.0) -> bool:
+        """Wait until all is shown; return whether that is so within a time [s]."""
+        return self._work.wait(timeout)
+
     def _used(self) -> Sequence[str]:
         flows = {f"{name}{i}" for i in (1, 2, 3) if getattr(self.state, f"n{i}") == "0" for name in ("cc", "start")}
         return tuple(name for name in self.form.fields if name not in flows)

@@ -64,7 +64,7 @@ def test_the_scenario_of_every_preset_comes_back(tmp_path: Path) -> None:
         cubic_share=st.sampled_from(["0%", "50%"]),
         buffer=st.sampled_from(["10 packets", "0.3 s", "64 kB"]),
         upload_limit=st.sampled_from(["unlimited", "50 kB/s"]),
-        seed_cap=st.sampled_from(["same", "100 kB/s"]),
+        seed_limit=st.sampled_from(["same", "100 kB/s"]),
         paths=st.sampled_from(list(PATHS)),
         rtt=st.sampled_from(["0 ms", "70 ms", "1 s"]),
         loss=st.sampled_from(["0%", "2.5%"]),
@@ -102,8 +102,8 @@ def test_packets_are_at_least_those_that_are_sent() -> None:
     [
         ({"flows": "cubic:31"}, "flows", "at most 30 flows"),
         ({"duration": "2 h"}, "duration", "at most 10 min"),
-        ({"rate": "1 Gbit/s"}, "duration", "at most 7.16 s"),
-        ({"flows": "cubic,mss=100 B", "rate": "100 Mbit/s"}, "duration", "at most 7.26 s"),
+        ({"rate": "10 Gbit/s", "duration": "100 s"}, "duration", "at most 71.6 s"),
+        ({"flows": "cubic,mss=100 B", "rate": "10 Gbit/s"}, "duration", "at most 7.26 s"),
         ({"voip": "g729:2", "duration": "11 min"}, "duration", "at most 10 min"),
     ],
 )
@@ -115,17 +115,17 @@ def test_a_link_too_large_is_refused(options: dict[str, object], field: str, all
 
 
 def test_what_is_allowed_is_accepted() -> None:
-    check_link(_link(rate="1 Gbit/s", duration="7.16 s"))
-    check_swarm(btflow.load("rao2010", leechers=300, file_size="15 MB"))
-    check_swarm(btflow.load("flashcrowd", file_size="19 MB"))
+    check_link(_link(rate="10 Gbit/s", duration="71.6 s"))
+    check_swarm(btflow.load("rao2010", leechers=300, file_size="50 MB"))
+    check_swarm(btflow.load("flashcrowd", leechers=200, file_size="50 MB"))
 
 
 @pytest.mark.parametrize(
     ("model", "field", "allowed"),
     [
         (btflow.load("rao2010", leechers=400), "leechers", "at most 300 leechers"),
-        (btflow.load("rao2010"), "file_size", "at most 15 MB for 300 leechers"),
-        (btflow.load("flashcrowd"), "file_size", "at most 19 MB for 50 leechers"),
+        (btflow.load("rao2010", file_size="60 MB"), "file_size", "at most 52 MB for 300 leechers"),
+        (btflow.load("flashcrowd", file_size="300 MB"), "file_size", "at most 229 MB for 50 leechers"),
         (btflow.load("flashcrowd", file_size="2 MB", buffer="1000000 packets"), "leechers", "0.85 GB: fewer leechers"),
     ],
 )

@@ -62,7 +62,7 @@ def test_a_preset_is_brought_back_by_its_link(model: str) -> None:
     opened = from_query(to_query("link", preset(model)), {"link": LinkState})
     assert opened.state == preset(model)
     assert opened.problems == ()
-    assert checked(LinkState, differences(preset(model))) == preset(model)
+    assert checked(LinkState, differences(preset(model), LinkState())) == preset(model)
 
 
 def test_every_preset_simulates(panel: LinkPanel) -> None:
@@ -134,7 +134,7 @@ def test_a_fluid_is_drawn_dashed_beside_the_packets_in_their_colours(panel: Link
     assert drawn(panel, fluid=True) == []
     assert panel.fluid is None
     alone = [(trace.name, trace.x, trace.y) for trace in drawn(panel, fluid=False)]
-    panel._form.fields["fluid"]._control.value = "true"
+    panel.form.fields["fluid"]._control.value = "true"
     packets, fluid = drawn(panel, fluid=False), drawn(panel, fluid=True)
     for (name, *before), now in zip(alone, packets, strict=True):
         assert now.name == name
@@ -156,7 +156,7 @@ def test_a_fluid_is_drawn_dashed_beside_the_packets_in_their_colours(panel: Link
     assert legend == ["first (cubic)", "second (ledbat)", "capacity", "fluid (dashed)"]
     assert "<td>second (ledbat), fluid</td>" in panel._numbers.value
     assert f"{float(expected.queue_mean_packets[0]):.1f} packets" in panel._numbers.value.partition("Fluid: ")[2]
-    panel._form.fields["fluid"]._control.value = "false"
+    panel.form.fields["fluid"]._control.value = "false"
     assert drawn(panel, fluid=True) == []
     assert [trace.line.dash for trace in drawn(panel, fluid=False)] == ["solid", "dash"] * 2 + ["solid"]
     assert "fluid" not in panel._numbers.value.lower()
@@ -179,7 +179,7 @@ def test_a_fluid_is_kept_by_the_link_the_files_and_the_command_lines(panel: Link
     commands = panel.commands()
     assert commands == {"Packets": command(state), "Fluid": f"{command(state)} --fidelity flow"}
     assert command(state) == command(replace(state, fluid="false"))
-    panel._form.fields["model"]._control.value = "latecomer"
+    panel.form.fields["model"]._control.value = "latecomer"
     assert panel.state == replace(preset("latecomer"), fluid="true")
     assert panel.fluid is not None
 
@@ -198,18 +198,19 @@ def test_what_flow_refuses_is_told_in_a_line_and_packets_are_drawn(
     state = LinkState(fluid="true", **changes)
     panel.set_state(state)
     assert panel.state == state
-    told = html.unescape(panel._refused.value)
-    assert says in told
-    assert "<br>" not in told
-    assert panel._refused.layout.display != "none"
+    told = panel.form.fields["fluid"]._error
+    assert says in html.unescape(told.value)
+    assert "<br>" not in told.value
+    assert told.layout.display != "none"
+    assert not panel.form.fields["fluid"].refused
     assert drawn(panel, fluid=True) == []
     assert len(drawn(panel, fluid=False)) == 5
     assert list(panel.files()) == ["btflow-link.toml", "btflow-link.csv"]
     assert panel.commands() == {"": command(state)}
-    panel._form.fields["rtt"]._control.value = "3 parsecs"
-    assert says in html.unescape(panel._refused.value), "the figure is still that of packets alone"
+    panel.form.fields["rtt"]._control.value = "3 parsecs"
+    assert says in html.unescape(told.value), "the figure is still that of packets alone"
     panel.set_state(LinkState(fluid="true"))
-    assert panel._refused.layout.display == "none"
+    assert told.layout.display == "none"
     assert len(drawn(panel, fluid=True)) == 5
 
 
@@ -229,7 +230,7 @@ def test_the_command_line_takes_the_saved_file(tmp_path: Path) -> None:
     ("changes", "field", "reason"),
     [
         ({"n1": "30", "n2": "1"}, "flows", "more than this page"),
-        ({"rate": "1 Gbit/s"}, "duration", "at this rate"),
+        ({"rate": "10 Gbit/s", "duration": "120 s"}, "duration", "at this rate"),
         ({"model": "geni", "call": "g711"}, "call", "does not go with geni"),
         ({"model": "latecomer", "n3": "1"}, "n3", "does not go with latecomer"),
         ({"model": "latecomer", "duration": "30 s"}, "warmup", "nothing to measure"),
@@ -250,7 +251,7 @@ def test_what_does_not_go_together_is_an_error_of_an_input_if_of_one(
 
 def test_every_problem_is_told_once_beside_its_input_or_beside_what_was_entered(panel: LinkPanel) -> None:
     panel.set_state(preset("opnet2009"))
-    fields = panel._form.fields
+    fields = panel.form.fields
     fields["duration"]._control.value = "1 s"
     told = {name: field._error.value for name, field in fields.items() if field._error.value}
     assert set(told) == {"duration", "start1", "start2", "start3"}
@@ -272,7 +273,7 @@ def test_a_simulation_that_fails_is_told_beside_the_input_and_the_page_goes_on(
         raise error
 
     panel.set_state(LinkState())
-    rtt, before = panel._form.fields["rtt"], panel.result
+    rtt, before = panel.form.fields["rtt"], panel.result
     with monkeypatch.context() as patched:
         patched.setattr("btflow.explore.link_panel.simulate_link", broken)
         rtt._control.value = "80 ms"
@@ -285,12 +286,12 @@ def test_a_simulation_that_fails_is_told_beside_the_input_and_the_page_goes_on(
 
 def test_a_refused_value_stays_in_its_field_and_the_figure_stays(panel: LinkPanel) -> None:
     panel.set_state(LinkState())
-    rtt, before = panel._form.fields["rtt"], panel.result
+    rtt, before = panel.form.fields["rtt"], panel.result
     rtt._control.value = "3 parsecs"
     assert "unknown unit" in rtt._error.value
     assert panel.result is before
     assert panel.state == LinkState()
-    panel._form.fields["buffer"]._control.value = "50 packets"  # the others go on
+    panel.form.fields["buffer"]._control.value = "50 packets"  # the others go on
     assert panel.state == LinkState(buffer="50 packets")
     assert rtt.text == "3 parsecs"
     rtt._control.value = "30 ms"
@@ -300,17 +301,23 @@ def test_a_refused_value_stays_in_its_field_and_the_figure_stays(panel: LinkPane
 
 def test_a_value_refused_for_another_is_accepted_once_that_is_mended(panel: LinkPanel) -> None:
     panel.set_state(LinkState())
-    fields = panel._form.fields
-    fields["rate"]._control.value = "500 Mbit/s"
+    fields = panel.form.fields
+    fields["duration"]._control.value = "600 s"
+    fields["rate"]._control.value = "2 Gbit/s"
     assert "at this rate" in fields["duration"]._error.value
-    assert panel.state == LinkState()
+    assert panel.state == LinkState(duration="600 s")
+    assert panel.stage.text.startswith("Duration: refused")
     fields["duration"]._control.value = "12 s"
     assert fields["duration"]._error.value == ""
-    assert panel.state == LinkState(rate="500 Mbit/s", duration="12 s")
+    assert panel.state == LinkState(rate="2 Gbit/s", duration="12 s")
+    assert panel.wait()
+    assert panel.stage.text == ""
+    assert panel.result is not None
+    assert float(panel.result.attrs["duration"]) == 12.0
 
 
 def test_text_from_outside_is_shown_as_text(panel: LinkPanel) -> None:
-    field = panel._form.fields["rtt"]
+    field = panel.form.fields["rtt"]
     field._control.value = "<img src=x onerror=alert(1)>"
     assert "<img" not in field._error.value
     assert "&lt;img" in field._error.value
@@ -320,7 +327,7 @@ def test_text_from_outside_is_shown_as_text(panel: LinkPanel) -> None:
 def test_moving_a_slider_changes_text_and_data(panel: LinkPanel) -> None:
     panel.set_state(LinkState())
     before = np.array(panel.figure.shown.data[0].y)
-    slider = panel._form.fields["buffer"]._slider
+    slider = panel.form.fields["buffer"]._slider
     assert slider is not None
     slider.value = 20
     assert panel.state.buffer == "20 packets"
@@ -340,7 +347,7 @@ def test_the_slider_of_a_buffer_is_where_its_text_is(
     panel: LinkPanel, text: str, share: float, left: str, right: str
 ) -> None:
     panel.set_state(LinkState())
-    field = panel._form.fields["buffer"]
+    field = panel.form.fields["buffer"]
     field._control.value = text
     slider = field._slider
     assert slider is not None
@@ -392,7 +399,7 @@ def test_the_table_of_the_moment_has_the_rates_that_the_lines_have(panel: LinkPa
 
 def test_a_browser_that_rounds_a_slider_changes_nothing(panel: LinkPanel) -> None:
     panel.set_state(LinkState(rtt="51.7 ms"))
-    for field in panel._form.fields.values():
+    for field in panel.form.fields.values():
         slider = field._slider
         if slider is not None and hasattr(slider, "base"):
             slider.value = 10 ** (round(np.log10(slider.value) / 1e-9) * 1e-9)

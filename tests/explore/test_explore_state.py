@@ -55,7 +55,7 @@ def test_a_link_brings_back_the_state(state: Made) -> None:
 @given(st.text(max_size=300))
 def test_no_link_raises_or_gives_a_bad_state(query: str) -> None:
     opened = from_query(query, PANELS)
-    assert checked(PANELS[opened.panel], differences(opened.state)) == opened.state
+    assert checked(PANELS[opened.panel], differences(opened.state, PANELS[opened.panel]())) == opened.state
 
 
 @given(st.sampled_from(["rate", "peers", "aqm", "words", "panel", "v", "x"]), st.text(max_size=20))
