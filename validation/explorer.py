@@ -65,12 +65,12 @@ def measure(
                 take(shown, image)
                 return
             print(f"command to ready server: {ready:.1f} s; to the first figure: {first:.1f} s")
-            report("link panel", latencies(shown, "Base RTT", MOVES))
+            report("link panel", latencies(shown, "Round-trip time", MOVES))
             for name, query in SWARMS.items():
                 shown.goto(f"{server.bare}?v=1&panel=swarm&{query}")
                 shown.wait_for_function(_FIGURES)
                 words_of_full(shown)  # what is drawn first is drawn whole
-                report(name, latencies(shown, "round-trip time", MOVES))
+                report(name, latencies(shown, "Round-trip time", MOVES))
                 print(f"  at rest: {words_of_full(shown)}", flush=True)
 
 

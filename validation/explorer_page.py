@@ -28,9 +28,15 @@ _LATENCY = """([name, key]) => new Promise((found, failed) => {
 
 
 def open_page(shown: Page, url: str) -> None:
-    """Open the explorer and wait for its first figure."""
-    shown.goto(url, wait_until="commit", timeout=SLOWEST)
+    """Open the explorer, its link panel if the address names none, and wait for the first figure."""
+    panel = "" if "panel=" in url else f"{'&' if '?' in url else '?'}v=1&panel=link"
+    shown.goto(url + panel, wait_until="commit", timeout=SLOWEST)
     drawn(shown, [])
+
+
+def unfold(shown: Page) -> None:
+    """Show all inputs of the panel in view."""
+    shown.get_by_role("button", name="more inputs").filter(visible=True).first.click()
 
 
 def drawn(shown: Page, before: list[list[float | None]]) -> None:

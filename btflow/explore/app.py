@@ -232,10 +232,12 @@ class App:
         kinds = {name: kind for name, (_, kind, _) in PANELS.items()}
         self._found = from_query(self._share.opened.partition("?")[2], kinds)
         said = "".join(f"<p>{html.escape(problem)}</p>" for problem in self._found.problems)
-        self._problems.value = said and f'<div role="alert">{said}<p>Nothing is drawn of it.</p></div>'
-        self._refused.layout.display = None if said else "none"
-        if not said:
+        nothing = "<p>Nothing is drawn of it.</p>" if self._found.refused else ""
+        self._problems.value = said and f'<div role="alert">{said}{nothing}</div>'
+        self._mended.layout.display = None if nothing else "none"
+        if not nothing:
             self._open(self._found)
+        self._refused.layout.display = None if said else "none"
 
     def _open(self, found: Opened) -> None:
         """Show the list of lessons, a panel in a state, or a step of a lesson."""

@@ -42,6 +42,7 @@ class Opened:
         lesson: The lesson that is given, None for none.
         step: Number of its step, from 1 on.
         chosen: Whether the link names a panel or a lesson.
+        refused: Whether it means something else than the state: not if all that is wrong are names of nothing.
     """
 
     panel: str
@@ -50,6 +51,7 @@ class Opened:
     lesson: Lesson | None = None
     step: int = 1
     chosen: bool = False
+    refused: bool = False
 
 
 @runtime_checkable
@@ -113,18 +115,20 @@ def from_query(query: str, panels: Mapping[str, type[Any]]) -> Opened:
         problems.append(f"The link names no panel of this page: {panel[:40]!r}; there are {', '.join(panels)}.")
         given, panel = {}, next(iter(panels))
     kept, known = {}, specs(panels[panel])
+    unknown: list[str] = []
     for name, text in given.items():
         if name not in _RESERVED:
             try:
                 kept[_RENAMED.get(name, name)] = _checked(known, _RENAMED.get(name, name), text)
             except InputError as error:
-                problems.append(f"The link's {error}")
+                (problems if name in known else unknown).append(f"The link's {error}")
     begin = lesson.steps[step - 1].state if lesson else panels[panel]()
     state = replace(begin, **kept)
     if isinstance(state, Nested):
         state, inside = state.mended()
         problems += [f"The link's {error.describe()}" for error in inside]
-    return Opened(panel, state, tuple(problems), lesson, step, "panel" in given or lesson is not None)
+    chosen = "panel" in given or lesson is not None
+    return Opened(panel, state, (*problems, *unknown), lesson, step, chosen, bool(problems))
 
 
 def _lesson(given: dict[str, str], panels: Mapping[str, type[Any]], problems: list[str]) -> tuple[Lesson | None, int]:

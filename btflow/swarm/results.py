@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -28,7 +28,7 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[replica.Repl
         rows: What `collect` kept of replicas 0, 1... in this order.
         seed: The seed they were run with.
     """
-    data: dict[str, xr.DataArray] = {}
+    data: dict[str, Labelled] = {}
     full = program.fidelity == "full"
     for name, (value, unit, meaning) in replica.PER_PEER.items():
         if name == "unchokes" and not full:
@@ -61,19 +61,34 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[replica.Repl
         data |= _paths(rows)
     number = _array(("replica",), np.arange(len(rows)), "1", "number of the replica")
     coords = _peer_coordinates(program) | {"replica": number}
-    return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, rows, seed))
+    for variable in data.values():
+        coords |= variable.coords
+    variables, labels = ({name: one.variable for name, one in part.items()} for part in (data, coords))
+    return xr.Dataset(variables, coords=labels, attrs=_provenance(scenario, program, rows, seed))
 
 
-def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str, **coords: Any) -> xr.DataArray:
-    return xr.DataArray(values, dims=dims, coords=coords, attrs={"long_name": meaning, "units": unit})
+class Labelled(NamedTuple):
+    """A variable and the coordinates that it brings; to align arrays that have theirs takes as long as a small swarm.
+
+    Attributes:
+        variable: Values with their dimensions, meaning and unit.
+        coords: Coordinates by name.
+    """
+
+    variable: xr.Variable
+    coords: "dict[str, Labelled]"
 
 
-def _peer_coordinates(program: Program) -> dict[str, Any]:
+def _array(dims: tuple[str, ...], values: NDArray[Any], unit: str, meaning: str, **coords: Labelled) -> Labelled:
+    return Labelled(xr.Variable(dims, values, {"long_name": meaning, "units": unit}), coords)
+
+
+def _peer_coordinates(program: Program) -> dict[str, Labelled]:
     """Coordinates along `peer`: number, class, role at the start, upload limit [B/s], on access links the uplink's."""
     names = np.array(program.class_names, object)
     peers = np.arange(len(program.klass))
     roles = np.where(program.is_seed == 1, "seed", "leecher").astype(object)
-    links: dict[str, Any] = {}
+    links: dict[str, Labelled] = {}
     if program.links is not None:
         rate = np.array(program.links.queue["rate"][0::2])
         links["uplink_rate"] = _array(("peer",), rate, "B/s", "rate of the uplink, headers and framing included")
@@ -85,7 +100,7 @@ def _peer_coordinates(program: Program) -> dict[str, Any]:
     }
 
 
-def _pieces_held(rows: Sequence[replica.Replica]) -> xr.DataArray:
+def _pieces_held(rows: Sequence[replica.Replica]) -> Labelled:
     """Mean pieces per leecher on the coarsest of the replicas' grids, which is part of each of the others."""
     step = max(row.time_step for row in rows)
     times = math.ceil(max(row.last for row in rows) / step) + 1
@@ -98,7 +113,7 @@ def _pieces_held(rows: Sequence[replica.Replica]) -> xr.DataArray:
     return _array(("replica", "time"), held, "pieces", "mean number of pieces held by a leecher", time=time)
 
 
-def _limited_share(rows: Sequence[replica.Replica]) -> xr.DataArray:
+def _limited_share(rows: Sequence[replica.Replica]) -> Labelled:
     """Share of its unchoked time a peer's connections were held back by each cause; NaN if it unchoked nobody."""
     spent = np.array([row.held_for for row in rows])
     total = spent.sum(axis=-1, keepdims=True)
@@ -108,7 +123,7 @@ def _limited_share(rows: Sequence[replica.Replica]) -> xr.DataArray:
     return _array(("replica", "peer", "cause"), share, "1", meaning, cause=cause)
 
 
-def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[replica.Replica]) -> xr.DataArray:
+def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[replica.Replica]) -> Labelled:
     """Units sent, by class and number of connections sharing the limit, with the time between two of a connection's."""
     counts = np.array([row.gaps for row in rows])
     most = max(1, int(np.flatnonzero(counts.any(axis=(0, 1))).max(initial=0)))
@@ -127,13 +142,13 @@ def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[replica.Repl
     )
 
 
-def _links(program: Program, rows: Sequence[replica.Replica]) -> dict[str, xr.DataArray]:
+def _links(program: Program, rows: Sequence[replica.Replica]) -> dict[str, Labelled]:
     """What was seen on the access links. Histograms are cut behind the longest queue and the longest delay."""
     seen = [row.uplinks for row in rows if row.uplinks is not None]
     assert program.links is not None
     classes = np.array(program.class_names)
     by_class = ("replica", "sender_class")
-    out: dict[str, xr.DataArray] = {}
+    out: dict[str, Labelled] = {}
 
     def histogram(name: str, counts: NDArray[Any], axis: str, values: NDArray[Any], unit: str, meaning: str) -> None:
         used = np.flatnonzero(counts.reshape(-1, counts.shape[-1]).any(axis=0))
@@ -179,12 +194,12 @@ def _links(program: Program, rows: Sequence[replica.Replica]) -> dict[str, xr.Da
         out[f"{name}_drops"] = _array(("replica", "peer"), drops[..., way], "1", text)
     coord = _array(("sender_class",), classes, "1", "class of the sender")
     return {
-        name: array.assign_coords(sender_class=coord) if "sender_class" in array.dims else array
-        for name, array in out.items()
+        name: one._replace(coords=one.coords | ({"sender_class": coord} if "sender_class" in one.variable.dims else {}))
+        for name, one in out.items()
     }
 
 
-def _paths(rows: Sequence[replica.Replica]) -> dict[str, xr.DataArray]:
+def _paths(rows: Sequence[replica.Replica]) -> dict[str, Labelled]:
     """What the paths of each peer that were drawn are in the mean."""
     rtt = np.array([row.path_rtt for row in rows])
     loss = np.array([row.path_loss for row in rows])
@@ -195,7 +210,7 @@ def _paths(rows: Sequence[replica.Replica]) -> dict[str, xr.DataArray]:
     }
 
 
-def _segment_payloads(transport: Transport, program: Program, rows: Sequence[replica.Replica]) -> xr.DataArray:
+def _segment_payloads(transport: Transport, program: Program, rows: Sequence[replica.Replica]) -> Labelled:
     """Segments by payload: a burst is cut into the largest segments allowed and a remainder."""
     sizes, counts = segments(
         np.array([row.bursts for row in rows]),

@@ -29,17 +29,17 @@ def test_a_swarm_whose_settings_contradict_is_refused_at_the_one_to_mend(explore
         open_at(shown, explorer, "swarm", SwarmState(leechers="30", file_size="1 MB"), TITLES)
         before = shown.evaluate(FIGURES)
         enter(shown, "buffer", "1000000 packets")
-        expect(refused(shown, "leechers")).to_contain_text("GB of memory", timeout=SLOWEST)
+        expect(refused(shown, "Leechers")).to_contain_text("GB of memory", timeout=SLOWEST)
         enter(shown, "buffer", "3 packets")
-        expect(refused(shown, "leechers")).to_be_hidden(timeout=SLOWEST)
+        expect(refused(shown, "Leechers")).to_be_hidden(timeout=SLOWEST)
         moved(shown, before, TITLES)
         before = shown.evaluate(FIGURES)
-        enter(shown, "leechers", "300")
-        enter(shown, "file size", "50 MB")  # together too many blocks
-        expect(refused(shown, "file size")).to_contain_text("at most 3 MB for 300 leechers", timeout=SLOWEST)
-        enter(shown, "leechers", "5")
-        enter(shown, "file size", "1 MB")
-        expect(refused(shown, "file size")).to_be_hidden(timeout=SLOWEST)
+        enter(shown, "Leechers", "300")
+        enter(shown, "File size", "50 MB")  # together too many blocks
+        expect(refused(shown, "File size")).to_contain_text("at most 3 MB for 300 leechers", timeout=SLOWEST)
+        enter(shown, "Leechers", "5")
+        enter(shown, "File size", "1 MB")
+        expect(refused(shown, "File size")).to_be_hidden(timeout=SLOWEST)
         moved(shown, before, TITLES)
 
 
@@ -51,7 +51,7 @@ def test_a_what_if_is_refused_in_the_setting_that_contradicts_itself(explorer: S
         enter(shown, "Buffer", "1 BDP", 1)
         moved(shown, before, titles)
         before = shown.evaluate(FIGURES)
-        enter(shown, "Base RTT", "0 s", 1)  # one of its bandwidth-delay products is nothing now
+        enter(shown, "Round-trip time", "0 s", 1)  # one of its bandwidth-delay products is nothing now
         expect(refused(shown, "Buffer", 1)).to_contain_text("holds no packet", timeout=SLOWEST)
         expect(refused(shown, "Buffer", 0)).to_be_hidden()
         enter(shown, "Flows 2: start", "70 s", 0)
@@ -73,10 +73,10 @@ def test_a_what_if_link_with_a_bad_value_is_told_at_the_top_and_opens_without_it
         shown.goto(f"{explorer.url}&{asked}", wait_until="commit", timeout=SLOWEST)
         moved(shown, {}, ["Differences within pairs"])
         told = shown.locator("[role=alert]").filter(visible=True)
-        expect(told).to_contain_text("setting B: round-trip time = '5 kg'", timeout=SLOWEST)
+        expect(told).to_contain_text("setting B: Round-trip time = '5 kg'", timeout=SLOWEST)
         expect(told).to_contain_text("allowed: 0 ms to 1 s")
         assert told.count() == 1
-        leechers = shown.get_by_label("leechers", exact=True).and_(shown.locator("input")).filter(visible=True)
+        leechers = shown.get_by_label("Leechers", exact=True).and_(shown.locator("input")).filter(visible=True)
         expect(leechers.nth(0)).to_have_value("6", timeout=SLOWEST)
         expect(leechers.nth(1)).to_have_value("7", timeout=SLOWEST)
         shown.wait_for_function("location.search.includes('leechers%3D7')", timeout=SLOWEST)
@@ -87,10 +87,10 @@ def test_what_needs_too_much_memory_is_told_and_the_page_goes_on(browser: Browse
     with served(tmp_path, "--memory", "1800", "--visitors", "2") as server, page(browser, LAPTOP) as shown:
         open_page(shown, server.url)
         assert series(shown)
-        shown.get_by_role("tab", name="One swarm").click()
+        shown.get_by_role("button", name="One swarm", exact=True).click()
         moved(shown, {}, TITLES)
         before = shown.evaluate(FIGURES)
-        enter(shown, "leechers", "150")
+        enter(shown, "Leechers", "150")
         moved(shown, before, FLOW_TITLES)
         drawn = shown.evaluate(FIGURES)
         told = shown.locator(".btflow-status [role=alert]").filter(visible=True)
@@ -99,7 +99,7 @@ def test_what_needs_too_much_memory_is_told_and_the_page_goes_on(browser: Browse
         assert shown.evaluate(FIGURES) == drawn
         expect(shown.locator(".btflow-words").filter(visible=True)).to_contain_text("Flow, an approximation")
         screenshot(shown, "explorer-memory")
-        enter(shown, "leechers", "6")
+        enter(shown, "Leechers", "6")
         moved(shown, before, TITLES)
         expect(told).to_be_hidden(timeout=SLOWEST)
         assert shown.locator(".btflow-gone").count() == 0

@@ -38,7 +38,7 @@ def test_the_swarm_panel_draws_and_fits(swarm: Page) -> None:
 
 def test_an_input_moves_all_figures(swarm: Page) -> None:
     before = swarm.evaluate(FIGURES)
-    enter(swarm, "leechers", "14")
+    enter(swarm, "Leechers", "14")
     moved(swarm, before, [*TITLES, QUEUES])
     before = swarm.evaluate(FIGURES)
     enter(swarm, "uTP share", "100%")
@@ -48,12 +48,12 @@ def test_an_input_moves_all_figures(swarm: Page) -> None:
 
 def test_a_bad_value_is_refused_beside_its_input(swarm: Page) -> None:
     before = swarm.evaluate(FIGURES)
-    enter(swarm, "round-trip time", "5 kg")
+    enter(swarm, "Round-trip time", "5 kg")
     error = swarm.locator(".btflow-field [role=alert]").filter(visible=True)
     error.wait_for(timeout=SLOWEST)
     assert "unit" in error.inner_text()
     assert swarm.evaluate(FIGURES) == before
-    enter(swarm, "round-trip time", "20 ms")
+    enter(swarm, "Round-trip time", "20 ms")
     error.wait_for(state="hidden", timeout=SLOWEST)
 
 
@@ -64,10 +64,10 @@ PROGRESS = """() => [...document.querySelectorAll(".btflow-status .progress-bar"
 
 def test_a_large_swarm_shows_progress_and_is_cancelled(swarm: Page) -> None:
     before = swarm.evaluate(FIGURES)
-    enter(swarm, "file size", "4 MB")
+    enter(swarm, "File size", "4 MB")
     moved(swarm, before, [*TITLES, QUEUES])
     before = swarm.evaluate(FIGURES)
-    enter(swarm, "leechers", "200")
+    enter(swarm, "Leechers", "200")
     moved(swarm, before, FLOW_TITLES)
     drawn = swarm.evaluate(FIGURES)
     cancel = swarm.get_by_role("button", name="Cancel").filter(visible=True)
@@ -81,7 +81,7 @@ def test_a_large_swarm_shows_progress_and_is_cancelled(swarm: Page) -> None:
     assert swarm.evaluate(FIGURES) == drawn, "of flow: a run of full that was cancelled leaves nothing"
     assert list(drawn) == FLOW_TITLES
     expect(swarm.locator(".btflow-command").filter(visible=True)).to_contain_text("--fidelity flow", timeout=SLOWEST)
-    enter(swarm, "leechers", "9")
+    enter(swarm, "Leechers", "9")
     moved(swarm, before, [TITLES[0]])
     expect(swarm.get_by_text("Cancelled.")).to_be_hidden(timeout=SLOWEST)
 
@@ -114,7 +114,7 @@ def test_a_capped_swarm_is_flow_s_while_a_slider_is_dragged_and_full_s_at_rest(
         words = shown.locator(".btflow-words").filter(visible=True)
         expect(words).to_contain_text("Full: ", timeout=SLOWEST)
         shown.evaluate(NOTES)
-        handle = shown.locator(".btflow-field", has=shown.get_by_text("round-trip time", exact=True)).filter(
+        handle = shown.locator(".btflow-field", has=shown.get_by_text("Round-trip time", exact=True)).filter(
             visible=True
         )
         handle = handle.locator(".noUi-handle")
@@ -150,11 +150,11 @@ def test_a_hundred_peers_are_redrawn_in_time(explorer: Served, browser: Browser)
     state = SwarmState(model="rao2010", leechers="99", file_size="10 MB", rtt="50 ms")
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "swarm", state, TITLES)
-        expect(shown.get_by_label("leechers", exact=True).filter(visible=True).first).to_have_value(
+        expect(shown.get_by_label("Leechers", exact=True).filter(visible=True).first).to_have_value(
             "99", timeout=SLOWEST
         )
         shown.wait_for_function(f"() => !({FIGURES})()['{QUEUES}']", timeout=SLOWEST)
-        redraws(shown, "round-trip time", 12).check(0.5)
+        redraws(shown, "Round-trip time", 12).check(0.5)
 
 
 @pytest.mark.timed
@@ -162,7 +162,7 @@ def test_a_hundred_peers_on_access_links_are_redrawn_in_time(explorer: Served, b
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "swarm", SwarmState(leechers="99"), [*TITLES, QUEUES])
         before = shown.evaluate(FIGURES)
-        redraws(shown, "round-trip time", 12).check(0.3)
+        redraws(shown, "Round-trip time", 12).check(0.3)
         moved(shown, before, [*TITLES, QUEUES])
 
 

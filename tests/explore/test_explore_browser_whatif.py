@@ -33,7 +33,7 @@ def test_a_what_if_says_the_difference_in_words_and_grows(explorer: Served, brow
         enter(shown, "Pairs", "6")
         expect(words).to_have_text(re.compile(said.replace("3 pairs", "6 pairs"), re.DOTALL), timeout=SLOWEST)
         moved(shown, before, TITLES)
-        enter(shown, "round-trip time", "700 ms", 1)
+        enter(shown, "Round-trip time", "700 ms", 1)
         expect(words).to_contain_text("rtt 700 ms", timeout=SLOWEST)
         assert wide(shown) == []
         screenshot(shown, "explorer-whatif")
@@ -59,9 +59,9 @@ def test_a_long_comparison_is_cancelled_and_another_one_runs(explorer: Served, b
         shown.wait_for_timeout(1500)  # nothing of it goes on
         assert shown.locator(".btflow-words").inner_text() == kept
         before = shown.evaluate(FIGURES)
-        enter(shown, "leechers", "6", 0)
+        enter(shown, "Leechers", "6", 0)
         expect(said).to_be_hidden(timeout=SLOWEST)
-        enter(shown, "leechers", "7", 1)
+        enter(shown, "Leechers", "7", 1)
         enter(shown, "Pairs", "3")
         expect(shown.locator(".btflow-words")).to_contain_text("3 pairs", timeout=SLOWEST)
         moved(shown, before, TITLES)

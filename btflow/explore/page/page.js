@@ -30,10 +30,19 @@ function nameSide(side) {
   say(side, "aria-label", side.querySelector("b")?.textContent ?? "");
 }
 
+function nameTabs(tabs) {
+  say(tabs, "role", "navigation");
+  say(tabs, "aria-label", "Panels");
+  for (const tab of tabs?.querySelectorAll("button") ?? []) {
+    say(tab, "aria-current", tab.classList.contains("mod-active") ? "page" : "false");
+  }
+}
+
 setInterval(() => {
   for (const [selector, name] of [["field", nameField], ["player", namePlayer], ["side", nameSide]]) {
     document.querySelectorAll(`.btflow-${selector}`).forEach(name);
   }
-  say(document.querySelector(".btflow-page [role=tablist]"), "aria-label", "Panels");
+  nameTabs(document.querySelector(".btflow-tabs"));
+  for (const fold of document.querySelectorAll(".btflow-fold")) say(fold, "aria-expanded", String(fold.textContent.startsWith("Fewer")));
   say(document.getElementById("js-plotly-tester"), "aria-hidden", "true");
 }, 300);
