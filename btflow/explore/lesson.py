@@ -16,6 +16,7 @@ A lesson is a file of `lessons/`, in the order of their numbers:
     why = "Why it is so."
     spot = "queue-longest"                  # where, a name of btflow.explore.spots
     said = "the buffer is full"             # what stands there
+    watch = { start = "5 s" }               # what of it can be watched: arguments of btflow.motion.record
 """
 
 import tomllib
@@ -38,6 +39,7 @@ class Step:
         why: Why it is so.
         spot: Where in the figures it is seen, a name of ``btflow.explore.spots``; empty for nowhere.
         said: What is written there.
+        watch: What of its run can be watched, as arguments of ``btflow.motion.record``; None for nothing.
     """
 
     ask: str
@@ -47,6 +49,7 @@ class Step:
     why: str
     spot: str = ""
     said: str = ""
+    watch: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,5 +100,5 @@ def _steps(said: list[dict[str, Any]], state: Any) -> Iterator[Step]:
     for step in said:
         changed = step.get("set", {})
         state = replace(state, **changed)
-        rest = {key: step[key] for key in ("ask", "notice", "why", "spot", "said") if key in step}
+        rest = {key: step[key] for key in ("ask", "notice", "why", "spot", "said", "watch") if key in step}
         yield Step(state=state, changed=changed, **rest)

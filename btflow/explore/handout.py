@@ -1,0 +1,139 @@
+"""A lesson as one page to hand out: its steps with their figures, and runs to watch, without a server or a network.
+
+    python -m btflow.explore.handout build/lessons      # all of them
+"""
+
+import base64
+import html
+import json
+import sys
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import xarray as xr
+from plotly.offline import get_plotlyjs
+
+from btflow import motion
+from btflow.errors import InputError
+from btflow.explore.app import PANELS
+from btflow.explore.figure import fitted
+from btflow.explore.lesson import Lesson, Step, read, texts
+from btflow.explore.link_figure import AXES, draw, empty, rate_scale
+from btflow.explore.link_state import scenario as link_of
+from btflow.explore.spots import SPOTS
+from btflow.explore.swarm_panel import scenario_of as swarm_of
+from btflow.explore.views import views
+from btflow.files import replacing
+from btflow.link.run import simulate_link
+from btflow.motion import trace as traces
+from btflow.options import output_file
+from btflow.plots.style import CONFIG
+from btflow.swarm.run import simulate
+
+MOST_BYTES = 3_000_000
+"""Most bytes of a page: it can be mailed, and put on any site. Plotly takes two thirds of them."""
+
+HEIGHT = 560
+_SHOWN = ("completion", "pieces")
+"""Figures of a swarm that a page has."""
+
+
+def save(name: str, path: str | Path) -> None:
+    """Write a lesson as one HTML page.
+
+    Args:
+        name: Of the lesson.
+        path: A file ending in .html.
+
+    Raises:
+        InputError: There is no such lesson, the page would be larger than MOST_BYTES, or no such file can be written.
+        OSError: The file cannot be written; what was there before is kept.
+    """
+    if name not in texts():
+        raise InputError("lesson", name, "is none", ", ".join(texts()))
+    file = output_file("path", path, ".html")
+    content = page(read(name, PANELS[texts()[name]["panel"]][1]))
+    with replacing(file) as partial:
+        partial.write_bytes(content)
+
+
+def page(lesson: Lesson) -> bytes:
+    """Return the page of a lesson; InputError if it is larger than MOST_BYTES."""
+    steps = [_step(lesson, step) for step in lesson.steps]
+    template = (files("btflow.explore") / "page" / "handout.html").read_text(encoding="utf-8")
+    parts = {
+        "TITLE": html.escape(lesson.title),
+        "ABOUT": html.escape(lesson.about),
+        "FURTHER": html.escape(f"It goes on in the notebook {lesson.notebook}."),
+        "STYLE": traces.style(),
+        "SCRIPT": traces.script(),
+        "STEPS": json.dumps(steps).replace("</", "<\\/"),
+        "CONFIG": json.dumps(CONFIG),
+        "PLOTLY": _plotly(),
+    }
+    for name, text in parts.items():
+        template = template.replace(f"@{name}@", text)
+    content = template.encode()
+    if len(content) > MOST_BYTES:
+        reason = f"makes a page of {len(content) / 1e6:.1f} MB"
+        raise InputError("lesson", lesson.name, reason, f"{MOST_BYTES / 1e6:g} MB: fewer steps to watch")
+    return content
+
+
+def _step(lesson: Lesson, step: Step) -> dict[str, Any]:
+    """Return what a page has of a step: its texts, its figures, and the run to watch."""
+    seed = int(step.state.seed)
+    scenario = link_of(step.state) if lesson.panel == "link" else swarm_of(step.state)
+    result = simulate_link(scenario, seed=seed) if lesson.panel == "link" else simulate(scenario, seed=seed)
+    found = list(_figures(result, step))
+    watched = motion.record(scenario, seed=seed, **step.watch) if step.watch is not None else None
+    return {
+        "ask": step.ask,
+        "notice": step.notice,
+        "why": step.why,
+        "figures": [json.loads(figure.to_json()) for figure in found],
+        "motion": base64.b64encode(zlib.compress(watched.packed(), 9)).decode() if watched else "",
+    }
+
+
+def _figures(result: xr.Dataset, step: Step) -> Iterator[go.Figure]:
+    """Return the figures of a result, with an arrow to what the step points at."""
+    spot = SPOTS[step.spot](result) if step.spot else None
+    if "completion_time" not in result:
+        widget = empty()
+        draw(widget, result)
+        if spot is not None:
+            y = spot.y * rate_scale(result)[1] if spot.part == "rate" else spot.y
+            widget.point(spot.x, y, step.said, AXES[spot.part])
+        yield widget.shown.update_layout(height=HEIGHT)
+        return
+    for name in _SHOWN:
+        drawn = views(result)[name](result)
+        shown = go.Figure(drawn.data, fitted(drawn, HEIGHT // 2))
+        if spot is not None and spot.part == name:
+            shown.add_annotation(x=spot.x, y=spot.y, text=step.said, showarrow=True, arrowhead=2, ax=40, ay=-34)
+        yield shown
+
+
+@cache
+def _plotly() -> str:
+    """Return Plotly itself, compressed, as text."""
+    return base64.b64encode(zlib.compress(get_plotlyjs().encode(), 9)).decode()
+
+
+def save_all(folder: Path) -> Mapping[str, int]:
+    """Write the pages of all lessons into a folder and return the size of each [B]."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in texts():
+        save(name, folder / f"{name}.html")
+    return {name: (folder / f"{name}.html").stat().st_size for name in texts()}
+
+
+if __name__ == "__main__":
+    for written, size in save_all(Path(sys.argv[1])).items():
+        print(f"{written}.html: {size / 1e6:.2f} MB")
