@@ -1,0 +1,1 @@
+function swarmView() { throw new Error("not yet"); }
