@@ -189,8 +189,8 @@ function linkView({ about, columns }) {
     ctx.moveTo(box.x, box.y); ctx.lineTo(out.exit, box.y); ctx.lineTo(out.exit, box.y + box.h / 2 - 11); ctx.lineTo(far, box.y + box.h / 2 - 11);
     ctx.moveTo(box.x, box.y + box.h); ctx.lineTo(out.exit, box.y + box.h); ctx.lineTo(out.exit, box.y + box.h / 2 + 11); ctx.lineTo(far, box.y + box.h / 2 + 11);
     ctx.stroke();
-    write(ctx, held(packets, delay), box.x, stage.y + 28, { size: 14, bold: true, colour: look.text, most: box.w + 60 });
-    write(ctx, `link, ${bits(about.rate)}`, out.to, stage.y + 28, { align: "right", colour: look.muted });
+    write(ctx, held(packets, delay), box.x, stage.y + 28, { size: 14, bold: true, colour: look.text, most: stage.w });
+    write(ctx, `link, ${bits(about.rate)}`, out.to, box.y + box.h / 2 + 20, { align: "right", colour: look.muted });
     write(ctx, home.box ? `${about.queues[back]}` : "ACKs", home.to, home.y - 9, { colour: look.muted });
     if (bounded) markRoom(ctx, look, box);
   }
