@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from btflow.errors import InputError
+from btflow.files import extra
 from btflow.link.scenario import LinkScenario
-from btflow.motion.export import save
-from btflow.motion.trace import Trace
+from btflow.motion.trace import Trace, save
 from btflow.options import MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.plots.style import COLOURS
 from btflow.swarm.scenario import Scenario
@@ -17,7 +18,9 @@ from btflow.units.parsing import parse_quantity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Trace", "record", "save"]
+    from btflow.explore.motion import Motion
+
+__all__ = ["Trace", "check", "record", "save", "show"]
 
 
 def record(
@@ -31,7 +34,7 @@ def record(
 ) -> Trace:
     """Run a model and return what moved in it: packets and windows of a link, pieces and uplinks of a swarm.
 
-    Watching changes nothing: of the same scenario and seed it is what `btflow.simulate` and `btflow.simulate_link` find.
+    Watching changes nothing: of the same scenario and seed it is what `btflow.simulate` or `simulate_link` finds.
 
     Args:
         scenario: What ``btflow.load`` or ``btflow.load_link`` returns.
@@ -44,41 +47,73 @@ def record(
         progress: Called a few times a second with the share done.
 
     Returns:
-        A trace, at most 2 MB: play it with ``btflow.explore.motion(trace)`` in a notebook, or ``save`` it.
+        A trace, at most 2 MB. A notebook shows it as a player; ``save`` writes it as a page, ``show`` makes a widget.
 
     Raises:
         InputError: An argument is wrong, the link has no queue, or the swarm is too large for a trace.
         SimulationError: A swarm does not finish.
     """
     number = whole_number("seed", seed, 0, MAX_SEED)
-    which = fidelity_of("fidelity", fidelity)
+    begin, span = check(scenario, start=start, length=length, fidelity=fidelity)
     if isinstance(scenario, LinkScenario):
-        if which == "flow":
-            raise InputError("fidelity", fidelity, "has no packets to watch", '"full"')
-        found = _record_link(scenario, number, start, length, progress)
-    elif isinstance(scenario, Scenario):
-        for field, value in (("start", start), ("length", length)):
-            if value is not None:
-                raise InputError(field, value, "is for links: a swarm is recorded whole", "none")
+        from btflow.motion import link
+
+        found = link.record(scenario, number, begin, span, progress)
+    else:
         from btflow.motion import swarm
 
-        found = swarm.record(scenario, number, which, progress)
-    else:
-        raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
+        found = swarm.record(scenario, number, fidelity, progress)
     return Trace({**found.about, "colours": list(COLOURS)}, found.columns)
 
 
-def _record_link(
-    scenario: LinkScenario, seed: int, start: object, length: object, progress: Callable[[float], None] | None
-) -> Trace:
-    from btflow.motion import link
+def check(
+    scenario: Scenario | LinkScenario,
+    *,
+    start: str | float | None = None,
+    length: str | float | None = None,
+    fidelity: Fidelity = "full",
+) -> tuple[float, float | None]:
+    """Return where a trace begins and how long it is [s], before any work is done; arguments and errors of `record`."""
+    which = fidelity_of("fidelity", fidelity)
+    if isinstance(scenario, LinkScenario):
+        return _check_link(scenario, start, length, which)
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", scenario, "is not a scenario", 'such as btflow.load("rao2010")')
+    for field, value in (("start", start), ("length", length)):
+        if value is not None:
+            raise InputError(field, value, "is for links: a swarm is recorded whole", "none")
+    from btflow.motion import swarm
 
+    swarm.check(scenario)
+    return 0.0, None
+
+
+def show(trace: Trace) -> Motion:
+    """Return a widget that plays a trace, for a notebook; its ``time`` [s] can be read, set and observed.
+
+    Raises:
+        InputError: It is no trace, or the extra ``notebook`` is not installed.
+    """
+    if not isinstance(trace, Trace):
+        raise InputError("trace", trace, "is not a trace", "what btflow.motion.record returns")
+    if find_spec("anywidget") is None:
+        raise InputError("show", None, "needs the package anywidget", extra("notebook"))
+    from btflow.explore.motion import Motion
+
+    return Motion(trace)
+
+
+def _check_link(scenario: LinkScenario, start: object, length: object, fidelity: str) -> tuple[float, float | None]:
+    if fidelity == "flow":
+        raise InputError("fidelity", fidelity, "has no packets to watch", '"full"')
     if not scenario.queues:
-        raise InputError("scenario", scenario.title, "has nothing to show: no queue has a limited rate", "a limited rate")
+        raise InputError(
+            "scenario", scenario.title, "has nothing to show: no queue has a limited rate", "a limited rate"
+        )
     begin = 0.0 if start is None else _seconds("start", start, 0.0)
     if not begin < scenario.duration:
         raise InputError("start", start, "is not before the end", f"less than the duration, {scenario.duration:g} s")
-    return link.record(scenario, seed, begin, None if length is None else _seconds("length", length, 1e-6), progress)
+    return begin, None if length is None else _seconds("length", length, 1e-6)
 
 
 def _seconds(field: str, value: object, least: float) -> float:

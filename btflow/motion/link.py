@@ -113,10 +113,12 @@ class _Watch:
         if self._taken[-1][0] < self.now:
             self._take()
         table = self.parcels.table()
-        times = {name: np.float32(table[name] - self._start) for name in ("came", "begins", "leaves", "arrives")}
+        times = {
+            name: (table[name] - self._start).astype(np.float32) for name in ("came", "begins", "leaves", "arrives")
+        }
         names = ("time", "window", "threshold", "rtt", "phase", "waiting", "arrived", "dropped")
         looks = {name: np.array(values) for name, values in zip(names, zip(*self._taken, strict=True), strict=True)}
-        looks["time"] = np.float32(looks["time"] - self._start)
+        looks["time"] = (looks["time"] - self._start).astype(np.float32)
         whole = len(self.parcels.rows) < MOST_PARCELS
         length = self.now - self._start
         found = {"start": self._start, "length": length, "pace": pace(length), "whole": whole}
@@ -129,8 +131,8 @@ class _Watch:
         window = np.where(s.flow.law == k.CBR, np.nan, s.flow.cwnd)
         threshold = np.where(s.flow.ssthresh < k.FOREVER, s.flow.ssthresh, np.nan)
         rtt = np.where(s.flow.srtt > 0.0, s.flow.rtt, np.nan)
-        states = (np.float32(values) for values in (window, threshold, rtt))
-        counts = (np.uint32(values) for values in (s.queue.packets, s.queue.arrivals, s.queue.drops))
+        states = (values.astype(np.float32) for values in (window, threshold, rtt))
+        counts = (values.astype(np.uint32) for values in (s.queue.packets, s.queue.arrivals, s.queue.drops))
         self._taken.append((self.now, *states, _phases(s, self.now), *counts))
 
 
@@ -146,7 +148,7 @@ def _phases(s: State, now: float) -> NDArray[np.uint8]:
         [_WAITS, _FINISHED, _CONSTANT, _TIMEOUT, _STARTUP + f.mode - bbr.STARTUP, _RECOVERY, _SLOW_START],
         grows,
     )
-    return np.uint8(found)
+    return np.asarray(found, np.uint8)
 
 
 def _length(program: LinkProgram) -> float:
@@ -173,9 +175,8 @@ def _about(scenario: LinkScenario, program: LinkProgram, s: State, seed: int) ->
         "queue": q,
         "rate": float(record.rate),
         "discipline": scenario.queues[program.bottleneck].discipline,
-        "buffer": "" if buffer is None else str(buffer),
         "room": room if math.isfinite(room) else None,
-        "packets": bool(record.limit_packets < _AT_ONCE),
+        "packets": buffer is not None and buffer.kind == "packets",
         "phases": list(PHASES),
         "flows": [_flow(program, i, q) for i in range(program.rules.flows)],
     }
@@ -193,5 +194,3 @@ def _flow(program: LinkProgram, i: int, q: int) -> dict[str, Any]:
         "backward": bool(backward),
         "start": float(f["start"]),
     }
-
-

@@ -206,7 +206,8 @@ class Parcels:
 
     def _in_queue(self, q: int) -> list[_Found]:
         """What waits in a CoDel or an FQ-CoDel queue."""
-        s, found = self._s, []
+        s = self._s
+        found: list[_Found] = []
         heads = [int(s.queue["head"][q])] if s.queue["kind"][q] == k.CODEL else s.subqueue["head"].tolist()
         node, following = s.waiting, s.waiting["next"]
         into = {self._pipe(i, ack, hop) for i, ways in enumerate(self._queues) for ack in (0, 1)
@@ -255,8 +256,8 @@ class Parcels:
         """Number and time of what a flow has sent since the last look and does not know to have arrived."""
         s, f = self._s, self._s.flow[i]
         if f.law == k.CBR:
-            numbers = range(int(self._said[i]), int(f.message))
-            return [(n, float(f.start + n / f.app_rate)) for n in numbers]
+            said = range(int(self._said[i]), int(f.message))
+            return [(n, float(f.start + n / f.app_rate)) for n in said]
         numbers = np.arange(int(f.una), int(f.nxt))
         sent = s.segment["sent"][int(f.ring_at) + (numbers & int(f.ring_mask))]
         recent = (sent > self._before) & (sent <= now)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btflow.errors import InputError
-from btflow.kernels.flow.state import Flow as FlowState
 from btflow.kernels.flow.state import SERVING
+from btflow.kernels.flow.state import Flow as FlowState
 from btflow.kernels.link import state as link
 from btflow.kernels.swarm import state as k
 from btflow.motion.trace import Trace, pace
@@ -81,11 +81,9 @@ def record(
     What is recorded is read between events, in larger and smaller chunks of which the results do not depend.
 
     Raises:
-        InputError: There are too many peers, or pieces of all of them, for a trace.
         SimulationError: The swarm does not finish.
     """
     program = compile_scenario(scenario, fidelity)
-    _check(scenario, program)
     run.check_memory(scenario, run.swarm_bytes(program))
     run.load_kernels(program)
     watch = _Watch(program, progress)
@@ -94,16 +92,14 @@ def record(
     return _trace(scenario, program, seed, state, watch)
 
 
-def _check(scenario: Scenario, program: Program) -> None:
+def check(scenario: Scenario) -> None:
     """Raise an InputError if a trace would be too large."""
-    peers, pieces = program.rules.peers, program.rules.pieces
-    most = min(MOST_PEERS, MOST_CELLS // pieces)
-    if peers > most:
-        lower = "fewer leechers, or fewer and larger pieces"
-        raise InputError(
-            "leechers", scenario.leechers, f"makes {peers:,} peers of {pieces:,} pieces, too many for a trace",
-            f"at most {most:,} peers with so many pieces: {lower}",
-        )  # fmt: skip
+    rules = compile_scenario(scenario).rules
+    most = min(MOST_PEERS, MOST_CELLS // rules.pieces)
+    if rules.peers > most:
+        reason = f"makes {rules.peers:,} peers of {rules.pieces:,} pieces, too many for a trace"
+        allowed = f"at most {most:,} peers with so many pieces: fewer leechers, or fewer and larger pieces"
+        raise InputError("leechers", scenario.leechers, reason, allowed)
 
 
 class _Watch:
@@ -111,7 +107,7 @@ class _Watch:
 
     def __init__(self, program: Program, progress: Callable[[float], None] | None) -> None:
         self._program, self._progress = program, progress
-        self._most = max(40, min(MOST_LOOKS, MOST_STATES // program.rules.peers))
+        self._most = _most_looks(program)
         self._step, self._due, self._events, self._before = _FIRST_STEP, 0.0, 64, 0.0
         self._sent = np.zeros(program.rules.peers)
         self._done: NDArray[np.int64] | None = None
@@ -149,7 +145,7 @@ class _Watch:
             self._thin()
 
     def _full_pairs(self, s: Swarm) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-        """Who serves whom, weighted by the requests that are done since the last look; and who is unchoked, or wants."""
+        """Who serves whom, weighted by the requests done since the last look; and who is unchoked, or wants."""
         n, bits = s.rules.peers, s.rules.slot_bits
         done = s.conn.up_head.astype(np.int64) + (s.conn.generation.astype(np.int64) << 32)
         before = np.zeros_like(done) if self._done is None else self._done
@@ -222,7 +218,8 @@ def _trace(scenario: Scenario, program: Program, seed: int, s: Swarm | FlowState
     have = np.where(np.isnan(parts), NEVER, np.minimum(np.nan_to_num(parts), STEPS)).astype(np.uint16)
     have = _by_piece(have, s.have_log)
     have[seeds] = ALWAYS
-    pairs, unit = _pairs(looks, program.rules.peers, watch_most(program))
+    strongest = MOST_PAIRS // _most_looks(program)
+    pairs, unit = _pairs(looks, program.rules.peers, strongest)
     carried = float(pairs["share"].sum(dtype=float) * unit / max(1.0, sum(float(look.shares.sum()) for look in looks)))
     about = {
         "kind": "swarm",
@@ -237,7 +234,7 @@ def _trace(scenario: Scenario, program: Program, seed: int, s: Swarm | FlowState
         "linked": program.links is not None,
         "steps": STEPS,
         "unit": unit,
-        "strongest": watch_most(program),
+        "strongest": strongest,
         "carried": carried,
     }
     columns: dict[str, NDArray[Any]] = {
@@ -266,9 +263,8 @@ def _by_piece(have: NDArray[np.uint16], log: NDArray[np.uint16]) -> NDArray[np.u
     return found
 
 
-def watch_most(program: Program) -> int:
-    """Return how many pairs of a look are kept."""
-    return MOST_PAIRS // max(40, min(MOST_LOOKS, MOST_STATES // program.rules.peers))
+def _most_looks(program: Program) -> int:
+    return min(MOST_LOOKS, MOST_STATES // int(program.rules.peers))
 
 
 def _pairs(looks: list[_Look], peers: int, most: int) -> tuple[dict[str, NDArray[Any]], float]:

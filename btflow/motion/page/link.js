@@ -1,10 +1,9 @@
 // A link: packets come from the senders, wait in the queue of the bottleneck, are sent over the link, and ACKs come back.
 //
 // The queue's box has a place for each packet of the buffer. Where it would be nearly empty, or the buffer counts bytes, a
-// packet is as far from the way out as it will take to get there, and as long as it takes to send it. When packets pass too fast to be seen one by one, their shares are
-// drawn in their place.
+// packet is as far from the way out as it will take to get there, and as long as it takes to send it. When packets pass
+// too fast to be seen one by one, their shares are drawn in their place.
 
-const REFUSED = 1, DROPPED = 2, LOST = 3, NOBODY = 65535;
 const BLUR = 1; // packets that pass between two pictures from which on their shares are drawn
 const FALL = 0.6; // time that a dropped packet is seen falling [s of playing]
 const STRIP = 96; // height of the curve below [px]
@@ -13,80 +12,17 @@ const LANE_AT_MOST = 26;
 
 function linkView({ about, columns }) {
   const { flow, ack, queue, fate, bytes, came, begins, leaves, arrives } = columns;
-  const flows = about.flows, count = came.length, main = about.queue;
-  const ends = Float64Array.from(leaves, (time, i) => (arrives[i] >= 0 ? arrives[i] : time >= 0 ? time : about.length));
-  const forward = Uint8Array.from(flow, (f, i) => (f === NOBODY ? queue[i] === main : (ack[i] === 1) === flows[f].backward));
-  const longest = ends.reduce((most, end, i) => Math.max(most, end - came[i]), 0);
-  const packet = flows.length && count ? Math.max(...bytes) / about.rate : about.length / 100;
-  const back = commonest(columns, forward);
-  const there = [waitingIn(main), waitingIn(back)];
-  const delays = [main, back].map((q) => longestWait(q));
-  const room = about.room ? about.room * packet : Infinity;
+  const when = linkTimes({ about, columns });
+  const { flows, main, back, forward, packet, trip, drops, alive } = when;
+  const room = about.room ? about.room * packet : Infinity; // what the buffer holds, as a time [s]
+  const delays = [main, back].map(when.longestWait);
   const scale = room < 4 * delays[0] ? Math.max(room, delays[0]) : 1.15 * Math.max(delays[0], 2 * packet);
-  const trip = shortestTrip();
-  const slots = about.packets && about.room < 4 * mostWaiting() && about.discipline !== "fq-codel"; // a place for each
-  const lanes = about.discipline === "fq-codel" ? passing() : null;
-  const sent = [0, 1].map((way) => flows.map((_, f) => running((i) => queue[i] === [back, main][way] && flow[i] === f)));
-  const drops = ascending(pick((i) => fate[i] === REFUSED || fate[i] === DROPPED || fate[i] === LOST)
-    .map((i) => (fate[i] === LOST ? arrives[i] : leaves[i])));
-  const widest = columns.window.reduce((most, w) => (w > most ? w : most), 1);
+  const fair = about.discipline === "fq-codel";
+  const lanes = fair ? new Map(when.passing.map((f, lane) => [f, lane])) : null;
+  const slots = about.packets && !fair && about.room < 4 * when.mostWaiting(main); // a place for each packet
   const bounded = slots || room <= 1.001 * scale; // the box ends where the buffer does
+  const widest = columns.window.reduce((most, w) => (w > most ? w : most), 1);
   let place = {}, drawn = [], strip = null, shares = null, order = null, last = -1;
-
-  function pick(wanted) {
-    const found = [];
-    for (let i = 0; i < count; i++) if (wanted(i)) found.push(i);
-    return found;
-  }
-
-  // Times and bytes of what has come to a queue and has begun to leave it, to find what waits at any time.
-  function waitingIn(q) {
-    const inside = pick((i) => queue[i] === q && fate[i] !== REFUSED);
-    const gone = inside.filter((i) => begins[i] >= -Infinity || fate[i] === DROPPED)
-      .map((i) => [fate[i] === DROPPED ? leaves[i] : begins[i], bytes[i]]).sort((a, b) => a[0] - b[0]);
-    return { came: inside.map((i) => came[i]), gone: gone.map(([time]) => time),
-      cameBytes: sums(inside.map((i) => bytes[i])), goneBytes: sums(gone.map(([, size]) => size)) };
-  }
-
-  function sums(values) {
-    const found = new Float64Array(values.length + 1);
-    values.forEach((value, i) => { found[i + 1] = found[i] + value; });
-    return found;
-  }
-
-  // Times at which what is wanted begins to be sent, and bytes up to then.
-  function running(wanted) {
-    const found = pick((i) => wanted(i) && begins[i] >= -Infinity).sort((a, b) => begins[a] - begins[b]);
-    return { times: found.map((i) => begins[i]), bytes: sums(found.map((i) => bytes[i])) };
-  }
-
-  // How many packets wait at a time, and how long all of them take [s].
-  function waiting({ came, gone, cameBytes, goneBytes }, time) {
-    const [entered, left] = [upto(came, time), upto(gone, time)];
-    return [entered - left, Math.max(0, cameBytes[entered] - goneBytes[left]) / about.rate];
-  }
-
-  function longestWait(q) {
-    let most = 0;
-    for (let i = 0; i < count; i++) if (queue[i] === q && begins[i] - came[i] > most) most = begins[i] - came[i];
-    return most;
-  }
-
-  function mostWaiting() {
-    return there[0].came.reduce((most, time) => Math.max(most, waiting(there[0], time)[0]), 0);
-  }
-
-  function shortestTrip() {
-    let least = about.length;
-    for (let i = 0; i < count; i++) if (arrives[i] - leaves[i] > 0) least = Math.min(least, arrives[i] - leaves[i]);
-    return least;
-  }
-
-  // Flows that wait in the bottleneck, each in a lane of its own.
-  function passing() {
-    const found = [...new Set(pick((i) => queue[i] === main).map((i) => flow[i]))].filter((f) => f !== NOBODY);
-    return new Map(found.sort((a, b) => a - b).map((f, lane) => [f, lane]));
-  }
 
   const colour = (f, look) => (f === NOBODY ? look.red : seen(about.colours[f % about.colours.length], look));
 
@@ -115,7 +51,7 @@ function linkView({ about, columns }) {
 
   function draw(ctx, look, time, speed, playing) {
     drawn = [];
-    const dense = playing ? speed / 60 > BLUR * packet : longest / packet > MOST_SEEN;
+    const dense = playing ? speed / 60 > BLUR * packet : when.longest / packet > MOST_SEEN;
     drawSenders(ctx, look, time);
     drawFrame(ctx, look, time);
     if (dense) drawShares(ctx, look, time, speed);
@@ -177,7 +113,7 @@ function linkView({ about, columns }) {
 
   function drawFrame(ctx, look, time) {
     const { box, forward: out, backward: home, stage, far } = place;
-    const [packets, delay] = waiting(there[0], time);
+    const [packets, delay] = when.waiting(main, time);
     ctx.fillStyle = look.fill;
     ctx.fillRect(box.x, box.y, box.w, box.h);
     ctx.fillRect(out.exit, box.y + box.h / 2 - 11, out.to - out.exit, 22);
@@ -190,7 +126,7 @@ function linkView({ about, columns }) {
     ctx.moveTo(box.x, box.y + box.h); ctx.lineTo(out.exit, box.y + box.h); ctx.lineTo(out.exit, box.y + box.h / 2 + 11); ctx.lineTo(far, box.y + box.h / 2 + 11);
     ctx.stroke();
     write(ctx, held(packets, delay), box.x, stage.y + 28, { size: 14, bold: true, colour: look.text, most: stage.w });
-    write(ctx, `link, ${bits(about.rate)}`, out.to, box.y + box.h / 2 + 20, { align: "right", colour: look.muted });
+    write(ctx, `link, ${bits(about.rate)}`, out.to, box.y + box.h / 2 + 23, { align: "right", colour: look.muted });
     write(ctx, home.box ? `${about.queues[back]}` : "ACKs", home.to, home.y - 9, { colour: look.muted });
     if (bounded) markRoom(ctx, look, box);
   }
@@ -209,12 +145,6 @@ function linkView({ about, columns }) {
     return `${round(scaled)} ${unit}`;
   }
 
-  // Numbers of parcels that may be seen at a time, with what comes soon.
-  function* alive(time, before, after) {
-    const first = upto(came, time - longest - after);
-    for (let i = first; i < count && came[i] <= time + before; i++) if (ends[i] + after >= time) yield i;
-  }
-
   function across(i, lane) {
     const own = lanes && lane === place.forward ? lanes.get(flow[i]) : undefined;
     if (own === undefined) return [lane.y, lane.h];
@@ -222,20 +152,8 @@ function linkView({ about, columns }) {
     return [lane.y + own * high, high];
   }
 
-  // The part of the packet that is being sent which is left, and the place in the queue of those that wait.
-  function ranks(time) {
-    const found = new Map();
-    let left = 0;
-    for (const i of alive(time, 0, 0)) {
-      if (queue[i] !== main || fate[i] === REFUSED || !(time >= came[i])) continue;
-      if (time >= begins[i]) left = time < leaves[i] ? (leaves[i] - time) / (leaves[i] - begins[i]) : left;
-      else if (!(time >= leaves[i])) found.set(i, found.size);
-    }
-    return { left, found };
-  }
-
   function drawParcels(ctx, look, time) {
-    order = slots ? ranks(time) : null;
+    order = slots ? when.places(time) : null;
     for (const i of alive(time, 0.5 * trip, 0)) {
       ctx.fillStyle = colour(flow[i], look);
       const lane = forward[i] ? place.forward : place.backward;
@@ -243,7 +161,7 @@ function linkView({ about, columns }) {
       if (time < came[i]) { if (here && forward[i]) comes(ctx, i, lane, time); }
       else if (here && !(time >= begins[i])) waits(ctx, i, lane, time);
       else if (time >= begins[i] && fate[i] !== REFUSED) {
-        if (here || queue[i] === 255 || !forward[i] || lane.box === 0) travels(ctx, i, lane, time, here);
+        if (here || queue[i] === NO_QUEUE || !forward[i] || lane.box === 0) travels(ctx, i, lane, time, here);
         else approaches(ctx, i, time);
       }
     }
@@ -261,7 +179,7 @@ function linkView({ about, columns }) {
       const wide = lane.box / about.room, rank = order?.found.get(i) ?? order?.found.size ?? 0;
       return [Math.max(place.box.x, lane.exit - (rank + 1 + (order?.left ?? 0)) * wide), wide];
     }
-    const goes = begins[i] >= -Infinity ? begins[i] : fate[i] === DROPPED ? leaves[i] : about.length;
+    const goes = when.goes(i) ? begins[i] : fate[i] === DROPPED ? leaves[i] : about.length;
     const wide = Math.max(1.5, (bytes[i] / about.rate / scale) * lane.box);
     const way = Math.min(1, Math.max(0, goes - time) / scale) * lane.box;
     return [lane.sign > 0 ? lane.exit - way - wide : lane.exit + way, wide];
@@ -324,12 +242,6 @@ function linkView({ about, columns }) {
     }
   }
 
-  // Return what each flow's share is of what begins to be sent between two times, of all that could be.
-  function sharesOf(way, from, to) {
-    return sent[way].map(({ times, bytes: total }) =>
-      (total[upto(times, to)] - total[upto(times, from)]) / (about.rate * Math.max(to - from, 1e-12)));
-  }
-
   function drawShares(ctx, look, time, speed) {
     const over = Math.max(speed / 6, 10 * packet);
     const { forward: out, backward: home } = place;
@@ -341,15 +253,15 @@ function linkView({ about, columns }) {
         low -= part * h;
       });
     };
-    stack(sharesOf(1, time - over, time), out.exit, out.y + out.h / 2 - 9, out.to - out.exit, 18);
-    const parts = sharesOf(0, time - over, time), whole = parts.reduce((a, b) => a + b, 0);
+    stack(when.shares(main, time - over, time), out.exit, out.y + out.h / 2 - 9, out.to - out.exit, 18);
+    const parts = when.shares(back, time - over, time), whole = parts.reduce((a, b) => a + b, 0);
     stack(parts.map((part) => part / Math.max(whole, 0.05)), home.to, home.y + 1, home.exit - home.to, home.h - 2);
     drawWaitingShares(ctx, look, time, stack);
   }
 
   // The queue, in columns: of each the share of the flows, smoothed from picture to picture.
   function drawWaitingShares(ctx, look, time, stack) {
-    order = slots ? ranks(time) : null;
+    order = slots ? when.places(time) : null;
     const { box } = place, wide = 8, number = Math.floor(box.w / wide);
     const now = new Float64Array(number * flows.length);
     for (const i of alive(time, 0, 0)) {
@@ -381,14 +293,9 @@ function linkView({ about, columns }) {
   // The queue over all of the trace, with drops and windows.
   function stripSheet(look) {
     const { x, w, h } = place.strip, made = sheet(place.width, h + 38), ctx = made.getContext("2d"), y = 16;
-    const most = new Float64Array(Math.ceil(w));
-    let high = 1;
-    for (let pixel = 0; pixel < most.length; pixel++) {
-      const [from, to] = [pixel, pixel + 1].map((p) => (p / w) * about.length);
-      const inside = there[0].came.slice(upto(there[0].came, from), upto(there[0].came, to)).slice(0, 40);
-      most[pixel] = Math.max(waiting(there[0], from)[0], ...inside.map((t) => waiting(there[0], t)[0]));
-      high = Math.max(high, most[pixel]);
-    }
+    const most = Float64Array.from({ length: Math.ceil(w) }, (_, pixel) =>
+      when.peak(main, (pixel / w) * about.length, ((pixel + 1) / w) * about.length));
+    const high = most.reduce((a, b) => Math.max(a, b), 1);
     const top = about.room && about.room < 2 * high ? Math.max(about.room, high) : 1.1 * high;
     ctx.fillStyle = look.fill;
     ctx.fillRect(x, y, w, h);
@@ -424,7 +331,7 @@ function linkView({ about, columns }) {
   }
 
   function words(time) {
-    const [packets, delay] = waiting(there[0], time);
+    const [packets, delay] = when.waiting(main, time);
     const fallen = upto(drops, time);
     const shown = flows.slice(0, 3).map((one, f) => `${one.name}: ${said(one, state(f, time))}`);
     const more = flows.length > 3 ? [`and ${flows.length - 3} more`] : [];
@@ -441,7 +348,7 @@ function linkView({ about, columns }) {
     const f = flows.findIndex((_, one) => { const r = row(one); return x >= r.x && x <= r.x + r.w && y >= r.y && y < r.y + r.h; });
     if (f >= 0) return tipOfFlow(f, time);
     const at = timeAt(x, y);
-    return at === null ? null : `${clock(about, at)}: ${grouped(waiting(there[0], at)[0])} packets wait`;
+    return at === null ? null : `${clock(about, at)}: ${grouped(when.waiting(main, at)[0])} packets wait`;
   }
 
   function tipOf(i) {
@@ -467,19 +374,7 @@ function linkView({ about, columns }) {
   }
 
   const cut = about.whole ? "" : ` It ends at ${clock(about, about.length)}, where it holds as many packets as a trace may.`;
-  return { layout, draw, words, tip, timeAt, restyle: () => { strip = null; },
-    steps: steps(), note: `${about.title}, seed ${about.seed}. ${slots ? "" : "What waits is as far from the way out as it takes to get there."}${cut}` };
+  return { layout, draw, words, tip, timeAt,
+    steps: when.steps, note: `Seed ${about.seed} of the random numbers. ${slots ? "" : "What waits is as far from the way out as it takes to get there."}${cut}` };
 
-  // Times at which something happens at the bottleneck.
-  function steps() {
-    const own = pick((i) => queue[i] === main);
-    return ascending(own.flatMap((i) => [came[i], fate[i] ? leaves[i] : begins[i]]).filter((t) => t >= 0 && t <= about.length));
-  }
-}
-
-// Return the queue that most parcels pass which go the other way; 255 for none.
-function commonest({ queue }, forward) {
-  const counts = new Map();
-  queue.forEach((q, i) => { if (!forward[i] && q !== 255) counts.set(q, (counts.get(q) ?? 0) + 1); });
-  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 255;
 }

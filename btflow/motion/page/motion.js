@@ -3,6 +3,7 @@
 
 const VIEWS = { link: linkView, swarm: swarmView };
 const SLOWEST = -1, FASTEST = 2; // powers of ten of the speed
+const RESTYLED = 500; // time between two looks at the page's colours [ms]: they may follow a switch of the page
 const TOLD = 100; // time between two reports of the time while it plays [ms]
 
 // Return the description and the columns of a packed trace (btflow/motion/trace.py).
@@ -52,6 +53,7 @@ class Player {
     this.pointer = null;
     this.root = element(parent, "div", "", { className: "btflow-motion", tabIndex: 0 });
     this.root.setAttribute("role", "group");
+    this.root.hidden = true; // until there is something to play
     this.words = element(this.root, "p", "words");
     this.build();
     this.canvas = element(this.root, "canvas", "canvas");
@@ -95,13 +97,14 @@ class Player {
     this.resized = new ResizeObserver(() => this.resize());
     this.resized.observe(this.root);
     this.dark = matchMedia("(prefers-color-scheme: dark)");
-    this.repaint = () => { this.view?.restyle?.(); this.resize(); };
+    this.repaint = () => { this.styled = null; this.resize(); };
     this.dark.addEventListener("change", this.repaint);
   }
 
   // Show a packed trace from its start on.
   load(bytes) {
     this.trace = unpack(bytes);
+    this.root.hidden = false;
     const { about } = this.trace;
     this.view = VIEWS[about.kind](this.trace);
     this.root.setAttribute("aria-label", `Playback of ${about.title}`);
@@ -205,9 +208,9 @@ class Player {
     const ctx = this.canvas.getContext("2d");
     const dots = globalThis.devicePixelRatio || 1;
     ctx.setTransform(dots, 0, 0, dots, 0, 0);
-    const look = theme(this.root);
+    if (!(now - this.styled < RESTYLED)) [this.look, this.styled] = [theme(this.root), now];
     ctx.clearRect(0, 0, this.width, this.height);
-    this.view.draw(ctx, look, this.time, this.speed * this.trace.about.pace, this.playing);
+    this.view.draw(ctx, this.look, this.time, this.speed * this.trace.about.pace, this.playing);
     this.say();
     if (this.playing) this.ask();
   }
@@ -248,17 +251,20 @@ class Player {
 // Return whether people have asked for less motion.
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-// Play the trace in an element of the page: base64 of its deflated bytes.
-async function playText(parent, text) {
-  const packed = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
+// Play a trace in an element of a page of its own: base64 of its deflated bytes. A frame gets as high as the page.
+async function playText(parent, text, begin) {
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const player = new Player(parent);
   player.load(new Uint8Array(await new Response(stream).arrayBuffer()));
-  if (!calm()) player.play(true);
-  return player;
+  if (begin && !calm()) player.play(true);
+  const fit = () => {
+    try { globalThis.frameElement?.setAttribute("height", document.documentElement.offsetHeight + 2); } catch { /* another site's */ }
+  };
+  new ResizeObserver(fit).observe(document.body);
 }
 
-// The widget: `trace` is packed, `time` the simulated time [s], `playing` whether it plays.
+// The widget: `packed` is a trace, `time` the simulated time [s], `playing` whether it plays.
 function render({ model, el }) {
   const put = (name, value) => { model.set(name, value); model.save_changes(); };
   const player = new Player(el, {
@@ -266,7 +272,7 @@ function render({ model, el }) {
     onPlaying: (on) => put("playing", on),
   });
   const load = () => {
-    const view = model.get("trace");
+    const view = model.get("packed");
     if (!view.byteLength) return;
     const playing = model.get("playing"), time = model.get("time");
     player.play(false);
@@ -274,7 +280,7 @@ function render({ model, el }) {
     player.seek(time - player.trace.about.start);
     player.play(playing && !calm());
   };
-  model.on("change:trace", load);
+  model.on("change:packed", load);
   model.on("change:time", () => {
     if (player.trace && model.get("time") !== player.sent) player.seek(model.get("time") - player.trace.about.start);
   });

@@ -19,7 +19,7 @@ function swarmView({ about, columns }) {
   const all = ascending(leechers.flatMap((p) => Array.from(held[p]).filter((at) => at !== NEVER)));
   const slowest = queue.reduce((most, wait) => Math.max(most, wait), 0);
   const widest = strongest();
-  let place = {}, map = null, chosen = MAPS[0], spots = [];
+  let place = {}, map = null, lines = null, chosen = MAPS[0];
 
   function finish(p) {
     return done[p] >= 0 ? done[p] : Infinity;
@@ -54,11 +54,13 @@ function swarmView({ about, columns }) {
     const circle = { x: narrow ? width / 2 : round / 2, y: round / 2 + 4, r: round / 2 };
     const chart = narrow ? { x: 30, y: round + 40, w: width - 38, h: 230 }
       : { x: round + gap + 30, y: 30, w: width - round - gap - 38, h: round - 62 };
-    const ring = circle.r - 22, rings = leechers.length > 160 ? 3 : leechers.length > 40 ? 2 : 1; // one behind the other
-    const size = Math.max(2, Math.min(15, ((Math.PI * ring * rings) / Math.max(3, leechers.length)) * 0.68));
+    const rings = leechers.length > 160 ? 3 : leechers.length > 40 ? 2 : 1; // one behind the other
+    const size = Math.max(2, Math.min(15, ((Math.PI * (circle.r - 20) * rings) / Math.max(3, leechers.length)) * 0.68));
+    const ring = circle.r - 1.6 * size - 3;
     place = { width, narrow, circle, chart, size, spot: spotsOf(circle, ring, size, rings) };
     map = null;
-    return chart.y + chart.h + 26;
+    lines = null;
+    return Math.max(chart.y + chart.h + 26, narrow ? 0 : round + 8);
   }
 
   // Where each peer stands, and how large it is.
@@ -78,16 +80,24 @@ function swarmView({ about, columns }) {
 
   function draw(ctx, look, now) {
     const at = lookAt(now);
-    drawLines(ctx, look, at, now);
+    if (now <= time[time.length - 1]) ctx.drawImage(linesOf(look, at), 0, 0, place.width, 2 * place.circle.y);
     for (const p of peers) drawPeer(ctx, look, p, at, now);
     drawClasses(ctx, look);
     drawMap(ctx, look, now);
   }
 
-  function drawLines(ctx, look, at, now) {
+  // Who serves whom since the look before: drawn once for each look.
+  function linesOf(look, at) {
+    if (lines?.at === at && lines.look === look.back) return lines.sheet;
+    const drawn = sheet(place.width, 2 * place.circle.y);
+    drawLines(drawn.getContext("2d"), look, at);
+    lines = { at, look: look.back, sheet: drawn };
+    return drawn;
+  }
+
+  function drawLines(ctx, look, at) {
     const passed = time[at] - time[at - 1];
-    if (!(passed > 0) || now > time[time.length - 1]) return;
-    ctx.lineCap = "round";
+    if (!(passed > 0)) return;
     for (let k = pairs[at + 1] - 1; k >= pairs[at]; k--) {
       const strong = Math.min(1, (share[k] * about.unit) / passed / widest);
       const from = place.spot[source[k]], to = place.spot[sink[k]];
@@ -290,7 +300,7 @@ function swarmView({ about, columns }) {
   const kept = about.carried > 0.995 ? "" : ` Lines: the strongest ${about.strongest} since the look before, ${round(100 * about.carried, 2)} % of all.`;
   const ticks = tellRounds(400) ? " Ticks above the map: rounds of the seed's choker." : "";
   const arcs = about.linked ? ` Red arcs: the wait in an uplink, full at ${span(slowest)}.` : "";
-  return { layout, draw, words, tip, timeAt, restyle: () => { map = null; }, steps: ascending(time),
+  return { layout, draw, words, tip, timeAt, steps: ascending(time),
     choices: { "map of": MAPS }, chosen: (_, value) => { chosen = value; map = null; },
     note: `Seed ${about.seed} of the random numbers${about.fidelity === "flow" ? ", in flow" : ""}. A peer is filled as far as it holds the file, `
       + `and glows as its upload limit is used; a strong edge: complete.${arcs}${kept}${ticks}` };
