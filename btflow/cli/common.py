@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from btflow.errors import InputError
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write th
 Plot = Annotated[
     list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure; a picture needs Chromium.")
 ]
+Motion = Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Write a page that plays it.")]
 Text = str | None
 
 
@@ -100,3 +102,34 @@ def write_link_plot(result: xarray.Dataset, path: Path) -> None:
     from btflow.plots import link_overview, save
 
     save(link_overview(result), path)
+
+
+def check_motion(path: Path | None, scenario: Any, **given: Any) -> None:
+    """Raise an InputError that names the option if no trace can be recorded as asked for, before any work is done."""
+    if path is None:
+        for name in ("start", "length"):
+            if given.get(name) is not None:
+                raise InputError(f"--motion-{name}", given[name], "is of no use without --motion", "--motion FILE.html")
+        return
+    from btflow import motion
+
+    try:
+        motion.check(scenario, **given)
+    except InputError as error:
+        option = "--motion" if error.field not in ("start", "length") else f"--motion-{error.field}"
+        value = str(path) if option == "--motion" else error.value
+        reason = f"{error.field} {error.reason}" if error.field in ("fidelity", "leechers") else error.reason
+        raise InputError(option, value, reason, error.allowed) from None
+
+
+def motion_writer(scenario: Any, *, shown: bool, **given: Any) -> Callable[[xarray.Dataset, Path], None]:
+    """Return what runs a scenario once more, records it and writes a page that plays it; with a bar if shown."""
+
+    def write_motion(_: xarray.Dataset, path: Path) -> None:
+        from btflow import motion
+
+        with bar(f"motion {SHARE}", 1, shown=shown) as update:
+            trace = motion.record(scenario, progress=update, **given)
+        motion.save(trace, path)
+
+    return write_motion

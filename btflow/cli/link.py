@@ -5,7 +5,20 @@ from typing import Annotated
 
 import typer
 
-from btflow.cli.common import Json, Out, Plot, Seed, Settings, Text, progress, write, write_link_plot
+from btflow.cli.common import (
+    Json,
+    Motion,
+    Out,
+    Plot,
+    Seed,
+    Settings,
+    Text,
+    check_motion,
+    motion_writer,
+    progress,
+    write,
+    write_link_plot,
+)
 from btflow.errors import InputError
 from btflow.files import figure_path
 
@@ -82,6 +95,13 @@ def link(
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
+    motion: Motion = None,
+    motion_start: Annotated[
+        Text, typer.Option(metavar="TIME", help="Simulated time from which it plays.  [0 s]")
+    ] = None,
+    motion_length: Annotated[
+        Text, typer.Option(metavar="TIME", help="How much of it.  [3000 packets of the bottleneck, or 20 round trips]")
+    ] = None,
 ) -> None:
     """Simulate flows over access links: a model, or one user's link given by options alone.
 
@@ -114,17 +134,22 @@ def link(
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
+    motion_file = options.output_path("--motion", motion, ".html")
     which = fidelity_of("--fidelity", fidelity)
     scenario = experiment(model, settings or (), given)
     if figure_file is not None and not scenario.queues:
         raise InputError(
             "--plot", str(figure_file), "has nothing to show: no queue has a limited rate", "a limited rate"
         )
+    part = {"start": motion_start, "length": motion_length}
+    check_motion(motion_file, scenario, fidelity=which, **part)
 
     from btflow import files
     from btflow.link.run import simulate_link
 
-    with progress(1, shown=not as_json and sys.stderr.isatty()) as update:
+    shown = not as_json and sys.stderr.isatty()
+    with progress(1, shown=shown) as update:
         result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
     typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
-    write(result, ((files.write_netcdf, result_file), (write_link_plot, figure_file)))
+    played = motion_writer(scenario, shown=shown, seed=number, **part)
+    write(result, ((files.write_netcdf, result_file), (write_link_plot, figure_file), (played, motion_file)))

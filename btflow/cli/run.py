@@ -5,7 +5,21 @@ from typing import Annotated
 
 import typer
 
-from btflow.cli.common import FidelityOption, Json, Model, Out, Plot, Seed, Settings, progress, write, write_plot
+from btflow.cli.common import (
+    FidelityOption,
+    Json,
+    Model,
+    Motion,
+    Out,
+    Plot,
+    Seed,
+    Settings,
+    check_motion,
+    motion_writer,
+    progress,
+    write,
+    write_plot,
+)
 from btflow.files import figure_path
 
 
@@ -18,6 +32,7 @@ def run(
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
+    motion: Motion = None,
 ) -> None:
     """Simulate a swarm and print when its peers complete."""
     from btflow import options
@@ -28,14 +43,18 @@ def run(
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
+    motion_file = options.output_path("--motion", motion, ".html")
     which = fidelity_of("--fidelity", fidelity)
     scenario = load(model, **options.parse_settings(settings or ()))
+    check_motion(motion_file, scenario, fidelity=which)
 
     from btflow import files
     from btflow.swarm import report
     from btflow.swarm.run import simulate
 
-    with progress(count, shown=not as_json and sys.stderr.isatty()) as update:
+    shown = not as_json and sys.stderr.isatty()
+    with progress(count, shown=shown) as update:
         result = simulate(scenario, seed=number, replicas=count, fidelity=which, progress=update)
     typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
-    write(result, ((files.write_netcdf, result_file), (write_plot, figure_file)))
+    played = motion_writer(scenario, shown=shown, seed=number, fidelity=which)
+    write(result, ((files.write_netcdf, result_file), (write_plot, figure_file), (played, motion_file)))

@@ -28,10 +28,10 @@ SPARE_LANES = 8
 """Lanes for connections that were choked with a block under way."""
 
 
-def run(program: Program, seed: int, replica: int, watch: Callable[[Flow], None] | None = None) -> Flow:
+def run(program: Program, seed: int, replica: int, watch: Callable[[Flow, None], int | None] | None = None) -> Flow:
     """Run one replica to the end and return its final state; SimulationError if it cannot finish."""
     s = build(program, seed, replica)
-    looks = termination.FIRST_CHUNK
+    looks = (watch and watch(s, None)) or termination.FIRST_CHUNK
     while True:
         begun = time.perf_counter()
         outcome = engine.run(s, looks)
@@ -42,8 +42,7 @@ def run(program: Program, seed: int, replica: int, watch: Callable[[Flow], None]
             s = swarm_state.grow(s)
         elif outcome == engine.STUCK:
             raise swarm_state.unfinished(program, s)
-        if watch is not None:
-            watch(s)
+        looks = (watch and watch(s, None)) or looks
 
 
 def load_kernels(program: Program) -> None:

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
     from btflow.swarm.replica import Replica
 
-Watch = Callable[[Swarm | Flow], None]
+Watch = Callable[[Swarm | Flow, Access | None], int | None]
+"""Is told the state between events, and that of the links; may say how many events come before it is told again."""
 
 
 def run_swarm(program: Program, seed: int, replica: int, watch: Watch | None = None) -> Any:
     """Run one replica to the end and return its final state; SimulationError if it cannot finish.
 
-    `watch(state)` is called a few times a second. The result does not depend on how often.
+    `watch(state, links)` is called before the first event and then a few times a second, or as often as it says. The
+    result does not depend on how often.
     """
     return run_with_links(program, seed, replica, watch)[0]
 
@@ -44,7 +46,7 @@ def run_with_links(program: Program, seed: int, replica: int, watch: Watch | Non
     if program.fidelity == "flow":
         return flow.run(program, seed, replica, watch), None
     s, x = start(program, seed, replica)
-    events = termination.FIRST_CHUNK
+    events = (watch and watch(s, x)) or termination.FIRST_CHUNK
     while True:
         begun = time.perf_counter()
         outcome = engine.run(s, events) if x is None else access_engine.run(x, events)
@@ -61,8 +63,7 @@ def run_with_links(program: Program, seed: int, replica: int, watch: Watch | Non
             x = widen(x)
         elif outcome == engine.STUCK:
             raise unfinished(program, s)
-        if watch is not None:
-            watch(s)
+        events = (watch and watch(s, x)) or events
 
 
 def start(program: Program, seed: int, replica: int) -> tuple[Swarm, Access | None]:
@@ -153,7 +154,7 @@ def _replica(program: Program, seed: int, number: int, progress: Callable[[float
     leecher = program.is_seed == 0
     pieces = program.target * program.rules.pieces
 
-    def watch(s: Swarm | Flow) -> None:
+    def watch(s: Swarm | Flow, _: Access | None) -> None:
         if progress is not None:
             progress(number + min(1.0, int(held(s)[leecher].sum()) / pieces))
 

@@ -312,7 +312,7 @@ class Swarms:
 
     def run(self, program: Program, seed: int, replica: int, watch: Callable[[], None]) -> State:
         """Return the state of a swarm at its end: that of ``simulate`` with the point's seed."""
-        return swarm_run.run_with_links(program, seed, replica, lambda _: watch())
+        return swarm_run.run_with_links(program, seed, replica, lambda *_: watch())
 
     def collect(self, program: Program, state: State, *, series: bool) -> Replica:
         """Return what is kept of a swarm, the times of its pieces if there are to be time series."""
