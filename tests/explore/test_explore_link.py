@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 import btflow
 from btflow.config.catalog import names
-from btflow.explore.link_panel import MOST_GROUPS, LinkPanel
+from btflow.explore.link_figure import MOST_GROUPS
+from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.panel import checked, differences, from_query, to_query
 from btflow.explore.work import text_of

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import btflow
 from btflow import plots
 from btflow.cli.app import app
-from btflow.explore.link_panel import moment, numbers
+from btflow.explore.link_figure import moment, numbers
 from btflow.units.formatting import counted
 
 WRONG = re.compile(r"(?<![\d.,])1 (packets|pairs|replicas|seeds|leechers|flows|links|samples|rows|runs|swarms)\b")

@@ -1,0 +1,280 @@
+"""The live figure of a link: windows, rates and the queue, with the tables and words below it.
+
+It is made once with a fixed number of lines, for packets and for the fluid beside them. A group of flows is one line
+with gaps, so that a change of numbers changes data only, and the browser gets arrays instead of a figure.
+"""
+
+import html
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import xarray as xr
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from btflow.explore.figure import Figure, of_plotly
+from btflow.plots.link import envelope, means, rate_points
+from btflow.plots.style import COLOURS, GREY, TEMPLATE, line
+from btflow.units.formatting import counted
+
+MOST_GROUPS = len(COLOURS) - 1
+MOST_POINTS = 1200
+"""Points of a group's line; of one flow at least LEAST_POINTS."""
+LEAST_POINTS = 150
+HEIGHT = 720
+_WIDTH = 1.6
+_HIDDEN: dict[str, Any] = {"visible": False, "x": [], "y": []}
+_SOLID, _FLUID = {"dash": "solid"}, {"dash": "dash", "width": 2.2}
+_ACROSS = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
+_CURSOR = _ACROSS | {"line": {"color": "#333333", "width": 1.5, "dash": "dash"}, "visible": False}
+_TITLES = ("window<br>[segments]", "rate<br>[kbit/s]", "queue<br>[packets]")
+
+Floats = NDArray[np.float64]
+
+
+def empty() -> Figure:
+    """Return the figure without data."""
+    drawn = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    plain = {"col": 1, "x": [], "y": [], "mode": "lines"}
+    for look in (_SOLID, _FLUID):
+        common = plain | ({"legendgroup": "fluid"} if look is _FLUID else {})
+        for row in (1, 2):
+            for index in range(MOST_GROUPS):
+                shown = {"legendgroup": str(index), "showlegend": row == 1 and look is _SOLID} | common
+                drawn.add_scatter(row=row, visible=False, line=_style(index, look), **shown)
+        queue = {"name": "queue", "showlegend": False}  # alone in its axes but for the fluid's
+        drawn.add_scatter(row=3, line=_style(6, look), **queue, **common)
+    drawn.add_scatter(row=2, name="capacity", line=line(0, color=GREY, dash="dot", width=_WIDTH), **plain)
+    key = {"name": "fluid (dashed)", "legendgroup": "fluid", "visible": False, "hoverinfo": "skip"}
+    drawn.add_scatter(row=1, line=line(0, color=GREY, **_FLUID), **key, **plain | {"x": [None], "y": [None]})
+    for row, title in enumerate(_TITLES, 1):
+        drawn.update_yaxes(row=row, col=1, title={"text": title, "font": {"size": 12}}, rangemode="tozero")
+    drawn.update_xaxes(row=3, col=1, title_text="time [s]")
+    template = go.layout.Template(TEMPLATE)
+    template.layout.width = template.layout.height = None
+    drawn.update_layout(
+        template=template,
+        height=HEIGHT,
+        autosize=True,
+        margin={"l": 65, "r": 15, "t": 50, "b": 50},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "font": {"size": 12}},
+        shapes=[_CURSOR],
+        uirevision="link",
+    )
+    return of_plotly(drawn)
+
+
+def draw(widget: Figure, result: xr.Dataset, fluid: xr.Dataset | None = None) -> None:
+    """Show a result of btflow.simulate_link, and that of flow for the same experiment dashed beside it."""
+    unit, scale = rate_scale(result)
+    capacity = float(result.attrs[f"rate_{result.attrs['bottleneck']}"])
+    end, points = float(result["time"][-1]), rate_points(result)
+    look = {} if fluid is None else _SOLID
+    styles = [{"line": _style(index, look)} for index in range(MOST_GROUPS)] * 2
+    packets = [one | style for one, style in zip(_lines(result, scale, points), styles, strict=True)]
+    beside = [_HIDDEN] * len(packets) if fluid is None else _lines(fluid, scale, points, ", fluid")
+    queues = [_HIDDEN if one is None else _queue(one) for one in (result, fluid)]
+    limit = {"x": [0.0, end], "y": [scale * capacity] * 2}
+    axes = {"yaxis2": {"title": {"text": f"rate<br>[{unit}]"}}, "xaxis3": {"range": [0.0, end]}}
+    widget.put([*packets, queues[0], *beside, queues[1], limit, {"visible": fluid is not None}], axes)
+
+
+AXES = {"window": ("x", "y"), "rate": ("x2", "y2"), "queue": ("x3", "y3")}
+"""Axes of each part of the figure."""
+
+
+def rate_scale(result: xr.Dataset) -> tuple[str, float]:
+    """Return the unit that rates are drawn in, and how many of it are 1 B/s."""
+    return (
+        ("Mbit/s", 8e-6) if float(result.attrs[f"rate_{result.attrs['bottleneck']}"]) * 8 >= 2e6 else ("kbit/s", 8e-3)
+    )
+
+
+def _style(index: int, look: dict[str, Any]) -> dict[str, Any]:
+    """Return the line of the index-th group, with what its look has of its own."""
+    return line(index, width=_WIDTH) | look
+
+
+def _lines(result: xr.Dataset, scale: float, points: int, mark: str = "") -> list[dict[str, Any]]:
+    """Return the windows and then the rates of each group, the mark after its name."""
+    time, found = result["time"].values, list(groups(result).items())[:MOST_GROUPS]
+    windows, rates = [_HIDDEN] * MOST_GROUPS, [_HIDDEN] * MOST_GROUPS
+    for index, (name, columns) in enumerate(found):
+        shown = {"name": name + mark, "visible": True}
+        windows[index] = shown | _xy(_windows(time, result["window"].values[:, columns]))
+        rates[index] = shown | _xy(_rates(time, scale * result["rate"].values[:, columns], points))
+    return [*windows, *rates]
+
+
+def _queue(result: xr.Dataset) -> dict[str, Any]:
+    """Return how many packets wait in the bottleneck."""
+    bottleneck = str(result.attrs["bottleneck"])
+    lengths = result["queue_length"].values[:, list(result["queue"].values).index(bottleneck)]
+    mark = ", fluid" * (result.attrs["fidelity"] == "flow")
+    shown = {"name": f"queue {bottleneck}{mark}", "visible": True}
+    return shown | _xy(envelope(result["time"].values, lengths, MOST_POINTS))
+
+
+def mark(widget: Figure, time: float | None) -> None:
+    """Show the cursor at a time [s], or none."""
+    widget.place([_CURSOR if time is None else _CURSOR | {"visible": True, "x0": time, "x1": time}])
+
+
+def rates_at(result: xr.Dataset, time: float, points: int) -> Floats:
+    """Return the rate of each flow that its line of so many points has at a time [B/s]; NaN where the line is not."""
+    times = result["time"].values
+    lines = (means(times, column, points) for column in result["rate"].values.T)
+    return np.array([np.interp(time, x, y, left=np.nan, right=np.nan) for x, y in lines])
+
+
+def groups(result: xr.Dataset) -> dict[str, list[int]]:
+    """Return the columns of each group of flows by its name and congestion control, calls and probes last."""
+    found: dict[str, list[int]] = {}
+    kinds = zip(result["flow"].values, result["cc"].values, result["kind"].values, strict=True)
+    for index, (flow, cc, kind) in enumerate(kinds):
+        group = str(flow) if kind == "voip" else f"{_group(str(flow))} ({cc})"
+        found.setdefault(group, []).append(index)
+    return found
+
+
+def _group(flow: str) -> str:
+    """Return the group of a flow: its name without the number."""
+    name, dash, number = flow.rpartition("-")
+    return name if dash and number.isdigit() else flow
+
+
+def _windows(time: Floats, windows: Floats) -> tuple[Floats, Floats]:
+    most = max(LEAST_POINTS, MOST_POINTS // windows.shape[1])
+    return _joined([envelope(time, column, most) for column in windows.T])
+
+
+def _rates(time: Floats, rates: Floats, points: int) -> tuple[Floats, Floats]:
+    return _joined([means(time, column, points) for column in rates.T])
+
+
+def _joined(lines: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Return several lines as one with gaps between them."""
+    gap = np.array([np.nan])
+    x, y = ([part for one in lines for part in (one[axis], gap)] for axis in (0, 1))
+    return np.concatenate(x), np.concatenate(y)
+
+
+def _xy(points: tuple[Floats, Floats]) -> dict[str, Any]:
+    """Return points in half the bytes: a screen shows no more."""
+    return {"x": points[0].astype(np.float32), "y": points[1].astype(np.float32)}
+
+
+_OF_QUEUE = ("utilisation", "queue_mean_packets", "queue_mean_delay", "queue_quantile", "drops")
+
+
+def numbers(result: xr.Dataset, fluid: xr.Dataset | None = None) -> str:
+    """Return the figures of a result that count from the warm-up on: by group of flows, and of the bottleneck.
+
+    Those of a fluid follow, but for calls, of whose packets it knows nothing.
+    """
+    head = ("flows", "goodput", "of the capacity", "mean RTT", "sent again")
+    rows, said = _of_flows(result), [_of_queue(result)]
+    if fluid is not None:
+        rows += [(f"{name}, fluid", *cells) for name, *cells in _of_flows(fluid)]
+        said.append(f"Fluid: {_of_queue(fluid)}")
+    said[-1] += f" Counted from {float(result.attrs['warmup']):g} s on."
+    return _table(head, rows) + "".join(f"<p>{html.escape(line)}</p>" for line in (*said, *_calls(result)))
+
+
+def _of_flows(result: xr.Dataset) -> list[tuple[str, ...]]:
+    """Return the figures of each group of flows, after its name."""
+    capacity = float(result["capacity"].values[_bottleneck(result)])
+    flows = {name: result[name].values for name in ("goodput", "sent", "resent", "rtt_mean")}
+    rows: list[tuple[str, ...]] = []
+    for name, columns in groups(result).items():
+        goodput, sent, resent = (float(flows[what][columns].sum()) for what in ("goodput", "sent", "resent"))
+        share = resent / sent if sent else 0.0
+        mean_rtt = _ms(_mean(flows["rtt_mean"][columns]))
+        rows.append((name, _rate(goodput), f"{goodput / capacity:.0%}", mean_rtt, f"{share:.2%}"))
+    return rows
+
+
+def _of_queue(result: xr.Dataset) -> str:
+    """Return the figures of the bottleneck's queue."""
+    place = _bottleneck(result)
+    queue = {name: result[name].values[place] for name in _OF_QUEUE}
+    p95 = float(queue["queue_quantile"][list(result["quantile"].values).index(0.95)])
+    return (
+        f"{result['queue'].values[place]}: {float(queue['utilisation']):.0%} used, mean queue "
+        f"{float(queue['queue_mean_packets']):.1f} packets = {_ms(float(queue['queue_mean_delay']))}, "
+        f"95% of the time at most {counted(round(p95), 'packet')}, {int(queue['drops'])} dropped."
+    )
+
+
+def _bottleneck(result: xr.Dataset) -> int:
+    """Return the place of the bottleneck among the queues, for arrays: a selection of a whole result takes long."""
+    return list(result["queue"].values).index(str(result.attrs["bottleneck"]))
+
+
+def moment(result: xr.Dataset, index: int, fluid: xr.Dataset | None = None) -> str:
+    """Return what there is at the index-th sample: window, rate as its line has it and RTT of each flow; the queue."""
+    points = rate_points(result)
+    rows, said = _now(result, index, points)
+    if fluid is not None:
+        of_fluid, waiting = _now(fluid, index, points)
+        rows, said = rows + [(f"{name}, fluid", *cells) for name, *cells in of_fluid], f"{said}; fluid: {waiting}"
+    caption = f"At {float(result['time'][index]):.2f} s: {said}"
+    return _table(("flow", "window", "rate", "smoothed RTT"), rows, caption)
+
+
+def _now(result: xr.Dataset, index: int, points: int) -> tuple[list[tuple[str, ...]], str]:
+    """Return what each flow has at the index-th sample, after its name, and how long the queue is.
+
+    Rates are averaged over so many times, as in their lines.
+    """
+    now = result.isel(time=index)
+    queue = now.sel(queue=str(result.attrs["bottleneck"]))
+    rates = rates_at(result, float(now["time"]), points)
+    rows: list[tuple[str, ...]] = [
+        (str(flow), _number(window, "segments"), _rate(rate), _ms(srtt))
+        for flow, window, rate, srtt in zip(
+            now["flow"].values, now["window"].values, rates, now["srtt"].values, strict=True
+        )
+    ]
+    length = round(float(queue["queue_length"]))
+    return rows, f"{counted(length, 'packet')} {'waits' if length == 1 else 'wait'}, {_ms(float(queue['queue_delay']))}"
+
+
+def _calls(result: xr.Dataset) -> Iterable[str]:
+    for name, delay, loss, mos in zip(
+        result["voip_name"].values,
+        result["voip_delay_mean"].values,
+        result["voip_loss"].values,
+        result["voip_mos"].values,
+        strict=True,
+    ):
+        yield f"Call {name}: mean delay {_ms(delay)}, {loss:.1%} lost, mean opinion score {mos:.1f} (4.5 is best)."
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = "") -> str:
+    titles = "".join(f'<th scope="col">{html.escape(title)}</th>' for title in head)
+    cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    said = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return f'<table class="btflow-table">{said}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _rate(rate: float) -> str:
+    if np.isnan(rate):
+        return "-"
+    return f"{rate * 8e-3:.0f} kbit/s" if rate < 250_000 else f"{rate * 8e-6:.2f} Mbit/s"
+
+
+def _ms(seconds: float) -> str:
+    return _number(1000 * seconds, "ms")
+
+
+def _number(value: float, unit: str) -> str:
+    return "-" if np.isnan(value) else f"{value:.1f} {unit}" if value < 100 else f"{value:.0f} {unit}"
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    found = values[~np.isnan(values)]
+    return float(found.mean()) if len(found) else float("nan")
