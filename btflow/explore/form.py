@@ -5,7 +5,7 @@ right below, and the form keeps the last good state. The inputs that matter firs
 """
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import log10
 from typing import Any, Generic, TypeVar
@@ -274,6 +274,7 @@ class OfForm(Observed):
     def __init__(self) -> None:
         super().__init__()
         self._focus: tuple[str, ...] = ()
+        self._part: Mapping[str, str] = {}
 
     @property
     def state(self) -> Any:
@@ -288,6 +289,10 @@ class OfForm(Observed):
         """Have these inputs on top, or without any those that matter first of what is shown."""
         self._focus = tuple(names)
         self._arrange()
+
+    def watch(self, part: Mapping[str, str]) -> None:
+        """Say which part of the run can be watched, as ``btflow.motion.record`` takes it."""
+        self._part = part
 
     def point(self, spot: Spot | None, said: str = "") -> None:
         """Point at a place of the figures and write something there; or at none."""

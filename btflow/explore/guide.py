@@ -66,8 +66,10 @@ class Guide:
         """Tell what is to be seen if the inputs are those of the step, and point at it once it is drawn."""
         if self.lesson is None:
             self._panel.point(None)
+            self._panel.watch({})
             return
         step, done = self.step, self._panel.state == self.step.state
+        self._panel.watch(step.watch or {})
         count = len(self.lesson.steps)
         self._text.value = (
             f"<h2>{html.escape(self.lesson.title)}</h2>"
@@ -76,6 +78,7 @@ class Guide:
         self._do.description = self._says(step)
         self._do.layout.display = "none" if done else None
         said = f"<p><b>See:</b> {html.escape(step.notice)}</p><p><b>Why:</b> {html.escape(step.why)}</p>"
+        said += "<p><b>Motion</b>, above the figures, has it to watch.</p>" if step.watch is not None else ""
         self._told.value = f'<div role="status">{said}{self._further()}</div>' if done else ""
         self._back.disabled, self._next.disabled = self.number == 1, self.number == count
         result = self._panel.result

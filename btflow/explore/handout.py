@@ -1,6 +1,6 @@
 """A lesson as one page to hand out: its steps with their figures, and runs to watch, without a server or a network.
 
-    python -m btflow.explore.handout build/lessons      # all of them
+python -m btflow.explore.handout build/lessons      # all of them
 """
 
 import base64
@@ -30,6 +30,7 @@ from btflow.explore.swarm_panel import scenario_of as swarm_of
 from btflow.explore.views import views
 from btflow.files import replacing
 from btflow.link.run import simulate_link
+from btflow.link.scenario import LinkScenario
 from btflow.motion import trace as traces
 from btflow.options import output_file
 from btflow.plots.style import CONFIG
@@ -89,9 +90,15 @@ def _step(lesson: Lesson, step: Step) -> dict[str, Any]:
     """Return what a page has of a step: its texts, its figures, and the run to watch."""
     seed = int(step.state.seed)
     scenario = link_of(step.state) if lesson.panel == "link" else swarm_of(step.state)
-    result = simulate_link(scenario, seed=seed) if lesson.panel == "link" else simulate(scenario, seed=seed)
+    if isinstance(scenario, LinkScenario):
+        result = simulate_link(scenario, seed=seed)
+    else:
+        result = simulate(scenario, seed=seed)
     found = list(_figures(result, step))
-    watched = motion.record(scenario, seed=seed, **step.watch) if step.watch is not None else None
+    part = step.watch or {}
+    watched = None
+    if step.watch is not None:
+        watched = motion.record(scenario, seed=seed, start=part.get("start"), length=part.get("length"))
     return {
         "ask": step.ask,
         "notice": step.notice,

@@ -17,18 +17,16 @@ from btflow.errors import ScenarioError
 from btflow.explore.figure import framed
 from btflow.explore.form import Form, OfForm
 from btflow.explore.limits import LINKS, packets
-from btflow.explore.link_figure import AXES, draw, empty, mark, moment, numbers, rate_scale
+from btflow.explore.link_figure import AXES, draw, empty, numbers, rate_scale
 from btflow.explore.link_state import FIRST, LinkState, command, meanings, preset, presets, scenario, why_no_fluid
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset, in_flow
 from btflow.explore.saved import of_link, to_toml
 from btflow.explore.spots import Spot
 from btflow.explore.views import BEFORE, CANCELLED, RUNNING, STAYS, Stage, paragraph, verdict
+from btflow.explore.watch import Run
 from btflow.explore.work import Listeners, Look, Work
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LinkScenario
-
-STEPS = 400
-"""Places of the cursor."""
 
 
 class Asked(NamedTuple):
@@ -73,7 +71,7 @@ class LinkPanel(OfForm):
         result: What is drawn; None before the first.
         fluid: What flow has for the same experiment; None if it is not asked for, or flow refuses it.
         figure: The figure.
-        views: It, what is above it, and the player and tables below it.
+        views: It, what is above it, and the tables below it.
     """
 
     presets: tuple[Preset, ...]
@@ -84,19 +82,9 @@ class LinkPanel(OfForm):
         self.fluid: xr.Dataset | None = None
         self.figure = empty()
         self.figure.fills = True
-        self._numbers, self._moment = widgets.HTML(), widgets.HTML()
-        self._cursor = widgets.IntSlider(
-            value=0, max=STEPS, description="Time", readout=False, tooltip="Where the cursor is"
-        )
-        self._time = widgets.Label()
-        self._time.add_class("btflow-time")
-        self._play = widgets.Play(min=0, max=STEPS, step=1, interval=150, description="Play", show_repeat=False)
-        widgets.jslink((self._play, "value"), (self._cursor, "value"))
-        self._cursor.observe(lambda _: self._show_moment(), "value")
-        player = widgets.HBox([self._play, self._cursor, self._time])
-        player.add_class("btflow-player")
-        drawn = widgets.VBox([framed(self.figure), player, self._moment, self._numbers])
-        self.stage = Stage(drawn, self._cancel)
+        self._numbers = widgets.HTML()
+        drawn = widgets.VBox([framed(self.figure), self._numbers])
+        self.stage = Stage(drawn, self._cancel, self._run)
         self.views = self.stage.widget
         self._asked: Asked | None = None
         self._drawn: Found | None = None
@@ -143,6 +131,9 @@ class LinkPanel(OfForm):
         """Return what the command line gives."""
         return SHOWN if self._work.busy or self._belongs() else NOT_SHOWN
 
+    def _run(self) -> Run:
+        return Run(self.scenario(), int(self.state.seed), self._part)
+
     def wait(self, timeout: float = 60.0) -> bool:
         """Wait until all is shown; return whether that is so within a time [s]."""
         return self._work.wait(timeout)
@@ -173,6 +164,7 @@ class LinkPanel(OfForm):
             self._asked = asked
             self.stage.late(RUNNING)
             self._work.ask(asked)
+        self.stage.follow()
         self.form.fields["fluid"].warn(f"Packets only. {refused}" if refused else "")
         self._arrange()
         if state.model != self._explained:
@@ -192,7 +184,6 @@ class LinkPanel(OfForm):
         self._numbers.value = numbers(self.result, self.fluid)
         self.stage.words.value = paragraph(verdict(found.result))
         self.stage.late("" if self._belongs() else RUNNING)
-        self._show_moment()
 
     def _fail(self, text: str) -> None:
         self.stage.late(f"{text}. {BEFORE}" if self.result is not None else text)
@@ -208,13 +199,3 @@ class LinkPanel(OfForm):
         self.stage.busy(runs)
         if not runs:
             self._tell()
-
-    def _show_moment(self) -> None:
-        """Show the cursor and what there is at its time; not before it was first moved."""
-        if self.result is None:
-            return
-        moved = self._cursor.value > 0
-        index = round(self._cursor.value / STEPS * (self.result.sizes["time"] - 1))
-        mark(self.figure, float(self.result["time"][index]) if moved else None)
-        self._time.value = f"{float(self.result['time'][index]):.2f} s"
-        self._moment.value = moment(self.result, index, self.fluid) if moved else ""

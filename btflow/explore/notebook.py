@@ -10,6 +10,7 @@ from btflow.explore.figure import beside
 from btflow.explore.form import Form
 from btflow.explore.inputs import inputs, renamed
 from btflow.explore.views import LINK, LINKED, Asked, Canvas, see
+from btflow.explore.watch import Run
 from btflow.link.scenario import LinkScenario
 from btflow.options import MAX_SEED, whole_number
 from btflow.swarm.scenario import Scenario
@@ -29,7 +30,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._seed = seed
         self._first = scenario
         state, self._names = inputs(scenario)
-        self.canvas: Canvas[Asked] = Canvas(see, LINK if isinstance(scenario, LinkScenario) else LINKED)
+        self.canvas: Canvas[Asked] = Canvas(see, LINK if isinstance(scenario, LinkScenario) else LINKED, run=self._run)
         self.form: Form[Any] = Form(state, self._change, self.canvas.stage.refuse)
         super().__init__([beside(self.form.box(), self.canvas.stage.widget)])
         self.canvas.ask(Asked(scenario, seed))
@@ -39,6 +40,9 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def result(self) -> xr.Dataset | None:
         """What the figures show; None before the first."""
         return self.canvas.seen.result if self.canvas.seen else None
+
+    def _run(self) -> Run:
+        return Run(self.scenario, self._seed, {})
 
     def _change(self, state: Any) -> None:
         """Simulate with what differs from the model that was given, but not with what has no effect then.

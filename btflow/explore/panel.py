@@ -256,6 +256,9 @@ class Panel(Protocol):
     def focus(self, names: Iterable[str]) -> None:
         """Have these inputs on top, or without any those that matter first."""
 
+    def watch(self, part: Mapping[str, str]) -> None:
+        """Say which part of the run can be watched, as ``btflow.motion.record`` takes it."""
+
     def point(self, spot: Spot | None, said: str = "") -> None:
         """Point at a place of the figures and write something there; or at none."""
 

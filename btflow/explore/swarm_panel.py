@@ -22,6 +22,7 @@ from btflow.explore.panel import NOT_SHOWN, OWN, SHOWN, Commands, Preset, in_flo
 from btflow.explore.saved import of_swarm, to_toml
 from btflow.explore.spots import Spot
 from btflow.explore.views import LINKED, Asked, Canvas, Seen, see
+from btflow.explore.watch import Run
 from btflow.swarm.scenario import Scenario
 from btflow.units import UNLIMITED, Buffer, is_unlimited
 
@@ -320,7 +321,7 @@ class SwarmPanel(OfForm):
 
     def __init__(self, state: SwarmState = PRESETS[0].state) -> None:
         super().__init__()
-        self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell, height=HEIGHT)
+        self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell, HEIGHT, run=self._run)
         self.form = Form(state, self._change, self.canvas.stage.refuse)
         self.controls, self.views = self.form.widget, self.canvas.stage.widget
         self._explained = ""
@@ -366,6 +367,9 @@ class SwarmPanel(OfForm):
         shown, found = self._shown(), {"": command_of(self.state)}
         stays = shown is not None and shown.fidelity == "flow" and not self.canvas.busy
         return in_flow(found) if stays else found
+
+    def _run(self) -> Run:
+        return Run(self.scenario(), int(self.state.seed), self._part)
 
     def _used(self) -> Sequence[str]:
         return inputs(self.state)

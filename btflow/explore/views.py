@@ -7,7 +7,7 @@ canvas shows progress, a button to cancel, and an error in place of figures.
 import html
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import ipywidgets as widgets
@@ -19,6 +19,7 @@ from btflow import plots
 from btflow.errors import ScenarioError, SimulationError
 from btflow.explore.figure import HEIGHT, Gallery
 from btflow.explore.warm import flow_is_there
+from btflow.explore.watch import Run, Watch
 from btflow.explore.work import Listeners, Look, Work
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LinkScenario
@@ -185,26 +186,33 @@ class Stage:
     Args:
         figures: What is dimmed.
         cancel: Ends what runs.
+        run: Returns the run that the inputs stand for, so that it can be watched; None if there is none to watch.
 
     Attributes:
         widget: All of it; what is above the figures keeps its height, so that nothing moves when it appears.
         words: What the figures say, as HTML.
+        watch: The run to watch in place of the figures; None if there is none.
     """
 
-    def __init__(self, figures: widgets.Widget, cancel: Callable[[], None]) -> None:
+    def __init__(
+        self, figures: widgets.Widget, cancel: Callable[[], None], run: Callable[[], Run] | None = None
+    ) -> None:
         self._cancel = cancel
         self._begun = 0.0
+        self._busy: set[str] = set()
+        self.watch = Watch(run, figures, self.say, self.progress, partial(self.busy, of="motion")) if run else None
         self._refused = self._late = ""
         self.words, self._message = widgets.HTML(), widgets.HTML()
         self._bar = widgets.FloatProgress(min=0.0, max=1.0, layout={"flex": "1 1 80px", "min_width": "40px"})
         self._button = widgets.Button(description="Cancel", tooltip="stop the run", layout={"width": "80px"})
         self._button.on_click(lambda _: self._cancelled())
         self._run = widgets.HBox([self._bar, self._button], layout={"visibility": "hidden"})
-        status = widgets.HBox([self._message, self._run])
+        choice = [self.watch.choice] if self.watch else []
+        status = widgets.HBox([*choice, self._run, self._message])
         for part, name in ((self.words, "words"), (self._message, "message"), (self._run, "run"), (status, "status")):
             part.add_class(f"btflow-{name}")
         figures.add_class("btflow-drawn")
-        self.widget = widgets.VBox([self.words, status, figures])
+        self.widget = widgets.VBox([self.words, status, figures, *([self.watch.widget] if self.watch else [])])
         self.widget.add_class("btflow-views")
 
     @property
@@ -217,12 +225,20 @@ class Stage:
         """The share done that is shown, None if no progress is."""
         return float(self._bar.value) if self._run.layout.visibility is None else None
 
-    def busy(self, runs: bool) -> None:
+    def busy(self, runs: bool, of: str = "figures") -> None:
         """Show that something runs, once it has for a while; or that nothing does."""
         if runs:
             self._begun = time.monotonic()
+            self._busy.add(of)
         else:
+            self._busy.discard(of)
+        if not self._busy:
             self._run.layout.visibility = "hidden"
+
+    def follow(self) -> None:
+        """Watch the run of the inputs, if one is watched."""
+        if self.watch is not None:
+            self.watch.follow()
 
     def progress(self, share: float) -> None:
         """Show a share done."""
@@ -253,6 +269,8 @@ class Stage:
         (self.widget.add_class if text == RUNNING else self.widget.remove_class)("btflow-running")
 
     def _cancelled(self) -> None:
+        if self.watch is not None:
+            self.watch.cancel()
         self._cancel()
 
 
@@ -278,6 +296,7 @@ class Canvas(Generic[Request]):
         ended: Called when all that was asked for is shown, cancelled or has failed.
         height: Height of a figure [px].
         subject: Returns of a request what figures are of: those of another one with the same subject belong to it.
+        run: Returns the run that can be watched in their place; None if there is none.
 
     Attributes:
         seen: What is shown; None before the first.
@@ -292,12 +311,13 @@ class Canvas(Generic[Request]):
         ended: Callable[[], None] = lambda: None,
         height: int = HEIGHT,
         subject: Callable[[Any], object] = lambda request: request,
+        run: Callable[[], Run] | None = None,
     ) -> None:
         self.seen: Seen | None = None
         self._asked: Request | None = None
         self._ended, self._subject = ended, subject
         self.gallery = Gallery(names, height)
-        self.stage = Stage(self.gallery.widget, self.cancel)
+        self.stage = Stage(self.gallery.widget, self.cancel, run)
         listeners = Listeners(self._show, self._fail, self.stage.progress, self._busy)
         self._work: Work[Request, Seen] = Work(compute, listeners)
 
@@ -306,6 +326,7 @@ class Canvas(Generic[Request]):
         self._asked = request
         self.stage.late("" if self._belongs() else RUNNING)
         self._work.ask(request)
+        self.stage.follow()
 
     def cancel(self) -> None:
         """End what runs."""
