@@ -66,11 +66,12 @@ def save(name: str, path: str | Path) -> None:
 def page(lesson: Lesson) -> bytes:
     """Return the page of a lesson; InputError if it is larger than MOST_BYTES."""
     steps = [_step(lesson, step) for step in lesson.steps]
-    template = (files("btflow.explore") / "page" / "handout.html").read_text(encoding="utf-8")
+    template = _read("handout.html")
     parts = {
         "TITLE": html.escape(lesson.title),
         "ABOUT": html.escape(lesson.about),
         "FURTHER": html.escape(f"It goes on in the notebook {lesson.notebook}."),
+        "FIGURE": _read("figure.js").partition("export default")[0],
         "STYLE": traces.style(),
         "SCRIPT": traces.script(),
         "STEPS": json.dumps(steps).replace("</", "<\\/"),
@@ -125,6 +126,10 @@ def _figures(result: xr.Dataset, step: Step) -> Iterator[go.Figure]:
         if spot is not None and spot.part == name:
             shown.add_annotation(x=spot.x, y=spot.y, text=step.said, showarrow=True, arrowhead=2, ax=40, ay=-34)
         yield shown
+
+
+def _read(name: str) -> str:
+    return (files("btflow.explore") / "page" / name).read_text(encoding="utf-8")
 
 
 @cache
