@@ -97,19 +97,19 @@ def _told(about: str, commands: Commands) -> str:
     return f"{about}: {lines[0]}" if len(lines) == 1 else "<br>".join([f"{about}:", *lines])
 
 
-def _swarm() -> Panel:
-    from btflow.explore.swarm_panel import SwarmPanel  # not before its tab is opened: the first page comes sooner
+def _swarm(state: SwarmState) -> Panel:
+    from btflow.explore.swarm_panel import SwarmPanel  # not before it is opened: the first page comes sooner
 
-    return SwarmPanel()
+    return SwarmPanel(state)
 
 
-def _whatif() -> Panel:
+def _whatif(state: WhatIfState) -> Panel:
     from btflow.explore.whatif_panel import WhatIfPanel
 
-    return WhatIfPanel()
+    return WhatIfPanel(state)
 
 
-PANELS: Mapping[str, tuple[str, type[Any], Callable[[], Panel]]] = {
+PANELS: Mapping[str, tuple[str, type[Any], Callable[[Any], Panel]]] = {
     "link": ("One link", LinkState, LinkPanel),
     "swarm": ("One swarm", SwarmState, _swarm),
     "whatif": ("What if", WhatIfState, _whatif),
@@ -176,10 +176,14 @@ class App:
         taught = [name for name, frame in self._frames.items() if frame.guide.lesson]
         return (taught or [LESSONS])[0] if self._tabs.value == LESSONS else str(self._tabs.value)
 
-    def _frame(self, name: str) -> Frame:
-        """Return a panel's frame, made if it is new."""
+    def _frame(self, name: str, state: object = None) -> Frame:
+        """Return a panel's frame, made in a state if it is new.
+
+        A browser tells each place of a slider that it draws: it must not be told one state after the other then.
+        """
         if name not in self._frames:
-            self._frames[name] = frame = Frame(PANELS[name][2](), self._leave, self._changed)
+            _, kind, make = PANELS[name]
+            self._frames[name] = frame = Frame(make(state or kind()), self._leave, self._changed)
             frame.widget.layout.display = "none"
             frame.panel.on_change(self._changed)
             self._body.children = (*self._body.children, frame.widget)
@@ -246,7 +250,7 @@ class App:
             self._end()
             self._show(LESSONS)
             return
-        frame = self._frame(found.panel)
+        frame = self._frame(found.panel, found.state)
         self._end()
         if found.state != frame.panel.state:
             frame.panel.set_state(found.state)

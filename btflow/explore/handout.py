@@ -91,10 +91,7 @@ def _step(lesson: Lesson, step: Step) -> dict[str, Any]:
     """Return what a page has of a step: its texts, its figures, and the run to watch."""
     seed = int(step.state.seed)
     scenario = link_of(step.state) if lesson.panel == "link" else swarm_of(step.state)
-    if isinstance(scenario, LinkScenario):
-        result = simulate_link(scenario, seed=seed)
-    else:
-        result = simulate(scenario, seed=seed)
+    result = simulate_link(scenario, seed=seed) if isinstance(scenario, LinkScenario) else simulate(scenario, seed=seed)
     found = list(_figures(result, step))
     part = step.watch or {}
     watched = None

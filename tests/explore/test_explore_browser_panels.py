@@ -105,7 +105,16 @@ def test_the_tab_key_reaches_every_input_in_order(server: Served, browser: Brows
             shown.keyboard.press("Tab")
             passed.append(str(shown.evaluate(_FOCUSED)))
         order = list(dict.fromkeys(passed))
-        wanted = ["Experiment", "Rate", "Round-trip time", "Buffer", "Flows 1: control", "Duration", "Seed", "Copy link"]
+        wanted = [
+            "Experiment",
+            "Rate",
+            "Round-trip time",
+            "Buffer",
+            "Flows 1: control",
+            "Duration",
+            "Seed",
+            "Copy link",
+        ]
         assert [name for name in order if name in wanted] == wanted
         assert passed.count("Rate") == 2  # the text and the slider
 
