@@ -110,11 +110,13 @@ class Figure(anywidget.AnyWidget):
             self._content["layout"]["shapes"] = shapes
             self._draw()
 
-    def point(self, x: float = 0.0, y: float = 0.0, said: str = "", axes: tuple[str, str] = ("x", "y")) -> None:
-        """Write something at a place of some axes, with an arrow to it; or take away what is written."""
+    def point(
+        self, x: float = 0.0, y: float = 0.0, said: str = "", axes: tuple[str, str] = ("x", "y"), *, right: bool = False
+    ) -> None:
+        """Write something on the left or right of a place of some axes, with an arrow; or take it away."""
         before = self._content["layout"].get("annotations", ())
         others = [one for one in before if one.get("name") != _SPOT["name"]]
-        here = {"x": x, "y": y, "text": said, "xref": axes[0], "yref": axes[1]}
+        here = {"x": x, "y": y, "text": said, "xref": axes[0], "yref": axes[1], "ax": 40 if right else -40}
         found = [*others, _SPOT | here] if said else others
         if list(before) != found:
             self._content["layout"]["annotations"] = found
@@ -137,7 +139,6 @@ _SPOT = {
     "arrowhead": 2,
     "arrowwidth": 1.5,
     "arrowcolor": "#A33C00",
-    "ax": 40,
     "ay": -34,
     "font": {"color": "#A33C00", "size": 13},
     "bgcolor": "rgba(255,255,255,0.85)",
@@ -266,14 +267,16 @@ class Gallery:
         """Names of the figures that are shown."""
         return [name for name, box in self._boxes.items() if box.layout.display is None]
 
-    def show(self, drawn: Mapping[str, go.Figure]) -> None:
-        """Show figures by name, and no others."""
+    def show(self, drawn: Mapping[str, go.Figure], late: Iterable[str] = ()) -> None:
+        """Show figures by name; those that come later stay as they are, dimmed, and there are no others."""
+        late = set(late)
         for name, found in drawn.items():
             if self._drawn.get(name) is not found:  # what is there already takes no time
                 redraw(self.figures[name], found)
                 self._drawn[name] = found
         for name, box in self._boxes.items():
-            box.layout.display = None if name in drawn else "none"
+            box.layout.display = None if name in drawn or name in late else "none"
+            (box.add_class if name in late else box.remove_class)("btflow-late")
 
 
 def beside(controls: widgets.Widget, figures: widgets.Widget) -> widgets.Box:

@@ -114,14 +114,15 @@ def _figures(result: xr.Dataset, step: Step) -> Iterator[go.Figure]:
         draw(widget, result)
         if spot is not None:
             y = spot.y * rate_scale(result)[1] if spot.part == "rate" else spot.y
-            widget.point(spot.x, y, step.said, AXES[spot.part])
+            early = spot.x < 0.5 * float(result.attrs["duration"])
+            widget.point(spot.x, y, step.said, AXES[spot.part], right=early)
         yield widget.shown.update_layout(height=HEIGHT)
         return
     for name in _SHOWN:
         drawn = views(result)[name](result)
         shown = go.Figure(drawn.data, fitted(drawn, HEIGHT // 2))
         if spot is not None and spot.part == name:
-            shown.add_annotation(x=spot.x, y=spot.y, text=step.said, showarrow=True, arrowhead=2, ax=40, ay=-34)
+            shown.add_annotation(x=spot.x, y=spot.y, text=step.said, showarrow=True, arrowhead=2, ax=-40, ay=-34)
         yield shown
 
 

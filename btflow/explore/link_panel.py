@@ -106,7 +106,7 @@ class LinkPanel(OfForm):
             self.figure.point()
             return
         y = spot.y * rate_scale(self.result)[1] if spot.part == "rate" else spot.y
-        self.figure.point(spot.x, y, said, AXES[spot.part])
+        self.figure.point(spot.x, y, said, AXES[spot.part], right=spot.x < 0.5 * float(self.result.attrs["duration"]))
 
     def scenario(self) -> LinkScenario:
         """Return the experiment of the state."""

@@ -142,7 +142,7 @@ class SwarmState:
     upload_limit: str = value(
         Limit("Upload limit", "rate", "unlimited", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="100 MB/s")
     )
-    seed_limit: str = value(Choice("Upload limit of the seed", (SAME, *_LIMITS), SAME, ("as above", *_LIMITS)))
+    seed_limit: str = value(Choice("Seed's upload limit", (SAME, *_LIMITS), SAME, ("as above", *_LIMITS)))
     paths: str = value(
         Choice("Paths", tuple(PATHS), "alike", tuple(_PATHS[name] for name in PATHS), "round-trip times between peers")
     )

@@ -77,7 +77,7 @@ class Asked(NamedTuple):
 class Seen(NamedTuple):
     """What is to be seen of a request: a result, its figures by name, what they say, as HTML, and the request.
 
-    Links have no fidelity: theirs is called full.
+    Links have no fidelity: theirs is called full. Figures that come later are named, too.
     """
 
     result: xr.Dataset
@@ -85,6 +85,7 @@ class Seen(NamedTuple):
     words: str = ""
     asked: tuple[object, ...] = ()
     fidelity: Fidelity = "full"
+    late: tuple[str, ...] = ()
 
 
 def see(asked: Asked, look: Look) -> Iterator[Seen]:
@@ -96,7 +97,11 @@ def see(asked: Asked, look: Look) -> Iterator[Seen]:
         return
     flow = _flow(model, seed, look)
     if flow is not None:
-        yield _seen(asked, flow, f"{FLOW_SAYS}: mean completion {_seconds(flow)}.")
+        first = _seen(asked, flow, f"{FLOW_SAYS}: mean completion {_seconds(flow)}.", _FIRST)
+        yield first
+        if look.last():  # else the next value of the slider comes before the others
+            rest = {name: first.figures.get(name) or view(flow) for name, view in views(flow).items()}
+            yield first._replace(figures=rest, late=())
         look.rest()
     full = simulate(model, seed=seed, progress=look)
     yield _seen(asked, full, _difference(flow, full) if flow is not None else "")
@@ -150,9 +155,16 @@ def _flow(scenario: Scenario, seed: int, look: Look) -> xr.Dataset | None:
         return None
 
 
-def _seen(asked: Asked, result: xr.Dataset, words: str = "") -> Seen:
-    drawn = {name: view(result) for name, view in views(result).items()}
-    return Seen(result, drawn, words and paragraph(words), asked, result.attrs.get("fidelity", "full"))
+_FIRST = ("completion", "pieces")
+"""The figures of a swarm that are drawn at once while an input moves."""
+
+
+def _seen(asked: Asked, result: xr.Dataset, words: str = "", first: Iterable[str] = ()) -> Seen:
+    """Return what is to be seen of a result; with the first figures alone, the others are late."""
+    known = views(result)
+    drawn = {name: view(result) for name, view in known.items() if not first or name in first}
+    late = tuple(name for name in known if name not in drawn)
+    return Seen(result, drawn, words and paragraph(words), asked, result.attrs.get("fidelity", "full"), late)
 
 
 def _difference(flow: xr.Dataset, full: xr.Dataset) -> str:
@@ -354,7 +366,7 @@ class Canvas(Generic[Request]):
         return self.seen is not None and self._subject(self.seen.asked) == self._subject(self._asked)
 
     def _show(self, seen: Seen) -> None:
-        self.gallery.show(seen.figures)
+        self.gallery.show(seen.figures, seen.late)
         self.stage.words.value = seen.words
         self.seen = seen
         self.stage.late("" if self._belongs() else RUNNING)

@@ -41,6 +41,10 @@ class Look:
     def rest(self) -> None:
         """Wait until the inputs rest; from then on a newer request ends the run at once, however short it has been."""
 
+    def last(self) -> bool:
+        """Return whether no newer request waits."""
+        return True
+
 
 def _nothing(_: object) -> None:
     """Do nothing."""
@@ -192,6 +196,9 @@ class _Watched(Look):
         """Raise `Cancelled` if the run is to end."""
         if self._work._outdated(self._number, time.monotonic() < self._patient_until):
             raise Cancelled
+
+    def last(self) -> bool:
+        return not self._work._waiting
 
     def rest(self) -> None:
         self._patient_until = 0.0

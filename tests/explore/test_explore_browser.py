@@ -257,17 +257,6 @@ def test_a_preset_is_shown_as_it_is_published(visitor: Page) -> None:
     assert from_query(visitor.url.partition("?")[2], KINDS).state == preset("geni")
 
 
-def test_playing_moves_a_cursor_through_windows_and_queue(visitor: Page) -> None:
-    visitor.locator(".jupyter-widget-play button, .widget-play button").first.click()
-    moment = visitor.locator("caption")
-    moment.wait_for(timeout=SLOWEST)
-    first = moment.inner_text()
-    visitor.wait_for_function("first => !document.body.innerText.includes(first)", arg=first, timeout=SLOWEST)
-    assert visitor.evaluate("document.querySelector('.js-plotly-plot').layout.shapes[0].visible") is True
-    screenshot(visitor, "explorer-cursor")
-    visitor.locator(".jupyter-widget-play button, .widget-play button").first.click()
-
-
 def test_saved_files_give_the_same_result(visitor: Page, tmp_path: Path) -> None:
     with visitor.expect_download(timeout=SLOWEST) as toml:
         visitor.get_by_role("button", name="Save scenario").click()

@@ -23,7 +23,7 @@ PANELS: dict[str, tuple[Any, list[str]]] = {
     "whatif": (WhatIfState("link", "2"), ["Differences within pairs"]),
     "link": (LinkState(duration="30 s"), []),
 }
-_USED = ("button", "combobox", "figure", "group", "slider", "tab", "tablist", "textbox")
+_USED = ("button", "combobox", "figure", "group", "navigation", "slider", "textbox")
 """Roles of what is used, or looked at, by its name."""
 _COVERED = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(g => g.offsetParent).flatMap(g => {
   const bar = [...g.querySelectorAll('.modebar-group')].map(e => e.getBoundingClientRect());
@@ -75,38 +75,14 @@ def test_all_that_is_used_has_a_name_of_its_own(visitor: Page, explorer: Served,
     open_panel(visitor, explorer, name)
     found = roles(visitor)
     assert [role for role, said in found if not re.search("[A-Za-z]", said)] == []
-    assert {"button", "combobox", "figure", "slider", "tab", "tablist", "textbox"} <= {role for role, _ in found}
+    assert {"button", "combobox", "figure", "navigation", "slider", "textbox"} <= {role for role, _ in found}
     side, passed = "", set()
     for role, said in found:
         side = said if role == "group" else side
-        if role in ("combobox", "figure", "group", "slider", "tab", "textbox"):
+        if role in ("combobox", "figure", "group", "slider", "textbox"):
             assert (side, role, said) not in passed, "two of a name"
             passed.add((side, role, said))
     assert ({said for role, said in found if role == "group"} == {"Setting A", "Setting B"}) == (name == "whatif")
-
-
-def test_play_pause_stop_and_time_are_used_by_keyboard(visitor: Page, explorer: Served) -> None:
-    open_panel(visitor, explorer, "link")
-    time = visitor.get_by_role("slider", name="Time")
-    expect(time).to_have_attribute("aria-valuetext", "0.00 s", timeout=SLOWEST)
-    visitor.get_by_role("button", name="Play").press("Enter")
-    pause = visitor.get_by_role("button", name="Pause")
-    expect(pause).to_be_visible(timeout=SLOWEST)
-    expect(visitor.locator("caption")).to_be_visible(timeout=SLOWEST)
-    pause.press("Space")
-    expect(visitor.get_by_role("button", name="Play")).to_be_visible(timeout=SLOWEST)
-    visitor.wait_for_timeout(1000)
-    told = visitor.locator("caption").inner_text()
-    visitor.wait_for_timeout(1000)
-    assert visitor.locator("caption").inner_text() == told
-    at = re.match(r"At (\d+\.\d\d s): ", told)
-    assert at
-    expect(time).to_have_attribute("aria-valuetext", at[1], timeout=SLOWEST)
-    time.press("ArrowRight")
-    expect(visitor.locator("caption")).not_to_have_text(told, timeout=SLOWEST)
-    visitor.get_by_role("button", name="Stop").press("Enter")
-    expect(time).to_have_attribute("aria-valuetext", "0.00 s", timeout=SLOWEST)
-    expect(visitor.locator("caption")).to_be_hidden(timeout=SLOWEST)
 
 
 def test_a_figure_is_saved_as_a_picture_and_nothing_is_sent_away(visitor: Page, explorer: Served) -> None:

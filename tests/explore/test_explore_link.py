@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import html
 import io
-import re
 import shlex
 import subprocess
 import sys
@@ -360,42 +359,6 @@ def test_the_slider_of_a_buffer_is_where_its_text_is(
     field._control.value = "80 packets"
     field._slider.value = 81  # of another unit it is another one
     assert parse_quantity(panel.state.buffer, "buffer") == Buffer(81, "packets")
-
-
-def test_the_cursor_tells_window_and_queue(panel: LinkPanel) -> None:
-    panel.set_state(LinkState())
-    panel._cursor.value = 200
-    assert panel.result is not None
-    time = float(panel.result["time"][1000])
-    assert panel.figure.shown.layout.shapes[0].x0 == time
-    window = float(panel.result["window"][1000, 0])
-    assert f"At {time:.2f} s" in panel._moment.value
-    assert f"{window:.1f} segments" in panel._moment.value or f"{window:.0f} segments" in panel._moment.value
-    panel._cursor.value = 0
-    assert not panel.figure.shown.layout.shapes[0].visible
-    assert panel._moment.value == ""
-
-
-@pytest.mark.parametrize("fluid", ["false", "true"])
-def test_the_table_of_the_moment_has_the_rates_that_the_lines_have(panel: LinkPanel, fluid: str) -> None:
-    panel.set_state(LinkState(n1="2", fluid=fluid))
-    panel._cursor.value = 200
-    assert panel.result is not None
-    time = float(panel.result["time"][1000])
-    rows = re.findall(r"<td>([^<]*)</td><td>[^<]*</td><td>([^<]*) kbit/s</td>", panel._moment.value)
-    names = ["first-1", "first-2", "second"]
-    assert [name for name, _ in rows] == names + [f"{name}, fluid" for name in names] * (fluid == "true")
-    lines = [line for of_fluid in (False, True) for line in drawn(panel, of_fluid)[2:4]]
-    x, y = (np.concatenate([line[axis] for line in lines]) for axis in "xy")
-    for (_, rate), part in zip(rows, np.split(np.arange(len(x)), np.flatnonzero(np.isnan(x)))[:-1], strict=True):
-        found = part[~np.isnan(x[part])]
-        after = int(np.searchsorted(x[found], time))
-        (x0, x1), (y0, y1) = x[found][after - 1 : after + 1], y[found][after - 1 : after + 1]
-        assert float(rate) == pytest.approx(y0 + (y1 - y0) * (time - x0) / (x1 - x0), abs=0.51)
-    sample = 8e-3 * panel.result["rate"][1000].values
-    assert not np.allclose([float(rate) for _, rate in rows[:3]], sample, rtol=0.01), "not the rate of one sample"
-    panel._cursor.value = 1
-    assert panel._moment.value.count("<td>-</td>") >= 3, "no line begins so early"
 
 
 def test_a_browser_that_rounds_a_slider_changes_nothing(panel: LinkPanel) -> None:

@@ -295,7 +295,12 @@ def test_what_flow_does_not_run_is_drawn_from_full_alone(
     if why == "refused":
         monkeypatch.setattr("btflow.swarm.flow_limits.UNLIKE_FULL", ("cubic",))
     shown: list[str] = []
-    monkeypatch.setattr(panel.canvas.gallery, "show", lambda drawn: shown.append(drawn["completion"].layout.title.text))
+
+    def show(drawn: dict[str, Any], late: object) -> None:
+        assert late == ()
+        shown.append(drawn["completion"].layout.title.text)
+
+    monkeypatch.setattr(panel.canvas.gallery, "show", show)
     panel.set_state(replace(SMALL if why == "refused" else CAPPED, seed="7"))
     assert panel.canvas.wait()
     assert shown == ["Completion time of the leechers"]

@@ -300,7 +300,7 @@ def test_both_settings_have_the_seed_of_the_first(panel: WhatIfPanel, of: str) -
 @pytest.mark.parametrize("of", ["link", "swarm"])
 def test_the_commands_of_both_settings_are_told_each_with_its_side(panel: WhatIfPanel, of: str) -> None:
     few = {"link": ("buffer=20+packets", "buffer=30+packets"), "swarm": ("leechers=5", "leechers=6")}[of]
-    frame = Frame(panel)
+    frame = Frame(panel, lambda: None, lambda: None)
     frame.panel.set_state(WhatIfState(of, "2", *few))
     assert panel.canvas.wait()
     told = re.findall(r"([AB]): <code>(.*?)</code>", frame._command.value)

@@ -14,16 +14,6 @@ function nameField(field) {
   }
 }
 
-function namePlayer(player) {
-  const [play, stop] = player.querySelectorAll(".widget-play button");
-  for (const [button, name] of [[play, player.querySelector(".fa-pause") ? "Pause" : "Play"], [stop, "Stop"]]) {
-    say(button, "aria-label", name);
-    say(button, "title", name);
-  }
-  const handle = player.querySelector(".noUi-handle");
-  say(handle, "aria-label", "Time");
-  say(handle, "aria-valuetext", player.querySelector(".btflow-time")?.textContent ?? "");
-}
 
 function nameSide(side) {
   say(side, "role", "group");
@@ -39,7 +29,7 @@ function nameTabs(tabs) {
 }
 
 setInterval(() => {
-  for (const [selector, name] of [["field", nameField], ["player", namePlayer], ["side", nameSide]]) {
+  for (const [selector, name] of [["field", nameField], ["side", nameSide]]) {
     document.querySelectorAll(`.btflow-${selector}`).forEach(name);
   }
   nameTabs(document.querySelector(".btflow-tabs"));
