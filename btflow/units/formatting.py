@@ -36,7 +36,7 @@ def format_quantity(value: Value, kind: Kind, *, byte_prefix: BytePrefix = "deci
                 return f"{_plain(value.amount)} BDP"
             whole = value.kind in ("packets", "size")
             return format_quantity(int(value.amount) if whole else value.amount, value.kind, byte_prefix=byte_prefix)
-        case "fraction" | "size" | "rate" | "time":
+        case "fraction" | "size" | "rate" | "time" | "length":
             assert isinstance(value, int | float)
             if math.isinf(value):
                 return UNLIMITED

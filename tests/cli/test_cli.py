@@ -251,7 +251,7 @@ def test_a_disk_that_fills_up_is_an_error_that_names_the_file(tmp_path: Path, wr
         "from btflow import files, load, plots\n"
         "def save(result, path):\n"
         "    with files.replacing(path) as partial:\n"
-        "        plots.save_html(plots.completion_cdf(result, bound=False), partial)\n"
+        "        plots.save(plots.completion_cdf(result, bound=False), partial)\n"
         "result = stub.simulate(load('rao2010').set(leechers=5))\n"
         f"write = save if {write!r} == 'save' else files.write_netcdf\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
