@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from btflow.cli.common import Json, Out, Plot, Seed, Settings, Text, progress, write, write_link_plot
+from btflow.cli.common import Json, Out, Overwrite, Plot, Seed, Settings, Text, progress, write, write_link_plot
 from btflow.errors import InputError
 from btflow.files import figure_path
 
@@ -82,6 +82,7 @@ def link(
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Simulate flows over access links: a model, or one user's link given by options alone.
 
@@ -114,6 +115,7 @@ def link(
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
+    options.check_new(overwrite, out=out, plot=plot)
     which = fidelity_of("--fidelity", fidelity)
     scenario = experiment(model, settings or (), given)
     if figure_file is not None and not scenario.queues:

@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from btflow.cli.common import FidelityOption, Json, Model, Out, Plot, Seed, Settings, progress, write, write_plot
+from btflow.cli.common import (
+    FidelityOption,
+    Json,
+    Model,
+    Out,
+    Overwrite,
+    Plot,
+    Seed,
+    Settings,
+    progress,
+    write,
+    write_plot,
+)
 from btflow.files import figure_path
 
 
@@ -18,6 +30,7 @@ def run(
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Simulate a swarm and print when its peers complete."""
     from btflow import options
@@ -28,6 +41,7 @@ def run(
     number = options.parse_whole_number("--seed", seed, 0, options.MAX_SEED)
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
+    options.check_new(overwrite, out=out, plot=plot)
     which = fidelity_of("--fidelity", fidelity)
     scenario = load(model, **options.parse_settings(settings or ()))
 

@@ -236,9 +236,7 @@ def _place_head(layout: Spec, panel: _Panel, at: _At, size: tuple[float, float],
         layout[name] = place | {"entrywidth": _breadth(names), "font": {"size": SMALL}, "traceorder": "normal"}
         y += _legend_height({name: names}, room, size[0])
     for title in panel.titles:
-        title.update(
-            yref="paper", y=(at.bottom + at.height + head - _TITLE) / size[1], yshift=1, font={"size": FONT}
-        )
+        title.update(yref="paper", y=(at.bottom + at.height + head - _TITLE) / size[1], yshift=1, font={"size": FONT})
         if title.get("xref") == "paper":
             title.update(x=at.left / size[0], xanchor="left")
 
