@@ -10,6 +10,7 @@ from pydantic import PrivateAttr
 import btflow  # what is above this is reached through it alone, when it is asked for
 from btflow.config.files import Keys
 from btflow.errors import InputError, ScenarioError
+from btflow.summaries import Summary
 from btflow.units.quantity import FrozenModel
 
 
@@ -18,6 +19,10 @@ class Builder(Protocol):
 
     def build(self, given: Mapping[str, object]) -> Any:
         """Return the model with some parameters and fields set."""
+
+
+_INNER = {"attach", "document"}
+"""What a scenario has for other modules, not for people."""
 
 
 class ParametrisedModel(FrozenModel):
@@ -36,6 +41,31 @@ class ParametrisedModel(FrozenModel):
     def given(self) -> Mapping[str, object]:
         """The values that were given, by ``load`` or ``set``; the other parameters have their defaults."""
         return MappingProxyType(dict(self._given))
+
+    def summary(self) -> Summary:
+        """Return in a few lines what it is: its name and title, what is set against the model file, and its size."""
+        own = {name: text for name, text in self._parameters.items() if name in self._given}
+        changed = ", ".join(f"{name} = {text}" for name, text in own.items()) or "nothing: all is as in the model file"
+        name, title = (str(getattr(self, field, "")) for field in ("name", "title"))
+        return Summary(f"{type(self).__name__} {name}", title, {"set": changed, "size": self.size()})
+
+    def size(self) -> str:
+        """Return how large it is, in words."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return repr(self.summary())
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return self.summary().html()
+
+    def __dir__(self) -> Iterable[str]:
+        """Return what is of use: fields, parameters' methods and figures, none of what only pydantic needs."""
+        own = {name for part in type(self).__mro__ if issubclass(part, ParametrisedModel) for name in vars(part)}
+        names = own | type(self).model_fields.keys()
+        return sorted(name for name in names if not name.startswith(("_", "model_")) and name not in _INNER)
 
     def set(self, **values: object) -> Self:
         """Return a copy with some of the model's parameters or fields changed.

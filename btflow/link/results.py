@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.kernels.link import sampling
 from btflow.kernels.link.sampling import BINS_PER_OCTAVE, LOWEST_EXPONENT

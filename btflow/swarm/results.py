@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.swarm import replica
 from btflow.swarm.network import Transport
