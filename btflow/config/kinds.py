@@ -1,11 +1,13 @@
 """What a model file makes: a frozen model whose parameters can be set again, and how its file is read."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
-from pydantic import PrivateAttr
+from pydantic import ConfigDict, PrivateAttr
 
 import btflow  # what is above this is reached through it alone, when it is asked for
 from btflow.config.files import Keys
@@ -17,8 +19,53 @@ from btflow.units.quantity import FrozenModel
 class Builder(Protocol):
     """What makes a model with other values."""
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The declared parameters by name."""
+
     def build(self, given: Mapping[str, object]) -> Any:
         """Return the model with some parameters and fields set."""
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class _Offering:
+    """A method that has the parameters of its model in its signature, which shells and notebooks complete from."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: "ParametrisedModel | None", owner: type | None = None) -> Callable[..., Any]:
+        if model is None:
+            return self._method
+
+        @wraps(self._method)
+        def bound(*args: Any, **values: Any) -> Any:
+            return self._method(model, *args, **values)
+
+        bound.__signature__ = offered(self._method, model.names, skip=1)  # type: ignore[attr-defined]  # inspect reads it
+        return bound
+
+
+def offered(function: Callable[..., Any], names: Iterable[str], skip: int = 0) -> inspect.Signature:
+    """Return a function's signature with some names as keywords before those that it takes besides.
+
+    Args:
+        function: It takes any keyword.
+        names: Those that are offered.
+        skip: How many of its first parameters are left out.
+    """
+    signature = inspect.signature(function)
+    *own, rest = list(signature.parameters.values())[skip:]
+    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+    return signature.replace(parameters=[*own, *keywords, rest])
+
+
+def offering(method: Method) -> Method:
+    """Return a method that offers the parameters of its model by keyword."""
+    return cast(Method, _Offering(method))
 
 
 _INNER = {"attach", "document"}
@@ -27,6 +74,8 @@ _INNER = {"attach", "document"}
 
 class ParametrisedModel(FrozenModel):
     """A frozen model that knows the parameters of the file it was made from."""
+
+    model_config = ConfigDict(ignored_types=(_Offering,))
 
     _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _given: Mapping[str, object] = PrivateAttr(default_factory=dict)
@@ -41,6 +90,12 @@ class ParametrisedModel(FrozenModel):
     def given(self) -> Mapping[str, object]:
         """The values that were given, by ``load`` or ``set``; the other parameters have their defaults."""
         return MappingProxyType(dict(self._given))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters of its model file, which ``set`` takes."""
+        declared = self._document.parameters if self._document is not None else {}
+        return tuple(name for name in declared if name.isidentifier())
 
     def summary(self) -> Summary:
         """Return in a few lines what it is: its name and title, what is set against the model file, and its size."""
@@ -67,6 +122,7 @@ class ParametrisedModel(FrozenModel):
         names = own | type(self).model_fields.keys()
         return sorted(name for name in names if not name.startswith(("_", "model_")) and name not in _INNER)
 
+    @offering
     def set(self, **values: object) -> Self:
         """Return a copy with some of the model's parameters or fields changed.
 
@@ -89,6 +145,7 @@ class ParametrisedModel(FrozenModel):
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
         raise NotImplementedError
 
+    @offering
     def explore(self, *, seed: int = 0, **values: object) -> Any:
         """Return live figures beside inputs for the parameters, for a notebook; see ``btflow.explore.explore``.
 
@@ -101,6 +158,7 @@ class ParametrisedModel(FrozenModel):
         """
         return btflow.explore.explore(self.set(**values), seed=seed)  # type: ignore[arg-type]  # it says what it is of
 
+    @offering
     def compare(self, *, pairs: int = 10, seed: int = 0, **values: object) -> Any:
         """Return this setting beside one with other values, pair by pair; see ``btflow.explore.whatif``.
 
