@@ -29,7 +29,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
     bottleneck = named.get(str(result.attrs["bottleneck"]))
     finishes = _finishes(result)
     return {
-        "model": str(result.attrs["scenario"]),
+        "model": str(result.attrs["model"]),
         "title": str(result.attrs["title"]),
         "parameters": json.loads(result.attrs.get("parameters", "{}")),
         "seed": int(result.attrs["seed"]),
@@ -144,7 +144,7 @@ def _finishes(result: xarray.Dataset) -> dict[str, float | None]:
     """Return the time from start to end of each flow of a given size, None if it did not end."""
     names = [str(name) for name in result["flow"].values]
     sized = [i for i, kind in enumerate(result["kind"].values) if kind == "sized"]
-    return {names[i]: _number(result["finish"][i]) for i in sized}
+    return {names[i]: _number(result["completion_time"][i]) for i in sized}
 
 
 def _quantile(quantiles: xarray.DataArray, share: float) -> float:

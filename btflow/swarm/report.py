@@ -51,7 +51,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
         "replicas": int(result.sizes["replica"]),
         "completion_s": _statistics(times, counted),
         "by_class": by_class,
-        "cpu_s_per_swarm": float(result.attrs["cpu_s_per_swarm"]),
+        "cpu_s": float(result.attrs["cpu_s"]),
         "scenario_hash": result.attrs["scenario_hash"],
         "version": result.attrs["version"],
     }
@@ -114,7 +114,7 @@ def as_text(result: xarray.Dataset) -> str:
         *_table(rows),
         "",
         *_mechanism(result),
-        f"{'CPU time per swarm':<34}{_shown(found['cpu_s_per_swarm'], 3)} s",
+        f"{'CPU time per swarm':<34}{_shown(found['cpu_s'], 3)} s",
     ]
     return "\n".join(lines)
 

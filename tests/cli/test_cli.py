@@ -184,7 +184,7 @@ def test_json_is_one_object(run: Run) -> None:
     assert completion["replica_means"] == [1003, 1013, 1023]
     assert found["by_class"]["seed"] == {"count": 1, "completion_s": None}
     assert found["by_class"]["leechers"] == {"count": 5, "completion_s": completion, **completion}
-    assert found["cpu_s_per_swarm"] == 0.125
+    assert found["cpu_s"] == 0.125
     assert len(found["scenario_hash"]) == 64
     assert found["version"]
 
