@@ -34,6 +34,7 @@ _DESCRIPTIVE = ("name", "title", "source")
 _FORMS = {
     "size": "size",
     "rate": "rate",
+    "bitrate": "rate",
     "time": "time",
     "fraction": "fraction",
     "count": "count",
@@ -89,7 +90,7 @@ def parameters_of(name: str) -> str:
     for p in read.parameters.values():
         default = f"as {p.default_from}" if p.default_from else scenario.parameters.get(p.name)
         default = default or describe(read, p.name).text(p.default)  # of one that has no effect by default
-        rows.append((p.name, _FORMS[p.kind], p.unit or "-", default, _meaning(p, read.kind)))
+        rows.append((p.name, _FORMS[p.kind], _unit(p.kind, p.unit), default, _meaning(p, read.kind)))
     lines = [paragraph(f"{scenario.name}: {scenario.title}", "  "), paragraph(f"Source: {scenario.source}", "  ")]
     lines += [_PREFIX[read.byte_prefix], "", table(rows), "", _ALSO.format(name=name)]
     return "\n".join(lines)
@@ -115,8 +116,13 @@ def fields_of(name: str) -> str:
         path = ".".join(place.keys)
         variable = describe(read, path)
         kind = f"name in {place.folder}" if place.folder else _FORMS[variable.kind]
-        rows.append((path, kind, variable.unit or "-", _shown(present(tree, place.keys))))
+        rows.append((path, kind, _unit(place.shape.kind, variable.unit), _shown(present(tree, place.keys))))
     return "\n".join([_PREFIX[read.byte_prefix], *_HOW, "", table(rows)])
+
+
+def _unit(kind: str, si: str) -> str:
+    """Return the unit that values of a kind are shown in, but for its multiples."""
+    return "bit/s" if kind == "bitrate" else si or "-"
 
 
 def _shown(value: Any) -> str:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple, assert_never
 
-from btflow.units.kinds import IEC, KINDS, PARSED_ONLY, UNLIMITED, Buffer, BytePrefix, Kind, Value, units_of
+from btflow.units.kinds import BIT_RATES, IEC, KINDS, PARSED_ONLY, UNLIMITED, Buffer, BytePrefix, Kind, Value, units_of
 
 _MOST_KEPT = 4096
 
@@ -36,7 +36,7 @@ def format_quantity(value: Value, kind: Kind, *, byte_prefix: BytePrefix = "deci
                 return f"{_plain(value.amount)} BDP"
             whole = value.kind in ("packets", "size")
             return format_quantity(int(value.amount) if whole else value.amount, value.kind, byte_prefix=byte_prefix)
-        case "fraction" | "size" | "rate" | "time" | "length":
+        case "fraction" | "size" | "rate" | "bitrate" | "time" | "length":
             assert isinstance(value, int | float)
             if math.isinf(value):
                 return UNLIMITED
@@ -60,6 +60,8 @@ def _format_scaled(value: float, kind: Kind, byte_prefix: BytePrefix) -> str:
     best = f"{_plain(value)} {KINDS[kind].unit}".rstrip()
     best_key: tuple[int, bool, Fraction] | None = None
     for unit, scale in units_of(kind, byte_prefix).items():
+        if kind in ("rate", "bitrate") and (unit in BIT_RATES) != (kind == "bitrate"):
+            continue
         number = _plain(float(Fraction(repr(value)) / scale))
         if unit in PARSED_ONLY or not _is_exact(number, scale, value):
             continue

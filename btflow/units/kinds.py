@@ -9,6 +9,7 @@ from typing import Literal
 Kind = Literal[
     "size",
     "rate",
+    "bitrate",
     "time",
     "fraction",
     "count",
@@ -47,7 +48,7 @@ BUFFER_LIMITS: dict[BufferKind, tuple[float, float]] = {
     "time": (1e-5, 100),
     "bdp": (0.001, 1000),
 }
-REAL: tuple[Kind, ...] = ("rate", "time", "fraction", "length")
+REAL: tuple[Kind, ...] = ("rate", "bitrate", "time", "fraction", "length")
 
 DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 IEC = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -79,7 +80,9 @@ UNITS: tuple[str, ...] = (
 )
 """Names of all units."""
 
-PARSED_ONLY = {f"{unit}/s" for unit in BITS} | {"µs", "d"}
+BIT_RATES = {f"{unit}/s" for unit in BITS}
+"""What a link's rate is written in; a client's limit is written in bytes."""
+PARSED_ONLY = {"µs", "d"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class KindInfo:
 KINDS: Mapping[Kind, KindInfo] = {
     "size": KindInfo("a size", "B", 0, 2**50, ('"50 MB"', '"256 KiB"', '"1448 B"')),
     "rate": KindInfo("a rate", "B/s", 0, 2**40, ('"20 kB/s"', '"1 Mbit/s"')),
+    "bitrate": KindInfo("a rate", "B/s", 0, 2**40, ('"1 Mbit/s"', '"10 Gbit/s"')),
     "time": KindInfo("a time", "s", 0, 1e9, ('"400 ms"', '"10 s"')),
     "fraction": KindInfo("a fraction", "", 0, 1, ('"5%"', "0.05", '"70%"')),
     "count": KindInfo("a whole number", "", 0, 10**9, ("300", "10", "1")),
