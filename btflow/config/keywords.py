@@ -83,7 +83,7 @@ class Rao2010(TypedDict, total=False):
     leecher_as: Words
     """ASes over which the leechers are split evenly, such as AS1,AS2,AS3 (AS1, AS2, AS3, AS4, AS5)."""
     seed_as: Words
-    """AS whose latencies the seed's own AS has: AS1 stands for the paper's AS'1 (AS1, AS2, AS3, AS4, AS5)."""
+    """AS whose delays the seed's own AS has: AS1 stands for the paper's AS'1 (AS1, AS2, AS3, AS4, AS5)."""
     initial_window: Number
     """Initial congestion window in segments."""
     arrival_spread: Text
