@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ ALL = [("link", p) for p in link_presets()] + [("swarm", p) for p in SWARMS] + [
 def digest(command: str) -> str:
     """Return the digest of the scenario that a command line runs."""
     words = shlex.split(command)
-    values: dict[str, object] = dict(word.split("=", 1) for word in words[3:] if "=" in word)
+    values: dict[str, Any] = dict(word.split("=", 1) for word in words[3:] if "=" in word)
     return (btflow.load if words[1] == "run" else btflow.load_link)(words[2], **values).digest()
 
 
