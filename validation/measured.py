@@ -84,7 +84,7 @@ def measure(scenario: Scenario, result: xr.Dataset) -> Measured:
         pieces=int(result.attrs["pieces"]),
         gaps=_pairs(gap["send_gap"].values, gap["send_gap_count"].sum("replica").values),
         payloads=_pairs(result["payload"].values, result["segment_payload_count"].sum("replica").values),
-        cpu=float(result.attrs["cpu_s_per_swarm"]),
+        cpu=float(result.attrs["cpu_s"]),
     )
 
 

@@ -28,6 +28,7 @@ def render(
     folder: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="Report with what was run.")] = None,
 ) -> None:
     """Draw completion against RTT with the paper's points, from what `python -m validation` has run or runs now."""
+    from btflow import plots
     from btflow.files import replacing
     from validation import claims, figures, pipeline
     from validation.__main__ import OUT
@@ -38,8 +39,7 @@ def render(
         raise InputError("--out", str(out), "has the wrong ending", "a file ending in .png")
     need = claims.needed(Plan(replicas), ["R03"])
     results = pipeline.simulated(need, Plan(replicas), Sweeps(folder or OUT, pipeline.SWEEPS, os.cpu_count() or 1))
-    with replacing(out) as partial:
-        figures.rtt_sweep(results).write_image(partial, format="png", scale=1.5)
+    plots.save(figures.rtt_sweep(results), out)
     with replacing(out.with_suffix(".csv")) as partial:
         partial.write_text(table(results), encoding="utf-8")
     typer.echo(f"figure: {out}")

@@ -6,6 +6,7 @@ Swarms that failed or were not run are never counted. The same Dataset and seed 
 
 from btflow.analysis.against_full import corrected, flow_error
 from btflow.analysis.effect import mean_effect, paired_difference, response, sensitivity
+from btflow.analysis.select import select
 from btflow.analysis.sobol import sobol_indices
 from btflow.analysis.table import write_table
 
@@ -15,6 +16,7 @@ __all__ = [
     "mean_effect",
     "paired_difference",
     "response",
+    "select",
     "sensitivity",
     "sobol_indices",
     "write_table",

@@ -304,7 +304,7 @@ def varied(sweep: xr.Dataset) -> dict[str, Varied]:
     """Return the varied names by name, in the order of the sweep; those fixed by ``sel`` are left out."""
     dims = set(point_dims(sweep))
     names = [name for name in declared(sweep) if len(sweep[name].dims) == 1 and dims.issuperset(sweep[name].dims)]
-    return {name: _varied(sweep, name) for name in names}
+    return {name: labelled(sweep, name) for name in names}
 
 
 def factors(sweep: xr.Dataset) -> dict[str, list[str]]:
@@ -316,7 +316,8 @@ def factors(sweep: xr.Dataset) -> dict[str, list[str]]:
     return found
 
 
-def _varied(sweep: xr.Dataset, name: str) -> Varied:
+def labelled(sweep: xr.Dataset, name: str) -> Varied:
+    """Return a coordinate of one dimension with what its values are."""
     coordinate = sweep[name]
     values = np.asarray(coordinate.values)
     if values.dtype.kind not in "biuf":  # a store gives texts in a dtype of their own

@@ -9,6 +9,7 @@ from btflow.cli.common import (
     Json,
     Motion,
     Out,
+    Overwrite,
     Plot,
     Seed,
     Settings,
@@ -102,6 +103,7 @@ def link(
     motion_length: Annotated[
         Text, typer.Option(metavar="TIME", help="How much of it.  [3000 packets of the bottleneck, or 20 round trips]")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Simulate flows over access links: a model, or one user's link given by options alone.
 
@@ -135,6 +137,7 @@ def link(
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
     motion_file = options.output_path("--motion", motion, ".html")
+    options.check_new(overwrite, out=out, plot=plot, motion=motion)
     which = fidelity_of("--fidelity", fidelity)
     scenario = experiment(model, settings or (), given)
     if figure_file is not None and not scenario.queues:

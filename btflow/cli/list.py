@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from btflow.columns import paragraph, table
 from btflow.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _DESCRIPTIVE = ("name", "title", "source")
 _FORMS = {
     "size": "size",
     "rate": "rate",
+    "bitrate": "rate",
     "time": "time",
     "fraction": "fraction",
     "count": "count",
@@ -68,10 +69,10 @@ def everything() -> str:
         **{heading: [(name, title_of(name, kind)) for name in names(kind)] for heading, kind in _PARTS.items()},
     }
     width = max(len(name) for rows in parts.values() for name, _ in rows)
-    blocks = [
-        [heading, *(f"  {name.ljust(width)}  {title}" for name, title in rows)] for heading, rows in parts.items()
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks)
+    return "\n\n".join(
+        f"{heading}\n{table([(name.ljust(width), title) for name, title in rows], indent='  ')}"
+        for heading, rows in parts.items()
+    )
 
 
 def parameters_of(name: str) -> str:
@@ -89,9 +90,9 @@ def parameters_of(name: str) -> str:
     for p in read.parameters.values():
         default = f"as {p.default_from}" if p.default_from else scenario.parameters.get(p.name)
         default = default or describe(read, p.name).text(p.default)  # of one that has no effect by default
-        rows.append((p.name, _FORMS[p.kind], p.unit or "-", default, _meaning(p, read.kind)))
-    lines = [f"{scenario.name}: {scenario.title}", f"Source: {scenario.source}"]
-    lines += [_PREFIX[read.byte_prefix], "", _columns(rows), "", _ALSO.format(name=name)]
+        rows.append((p.name, _FORMS[p.kind], _unit(p.kind, p.unit), default, _meaning(p, read.kind)))
+    lines = [paragraph(f"{scenario.name}: {scenario.title}", "  "), paragraph(f"Source: {scenario.source}", "  ")]
+    lines += [_PREFIX[read.byte_prefix], "", table(rows), "", _ALSO.format(name=name)]
     return "\n".join(lines)
 
 
@@ -115,8 +116,13 @@ def fields_of(name: str) -> str:
         path = ".".join(place.keys)
         variable = describe(read, path)
         kind = f"name in {place.folder}" if place.folder else _FORMS[variable.kind]
-        rows.append((path, kind, variable.unit or "-", _shown(present(tree, place.keys))))
-    return "\n".join([_PREFIX[read.byte_prefix], *_HOW, "", _columns(rows)])
+        rows.append((path, kind, _unit(place.shape.kind, variable.unit), _shown(present(tree, place.keys))))
+    return "\n".join([_PREFIX[read.byte_prefix], *_HOW, "", table(rows)])
+
+
+def _unit(kind: str, si: str) -> str:
+    """Return the unit that values of a kind are shown in, but for its multiples."""
+    return "bit/s" if kind == "bitrate" else si or "-"
 
 
 def _shown(value: Any) -> str:
@@ -137,11 +143,3 @@ def _meaning(parameter: Parameter, kind: ModelKind[Any]) -> str:
     if parameter.kind == "file":
         words = [*names(kind.folder_of(parameter.sets[0].split(".")) or ""), "a .toml file", "none"]
     return parameter.meaning + (f" ({', '.join(words)})" if words else "")
-
-
-def _columns(rows: Sequence[tuple[str, ...]]) -> str:
-    """Return rows with their columns aligned."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-    return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]) for row in rows
-    )

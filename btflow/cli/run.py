@@ -11,6 +11,7 @@ from btflow.cli.common import (
     Model,
     Motion,
     Out,
+    Overwrite,
     Plot,
     Seed,
     Settings,
@@ -33,6 +34,7 @@ def run(
     out: Out = None,
     plot: Plot = None,
     motion: Motion = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Simulate a swarm and print when its peers complete."""
     from btflow import options
@@ -44,6 +46,7 @@ def run(
     result_file = options.output_path("--out", out, ".nc")
     figure_file = figure_path("--plot", plot)
     motion_file = options.output_path("--motion", motion, ".html")
+    options.check_new(overwrite, out=out, plot=plot, motion=motion)
     which = fidelity_of("--fidelity", fidelity)
     scenario = load(model, **options.parse_settings(settings or ()))
     check_motion(motion_file, scenario, fidelity=which)

@@ -15,6 +15,7 @@ import typer
 
 from btflow import files, options
 from btflow.cli.common import FidelityOption, Json, Model, Settings, Text
+from btflow.columns import paragraph
 from btflow.errors import InputError, SimulationError, unknown
 from btflow.termination import INTERRUPTED, TERMINATED
 from btflow.units import UNITS
@@ -304,7 +305,7 @@ def _check_lines(check: dict[str, Any]) -> Iterator[str]:
             found += f" ({level} {_share(row['bias_low'], '+')} to {_share(row['bias_high'], '+')})"
         found += f", spread of one swarm {_share(row['spread'])}, effect of the sweep {_share(row['effect'])}"
         fewer = f"; values in both at {counted(row['points'], 'point')}" if row["points"] < check["points"] else ""
-        yield found + fewer
+        yield paragraph(found + fewer, "    ")
 
 
 def _path(given: Given) -> Path:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from btflow.config import keywords
 from btflow.config.document import Document
 from btflow.config.files import ALIASES, Tree, find, names, read_table, read_toml, resolved, split_sources
-from btflow.config.kinds import Model, ModelKind
+from btflow.config.kinds import Model, ModelKind, offered
 from btflow.config.parameters import declare
 from btflow.errors import InputError, ScenarioError, unknown
 from btflow.swarm.scenario import SWARMS, Scenario
@@ -37,8 +38,21 @@ __all__ = [
 ]
 
 
+@overload
+def load(name_or_path: Literal["flashcrowd"], /, **values: Unpack[keywords.Flashcrowd]) -> Scenario: ...
+@overload
+def load(name_or_path: Literal["rao2010"], /, **values: Unpack[keywords.Rao2010]) -> Scenario: ...
+@overload
+def load(name_or_path: Literal["testa2011"], /, **values: Unpack[keywords.Testa2011]) -> Scenario: ...
+@overload
+def load(name_or_path: Literal["testa2012"], /, **values: Unpack[keywords.Testa2012]) -> Scenario: ...
+@overload
+def load(name_or_path: str | Path, /, **values: object) -> Scenario: ...
 def load(name_or_path: str | Path, /, **values: object) -> Scenario:
     """Return the scenario of a swarm, with the values given of its parameters and the defaults of the others.
+
+    ``btflow list NAME`` lists the parameters of a model with unit, default and meaning; `btflow.describe` tells of one.
+    Shells complete those of all models.
 
     Args:
         name_or_path: Name of a model that comes with btflow, or path of a ``.toml`` file.
@@ -50,9 +64,31 @@ def load(name_or_path: str | Path, /, **values: object) -> Scenario:
     return document(name_or_path).build(values)
 
 
+@overload
+def load_link(name_or_path: Literal["bufferbloat"], /, **values: Unpack[keywords.Bufferbloat]) -> LinkScenario: ...
+@overload
+def load_link(name_or_path: Literal["coexistence"], /, **values: Unpack[keywords.Coexistence]) -> LinkScenario: ...
+@overload
+def load_link(name_or_path: Literal["geni"], /, **values: Unpack[keywords.Geni]) -> LinkScenario: ...
+@overload
+def load_link(name_or_path: Literal["latecomer"], /, **values: Unpack[keywords.Latecomer]) -> LinkScenario: ...
+@overload
+def load_link(name_or_path: Literal["opnet2009"], /, **values: Unpack[keywords.Opnet2009]) -> LinkScenario: ...
+@overload
+def load_link(name_or_path: str | Path, /, **values: object) -> LinkScenario: ...
 def load_link(name_or_path: str | Path, /, **values: object) -> LinkScenario:
     """Return the scenario of a link experiment; arguments and errors as in ``load``."""
     return link_document(name_or_path).build(values)
+
+
+def _offer(function: Callable[..., Any], *models: type) -> None:
+    """Have shells complete the parameters of some models where a function is called."""
+    names = dict.fromkeys(name for model in models for name in model.__annotations__)
+    function.__signature__ = offered(function, names)  # type: ignore[attr-defined]  # what inspect reads
+
+
+_offer(load, keywords.Flashcrowd, keywords.Rao2010, keywords.Testa2011, keywords.Testa2012)
+_offer(load_link, keywords.Bufferbloat, keywords.Coexistence, keywords.Geni, keywords.Latecomer, keywords.Opnet2009)
 
 
 def document(name_or_path: str | Path) -> Document[Scenario]:

@@ -1,27 +1,81 @@
 """What a model file makes: a frozen model whose parameters can be set again, and how its file is read."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
-from pydantic import PrivateAttr
+from pydantic import ConfigDict, PrivateAttr
 
 import btflow  # what is above this is reached through it alone, when it is asked for
 from btflow.config.files import Keys
 from btflow.errors import InputError, ScenarioError
+from btflow.summaries import Summary
 from btflow.units.quantity import FrozenModel
 
 
 class Builder(Protocol):
     """What makes a model with other values."""
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The declared parameters by name."""
+
     def build(self, given: Mapping[str, object]) -> Any:
         """Return the model with some parameters and fields set."""
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class _Offering:
+    """A method that has the parameters of its model in its signature, which shells and notebooks complete from."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: "ParametrisedModel | None", owner: type | None = None) -> Callable[..., Any]:
+        if model is None:
+            return self._method
+
+        @wraps(self._method)
+        def bound(*args: Any, **values: Any) -> Any:
+            return self._method(model, *args, **values)
+
+        bound.__signature__ = offered(self._method, model.names, skip=1)  # type: ignore[attr-defined]  # inspect reads it
+        return bound
+
+
+def offered(function: Callable[..., Any], names: Iterable[str], skip: int = 0) -> inspect.Signature:
+    """Return a function's signature with some names as keywords before those that it takes besides.
+
+    Args:
+        function: It takes any keyword.
+        names: Those that are offered.
+        skip: How many of its first parameters are left out.
+    """
+    signature = inspect.signature(function)
+    *own, rest = list(signature.parameters.values())[skip:]
+    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+    return signature.replace(parameters=[*own, *keywords, rest])
+
+
+def offering(method: Method) -> Method:
+    """Return a method that offers the parameters of its model by keyword."""
+    return cast(Method, _Offering(method))
+
+
+_INNER = {"attach", "document"}
+"""What a scenario has for other modules, not for people."""
+
+
 class ParametrisedModel(FrozenModel):
     """A frozen model that knows the parameters of the file it was made from."""
+
+    model_config = ConfigDict(ignored_types=(_Offering,))
 
     _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _given: Mapping[str, object] = PrivateAttr(default_factory=dict)
@@ -37,6 +91,38 @@ class ParametrisedModel(FrozenModel):
         """The values that were given, by ``load`` or ``set``; the other parameters have their defaults."""
         return MappingProxyType(dict(self._given))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters of its model file, which ``set`` takes."""
+        declared = self._document.parameters if self._document is not None else {}
+        return tuple(name for name in declared if name.isidentifier())
+
+    def summary(self) -> Summary:
+        """Return in a few lines what it is: its name and title, what is set against the model file, and its size."""
+        own = {name: text for name, text in self._parameters.items() if name in self._given}
+        changed = ", ".join(f"{name} = {text}" for name, text in own.items()) or "nothing: all is as in the model file"
+        name, title = (str(getattr(self, field, "")) for field in ("name", "title"))
+        return Summary(f"{type(self).__name__} {name}", title, {"set": changed, "size": self.size()})
+
+    def size(self) -> str:
+        """Return how large it is, in words."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return repr(self.summary())
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return self.summary().html()
+
+    def __dir__(self) -> Iterable[str]:
+        """Return what is of use: fields, parameters' methods and figures, none of what only pydantic needs."""
+        own = {name for part in type(self).__mro__ if issubclass(part, ParametrisedModel) for name in vars(part)}
+        names = own | type(self).model_fields.keys()
+        return sorted(name for name in names if not name.startswith(("_", "model_")) and name not in _INNER)
+
+    @offering
     def set(self, **values: object) -> Self:
         """Return a copy with some of the model's parameters or fields changed.
 
@@ -59,6 +145,7 @@ class ParametrisedModel(FrozenModel):
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
         raise NotImplementedError
 
+    @offering
     def explore(self, *, seed: int = 0, **values: object) -> Any:
         """Return live figures beside inputs for the parameters, for a notebook; see ``btflow.explore.explore``.
 
@@ -71,6 +158,7 @@ class ParametrisedModel(FrozenModel):
         """
         return btflow.explore.explore(self.set(**values), seed=seed)  # type: ignore[arg-type]  # it says what it is of
 
+    @offering
     def compare(self, *, pairs: int = 10, seed: int = 0, **values: object) -> Any:
         """Return this setting beside one with other values, pair by pair; see ``btflow.explore.whatif``.
 

@@ -40,7 +40,8 @@ class Parameter(FrozenModel):
     def of(self, model: type[FrozenModel]) -> Self:
         """Remember, once and by the loader only, what those fields of a model take that it sets."""
         shapes = [shape for path in self.sets if (shape := shape_at(model, path))]
-        found = [shape.quantity for shape in shapes if shape.quantity and shape.quantity.kind == self.kind]
+        kinds = {"rate", "bitrate"} if self.kind in ("rate", "bitrate") else {self.kind}
+        found = [shape.quantity for shape in shapes if shape.quantity and {shape.quantity.kind, self.kind} <= kinds]
         low = max((q.minimum for q in found if q.minimum is not None), default=None)
         high = min((q.maximum for q in found if q.maximum is not None), default=None)
         self._quantity = Quantity(self.kind, low, high, bool(found) and all(q.unlimited for q in found))
@@ -129,6 +130,11 @@ def _parameter(
         raise ScenarioError(field, body, "is not a table")
     if "default" in body:
         raise ScenarioError(f"{field}.default", body["default"], "is not given here", "the field's value")
+    paths = body.get("sets")
+    if body.get("kind") == "rate" and isinstance(paths, list):
+        shapes = [shape_at(model, path) for path in paths if isinstance(path, str)]
+        if all(shape is not None and shape.kind == "bitrate" for shape in shapes):
+            body = body | {"kind": "bitrate"}  # that of links, which is written in bits
     try:
         parameter = Parameter.model_validate({"name": name} | body)
     except ValidationError as error:

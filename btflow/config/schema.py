@@ -183,7 +183,7 @@ def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
         return document.assigner.read(name, given).setting
 
     if parameter is not None and parameter.kind != "file":
-        kind: Kind = parameter.kind
+        kind: Kind = _plain(parameter.kind)
         meaning, words, optional = parameter.meaning, parameter.words, False
         limits = _limits(kind, parameter.quantity)
     else:
@@ -199,7 +199,12 @@ def _kind(shape: Shape, folder: str | None) -> Kind:
     """Return the kind of a field's values; what has none is a word or a text."""
     if shape.kind in ("table", "keyed", "list"):
         return "choice" if folder is not None else "text"
-    return shape.value_kind
+    return _plain(shape.value_kind)
+
+
+def _plain(kind: Kind) -> Kind:
+    """Return a kind; a link's rate is a rate, however it is written."""
+    return "rate" if kind == "bitrate" else kind
 
 
 def _limits(kind: Kind, quantity: Quantity | None) -> tuple[float, float] | None:

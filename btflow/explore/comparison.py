@@ -29,7 +29,7 @@ from btflow.swarm.scenario import Scenario
 from btflow.sweeps.link_figures import Links, replica_seed
 from btflow.sweeps.results import DONE
 from btflow.sweeps.swarm_figures import Swarms
-from btflow.units.formatting import counted
+from btflow.units.formatting import counted, interval_in_words, ratio_in_words
 
 Model = Scenario | LinkScenario
 
@@ -41,10 +41,10 @@ NAMES = ("both", "pairs")
 """Names of the figures."""
 
 COMPARED = {
-    "completion_mean": ("takes", "longer", "less time"),
-    "bottleneck_delay_mean": ("has", "more queueing delay", "less queueing delay"),
+    "completion_mean": ("takes", "longer", "less time", "as long"),
+    "bottleneck_delay_mean": ("has", "more queueing delay", "less queueing delay", "as much queueing delay"),
 }
-"""By statistic: how a change of it is told."""
+"""By statistic: the verb, and how more, less and a multiple of it are told."""
 _WHAT = {"completion_mean": "mean completion time", "bottleneck_delay_mean": "mean queueing delay"}
 _MOST_ROWS = 20
 """Swarms whose downloads are in the figure of both."""
@@ -168,35 +168,23 @@ def difference(name: str, a: list[float], b: list[float]) -> xr.Dataset:
 
 def words(found: xr.Dataset, labels: tuple[str, str], name: str) -> str:
     """Return the paired difference with its interval, in words."""
-    verb, more, less = COMPARED[name]
-    mean, low, high = (float(found[f"mean_ratio{end}"]) - 1.0 for end in ("", "_low", "_high"))
-    pairs = int(found["pairs"])
-    said = f"{labels[1]} {verb} {less_or_more(found, name)} than {labels[0]}"
-    count = counted(pairs, "pair")
-    if not np.isfinite([mean, low, high]).all():
-        return f"{said}; {count}, no interval yet." if np.isfinite(mean) else f"There is nothing to compare; {count}."
-    if low == high == 0.0:
+    mean, low, high = (float(found[f"mean_ratio{end}"]) for end in ("", "_low", "_high"))
+    verb, *told = COMPARED[name]
+    count = counted(int(found["pairs"]), "pair")
+    if not np.isfinite(mean):
+        return f"There is nothing to compare; {count}."
+    said = f"{labels[1]} {verb} {ratio_in_words(mean, *told, to=labels[0])}"
+    if not np.isfinite([low, high]).all():
+        return f"{said}; {count}, no interval yet."
+    if low == high == 1.0:
         return f"{labels[0]} and {labels[1]} have the same {_WHAT[name]} in each of {count}."
-    if low <= 0.0 <= high:
-        between = f"{percent(abs(low))} {less} to {percent(high)} {more}"
-        return f"It may be chance: {said}, 95 % interval {between}, {count}."
-    ends = sorted((abs(low), abs(high)))
-    more_digits = percent(ends[0]) == percent(ends[1])
-    shown = [percent(end, more_digits) for end in ends]
-    return f"{said}, 95 % interval {shown[0].removesuffix(' %')} to {shown[1]}, {count}."
+    chance = "It may be chance: " if low <= 1.0 <= high else ""
+    return f"{chance}{said}, 95% interval {interval_in_words(max(0.0, low), high, *told)}, {count}."
 
 
 def less_or_more(found: xr.Dataset, name: str) -> str:
-    """Return the difference of B's mean from A's, in words."""
-    _, more, less = COMPARED[name]
-    mean = float(found["mean_ratio"]) - 1.0
-    return f"{percent(abs(mean))} {more if mean >= 0 else less}"
-
-
-def percent(share: float, more: bool = False) -> str:
-    """Return a share in percent, of two or three digits, or one more."""
-    value = 100 * share
-    return f"{value:.{(0 if value >= 10 else 1) + more}f} %"
+    """Return B's mean against A's, in words."""
+    return ratio_in_words(float(found["mean_ratio"]), *COMPARED[name][1:])
 
 
 def differences(a: list[float], b: list[float], found: xr.Dataset, name: str) -> go.Figure:
@@ -207,7 +195,7 @@ def differences(a: list[float], b: list[float], found: xr.Dataset, name: str) ->
     ends = [0.5, len(a) + 0.5]
     edge: dict[str, Any] = {"x": ends, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
     drawn.add_scatter(y=[low, low], showlegend=False, name="low", **edge)
-    drawn.add_scatter(y=[high, high], name="95 % interval", fill="tonexty", fillcolor=translucent(1), **edge)
+    drawn.add_scatter(y=[high, high], name="95% interval", fill="tonexty", fillcolor=translucent(1), **edge)
     drawn.add_scatter(x=ends, y=[change, change], mode="lines", name="of the means", line=line(1))
     of_pairs = 100 * (ratio(np.array(b), np.array(a)) - 1.0)
     marker = {"color": COLOURS[0], "size": 8}

@@ -32,7 +32,7 @@ and 4.4 (QDELAY_REF, T_UPDATE, MAX_BURST; alpha and beta in 1/s).
 class Queue(FrozenModel):
     """One direction of an access link: what waits for it, and its rate."""
 
-    rate: Annotated[float, Quantity("rate", MIN_RATE, MAX_RATE, unlimited=True)]
+    rate: Annotated[float, Quantity("bitrate", MIN_RATE, MAX_RATE, unlimited=True)]
     """Rate at which packets leave, framing included [B/s]; ``unlimited``: nothing ever waits."""
     buffer: Annotated[Buffer, Quantity("buffer")] | None = None
     """Room for packets that wait; the packet being sent is not counted. Packets, bytes, time at the rate, or

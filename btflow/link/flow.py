@@ -105,7 +105,7 @@ class Flow(FrozenModel):
     """Bytes on the way are never more [B]; default that of the congestion control."""
     size: Annotated[int, Quantity("size", 1, 2**50)] | None = None
     """Bytes to send [B]."""
-    rate: Annotated[float, Quantity("rate", 1, 1.25e9)] | None = None
+    rate: Annotated[float, Quantity("bitrate", 1, 1.25e9)] | None = None
     """Rate at which the application writes [B/s]."""
     on: Period | None = None
     """Mean length of the periods with data [s]."""

@@ -7,10 +7,13 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from btflow.columns import listed, table
+
 if TYPE_CHECKING:
     import xarray
 
 _QUEUE_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+_LONGEST_NAME = 18
 _APART = ("voip", "messages")
 """Kinds of flows that have lists of their own."""
 
@@ -26,7 +29,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
     bottleneck = named.get(str(result.attrs["bottleneck"]))
     finishes = _finishes(result)
     return {
-        "model": str(result.attrs["scenario"]),
+        "model": str(result.attrs["model"]),
         "title": str(result.attrs["title"]),
         "parameters": json.loads(result.attrs.get("parameters", "{}")),
         "seed": int(result.attrs["seed"]),
@@ -48,7 +51,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
 def as_text(result: xarray.Dataset) -> str:
     """Return a result as a few tables for people."""
     found = summary(result)
-    settings = ", ".join(f"{name} = {value}" for name, value in found["parameters"].items())
+    settings = listed(f"{name} = {value}" for name, value in found["parameters"].items())
     span = f"{found['duration_s']:g} s, counted from {found['warmup_s']:g} s on"
     fidelity = ", flow fidelity" * (found["fidelity"] == "flow")
     blocks = [[f"{found['model']}, {span}, seed {found['seed']}{fidelity}", *([settings] if settings else [])]]
@@ -141,7 +144,7 @@ def _finishes(result: xarray.Dataset) -> dict[str, float | None]:
     """Return the time from start to end of each flow of a given size, None if it did not end."""
     names = [str(name) for name in result["flow"].values]
     sized = [i for i, kind in enumerate(result["kind"].values) if kind == "sized"]
-    return {names[i]: _number(result["finish"][i]) for i in sized}
+    return {names[i]: _number(result["completion_time"][i]) for i in sized}
 
 
 def _quantile(quantiles: xarray.DataArray, share: float) -> float:
@@ -163,20 +166,25 @@ def _fixed(digits: int, scale: float = 1.0) -> Callable[[Any], str]:
     return lambda value: "-" if value is None else f"{scale * value:.{digits}f}"
 
 
+def _name(value: Any) -> str:
+    """Return a name as the first columns of a table have it."""
+    return str(value) if len(str(value)) <= _LONGEST_NAME else f"{str(value)[: _LONGEST_NAME - 3]}..."
+
+
 _FLOW_COLUMNS: tuple[Column, ...] = (
-    ("flow", "name", str),
-    ("cc", "cc", str),
+    ("flow", "name", _name),
+    ("cc", "cc", _name),
     ("goodput [kbit/s]", "goodput_bps", _fixed(1, 1e-3)),
     ("share [%]", "share", _fixed(1, 100)),
-    ("sent again [%]", "retransmitted", _fixed(2, 100)),
-    ("RTT mean [ms]", "rtt_mean_ms", _fixed(1)),
-    ("p50 [ms]", "rtt_p50_ms", _fixed(1)),
-    ("p95 [ms]", "rtt_p95_ms", _fixed(1)),
+    ("resent [%]", "retransmitted", _fixed(2, 100)),
+    ("RTT [ms]", "rtt_mean_ms", _fixed(1)),
+    ("p50", "rtt_p50_ms", _fixed(1)),
+    ("p95", "rtt_p95_ms", _fixed(1)),
 )
 _QUEUE_COLUMNS: tuple[Column, ...] = (
-    ("queue", "name", str),
-    ("mean [packets]", "mean_packets", _fixed(1)),
+    ("queue", "name", _name),
     ("mean [ms]", "mean_ms", _fixed(1)),
+    ("mean [packets]", "mean_packets", _fixed(1)),
     ("p10", "p10_packets", _fixed(0)),
     ("p50", "p50_packets", _fixed(0)),
     ("p90", "p90_packets", _fixed(0)),
@@ -185,34 +193,27 @@ _QUEUE_COLUMNS: tuple[Column, ...] = (
     ("dropped [%]", "dropped", _fixed(2, 100)),
 )
 _VOIP_COLUMNS: tuple[Column, ...] = (
-    ("call", "name", str),
+    ("call", "name", _name),
     ("delay mean [ms]", "delay_mean_ms", _fixed(1)),
-    ("p50 [ms]", "delay_p50_ms", _fixed(1)),
-    ("p95 [ms]", "delay_p95_ms", _fixed(1)),
+    ("p50", "delay_p50_ms", _fixed(1)),
+    ("p95", "delay_p95_ms", _fixed(1)),
     ("jitter [ms]", "jitter_ms", _fixed(2)),
     ("lost [%]", "loss", _fixed(2, 100)),
     ("MOS", "mos", _fixed(2)),
 )
 _PROBE_COLUMNS: tuple[Column, ...] = (
-    ("probe", "name", str),
+    ("probe", "name", _name),
     ("written", "sent", str),
     ("delivered", "delivered", str),
     ("delay mean [ms]", "mean_ms", _fixed(1)),
-    ("p50 [ms]", "p50_ms", _fixed(1)),
-    ("p95 [ms]", "p95_ms", _fixed(1)),
-    ("p99 [ms]", "p99_ms", _fixed(1)),
+    ("p50", "p50_ms", _fixed(1)),
+    ("p95", "p95_ms", _fixed(1)),
+    ("p99", "p99_ms", _fixed(1)),
 )
-_FINISH_COLUMNS: tuple[Column, ...] = (("flow", "name", str), ("completion time [s]", "time", _fixed(2)))
+_FINISH_COLUMNS: tuple[Column, ...] = (("flow", "name", _name), ("completion time [s]", "time", _fixed(2)))
 
 
 def _table(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> list[str]:
-    """Return rows as lines: names to the left, numbers to the right."""
+    """Return rows as lines: names to the left, numbers to the right; ``p50`` is in the unit of the mean before it."""
     cells = [[header for header, _, _ in columns]] + [[show(row[key]) for _, key, show in columns] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
-    left = [show is str for _, _, show in columns]
-    return [
-        "  ".join(
-            cell.ljust(w) if is_left else cell.rjust(w) for cell, w, is_left in zip(line, widths, left, strict=True)
-        )
-        for line in cells
-    ]
+    return table(cells, right=[n for n, (_, _, show) in enumerate(columns) if show not in (str, _name)]).splitlines()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.kernels.link import sampling
 from btflow.kernels.link.sampling import BINS_PER_OCTAVE, LOWEST_EXPONENT
@@ -136,13 +137,13 @@ def _flows(s: State, span: float) -> dict[str, Measured]:
         "resent": _array(("flow",), flow.resent.copy(), "segments", "segments sent again"),
         "window_falls": _array(("flow",), flow.losses.copy(), "1", "falls of the window after duplicate ACKs"),
         "timeouts": _array(("flow",), flow.timeouts.copy(), "1", "retransmission timeouts"),
-        "finish": _array(
+        "completion_time": _array(
             ("flow",),
             np.where(flow.finish >= 0.0, flow.finish - flow.start, np.nan),
             "s",
             "time from the start to the last byte, of a flow of a given size",
         ),
-        "start": _array(("flow",), flow.start.copy(), "s", "time the flow starts"),
+        "start_time": _array(("flow",), flow.start.copy(), "s", "time the flow starts"),
         "rtt_mean": _array(("flow",), rtt, "s", "mean round-trip time as the sender measures it"),
         "rtt_quantile": _array(("flow", "quantile"), quantiles, "s", "round-trip time as the sender measures it"),
     }
@@ -266,11 +267,11 @@ def _quantiles(dim: str, samples: Sequence[Floats], meaning: str) -> Measured:
 
 def _provenance(scenario: LinkScenario, program: LinkProgram, seed: int, cpu: float) -> dict[str, Any]:
     return {
-        "scenario": scenario.name,
+        "model": scenario.name,
         "title": scenario.title,
         "source": scenario.source,
         "parameters": json.dumps(dict(scenario.parameters)),
-        "digest": scenario.digest(),
+        "scenario_hash": scenario.digest(),
         "bottleneck": program.bottleneck,
         f"rate_{program.bottleneck}": scenario.queues[program.bottleneck].rate if program.bottleneck else 0.0,
         "duration": scenario.duration,
@@ -278,5 +279,6 @@ def _provenance(scenario: LinkScenario, program: LinkProgram, seed: int, cpu: fl
         "seed": seed,
         "cpu_s": cpu,
         "fidelity": program.fidelity,
-        "btflow_version": __version__,
+        "version": __version__,
+        "byte_prefix": scenario.byte_prefix,
     }

@@ -11,7 +11,8 @@ from btflow.errors import ScenarioError
 from btflow.link.access import AccessLink, Queue
 from btflow.link.checks import problems
 from btflow.link.flow import INTERNET, Flow
-from btflow.units import BytePrefix
+from btflow.units import BytePrefix, format_quantity
+from btflow.units.formatting import counted
 from btflow.units.quantity import FrozenModel, Quantity
 
 _DESCRIPTIVE = {"title", "source"}
@@ -79,6 +80,14 @@ class LinkScenario(ParametrisedModel):
     def bottleneck_queue(self) -> str:
         """Name of the queue that the report is about; empty if no queue has a limited rate."""
         return self.bottleneck or next(iter(self.queues), "")
+
+    def size(self) -> str:
+        """Return what it sends, over how many queues and for how long, in words."""
+        groups = {"flow": 0, "call": 0, "probe": 0}
+        for flow in self.flows:
+            groups[{"voip": "call", "messages": "probe"}.get(flow.kind, "flow")] += flow.count
+        sent = ", ".join(counted(number, noun) for noun, number in groups.items() if number)
+        return f"{sent} over {counted(len(self.queues), 'queue')}, {format_quantity(self.duration, 'time')}"
 
     def data_queues(self, flow: Flow) -> tuple[str, ...]:
         """Return the queues that a flow's data passes, in order."""

@@ -2,7 +2,7 @@
 
 from btflow.plots.compared import beside_published, beside_theory, full_against_flow
 from btflow.plots.effects import heat_map, response_curve, sobol, tornado
-from btflow.plots.files import save, save_html, save_image
+from btflow.plots.files import save
 from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.paths import path_quantiles
 from btflow.plots.playback import playback
@@ -39,8 +39,6 @@ __all__ = [
     "response_curve",
     "rtt_sweep",
     "save",
-    "save_html",
-    "save_image",
     "segment_payloads",
     "send_gaps",
     "sobol",

@@ -1,17 +1,31 @@
-"""Writes figures: HTML always, pictures where Kaleido finds a Chromium to draw them with."""
+"""Writes figures, for the screen and for print: HTML always, pictures where Kaleido finds a Chromium to draw them."""
 
 import html
 from pathlib import Path
+from typing import Literal
 
 import plotly.graph_objects as go
 
 from btflow.errors import InputError
 from btflow.files import PICTURES, check_drawable, replacing
 from btflow.options import output_file
+from btflow.plots.paper import on_paper
 from btflow.plots.style import CONFIG
+from btflow.units import parse_quantity
 
 DOTS = 2.0
-"""Pixels of a PNG for each of the figure's: sharp on paper at the width of a column."""
+"""Dots of a PNG for each pixel of a figure on the screen: sharp on paper at the width of a column."""
+
+PRINTED = 300 / 96
+"""Likewise of one for print: 300 to the inch, what journals ask for of pictures in colour."""
+
+COLUMN = "84 mm"
+"""Width of a column of many journals."""
+
+LEAST, MOST = 0.03, 1.0
+"""Of the width and the height [m]."""
+
+Style = Literal["paper", "screen"]
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -22,59 +36,80 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def save_html(drawn: go.Figure, path: str | Path) -> None:
-    """Write a figure as one HTML page that needs no network and is as wide as the window, up to the figure's width.
+def save(
+    drawn: go.Figure,
+    path: str | Path,
+    *,
+    width: str | None = None,
+    height: str | None = None,
+    style: Style = "screen",
+) -> None:
+    """Write a figure: as an HTML page that needs no network, or as a PDF, SVG or PNG, by the ending.
+
+    A page is as wide as the window, up to the figure's width. Pictures need the extra image and a Chromium. The figure
+    itself is not changed.
+
+    Args:
+        drawn: A figure, as the functions of `btflow.plots` return it.
+        path: File ending in .html, .pdf, .svg or .png.
+        width: Width with its unit, ``"84 mm"``, ``"3.3 in"`` or ``"900 px"``: mm, cm, in, pt and px are known. A PDF is
+            as wide on paper, an SVG and a page in CSS' lengths.
+        height: Height likewise; by default what the figure has, or for a paper what its panels need.
+        style: ``"paper"``: no title, print's sizes of fonts and lines, other dashes where two greys are alike, 84 mm
+            wide by default, and a PNG of 300 dots per inch. ``"screen"``: as it is, two dots of a PNG for a pixel.
 
     Raises:
-        InputError: There is no figure, or no file ending in .html can be written there.
-        OSError: The file cannot be written; what was there before is kept.
-    """
-    _check(drawn)
-    file = output_file("path", path, ".html")
-    page = go.Figure(drawn)
-    layout, common = page.layout, page.layout.template.layout
-    width, height = int(layout.width or common.width or 900), int(layout.height or common.height or 560)
-    layout.width = common.width = None
-    text = page.to_html(
-        full_html=False,
-        include_plotlyjs=True,
-        config=CONFIG | {"responsive": True},
-        default_height=f"{height}px",
-        auto_play=False,
-    )
-    title = html.escape(str(layout.title.text or "btflow"))
-    content = _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text)
-    with replacing(file) as partial:
-        partial.write_text(content, encoding="utf-8")
-
-
-def save_image(drawn: go.Figure, path: str | Path) -> None:
-    """Write a figure as a picture: PNG, SVG or PDF by the ending.
-
-    Raises:
-        InputError: There is no figure, nothing to draw it with, or no such file can be written there.
+        InputError: There is no figure, nothing to draw a picture with, no such file can be written there, or a width,
+            height or style is wrong.
         OSError: It cannot be drawn or written; what was there before is kept.
     """
-    _check(drawn)
-    file = output_file("path", path, *PICTURES)
+    if not isinstance(drawn, go.Figure):
+        raise InputError("drawn", drawn, "is not a figure", "what a function of btflow.plots returns")
+    file = output_file("path", path, ".html", *PICTURES)
     check_drawable("path", file)
-    try:
-        content = drawn.to_image(format=file.suffix[1:], scale=DOTS)
-    except Exception as error:  # whatever a browser may fail with
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise OSError(None, f"could not be drawn: {reason.strip()}", str(file)) from error
+    if style not in ("paper", "screen"):
+        raise InputError("style", style, "is unknown", "paper or screen")
+    paper = style == "paper"
+    across = _pixels("width", COLUMN if paper and width is None else width)
+    upright = _pixels("height", height)
+    changes = {name: size for name, size in (("width", across), ("height", upright)) if size is not None}
+    shown = on_paper(drawn, changes["width"], upright) if paper else go.Figure(drawn).update_layout(changes)
+    content = _picture(shown, file, PRINTED if paper else DOTS) if file.suffix in PICTURES else _page(shown, paper)
     with replacing(file) as partial:
         partial.write_bytes(content)
 
 
-def save(drawn: go.Figure, path: str | Path) -> None:
-    """Write a figure as HTML or as a picture, by the ending; errors as of `save_html` and `save_image`."""
-    _check(drawn)
-    file = output_file("path", path, ".html", *PICTURES)
-    write = save_image if file.suffix in PICTURES else save_html
-    write(drawn, file)
+def _pixels(field: str, given: str | None) -> float | None:
+    """Return a length in CSS' pixels, of which an inch has 96."""
+    if given is None:
+        return None
+    metres = parse_quantity(given, "length", field=field, minimum=LEAST, maximum=MOST)
+    assert isinstance(metres, float)
+    return metres / 0.0254 * 96
 
 
-def _check(drawn: object) -> None:
-    if not isinstance(drawn, go.Figure):
-        raise InputError("drawn", drawn, "is not a figure", "what a function of btflow.plots returns")
+def _page(shown: go.Figure, exact: bool) -> bytes:
+    """Return a figure as a page, as wide as the window up to its width, or exactly of its size."""
+    title = html.escape(str(shown.layout.title.text or "btflow"))
+    layout, common = shown.layout, shown.layout.template.layout
+    width, height = int(layout.width or common.width or 900), int(layout.height or common.height or 560)
+    if not exact:
+        layout.width = common.width = None
+    text = shown.to_html(
+        full_html=False,
+        include_plotlyjs=True,
+        config=CONFIG | {"responsive": not exact},
+        default_height=f"{height}px",
+        auto_play=False,
+    )
+    return _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text).encode()
+
+
+def _picture(shown: go.Figure, file: Path, dots: float) -> bytes:
+    """Return a figure as a picture, with some dots of a PNG for each of its pixels."""
+    try:
+        content: bytes = shown.to_image(format=file.suffix[1:], scale=dots if file.suffix == ".png" else 1.0)
+    except Exception as error:  # whatever a browser may fail with
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise OSError(None, f"could not be drawn: {reason.strip()}", str(file)) from error
+    return content

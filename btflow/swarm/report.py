@@ -8,12 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btflow.columns import listed, paragraph, table
 from btflow.errors import brief
 from btflow.swarm.replica import quantile
 from btflow.units.formatting import counted
 
 if TYPE_CHECKING:
     import xarray
+
+_UPLINKS = (
+    "uplink's queue [ms]",
+    "p50",
+    "p90",
+    "p99",
+    ">100 packets [%]",
+    "request [ms]",
+    "block [ms]",
+    "slots",
+    "uTP [%]",
+)
+"""Of each class: the time in the queue, the share of the time with more packets in it, what a request and the block
+that it asks for take, slots that peers have at others, and the share of uTP of the bytes."""
 
 _COLUMNS = ("mean", "min", "p10", "p50", "p90", "max")
 
@@ -36,7 +51,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
         "replicas": int(result.sizes["replica"]),
         "completion_s": _statistics(times, counted),
         "by_class": by_class,
-        "cpu_s_per_swarm": float(result.attrs["cpu_s_per_swarm"]),
+        "cpu_s": float(result.attrs["cpu_s"]),
         "scenario_hash": result.attrs["scenario_hash"],
         "version": result.attrs["version"],
     }
@@ -91,16 +106,15 @@ def as_text(result: xarray.Dataset) -> str:
     rows = {name: row for name, row in rows.items() if row is not None}
     if len(rows) == 2:
         rows.popitem()
-    settings = ", ".join(f"{name} = {brief(value)}" for name, value in found["parameters"].items())
     lines = [
         f"{found['model']}, {counted(found['replicas'], 'replica')}, seed {found['seed']}"
         + ", flow fidelity" * (found["fidelity"] == "flow"),
-        settings,
+        listed(f"{name} = {brief(value)}" for name, value in found["parameters"].items()),
         "",
         *_table(rows),
         "",
         *_mechanism(result),
-        f"{'CPU time per swarm':<34}{_shown(found['cpu_s_per_swarm'], 3)} s",
+        f"{'CPU time per swarm':<34}{_shown(found['cpu_s'], 3)} s",
     ]
     return "\n".join(lines)
 
@@ -152,7 +166,8 @@ def _mechanism(result: xarray.Dataset) -> list[str]:
     causes = ", ".join(
         f"{cause} {_percent(share)}" for cause, share in zip(shares["cause"].values, shares.values, strict=True)
     )
-    return [*lines, f"{'leechers uploads limited by':<34}{causes}", *_paths(result), *_uplinks(result)]
+    held = paragraph(f"{'leechers uploads limited by':<34}{causes}", " " * 34)
+    return [*lines, held, *_paths(result), *_uplinks(result)]
 
 
 def _paths(result: xarray.Dataset) -> list[str]:
@@ -162,26 +177,29 @@ def _paths(result: xarray.Dataset) -> list[str]:
     rtt, loss = result["path_rtt"], result["path_loss"]
     by_peer = f"by peer {_seconds(float(rtt.min()))} to {_seconds(float(rtt.max()))}"
     text = f"RTT {_seconds(float(rtt.mean()))} ({by_peer}), loss {100 * float(loss.mean()):.2f}%"
-    return [f"{'mean of the paths'.ljust(34)}{text}, of {result.attrs['internet']}"]
+    return [paragraph(f"{'mean of the paths'.ljust(34)}{text}, of {result.attrs['internet']}", " " * 34)]
 
 
 def _uplinks(result: xarray.Dataset) -> list[str]:
     """Return what was seen on the access links, a line for each class that was looked at."""
     if "queue_delay_count" not in result:
         return []
-    header = ("uplinks by class", "median", "p90", "p99", ">100 pkt", "request", "to block", "slots", "uTP bytes")
-    lines = ["", f"{header[0]:<22}" + "".join(f"{name:>10}" for name in header[1:])]
+    rows: list[tuple[str, ...]] = [_UPLINKS]
     for name in result["sender_class"].values:
         figures = _of_uplinks(result, str(name))
         if figures["queue_s_p50"] is None:
             continue
-        cells = [_seconds(figures[f"queue_s_p{q}"]) for q in (50, 90, 99)]
-        cells += [_percent(figures["queue_above_100_packets"])]
-        cells += [_seconds(figures[key]) for key in ("request_delay_s", "request_to_block_s")]
-        cells += ["-" if figures["download_slots"] is None else _shown(figures["download_slots"], 1)]
-        cells += [_percent(figures["traffic_share"].get("uTP data", 0.0))]
-        lines.append(f"{str(name)[:21]:<22}" + "".join(f"{cell:>10}" for cell in cells))
-    return [*lines, ""]
+        times = [figures[key] for key in ("queue_s_p50", "queue_s_p90", "queue_s_p99")]
+        waits = [figures[key] for key in ("request_delay_s", "request_to_block_s")]
+        shares = [figures["queue_above_100_packets"], figures["traffic_share"].get("uTP data", 0.0)]
+        slots = "-" if figures["download_slots"] is None else _shown(figures["download_slots"], 1)
+        longer, utp = ("-" if math.isnan(share) else _shown(100 * share, 1) for share in shares)
+        rows.append((str(name)[:21], *map(_milliseconds, times), longer, *map(_milliseconds, waits), slots, utp))
+    return ["", table(rows, right=range(1, len(_UPLINKS))), ""]
+
+
+def _milliseconds(value: float | None) -> str:
+    return "-" if value is None else f"{1000 * value:.0f}"
 
 
 def _seconds(value: float | None) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.swarm import replica
 from btflow.swarm.network import Transport
@@ -246,13 +247,14 @@ def _provenance(scenario: Scenario, program: Program, rows: Sequence[replica.Rep
     return {
         "model": scenario.name,
         "title": scenario.title,
+        "source": scenario.source,
         "parameters": json.dumps(dict(scenario.parameters)),
         "seed": seed,
         "fidelity": program.fidelity,
         "scenario_hash": scenario.digest(),
         "version": __version__,
         "replicas": len(rows),
-        "cpu_s_per_swarm": math.fsum(row.cpu for row in rows) / len(rows),
+        "cpu_s": math.fsum(row.cpu for row in rows) / len(rows),
         "byte_prefix": scenario.byte_prefix,
         "file_size": scenario.swarm.file_size,
         "pieces": scenario.swarm.pieces,

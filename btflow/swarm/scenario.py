@@ -17,6 +17,7 @@ from btflow.swarm.checks import MAX_LEECHERS, problems
 from btflow.swarm.client import Client
 from btflow.swarm.network import Paths, Sockets, Transport
 from btflow.units import UNLIMITED, BytePrefix, format_quantity, is_unlimited
+from btflow.units.formatting import counted
 from btflow.units.quantity import FrozenModel, Quantity
 
 MAX_PIECES = 65_535
@@ -260,6 +261,12 @@ class Scenario(ParametrisedModel):
     def target(self) -> int:
         """Number of downloads after which a run ends."""
         return self.departures.discard + self.counted
+
+    def size(self) -> str:
+        """Return its peers and its file in words."""
+        file = format_quantity(self.swarm.file_size, "size", byte_prefix=self.byte_prefix)
+        peers = f"{counted(self.seeds, 'seed')} and {counted(self.leechers, 'leecher')}"
+        return f"{peers}, {file} in {counted(self.swarm.pieces, 'piece')}" + ", on access links" * self.linked
 
     def slots_of(self, peer_class: PeerClass) -> int:
         """Return the upload slots of the peers of a class."""

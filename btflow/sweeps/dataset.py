@@ -28,6 +28,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 from zarr.codecs import ZstdCodec
 
+import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow.swarm.replica import PER_PEER
 from btflow.sweeps.design import Coordinate
 from btflow.sweeps.plan import Plan

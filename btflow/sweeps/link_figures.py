@@ -32,7 +32,7 @@ DATA = (
     Statistic("goodput", "B/s", "payload that arrived of all data flows, each byte once, per second"),
     Statistic("jain_index", "1", "Jain's fairness index of the goodputs of the data flows"),
     Statistic("retransmitted_share", "1", "segments of data flows sent again, of all sent"),
-    Statistic("finish_max", "s", "longest time from a flow's start to its last byte; none if one did not finish"),
+    Statistic("completion_max", "s", "longest time from a flow's start to its last byte; none if one did not finish"),
 )
 
 SPEECH = (Statistic("mos", "1", "mean opinion score, mean over all calls (E-model, ITU-T G.107)"),)
@@ -60,8 +60,8 @@ GROUP = (
     Statistic("timeouts", "1", "retransmission timeouts: sum over the flows"),
     Statistic("rtt_mean", "s", "mean round-trip time as the sender measures it: mean over the flows that measured any"),
     Statistic("rtt_p95", "s", "95th percentile of the round-trip times: mean over the flows that measured any"),
-    Statistic("finish_mean", "s", "mean time from a flow's start to its last byte; none if one did not finish"),
-    Statistic("finish_max", "s", "longest time from a flow's start to its last byte; none if one did not finish"),
+    Statistic("completion_mean", "s", "mean time from a flow's start to its last byte; none if one did not finish"),
+    Statistic("completion_max", "s", "longest time from a flow's start to its last byte; none if one did not finish"),
 )
 
 RECORDS = (
@@ -263,7 +263,7 @@ def _again(run: _Run, flows: NDArray[np.int64]) -> float:
 
 def _finish(run: _Run, flows: NDArray[np.int64], of: Callable[[Floats], float]) -> float:
     """Return a figure of the times to the last byte of the flows of a given size; NaN if one has none."""
-    times = run["finish"][flows[run.sized[flows]]]
+    times = run["completion_time"][flows[run.sized[flows]]]
     return float(of(times)) if len(times) else np.nan
 
 

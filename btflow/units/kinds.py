@@ -7,7 +7,20 @@ from functools import cache
 from typing import Literal
 
 Kind = Literal[
-    "size", "rate", "time", "fraction", "count", "packets", "buffer", "flag", "choice", "text", "names", "file"
+    "size",
+    "rate",
+    "bitrate",
+    "time",
+    "fraction",
+    "count",
+    "packets",
+    "buffer",
+    "flag",
+    "choice",
+    "text",
+    "names",
+    "file",
+    "length",
 ]
 BytePrefix = Literal["decimal", "binary"]
 BufferKind = Literal["packets", "size", "time", "bdp"]
@@ -35,7 +48,7 @@ BUFFER_LIMITS: dict[BufferKind, tuple[float, float]] = {
     "time": (1e-5, 100),
     "bdp": (0.001, 1000),
 }
-REAL: tuple[Kind, ...] = ("rate", "time", "fraction")
+REAL: tuple[Kind, ...] = ("rate", "bitrate", "time", "fraction", "length")
 
 DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 IEC = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -49,6 +62,16 @@ SECONDS = {
     "h": Fraction(3600),
     "d": Fraction(86400),
 }
+INCH = Fraction(254, 10_000)
+METRES = {
+    "mm": Fraction(1, 1000),
+    "cm": Fraction(1, 100),
+    "in": INCH,
+    "pt": INCH / 72,
+    "px": INCH / 96,
+    "m": Fraction(1),
+}
+"""Lengths on paper; points of PostScript, pixels of CSS."""
 
 
 UNITS: tuple[str, ...] = (
@@ -57,7 +80,9 @@ UNITS: tuple[str, ...] = (
 )
 """Names of all units."""
 
-PARSED_ONLY = {f"{unit}/s" for unit in BITS} | {"µs", "d"}
+BIT_RATES = {f"{unit}/s" for unit in BITS}
+"""What a link's rate is written in; a client's limit is written in bytes."""
+PARSED_ONLY = {"µs", "d"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +99,7 @@ class KindInfo:
 KINDS: Mapping[Kind, KindInfo] = {
     "size": KindInfo("a size", "B", 0, 2**50, ('"50 MB"', '"256 KiB"', '"1448 B"')),
     "rate": KindInfo("a rate", "B/s", 0, 2**40, ('"20 kB/s"', '"1 Mbit/s"')),
+    "bitrate": KindInfo("a rate", "B/s", 0, 2**40, ('"1 Mbit/s"', '"10 Gbit/s"')),
     "time": KindInfo("a time", "s", 0, 1e9, ('"400 ms"', '"10 s"')),
     "fraction": KindInfo("a fraction", "", 0, 1, ('"5%"', "0.05", '"70%"')),
     "count": KindInfo("a whole number", "", 0, 10**9, ("300", "10", "1")),
@@ -84,6 +110,7 @@ KINDS: Mapping[Kind, KindInfo] = {
     "text": KindInfo("a text", "", 0, 0, ()),
     "names": KindInfo("names separated by commas, or none", "", 0, 0, ()),
     "file": KindInfo("the name or path of a file, a table, or none", "", 0, 0, ()),
+    "length": KindInfo("a length", "m", 0, 10, ('"84 mm"', '"3.3 in"')),
 }
 
 
@@ -102,6 +129,8 @@ def units_of(kind: Kind, byte_prefix: BytePrefix) -> Mapping[str, Fraction]:
     """Return the units of a kind and the SI value of each, preferred spelling first."""
     if kind == "time":
         return SECONDS
+    if kind == "length":
+        return METRES
     if kind == "packets":
         return {"packets": Fraction(1), "packet": Fraction(1)}
     if kind == "fraction":

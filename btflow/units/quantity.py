@@ -93,6 +93,7 @@ def text_of(model: BaseModel, field: str) -> str:
 _JSON_TYPES: dict[Kind, str | list[str]] = {
     "size": "string",
     "rate": "string",
+    "bitrate": "string",
     "time": "string",
     "packets": "string",
     "buffer": "string",

@@ -176,14 +176,14 @@ def test_what_is_written_needs_a_path_with_its_ending(sweep: xr.Dataset, path: A
     with pytest.raises(InputError, match=r"^path\b.*allowed: a file ending in \.csv"):
         analysis.write_table(sweep, at(".csv"))
     with pytest.raises(InputError, match=r"^path\b.*allowed: a file ending in \.html"):
-        plots.save_html(plots.heat_map(sweep, C, "rtt", "cc"), at(".html"))
+        plots.save(plots.heat_map(sweep, C, "rtt", "cc"), at(".html"))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder.csv", "folder.html"]
 
 
 @pytest.mark.parametrize("drawn", [None, "figure", 3, {"data": []}])
 def test_only_figures_are_saved(drawn: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^drawn.*is not a figure"):
-        plots.save_html(drawn, tmp_path / "f.html")
+        plots.save(drawn, tmp_path / "f.html")
 
 
 @pytest.mark.parametrize("per", [None, "peers", 3, ["peer"]])

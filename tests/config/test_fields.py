@@ -309,7 +309,7 @@ DESCRIBED = [
     ("flashcrowd", "paths.rtt", "time", "s", "30 ms", 0.03, "30 ms"),
     ("flashcrowd", "population", "count", "", "30", 30, "30"),
     ("flashcrowd", "classes.utp.share", "fraction", "", "30%", 0.3, "30%"),
-    ("flashcrowd", "classes.*.access.uplink.rate", "rate", "B/s", "8 Mbit/s", 1e6, "1 MB/s"),
+    ("flashcrowd", "classes.*.access.uplink.rate", "rate", "B/s", "8 Mbit/s", 1e6, "8 Mbit/s"),
     ("flashcrowd", "classes.*.access.uplink.rate", "rate", "B/s", "none", math.inf, "unlimited"),
     ("flashcrowd", "classes.*.client", "choice", "", "libtorrent-2", "libtorrent-2", "libtorrent-2"),
     ("flashcrowd", "classes.utp.opens", "names", "", ["utp", "tcp"], "utp,tcp", "utp,tcp"),

@@ -71,7 +71,7 @@ def test_every_preset_simulates(panel: LinkPanel) -> None:
         assert panel.state == shown.state
         assert panel.result is not None
         expected = btflow.simulate_link(scenario(shown.state))
-        assert panel.result.attrs["digest"] == expected.attrs["digest"]
+        assert panel.result.attrs["scenario_hash"] == expected.attrs["scenario_hash"]
         assert len(panel.figure.shown.data[0].x) > 100
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,8 @@ ALL = [("link", p) for p in link_presets()] + [("swarm", p) for p in SWARMS] + [
 def digest(command: str) -> str:
     """Return the digest of the scenario that a command line runs."""
     words = shlex.split(command)
-    load = {"run": btflow.load, "link": btflow.load_link}[words[1]]
-    return load(words[2], **dict(word.split("=", 1) for word in words[3:] if "=" in word)).digest()
+    values: dict[str, Any] = dict(word.split("=", 1) for word in words[3:] if "=" in word)
+    return (btflow.load if words[1] == "run" else btflow.load_link)(words[2], **values).digest()
 
 
 def of(presets: tuple[Preset, ...], *papers: str) -> list[str]:

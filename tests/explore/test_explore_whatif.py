@@ -24,12 +24,13 @@ from btflow.analysis import paired_difference
 from btflow.errors import InputError
 from btflow.explore import whatif
 from btflow.explore.app import Frame
-from btflow.explore.comparison import Compared, compare, difference, labels_of, percent, words
+from btflow.explore.comparison import Compared, compare, difference, labels_of, words
 from btflow.explore.panel import from_query, to_query
 from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.views import Seen
 from btflow.explore.whatif_panel import Settings, WhatIfPanel, WhatIfState, scenario_of, settings, state_of
 from btflow.explore.work import Look
+from btflow.units.formatting import ratio_in_words
 
 SMALL = {"leechers": 9, "file_size": "1 MB"}
 
@@ -86,12 +87,12 @@ def test_pairs_of_flow_say_so_and_those_of_full_say_how_far_it_was_off() -> None
     assert flow.words.startswith("Flow, an approximation: ")
     assert {drawn.layout.title.text.endswith(" (flow)") for drawn in flow.figures.values()} == {True}
     assert not any("flow" in drawn.layout.title.text for drawn in full.figures.values())
-    ratios = [float(step.result["mean_ratio"]) - 1 for step in (flow, full)]
+    ratios = [ratio_in_words(float(step.result["mean_ratio"]), "longer", same="as long") for step in (flow, full)]
     found, difference_of_flow = full.words.splitlines()
-    assert f"B (rtt 1 s) takes {percent(ratios[1])} longer than A" in found
+    assert re.search(rf"B \(rtt 1 s\) takes {ratios[1]} (than|as) A", found)
     off = flow.result["completion_mean"].mean("replica") / full.result["completion_mean"].mean("replica") - 1
     in_both = " in A, ".join(f"{100 * float(share):+.1f} %" for share in off)
-    assert difference_of_flow == f"Full; flow said {percent(ratios[0])} longer, its means off by {in_both} in B."
+    assert difference_of_flow == f"Full; flow said {ratios[0]}, its means off by {in_both} in B."
 
 
 def test_a_swarm_and_one_that_flow_does_not_run_are_compared_in_full_alone() -> None:
@@ -107,13 +108,14 @@ def test_a_swarm_and_one_that_flow_does_not_run_are_compared_in_full_alone() -> 
         (
             [100, 101, 99, 100],
             [112, 113, 111, 112],
-            "b takes 12 % longer than a, 95 % interval 11.8 to 12.2 %, 4",
+            "b takes 12% longer than a, 95% interval 11.8% to 12.2% longer, 4",
         ),
-        ([100, 90, 110, 95], [50, 44, 56, 47], "b takes 50 % less time than a, 95 % interval"),
-        ([100, 90, 110, 95], [101, 88, 109, 99], "It may be chance: b takes 0.5 % longer than a, 95 % interval"),
+        ([100, 90, 110, 95], [50, 44, 56, 47], "b takes half as long as a, 95% interval"),
+        ([100, 90, 110, 95], [101, 88, 109, 99], "It may be chance: b takes 0.5% longer than a, 95% interval"),
+        ([100, 90, 110, 95], [1000, 900, 1110, 955], "b takes ten times as long as a, 95% interval 9.97 to 10.1 times"),
         ([100, 90, 110], [100, 90, 110], "a and b have the same mean completion time in each of 3 pairs."),
-        ([100.0, 90.0], [100.0, 90.5], "It may be chance: b takes 0.3 % longer than a, 95 % interval"),
-        ([100.0], [150.0], "b takes 50 % longer than a; 1 pair, no interval yet."),
+        ([100.0, 90.0], [100.0, 90.5], "It may be chance: b takes 0.3% longer than a, 95% interval"),
+        ([100.0], [150.0], "b takes 50% longer than a; 1 pair, no interval yet."),
     ],
 )
 def test_the_difference_in_words(a: list[float], b: list[float], text: str) -> None:

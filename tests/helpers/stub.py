@@ -51,6 +51,6 @@ def simulate(
             "fidelity": fidelity,
             "scenario_hash": scenario.digest(),
             "version": "0.1.0",
-            "cpu_s_per_swarm": 0.125,
+            "cpu_s": 0.125,
         },
     )

@@ -134,7 +134,7 @@ def test_an_initial_window_is_a_ramp_of_delays() -> None:
 @pytest.mark.parametrize("size", ["30 kB", "300 kB", "3 MB"])
 def test_files_take_as_long_as_with_packets(size: str) -> None:
     options = {"flows": [f"cubic:1,size={size}"], "rate": "5 Mbit/s", "buffer": "50 packets"}
-    packets, fluid = (mean("finish", fidelity, **options) for fidelity in ("full", "flow"))
+    packets, fluid = (mean("completion_time", fidelity, **options) for fidelity in ("full", "flow"))
     assert fluid == pytest.approx(packets, rel=0.1)
 
 

@@ -259,7 +259,7 @@ def test_a_file_is_sent_once_and_no_more(size: int, cc: str) -> None:
     segments = -(-size // mss)
     assert float(data.sent[0] - data.resent[0]) == segments
     least = segments * (mss + (48 if cc == "utp-2010" else HEADER)) / MBIT + 0.025
-    assert least - 1e-9 <= float(data.finish[0]) < least + 40.0
+    assert least - 1e-9 <= float(data.completion_time[0]) < least + 40.0
 
 
 def test_a_small_file_takes_the_round_trips_of_slow_start() -> None:
@@ -270,7 +270,7 @@ def test_a_small_file_takes_the_round_trips_of_slow_start() -> None:
         rtt="100 ms",
         duration="5 s",
     )
-    assert float(data.finish[0]) == pytest.approx(0.35, abs=0.002)
+    assert float(data.completion_time[0]) == pytest.approx(0.35, abs=0.002)
 
 
 def test_on_and_off() -> None:
@@ -348,7 +348,7 @@ def test_everything_is_told_apart_by_flow() -> None:
     data = made.results("cubic", flow("cubic", start="50 s"), duration="60 s", warmup="0 s")
     assert list(data.flow.values) == ["a", "b"]
     assert float(data.goodput[0]) > 3 * float(data.goodput[1])
-    assert all(a <= b for a, b in itertools.pairwise(data.start.values))
+    assert all(a <= b for a, b in itertools.pairwise(data.start_time.values))
 
 
 def test_messages_that_do_not_arrive_are_counted() -> None:

@@ -235,7 +235,7 @@ def test_sobol_bars_are_the_indices(saltelli: xr.Dataset) -> None:
 
 
 def test_html_needs_no_network(sweep: xr.Dataset, tmp_path: Path) -> None:
-    plots.save_html(FIGURES["heat_map"](sweep), tmp_path / "figure.html")
+    plots.save(FIGURES["heat_map"](sweep), tmp_path / "figure.html")
     text = (tmp_path / "figure.html").read_text(encoding="utf-8")
     assert not re.search(r"<script[^>]*\bsrc=", text)
     assert "Plotly.newPlot" in text

@@ -258,7 +258,7 @@ def test_each_line_of_the_overview_is_in_one_legend() -> None:
 
 
 def test_html_needs_no_network(result: xr.Dataset, tmp_path: Path) -> None:
-    plots.save_html(plots.link_overview(result), tmp_path / "link.html")
+    plots.save(plots.link_overview(result), tmp_path / "link.html")
     text = (tmp_path / "link.html").read_text(encoding="utf-8")
     assert not re.search(r"<script[^>]*\bsrc=", text)
     assert "<title>1 Mbit/s, 50 ms, 100 packets</title>" in text

@@ -102,7 +102,7 @@ def test_refuses_what_is_no_result_of_a_link() -> None:
 @needs_browser
 def test_a_browser_plays_it(result: xr.Dataset, tmp_path: Path) -> None:
     file = tmp_path / "play.html"
-    plots.save_html(plots.playback(result, start=60.0, end=180.0, frames=4, seconds=0.4), file)
+    plots.save(plots.playback(result, start=60.0, end=180.0, frames=4, seconds=0.4), file)
     with chromium() as browser, page(browser) as shown:
         shown.goto(file.as_uri())
         shown.wait_for_function("() => document.querySelector('.js-plotly-plot')?._transitionData?._frames.length")

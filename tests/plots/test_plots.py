@@ -263,7 +263,7 @@ def test_colours_are_distinct_and_none_is_yellow() -> None:
 
 
 def test_html_needs_no_network(result: xr.Dataset, tmp_path: Path) -> None:
-    plots.save_html(plots.overview(result), tmp_path / "figure.html")
+    plots.save(plots.overview(result), tmp_path / "figure.html")
     text = (tmp_path / "figure.html").read_text(encoding="utf-8")
     assert not re.search(r"<script[^>]*\bsrc=", text)
     assert not re.search(r"<link[^>]*\bhref=", text)

@@ -24,7 +24,7 @@ WORDS: dict[str, dict[str, Any]] = {
     "beside_published": {"title": "t", "axis": "x"},
     "beside_theory": {"title": "t", "x": "x", "y": "y"},
 }
-SECOND = {"beside_theory": {"a": ([1.0], [1.0])}, "save": "x.html", "save_html": "x.html", "save_image": "x.png"}
+SECOND = {"beside_theory": {"a": ([1.0], [1.0])}, "save": "x.html"}
 
 
 @pytest.fixture(scope="module")

@@ -161,7 +161,7 @@ def test_where_it_came_from(result: xr.Dataset) -> None:
     assert json.loads(result.attrs["parameters"])["file_size"] == "1 MB"
     assert (result.attrs["seed"], result.attrs["replicas"]) == (7, 2)
     assert result.attrs["scenario_hash"] == scenario.digest()
-    assert result.attrs["cpu_s_per_swarm"] == 0.5
+    assert result.attrs["cpu_s"] == 0.5
     assert (result.attrs["byte_prefix"], result.attrs["file_size"], result.attrs["pieces"]) == ("binary", 2**20, 4)
 
 

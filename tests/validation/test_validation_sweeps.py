@@ -35,7 +35,7 @@ def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
         assert isinstance(third, xr.Dataset)
         xr.testing.assert_identical(one, other)
         xr.testing.assert_equal(one, third)
-        assert one.attrs["cpu_s_per_swarm"] != third.attrs["cpu_s_per_swarm"]
+        assert one.attrs["cpu_s"] != third.attrs["cpu_s"]
 
 
 def test_results_are_those_of_simulate_in_the_order_asked_for(tmp_path: Path) -> None:

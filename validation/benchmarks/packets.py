@@ -25,7 +25,7 @@ def same_swarm() -> Section:
         name = f"{setting.piece // 1024} KiB, {setting.buffer} packets, {setting.mix}"
         report(name)
         theirs = fmean(float(row["cpu_s"]) for row in packets.rows("swarm_runs", setting))
-        own = float(simulate(setting.scenario, seed=packets.SEED, replicas=REPLICAS).attrs["cpu_s_per_swarm"])
+        own = float(simulate(setting.scenario, seed=packets.SEED, replicas=REPLICAS).attrs["cpu_s"])
         ratios.append(theirs / own)
         rows.append((name, f"{own:.3f}", f"{theirs:.2f}", f"{ratios[-1]:.0f}"))
     return Section(
@@ -65,7 +65,7 @@ def same_bytes() -> Section:
     costs = {"ns-3, 21 peers on access links": theirs}
     for name, result in {"ours, the same": linked, "ours, rao2010: 301 peers without access links": plain}.items():
         received = float(result["bytes_received"].sum()) / REPLICAS
-        costs[name] = float(result.attrs["cpu_s_per_swarm"]) / received
+        costs[name] = float(result.attrs["cpu_s"]) / received
     table = [(name, f"{GB * cost:.3g}", f"{theirs / cost:.0f}") for name, cost in costs.items()]
     last = theirs / list(costs.values())[-1]
     return Section(

@@ -51,7 +51,7 @@ def ours(case: Case) -> Run:
         result = simulate(case.scenario, seed=len(cpu) + 1)
         means.append(float(result["completion_time"].mean()))
         copies.append(float(result["bytes_sent"][0, 0]) / case.scenario.swarm.file_size)
-        cpu.append(float(result.attrs["cpu_s_per_swarm"]))
+        cpu.append(float(result.attrs["cpu_s"]))
     return Run(case.leechers, case.megabytes, "", fmean(means), fmean(copies), 0, fmean(cpu), "", "", "")
 
 

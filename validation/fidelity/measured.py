@@ -77,4 +77,4 @@ def _cost(swarm: Swarm) -> float:
         result = simulate(swarm.run.scenario(), seed=swarm.seed, fidelity=swarm.fidelity)
     except ScenarioError:
         return 0.0
-    return round(float(result.attrs["cpu_s_per_swarm"]), 4)
+    return round(float(result.attrs["cpu_s"]), 4)

@@ -37,7 +37,7 @@ def validate(
     picture = None if image is None else output_file("--image", image, ".png")
     check_drawable("--image", picture)
 
-    from btflow.plots import save_image
+    from btflow.plots import save
     from validation.internet import figures, report
     from validation.internet.measured import measured
     from validation.internet.shares import Results
@@ -51,7 +51,7 @@ def validate(
     if swarms >= SWARMS and near >= NEAR:
         report.write_summary(made, report.SUMMARY)
     if picture is not None:
-        save_image(drawn["internet-swarms"][0], picture)
+        save(drawn["internet-swarms"][0], picture)
     for line in report.answer(made):
         typer.echo(line)
     typer.echo(f"report: {out / 'internet.html'}")

@@ -44,7 +44,7 @@ def measure(swarm: Swarm, result: xr.Dataset) -> Measured:
     leecher = result["role"].values == "leecher"
     times = result["completion_time"].values[0, leecher]
     kept = [round(float(time), 2) for time in times]
-    cpu = float(result.attrs["cpu_s_per_swarm"])
+    cpu = float(result.attrs["cpu_s"])
     if swarm.kind == NEAR:
         return Measured(kept, cpu=cpu)
     rtt, loss = (result[name].values[0] for name in ("path_rtt", "path_loss"))

@@ -84,7 +84,7 @@ def measure(result: xr.Dataset) -> Measured:
     return Measured(
         {**groups, ALL: _group(result, classes)},
         ranked,
-        float(result.attrs["cpu_s_per_swarm"]),
+        float(result.attrs["cpu_s"]),
         float(result.attrs["file_size"]),
     )
 

@@ -130,7 +130,7 @@ def compare(setting: Setting, runs: int | None = None) -> list[Compared]:
             continue
         times = result["completion_time"].isel(peer=(result["peer_class"] == name).values)
         ours = tuple(float(x) for x in times.mean("peer").values)
-        cpu = float(result.attrs["cpu_s_per_swarm"])
+        cpu = float(result.attrs["cpu_s"])
         out.append(Compared(setting, name, ours, tuple(packets), _longer(result, name, setting), cpu, packet_cpu))
     return out
 

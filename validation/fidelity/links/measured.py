@@ -57,7 +57,7 @@ def figures_of(result: xr.Dataset) -> Figures:
     times = result["completion_time"].transpose("replica", "peer").values[0]
     counted = result["counted"].transpose("replica", "peer").values[0].astype(bool) & np.isfinite(times) & leechers
     classes = {name: _of(result, name, times[counted & (result["peer_class"].values == name)]) for name in names}
-    return Figures(round(float(times[counted].mean()), 4), round(float(result.attrs["cpu_s_per_swarm"]), 4), classes)
+    return Figures(round(float(times[counted].mean()), 4), round(float(result.attrs["cpu_s"]), 4), classes)
 
 
 def _of(result: xr.Dataset, name: str, times: Floats) -> Of:

@@ -1,0 +1,78 @@
+"""Parameters are typed keywords, and shells complete them: none of pydantic's names."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+import subprocess
+import sys
+import typing
+
+import pytest
+
+import btflow
+from btflow.config import catalog, keywords
+from btflow.config.catalog import any_document, names
+from tools.keywords import FILE, class_name, source
+
+MODELS = {"load": names(), "load_link": names("links")}
+
+
+def test_the_module_is_what_the_model_files_make() -> None:
+    assert FILE.read_text(encoding="utf-8") == source(), "run python -m tools.keywords"
+
+
+@pytest.mark.parametrize("function", MODELS)
+def test_each_model_has_its_keywords_where_it_is_loaded(function: str) -> None:
+    overloads = typing.get_overloads(getattr(catalog, function))
+    hints = [typing.get_type_hints(one, localns={"LinkScenario": object}) for one in overloads[:-1]]
+    found = {typing.get_args(h["name_or_path"])[0]: typing.get_args(h["values"])[0] for h in hints}
+    assert found == {name: getattr(keywords, class_name(name)) for name in MODELS[function]}
+    offered = inspect.signature(getattr(btflow, function)).parameters
+    assert set(offered) - {"name_or_path", "values"} == {p for name in found for p in any_document(name).parameters}
+
+
+@pytest.mark.parametrize("name", [*names(), *names("links")])
+def test_a_scenario_offers_its_own_parameters(name: str) -> None:
+    scenario = any_document(name).build({})
+    for method in (scenario.set, scenario.compare, scenario.explore):
+        signature = inspect.signature(method)
+        assert set(signature.parameters) - {"pairs", "seed", "values"} == set(scenario.names)
+        assert "Raises" in str(inspect.getdoc(method))
+    assert pickle.loads(pickle.dumps(scenario)).set() == scenario
+
+
+@pytest.mark.parametrize("scenario", [btflow.load("rao2010"), btflow.load_link("geni")])
+def test_dir_has_what_is_of_use_and_none_of_pydantics_names(scenario: btflow.Scenario) -> None:
+    assert {"set", "compare", "explore", "parameters", "title", "summary", *type(scenario).model_fields} <= set(
+        dir(scenario)
+    )
+    assert not [name for name in dir(scenario) if name.startswith(("_", "model_")) or name in ("dict", "json", "copy")]
+    for name in dir(scenario):
+        getattr(scenario, name)
+
+
+COMPLETE = """
+import json
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell('import btflow; scenario = btflow.load("rao2010"); link = btflow.load_link("geni")')
+found = {}
+for code in ('scenario.', 'btflow.load("rao2010", r', 'scenario.set(', 'link.set(b', 'scenario.compare('):
+    with provisionalcompleter():
+        found[code] = [one.text for one in shell.Completer.completions(code, len(code))]
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_ipython_completes_parameters() -> None:
+    done = subprocess.run([sys.executable, "-c", COMPLETE], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert set(found["scenario."]) == set(dir(btflow.load("rao2010")))
+    assert "rtt=" in found['btflow.load("rao2010", r']
+    assert {f"{name}=" for name in btflow.load("rao2010").names} <= set(found["scenario.set("])
+    assert "buffer=" in found["link.set(b"]
+    assert {"pairs=", "rtt="} <= set(found["scenario.compare("])

@@ -1,0 +1,1 @@
+"""Programs for those who change btflow: documentation, measurements, files that are made."""
