@@ -38,7 +38,7 @@ def link(
     reverse_rate: Annotated[Text, typer.Option(metavar="RATE", help="Of the downlink.  [as --rate]")] = None,
     reverse_buffer: Annotated[Text, typer.Option(metavar="BUFFER", help="Of the downlink.  [as --buffer]")] = None,
     aqm: Annotated[
-        Text, typer.Option(metavar="NAME", help="drop-tail, codel, fq-codel or pie, both ways.  [drop-tail]")
+        Text, typer.Option(metavar="NAME", help="drop-tail, codel, fq-codel, pie or cake, both ways.  [drop-tail]")
     ] = None,
     access: Annotated[
         Text, typer.Option(metavar="NAME", help="Access link, such as adsl, that the options above change.")

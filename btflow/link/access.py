@@ -11,7 +11,8 @@ from btflow.errors import TableError
 from btflow.units import UNLIMITED, Buffer
 from btflow.units.quantity import FrozenModel, Quantity
 
-Discipline = Literal["drop-tail", "codel", "fq-codel", "pie"]
+Discipline = Literal["drop-tail", "codel", "fq-codel", "pie", "cake"]
+Isolation = Literal["triple-isolate", "flows"]
 MIN_RATE, MAX_RATE = 125.0, 1.25e9
 
 AQM: Mapping[str, Mapping[str, str | float]] = MappingProxyType(
@@ -20,12 +21,14 @@ AQM: Mapping[str, Mapping[str, str | float]] = MappingProxyType(
         "codel": {"target": "5 ms", "interval": "100 ms"},
         "fq-codel": {"target": "5 ms", "interval": "100 ms", "quantum": "1514 B"},
         "pie": {"target": "15 ms", "update": "15 ms", "burst": "150 ms", "alpha": 0.125, "beta": 1.25},
+        "cake": {"target": "5 ms", "interval": "100 ms", "isolation": "triple-isolate"},
     }
 )
 """The constants each discipline uses and what they are by default.
 
 CoDel: RFC 8289, sections 4.2 and 4.3. FQ-CoDel: RFC 8290, sections 5.2.1 to 5.2.3. PIE: RFC 8033, sections 4.1, 4.2
-and 4.4 (QDELAY_REF, T_UPDATE, MAX_BURST; alpha and beta in 1/s).
+and 4.4 (QDELAY_REF, T_UPDATE, MAX_BURST; alpha and beta in 1/s). CAKE: Linux sch_cake.c, cake_init; target and interval
+grow and the quantum shrinks on slow links (``btflow.link.state.complete``).
 """
 
 
@@ -42,9 +45,9 @@ class Queue(FrozenModel):
     framing: Annotated[int, Quantity("size", 0, 200)] = 0
     """Bytes that the link layer adds to each packet [B]."""
     target: Annotated[float, Quantity("time", 1e-5, 10)] | None = None
-    """CoDel, FQ-CoDel, PIE: acceptable queueing delay [s]."""
+    """CoDel, FQ-CoDel, PIE, CAKE: acceptable queueing delay [s]."""
     interval: Annotated[float, Quantity("time", 1e-4, 100)] | None = None
-    """CoDel, FQ-CoDel: time above the target after which packets are dropped [s]."""
+    """CoDel, FQ-CoDel, CAKE: time above the target after which packets are dropped [s]."""
     quantum: Annotated[int, Quantity("size", 64, 65536)] | None = None
     """FQ-CoDel: bytes a flow may send in its turn [B]."""
     update: Annotated[float, Quantity("time", 1e-4, 10)] | None = None
@@ -55,10 +58,13 @@ class Queue(FrozenModel):
     """PIE: weight of the delay's distance from the target [1/s]."""
     beta: Annotated[float, Quantity("fraction", 0, 100)] | None = None
     """PIE: weight of the delay's change [1/s]."""
+    isolation: Annotated[Isolation, Quantity("choice")] | None = None
+    """CAKE: who gets equal shares: ``triple-isolate``, the hosts behind the link and then the flows of each, or
+    ``flows``, all flows."""
 
     largest_packet: Annotated[int, Quantity("size", 1, 2**20)] | None = None
-    """CoDel, FQ-CoDel, PIE: no packet is dropped if no more than so many bytes (PIE: twice as many) wait behind it [B];
-    default the largest packet of any flow, framing included."""
+    """CoDel, FQ-CoDel, PIE: no packet is dropped if no more than so many bytes (PIE: twice as many) wait behind it, CAKE:
+    if it waited no longer than four such packets take [B]; default the largest packet of any flow, framing included."""
 
     @property
     def limited(self) -> bool:
@@ -94,7 +100,7 @@ class Queue(FrozenModel):
             raise TableError(field, None, "is never used: the rate is unlimited", "a rate that is not unlimited")
         if self.largest_packet is not None and self.discipline == "drop-tail":
             shown = f"{self.largest_packet} B"
-            raise TableError("largest_packet", shown, "is never used by drop-tail", "codel, fq-codel or pie")
+            raise TableError("largest_packet", shown, "is never used by drop-tail", "codel, fq-codel, pie or cake")
         constants = {name for names in AQM.values() for name in names}
         for name in sorted(constants - AQM[self.discipline].keys()):
             if getattr(self, name) is not None:

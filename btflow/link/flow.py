@@ -93,6 +93,9 @@ class Flow(FrozenModel):
     """Access link behind which the sender is, or ``internet``: nothing limits it there."""
     receiver: str = Field(alias="to")
     """Access link behind which the receiver is, or ``internet``."""
+    host: str = ""
+    """Host behind the access link that the flows belong to, of which a queue with ``cake`` takes account; flows of the
+    same name, and those without one, share theirs. The other end of each flow is a host of its own."""
     start: Time = 0.0
     """When the flows start [s]."""
     start_spread: Time = 0.0

@@ -12,6 +12,7 @@ from typing import Any
 
 from btflow.config.catalog import load_link, names, parse_as
 from btflow.errors import InputError, shorten
+from btflow.link.access import AQM
 from btflow.link.flow import INTERNET
 from btflow.link.scenario import LINKS, LinkScenario
 from btflow.options import parse_settings
@@ -21,11 +22,12 @@ HOME = "home"
 PROBE_CC = "cubic"
 """Congestion control of a probe's messages unless it says another."""
 
-_COMMON = ("start", "stop", "spread", "rtt", "name", "direction")
-FLOW_KEYS = ("size", "rate", "on", "off", *_COMMON, "window", "mss")
+_COMMON = ("start", "stop", "spread", "rtt", "name", "direction", "host")
+FLOW_KEYS = ("size", "rate", "on", "off", *_COMMON, "window", "mss", "target", "gain", "max_gain")
 VOIP_KEYS = (*_COMMON, "frames")
 PROBE_KEYS = (*_COMMON, "cc", "window", "mss")
 _FIELDS = {"spread": "start_spread"}
+_OF_CC = {name: name for name in ("mss", "target", "gain", "max_gain")}
 _WAYS = {"up": (HOME, INTERNET), "down": (INTERNET, HOME)}
 _HEAD = re.compile(r"([^:@]+)(?::([^:@]*))?(?:@([^@]*))?", re.DOTALL)
 _PROBE_HEAD = re.compile(r"([^@]+)@([^@]+)", re.DOTALL)
@@ -42,7 +44,7 @@ def flow(text: object) -> Table:
     form = "CC[:COUNT][@START][,KEY=VALUE]..., such as cubic:3 or ledbat:1@10s,size=5 MB"
     head, given = _split("flow", text, FLOW_KEYS, form)
     cc, table = _counted("flow", text, head, form)
-    return _table(given, table | {"cc": _changed(cc, given, {"mss": "mss"})}, PurePath(cc).name.removesuffix(".toml"))
+    return _table(given, table | {"cc": _changed(cc, given, _OF_CC)}, PurePath(cc).name.removesuffix(".toml"))
 
 
 def voip(text: object) -> Table:
@@ -136,7 +138,6 @@ _SPECS: Mapping[str, Callable[[object], Table]] = {
     "voip": voip,
     "probes": probe,
 }
-_DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
 
 OPTIONS = (*_QUEUES, *_PATHS, *_TIMES, "aqm", "access", *_SPECS)
 """What ``scenario_from`` takes."""
@@ -244,9 +245,9 @@ def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
         if not ways:
             raise InputError("aqm", given["aqm"], "is never used: the rate is unlimited", "a rate")
         for way in ways:
-            table.setdefault(way, {})["discipline"] = _DISCIPLINES[0]
+            table.setdefault(way, {})["discipline"] = "drop-tail"
         sets = [f"access.{HOME}.{way}.discipline" for way in ways]
-        parameters["aqm"] = {"kind": "choice", "meaning": "discipline", "choices": list(_DISCIPLINES), "sets": sets}
+        parameters["aqm"] = {"kind": "choice", "meaning": "discipline", "choices": list(AQM), "sets": sets}
     return table, parameters
 
 

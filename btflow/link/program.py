@@ -29,7 +29,7 @@ RECOVERIES = {"classic": k.CLASSIC, "prr": k.PRR, "prr-safe": k.PRR_SAFE, "tahoe
 DETECTIONS = {"dupacks": k.DUPACKS, "rack": k.RACK}
 HALVES = {"outstanding": k.OUTSTANDING, "window": k.WINDOW, "pipe": k.IN_PIPE}
 APPS = {"long": k.BULK, "sized": k.SIZED, "rate": k.RATE, "on-off": k.ON_OFF, "messages": k.MESSAGES, "voip": k.BULK}
-DISCIPLINES = {"drop-tail": k.DROP_TAIL, "codel": k.CODEL, "fq-codel": k.FQ_CODEL, "pie": k.PIE}
+DISCIPLINES = {"drop-tail": k.DROP_TAIL, "codel": k.CODEL, "fq-codel": k.FQ_CODEL, "pie": k.PIE, "cake": k.CAKE}
 UNLIMITED = 1 << 60
 
 _NUMBERED = {"law": LAWS, "recovery": RECOVERIES, "detection": DETECTIONS, "halves": HALVES}
@@ -81,6 +81,7 @@ def compile_link(scenario: LinkScenario, fidelity: Fidelity = "full") -> LinkPro
         flow_names=tuple(name for _, name in members),
         flow_cc=tuple(flow.cc.name if flow.cc else "udp" for flow, _ in members),
         flow_kinds=tuple(flow.kind for flow, _ in members),
+        flow_hosts=tuple(flow.host for flow, _ in members),
         codecs=tuple(flow.codec for flow, _ in members),
         queue_names=tuple(names),
         bottleneck=scenario.bottleneck_queue,
@@ -133,6 +134,7 @@ def write_queue(record: Any, queue: Queue, rtt: float) -> None:
     record["limit_packets"] = UNLIMITED if packets is None else packets
     record["limit_bytes"] = math.inf if limit is None else limit
     record["mtu"] = queue.largest_packet or 0
+    record["fair_to_hosts"] = queue.isolation == "triple-isolate"
     _assign(record, queue, _OF_QUEUE)
 
 

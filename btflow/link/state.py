@@ -29,6 +29,7 @@ class LinkProgram:
         flow_names: Name of each flow.
         flow_cc: Name of its congestion control, ``udp`` for a voice call.
         flow_kinds: What its application does.
+        flow_hosts: The host behind an access link that it belongs to; all of none belong to one.
         codecs: Its codec, None unless it is a voice call.
         queue_names: Access link and direction of each queue.
         bottleneck: Name of the queue that the summary is about.
@@ -45,6 +46,7 @@ class LinkProgram:
     flow_names: tuple[str, ...] = ()
     flow_cc: tuple[str, ...] = ()
     flow_kinds: tuple[str, ...] = ()
+    flow_hosts: tuple[str, ...] = ()
     codecs: tuple[Codec | None, ...] = ()
     queue_names: tuple[str, ...] = ()
     bottleneck: str = ""
@@ -71,13 +73,37 @@ def build(program: LinkProgram, seed: int) -> k.State:
     s.flow.ring_at, s.flow.ring_mask = ring * np.arange(flows), ring - 1
     s.queue[:] = program.queue
     largest = (program.flow["train"] * (program.flow["mss"] + program.flow["header"])).max()
-    s.queue.mtu = np.where(program.queue["mtu"] > 0.0, program.queue["mtu"], largest + program.queue["framing"])
+    complete(s.queue, largest)
     _begin(s, rings.pipes, rings.services)
+    if (s.queue.kind == k.CAKE).any():
+        _count_hosts(s, program.flow_hosts)
     extra = program.rtt_spread * random.random(flows)
     s.flow.start += program.start_spread * random.random(flows)
     for i in range(flows):
         _lay_pipes(s, i, extra[i])
     return s
+
+
+QUANTUM = (300.0, 1514.0)
+"""Least and most that a flow may send in its turn with CAKE [B] (Linux sch_cake.c, cake_set_rate)."""
+
+SECONDS = 4096.0
+"""CAKE: the quantum is the rate divided by this (Linux sch_cake.c, cake_set_rate)."""
+
+TARGET = 1.5
+"""CAKE: the target is at least the time that so many full packets take (Linux sch_cake.c, cake_set_rate)."""
+
+
+def complete(queue: NDArray[np.void], largest: float) -> None:
+    """Write what follows from the largest packet of the flows [B], without framing, and what CAKE makes of the rate."""
+    queue["mtu"] = np.where(queue["mtu"] > 0.0, queue["mtu"], largest + queue["framing"])
+    cake = queue["kind"] == k.CAKE
+    q = queue[cake]
+    target = np.maximum(q["target"], TARGET * q["mtu"] / q["rate"])
+    q["interval"] = np.maximum(q["interval"] + target - q["target"], 2.0 * target)
+    q["target"] = target
+    q["quantum"] = np.clip(q["rate"] / SECONDS, *QUANTUM)
+    queue[cake] = q
 
 
 class _Rings(NamedTuple):
@@ -107,7 +133,7 @@ def _sources(program: LinkProgram) -> int:
 def _layout(program: LinkProgram, rings: _Rings) -> dict[str, tuple[tuple[int, ...], Any]]:
     """Shape and dtype of the arrays of an experiment."""
     rules, flows, queues, ring = program.rules, program.rules.flows, program.rules.queues, rings.flow
-    event_served = np.isin(program.queue["kind"], (k.CODEL, k.FQ_CODEL))
+    event_served = np.isin(program.queue["kind"], k.BY_EVENT)
     waiting = int(rings.services[event_served].sum()) + 1
     sources = _sources(program)
     return {
@@ -210,6 +236,17 @@ def _begin(s: k.State, rooms: NDArray[np.int64], service_rings: NDArray[np.int64
     s.flow.rto = s.flow.rto_initial
     s.flow.backoff = 1.0
     s.flow.min_rtt = s.flow.rto_at = s.flow.ack_at = k.FOREVER
+
+
+def _count_hosts(s: k.State, hosts: tuple[str, ...]) -> None:
+    """The first subqueue of each host in each queue counts the host's bulk flows."""
+    counter: dict[tuple[int, str], int] = {}
+    for i, host in enumerate(hosts or ("",) * len(s.flow)):
+        f = s.flow[i]
+        for way, queues in ((k.DATA, (f.data_queue0, f.data_queue1)), (k.ACKS, (f.ack_queue0, f.ack_queue1))):
+            for hop, number in enumerate(queues, start=1):
+                line = i * int(k.PIPES) + int(way) + hop
+                s.subqueue.host[line] = counter.setdefault((int(number), host), line)
 
 
 def _lay_pipes(s: k.State, i: int, extra: float) -> None:

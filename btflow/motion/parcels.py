@@ -76,7 +76,7 @@ class Parcels:
         ]
         self._byte_times = (1.0 / s.queue.rate).tolist()
         self._framing = s.queue.framing.tolist()
-        self._held = [q for q in range(s.rules.queues) if s.queue.kind[q] in (k.CODEL, k.FQ_CODEL)]
+        self._held = [q for q in range(s.rules.queues) if s.queue.kind[q] in k.BY_EVENT]
         self._second = [
             (i * int(k.PIPES) + int(way) + 2)
             for i, ways in enumerate(self._queues)
@@ -205,7 +205,7 @@ class Parcels:
         left |= there.keys()
 
     def _in_queue(self, q: int) -> list[_Found]:
-        """What waits in a CoDel or an FQ-CoDel queue."""
+        """What waits in a CoDel, FQ-CoDel or CAKE queue."""
         s = self._s
         found: list[_Found] = []
         heads = [int(s.queue["head"][q])] if s.queue["kind"][q] == k.CODEL else s.subqueue["head"].tolist()

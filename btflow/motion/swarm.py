@@ -202,7 +202,7 @@ def _queue(s: Swarm | FlowState, x: Access | None) -> NDArray[np.float64]:
     if x is None:
         return np.zeros(s.rules.peers)
     uplink = x.net.queue[0::2]
-    by_event = np.isin(uplink["kind"], (link.CODEL, link.FQ_CODEL))
+    by_event = np.isin(uplink["kind"], link.BY_EVENT)
     now = float(s.clock[0].now)
     waits = np.where(by_event, uplink["bytes"] / uplink["rate"], np.maximum(0.0, uplink["free_at"] - now))
     return np.asarray(waits, np.float64)

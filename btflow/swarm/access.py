@@ -17,6 +17,7 @@ from btflow.kernels.swarm.state import FOREVER, KINDS, OPENS_TCP, OPENS_UTP, Swa
 from btflow.link.access import MAX_RATE
 from btflow.link.congestion import CongestionControl
 from btflow.link.program import UNLIMITED, write_congestion_control, write_queue
+from btflow.link.state import complete
 from btflow.memory import arrays
 from btflow.swarm.network import Socket
 from btflow.swarm.scenario import PeerClass, Scenario
@@ -92,8 +93,7 @@ def compile_links(scenario: Scenario, classes: Sequence[PeerClass], counts: Sequ
             if cc is not None:
                 _write_template(template[number, kind], cc, socket, scenario.paths.loss)
         transports.append(_transports(c))
-    largest = (template["mss"] + template["header"]).max()
-    queues["mtu"] = np.where(queues["mtu"] > 0.0, queues["mtu"], largest + queues["framing"])
+    complete(queues, (template["mss"] + template["header"]).max())
     used = [cc for c in classes for cc in (c.tcp, c.utp, c.control) if cc is not None]
     return Links(
         queue=np.repeat(queues, counts, axis=0).ravel(),
@@ -153,8 +153,8 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
     peers, ends = rules.peers, rules.peers << rules.slot_bits
     flows = ends * (2 if rules.split else 1)
     sources = flows * int(k.TIMERS) + 6 * peers
-    event_served = bool(np.isin(links.queue["kind"], (k.CODEL, k.FQ_CODEL)).any())
-    fq = bool((links.queue["kind"] == k.FQ_CODEL).any())
+    event_served = bool(np.isin(links.queue["kind"], k.BY_EVENT).any())
+    by_flow = bool(np.isin(links.queue["kind"], (k.FQ_CODEL, k.CAKE)).any())
     rings = int(_queue_rings(links).sum())
     classes = len(program.class_names)
     return {
@@ -169,7 +169,7 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
         "parcel": ((int(_pipe_rooms(program).sum()),), k.PARCEL),
         "flow": ((flows,), k.FLOW),
         "waiting": ((rings + 1 if event_served else 1,), k.PARCEL),
-        "subqueue": ((4 * flows if fq else 1,), k.SUBQUEUE),
+        "subqueue": ((4 * flows if by_flow else 1,), k.SUBQUEUE),
         "history": ((flows, links.history_slots), np.float64),
         "recent": ((flows, links.filter_slots), np.float64),
         "queue_time": ((2 * peers, 1), np.float64),
@@ -319,6 +319,10 @@ def _begin(net: k.State, program: Program, random: np.random.Generator) -> None:
     net.queue.update_at = net.queue.update
     for name in ("head", "tail", "next"):
         net.subqueue[name] = k.NONE
+    if net.subqueue.size > 1:
+        line = np.arange(net.subqueue.size)
+        peer = ((line >> 2) % (program.rules.peers << program.rules.slot_bits)) >> program.rules.slot_bits
+        net.subqueue.host = (peer << program.rules.slot_bits + 2) + (line & 1)  # a peer's first one, up or down
     net.waiting.next = np.append(np.arange(1, net.waiting.size), k.NONE)
     net.pipe.source = len(net.flow) * int(k.TIMERS) + np.arange(net.pipe.size)
     # Both ways of an access link have the same delay; half of what lies between two of them is put to each.

@@ -1,4 +1,4 @@
-"""Brute-force oracles of queue disciplines: the rules of the RFCs, a deque of packets, as slow as they like.
+"""Brute-force oracles of queue disciplines: the rules of the RFCs and of Linux, a deque of packets, as slow as they like.
 
 Nothing here is shared with the kernels. Times are seconds, sizes bytes.
 """
@@ -36,6 +36,7 @@ class Settings:
     quantum: float = 1514.0
     update: float = 0.015
     burst: float = 0.15
+    fair_to_hosts: bool = True
 
 
 @dataclass
@@ -206,10 +207,163 @@ class FqCoDel:
         return self.overflow + sum(len(line.dropped) for line in self.lines.values())
 
 
+HOSTS = ("a", "a", "a", "b")
+"""CAKE: the host of each flow."""
+
+
+@dataclass
+class CakeFlow:
+    """A flow of CAKE (Linux sch_cake.c): packets, its credit and COBALT, which drops."""
+
+    settings: Settings
+    uniform: Callable[[], float]
+    packets: deque[Packet] = field(default_factory=deque)
+    dropped: int = 0
+    credit: float = 0.0
+    place: str = "none"
+    """Which round it is in: none, sparse (the new one), waiting (the old one, but it was empty by then) or bulk."""
+    count: int = 0
+    due: float = 0.0
+    """When the count changes next."""
+    dropping: bool = False
+    chance: float = 0.0
+    changed: float = 0.0
+    """When the chance changed last."""
+
+    @property
+    def size(self) -> float:
+        """Bytes waiting."""
+        return sum(packet.size for packet in self.packets)
+
+    def put_off(self) -> None:
+        """Let the count change an interval, divided by its root, later."""
+        self.due = self.due + self.settings.interval / math.sqrt(max(self.count, 1))
+
+    def count_down(self, t: float) -> bool:
+        """Take back what is due; return whether anything was."""
+        before = self.count
+        while self.count and self.due <= t:
+            self.count -= 1
+            self.put_off()
+        return self.count < before
+
+    def wake(self, t: float) -> None:
+        """A packet comes after a time without: what would have changed in that time."""
+        self.count_down(t)
+        times = math.floor((t - self.changed) / self.settings.target) if self.chance else 0
+        self.chance = max(self.chance - times / 4096, 0.0)
+        self.changed += times * self.settings.target
+
+    def sleep(self, t: float) -> None:
+        """There is nothing to send."""
+        self.dropping, self.place = False, "none"
+        if self.chance and t - self.changed > self.settings.target:
+            self.chance, self.changed = max(self.chance - 1 / 4096, 0.0), t
+
+    def overflow(self, t: float) -> None:
+        """Lose the first packet, since the queue is full."""
+        self.packets.popleft()
+        self.dropped += 1
+        if t - self.changed > self.settings.target:
+            self.chance, self.changed = min(self.chance + 1 / 256, 1.0), t
+        self.dropping, self.due, self.count = True, t, self.count or 1
+
+    def judge(self, packet: Packet, t: float) -> bool:
+        """Return whether a packet that would leave now is dropped."""
+        wait = t - packet.at
+        late = wait > self.settings.target and wait > 4.0 * self.settings.mtu / self.settings.rate
+        idle = t - self.due
+        due = self.count > 0 and self.due <= t
+        if late and not self.dropping:
+            self.due = t
+            self.put_off()
+        self.count = (self.count or 1) if late else self.count
+        self.dropping = late
+        drop = late and due
+        if drop:
+            self.count += 1
+            self.put_off()
+            idle = t - self.due
+        elif due and self.count_down(t):
+            idle = t - self.due
+        drop |= bool(self.chance) and self.uniform() < self.chance
+        if self.count == 0:
+            self.due = t + self.settings.interval
+        elif idle > 0.0 and not drop:
+            self.due = t
+        return drop
+
+    def serve(self, t: float) -> Packet | None:
+        """Return the packet that goes out; the last one is never dropped."""
+        while self.packets:
+            packet = self.packets.popleft()
+            if not self.judge(packet, t) or not self.packets:
+                return packet
+            self.dropped += 1
+        return None
+
+
+class Cake:
+    """CAKE with one tin and hosts, without collisions of the hash; the settings are those by its rate."""
+
+    def __init__(self, settings: Settings, uniform: Callable[[], float]) -> None:
+        self.settings = settings
+        self.flows = [CakeFlow(settings, uniform) for _ in HOSTS]
+        self.new: list[int] = []
+        self.old: list[int] = []
+
+    def turn(self, flow: int) -> float:
+        """Return what a flow gets for its turn."""
+        bulk = sum(f.place == "bulk" for f, host in zip(self.flows, HOSTS, strict=True) if host == HOSTS[flow])
+        return self.settings.quantum / max(bulk, 1) if self.settings.fair_to_hosts else self.settings.quantum
+
+    def enqueue(self, packet: Packet) -> bool:
+        """Let a packet wait, and drop from the longest flow while there is too much."""
+        number, flow = packet.flow, self.flows[packet.flow]
+        flow.packets.append(packet)
+        if flow.place == "none":
+            flow.wake(packet.at)
+            flow.credit = self.turn(number)
+            flow.place = "sparse"
+            self.new.append(number)
+        elif flow.place == "waiting":
+            flow.place = "bulk"
+        while self.waiting()[0] > self.settings.limit_packets or self.waiting()[1] > self.settings.limit_bytes:
+            max(self.flows, key=lambda f: f.size).overflow(packet.at)
+        return packet in flow.packets
+
+    def dequeue(self, t: float) -> Packet | None:
+        """Return the packet of the flow whose turn it is."""
+        while self.new or self.old:
+            round_ = self.new or self.old
+            flow = self.flows[round_[0]]
+            if flow.credit <= 0:
+                if flow.place == "sparse":
+                    flow.place = "bulk" if flow.packets else "waiting"
+                flow.credit += self.turn(round_[0])
+                self.old.append(round_.pop(0))
+                continue
+            packet = flow.serve(t)
+            if packet is not None:
+                flow.credit -= packet.size
+                return packet
+            flow.sleep(t)
+            round_.pop(0)
+        return None
+
+    def waiting(self) -> tuple[int, float]:
+        """Return the packets and bytes that wait."""
+        return sum(len(flow.packets) for flow in self.flows), sum(flow.size for flow in self.flows)
+
+    def drops(self) -> int:
+        """Return how many packets were dropped."""
+        return sum(flow.dropped for flow in self.flows)
+
+
 Row = tuple[float, int, int, int, int, float]
 
 
-def drive(queue: CoDel | FqCoDel, packets: Sequence[Packet]) -> list[Row]:
+def drive(queue: CoDel | FqCoDel | Cake, packets: Sequence[Packet]) -> list[Row]:
     """Serve a queue at its rate; a row per arrival and service, as in link_bare."""
     rows: list[Row] = []
     free_at = 0.0

@@ -1,14 +1,14 @@
 """A queue of an access link: parcels wait their turn at `rate`, or are dropped.
 
 First-in first-out queues need no events: when a parcel comes, the time its service starts is known (Lindley's
-recursion), and what has started since is taken off the count. CoDel and FQ-CoDel decide when a parcel is taken out,
-so they are served by an event each. The packet in service does not count as waiting, as in ns-3 and in tc's fifos.
+recursion), and what has started since is taken off the count. CoDel, FQ-CoDel and CAKE decide when a parcel is
+taken out, so they are served by an event each. The packet in service does not count as waiting, as in ns-3 and in tc's fifos.
 """
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import codel, fq_codel, parcels, pie
+from btflow.kernels.link import cake, codel, fq_codel, parcels, pie
 from btflow.kernels.link.events import schedule
-from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, NONE, PIE
+from btflow.kernels.link.state import CODEL, DROP_TAIL, FOREVER, FQ_CODEL, NONE, PIE
 
 
 @kernel
@@ -23,8 +23,10 @@ def arrive(net, k, t, into, parcel):
         return
     if q.kind == CODEL:
         codel.enqueue(net, k, q, t, into, parcel, size)
-    else:
+    elif q.kind == FQ_CODEL:
         fq_codel.enqueue(net, k, q, t, into, parcel, size)
+    else:
+        cake.enqueue(net, k, q, t, into, parcel, size)
     if q.free_at <= t:
         serve(net, k, q, t)
 
@@ -77,7 +79,7 @@ def advance(net, k, q, t):
 @kernel
 def serve(net, k, q, t):
     """The link is free: send the next parcel of an event-served queue, if there is one."""
-    n = codel.dequeue(net, k, q, t) if q.kind == CODEL else fq_codel.dequeue(net, k, q, t)
+    n = take_out(net, k, q, t)
     if n == NONE:
         schedule(net, source_of(net, k), FOREVER)
         return
@@ -89,6 +91,16 @@ def serve(net, k, q, t):
     parcels.put_in_pipe(net, parcel.pipe, q.free_at, parcel)
     parcels.give_node(net, n)
     schedule(net, source_of(net, k), q.free_at)
+
+
+@kernel
+def take_out(net, k, q, t):
+    """Node of the parcel that an event-served queue sends next; NONE if it is empty."""
+    if q.kind == CODEL:
+        return codel.dequeue(net, k, q, t)
+    if q.kind == FQ_CODEL:
+        return fq_codel.dequeue(net, k, q, t)
+    return cake.dequeue(net, k, q, t)
 
 
 @kernel

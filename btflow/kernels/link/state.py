@@ -31,7 +31,8 @@ SOURCES = np.int64(9)  # per flow; then one per queue; then the sampler
 TIMERS = np.int64(3)  # sources per flow in a swarm; then one per pipe; then one per queue
 
 # Queue disciplines (queue.kind).
-DROP_TAIL, CODEL, FQ_CODEL, PIE = (np.int64(k) for k in range(4))
+DROP_TAIL, CODEL, FQ_CODEL, PIE, CAKE = (np.int64(k) for k in range(5))
+BY_EVENT = (CODEL, FQ_CODEL, CAKE)  # those that decide what leaves when the link is free
 
 # Congestion control (flow.law).
 NEWRENO, CUBIC, VEGAS, LP, NICE, LEDBAT, UTP, LEDBATPP, BBR, CBR = (np.int64(k) for k in range(10))
@@ -380,7 +381,8 @@ QUEUE = np.dtype(
         ("interval", "f8"),
         ("mtu", "f8"),  # largest packet (or train): a backlog this small is not dropped from; PIE: twice as much [B];
         # in a program 0 for that of its flows
-        ("quantum", "f8"),  # FQ-CoDel [B]
+        ("quantum", "f8"),  # FQ-CoDel, CAKE [B]
+        ("fair_to_hosts", "i8"),  # CAKE: whether the quantum is divided among the flows of a host
         ("update", "f8"),  # PIE: period of the drop probability [s]
         ("alpha", "f8"),  # PIE: weights of the delay's distance from the target and of its change [1/s]
         ("beta", "f8"),
@@ -396,7 +398,7 @@ QUEUE = np.dtype(
         ("burst_left", "f8"),
         ("update_at", "f8"),
         ("accumulated", "f8"),
-        ("new_first", "i8"),  # FQ-CoDel: lists of subqueues
+        ("new_first", "i8"),  # FQ-CoDel, CAKE: lists of subqueues
         ("new_last", "i8"),
         ("old_first", "i8"),
         ("old_last", "i8"),
@@ -410,7 +412,7 @@ QUEUE = np.dtype(
     align=True,
 )
 
-SUBQUEUE = np.dtype(  # FQ-CoDel: one per pipe that leads into the queue
+SUBQUEUE = np.dtype(  # FQ-CoDel, CAKE: one per pipe that leads into the queue
     [
         ("head", "i8"),
         ("tail", "i8"),
@@ -423,6 +425,11 @@ SUBQUEUE = np.dtype(  # FQ-CoDel: one per pipe that leads into the queue
         ("drops_since", "i8"),
         ("last_count", "i8"),
         ("dropping", "i8"),
+        ("bulk", "i8"),  # CAKE: whether it counts as a bulk flow of its host; number of the subqueue that counts them
+        ("host", "i8"),
+        ("bulk_flows", "i8"),  # of the host that is counted here
+        ("drop_chance", "f8"),  # BLUE's, and when it changed
+        ("blue_at", "f8"),
     ],
     align=True,
 )
@@ -453,7 +460,7 @@ Rules = namedtuple(
 # of queue 0
 
 # hand: the parcel that is about to be sent; parcel: what is under way in the pipes (parcels.py); waiting: parcels in
-# queues served by event (CoDel, FQ-CoDel), a free list from clock.free; service: a ring for each other queue; segment,
+# queues served by event (CoDel, FQ-CoDel, CAKE), a free list from clock.free; service: a ring for each other queue; segment,
 # again, log, got: a ring for each flow, with the sender's window, the numbers of the trains sent again, the numbers of
 # the trains in the order they came, the train last seen at this place, plus 1; key, heap, pos: sources by time
 # (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,

@@ -17,7 +17,7 @@ function linkView({ about, columns }) {
   const room = about.room ? about.room * packet : Infinity; // what the buffer holds, as a time [s]
   const delays = [main, back].map(when.longestWait);
   const scale = room < 4 * delays[0] ? Math.max(room, delays[0]) : 1.15 * Math.max(delays[0], 2 * packet);
-  const fair = about.discipline === "fq-codel";
+  const fair = ["fq-codel", "cake"].includes(about.discipline);
   const lanes = fair ? new Map(when.passing.map((f, lane) => [f, lane])) : null;
   const slots = about.packets && !fair && about.room < 4 * when.mostWaiting(main); // a place for each packet
   const bounded = slots || room <= 1.001 * scale; // the box ends where the buffer does

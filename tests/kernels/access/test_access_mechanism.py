@@ -18,7 +18,7 @@ from btflow.kernels.swarm.state import BLOCKED, FREE, OPEN
 from btflow.swarm.program import Program
 
 connections, stream = access.connections, access.stream
-fq_codel, sender = plain.link_module("fq_codel"), access.sender
+turns, sender = plain.link_module("turns"), access.sender
 
 NOWHERE = {"base": "mainline-4.0", "max_allow_in": 16, "rerequest_interval": "30 s", "check_interval": "20 s"}
 
@@ -268,7 +268,7 @@ def test_an_ack_that_rides_says_what_one_alone_would() -> None:
 
 
 def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
-    """FQ-CoDel: packets of a closed connection may wait at another downlink than those of the next one of its end."""
+    """FQ-CoDel and CAKE: packets of a closed connection may wait at another downlink than those of the next one of its end."""
     s, x = idle()
     lines: dict[int, int] = {}
     for q in (2, 3):
@@ -279,7 +279,7 @@ def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
                 for way in (0, 1):
                     queue = 2 * peer + way
                     x.net.hand[0].owner = owner
-                    line = fq_codel.line_of(x.net, queue, 0, x.net.hand[0])
+                    line = turns.line_of(x.net, queue, 0, x.net.hand[0])
                     sends = (owner >> 1 == h) == (peer == 1)
                     if sends == (owner & 1 == way):  # data goes up at its sender's and down at the other's, ACKs back
                         assert lines.setdefault(line, queue) == queue

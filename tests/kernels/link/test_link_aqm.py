@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -18,18 +19,23 @@ from queue_naive import Packet, Settings
 
 from btflow.kernels import random
 from btflow.kernels.compiler import intrinsics
-from btflow.kernels.link import codel, fq_codel, parcels, pie
-from btflow.kernels.link.state import CODEL, FQ_CODEL, PIE
+from btflow.kernels.link import cake, codel, fq_codel, parcels, pie
+from btflow.kernels.link.state import CAKE, CODEL, FQ_CODEL, PIE
 
 by_ref: Any = intrinsics.by_ref
 FLOWS = 4
-KINDS: dict[str, Any] = {"codel": (CODEL, naive.CoDel), "fq_codel": (FQ_CODEL, naive.FqCoDel)}
+KINDS: dict[str, Any] = {
+    "codel": (CODEL, naive.CoDel),
+    "fq_codel": (FQ_CODEL, naive.FqCoDel),
+    "cake": (CAKE, lambda settings: naive.Cake(settings, uniform(bare()))),
+}
 UNLIMITED = 1 << 40
 
 
 def made(settings: Settings, kind: Any, nodes: int = 0, **values: Any) -> Any:
-    """Return a state with one queue."""
+    """Return a state with one queue; CAKE's hosts are those of the oracle."""
     s = bare(queues=1, pipes=FLOWS, nodes=nodes, **values)
+    s.subqueue["host"] = [naive.HOSTS.index(host) for host in naive.HOSTS]
     q = s.queue[0]
     q.kind = kind
     for name, value in asdict(settings).items():
@@ -52,7 +58,8 @@ def plainly(name: str, s: Any, packets: list[Packet]) -> np.ndarray:
 @pytest.fixture(scope="module")
 def compiled() -> dict[str, Any]:
     """Return the compiled drivers."""
-    return {"codel": queue_driver(codel, parcels, by_ref), "fq_codel": queue_driver(fq_codel, parcels, by_ref)}
+    modules = {"codel": codel, "fq_codel": fq_codel, "cake": cake}
+    return {name: queue_driver(module, parcels, by_ref) for name, module in modules.items()}
 
 
 @st.composite
@@ -78,6 +85,7 @@ limits = st.builds(
     target=st.sampled_from([0.005, 0.02]),
     interval=st.sampled_from([0.03, 0.1]),
     quantum=st.sampled_from([300.0, 1514.0]),
+    fair_to_hosts=st.booleans(),
 )
 
 
@@ -198,23 +206,61 @@ def test_codel_leaves_a_burst_alone(compiled: dict[str, Any]) -> None:
     assert driven(made(Settings(), CODEL, nodes=300), packets, compiled["codel"])[-1, 3] == 0
 
 
-@given(sizes=st.lists(st.sampled_from([100.0, 460.0, 1000.0, 1500.0]), min_size=2, max_size=FLOWS))
-def test_backlogged_flows_have_equal_shares(compiled: dict[str, Any], sizes: list[float]) -> None:
-    settings = Settings(target=1e6)
+SIZES = st.lists(st.sampled_from([100.0, 460.0, 1000.0, 1500.0]), min_size=2, max_size=FLOWS)
+
+
+def shares(drive: Any, kind: Any, settings: Settings, sizes: list[float], keys: Sequence[Any]) -> Iterator[list[float]]:
+    """Yield, packet by packet, what flows with packets of these sizes have sent by their keys, while all have some."""
     packets = merged(*([Packet(0, i, size, 0.0)] * int(30_000 / size) for i, size in enumerate(sizes)))
-    s = made(settings, FQ_CODEL, nodes=len(packets) + 1)
-    sent = dict.fromkeys(range(len(sizes)), 0.0)
-    for row in driven(s, packets, compiled["fq_codel"]):
-        if row[1] == SERVICE and min(sent.values()) < 25_000:
+    sent = dict.fromkeys(keys[: len(sizes)], 0.0)
+    left = dict.fromkeys(range(len(sizes)), 30_000.0)
+    for row in driven(made(settings, kind, nodes=len(packets) + 1), packets, drive):
+        if row[1] == SERVICE and min(left.values()) > 5_000:
             packet = packets[int(row[2])]
-            sent[packet.flow] += packet.size
-            assert max(sent.values()) - min(sent.values()) <= settings.quantum + max(sizes)
+            sent[keys[packet.flow]] += packet.size
+            left[packet.flow] -= packet.size
+            yield list(sent.values())
 
 
-def test_a_sparse_flow_does_not_wait_behind_a_bulky_one(compiled: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", ["fq_codel", "cake"])
+@given(sizes=SIZES)
+def test_backlogged_flows_have_equal_shares(name: str, compiled: dict[str, Any], sizes: list[float]) -> None:
+    settings = Settings(target=1e6, fair_to_hosts=False)
+    for sent in shares(compiled[name], KINDS[name][0], settings, sizes, range(FLOWS)):
+        assert max(sent) - min(sent) <= settings.quantum + max(sizes)
+
+
+@pytest.mark.parametrize("quantum", [300.0, 1514.0])
+@given(sizes=SIZES)
+def test_cake_gives_equal_shares_to_hosts_and_to_the_flows_of_each(
+    quantum: float, compiled: dict[str, Any], sizes: list[float]
+) -> None:
+    settings = Settings(target=1e6, quantum=quantum)
+    for sent in shares(compiled["cake"], CAKE, settings, sizes, naive.HOSTS):
+        assert max(sent) - min(sent) <= len(sizes) * quantum + sum(sizes)  # in the first round each has a whole one
+    for sent in shares(compiled["cake"], CAKE, settings, sizes, range(FLOWS)):
+        mine = sent[: naive.HOSTS.count("a")]
+        assert max(mine) - min(mine) <= quantum + max(sizes)
+
+
+def test_cake_calms_down_while_a_flow_has_nothing_to_send() -> None:
+    """A full queue raises the chance of a drop and the count; without packets both go back to nothing."""
+    settings = Settings(limit_packets=10, quantum=1514.0)
+    s = made(settings, CAKE, nodes=12)
+    flood = steady(4 * settings.rate, 1000.0, 5.0)
+    plainly("cake", s, flood)
+    sub = s.subqueue[0]
+    assert 0.1 < sub.drop_chance <= 1.0  # 1/256 for each 5 ms
+    sub.drops_since, sub.drop_next = 20, 5.0
+    plainly("cake", s, [Packet(0, 0, 1000.0, 4000.0)])
+    assert sub.drop_chance == sub.drops_since == sub.bulk == sub.bulk_flows == 0
+
+
+@pytest.mark.parametrize("name", ["fq_codel", "cake"])
+def test_a_sparse_flow_does_not_wait_behind_a_bulky_one(name: str, compiled: dict[str, Any]) -> None:
     rate = 125_000.0
     packets = merged(steady(1.5 * rate, 1500.0, 20.0, flow=0), steady(5_000.0, 100.0, 20.0, flow=1))
-    log = driven(made(Settings(rate=rate), FQ_CODEL, nodes=30_000), packets, compiled["fq_codel"])
+    log = driven(made(Settings(rate=rate), KINDS[name][0], nodes=30_000), packets, compiled[name])
     delay = {
         int(row[2]): row[0] - packets[int(row[2])].at
         for row in log
@@ -224,9 +270,10 @@ def test_a_sparse_flow_does_not_wait_behind_a_bulky_one(compiled: dict[str, Any]
     assert max(delay.values()) <= 2 * 1500.0 / rate + 1e-9  # the packet in service, and what the other's turn leaves
 
 
-def test_a_flow_cannot_push_out_the_others() -> None:
+@pytest.mark.parametrize("name", ["fq_codel", "cake"])
+def test_a_flow_cannot_push_out_the_others(name: str) -> None:
     packets = merged([Packet(0, 1, 500.0, 0.0)] * 5, [Packet(0, 0, 1000.0, 0.001)] * 400)
-    log = plainly("fq_codel", made(Settings(limit_packets=50), FQ_CODEL, nodes=60), packets)
+    log = plainly(name, made(Settings(limit_packets=50), KINDS[name][0], nodes=60), packets)
     served = {int(n) for n in log[log[:, 1] == SERVICE, 2]}
     assert set(range(5)) <= served
 
