@@ -109,7 +109,7 @@ def _step(lesson: Lesson, step: Step) -> dict[str, Any]:
 def _figures(result: xr.Dataset, step: Step) -> Iterator[go.Figure]:
     """Return the figures of a result, with an arrow to what the step points at."""
     spot = SPOTS[step.spot](result) if step.spot else None
-    if "completion_time" not in result:
+    if "peer" not in result.dims:
         widget = empty()
         draw(widget, result)
         if spot is not None:

@@ -109,7 +109,7 @@ def see(asked: Asked, look: Look) -> Iterator[Seen]:
 
 def views(result: xr.Dataset) -> Mapping[str, View]:
     """Return the figures that there are of a result."""
-    if "completion_time" not in result:
+    if "peer" not in result.dims:
         return LINK
     if result.attrs["fidelity"] == "flow":
         return FLOW_LINKED if linked(result) else FLOW
@@ -183,7 +183,7 @@ def _mean(result: xr.Dataset) -> float:
 
 def verdict(result: xr.Dataset) -> str:
     """Return in a line what came out."""
-    return "" if "completion_time" not in result else f"Mean completion: {_seconds(result)}."
+    return "" if "peer" not in result.dims else f"Mean completion: {_seconds(result)}."
 
 
 SHORT = 0.3
