@@ -49,8 +49,8 @@ def playback(
     pause = 1000 * _positive("seconds", seconds) / count
     times = np.linspace(*_span(result["time"].values, start, end), count)
     index = np.searchsorted(result["time"].values, times, side="right") - 1
-    lines = [[t for t in view.data if t.name and t.x is not None and len(t.x) > 1] for view in views]
-    now = [_at(result, name, [t.name for t in view], index) for name, view in zip(_VIEWS, lines, strict=True)]
+    lines = [[t for t in view.data if t.legendgroup is not None] for view in views]  # without marks
+    now = [_at(result, name, [t.legendgroup for t in view], index) for name, view in zip(_VIEWS, lines, strict=True)]
     drawn = _page(views, lines, times)
     fixed = len(drawn.data)
     drawn.add_traces(moving := _moving(lines, now, times, count - 1), rows=[1, 2, 1, 2], cols=[1, 1, 2, 2])

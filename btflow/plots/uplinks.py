@@ -11,7 +11,8 @@ from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.plots import style
-from btflow.plots.link import LEAST_SHARE, exceedance
+from btflow.plots.link import LEAST_SHARE
+from btflow.plots.series import exceedance
 from btflow.plots.sweep import rtt_sweep, several, sweep_curves
 from btflow.swarm.replica import quantile
 

@@ -24,7 +24,7 @@ def enqueue(net, k, q, t, pipe, parcel, size):
     """A parcel arrives; above the limit the longest subqueue loses its oldest. False: this very parcel was dropped."""
     n = parcels.take_node(net)
     if n == NONE:
-        parcels.count_drop(net, q, parcel.packets, t)
+        parcels.count_drop(net, q, parcel, t)
         return False
     line = line_of(net, k, pipe, parcel)
     sub = net.subqueue[line]
