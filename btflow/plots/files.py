@@ -1,6 +1,7 @@
 """Writes figures: HTML always, pictures where Kaleido finds a Chromium to draw them with."""
 
 import html
+from importlib.resources import files
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -22,6 +23,18 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
+def legend_script() -> str:
+    """Return the JavaScript of ``explainLegend``, which gives each entry of a legend what its term means."""
+    return (files("btflow.plots") / "legend.js").read_text(encoding="utf-8")
+
+
+_EXPLAIN = """{
+  const plot = document.getElementById('{plot_id}');
+  explainLegend(plot);
+  plot.on('plotly_afterplot', () => explainLegend(plot));
+}"""
+
+
 def save_html(drawn: go.Figure, path: str | Path) -> None:
     """Write a figure as one HTML page that needs no network and is as wide as the window, up to the figure's width.
 
@@ -41,6 +54,7 @@ def save_html(drawn: go.Figure, path: str | Path) -> None:
         config=CONFIG | {"responsive": True},
         default_height=f"{height}px",
         auto_play=False,
+        post_script=legend_script() + _EXPLAIN,
     )
     title = html.escape(str(layout.title.text or "btflow"))
     content = _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import link_dataset
 import made
 import plotly.graph_objects as go
 import pytest
-from browser import needs_browser
+from browser import chromium, needs_browser, page
 from program import runner
 
 from btflow import plots
 from btflow.errors import InputError
+from btflow.plots.words import TERMS
 
 
 def drawn() -> go.Figure:
@@ -91,3 +93,25 @@ def test_what_is_saved_by_its_ending_has_one_that_is_known(path: object) -> None
 def test_what_is_no_figure(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a figure"):
         plots.save_image(made.dataset(), tmp_path / "figure.png")
+
+
+_ENTRIES = """() => Object.fromEntries([...document.querySelectorAll('.legend .traces')].map(
+  entry => [entry.querySelector('.legendtext').textContent, entry.querySelector('title')?.textContent ?? '']))"""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_page_explains_the_terms_of_its_legend(tmp_path: Path) -> None:
+    result = link_dataset.dataset(3)
+    plots.save_html(plots.rates(result), tmp_path / "figure.html")
+    with chromium() as browser, page(browser) as shown:
+        shown.goto((tmp_path / "figure.html").as_uri())
+        shown.wait_for_selector(".legend .traces title", state="attached")
+        said = shown.evaluate(_ENTRIES)
+        assert said["capacity"] == f"capacity: {TERMS['capacity']}"
+        assert said["LEDBAT 2"] == f"LEDBAT: {TERMS['LEDBAT']}"
+        entry = shown.get_by_role("button", name="capacity: what the link can send")
+        entry.focus()
+        shown.keyboard.press("Enter")
+        shown.wait_for_function("document.querySelector('.js-plotly-plot').data.at(-1).visible === 'legendonly'")
+        assert shown.evaluate(_ENTRIES)["capacity"]  # drawn anew, and explained again
