@@ -1,4 +1,4 @@
-"""Marks of what happened in a link experiment: slow start, losses found, timeouts, drops; a legend entry a kind."""
+"""Marks of what happened, a legend entry a kind: slow start, losses, timeouts and drops; choker rounds, completions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.plots import series, words
+from btflow.units.formatting import counted
 
 Floats = NDArray[np.float64]
 
@@ -71,3 +72,43 @@ def joined(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
 
 def _mark(term: str) -> dict[str, Any]:
     return {"showlegend": True} | words.meaning(term)
+
+
+ROUND = {"symbol": "line-ns", "size": 7, "line": {"width": 1, "color": "#666666"}}
+COMPLETION = {"symbol": "star-triangle-up-open", "size": 8, "color": "#222222"}
+MOST_ROUNDS = 150
+"""Rounds that can be told apart in a figure; of more none is marked."""
+
+
+def on_pieces(result: xr.Dataset) -> list[Any]:
+    """Return marks of choker rounds on the axis of time, and of completions on the line of pieces held."""
+    found = []
+    rounds = choker_rounds(result)
+    if len(rounds):
+        look = {"mode": "markers", "marker": ROUND, "hovertemplate": words.ROUND} | _mark("choker round")
+        found.append(go.Scatter(x=rounds, y=np.zeros(len(rounds)), name="choker round", cliponaxis=False, **look))
+    if result.sizes["replica"] > 1:
+        return found
+    first = result.isel(replica=0)
+    ends = (first["start_time"] + first["completion_time"]).values
+    done, number = np.unique(ends[np.isfinite(ends) & (first["role"].values == "leecher")], return_counts=True)
+    if len(done):
+        held = np.interp(done, first["time"].values, first["pieces_held"].values)
+        many = [counted(int(n), "peer is", "peers are") for n in number]
+        look = {"mode": "markers", "marker": COMPLETION, "customdata": many, "hovertemplate": words.COMPLETION}
+        found.append(go.Scatter(x=done, y=held, name="completion", **look, **_mark("completion")))
+    return found
+
+
+def choker_rounds(result: xr.Dataset) -> Floats:
+    """Return when the first seed chooses anew whom it serves [s]; none if these are too many to be told apart.
+
+    Each other client has rounds of its own, that begin with it.
+    """
+    seeds = np.flatnonzero(result["role"].values == "seed")
+    if "choke_interval" not in result.coords or not len(seeds):
+        return np.zeros(0)
+    every = float(result["choke_interval"].values[seeds[0]])
+    start, end = float(result["start_time"].values[0, seeds[0]]), float(result["time"].values[-1])
+    found = np.arange(start + every, end, every)
+    return np.asarray(found if len(found) <= MOST_ROUNDS else found[:0], np.float64)

@@ -5,7 +5,6 @@ has the terms as a table, which a test compares with this one.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import xarray as xr
 
@@ -32,7 +31,7 @@ TERMS = {
     "one-way delay": "how long a voice packet takes from sender to receiver",
     "MOS": "mean opinion score of a call, 1 (bad) to 4.5 (best), from its delay, its loss and its codec",
     "lower bound": "no swarm could have completed earlier: all uploads at their limits, nothing in vain",
-    "choker round": "each client decides anew whom it serves",
+    "choker round": "the seed decides anew whom it serves; each other client has its own rounds from its start on",
     "completion": "a peer has all pieces and becomes a seed",
     "replica": "the same swarm with other random numbers",
     "upload limit": "the client's own limit held the upload back",
@@ -140,10 +139,9 @@ def share_below(name: str, what: str, unit: str) -> str:
     return f"{name}: %{{y:{NUMBER}}}% {what and f'of the {what} '}at most %{{x:{NUMBER}}} {unit}<extra></extra>"
 
 
-def complete(name: str) -> dict[str, Any]:
-    """Return the sentence on a completion time: ``half of the peers were complete after 183 s``; shares are `text`."""
-    of = f"{name}: " if name else ""
-    return {"hovertemplate": f"{of}%{{text}} of the peers were complete after %{{x:.4~r}} s<extra></extra>"}
+def complete(name: str) -> str:
+    """Return the sentence on a completion time: ``half of the peers were complete after 183 s``; `text` is shares."""
+    return f"{name}: %{{text}} of the peers were complete after %{{x:.4~r}} s<extra></extra>"
 
 
 _SHARES: dict[float, str] = {0: "none", 25: "a quarter", 50: "half", 75: "three quarters", 100: "all"}
@@ -151,13 +149,37 @@ _SHARES: dict[float, str] = {0: "none", 25: "a quarter", 50: "half", 75: "three 
 
 def shares(values: Iterable[float]) -> list[str]:
     """Return shares [%] in words: half, 37%."""
-    return [_SHARES.get(value, f"{value:.0f}%") if value == round(value) else f"{value:.0f}%" for value in values]
+    return [_SHARES.get(value, f"{value:.0f}%") for value in values]
 
 
-def at_value(x: str, x_unit: str, y: str, y_unit: str) -> str:
-    """Return the sentence on a point of two quantities: ``completion time 212 s at a round-trip time of 400 ms``."""
-    return f"{y} %{{y:.4~r}}{_after(y_unit)} at {x} %{{x:.4~r}}{_after(x_unit)}"
+BOUND = "no swarm is complete before %{x:.4~r} s<extra></extra>"
+ROUND = "choker round of the seed at %{x:.4~r} s<extra></extra>"
+COMPLETION = "%{customdata} complete at %{x:.4~r} s<extra></extra>"
+PLANES = "%{y:.3~r} kbit/s, and messages take %{x:.3~r} ms<extra></extra>"
+RANK = "number %{x} to complete, after %{y:.4~r} s<extra></extra>"
+"""Sentences on a swarm; `customdata` is how many peers."""
 
 
-def _after(unit: str) -> str:
-    return unit if unit == "%" else f" {unit}".rstrip()
+def held_back(cause: str) -> str:
+    """Return the sentence on a share of the time [%] of unchoked connections."""
+    return f"%{{y}}: {cause}, %{{x:{NUMBER}}}% of the time<extra></extra>"
+
+
+def of_axes(name: str, x: str, y: str) -> str:
+    """Return the sentence on a point, by the titles of its axes: ``A: completion time 212 s at file size 20 MB``.
+
+    Args:
+        name: Of the line, or empty.
+        x: Title of the horizontal axis, with its unit in brackets if it has one.
+        y: Title of the vertical axis.
+    """
+    (across, across_unit), (up, up_unit) = parted(x), parted(y)
+    start = f"{name}: " if name else ""
+    return f"{start}{up} %{{y:.4~r}}{up_unit} at {across} %{{x:.4~r}}{across_unit}<extra></extra>"
+
+
+def parted(title: str) -> tuple[str, str]:
+    """Return the title of an axis without its unit, and the unit as it stands behind a number."""
+    what, _, unit = title.removesuffix(" (log scale)").replace("<br>", " ").partition(" [")
+    found = unit.rstrip("]")
+    return what, found if found in ("%", "") else f" {found}"
