@@ -53,13 +53,21 @@ def drops(result: xr.Dataset, names: Iterable[str]) -> list[Any]:
     if "drops_so_far" not in result:
         return []
     every = list(result["queue"].values)
-    found = []
+    found: dict[str, series.Marks] = {}
     for name in names:
         k = every.index(name)
         length = result["queue_length"].values[:, k].astype(float)
-        found.append(series.marks(result["time"].values, result["drops_so_far"].values[:, k], length))
-    x, y, count = (np.concatenate([one[part] for one in found]) for part in range(3))
-    look = {"mode": "markers", "marker": DROP, "customdata": count, "hovertemplate": words.DROPPED} | _mark("drop")
+        found[name] = series.marks(result["time"].values, result["drops_so_far"].values[:, k], length)
+    x, y = (np.concatenate([one[axis] for one in found.values()]) for axis in (0, 1))
+    many = [counted(int(n), "packet") for one in found.values() for n in one.number]
+    text = [name for name, one in found.items() for _ in one.time]
+    look = {
+        "mode": "markers",
+        "marker": DROP,
+        "customdata": many,
+        "text": text,
+        "hovertemplate": words.DROPPED,
+    } | _mark("drop")
     return [go.Scatter(x=x, y=y, name="drop", **look)] if len(x) else []
 
 

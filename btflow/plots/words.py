@@ -120,7 +120,7 @@ def capacity(unit: str) -> str:
 
 FOUND = "%{text}: a loss was found at %{x:.4~r} s, at a window of %{y:.3~r} segments<extra></extra>"
 TIMED_OUT = "%{text}: the retransmission timer fired at %{x:.4~r} s<extra></extra>"
-DROPPED = "%{customdata} dropped at %{x:.4~r} s<extra></extra>"
+DROPPED = "%{customdata} dropped by %{text} at %{x:.4~r} s<extra></extra>"
 """Sentences on marks; `text` has flows, `customdata` how many packets."""
 
 

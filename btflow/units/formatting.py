@@ -92,3 +92,52 @@ def counted(number: int, one: str, many: str = "") -> str:
     """
     first, *rest = one.split(" ")
     return f"{number:,} {one if number == 1 else many or ' '.join([f'{first}s', *rest])}"
+
+
+_WHOLE = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 8: "an eighth", 10: "a tenth"}
+_SAME, _TIMES = 0.005, 1.9  # from this ratio on people count in times, below in percent
+
+
+def ratio_in_words(ratio: float, more: str = "more", less: str = "less", equal: str = "as much") -> str:
+    """Return how something compares with another, in the words of people, up to "than" or "as".
+
+    ``12% longer than``, ``twice as long as``, ``ten times as long as``, ``half as long as``, ``as long as``: in percent
+    up to nearly twice or half, beyond that by a factor, rounded as one says it.
+
+    Args:
+        ratio: The one over the other, above 0.
+        more: The comparative, such as longer.
+        less: Its opposite, such as shorter.
+        equal: What follows a factor, such as as long.
+
+    Raises:
+        ValueError: The ratio is not above 0, or not finite.
+    """
+    if not 0.0 < ratio < math.inf:
+        raise ValueError(f"{ratio} is no ratio of two amounts")
+    if abs(ratio - 1.0) < _SAME:
+        return f"{equal} as"
+    if ratio >= _TIMES:
+        return f"{_times(ratio)} {equal} as"
+    if ratio <= 1.0 / _TIMES and not 2.25 <= 1.0 / ratio < 2.75:  # there is no word for two fifths
+        return f"{_part(1.0 / ratio)} {equal} as"
+    return f"{abs(ratio - 1.0):.0%} {more if ratio > 1.0 else less} than"
+
+
+def _times(ratio: float) -> str:
+    """Return a factor in words: twice, two and a half times, ten times, 25 times."""
+    if ratio < 2.25:
+        return "twice"
+    if ratio < 2.75:
+        return "two and a half times"
+    whole = round(ratio) if ratio < 20 else int(float(f"{ratio:.2g}"))
+    return f"{_WHOLE[whole - 1] if whole <= len(_WHOLE) else f'{whole:,}'} times"
+
+
+def _part(parts: float) -> str:
+    """Return a fraction in words: half, a third, a tenth, 1/25."""
+    if parts < 2.5:
+        return "half"
+    whole = round(parts) if parts < 20 else int(float(f"{parts:.2g}"))
+    return _PARTS.get(whole, f"1/{whole:,}")

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 import pytest
 import xarray as xr
 
+import btflow
 from btflow import plots
 from btflow.errors import InputError
 from btflow.plots.series import MOST_POINTS
@@ -116,6 +117,47 @@ def test_other_queues_are_drawn_if_they_are_used() -> None:
     assert list(named(down)) == ["home.downlink", "home.uplink"]
     assert down.layout.yaxis2.title.text == "wait in home.downlink [ms]"
     assert down.layout.yaxis2.range[1] / down.layout.yaxis.range[1] == pytest.approx(1.5)
+
+
+@pytest.fixture(scope="module")
+def simulated() -> xr.Dataset:
+    """Losses, timeouts, slow start and a call."""
+    flows = ["cubic:1,name=first", "newreno:3", "ledbat:1@5s"]
+    return btflow.simulate_link(rate="1 Mbit/s", buffer="30 packets", flows=flows, voip=["g711"], duration="40 s")
+
+
+def test_losses_and_timeouts_are_marked_where_they_were_found(simulated: xr.Dataset) -> None:
+    traces = named(plots.windows(simulated))
+    for term, variable in (("recovery", "falls_so_far"), ("timeout", "timeouts_so_far")):
+        found = simulated[variable].values
+        when = [np.flatnonzero(np.diff(column) > 0) + 1 for column in found[:, :5].T]
+        assert sum(map(len, when)) > 0
+        times = np.concatenate([simulated["time"].values[at] for at in when])
+        np.testing.assert_array_equal(traces[term].x, times)
+        names = ["first, CUBIC", "NewReno 1", "NewReno 2", "NewReno 3", "LEDBAT"]
+        assert list(traces[term].text) == [name for name, at in zip(names, when, strict=True) for _ in at]
+    opening = traces["slow start"]
+    assert np.nanmin(opening.x) < 0.5
+    assert opening.hoverinfo == "skip"
+
+
+def test_drops_are_marked_on_the_queue(simulated: xr.Dataset) -> None:
+    drop = named(plots.queue(simulated))["drop"]
+    lost = int(simulated["drops_so_far"].sel(queue="home.uplink")[-1])
+    assert sum(int(text.split()[0]) for text in drop.customdata) == lost > 0
+    assert max(drop.y) <= 30
+    line = plots.queue(simulated).data[0]
+    wait = 1000 * simulated["queue_delay"].sel(queue="home.uplink").values
+    assert line.customdata.max() == pytest.approx(wait.max())
+
+
+def test_a_call_over_time_ends_in_its_own_score(simulated: xr.Dataset) -> None:
+    delay, score = plots.call_over_time(simulated).data
+    assert np.nanmax(delay.y) == pytest.approx(1000 * float(simulated["voip_delay"].max()))
+    known = score.y[np.isfinite(score.y)]
+    assert 1.0 <= known.min() <= float(simulated["voip_mos"][0]) + 0.3
+    with pytest.raises(InputError, match="has no voice call"):
+        plots.call_over_time(link_dataset.dataset().assign(voip_mos_recent=("voip_time", [np.nan])))
 
 
 def test_an_empty_queue_has_one_axis() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import btflow
 from btflow import plots
 from btflow.cli.app import app
 from btflow.explore.link_figure import moment, numbers
-from btflow.units.formatting import counted
+from btflow.units.formatting import counted, ratio_in_words
 
 WRONG = re.compile(r"(?<![\d.,])1 (packets|pairs|replicas|seeds|leechers|flows|links|samples|rows|runs|swarms)\b")
 
@@ -37,3 +39,49 @@ def test_what_is_said_of_one_packet_that_waits() -> None:
     assert "1 packet waits" in moment(result, int((lengths == 1).argmax()))
     assert "0 packets wait" in moment(result, int((lengths == 0).argmax()))
     assert "at most 1 packet," in numbers(result)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (1.004, "as long as"),
+        (1.12, "12% longer than"),
+        (0.88, "12% shorter than"),
+        (1.8, "80% longer than"),
+        (1.95, "twice as long as"),
+        (2.5, "two and a half times as long as"),
+        (9.58, "ten times as long as"),
+        (25.3, "25 times as long as"),
+        (1234, "1,200 times as long as"),
+        (0.5, "half as long as"),
+        (0.4, "60% shorter than"),
+        (0.1, "a tenth as long as"),
+        (0.04, "1/25 as long as"),
+    ],
+)
+def test_ratios_are_said_as_people_do(ratio: float, words: str) -> None:
+    assert ratio_in_words(ratio, "longer", "shorter", "as long") == words
+
+
+@given(st.floats(1e-6, 1e6))
+def test_a_ratio_is_never_far_from_its_words(ratio: float) -> None:
+    said = ratio_in_words(ratio)
+    words = ("three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    named = {"twice": 2.0, "half": 0.5, "two and a half times": 2.5, "": 1.0}
+    named |= {f"{word} times": float(number) for number, word in enumerate(words, 3)}
+    parts = {3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 8: "an eighth", 10: "a tenth"}
+    named |= {part: 1 / number for number, part in parts.items()}
+    start = said.removesuffix(" than").removesuffix("as much as").strip()
+    if start.endswith(("% more", "% less")):
+        value = 1 + float(start.split("%")[0]) / 100 * (1 if start.endswith("more") else -1)
+    elif start.startswith("1/"):
+        value = 1 / float(start[2:].replace(",", ""))
+    else:
+        value = named[start] if start in named else float(start.removesuffix(" times").replace(",", ""))
+    assert value == pytest.approx(ratio, rel=0.2)
+
+
+@pytest.mark.parametrize("ratio", [0.0, -1.0, float("inf"), float("nan")])
+def test_what_is_no_ratio_is_refused(ratio: float) -> None:
+    with pytest.raises(ValueError, match="is no ratio"):
+        ratio_in_words(ratio)
