@@ -21,6 +21,7 @@ import traitlets
 from plotly.offline import get_plotlyjs
 from plotly.serializers import custom_serializers
 
+from btflow.plots.files import legend_script
 from btflow.plots.style import CONFIG, figure
 
 BUTTONS = ["toImage", "zoom2d", "pan2d", "resetScale2d"]
@@ -62,7 +63,7 @@ class Figure(anywidget.AnyWidget):
         layout: Properties of the layout, nested.
     """
 
-    _esm = _READY + (files("btflow.explore") / "page" / "figure.js").read_text(encoding="utf-8")
+    _esm = "\n".join([_READY, legend_script(), (files("btflow.explore") / "page" / "figure.js").read_text("utf-8")])
 
     config = traitlets.Dict(_CONFIG).tag(sync=True)
     """What Plotly is told beside the figure."""

@@ -5,7 +5,7 @@ with gaps, so that a change of numbers changes data only, and the browser gets a
 """
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from btflow.explore.figure import Figure, of_plotly
-from btflow.plots.link import envelope, means, rate_points
+from btflow.plots import marks, series, words
+from btflow.plots.link import call_lines, capacity_line, has_call, packet_time, with_window
+from btflow.plots.marks import joined
 from btflow.plots.style import COLOURS, GREY, TEMPLATE, line
 from btflow.units.formatting import counted
 
@@ -23,20 +25,25 @@ MOST_GROUPS = len(COLOURS) - 1
 MOST_POINTS = 1200
 """Points of a group's line; of one flow at least LEAST_POINTS."""
 LEAST_POINTS = 150
+MOST_RATES = 400
+"""Points of the rates of one flow."""
 HEIGHT = 720
 _WIDTH = 1.6
 _HIDDEN: dict[str, Any] = {"visible": False, "x": [], "y": []}
 _SOLID, _FLUID = {"dash": "solid"}, {"dash": "dash", "width": 2.2}
-_ACROSS = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
-_CURSOR = _ACROSS | {"line": {"color": "#333333", "width": 1.5, "dash": "dash"}, "visible": False}
-_TITLES = ("window<br>[segments]", "rate<br>[kbit/s]", "queue<br>[packets]")
+_TITLES = ("window<br>[segments]", "rate<br>[kbit/s]", "queue<br>[packets]", "call<br>[MOS]")
+
+AXES = {"window": ("x", "y"), "rate": ("x2", "y2"), "queue": ("x3", "y3"), "call": ("x4", "y4")}
+"""Axes of each part of the figure; that of the call is there if there is one."""
+_WAIT, _DELAY = "y5", "y6"  # on the right of the queue and of the call
+_GAP = 0.06
 
 Floats = NDArray[np.float64]
 
 
 def empty() -> Figure:
     """Return the figure without data."""
-    drawn = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    drawn = make_subplots(rows=4, cols=1, shared_xaxes=True, vertical_spacing=_GAP)
     plain = {"col": 1, "x": [], "y": [], "mode": "lines"}
     for look in (_SOLID, _FLUID):
         common = plain | ({"legendgroup": "fluid"} if look is _FLUID else {})
@@ -46,43 +53,95 @@ def empty() -> Figure:
                 drawn.add_scatter(row=row, visible=False, line=_style(index, look), **shown)
         queue = {"name": "queue", "showlegend": False}  # alone in its axes but for the fluid's
         drawn.add_scatter(row=3, line=_style(6, look), **queue, **common)
-    drawn.add_scatter(row=2, name="capacity", line=line(0, color=GREY, dash="dot", width=_WIDTH), **plain)
+    drawn.add_scatter(row=2, **capacity_line("kbit/s"), **{k: v for k, v in plain.items() if k != "mode"})
     key = {"name": "fluid (dashed)", "legendgroup": "fluid", "visible": False, "hoverinfo": "skip"}
-    drawn.add_scatter(row=1, line=line(0, color=GREY, **_FLUID), **key, **plain | {"x": [None], "y": [None]})
+    said = words.meaning("fluid")
+    drawn.add_scatter(row=1, line=line(0, color=GREY, **_FLUID), **key, **said, **plain | {"x": [None], "y": [None]})
+    drawn.add_traces(list(_others()))
     for row, title in enumerate(_TITLES, 1):
         drawn.update_yaxes(row=row, col=1, title={"text": title, "font": {"size": 12}}, rangemode="tozero")
-    drawn.update_xaxes(row=3, col=1, title_text="time [s]")
     template = go.layout.Template(TEMPLATE)
     template.layout.width = template.layout.height = None
+    template.layout.plot_bgcolor = "rgba(0,0,0,0)"  # a row that is not there lies on the last one
     drawn.update_layout(
         template=template,
         height=HEIGHT,
         autosize=True,
-        margin={"l": 65, "r": 15, "t": 50, "b": 50},
+        margin={"l": 65, "r": 55, "t": 50, "b": 50},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "font": {"size": 12}},
-        shapes=[_CURSOR],
         uirevision="link",
+        yaxis4={"range": [1.0, 4.6], "tickvals": [1, 2, 3, 4], "fixedrange": True},
+        **{f"yaxis{axis[1:]}": _on_the_right(over) for axis, over in ((_WAIT, "y3"), (_DELAY, "y4"))},
     )
     return of_plotly(drawn)
+
+
+def _on_the_right(over: str) -> dict[str, Any]:
+    """Return an axis on the right of another one; neither is stretched, as they would no longer belong together."""
+    plain = {"showgrid": False, "mirror": False, "rangemode": "tozero", "fixedrange": True, "tickmode": "auto"}
+    title = {"text": "wait [ms]" if over == "y3" else "delay [ms]", "font": {"size": 12}}
+    return {"overlaying": over, "side": "right", "anchor": f"x{over[1:]}", "title": title, "nticks": 5} | plain
+
+
+def _others() -> Iterator[go.Scatter]:
+    """Yield what is drawn of packets alone: marks, the axis of waits, and the call."""
+    hidden = {"visible": False, "x": [], "y": []}
+    looks: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        ("window", "slow start", {"mode": "lines", "line": marks.HALO, "hoverinfo": "skip"}),
+        ("window", "recovery", {"mode": "markers", "marker": marks.FALL, "hovertemplate": words.FOUND}),
+        ("window", "timeout", {"mode": "markers", "marker": marks.TIMEOUT, "hovertemplate": words.TIMED_OUT}),
+        ("queue", "drop", {"mode": "markers", "marker": marks.DROP, "hovertemplate": words.DROPPED}),
+    )
+    for part, term, look in looks:
+        xaxis, yaxis = AXES[part]
+        yield go.Scatter(name=term, xaxis=xaxis, yaxis=yaxis, **look, **hidden, **words.meaning(term))
+    nothing = {"mode": "lines", "showlegend": False, "hoverinfo": "skip", "x": [None], "y": [None]}
+    yield go.Scatter(xaxis="x3", yaxis=_WAIT, **nothing)
+    for term, axis, style in (("one-way delay", _DELAY, _FLUID | {"width": 1.2}), ("MOS", "y4", _SOLID)):
+        look = {"mode": "lines", "line": _style(6, style), "xaxis": "x4", "yaxis": axis}
+        yield go.Scatter(name=term, **look, **hidden, **words.meaning(term))
 
 
 def draw(widget: Figure, result: xr.Dataset, fluid: xr.Dataset | None = None) -> None:
     """Show a result of btflow.simulate_link, and that of flow for the same experiment dashed beside it."""
     unit, scale = rate_scale(result)
     capacity = float(result.attrs[f"rate_{result.attrs['bottleneck']}"])
-    end, points = float(result["time"][-1]), rate_points(result)
+    end = float(result["time"][-1])
     look = {} if fluid is None else _SOLID
     styles = [{"line": _style(index, look)} for index in range(MOST_GROUPS)] * 2
-    packets = [one | style for one, style in zip(_lines(result, scale, points), styles, strict=True)]
-    beside = [_HIDDEN] * len(packets) if fluid is None else _lines(fluid, scale, points, ", fluid")
+    packets = [one | style for one, style in zip(_lines(result, unit, scale), styles, strict=True)]
+    beside = [_HIDDEN] * len(packets) if fluid is None else _lines(fluid, unit, scale, ", fluid")
     queues = [_HIDDEN if one is None else _queue(one) for one in (result, fluid)]
-    limit = {"x": [0.0, end], "y": [scale * capacity] * 2}
-    axes = {"yaxis2": {"title": {"text": f"rate<br>[{unit}]"}}, "xaxis3": {"range": [0.0, end]}}
-    widget.put([*packets, queues[0], *beside, queues[1], limit, {"visible": fluid is not None}], axes)
+    limit = {"x": [0.0, end], "y": [scale * capacity] * 2} | {"hovertemplate": words.capacity(unit)}
+    others = [*_marks(result), {}, *_call(result)]
+    lines = [*packets, queues[0], *beside, queues[1], limit, {"visible": fluid is not None}, *others]
+    axes = _rows(has_call(result), end)
+    top = _longest(result, fluid)
+    axes["yaxis2"] |= {"title": {"text": f"rate<br>[{unit}]"}}
+    axes["yaxis3"] |= {"range": [0.0, top], "fixedrange": True}
+    axes["yaxis5"] = {"range": [0.0, top * (packet_time(result) or 1.0)]}
+    widget.put(lines, axes)
 
 
-AXES = {"window": ("x", "y"), "rate": ("x2", "y2"), "queue": ("x3", "y3")}
-"""Axes of each part of the figure."""
+def _rows(call: bool, end: float) -> dict[str, Any]:
+    """Return the places of the rows, and their axes of time: four rows if there is a call, else three."""
+    rows = 4 if call else 3
+    each = (1.0 - (rows - 1) * _GAP) / rows
+    found: dict[str, Any] = {f"yaxis{axis[1:]}": {"visible": call} for axis in ("y4", _DELAY)}
+    for row in range(4):
+        top = 1.0 - min(row, rows - 1) * (each + _GAP)
+        number = str(row + 1) if row else ""
+        found.setdefault(f"yaxis{number}", {})["domain"] = [max(top - each, 0.0), top]
+        last = row == rows - 1
+        title = {"text": "time [s]" if last else ""}
+        found[f"xaxis{number}"] = {"title": title, "showticklabels": last, "visible": row < rows, "range": [0.0, end]}
+    return found
+
+
+def _longest(*results: xr.Dataset | None) -> float:
+    """Return where the axis of the queue ends [packets]."""
+    lengths = (one["queue_length"].values[:, _bottleneck(one)] for one in results if one is not None)
+    return 1.05 * max(1.0, *(float(length.max()) for length in lengths))
 
 
 def rate_scale(result: xr.Dataset) -> tuple[str, float]:
@@ -97,36 +156,65 @@ def _style(index: int, look: dict[str, Any]) -> dict[str, Any]:
     return line(index, width=_WIDTH) | look
 
 
-def _lines(result: xr.Dataset, scale: float, points: int, mark: str = "") -> list[dict[str, Any]]:
+def _lines(result: xr.Dataset, unit: str, scale: float, mark: str = "") -> list[dict[str, Any]]:
     """Return the windows and then the rates of each group, the mark after its name."""
     time, found = result["time"].values, list(groups(result).items())[:MOST_GROUPS]
-    windows, rates = [_HIDDEN] * MOST_GROUPS, [_HIDDEN] * MOST_GROUPS
+    windows, rates, values = [_HIDDEN] * MOST_GROUPS, [_HIDDEN] * MOST_GROUPS, series.windows(result)
     for index, (name, columns) in enumerate(found):
-        shown = {"name": name + mark, "visible": True}
-        windows[index] = shown | _xy(_windows(time, result["window"].values[:, columns]))
-        rates[index] = shown | _xy(_rates(time, scale * result["rate"].values[:, columns], points))
+        most = _points(columns)
+        shown = {"name": name + mark, "visible": True, "meta": words.of_control(str(result["cc"].values[columns[0]]))}
+        points = joined([series.envelope(time, values[:, k], most) for k in columns])
+        windows[index] = shown | _xy(points) | {"hovertemplate": words.at_time(name + mark, "segments")}
+        x, y = joined([series.rates(result, k, min(most, MOST_RATES)) for k in columns])
+        rates[index] = shown | _xy((x, scale * y)) | {"hovertemplate": words.at_time(name + mark, unit)}
     return [*windows, *rates]
 
 
+def _points(columns: Sequence[int]) -> int:
+    return max(LEAST_POINTS, MOST_POINTS // len(columns))
+
+
 def _queue(result: xr.Dataset) -> dict[str, Any]:
-    """Return how many packets wait in the bottleneck."""
-    bottleneck = str(result.attrs["bottleneck"])
-    lengths = result["queue_length"].values[:, list(result["queue"].values).index(bottleneck)]
-    mark = ", fluid" * (result.attrs["fidelity"] == "flow")
-    shown = {"name": f"queue {bottleneck}{mark}", "visible": True}
-    return shown | _xy(envelope(result["time"].values, lengths, MOST_POINTS))
+    """Return how many packets wait in the bottleneck, and how long [ms]."""
+    place, mark = _bottleneck(result), ", fluid" * (result.attrs["fidelity"] == "flow")
+    lengths = result["queue_length"].values[:, place].astype(float)
+    keep = series.places(lengths, MOST_POINTS)
+    wait = (1000.0 * result["queue_delay"].values[keep, place]).astype(np.float32)
+    name = f"queue {result['queue'].values[place]}{mark}"
+    said = {"customdata": wait, "hovertemplate": words.waiting(name)}
+    return {"name": name, "visible": True} | _xy((result["time"].values[keep], lengths[keep])) | said
 
 
-def mark(widget: Figure, time: float | None) -> None:
-    """Show the cursor at a time [s], or none."""
-    widget.place([_CURSOR if time is None else _CURSOR | {"visible": True, "x0": time, "x1": time}])
+def _marks(result: xr.Dataset) -> list[dict[str, Any]]:
+    """Return the marks of slow start, losses found, timeouts and drops."""
+    found = {k: (name, _points(columns)) for name, columns in groups(result).items() for k in columns}
+    values, shown = series.windows(result), [k for k in with_window(result) if k in found]
+    lines = [(values[:, k], k) for k in shown]
+    names = {k: found[k][0] for k in shown}
+    drawn = [
+        *marks.slow_starts(result, lines, MOST_POINTS // max(1, len(lines))),
+        *marks.on_windows(result, values, names),
+        *marks.drops(result, [str(result["queue"].values[_bottleneck(result)])]),
+    ]
+    by_name = {one.name: one for one in drawn}
+    return [_seen(by_name.get(term)) for term in ("slow start", "recovery", "timeout", "drop")]
 
 
-def rates_at(result: xr.Dataset, time: float, points: int) -> Floats:
-    """Return the rate of each flow that its line of so many points has at a time [B/s]; NaN where the line is not."""
-    times = result["time"].values
-    lines = (means(times, column, points) for column in result["rate"].values.T)
-    return np.array([np.interp(time, x, y, left=np.nan, right=np.nan) for x, y in lines])
+def _seen(trace: go.Scatter | None) -> dict[str, Any]:
+    """Return what changes of a mark."""
+    if trace is None:
+        return _HIDDEN
+    said = {name: trace[name] for name in ("text", "customdata") if trace[name] is not None}
+    return {"visible": True} | _xy((trace.x, trace.y)) | said
+
+
+def _call(result: xr.Dataset) -> list[dict[str, Any]]:
+    """Return the delay and the score of the first call over time."""
+    if not has_call(result):
+        return [_HIDDEN, _HIDDEN]
+    lines = call_lines(result, 0, str(result["voip_name"].values[0]))
+    said = ({"hovertemplate": one.hovertemplate} for one in lines)
+    return [{"visible": True} | _xy((one.x, one.y)) | text for one, text in zip(lines, said, strict=True)]
 
 
 def groups(result: xr.Dataset) -> dict[str, list[int]]:
@@ -134,7 +222,7 @@ def groups(result: xr.Dataset) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     kinds = zip(result["flow"].values, result["cc"].values, result["kind"].values, strict=True)
     for index, (flow, cc, kind) in enumerate(kinds):
-        group = str(flow) if kind == "voip" else f"{_group(str(flow))} ({cc})"
+        group = words.flow_name(_group(str(flow)), str(cc), str(kind))
         found.setdefault(group, []).append(index)
     return found
 
@@ -143,22 +231,6 @@ def _group(flow: str) -> str:
     """Return the group of a flow: its name without the number."""
     name, dash, number = flow.rpartition("-")
     return name if dash and number.isdigit() else flow
-
-
-def _windows(time: Floats, windows: Floats) -> tuple[Floats, Floats]:
-    most = max(LEAST_POINTS, MOST_POINTS // windows.shape[1])
-    return _joined([envelope(time, column, most) for column in windows.T])
-
-
-def _rates(time: Floats, rates: Floats, points: int) -> tuple[Floats, Floats]:
-    return _joined([means(time, column, points) for column in rates.T])
-
-
-def _joined(lines: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Return several lines as one with gaps between them."""
-    gap = np.array([np.nan])
-    x, y = ([part for one in lines for part in (one[axis], gap)] for axis in (0, 1))
-    return np.concatenate(x), np.concatenate(y)
 
 
 def _xy(points: tuple[Floats, Floats]) -> dict[str, Any]:
@@ -211,35 +283,6 @@ def _of_queue(result: xr.Dataset) -> str:
 def _bottleneck(result: xr.Dataset) -> int:
     """Return the place of the bottleneck among the queues, for arrays: a selection of a whole result takes long."""
     return list(result["queue"].values).index(str(result.attrs["bottleneck"]))
-
-
-def moment(result: xr.Dataset, index: int, fluid: xr.Dataset | None = None) -> str:
-    """Return what there is at the index-th sample: window, rate as its line has it and RTT of each flow; the queue."""
-    points = rate_points(result)
-    rows, said = _now(result, index, points)
-    if fluid is not None:
-        of_fluid, waiting = _now(fluid, index, points)
-        rows, said = rows + [(f"{name}, fluid", *cells) for name, *cells in of_fluid], f"{said}; fluid: {waiting}"
-    caption = f"At {float(result['time'][index]):.2f} s: {said}"
-    return _table(("flow", "window", "rate", "smoothed RTT"), rows, caption)
-
-
-def _now(result: xr.Dataset, index: int, points: int) -> tuple[list[tuple[str, ...]], str]:
-    """Return what each flow has at the index-th sample, after its name, and how long the queue is.
-
-    Rates are averaged over so many times, as in their lines.
-    """
-    now = result.isel(time=index)
-    queue = now.sel(queue=str(result.attrs["bottleneck"]))
-    rates = rates_at(result, float(now["time"]), points)
-    rows: list[tuple[str, ...]] = [
-        (str(flow), _number(window, "segments"), _rate(rate), _ms(srtt))
-        for flow, window, rate, srtt in zip(
-            now["flow"].values, now["window"].values, rates, now["srtt"].values, strict=True
-        )
-    ]
-    length = round(float(queue["queue_length"]))
-    return rows, f"{counted(length, 'packet')} {'waits' if length == 1 else 'wait'}, {_ms(float(queue['queue_delay']))}"
 
 
 def _calls(result: xr.Dataset) -> Iterable[str]:

@@ -22,11 +22,12 @@ from btflow.explore.link_state import FIRST, LinkState, command, meanings, prese
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset, in_flow
 from btflow.explore.saved import of_link, to_toml
 from btflow.explore.spots import Spot
-from btflow.explore.views import BEFORE, CANCELLED, RUNNING, STAYS, Stage, paragraph, verdict
+from btflow.explore.views import BEFORE, CANCELLED, RUNNING, STAYS, Stage, paragraph
 from btflow.explore.watch import Run
 from btflow.explore.work import Listeners, Look, Work
 from btflow.link.run import simulate_link
 from btflow.link.scenario import LinkScenario
+from btflow.plots.verdict import verdict
 
 
 class Asked(NamedTuple):

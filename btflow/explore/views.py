@@ -181,11 +181,6 @@ def _mean(result: xr.Dataset) -> float:
     return float(np.nanmean(counted_times(result)))
 
 
-def verdict(result: xr.Dataset) -> str:
-    """Return in a line what came out."""
-    return "" if "peer" not in result.dims else f"Mean completion: {_seconds(result)}."
-
-
 SHORT = 0.3
 """Runs that are over within this time [s] show no progress: it would only flicker."""
 

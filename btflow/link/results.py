@@ -13,7 +13,7 @@ import btflow.accessor  # noqa: F401  # for ds.btflow
 from btflow import __version__
 from btflow.kernels.link import sampling
 from btflow.kernels.link.sampling import BINS_PER_OCTAVE, LOWEST_EXPONENT
-from btflow.kernels.link.state import CBR, MESSAGES, State
+from btflow.kernels.link.state import CBR, FOREVER, MESSAGES, State
 from btflow.link import voip
 from btflow.link.flow import Codec
 from btflow.link.scenario import LinkScenario
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
+
+PHASES = ("none", "slow_start", "congestion_avoidance", "recovery", "after_timeout")
+"""What a sender is doing, by number: congestion avoidance is all that its law does after slow start."""
+
+MOST_SCORES = 100
+"""Points of a call's score over time."""
 
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -74,8 +80,8 @@ _QUANTILE = ("quantile",)
 def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed: int, cpu: float) -> xr.Dataset:
     """Return a finished experiment as a Dataset whose variables say their unit in `attrs["units"]`.
 
-    Dimensions: flow; queue; voip and probe, those flows that are voice calls and message probes; quantile; time, a
-    regular grid; packets, lengths of a queue. Everything but the time series counts from the warm-up on.
+    Dimensions: flow; queue; voip and probe, those flows that are voice calls and message probes; quantile; time and
+    voip_time, regular grids; packets, lengths of a queue. Everything but the time series counts from the warm-up on.
 
     Args:
         scenario: What was simulated.
@@ -95,7 +101,9 @@ def to_dataset(scenario: LinkScenario, program: LinkProgram, state: State, seed:
         "quantile": _array(_QUANTILE, np.array(QUANTILES), "1", "share of the time or of the samples"),
         "time": _array(("time",), sample_times(program, state), "s", "time since the start"),
     }
-    data = measured(scenario, program, state) | _series(program, state)
+    series = _series(program, state) | _calls_over_time(program, state, coords["time"].values)
+    coords["voip_time"] = series.pop("voip_time")
+    data = measured(scenario, program, state) | series
     return xr.Dataset(data, coords=coords, attrs=_provenance(scenario, program, seed, cpu))
 
 
@@ -104,7 +112,7 @@ class Measured(NamedTuple):
 
     dims: tuple[str, ...]
     values: NDArray[Any]
-    attrs: dict[str, str]
+    attrs: dict[str, Any]
 
 
 def measured(scenario: LinkScenario, program: LinkProgram, state: State) -> dict[str, Measured]:
@@ -181,14 +189,60 @@ def _series(program: LinkProgram, s: State) -> dict[str, Measured]:
     rate = np.diff(payload, axis=0, prepend=payload[:1]) / program.rules.sample_every
     srtt = np.where(series[:, :, sampling.SRTT] > 0.0, series[:, :, sampling.SRTT], np.nan)
     window = np.where(s.flow.law == CBR, np.nan, series[:, :, sampling.WINDOW])
-    waiting = s.queue_series[:count]
+    known = (series[:, :, sampling.THRESHOLD] < FOREVER) & (series[:, :, sampling.PHASE] != sampling.NO_PHASE)
+    threshold = np.where(known, series[:, :, sampling.THRESHOLD], np.nan)
+    queues = s.queue_series[:count]
+
+    def counted(column: int, unit: str, meaning: str) -> Measured:
+        return _array(("time", "flow"), series[:, :, column].astype(np.int64), unit, f"{meaning} since the start")
+
     return {
         "window": _array(("time", "flow"), window, "segments", "congestion window"),
         "rate": _array(("time", "flow"), rate, "B/s", "payload that arrived since the sample before, per second"),
         "srtt": _array(("time", "flow"), srtt, "s", "smoothed round-trip time"),
-        "queue_length": _array(("time", "queue"), waiting.copy(), "packets", "packets waiting"),
+        "ssthresh": _array(("time", "flow"), threshold, "segments", "slow-start threshold"),
+        "phase": _phases(series[:, :, sampling.PHASE]),
+        "falls_so_far": counted(sampling.FALLS, "1", "falls of the window after duplicate ACKs"),
+        "timeouts_so_far": counted(sampling.TIMEOUTS, "1", "retransmission timeouts"),
+        "flow_drops_so_far": counted(sampling.DROPPED, "packets", "data packets that queues dropped"),
+        "queue_length": _array(("time", "queue"), queues[:, :, sampling.WAITING].copy(), "packets", "packets waiting"),
+        "drops_so_far": _array(
+            ("time", "queue"), queues[:, :, sampling.LOST].copy(), "packets", "packets dropped since the start"
+        ),
         "queue_delay": _array(
             ("time", "queue"), s.queue_delay_series[:count].copy(), "s", "bytes waiting over capacity"
+        ),
+    }
+
+
+def _phases(numbers: Floats) -> Measured:
+    """Return what senders do, as the numbers that CF conventions explain in `flag_values` and `flag_meanings`."""
+    found = _array(("time", "flow"), numbers.astype(np.int8), "1", "what the sender is doing")
+    attrs = found.attrs | {"flag_values": np.arange(len(PHASES), dtype=np.int8), "flag_meanings": " ".join(PHASES)}
+    return found._replace(attrs=attrs)
+
+
+def _calls_over_time(program: LinkProgram, s: State, times: Floats) -> dict[str, Measured]:
+    """Return the delay of the voice packet that came last at each sample, and how each call sounded lately."""
+    calls = np.flatnonzero(s.flow.law == CBR)
+    judged = np.linspace(0.0, program.rules.duration, MOST_SCORES + 1)[1:]
+    delays, scores = np.full((len(times), len(calls)), np.nan), np.full((len(judged), len(calls)), np.nan)
+    for place, i in enumerate(calls):
+        written, delay = _written(s, int(i))
+        heard = np.flatnonzero(~np.isnan(delay))
+        if not len(heard):  # flow fidelity knows nothing of packets
+            continue
+        last = np.searchsorted((written + delay)[heard], times, side="right") - 1  # paths keep the order
+        delays[:, place] = np.where(last >= 0, delay[heard][last], np.nan)
+        decided = heard[-1] + 1  # what was sent later may still be under way at the end
+        codec = program.codecs[i]
+        assert codec is not None
+        scores[:, place] = voip.recent_scores(codec.speech, written[:decided], delay[:decided], judged)
+    return {
+        "voip_time": _array(("voip_time",), judged, "s", "end of the seconds of speech that are judged"),
+        "voip_delay": _array(("time", "voip"), delays, "s", "one-way network delay of the voice packet that came last"),
+        "voip_mos_recent": _array(
+            ("voip_time", "voip"), scores, "1", f"mean opinion score of the {voip.RECENT:g} s before (E-model)"
         ),
     }
 

@@ -159,7 +159,7 @@ def _layout(program: LinkProgram, rings: _Rings) -> dict[str, tuple[tuple[int, .
         "rtt_bins": ((flows, sampling.RTT_BINS), np.int64),
         "record_delay": ((flows, program.records), np.float64),
         "flow_series": ((program.samples, flows, sampling.COLUMNS), np.float64),
-        "queue_series": ((program.samples, queues), np.int64),
+        "queue_series": ((program.samples, queues, sampling.QUEUE_COLUMNS), np.int64),
         "queue_delay_series": ((program.samples, queues), np.float64),
     }
 

@@ -277,6 +277,42 @@ def playout(
     )
 
 
+RECENT = 8.0
+"""Speech that a score over time is of [s]: the shortest that opinions are measured on (ITU-T P.862.3, clause 7.1)."""
+
+
+def recent_scores(codec: Codec, written: ArrayLike, delays: ArrayLike, times: ArrayLike) -> NDArray[np.float64]:
+    """Return how a call sounded lately (times,): the mean opinion score of what was sent in the RECENT seconds before.
+
+    Each is that of `playout` with the best delay for these packets, to 0.01, or 0.05 while the call is younger than
+    that. NaN before the call and after it.
+
+    Args:
+        codec: The codec.
+        written: When each packet was sent [s], `codec.interval` apart.
+        delays: Network delay of each packet [s]; NaN for one that was lost.
+        times: When to judge [s].
+    """
+    at = np.asarray(times, np.float64)
+    size = round(RECENT / codec.interval)
+    ends = np.searchsorted(np.asarray(written, np.float64), at, side="right")
+    places = ends[:, None] + np.arange(-size, 0)
+    padded = np.append(np.asarray(delays, np.float64), np.nan)
+    found = np.sort(padded[np.where(places < 0, -1, places)], axis=1)  # those lost, and before the call, come last
+    sent, came = np.minimum(ends, size), (~np.isnan(found)).sum(axis=1)
+    late = np.unique(np.concatenate([[0], np.geomspace(1, max(1, int(MOST_LATE * size)), 100).round()]).astype(int))
+    heard = came[:, None] - late
+    allowed = (heard > 0) & (late <= np.maximum(MOST_LATE * came, 1)[:, None])
+    played = np.where(allowed, np.take_along_axis(found, np.maximum(heard - 1, 0), axis=1), 0.0)
+    loss = np.where(allowed, 1.0 - heard / np.maximum(sent, 1)[:, None], 1.0)
+    grid = np.linspace(0.0, float(np.nanmax(played, initial=1e-3)), 512)  # in R delay and loss add up (7-1)
+    late_by = np.interp(played, grid, rating(codec, mouth_to_ear(codec, grid)))
+    best = np.where(allowed, late_by + rating(codec, 0.0, loss) - rating(codec, 0.0), 0.0).max(axis=1)
+    scores = score(best)
+    talks = (sent > 0) & (at <= np.asarray(written)[-1] + 2 * codec.interval)
+    return np.asarray(np.where(talks, scores, np.nan))
+
+
 def _share(quantile: float) -> float:
     return float(probability("quantile", quantile, below=math.nextafter(1.0, 2.0)))
 

@@ -1,9 +1,9 @@
-"""Figures of results: pure functions from a Dataset, or from several with a label each, to a Plotly figure."""
+"""Figures of results: pure functions from a Dataset, or from several with a label each, to one of Plotly's."""
 
 from btflow.plots.compared import beside_published, beside_theory, full_against_flow
 from btflow.plots.effects import heat_map, response_curve, sobol, tornado
 from btflow.plots.files import save
-from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
+from btflow.plots.link import call_over_time, delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.paths import path_quantiles
 from btflow.plots.playback import playback
 from btflow.plots.swarm import completion_cdf, overview, pieces_over_time, segment_payloads, send_gaps, why_slow
@@ -16,11 +16,13 @@ from btflow.plots.uplinks import (
     uplink_queue_ccdf,
     uplink_queues,
 )
+from btflow.plots.verdict import verdict
 
 __all__ = [
     "Curve",
     "beside_published",
     "beside_theory",
+    "call_over_time",
     "completion_against_buffer",
     "completion_by_rank",
     "completion_cdf",
@@ -47,6 +49,7 @@ __all__ = [
     "tornado",
     "uplink_queue_ccdf",
     "uplink_queues",
+    "verdict",
     "why_slow",
     "windows",
 ]

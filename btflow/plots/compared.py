@@ -14,7 +14,7 @@ from btflow.analysis import flow_error
 from btflow.analysis.against_full import point_pairs
 from btflow.analysis.design import checked, statistic, varied
 from btflow.errors import InputError
-from btflow.plots import style
+from btflow.plots import style, words
 from btflow.units.formatting import counted
 
 CONFIDENCE = 0.95
@@ -52,17 +52,26 @@ def beside_published(
     most = max(row.size for row in rows.values())
     bars = f"bars: 95% interval of the mean of {most} replicas" if most > 1 else ""
     drawn = style.figure(title, axis, "", subtitle=bars)
+    shown = f"%{{x:.4~r}}{words.parted(axis)[1]}"
     drawn.add_scatter(
         x=[row.mean() for row in rows.values()],
         y=list(rows),
         error_x={"type": "data", "array": [half_width(row) for row in rows.values()], "thickness": 1.8, "width": 6},
         mode="markers",
         name="btflow",
+        hovertemplate=f"%{{y}}, btflow: {shown}<extra></extra>",
         marker={"color": style.COLOURS[0], "symbol": "circle", "size": 10},
     )
     if published:
         diamond = {"color": style.COLOURS[1], "symbol": "diamond-open", "size": 13, "line": {"width": 2.5}}
-        drawn.add_scatter(x=[*published.values()], y=[*published], mode="markers", name=source, marker=diamond)
+        drawn.add_scatter(
+            x=[*published.values()],
+            y=[*published],
+            mode="markers",
+            name=source,
+            marker=diamond,
+            hovertemplate=f"%{{y}}, {source}: {shown}<extra></extra>",
+        )
     height = _ROW * len(rows) + _AROUND
     drawn.update_xaxes(rangemode="tozero", zeroline=True, zerolinecolor="#333333")
     drawn.update_yaxes(categoryorder="array", categoryarray=list(rows)[::-1], range=[-0.6, len(rows) - 0.4])
@@ -136,10 +145,12 @@ def beside_theory(simulated: Curves, theory: Curves, *, title: str, x: str, y: s
     drawn = style.figure(title, x + note * ("x" in log), y + note * ("y" in log))
     for label, (across, up) in lines.items():
         drawn.add_scatter(
-            x=across, y=up, mode="lines", name=f"{label}, formula", line=style.line(labels.index(label), width=2)
-        )
+            x=across, y=up, mode="lines", name=f"{label}, formula", line=style.line(labels.index(label), width=2),
+            hovertemplate=words.of_axes(f"{label}, formula", x, y),
+        )  # fmt: skip
     for label, (across, up) in points.items():
-        drawn.add_scatter(x=across, y=up, mode="markers", name=label, marker=_marker(labels.index(label)))
+        look = {"mode": "markers", "marker": _marker(labels.index(label))}
+        drawn.add_scatter(x=across, y=up, name=label, hovertemplate=words.of_axes(label, x, y), **look)
     for way in "xy":
         values = np.concatenate([c["xy".index(way)] for c in (*points.values(), *lines.values())])
         drawn.update_layout({f"{way}axis": _log_axis(values) if way in log else {"rangemode": "tozero"}})
@@ -204,7 +215,7 @@ def full_against_flow(ds: xr.Dataset, variable: str, *, confidence: float = 0.9)
     pairs = point_pairs(ds, variable)
     values = np.concatenate([pairs.flow, pairs.full])
     scale, _ = style.statistic_scale(ds, variable, values)
-    unit = f" [{scale.unit}]" if scale.unit else ""
+    unit, after = (f" [{scale.unit}]", f" {scale.unit}") if scale.unit else ("", "")
     drawn = style.figure(
         f"{style.heading(ds, variable)}: full against flow",
         f"in flow{unit}",
@@ -224,7 +235,7 @@ def full_against_flow(ds: xr.Dataset, variable: str, *, confidence: float = 0.9)
         name="checked point",
         marker={"size": 9, "color": style.COLOURS[0], "opacity": 0.8},
         text=_points(ds, variable, pairs.points),
-        hovertemplate="%{text}<br>flow %{x:.4g}, full %{y:.4g}<extra></extra>",
+        hovertemplate=f"%{{text}}:<br>in flow %{{x:.4~r}}{after}, in full %{{y:.4~r}}{after}<extra></extra>",
     )
     for axis in ("xaxis", "yaxis"):
         settings = style.log_scale(low, high) if _wide(low, high) else {"range": ends}

@@ -14,7 +14,7 @@ from btflow.analysis.cells import Axis, cells
 from btflow.analysis.design import checked, find, rounded, runs, short_names
 from btflow.analysis.effect import cell_means
 from btflow.errors import InputError
-from btflow.plots import style
+from btflow.plots import style, words
 from btflow.units.formatting import counted
 
 MOST_BARS = 15
@@ -103,6 +103,7 @@ def _full(drawn: go.Figure, across: style.Shown, found: xr.Dataset | None, divis
             legendgroup="full",
             showlegend=number == 0,
             marker={"symbol": style.SYMBOLS[number % len(style.SYMBOLS)], "size": 6, "color": "black"},
+            **_said(drawn, across, "full", some),
         )
 
 
@@ -137,7 +138,18 @@ def _line(drawn: go.Figure, number: int, label: str, across: style.Shown, part: 
         showlegend=bool(label),
         line=style.line(number),
         marker={"symbol": marks, "size": 8, "color": style.COLOURS[number % len(style.COLOURS)]},
+        **_said(drawn, across, label),
     )
+
+
+def _said(
+    drawn: go.Figure, across: style.Shown, name: str, chosen: np.ndarray | slice = slice(None)
+) -> dict[str, object]:
+    """Return the sentence on points: their values along the axis are texts, as categories have no numbers there."""
+    (what, unit), (up, up_unit) = words.parted(across.title), words.parted(drawn.layout.yaxis.title.text)
+    at = f"%{{customdata}}{'' if across.kind == 'category' else unit}"
+    said = f"{name}{': ' if name else ''}{up} %{{y:.4~r}}{up_unit} at {what} {at}<extra></extra>"
+    return {"customdata": np.array(across.texts, object)[chosen], "hovertemplate": said}
 
 
 def _bars(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> dict[str, object]:
@@ -234,7 +246,7 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
         text=[[rounded(float(f"{v:.4g}")) if np.isfinite(v) else "" for v in row] for row in values],
         texttemplate="%{text}" if values.size <= MOST_NUMBERS else None,
         customdata=[[f"{b}, {a}" for a in across.texts] for b in up.texts],
-        hovertemplate="%{customdata}: %{z:.4g}<extra></extra>",
+        hovertemplate=f"%{{customdata}}: %{{z:.4~r}} {scale.unit}".rstrip() + "<extra></extra>",
         xgap=1,
         ygap=1,
         name="",
@@ -328,8 +340,8 @@ def _middle(drawn: go.Figure, at: float, text: str) -> None:
 
 def _ends(drawn: go.Figure, rows: list[str], ends: Sequence[np.ndarray], texts: Sequence[np.ndarray]) -> None:
     """Write at both ends of each bar at which value it is, and make room for that."""
-    for at, words, side in zip(ends, texts, ("left", "right"), strict=True):
-        beside = [f" {word} " for word in words]
+    for at, found, side in zip(ends, texts, ("left", "right"), strict=True):
+        beside = [f" {word} " for word in found]
         drawn.add_scatter(x=at, y=rows, text=beside, mode="text", textposition=f"middle {side}", hoverinfo="skip")
     low, high = ends
     left, right = (_MARGIN + _LETTER * np.array([len(word) for word in words]) for words in texts)
@@ -357,7 +369,9 @@ def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.F
         value, low, high = (found[name + end].values for end in ("", "_low", "_high"))
         bars = {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
         drawn.add_bar(
-            x=value, y=rows, orientation="h", name=text, error_x=bars | {"thickness": 1.2, "width": 4},
+            x=value, y=rows, orientation="h", name=text,
+            hovertemplate=f"%{{y}}, {text}: %{{x:.2f}} of the variance<extra></extra>",
+            error_x=bars | {"thickness": 1.2, "width": 4},
             marker=_marker(colour),
         )  # fmt: skip
     least, most = (min(0.0, float(found[lows].to_array().min())), max(1.0, float(found[highs].to_array().max())))
@@ -389,5 +403,5 @@ def _bar(
 ) -> None:
     drawn.add_bar(
         x=end - start, base=start.tolist(), y=rows, orientation="h", marker=_marker(colour), error_x=error,
-        hovertemplate="%{y}: %{base:.4g} to %{x:.4g}<extra></extra>",
+        hovertemplate="%{y}: %{base:.4~r} to %{x:.4~r}<extra></extra>",
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Writes figures, for the screen and for print: HTML always, pictures where Kaleido finds a Chromium to draw them."""
 
 import html
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +35,18 @@ _PAGE = """<!DOCTYPE html>
 <body>{figure}</body>
 </html>
 """
+
+
+def legend_script() -> str:
+    """Return the JavaScript of ``explainLegend``, which gives each entry of a legend what its term means."""
+    return (files("btflow.plots") / "legend.js").read_text(encoding="utf-8")
+
+
+_EXPLAIN = """{
+  const plot = document.getElementById('{plot_id}');
+  explainLegend(plot);
+  plot.on('plotly_afterplot', () => explainLegend(plot));
+}"""
 
 
 def save(
@@ -101,6 +114,7 @@ def _page(shown: go.Figure, exact: bool) -> bytes:
         config=CONFIG | {"responsive": not exact},
         default_height=f"{height}px",
         auto_play=False,
+        post_script=legend_script() + _EXPLAIN,
     )
     return _PAGE.format(title=title, least=85 * width // 100, width=width, figure=text).encode()
 

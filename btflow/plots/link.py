@@ -1,6 +1,6 @@
 """Figures of a link experiment: windows, rates and queue over time, and the distribution of the queue."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,22 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
-from btflow.plots.style import GREY, TEMPLATE, Results, by_label, distribution, figure, line, numbers, series_name
-
-MOST_POINTS = 2000
-"""Points of one line over time."""
-
-RATE_POINTS = 150
-"""Most times over which rates are averaged: in shorter ones a few packets arrive, and the rate is their number's."""
-
-RATE_ROUNDS = 3
-"""Least length of such a time [round trips]: a window leaves in bursts, and in shorter ones the rate is theirs."""
-
-LEAST_RATE_POINTS = 20
-"""A line over time has at least so many."""
+from btflow.plots import marks, series, words
+from btflow.plots.style import GREY, TEMPLATE, Results, by_label, distribution, figure, line, numbers
 
 LEAST_SHARE = 1e-4
 """Lowest share of the time that a figure of the queue's distribution shows."""
+
+Floats = NDArray[np.float64]
 
 # Heights on the page of `link_overview` [px].
 _VIEW, _AXIS_TITLE, _LEGEND_ROW, _TOP_AXIS = 290, 58, 24, 92
@@ -37,60 +28,130 @@ _SHADE = "rgba(0,0,0,0.06)"
 
 
 def windows(result: xr.Dataset) -> go.Figure:
-    """Return the congestion window [segments] of each flow that has one against time [s].
+    """Return the congestion window [segments] of each flow that has one against time [s], with marks.
 
-    Of a long run the least and the greatest value of each of MOST_POINTS / 2 equal times are drawn.
+    Slow start has a broad line below, a loss that was found and a timeout have a symbol; the legend switches each kind
+    off and on. While losses are repaired the threshold is drawn that the window falls to (``series.windows``). Of a
+    long run the least and the greatest value of each of ``series.MOST_POINTS`` / 2 equal times are drawn.
     """
     _check(result)
     drawn = figure("Congestion windows", "time [s]", "congestion window [segments]", subtitle=_describe(result))
-    for index, name in enumerate(_flows(result)):
-        window = result["window"].sel(flow=name).values
-        if np.isnan(window).all():  # constant bit rate, or it never started
-            continue
-        x, y = envelope(result["time"].values, window)
-        drawn.add_scatter(x=x, y=y, name=name, legendgroup=name, mode="lines", line=line(index, width=_WIDTH))
+    found, time = series.windows(result), result["time"].values
+    names, columns = words.flow_names(result), with_window(result)
+    drawn.add_traces(marks.slow_starts(result, [(found[:, k], k) for k in columns]))
+    for k in columns:
+        x, y = series.envelope(time, found[:, k])
+        drawn.add_scatter(x=x, y=y, **_of_flow(result, k, "segments"), mode="lines", line=line(k, width=_WIDTH))
+    drawn.add_traces(marks.on_windows(result, found, {k: names[k] for k in columns}))
     return _over_time(drawn, result)
 
 
 def rates(result: xr.Dataset) -> go.Figure:
     """Return the rate of each flow against time [s], and the bottleneck's capacity, in kbit/s or Mbit/s.
 
-    Means over at most RATE_POINTS equal times are drawn, each of RATE_ROUNDS mean round trips of the
-    slowest flow or more where that leaves LEAST_RATE_POINTS of them.
+    Each point is a mean over a round trip of the flow, see ``series.rates``.
     """
     _check(result)
-    points = rate_points(result)
     capacity = result.attrs.get(f"rate_{_bottleneck(result)}")
     highest = max(float(np.nanmax(result["rate"].values, initial=0.0)), float(capacity or 0.0))
     unit, scale = ("Mbit/s", 8e-6) if highest * 8 >= 2e6 else ("kbit/s", 8e-3)
     drawn = figure("Rates of the flows", "time [s]", f"rate [{unit}]", subtitle=_describe(result))
-    for index, name in enumerate(_flows(result)):
-        x, y = means(result["time"].values, scale * result["rate"].sel(flow=name).values, points)
-        drawn.add_scatter(x=x, y=y, name=name, legendgroup=name, mode="lines", line=line(index, width=_WIDTH))
+    for k in range(len(_flows(result))):
+        x, y = series.rates(result, k)
+        drawn.add_scatter(x=x, y=scale * y, **_of_flow(result, k, unit), mode="lines", line=line(k, width=_WIDTH))
     if capacity is not None:
         ends = [float(result["time"][0]), float(result["time"][-1])]
-        mark = line(0, color=GREY, dash="dot", width=_WIDTH)
-        drawn.add_scatter(x=ends, y=[scale * float(capacity)] * 2, name="capacity", mode="lines", line=mark)
+        drawn.add_scatter(x=ends, y=[scale * float(capacity)] * 2, **capacity_line(unit))
     return _over_time(drawn, result)
 
 
 def queue(result: xr.Dataset) -> go.Figure:
-    """Return the packets that wait in the bottleneck against time [s], with their wait [ms] on the right.
+    """Return the packets that wait in the bottleneck against time [s], with their wait [ms] on the right, and drops.
 
     Other queues are drawn if they ever hold a packet. The axis on the right is the bottleneck's packets times the mean
-    time one of them waits for another: exact where packets are of one size. Long runs are thinned as in `windows`.
+    time one of them waits for another: exact where packets are of one size; what the pointer is on says the wait of
+    just that time. Long runs are thinned as in `windows`.
     """
     _check(result)
-    names = _queues(result)
+    names, time = _queues(result), result["time"].values
     drawn = figure("Packets waiting", "time [s]", "packets waiting", subtitle=_describe(result))
     for index, name in enumerate(names):
-        x, y = envelope(result["time"].values, result["queue_length"].sel(queue=name).values)
-        drawn.add_scatter(x=x, y=y, name=name, mode="lines", line=line(index, width=_WIDTH))
+        length = result["queue_length"].sel(queue=name).values.astype(float)
+        keep = series.places(length)
+        wait = 1000.0 * result["queue_delay"].sel(queue=name).values[keep]
+        said = {"customdata": wait, "hovertemplate": words.waiting(name)} | words.meaning("queue")
+        look = {"mode": "lines", "line": line(index, width=_WIDTH), "legendgroup": name}
+        drawn.add_scatter(x=time[keep], y=length[keep], name=name, **look, **said)
+    drawn.add_traces(marks.drops(result, names))
     _over_time(drawn, result)
     highest = max((float(np.nanmax(t.y, initial=0.0)) for t in drawn.data), default=0.0)
     drawn.update_yaxes(range=[0.0, 1.05 * max(highest, 1.0)])
-    _second_y(drawn, _packet_time(result), f"wait in {names[0]} [ms]")
+    _second_y(drawn, packet_time(result), f"wait in {names[0]} [ms]")
     return drawn
+
+
+def call_over_time(result: xr.Dataset) -> go.Figure:
+    """Return how each voice call went against time [s]: network delay [ms], and the mean opinion score below it.
+
+    The score is that of the ``voip.RECENT`` seconds of speech before (E-model, ITU-T G.107).
+
+    Raises:
+        InputError: `result` is not a link experiment's, or has no voice call whose packets were simulated.
+    """
+    _check(result)
+    if not has_call(result):
+        raise InputError("result", result, "has no voice call", "an experiment with a call, at full fidelity")
+    titles = ("one-way delay [ms]", "mean opinion score")
+    drawn = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    for k, name in enumerate(str(name) for name in result["voip_name"].values):
+        for row, trace in enumerate(call_lines(result, k, name), 1):
+            trace.update(line=line(k, width=_WIDTH), name=name, legendgroup=name, showlegend=row == 1)
+            drawn.add_trace(trace, row=row, col=1)
+    for row, title in enumerate(titles, 1):
+        drawn.update_yaxes(title_text=title, row=row, col=1)
+    drawn.update_yaxes(rangemode="tozero", row=1)
+    drawn.update_yaxes(range=[1.0, 4.6], row=2)
+    drawn.update_xaxes(title_text="time [s]", row=2)
+    look = {"text": "How the call goes", "subtitle": {"text": _origin(result)}}
+    drawn.update_layout(template=TEMPLATE, height=TEMPLATE.layout.height, title=look)
+    drawn.update_layout(showlegend=result.sizes["voip"] > 1)
+    return drawn
+
+
+# -- what the live figure has as well ---------------------------------------------------------------------------------
+
+
+def with_window(result: xr.Dataset) -> list[int]:
+    """Return the columns of the flows that have a window: no calls, and none that never started."""
+    return [int(k) for k in np.flatnonzero(~np.isnan(result["window"].values).all(axis=0))]
+
+
+def capacity_line(unit: str) -> dict[str, Any]:
+    """Return the look of the line of the bottleneck's capacity, and what it says."""
+    said = {"hovertemplate": words.capacity(unit)} | words.meaning("capacity")
+    return {"name": "capacity", "mode": "lines", "line": line(0, color=GREY, dash="dot", width=_WIDTH)} | said
+
+
+def call_lines(result: xr.Dataset, k: int, name: str) -> tuple[Any, Any]:
+    """Return the delay and the score of a call over time."""
+    delay = series.envelope(result["time"].values, 1000.0 * result["voip_delay"].values[:, k])
+    common = {"mode": "lines"}
+    said = words.at_time(name, "ms one way")
+    first = go.Scatter(x=delay[0], y=delay[1], hovertemplate=said, **common, **words.meaning("one-way delay"))
+    x, y = result["voip_time"].values, result["voip_mos_recent"].values[:, k]
+    return first, go.Scatter(x=x, y=y, hovertemplate=words.score(name), **common, **words.meaning("MOS"))
+
+
+def has_call(result: xr.Dataset) -> bool:
+    """Return whether there is something to draw of a call."""
+    return "voip_mos_recent" in result and bool(np.isfinite(result["voip_mos_recent"].values).any())
+
+
+def _of_flow(result: xr.Dataset, column: int, unit: str) -> dict[str, Any]:
+    """Return the name of a flow, what its line says, and what its congestion control is."""
+    name, cc = words.flow_names(result)[column], str(result["cc"].values[column])
+    said = {"hovertemplate": words.at_time(name, unit), "meta": words.of_control(cc) or None}
+    return {"name": name, "legendgroup": str(result["flow"].values[column])} | said
 
 
 def queue_ccdf(results: Results) -> go.Figure:
@@ -110,19 +171,18 @@ def queue_ccdf(results: Results) -> go.Figure:
     index, longest = 0, 1.0
     for label, result in found.items():
         for name in _queues(result) if one else _queues(result)[:1]:
-            x, y = exceedance(result["packets"].values, result["queue_share"].sel(queue=name).values)
-            shown = y >= LEAST_SHARE
-            longest = max(longest, float(x[shown].max(initial=0.0)))
-            drawn.add_scatter(
-                x=x, y=100 * y, name=series_name("", label or name), mode="lines", line=line(index, shape="hv")
-            )
+            x, y = series.exceedance(result["packets"].values, result["queue_share"].sel(queue=name).values)
+            longest = max(longest, float(x[y >= LEAST_SHARE].max(initial=0.0)))
+            shown, said = label or name, words.share_above(label or name, "packets wait")
+            look = {"mode": "lines", "line": line(index, shape="hv"), "hovertemplate": said}
+            drawn.add_scatter(x=x, y=100 * y, name=shown, **look)
             index += 1
     ticks = [100.0, 10.0, 1.0, 0.1, 0.01]
     low, high = np.log10(100 * LEAST_SHARE), np.log10(130.0)
     drawn.update_yaxes(type="log", range=[low, high], tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
     drawn.update_xaxes(range=[0.0, 1.03 * longest])
     drawn.update_layout(showlegend=len(drawn.data) > 1)
-    times = [_packet_time(result) for result in found.values()]
+    times = [packet_time(result) for result in found.values()]
     if times[0] > 0.0 and np.allclose(times, times[0], rtol=0.01):
         _second_x(
             drawn, times[0], "wait [ms]" if not one else f"wait in {_bottleneck(next(iter(found.values())))} [ms]"
@@ -150,7 +210,8 @@ def delay_cdf(delays: Mapping[str, ArrayLike], title: str = "Delay of packets") 
         if np.isnan(times).all():
             continue
         x, y = distribution(1000 * times)
-        drawn.add_scatter(x=x, y=100 * y, name=label, mode="lines", line=line(index, shape="hv"))
+        look = {"mode": "lines", "line": line(index, shape="hv")}
+        drawn.add_scatter(x=x, y=100 * y, name=label, hovertemplate=words.share_below(label, "", "ms"), **look)
     drawn.update_xaxes(rangemode="tozero")
     drawn.update_yaxes(range=[0, 101])
     drawn.update_layout(showlegend=len(drawn.data) > 1)
@@ -166,7 +227,11 @@ def link_overview(result: xr.Dataset) -> go.Figure:
     _check(result)
     views = (windows(result), rates(result), queue(result), queue_ccdf(result))
     several = len(_queues(result)) > 1
-    between = _AXIS_TITLE + _LEGEND_ROW * _legend_rows(views[1]) + _TOP_AXIS
+    between = (
+        _AXIS_TITLE
+        + _LEGEND_ROW * _legend_rows([*views[1].data, *(trace for trace in views[0].data if trace.legendgroup is None)])
+        + _TOP_AXIS
+    )
     top, bottom = 105, _AXIS_TITLE + (_LEGEND_ROW if several else 0) + 10
     inside = 2 * _VIEW + between
     drawn = make_subplots(
@@ -193,8 +258,10 @@ def link_overview(result: xr.Dataset) -> go.Figure:
     for trace in drawn.data:
         first = trace.xaxis in ("x", "x2")
         trace.legend = "legend" if first else "legend2"
-        if trace.xaxis == "x" or (not first and (trace.xaxis == "x4" or not several)):
+        if trace.legendgroup is not None and (trace.xaxis == "x" or (not first and not several)):
             trace.showlegend = False  # the flows' legend is that of the rates, the queues' that of the queue over time
+        if trace.xaxis == "x4":
+            trace.showlegend = False
     drawn.update_layout(
         template=TEMPLATE,
         title={
@@ -208,68 +275,6 @@ def link_overview(result: xr.Dataset) -> go.Figure:
         margin={"l": 80, "r": 90, "t": top, "b": bottom},
     )
     return drawn
-
-
-def envelope(
-    time: NDArray[np.float64], values: NDArray[np.float64], most: int = MOST_POINTS
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Thin a series to at most `most` of its points: the least and the greatest of equal parts, in their order.
-
-    No peak and no trough is lost; a part without a value keeps one NaN, so that a line breaks there.
-    """
-    if len(values) <= most:
-        return time, values
-    parts = most // 2
-    size = -(-len(values) // parts)
-    whole = np.full(parts * size, np.nan)
-    whole[: len(values)] = values
-    rows = whole.reshape(parts, size)
-    starts = size * np.arange(parts)
-    empty = np.isnan(rows)
-    least = starts + np.where(empty, np.inf, rows).argmin(axis=1)
-    greatest = starts + np.where(empty, -np.inf, rows).argmax(axis=1)
-    keep = np.unique(np.concatenate([least, greatest]))
-    keep = keep[keep < len(values)]
-    return time[keep], values[keep]
-
-
-def rate_points(result: xr.Dataset) -> int:
-    """Return over how many equal times rates are averaged; those of a short run are shorter than they should be."""
-    longest = float(np.nanmax(result["rtt_mean"].values, initial=0.0)) if "rtt_mean" in result else 0.0
-    duration = float(result["time"][-1] - result["time"][0])
-    return int(np.clip(duration / max(RATE_ROUNDS * longest, 1e-9), LEAST_RATE_POINTS, RATE_POINTS))
-
-
-def means(
-    time: NDArray[np.float64], values: NDArray[np.float64], most: int = MOST_POINTS
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Thin a series to at most `most` points: means over equal numbers of its own, at the mean of their times."""
-    if len(values) <= most:
-        return time, values
-    size = -(-len(values) // most)
-    starts = np.arange(0, len(values), size)
-    known = ~np.isnan(values)
-    count = np.add.reduceat(known.astype(float), starts)
-    total = np.add.reduceat(np.where(known, values, 0.0), starts)
-    length = np.diff(np.append(starts, len(values)))
-    mean = np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0)
-    return np.add.reduceat(time, starts) / length, mean
-
-
-def exceedance(
-    packets: NDArray[np.float64], share: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers of packets and the share of the time with more than that many, as far as that is above 0."""
-    total = float(np.nansum(share))
-    if total <= 0.0:
-        return np.zeros(0), np.zeros(0)
-    above = np.clip(np.cumsum(np.nan_to_num(share)[::-1])[::-1] / total, 0.0, 1.0)
-    above = np.append(above[1:], 0.0)
-    used = above > 1e-12
-    last = int(used.sum())
-    # the last step ends where the queue is longest
-    x = np.asarray(packets[: last + 1] if last else packets[:1], np.float64)
-    return x, np.append(above[:last], above[last - 1] if last else 0.0)
 
 
 def _check(result: object, field: str = "result") -> xr.Dataset:
@@ -302,7 +307,7 @@ def _queues(result: xr.Dataset) -> list[str]:
     return [first, *(name for name in names if name != first and float(longest.sel(queue=name)) > 0.0)]
 
 
-def _packet_time(result: xr.Dataset) -> float:
+def packet_time(result: xr.Dataset) -> float:
     """Return the mean time a packet that waits in the bottleneck takes [ms]; 0 if none ever waits."""
     chosen = result.sel(queue=_bottleneck(result))
     packets, delay = chosen["queue_length"].values, chosen["queue_delay"].values
@@ -389,8 +394,8 @@ def _place(drawn: go.Figure, view: go.Figure, number: int) -> None:
         drawn.add_shape(shape.update(xref=f"x{suffix}", yref=f"y{suffix} domain"))
 
 
-def _legend_rows(view: go.Figure) -> int:
+def _legend_rows(traces: Sequence[Any]) -> int:
     """Return about how many rows a legend as wide as the page takes."""
-    widths = [60 + 7.5 * len(str(trace.name)) for trace in view.data]
+    widths = [60 + 7.5 * len(str(trace.name)) for trace in traces]
     each = max(widths, default=60.0)  # a horizontal legend gives all entries the width of the widest
     return -(-len(widths) // max(1, int(1000 // each)))

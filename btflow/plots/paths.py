@@ -7,6 +7,7 @@ from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.paths.model import PathModel
+from btflow.plots import words
 from btflow.plots.style import COLOURS, TEMPLATE, line, numbers
 
 Floats = NDArray[np.float64]
@@ -75,14 +76,15 @@ def _measured(name: str, values: object) -> Floats | None:
 
 def _traces(model: PathModel, name: str, measured: Floats | None) -> list[go.Scatter]:
     """Return the lines and points of one quantity."""
-    scale = _AXES[name][1]
+    title, scale = _AXES[name]
+    unit = words.parted(title)[1].strip()
     table = model.table("rtt" if name == "rtt" else "loss")
     shares = np.linspace(0.0, 1.0, 2001)
     found = []
     if measured is not None:
         at, values = _thinned(measured)
-        found.append(_line(scale * values, at, "measured", line(1, dash="solid", width=5.0), 0.55))
-    found.append(_line(scale * table.quantile(shares), shares, "fitted model", line(0), 1.0))
+        found.append(_line(scale * values, at, "measured", unit, line(1, dash="solid", width=5.0), 0.55))
+    found.append(_line(scale * table.quantile(shares), shares, "fitted model", unit, line(0), 1.0))
     limits, below = zip(*PUBLISHED[name], strict=True)
     marker = {"symbol": "diamond-open", "size": 11, "color": COLOURS[6], "line": {"width": 2}}
     points = go.Scatter(
@@ -90,15 +92,15 @@ def _traces(model: PathModel, name: str, measured: Floats | None) -> list[go.Sca
         y=100 * np.array(below),
         mode="markers",
         name="published of iPlane (2010)",
+        hovertemplate=words.share_below("published", "paths", unit),
         marker=marker,
     )
     return [*found, points]
 
 
-def _line(values: Floats, shares: Floats, name: str, style: dict[str, object], opacity: float) -> go.Scatter:
+def _line(values: Floats, shares: Floats, name: str, unit: str, style: dict[str, object], opacity: float) -> go.Scatter:
     """Return a line; what is below the axis of losses begins at its left end."""
     seen = np.maximum(values, LEAST_LOSS * 100)
-    hover = "%{x:.4g}: %{y:.1f}%"
     return go.Scatter(
         x=seen,
         y=100 * shares,
@@ -106,7 +108,7 @@ def _line(values: Floats, shares: Floats, name: str, style: dict[str, object], o
         name=name,
         line=style,
         opacity=opacity,
-        hovertemplate=hover,
+        hovertemplate=words.share_below(name, "paths", unit),
         legendgroup=name,
     )
 

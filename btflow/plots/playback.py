@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
 from btflow.options import whole_number
+from btflow.plots import series
 from btflow.plots.link import queue, windows
 from btflow.plots.style import COLOURS, GREY, TEMPLATE
 from btflow.plots.style import seconds as checked_seconds
@@ -49,8 +50,8 @@ def playback(
     pause = 1000 * _positive("seconds", seconds) / count
     times = np.linspace(*_span(result["time"].values, start, end), count)
     index = np.searchsorted(result["time"].values, times, side="right") - 1
-    lines = [[t for t in view.data if t.name and t.x is not None and len(t.x) > 1] for view in views]
-    now = [_at(result, name, [t.name for t in view], index) for name, view in zip(_VIEWS, lines, strict=True)]
+    lines = [[t for t in view.data if t.legendgroup is not None] for view in views]  # without marks
+    now = [_at(result, name, [t.legendgroup for t in view], index) for name, view in zip(_VIEWS, lines, strict=True)]
     drawn = _page(views, lines, times)
     fixed = len(drawn.data)
     drawn.add_traces(moving := _moving(lines, now, times, count - 1), rows=[1, 2, 1, 2], cols=[1, 1, 2, 2])
@@ -85,8 +86,9 @@ def _span(time: NDArray[np.float64], start: float | None, end: float | None) -> 
 
 def _at(result: xr.Dataset, view: str, names: list[str], index: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return what the lines of a view are at some samples (sample, line)."""
-    picked = result["window"].sel(flow=names) if view == "windows" else result["queue_length"].sel(queue=names)
-    return np.asarray(picked.isel(time=index).values, np.float64)
+    if view == "windows":
+        return series.windows(result)[index][:, [list(result["flow"].values).index(name) for name in names]]
+    return np.asarray(result["queue_length"].sel(queue=names).isel(time=index).values, np.float64)
 
 
 def _page(views: tuple[go.Figure, go.Figure], lines: list[list[go.Scatter]], times: NDArray[np.float64]) -> go.Figure:

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from btflow.analytic import kumar_ross_bound
 from btflow.errors import InputError, brief
-from btflow.plots import style
+from btflow.plots import marks, style, words
 from btflow.plots.uplinks import LINKED_VIEWS, completion_by_rank
 from btflow.units.formatting import counted
 
@@ -38,10 +38,13 @@ def completion_cdf(results: style.Results, *, bound: bool = True) -> go.Figure:
             drawn.add_traces(_replica_lines(times[:MOST_REPLICAS], f"{name}, each replica", index))
         x, y = style.distribution(times)
         together = ", replicas together" if len(times) > 1 else ""
-        drawn.add_scatter(x=x, y=100 * y, name=name + together, mode="lines", line=style.line(index, shape="hv"))
+        said = {"text": words.shares(100 * y), "hovertemplate": words.complete(name)}
+        look = {"mode": "lines", "line": style.line(index, shape="hv")}
+        drawn.add_scatter(x=x, y=100 * y, name=name + together, **look, **said)
     if bound and isinstance(results, xr.Dataset) and (least := lower_bound(results)) is not None:
         mark = style.line(0, color=style.GREY, dash="dot")
-        drawn.add_scatter(x=[least, least], y=[0, 101], mode="lines", name="lower bound of the last", line=mark)
+        look = {"mode": "lines", "line": mark, "hovertemplate": words.BOUND} | words.meaning("lower bound")
+        drawn.add_scatter(x=[least, least], y=[0, 101], name="lower bound of the last", **look)
     ends = [float(x) for trace in drawn.data for x in (trace.x[0], trace.x[-1])] or [0.0]
     margin = 0.03 * (max(ends) - min(ends)) or 1.0
     drawn.update_xaxes(range=[min(ends) - margin, max(ends) + margin])
@@ -51,7 +54,10 @@ def completion_cdf(results: style.Results, *, bound: bool = True) -> go.Figure:
 
 
 def pieces_over_time(results: style.Results) -> go.Figure:
-    """Return the mean number of pieces a leecher holds against time [s]: mean of the replicas, and their range."""
+    """Return the mean number of pieces a leecher holds against time [s]: mean of the replicas, and their range.
+
+    Of a single result the rounds of the seed's choker are marked, and of a single replica the completions.
+    """
     drawn = style.figure(
         "Pieces held by a leecher", "time [s]", "pieces held, mean over the leechers", subtitle=style.describe(results)
     )
@@ -62,7 +68,12 @@ def pieces_over_time(results: style.Results) -> go.Figure:
             band = held.min("replica").values, held.max("replica").values
             drawn.add_traces(_band(time, *band, style.series_name(label, "range of the replicas"), index))
         mean = held.mean("replica").values
-        drawn.add_scatter(x=time, y=mean, name=style.series_name(label, "mean"), mode="lines", line=style.line(index))
+        name = style.series_name(label, "mean")
+        look = {"mode": "lines", "line": style.line(index), "hovertemplate": words.at_time(name, "pieces")}
+        drawn.add_scatter(x=time, y=mean, name=name, **look)
+    if isinstance(results, xr.Dataset):
+        drawn.add_traces(marks.on_pieces(results))
+    drawn.update_xaxes(rangemode="tozero")
     drawn.update_layout(showlegend=len(drawn.data) > 1)
     drawn.update_yaxes(rangemode="tozero")
     return drawn
@@ -96,6 +107,7 @@ def _replica_lines(times: NDArray[np.float64], name: str, index: int) -> list[go
     """One thin trace for each replica's completion times [s] (replica, peer), with one entry of the legend."""
     thin = style.line(index, shape="hv", width=1, dash="solid", color=style.translucent(index, 0.45))
     look = {"mode": "lines", "line": thin, "hoverinfo": "skip", "name": name, "legendgroup": name}
+    look |= words.meaning("replica")
     found = [style.distribution(replica) for replica in times if np.isfinite(replica).any()]
     return [go.Scatter(x=x, y=100 * y, showlegend=k == 0, **look) for k, (x, y) in enumerate(found)]
 
@@ -150,7 +162,9 @@ def why_slow(results: style.Results) -> go.Figure:
             x=[100 * shares[cause] for shares in rows.values()],
             y=list(rows),
             orientation="h",
-            name="full socket" if on_links and cause == "window" else text,
+            name=(name := "full socket" if on_links and cause == "window" else text),
+            hovertemplate=words.held_back(name),
+            **words.meaning(name),
             marker={
                 "color": colour,
                 "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.25},
@@ -192,7 +206,9 @@ def send_gaps(results: style.Results) -> go.Figure:
         for name in result["sender_class"].values:
             part = result[["send_gap_count", "send_gap"]].sel(sender_class=name)
             count = part["send_gap_count"].sum("replica").values
-            _add_steps(drawn, part["send_gap"].values, count, style.series_name(label, str(name)), index)
+            shown = style.series_name(label, str(name))
+            said = words.share_below(shown, "sends", "s after the one before")
+            _add_steps(drawn, part["send_gap"].values, count, shown, index, said)
             index += 1
     times = [float(x) for trace in drawn.data for x in trace.x]
     if times:
@@ -216,7 +232,9 @@ def segment_payloads(results: style.Results) -> go.Figure:
                 field, model, "has no segments counted: its peers have access links", "a swarm without access links"
             )
         count = result["segment_payload_count"].sum("replica").values
-        _add_steps(drawn, result["payload"].values, count, label or "segments", index)
+        shown = label or "segments"
+        said = words.share_below(shown, "segments", "B")
+        _add_steps(drawn, result["payload"].values, count, shown, index, said)
     drawn.update_layout(showlegend=len(drawn.data) > 1)
     largest = max((float(trace.x[-1]) for trace in drawn.data), default=1.0)
     drawn.update_xaxes(range=[0, 1.04 * largest])
@@ -224,7 +242,7 @@ def segment_payloads(results: style.Results) -> go.Figure:
     return drawn
 
 
-def _add_steps(drawn: go.Figure, values: np.ndarray, count: np.ndarray, name: str, index: int) -> None:
+def _add_steps(drawn: go.Figure, values: np.ndarray, count: np.ndarray, name: str, index: int, said: str) -> None:
     """Add the distribution function of `values` that occur `count` times each."""
     used = (count > 0) & (values > 0)
     if not used.any():
@@ -236,6 +254,7 @@ def _add_steps(drawn: go.Figure, values: np.ndarray, count: np.ndarray, name: st
         name=name,
         mode="lines",
         line=style.line(index, shape="hv"),
+        hovertemplate=said,
     )
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from btflow.errors import InputError
+from btflow.plots import words
 from btflow.plots.style import SYMBOLS, by_label, counted_times, figure, leecher_classes, line, numbers, one_result
 from btflow.units import Buffer, Kind, parse_quantity
 
@@ -179,6 +180,7 @@ def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: s
             mode="lines+markers",
             line=line(index),
             marker={"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 8},
+            hovertemplate=words.of_axes(label, title, "completion time [s]"),
         )
     drawn.update_yaxes(rangemode="tozero")
     return drawn

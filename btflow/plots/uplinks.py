@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
-from btflow.plots import style
-from btflow.plots.link import LEAST_SHARE, exceedance
+from btflow.plots import style, words
+from btflow.plots.link import LEAST_SHARE
+from btflow.plots.series import exceedance
 from btflow.plots.sweep import rtt_sweep, several, sweep_curves
 from btflow.swarm.replica import quantile
 
@@ -48,7 +49,14 @@ def completion_by_rank(results: style.Results) -> go.Figure:
             "symbol": style.SYMBOLS[index % len(style.SYMBOLS)],
             "size": 6,
         }
-        drawn.add_scatter(x=rank[done] + 1, y=times[done], name=name, mode="markers", marker=marker)
+        drawn.add_scatter(
+            x=rank[done] + 1,
+            y=times[done],
+            name=name,
+            mode="markers",
+            marker=marker,
+            hovertemplate=f"{name}: {words.RANK}",
+        )
     discards = {int(result.attrs.get("discard", 0)) for result in style.labelled(results).values()}
     last = max((float(np.max(trace.x, initial=1.0)) for trace in drawn.data), default=1.0)
     if len(discards) == 1 and (end := discards.pop()) > 0:
@@ -82,7 +90,9 @@ def uplink_queue_ccdf(results: style.Results, *, axis: Literal["packets", "secon
         edges = result[dimension].values + (_width(result) if axis == "seconds" else 0.0)
         x, y = exceedance(scale * edges, counts.values)
         longest = max(longest, float(x[y >= LEAST_SHARE].max(initial=0.0)))
-        drawn.add_scatter(x=x, y=100 * y, name=name, mode="lines", line=style.line(index, shape="hv"))
+        said = words.share_above(name, "packets wait" if axis == "packets" else "ms of queue")
+        look = {"mode": "lines", "line": style.line(index, shape="hv"), "hovertemplate": said}
+        drawn.add_scatter(x=x, y=100 * y, name=name, **look)
     ticks = [100.0, 10.0, 1.0, 0.1, 0.01]
     drawn.update_yaxes(
         type="log",
@@ -182,6 +192,7 @@ def throughput_against_delay(results: style.Results) -> go.Figure:
                 mode="markers+text",
                 marker=marker,
                 cliponaxis=False,
+                hovertemplate=f"{shown}: {words.PLANES}",
             )
     drawn.update_xaxes(rangemode="tozero")
     drawn.update_yaxes(rangemode="tozero")
@@ -229,6 +240,7 @@ def message_delays(results: style.Results) -> go.Figure:
             line={"color": style.COLOURS[index % len(style.COLOURS)], "width": 1.5},
             fillcolor=style.translucent(index, 0.35 if index % 2 else 0.1),
             boxpoints=False,
+            xhoverformat=words.NUMBER,
         )
     drawn.update_layout(boxmode="group", showlegend=len(drawn.data) > 1)
     drawn.update_yaxes(showgrid=False, autorange="reversed")

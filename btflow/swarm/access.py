@@ -176,7 +176,7 @@ def _layout(program: Program, pool: int) -> dict[str, tuple[tuple[int, ...], Any
         "rtt_bins": ((1, 1), np.int64),
         "record_delay": ((1, 1), np.float64),
         "flow_series": ((1, 1, 1), np.float64),
-        "queue_series": ((1, 1), np.int64),
+        "queue_series": ((1, 1, 1), np.int64),
         "queue_delay_series": ((1, 1), np.float64),
         "protocol": ((ends,), np.uint8),
         "rings": ((int(a.TOP) + 1,), np.int64),

@@ -98,6 +98,9 @@ def _peer_coordinates(program: Program) -> dict[str, Labelled]:
         "peer_class": _array(("peer",), names[program.klass], "1", "class of the peer"),
         "role": _array(("peer",), roles, "1", "role at the start"),
         "upload_limit": _array(("peer",), program.upload_limit, "B/s", "upload limit"),
+        "choke_interval": _array(
+            ("peer",), program.client["choke_interval"][program.klass], "s", "time between two rounds of its choker"
+        ),
     }
 
 

@@ -139,7 +139,7 @@ def test_a_fluid_is_drawn_dashed_beside_the_packets_in_their_colours(panel: Link
     for (name, *before), now in zip(alone, packets, strict=True):
         assert now.name == name
         np.testing.assert_array_equal(before, [now.x, now.y])
-    names = ["first (cubic)", "second (ledbat)"] * 2 + ["queue home.uplink"]
+    names = ["first, CUBIC", "second, LEDBAT"] * 2 + ["queue home.uplink"]
     assert [trace.name for trace in packets] == names
     assert [trace.name for trace in fluid] == [f"{name}, fluid" for name in names]
     assert [trace.line.color for trace in packets] == [trace.line.color for trace in fluid]
@@ -153,8 +153,8 @@ def test_a_fluid_is_drawn_dashed_beside_the_packets_in_their_colours(panel: Link
     legend = [
         trace.name for trace in panel.figure.shown.data if trace.visible is not False and trace.showlegend is not False
     ]
-    assert legend == ["first (cubic)", "second (ledbat)", "capacity", "fluid (dashed)"]
-    assert "<td>second (ledbat), fluid</td>" in panel._numbers.value
+    assert legend == ["first, CUBIC", "second, LEDBAT", "capacity", "fluid (dashed)", "slow start", "recovery", "drop"]
+    assert "<td>second, LEDBAT, fluid</td>" in panel._numbers.value
     assert f"{float(expected.queue_mean_packets[0]):.1f} packets" in panel._numbers.value.partition("Fluid: ")[2]
     panel.form.fields["fluid"]._control.value = "false"
     assert drawn(panel, fluid=True) == []

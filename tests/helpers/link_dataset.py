@@ -40,6 +40,8 @@ def dataset(
     coords = {
         "time": _array(("time",), time, "s", "time"),
         "flow": [f"{kinds[k % 5]}-{k + 1}" for k in range(flows)],
+        "cc": ("flow", [kinds[k % 5] for k in range(flows)]),
+        "kind": ("flow", ["long"] * flows),
         "queue": queues,
         "packets": _array(("packets",), np.arange(LIMIT + 1), "packets", "packets waiting"),
     }

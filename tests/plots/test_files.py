@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import link_dataset
 import made
 import plotly.graph_objects as go
 import pytest
-from browser import needs_browser
+from browser import chromium, needs_browser, page
 from program import runner
 
 from btflow import plots
 from btflow.errors import InputError
+from btflow.plots.words import TERMS
 
 
 def drawn() -> go.Figure:
@@ -104,3 +106,25 @@ def test_a_size_or_a_style_that_is_wrong(tmp_path: Path, options: dict[str, Any]
     with pytest.raises(InputError, match="in a folder that exists and is writable"):
         plots.save(drawn(), tmp_path / "no" / "figure.html")
     assert not list(tmp_path.iterdir())
+
+
+_ENTRIES = """() => Object.fromEntries([...document.querySelectorAll('.legend .traces')].map(
+  entry => [entry.querySelector('.legendtext').textContent, entry.querySelector('title')?.textContent ?? '']))"""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_page_explains_the_terms_of_its_legend(tmp_path: Path) -> None:
+    result = link_dataset.dataset(3)
+    plots.save(plots.rates(result), tmp_path / "figure.html")
+    with chromium() as browser, page(browser) as shown:
+        shown.goto((tmp_path / "figure.html").as_uri())
+        shown.wait_for_selector(".legend .traces title", state="attached")
+        said = shown.evaluate(_ENTRIES)
+        assert said["capacity"] == f"capacity: {TERMS['capacity']}"
+        assert said["LEDBAT 2"] == f"LEDBAT: {TERMS['LEDBAT']}"
+        entry = shown.get_by_role("button", name="capacity: what the link can send")
+        entry.focus()
+        shown.keyboard.press("Enter")
+        shown.wait_for_function("document.querySelector('.js-plotly-plot').data.at(-1).visible === 'legendonly'")
+        assert shown.evaluate(_ENTRIES)["capacity"]  # drawn anew, and explained again

@@ -11,12 +11,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
 
+import btflow
 from btflow import plots
 from btflow.errors import InputError
-from btflow.plots.link import MOST_POINTS, RATE_POINTS, envelope, exceedance, means
+from btflow.plots.series import MOST_POINTS
+from btflow.plots.series import rates as rates_of
 
 VIEWS: dict[str, Callable[[xr.Dataset], go.Figure]] = {
     "windows": plots.windows,
@@ -25,6 +25,7 @@ VIEWS: dict[str, Callable[[xr.Dataset], go.Figure]] = {
     "queue_ccdf": plots.queue_ccdf,
 }
 FLOWS = ["cubic-1", "ledbat-2", "vegas-3"]
+NAMES = ["CUBIC 1", "LEDBAT 2", "Vegas 3"]
 
 
 @pytest.fixture(scope="module")
@@ -62,16 +63,16 @@ def test_figures_are_pure(result: xr.Dataset, name: str) -> None:
 
 def test_windows_are_those_of_the_flows(result: xr.Dataset) -> None:
     traces = named(plots.windows(result))
-    assert list(traces) == FLOWS
-    for name in FLOWS:
+    assert list(traces) == NAMES
+    for name, flow in zip(NAMES, FLOWS, strict=True):
         np.testing.assert_array_equal(traces[name].x, result["time"])
-        np.testing.assert_array_equal(traces[name].y, result["window"].sel(flow=name))
+        np.testing.assert_array_equal(traces[name].y, result["window"].sel(flow=flow))
     assert len({(t.line.color, t.line.dash) for t in traces.values()}) == 3
     voice = result.copy(deep=True)
     voice["window"].loc[{"flow": "ledbat-2"}] = np.nan
     left = named(plots.windows(voice))
-    assert list(left) == ["cubic-1", "vegas-3"]
-    assert left["vegas-3"].line == traces["vegas-3"].line
+    assert list(left) == ["CUBIC 1", "Vegas 3"]
+    assert left["Vegas 3"].line == traces["Vegas 3"].line
 
 
 def test_ten_flows_are_told_apart() -> None:
@@ -82,27 +83,17 @@ def test_ten_flows_are_told_apart() -> None:
 
 def test_rates_in_bits_beside_the_capacity(result: xr.Dataset) -> None:
     traces = named(plots.rates(result))
-    assert list(traces) == [*FLOWS, "capacity"]
-    rate = result["rate"].sel(flow="cubic-1").values * 8e-3
-    group = -(-rate.size // RATE_POINTS)
-    assert group > 1
-    whole = rate.size // group
-    means = rate[: whole * group].reshape(whole, group).mean(axis=1)
-    np.testing.assert_allclose(traces["cubic-1"].y[:whole], means)
+    assert list(traces) == [*NAMES, "capacity"]
+    x, y = rates_of(result, 0)
+    np.testing.assert_allclose(traces["CUBIC 1"].x, x)
+    np.testing.assert_allclose(traces["CUBIC 1"].y, 8e-3 * y)
     assert list(traces["capacity"].y) == [1000, 1000]
     fast = result.assign(rate=result["rate"] * 10).assign_attrs({"rate_home.uplink": 1.25e6})
     drawn = plots.rates(fast)
     assert drawn.layout.yaxis.title.text == "rate [Mbit/s]"
     assert list(named(drawn)["capacity"].y) == [10, 10]
     del fast.attrs["rate_home.uplink"]
-    assert list(named(plots.rates(fast))) == FLOWS
-
-
-@pytest.mark.parametrize(("rounds", "most"), [(300, 100), (90, 30), (6, 20)])
-def test_rates_are_means_over_several_round_trips(result: xr.Dataset, rounds: int, most: int) -> None:
-    duration = float(result["time"][-1] - result["time"][0])
-    drawn = plots.rates(result.assign(rtt_mean=("flow", np.full(result.sizes["flow"], duration / rounds))))
-    assert 0.8 * most <= len(drawn.data[0].x) <= most
+    assert list(named(plots.rates(fast))) == NAMES
 
 
 def test_queue_in_packets_and_milliseconds(result: xr.Dataset) -> None:
@@ -128,6 +119,47 @@ def test_other_queues_are_drawn_if_they_are_used() -> None:
     assert down.layout.yaxis2.range[1] / down.layout.yaxis.range[1] == pytest.approx(1.5)
 
 
+@pytest.fixture(scope="module")
+def simulated() -> xr.Dataset:
+    """Losses, timeouts, slow start and a call."""
+    flows = ["cubic:1,name=first", "newreno:3", "ledbat:1@5s"]
+    return btflow.simulate_link(rate="1 Mbit/s", buffer="30 packets", flows=flows, voip=["g711"], duration="40 s")
+
+
+def test_losses_and_timeouts_are_marked_where_they_were_found(simulated: xr.Dataset) -> None:
+    traces = named(plots.windows(simulated))
+    for term, variable in (("recovery", "falls_so_far"), ("timeout", "timeouts_so_far")):
+        found = simulated[variable].values
+        when = [np.flatnonzero(np.diff(column) > 0) + 1 for column in found[:, :5].T]
+        assert sum(map(len, when)) > 0
+        times = np.concatenate([simulated["time"].values[at] for at in when])
+        np.testing.assert_array_equal(traces[term].x, times)
+        names = ["first, CUBIC", "NewReno 1", "NewReno 2", "NewReno 3", "LEDBAT"]
+        assert list(traces[term].text) == [name for name, at in zip(names, when, strict=True) for _ in at]
+    opening = traces["slow start"]
+    assert np.nanmin(opening.x) < 0.5
+    assert opening.hoverinfo == "skip"
+
+
+def test_drops_are_marked_on_the_queue(simulated: xr.Dataset) -> None:
+    drop = named(plots.queue(simulated))["drop"]
+    lost = int(simulated["drops_so_far"].sel(queue="home.uplink")[-1])
+    assert sum(int(text.split()[0]) for text in drop.customdata) == lost > 0
+    assert max(drop.y) <= 30
+    line = plots.queue(simulated).data[0]
+    wait = 1000 * simulated["queue_delay"].sel(queue="home.uplink").values
+    assert line.customdata.max() == pytest.approx(wait.max())
+
+
+def test_a_call_over_time_ends_in_its_own_score(simulated: xr.Dataset) -> None:
+    delay, score = plots.call_over_time(simulated).data
+    assert np.nanmax(delay.y) == pytest.approx(1000 * float(simulated["voip_delay"].max()))
+    known = score.y[np.isfinite(score.y)]
+    assert 1.0 <= known.min() <= float(simulated["voip_mos"][0]) + 0.3
+    with pytest.raises(InputError, match="has no voice call"):
+        plots.call_over_time(link_dataset.dataset().assign(voip_mos_recent=("voip_time", [np.nan])))
+
+
 def test_an_empty_queue_has_one_axis() -> None:
     empty = link_dataset.dataset()
     empty = empty.assign(queue_length=0 * empty["queue_length"], queue_delay=0 * empty["queue_delay"])
@@ -143,15 +175,6 @@ def test_warm_up_is_shaded(result: xr.Dataset) -> None:
     cold = result.assign_attrs(warmup=0.0)
     assert not plots.windows(cold).layout.shapes
     assert plots.windows(cold).layout.title.subtitle.text == "1 Mbit/s, 50 ms, 100 packets, seed 7"
-
-
-def test_exceedance_by_hand() -> None:
-    x, y = exceedance(np.arange(5.0), np.array([0.5, 0.25, 0.0, 0.25, 0.0]))
-    assert x.tolist() == [0, 1, 2, 3]
-    assert y.tolist() == [0.5, 0.25, 0.25, 0.25]  # the step from 2 to 3, drawn to its end
-    x, y = exceedance(np.arange(3.0), np.array([1.0, 0.0, 0.0]))
-    assert (x.tolist(), y.tolist()) == ([0], [0])
-    assert exceedance(np.arange(2.0), np.zeros(2))[0].size == 0
 
 
 def test_ccdf_is_the_share_of_time_with_more(result: xr.Dataset) -> None:
@@ -182,34 +205,6 @@ def test_long_runs_are_thinned() -> None:
         assert all(len(trace.x) <= MOST_POINTS for trace in drawn.data)
     waiting = long["queue_length"].sel(queue="home.uplink").values
     assert (plots.queue(long).data[0].y.min(), plots.queue(long).data[0].y.max()) == (waiting.min(), waiting.max())
-
-
-@given(st.lists(st.floats(-1e6, 1e6) | st.just(np.nan), min_size=1, max_size=120))
-def test_an_envelope_keeps_the_extremes_in_order(values: list[float]) -> None:
-    series = np.array(values)
-    x, y = envelope(np.arange(len(values), dtype=float), series, most=20)
-    assert len(x) <= 20
-    assert np.all(np.diff(x) > 0)
-    np.testing.assert_array_equal(y, series[x.astype(int)])
-    if not np.isnan(series).all():
-        assert (np.nanmin(y), np.nanmax(y)) == (np.nanmin(series), np.nanmax(series))
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=120))
-def test_thinned_means_are_means_of_neighbours(values: list[float]) -> None:
-    time = np.arange(len(values), dtype=float)
-    x, y = means(time, np.array(values), most=20)
-    assert len(x) == len(y) <= 20
-    size = -(-len(values) // 20)
-    for k, (at, mean) in enumerate(zip(x, y, strict=True)):
-        part = slice(k * size, (k + 1) * size)
-        assert (at, mean) == pytest.approx((time[part].mean(), np.mean(values[part])))
-
-
-def test_means_leave_out_what_is_not_known() -> None:
-    x, y = means(np.arange(6.0), np.array([np.nan, np.nan, np.nan, 4.0, 5.0, 7.0]), most=3)
-    np.testing.assert_array_equal(x, [0.5, 2.5, 4.5])
-    np.testing.assert_array_equal(y, [np.nan, 4.0, 6.0])
 
 
 def test_delays_are_a_distribution() -> None:
@@ -246,7 +241,7 @@ def test_each_line_of_the_overview_is_in_one_legend() -> None:
     drawn = plots.link_overview(link_dataset.dataset(3, down=3.0))
     shown = [(t.legend, t.name) for t in drawn.data if t.showlegend is not False]
     assert shown == [
-        *(("legend", name) for name in [*FLOWS, "capacity"]),
+        *(("legend", name) for name in [*NAMES, "capacity"]),
         *(("legend2", name) for name in ("home.uplink", "home.downlink")),
     ]
     # the first legend lies between the rows, the second below them
@@ -254,7 +249,7 @@ def test_each_line_of_the_overview_is_in_one_legend() -> None:
     assert drawn.layout.legend2.y < 0
     one = plots.link_overview(link_dataset.dataset(3))
     assert [t.legend for t in one.data if t.showlegend is not False] == ["legend"] * 4
-    assert {t.legendgroup for t in one.data if t.name in FLOWS} == set(FLOWS)  # hidden in both views at once
+    assert {t.legendgroup for t in one.data if t.name in NAMES} == set(FLOWS)  # hidden in both views at once
 
 
 def test_html_needs_no_network(result: xr.Dataset, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_each_frame_shows_the_sample_at_its_time(result: xr.Dataset) -> None:
         then = result.sel(time=float(frame.name))
         dots, bars = parts(frame)["scatter"], parts(frame)["bar"]
         assert [set(x) for x, _ in dots] == [{float(frame.name)}] * 2
-        assert bars[0] == (result["flow"].values.tolist(), then["window"].values.tolist())
+        assert bars[0] == (["CUBIC 1", "LEDBAT 2", "Vegas 3"], then["window"].values.tolist())
         assert bars[1] == (["home.uplink"], [float(then["queue_length"].sel(queue="home.uplink"))])
         assert [y for _, y in dots] == [y for _, y in bars]
 

@@ -104,14 +104,27 @@ def test_missing_times_are_left_out() -> None:
 
 def test_pieces_over_time_shows_mean_and_range(result: xr.Dataset) -> None:
     traces = named(plots.pieces_over_time(result))
-    assert list(traces) == ["range of the replicas, least", "range of the replicas", "mean"]
+    names = ["range of the replicas, least", "range of the replicas", "mean"]
+    assert list(traces) == [*names, "choker round"]
     held = result["pieces_held"]
-    for name, values in zip(traces, (held.min("replica"), held.max("replica"), held.mean("replica")), strict=True):
+    for name, values in zip(names, (held.min("replica"), held.max("replica"), held.mean("replica")), strict=True):
         np.testing.assert_array_equal(traces[name].x, held["time"])
         np.testing.assert_array_equal(traces[name].y, values)
     assert traces["range of the replicas"].fill == "tonexty"
     several = plots.pieces_over_time({"a": made.dataset(made.replica()), "b": made.dataset(made.replica())})
     assert list(named(several)) == ["a: mean", "b: mean"]
+
+
+def test_completions_and_the_rounds_of_the_seed_are_marked() -> None:
+    alone = made.dataset(made.replica())
+    traces = named(plots.pieces_over_time(alone))
+    ends = (alone["start_time"] + alone["completion_time"]).values[0]
+    done = np.unique(ends[np.isfinite(ends) & (alone["role"].values == "leecher")])
+    assert traces["completion"].x.tolist() == done.tolist()
+    rounds, every = traces["choker round"].x, float(alone["choke_interval"][0])
+    assert rounds.tolist() == [every * (k + 1) for k in range(len(rounds))]
+    assert rounds[-1] < float(alone["time"][-1]) <= rounds[-1] + every
+    assert {trace.meta.partition(":")[0] for trace in traces.values() if trace.meta} == {"choker round", "completion"}
 
 
 def test_why_slow_stacks_mean_shares_to_a_hundred(result: xr.Dataset) -> None:

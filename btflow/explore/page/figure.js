@@ -122,6 +122,7 @@ function render({ model, el }) {
         const fitted = { uirevision: "kept", ...shown, width, height, autosize: false }; // a new figure leaves a zoom as it is
         await plotly.react(plot, dark ? darkened(data) : data, fitted, config);
         plot.setAttribute("aria-label", described(layout));
+        explainLegend(plot);
       } catch (error) {
         console.error("btflow: a figure was not drawn", error);
       }

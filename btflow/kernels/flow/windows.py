@@ -352,11 +352,13 @@ def fall(net, i, f, timed, counts, t):
     With `counts` 1 it is one of the falls that are counted.
     """
     if timed == 1:
+        f.expired += 1
         f.timeouts += counts
         f.ssthresh = laws.timeout(net, i, f, t)
         f.cwnd = 1.0
         f.phase = OPEN
         return False
+    f.falls += 1
     f.losses += counts
     f.ssthresh = laws.reduce(net, i, f, t)
     if f.recovery == PER_LOSS:

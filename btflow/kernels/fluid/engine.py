@@ -11,7 +11,7 @@ from btflow.kernels.compiler.intrinsics import by_ref
 from btflow.kernels.compiler.jit import entry, kernel
 from btflow.kernels.flow.windows import normal
 from btflow.kernels.fluid import flows, hops
-from btflow.kernels.link.sampling import FLIGHT, IN_ORDER, PAYLOAD, SRTT, WINDOW
+from btflow.kernels.link import sampling
 
 
 @kernel
@@ -57,13 +57,13 @@ def sample(s):
     for i in range(s.net.rules.flows):
         f, lane = s.net.flow[i], s.lane[i]
         row = s.net.flow_series[n, i]
-        row[WINDOW] = f.cwnd
-        row[PAYLOAD] = row[IN_ORDER] = lane.got * f.mss
-        row[SRTT] = f.srtt
-        row[FLIGHT] = f.flight
+        sampling.write_flow(row, f)
+        row[sampling.PAYLOAD] = row[sampling.IN_ORDER] = lane.got * f.mss
+        row[sampling.FLIGHT] = f.flight
     for k in range(s.net.rules.queues):
         hop = s.hop[k]
-        s.net.queue_series[n, k] = packets(hop.seen, hop)
+        s.net.queue_series[n, k, sampling.WAITING] = packets(hop.seen, hop)
+        s.net.queue_series[n, k, sampling.LOST] = s.net.queue[k].dropped
         s.net.queue_delay_series[n, k] = waiting(hop.seen, hop)
     s.net.clock[0].sample += 1
 

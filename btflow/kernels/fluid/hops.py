@@ -254,6 +254,7 @@ def overflow(s, k, t):
     together = too_many(hop)
     while hop.dropping >= together:
         hop.dropping -= together
+        s.net.queue[k].dropped += int(together)
         if t >= s.net.rules.warmup:
             s.net.queue[k].drops += int(together)
         drop(s, k, int(together), t)
@@ -280,6 +281,8 @@ def drop(s, k, n, t):
             if p.queue == k:
                 at -= p.comes * p.drops
                 if at < 0.0:
+                    if j < ACKS:
+                        s.net.flow[i].dropped += n
                     if j < ACKS and s.net.flow[i].law != CBR:
                         for _ in range(n):
                             lose(s, i, t)

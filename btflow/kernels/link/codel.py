@@ -26,7 +26,7 @@ def enqueue(net, k, q, t, pipe, parcel, size):
     if parcels.fits(q, size, parcel.packets):
         n = parcels.take_node(net)
     if n == NONE:
-        parcels.count_drop(net, q, parcel.packets, t)
+        parcels.count_drop(net, q, parcel, t)
         return False
     parcels.fill(net, n, t, pipe, parcel, size)
     parcels.append(net, q, n)

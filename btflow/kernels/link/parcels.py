@@ -160,14 +160,17 @@ def count_out(net, k, q, n, t):
 
 
 @kernel
-def count_drop(net, q, packets, t):
-    """Packets were dropped."""
+def count_drop(net, q, parcel, t):
+    """A parcel was dropped."""
+    q.dropped += parcel.packets
+    if parcel.owner & 1 == 0:
+        net.flow[parcel.owner >> 1].dropped += parcel.packets
     if t >= net.rules.warmup:
-        q.drops += packets
+        q.drops += parcel.packets
 
 
 @kernel
 def drop(net, q, n, t):
     """Drop the parcel of node `n`, which is in no list and no longer counted as waiting."""
-    count_drop(net, q, net.waiting[n].packets, t)
+    count_drop(net, q, net.waiting[n], t)
     give_node(net, n)

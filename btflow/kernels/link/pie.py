@@ -25,12 +25,11 @@ _ROUNDING = 1e-9  # [s] of the subtractions from the burst allowance
 
 @kernel
 def admit(net, k, q, t, size, packets):
-    """True if a parcel that arrives at `t` may wait; else it is counted as dropped."""
+    """True if a parcel that arrives at `t` may wait; else it is to be dropped."""
     update(net, k, q, t)
     full = q.free_at > t and not parcels.fits(q, size, packets)  # on an idle link it need not wait
     if full or (q.burst_left == 0.0 and _drops_early(net, q)):
         q.accumulated = 0.0
-        parcels.count_drop(net, q, packets, t)
         return False
     if q.drop_chance == 0.0 and max(_delay(q, t), q.old_delay) < 0.5 * q.target:
         q.burst_left = q.burst

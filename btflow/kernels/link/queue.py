@@ -39,12 +39,13 @@ def line_up(net, k, q, t, into, parcel, size):
     start = max(t, q.free_at)
     if q.kind == PIE:
         if not pie.admit(net, k, q, t, size, packets):
+            parcels.count_drop(net, q, parcel, t)
             return
     elif start > t and not parcels.fits(q, size, packets):
-        parcels.count_drop(net, q, packets, t)
+        parcels.count_drop(net, q, parcel, t)
         return
     if q.last - q.first > q.mask:  # more small packets than there are places
-        parcels.count_drop(net, q, packets, t)
+        parcels.count_drop(net, q, parcel, t)
         return
     if start > t:
         parcels.note_length(net, k, q, t)

@@ -172,10 +172,17 @@ def probe_answered(net, i, f, t):
     elif f.una > f.probe_end:
         f.probe_end = state.NONE
         f.ssthresh = laws.reduce(net, i, f, t)
-        if t >= net.rules.warmup:
-            f.losses += 1
+        count_fall(net, f, t)
         if f.recovery != state.PER_LOSS:
             f.cwnd = f.ssthresh
+
+
+@kernel
+def count_fall(net, f, t):
+    """The window fell."""
+    f.falls += 1
+    if t >= net.rules.warmup:
+        f.losses += 1
 
 
 @kernel
@@ -189,8 +196,7 @@ def begin(net, i, f, t, arrived):
     f.prr_flight = float(f.flight + f.waiting_retransmit)  # RecoverFS of RFC 6937: what is outstanding
     f.ssthresh = laws.reduce(net, i, f, t)
     f.forced = 1
-    if t >= net.rules.warmup:
-        f.losses += 1
+    count_fall(net, f, t)
     if f.recovery == state.PER_LOSS:
         return
     f.recover = f.nxt

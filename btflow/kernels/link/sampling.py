@@ -3,8 +3,9 @@
 import math
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import queue
+from btflow.kernels.link import queue, state
 from btflow.kernels.link.events import schedule
+from btflow.kernels.link.laws import bbr, ledbatpp, utp
 from btflow.kernels.link.state import DROP_TAIL, FOREVER, PIE
 
 BINS_PER_OCTAVE = 256  # of the RTT: steps of 0.2 to 0.4 %
@@ -29,8 +30,52 @@ def note_rtt(net, i, f, t):
         f.rtt_count += 1
 
 
-WINDOW, PAYLOAD, SRTT, FLIGHT, IN_ORDER = range(5)  # last axis of flow_series
-COLUMNS = 5
+# last axis of flow_series; THRESHOLD is ssthresh, and of what is counted it is how much since the start
+WINDOW, PAYLOAD, SRTT, FLIGHT, IN_ORDER, THRESHOLD, PHASE, FALLS, TIMEOUTS, DROPPED = range(10)
+COLUMNS = 10
+WAITING, LOST = range(2)  # last axis of queue_series: packets that wait, and that were dropped since the start
+QUEUE_COLUMNS = 2
+
+# What a sender is doing (column PHASE).
+NO_PHASE, SLOW_START, AVOIDANCE, RECOVERY, TIMEOUT = range(5)
+
+
+@kernel
+def phase(f):
+    """What the sender of a flow is doing."""
+    if f.law == state.CBR or f.running != state.CONNECTED:
+        return NO_PHASE
+    if f.phase == state.LOSS:
+        return TIMEOUT
+    if f.phase == state.RECOVERY:
+        return RECOVERY
+    return SLOW_START if opens(f) else AVOIDANCE
+
+
+@kernel
+def opens(f):
+    """Whether the window is in slow start, or what its law has in place of it."""
+    if f.law == state.LEDBAT:
+        return f.slow_start > 0 and f.opening == 1
+    if f.law == state.UTP:
+        return f.variant == utp.SINCE_2013 and f.opening == 1
+    if f.law == state.LEDBATPP:
+        return f.slowing == ledbatpp.OPENING
+    if f.law == state.BBR:
+        return f.mode == bbr.STARTUP
+    return f.cwnd < f.ssthresh
+
+
+@kernel
+def write_flow(row, f):
+    """Write down what a flow is doing, and what was counted of it since the start."""
+    row[WINDOW] = f.cwnd
+    row[SRTT] = f.srtt
+    row[THRESHOLD] = f.ssthresh
+    row[PHASE] = phase(f)
+    row[FALLS] = f.falls
+    row[TIMEOUTS] = f.expired
+    row[DROPPED] = f.dropped
 
 
 @kernel
@@ -46,16 +91,16 @@ def sample(net, t):
     for i in range(net.rules.flows):
         f = net.flow[i]
         row = net.flow_series[n, i]
-        row[WINDOW] = f.cwnd
+        write_flow(row, f)
         row[PAYLOAD] = f.arrived * f.train * f.mss
-        row[SRTT] = f.srtt
         row[FLIGHT] = f.flight * f.train
         row[IN_ORDER] = f.expected * f.train * f.mss
     for k in range(net.rules.queues):
         q = net.queue[k]
         if q.kind == DROP_TAIL or q.kind == PIE:
             queue.advance(net, k, q, t)
-        net.queue_series[n, k] = q.packets
+        net.queue_series[n, k, WAITING] = q.packets
+        net.queue_series[n, k, LOST] = q.dropped
         net.queue_delay_series[n, k] = q.bytes / q.rate
     net.clock[0].sample += 1
     following = FOREVER

@@ -309,6 +309,7 @@ def rto_timer(net, i, f, t):
         scoreboard.mark_all_lost(net, i, f)
     f.backoff *= 2.0
     f.limited = 1
+    f.expired += 1
     if t >= net.rules.warmup:
         f.timeouts += 1
     recovery.restart_timer(net, i, f, t)

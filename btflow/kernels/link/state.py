@@ -302,6 +302,10 @@ FLOW = np.dtype(
         ("probe_end", "i8"),  # `nxt` when the last probe left, until it is answered; NONE there is none
         ("probed", "i8"),  # what it sent again; NONE something new
         ("probe_twice", "i8"),  # that has come twice: nothing was lost
+        # -- counted from the start on, for the time series
+        ("falls", "i8"),  # as losses
+        ("expired", "i8"),  # as timeouts
+        ("dropped", "i8"),  # packets of data that queues dropped
     ],
     align=True,
 )
@@ -408,6 +412,7 @@ QUEUE = np.dtype(
         ("served", "f8"),  # bytes, framing included
         ("arrivals", "i8"),
         ("drops", "i8"),
+        ("dropped", "i8"),  # the same from the start on
     ],
     align=True,
 )
@@ -466,8 +471,8 @@ Rules = namedtuple(
 # (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
 # BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
 # record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,
-# flows, 5): the sampler's columns; queue_series and queue_delay_series (samples, queues): packets waiting and the time
-# they take [s].
+# flows, columns) and queue_series (samples, queues, columns): the sampler's columns; queue_delay_series (samples,
+# queues): the time that waiting packets take [s].
 State = namedtuple(
     "State",
     "rules rng clock flow queue pipe subqueue hand parcel waiting service segment again log got key heap pos history "

@@ -20,7 +20,7 @@ def line_up(net, k, q, t, pipe, parcel, size):
     """A parcel arrives: it waits last in its subqueue, whose number is returned; NONE: no node was left."""
     n = parcels.take_node(net)
     if n == NONE:
-        parcels.count_drop(net, q, parcel.packets, t)
+        parcels.count_drop(net, q, parcel, t)
         return NONE
     line = line_of(net, k, pipe, parcel)
     sub = net.subqueue[line]
