@@ -51,6 +51,8 @@ docs: $(VENV)/.docs  ## the documentation site: build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 figures: $(VENV)/.dev  ## the figures of the README and the documentation; needs Chromium
+	$(BIN)/python -m validation.call_figure
+	$(BIN)/python -m validation.docs_figures
 	$(BIN)/python -m validation.readme_figure
 	$(BIN)/python -m validation.explorer --image docs/figures/explorer.png
 	$(BIN)/python -m validation.internet --image docs/figures/internet-swarms.png

@@ -3,8 +3,10 @@
 It shows every figure, the live ones as they were when their cell was done, and equations; solutions are folded.
 """
 
+import base64
 import os
 import re
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -19,6 +21,7 @@ from traitlets.config import Config
 from btflow.explore import mathml
 from btflow.explore.still import HTML, PLOTLY, WAITS, packed, script, still
 
+_PAGE = files("btflow.explore") / "page"
 _UNFOLD = re.compile(r"\n*\*Click [^*]* to unfold [^*]*\*\n*")
 _HEADING = re.compile(r"^# (.*)$", re.MULTILINE)
 
@@ -61,7 +64,7 @@ class NotebookExporter(HTMLExporter):
 
     export_from_notebook = "HTML, one file, with figures"
     exclude_anchor_links = True
-    extra_template_basedirs = List(Unicode(), [str(files("btflow.explore") / "page")])
+    extra_template_basedirs = List(Unicode(), [str(_PAGE)])
     template_name = Unicode("notebook")
 
     def __init__(self, **options: Any) -> None:
@@ -89,10 +92,22 @@ class NotebookExporter(HTMLExporter):
         return str(MarkdownWithMath(renderer=renderer).render(source))
 
 
+def _has_equations(notebook: NotebookNode) -> bool:
+    return any("$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+@cache
+def _font() -> str:
+    """Return the font of equations in base 64: few systems have one with brackets and roots that grow."""
+    return base64.b64encode((_PAGE / "notebook" / "stix-two-math.woff2").read_bytes()).decode()
+
+
 def _prepared(notebook: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
     """Make a notebook that has run ready for the template, with what the template is told."""
     without_hints(notebook)
     found = {"title": title(notebook), "drawn": with_stills(notebook)}
+    if _has_equations(notebook):
+        found["font"] = _font()
     if found["drawn"]:
         found |= {"plotly": packed(), "script": script()}
     return notebook, resources | found

@@ -23,4 +23,5 @@ def block(tex: str) -> str:
 
 def _mathml(tex: str, display: str) -> str:
     mathml = str(convert(tex.strip(), display=display)).replace(_BAR, _CLOSE_BAR)
+    mathml = mathml.replace(r"\_", "_")  # of words with an underscore
     return _LOGARITHM.sub(r'\1<mspace width="0.17em"/>', mathml)

@@ -32,6 +32,8 @@ from btflow.files import replacing
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "build" / "notebooks"
 NOTEBOOKS = tuple(sorted((ROOT / "notebooks").glob("*.ipynb")))
+FONT = tuple((ROOT / "btflow" / "explore" / "page" / "notebook").glob("stix*"))
+"""The font of equations, with its licence."""
 
 INDEX = """# Notebooks
 
@@ -63,6 +65,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, "notebooks.md", content=index()))
     files.append(File.generated(config, "assets/plotly.min.js", content=get_plotlyjs()))
     files.append(File.generated(config, "assets/stills.js", content=script()))
+    for path in FONT:
+        files.append(File.generated(config, f"assets/{path.name}", abs_src_path=str(path)))
     for path in NOTEBOOKS:
         files.append(File.generated(config, f"notebooks/{path.stem}.md", content=shown(path).markdown))
         if kept(path).is_file():

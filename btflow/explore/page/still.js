@@ -1,11 +1,18 @@
 // Figures of a page without a kernel: each element holds its figure as JSON.
 const EDGE = 40; // of a title, on both sides together [px]
 
-// Return a title whose second line is as wide as the figure at most.
-function headed(title, width) {
-  if (!title?.subtitle?.text) return title;
-  ruler.font = "12px Arial";
-  return { ...title, subtitle: { ...title.subtitle, text: folded(title.subtitle.text, width - EDGE) } };
+// Return a layout whose title is as wide as the figure at most, with room for its lines.
+function headed(layout, width) {
+  const { title } = layout;
+  const fold = (text, size) => {
+    ruler.font = `${size}px Arial`;
+    return text ? folded(text, width - EDGE) : text;
+  };
+  if (!title?.text) return layout;
+  const text = fold(title.text, title.font?.size ?? 17);
+  const subtitle = { ...title.subtitle, text: fold(title.subtitle?.text, 12) };
+  const more = 22 * (text.split("<br>").length - 1);
+  return { ...layout, title: { ...title, text, subtitle }, margin: { ...layout.margin, t: layout.margin.t + more } };
 }
 
 function draw(plotly, el) {
@@ -21,7 +28,7 @@ function draw(plotly, el) {
     const height = layout.height ?? layout.template?.layout?.height ?? 560;
     const shade = dark ? darkened : (same) => same;
     const paper = dark ? { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" } : {};
-    const fitted = { ...titled(layout, width, height), title: headed(layout.title, width) };
+    const fitted = headed(titled(layout, width, height), width);
     const shown = { ...shade(fitted), ...paper, width, height, autosize: false };
     const config = { ...CONFIG, ...(width < NARROW ? { displayModeBar: false } : {}) };
     plotly.react(plot, { data: shade(data), layout: shown, config, frames: shade(frames ?? []) });
