@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from btflow import simulate_link
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "call.svg"
-LINK = {
+LINK: dict[str, Any] = {
     "rate": "1 Mbit/s",
     "rtt": "50 ms",
     "flows": "cubic:1@5s",
@@ -24,7 +24,7 @@ LINK = {
     "duration": "60 s",
     "sample": "100 ms",
 }
-QUEUES = {
+QUEUES: dict[str, dict[str, Any]] = {
     "a buffer of 200 packets": {"buffer": "200 packets"},
     "a buffer of 20 packets": {"buffer": "20 packets"},
     "200 packets, FQ-CoDel": {"buffer": "200 packets", "aqm": "fq-codel"},
