@@ -5,9 +5,9 @@ show nothing else.
 """
 
 import base64
-import gzip
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from html import escape
@@ -82,5 +82,5 @@ def script() -> str:
 
 @cache
 def packed() -> str:
-    """Return Plotly's JavaScript as text that a page can hold: compressed, in base 64."""
-    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
+    """Return Plotly's JavaScript as text that a page can hold: compressed (zlib), in base 64."""
+    return base64.b64encode(zlib.compress(get_plotlyjs().encode(), 9)).decode()
