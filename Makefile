@@ -47,9 +47,13 @@ lab: $(VENV)/.notebook  ## JupyterLab on the teaching notebooks
 	$(BIN)/btflow lab
 
 docs: $(VENV)/.docs  ## the documentation site: build/site/index.html
+	$(BIN)/python -m btflow.explore.handout build/lessons
+	$(BIN)/python -m tools.docs.notebooks
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 figures: $(VENV)/.dev  ## the figures of the README and the documentation; needs Chromium
+	$(BIN)/python -m validation.call_figure
+	$(BIN)/python -m validation.docs_figures
 	$(BIN)/python -m validation.readme_figure
 	$(BIN)/python -m validation.explorer --image docs/figures/explorer.png
 	$(BIN)/python -m validation.internet --image docs/figures/internet-swarms.png

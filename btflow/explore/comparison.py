@@ -18,6 +18,7 @@ from btflow import plots
 from btflow.analysis import paired_difference
 from btflow.analysis.effect import ratio
 from btflow.errors import InputError, SimulationError
+from btflow.explore import still
 from btflow.explore.views import FLOW_SAYS, Canvas, Seen, has_flow, marked, off_by
 from btflow.explore.work import Look
 from btflow.link.results import to_dataset as link_dataset
@@ -252,6 +253,9 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         super().__init__([shown.stage.widget, self.more])
         shown.ask(asked)
         shown.first()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        return still.beside(super()._repr_mimebundle_(**options), self.canvas)
 
     def _double(self) -> None:
         self.asked = self.asked._replace(pairs=min(2 * self.asked.pairs, MOST_PAIRS))

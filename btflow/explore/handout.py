@@ -9,14 +9,12 @@ import json
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 import xarray as xr
-from plotly.offline import get_plotlyjs
 
 from btflow import motion
 from btflow.errors import InputError
@@ -26,6 +24,7 @@ from btflow.explore.lesson import Lesson, Step, read, texts
 from btflow.explore.link_figure import AXES, draw, empty, rate_scale
 from btflow.explore.link_state import scenario as link_of
 from btflow.explore.spots import SPOTS
+from btflow.explore.still import packed
 from btflow.explore.swarm_panel import scenario_of as swarm_of
 from btflow.explore.views import views
 from btflow.files import replacing
@@ -76,7 +75,7 @@ def page(lesson: Lesson) -> bytes:
         "SCRIPT": traces.script(),
         "STEPS": json.dumps(steps).replace("</", "<\\/"),
         "CONFIG": json.dumps(CONFIG),
-        "PLOTLY": _plotly(),
+        "PLOTLY": packed(),
     }
     for name, text in parts.items():
         template = template.replace(f"@{name}@", text)
@@ -128,12 +127,6 @@ def _figures(result: xr.Dataset, step: Step) -> Iterator[go.Figure]:
 
 def _read(name: str) -> str:
     return (files("btflow.explore") / "page" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _plotly() -> str:
-    """Return Plotly itself, compressed, as text."""
-    return base64.b64encode(zlib.compress(get_plotlyjs().encode(), 9)).decode()
 
 
 def save_all(folder: Path) -> Mapping[str, int]:

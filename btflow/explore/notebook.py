@@ -6,6 +6,7 @@ import ipywidgets as widgets
 import xarray as xr
 
 from btflow.errors import InputError
+from btflow.explore import still
 from btflow.explore.figure import beside
 from btflow.explore.form import Form
 from btflow.explore.inputs import inputs, renamed
@@ -35,6 +36,9 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         super().__init__([beside(self.form.box(), self.canvas.stage.widget)])
         self.canvas.ask(Asked(scenario, seed))
         self.canvas.first()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        return still.beside(super()._repr_mimebundle_(**options), self.canvas)
 
     @property
     def result(self) -> xr.Dataset | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,38 +12,19 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("validation/*.md", "validation/details/*.md", "validation/*/README.md", "data/*/README.md")
-NOTEBOOKS = """# Notebooks
-
-`btflow lab` opens JupyterLab on these notebooks; it needs `pip install '.[notebook]'`. Each takes less than a minute,
-asks a question, answers it with a picture, and ends with an exercise whose solution is hidden."""
 _UP = re.compile(r"\]\(\.\./(?=(?:validation|data)/)")
 _INTO_DOCS = re.compile(r"(\]\((?:\.\./)+)docs/")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages, each at its path in the repository, and the list of notebooks."""
+    """Add the pages, each at its path in the repository."""
     for pattern in PAGES:
         for path in sorted(ROOT.glob(pattern)):
             source = path.relative_to(ROOT).as_posix()
             files.append(File.generated(config, source, content=path.read_text(encoding="utf-8")))
-    files.append(File.generated(config, "notebooks.md", content=notebooks()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **_kwargs: Any) -> str:
     """Return a page whose links between ``docs/`` and the pages added here are those of the site."""
     return _INTO_DOCS.sub(r"\1", markdown) if "/" in page.file.src_uri else _UP.sub("](", markdown)
-
-
-def notebooks() -> str:
-    """Return the page that lists the notebooks, each with its question, which is its title."""
-    rows = [f"| `{path.name}` | {_title(path)} |" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
-    return "\n".join([NOTEBOOKS, "", "| notebook | question |", "| --- | --- |", *rows, ""])
-
-
-def _title(path: Path) -> str:
-    """Return the first heading of a notebook, without its number."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    heading = re.search(r"^# (?:\d+\. )?(.*)$", text, re.MULTILINE)
-    return heading[1] if heading else ""
