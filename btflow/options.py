@@ -88,6 +88,18 @@ def output_path(option: str, given: Sequence[str] | None, *suffixes: str) -> Pat
     return path
 
 
+def check_new(overwrite: bool, **given: Sequence[str] | None) -> None:
+    """Raise an InputError for a file to write that is there already, unless it may be written over.
+
+    Args:
+        overwrite: Whether it may.
+        **given: What was given by each option, which is named without dashes.
+    """
+    for option, names in given.items():
+        if names and Path(names[0]).exists() and not overwrite:
+            raise InputError(f"--{option}", names[0], "exists", "--overwrite to replace it, or another path")
+
+
 def output_file(field: str, given: object, *suffixes: str) -> Path:
     """Return the file to write that a function was given; InputError if it is no path, or as for ``output_path``."""
     if not isinstance(given, str | os.PathLike) or isinstance(os.fspath(given), bytes):

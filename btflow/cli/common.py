@@ -47,6 +47,7 @@ FidelityOption = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Out = Annotated[list[str] | None, typer.Option(metavar="FILE.nc", help="Write the result.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files of --out and --plot that exist.")]
 Plot = Annotated[
     list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure; a picture needs Chromium.")
 ]

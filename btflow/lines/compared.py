@@ -40,6 +40,11 @@ class Figure(NamedTuple):
         """How much the simulated one is above the measured one, as a share of that."""
         return self.simulated / self.measured - 1 if self.measured else 0.0
 
+    @property
+    def label(self) -> str:
+        """Name and unit."""
+        return f"{self.name} [{self.unit}]"
+
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
@@ -49,14 +54,23 @@ class Comparison:
     result: xr.Dataset
     """What btflow.simulate_link returns."""
     figures: tuple[Figure, ...]
+    cc: str
+    """Congestion control of the simulated load."""
 
     def __repr__(self) -> str:
         return self.sentence()
 
     def sentence(self) -> str:
-        """Return how far apart measured and simulated are."""
-        parts = [f"{f.name} {f.measured:.4g} and {f.simulated:.4g} {f.unit} ({f.off:+.0%})" for f in self.figures]
-        return f"Measured and simulated: {'; '.join(parts)}."
+        """Return how far apart measured and simulated are at most."""
+        delays, rates = ([f for f in self.figures if (f.unit == "ms") is kind] for kind in (True, False))
+        named = (("round-trip times are", delays), ("the goodput is", rates))
+        parts = [f"{what} at most {max(abs(f.off) for f in rows):.0%} off" for what, rows in named if rows]
+        return f"Simulated with {self.cc}: {', '.join(parts)}."
+
+
+def simulable(line: Line) -> bool:
+    """Return whether all is known or given that a simulation of a line needs."""
+    return all(queue.given is not None or queue.wait is not None for _, queue in line.ways)
 
 
 def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
@@ -72,10 +86,13 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
     """
     if not isinstance(line, Line):
         raise InputError("line", line, "is no line", "what btflow.lines.fit returns")
+    if not simulable(line):
+        raise InputError("buffer", None, "is needed for a simulation: the files do not show it", 'such as "100 packets"')
     result = simulate_link(_scenario(line, cc), seed=seed)
     figures = [figure for load in line.loads for figure in _rates(load, result, line)]
     figures += [figure for delays in _compared(line) for figure in _delays(line, delays, result)]
-    return Comparison(line, result, tuple(figures))
+    used = ", ".join(dict.fromkeys(str(name) for name in result["cc"].values))
+    return Comparison(line, result, tuple(figures), used)
 
 
 def _scenario(line: Line, cc: str | None) -> LinkScenario:
@@ -106,15 +123,10 @@ def _scenario(line: Line, cc: str | None) -> LinkScenario:
     return parse_as(LINKS, tree).build({})
 
 
-def names(result: xr.Dataset, number: int) -> list[str]:
-    """Return the names of a load's flows in a result."""
-    whole = f"load-{number}"
-    return [str(name) for name in result["flow"].values if str(name) == whole or str(name).startswith(f"{whole}.")]
-
-
 def rate(result: xr.Dataset, number: int) -> Floats:
     """Return the payload of a load that arrives over time (times,) [B/s]."""
-    return np.asarray(result["rate"].sel(flow=names(result, number)).sum("flow").values, np.float64)
+    own = [f"{name}-".startswith(f"load-{number}-") for name in result["flow"].values]
+    return np.asarray(result["rate"].isel(flow=np.flatnonzero(own)).sum("flow").values, np.float64)
 
 
 def rtt(line: Line, result: xr.Dataset, delays: Delays) -> Floats:
@@ -166,11 +178,9 @@ def _delays(line: Line, delays: Delays, result: xr.Dataset) -> list[Figure]:
     there = np.isfinite(known)
     if not there.any():
         return []
-    simulated = np.interp(delays.time, result["time"].values[there], known[there])
+    both = (delays.rtt, np.interp(delays.time, result["time"].values[there], known[there]))
+    quantiles = (("median", 0.5), ("95th percentile", 0.95))
     return [
-        Figure(f"{name} round-trip time of {delays.of}", "ms", *(1e3 * float(np.quantile(x, share)) for x in (delays.rtt, simulated)))
-        for name, share in (("median", 0.5), ("95th percentile of the", 0.95))
+        Figure(f"round-trip time of {delays.of}, {name}", "ms", *(1e3 * float(np.quantile(rtts, share)) for rtts in both))
+        for name, share in quantiles
     ]
-
-
-__all__ = ["Comparison", "Figure", "compare", "during", "names", "rate", "rtt"]

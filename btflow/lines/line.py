@@ -198,4 +198,4 @@ def _sourced(value: str, source: str) -> str:
 
 
 def _ms(value: float) -> str:
-    return f"{1e3 * value:.3f} ms"
+    return f"{1e3 * value:.4g} ms"
