@@ -1,4 +1,4 @@
-"""``btflow calibrate``: a path model of one's own measurements."""
+"""``btflow calibrate``: a path model or an access link of one's own measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from btflow.cli.common import SHARE, bar
+from btflow.cli.common import SHARE, Overwrite, bar
+from btflow.cli import line
 from btflow.errors import InputError
 from btflow.files import figure_path
 from btflow.units.formatting import counted
@@ -39,47 +40,90 @@ _READING = 0.5
 """Share of the work that is done when a CSV file is read."""
 
 
+_OF_PATHS = ("iplane", "iplane_loss", "checksum", "rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator")
+"""Options that go with measured paths."""
+
+_OF_LINE = ("format", "way", "rate", "base_rtt", "buffer", "cc")
+"""Options that go with measurements of one's own line."""
+
+
 def calibrate(
-    file: Annotated[
-        Text, typer.Argument(metavar="FILE.csv", help="Measured paths: columns rtt_ms, loss or both.")
+    measured_files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE...",
+            help="Of one line: flent files, ping logs, iperf3 --json, pcaps of an upload, together. "
+            "Or a CSV file of paths: columns rtt_ms, loss or both.",
+        ),
     ] = None,
-    out: Annotated[list[str] | None, typer.Option(metavar="FILE.toml", help="The path model to write.")] = None,
+    out: Annotated[
+        list[str] | None, typer.Option(metavar="FILE.toml", help="The access link or the path model to write.")
+    ] = None,
+    form: Annotated[
+        Text,
+        typer.Option("--format", metavar="NAME", help="Line: flent, ping, iperf3 or capture.  [by what is in it]"),
+    ] = None,
+    rate: Annotated[Text, typer.Option(metavar="RATE", help="Line: where the files do not give it.")] = None,
+    way: Annotated[Text, typer.Option(metavar="up|down", help="Line: the way of --rate.  [up]")] = None,
+    base_rtt: Annotated[Text, typer.Option(metavar="TIME", help="Line: where the files do not give it.")] = None,
+    buffer: Annotated[Text, typer.Option(metavar="BUFFER", help="Line: where the files do not give it.")] = None,
+    cc: Annotated[
+        Text, typer.Option(metavar="NAME", help="Line: congestion control of the simulated load.  [as measured]")
+    ] = None,
     iplane: Annotated[
-        Text, typer.Option(metavar="FILE", help="iPlane's inter_pop_links.txt, in place of a CSV file.")
+        Text, typer.Option(metavar="FILE", help="Paths: iPlane's inter_pop_links.txt, in place of a CSV file.")
     ] = None,
     iplane_loss: Annotated[
-        Text, typer.Option(metavar="FILE", help="Losses of iPlane's links, of the same form.")
+        Text, typer.Option(metavar="FILE", help="Paths: losses of iPlane's links, of the same form.")
     ] = None,
-    checksum: Annotated[Text, typer.Option(metavar="SHA256", help="Of the file given by --iplane.")] = None,
+    checksum: Annotated[Text, typer.Option(metavar="SHA256", help="Paths: of the file given by --iplane.")] = None,
     drop_unmeasured: Annotated[
-        bool, typer.Option("--drop-unmeasured", help="Leave out links of iPlane's with a negative value.")
+        bool, typer.Option("--drop-unmeasured", help="Paths: leave out links of iPlane's with a negative value.")
     ] = False,
-    rtt: Annotated[Text, typer.Option(metavar="COLUMN", help="Of round-trip times.  [rtt]")] = None,
-    rtt_unit: Annotated[Text, typer.Option(metavar="UNIT", help="us, ms or s.  [as the column's name says]")] = None,
-    loss: Annotated[Text, typer.Option(metavar="COLUMN", help="Of losses.  [loss]")] = None,
-    loss_unit: Annotated[Text, typer.Option(metavar="UNIT", help="fraction or %.  [as the column's name says]")] = None,
-    src: Annotated[Text, typer.Option(metavar="COLUMN", help="Names one peer of a path.  [src]")] = None,
-    dst: Annotated[Text, typer.Option(metavar="COLUMN", help="Names the other.  [dst]")] = None,
+    rtt: Annotated[Text, typer.Option(metavar="COLUMN", help="Paths: of round-trip times.  [rtt]")] = None,
+    rtt_unit: Annotated[
+        Text, typer.Option(metavar="UNIT", help="Paths: us, ms or s.  [as the column's name says]")
+    ] = None,
+    loss: Annotated[Text, typer.Option(metavar="COLUMN", help="Paths: of losses.  [loss]")] = None,
+    loss_unit: Annotated[
+        Text, typer.Option(metavar="UNIT", help="Paths: fraction or %.  [as the column's name says]")
+    ] = None,
+    src: Annotated[Text, typer.Option(metavar="COLUMN", help="Paths: names one peer.  [src]")] = None,
+    dst: Annotated[Text, typer.Option(metavar="COLUMN", help="Paths: names the other.  [dst]")] = None,
     separator: Annotated[
-        Text, typer.Option(metavar="NAME", help="Between cells: comma, semicolon, tab or space.  [comma]")
+        Text, typer.Option(metavar="NAME", help="Paths: comma, semicolon, tab or space.  [comma]")
     ] = None,
     plot: Annotated[list[str] | None, typer.Option(metavar="FILE.html|.png|.svg|.pdf", help="Write a figure.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Make a path model of measured round-trip times and losses, for swarms whose paths are drawn from it."""
+    """Fit an access link to what was measured on your line, for `btflow link --access` and swarms.
+
+    Or make a path model of measured round-trip times and losses, for swarms whose paths are drawn from it. What the
+    files are is seen from what is in them.
+    """
     from btflow import files, options
 
+    given = {name: value for name, value in locals().items() if name in _OF_PATHS and value is not None}
+    of_line = {"format": form, "way": way, "rate": rate, "base_rtt": base_rtt, "buffer": buffer, "cc": cc}
     target = options.output_path("--out", out, ".toml")
     figure = figure_path("--plot", plot)
     if target is None:
         raise InputError("--out", None, "is not given", "a file ending in .toml")
-    columns = {"rtt": rtt, "rtt_unit": rtt_unit, "loss": loss, "loss_unit": loss_unit, "src": src, "dst": dst}
-    columns |= {"separator": separator}
+    options.check_new(overwrite, out=out, plot=plot)
+    if _of_a_line(measured_files or [], of_line):
+        if given or drop_unmeasured:
+            option = f"--{(*given, 'drop_unmeasured')[0].replace('_', '-')}"
+            raise InputError(option, None, "goes with measured paths", "a CSV file of paths, or --iplane")
+        line.calibrate(measured_files or [], of_line, target, figure, as_json)
+        return
+    file = _one(measured_files or [])
+    columns = {name: value for name, value in given.items() if name not in ("iplane", "iplane_loss", "checksum")}
     if file is None and iplane is None:
-        raise InputError("FILE.csv", None, "is not given", "a CSV file, or --iplane FILE")
+        raise InputError("FILE", None, "is not given", "files measured on a line, a CSV file of paths, or --iplane FILE")
     if file is not None and iplane is not None:
         raise InputError("FILE.csv", file, "is given beside --iplane", "one of the two")
-    if iplane is not None and any(value is not None for value in columns.values()):
+    if iplane is not None and columns:
         raise InputError("--iplane", iplane, "is not a CSV file", f"no {_COLUMNS}")
     if iplane is None and (checksum or iplane_loss or drop_unmeasured):
         raise InputError(
@@ -90,14 +134,32 @@ def calibrate(
         if iplane is not None:
             measured, model, fitted = _of_iplane(iplane, iplane_loss, checksum, drop_unmeasured, progress)
         else:
-            given = {name: value for name, value in columns.items() if value is not None}
-            measured, model, fitted = _of_csv(str(file), given, progress)
+            measured, model, fitted = _of_csv(str(file), columns, progress)
     notes = [_as_options(note) for note in measured.notes]
     model.save(target)
     if figure is not None:
         _draw(model, measured, figure)
     found = {"model": str(target)} | describe(model, measured, fitted)
     typer.echo(files.to_json(found | {"notes": notes}) if as_json else as_text(found, notes))
+
+
+def _of_a_line(given: list[str], options: dict[str, str | None]) -> bool:
+    """Return whether files are of one's own line; InputError for its options if they are not."""
+    from btflow.lines.files import READABLE, format_of
+
+    if options["format"] is not None or any(format_of(file) is not None for file in given):
+        return True
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"--{name.replace('_', '-')}", value, "goes with files of a line", READABLE)
+    return False
+
+
+def _one(given: list[str]) -> str | None:
+    """Return the file of paths, None if there is none."""
+    if len(given) > 1:
+        raise InputError("FILE", given[1], "is a second file of paths", "one CSV file, or files of one line")
+    return given[0] if given else None
 
 
 def _of_csv(file: str, columns: dict[str, str], progress: Progress) -> tuple[Measured, PathModel, Fitted | None]:

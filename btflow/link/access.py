@@ -127,3 +127,6 @@ class AccessLink(FrozenModel):
     """Towards the internet; unlimited if not given."""
     downlink: Queue = Field(default_factory=unlimited)
     """From the internet; unlimited if not given."""
+    rtt: Annotated[float, Quantity("time", 0, 10)] | None = None
+    """Base round-trip time that was measured over it [s]: what `btflow link --access` takes for `--rtt` unless that is
+    given. Nothing else reads it."""

@@ -7,10 +7,11 @@ A flow is ``CC[:COUNT][@START][,KEY=VALUE]...``, such as ``cubic:3`` or ``ledbat
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from btflow.config.catalog import load_link, names, parse_as
+from btflow.config.files import read_table, split_sources
 from btflow.errors import InputError, shorten
 from btflow.link.access import AQM
 from btflow.link.flow import INTERNET
@@ -171,7 +172,7 @@ def scenario_from(**options: Any) -> LinkScenario:
         "name": "link",
         "title": _title([text for _, text in texts.values()], given.get("access")),
         "source": "the user",
-        "paths": {name: DEFAULTS[name] for name in _PATHS},
+        "paths": {name: DEFAULTS[name] for name in _PATHS} | _measured(given.get("access")),
         "duration": DEFAULTS["duration"],
         "access": {HOME: access},
         "flows": flows,
@@ -249,6 +250,14 @@ def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
         sets = [f"access.{HOME}.{way}.discipline" for way in ways]
         parameters["aqm"] = {"kind": "choice", "meaning": "discipline", "choices": list(AQM), "sets": sets}
     return table, parameters
+
+
+def _measured(access: object) -> Tree:
+    """Return the base round-trip time that an access link's file says was measured over it, if it does."""
+    if not isinstance(access, str):
+        return {}
+    rtt = read_table(access, "access", Path(), "access").get("rtt")
+    return {} if rtt is None else {"rtt": split_sources({"rtt": rtt}, "access.home")[0]["rtt"]}
 
 
 def _symmetric() -> Tree:

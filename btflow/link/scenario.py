@@ -109,6 +109,8 @@ class LinkScenario(ParametrisedModel):
         """Return a SHA-256 hex digest of all that can change a result, and of nothing else."""
         content = self.model_dump(exclude={"byte_prefix", "name", "title", "source"})
         content |= {"warmup": self.warmup_time, "sample": self.sample_period, "bottleneck": self.bottleneck_queue}
+        for link in content["access"]:
+            del link["rtt"]
         for entry in (*content["access"], *(t for f in content["flows"] for t in (f["cc"], f["codec"]) if t)):
             for name in _DESCRIPTIVE & entry.keys():
                 del entry[name]

@@ -3,6 +3,7 @@
 from btflow.plots.compared import beside_published, beside_theory, full_against_flow
 from btflow.plots.effects import heat_map, response_curve, sobol, tornado
 from btflow.plots.files import save
+from btflow.plots.line import measured_over_simulated
 from btflow.plots.link import call_over_time, delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.paths import path_quantiles
 from btflow.plots.playback import playback
@@ -30,6 +31,7 @@ __all__ = [
     "full_against_flow",
     "heat_map",
     "link_overview",
+    "measured_over_simulated",
     "message_delays",
     "overview",
     "path_quantiles",

@@ -327,6 +327,8 @@ class Scenario(ParametrisedModel):
         content = self.model_dump(exclude={"byte_prefix"})
         content["horizon"] = self.give_up_time
         content["labels"] = [c.name for c in self.classes]
+        for access in (c["access"] for c in content["classes"] if c["access"] is not None):
+            del access["rtt"]
         if self.paths.internet is None:
             del content["paths"]["internet"]
         else:

@@ -1,0 +1,97 @@
+"""What ``btflow calibrate`` does with files that were measured on one's own line."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from btflow.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from btflow.lines.compared import Comparison
+    from btflow.lines.line import Estimate, Line
+
+_OPTIONS = {"way": "--way", "rate": "--rate", "rtt": "--base-rtt", "buffer": "--buffer", "format": "--format"}
+"""Options of the arguments of ``btflow.lines.fit``."""
+
+
+def calibrate(
+    given: list[str], options: dict[str, str | None], target: Path, figure: Path | None, as_json: bool
+) -> None:
+    """Fit an access link, write it and say what was found; the comparison first, so that nothing is left if it fails."""
+    from btflow import files
+    from btflow.lines.compared import compare, simulable
+    from btflow.lines.fitting import fit
+
+    with _named_as_options():
+        line = fit(
+            *given,
+            format=options["format"],
+            way=options["way"] or "up",  # type: ignore[arg-type]  # fit looks at it
+            rate=options["rate"],
+            rtt=options["base_rtt"],
+            buffer=options["buffer"],
+        )
+        wanted = figure is not None or options["cc"] is not None or simulable(line)
+        compared = compare(line, cc=options["cc"]) if wanted else None
+    line.save(target)
+    if figure is not None and compared is not None:
+        from btflow.plots import measured_over_simulated, save
+
+        save(measured_over_simulated(compared), figure)
+    typer.echo(files.to_json(describe(line, compared, target)) if as_json else as_text(line, compared, target))
+
+
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Let errors name the options that the arguments of functions are here."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(_OPTIONS.get(error.field, error.field), error.value, error.reason, error.allowed) from None
+
+
+def describe(line: Line, compared: Comparison | None, target: Path) -> dict[str, Any]:
+    """Return what was found; an end of an interval that is not known is None."""
+    found: dict[str, Any] = {"access": str(target), "rtt_s": _interval(line.rtt)}
+    for way, queue in line.ways:
+        found[f"{way}link"] = {
+            "rate_bps": _interval(queue.rate, 8),
+            "full_queue_s": None if queue.wait is None else _interval(queue.wait),
+            "buffer_bytes": None if queue.buffer is None else _interval(queue.buffer),
+            "discipline": queue.discipline,
+        }
+    found["sources"] = [source.text() for source in line.sources]
+    rows = () if compared is None else compared.figures
+    found["compared"] = [
+        {"figure": row.name, "unit": row.unit, "measured": row.measured, "simulated": row.simulated} for row in rows
+    ]
+    return found | {"notes": list(line.notes)}
+
+
+def _interval(found: Estimate, scale: float = 1.0) -> dict[str, float | None]:
+    """Return an estimate for JSON."""
+    return {name: scale * end if math.isfinite(end) else None for name, end in found._asdict().items()}
+
+
+def as_text(line: Line, compared: Comparison | None, target: Path) -> str:
+    """Return what was found as lines, and how to use it."""
+    lines = [f"{target}: fitted to {', '.join(source.text() for source in line.sources)}", "", *line.lines()]
+    lines += [f"Note: {note}." for note in line.notes]
+    if compared is not None:
+        width = max(len(row.label) for row in compared.figures)
+        lines += ["", "".ljust(width) + "measured".rjust(11) + "simulated".rjust(11) + "off".rjust(7)]
+        for row in compared.figures:
+            lines.append(f"{row.label:<{width}}{row.measured:>11.4g}{row.simulated:>11.4g}{row.off:>+7.0%}")
+        lines += ["", compared.sentence()]
+    path = shlex.quote(str(target))
+    use = [f"  btflow link --access {path} --flow cubic --voip g729"]
+    use += [f'  btflow run flashcrowd --set "classes.*.access={target}"']
+    return "\n".join([*lines, "", "Use it on a link, or for the peers of a swarm:", *use])

@@ -1,0 +1,186 @@
+"""Simulates a fitted line under the load that was measured on it, and says how far apart the two are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from btflow.config.catalog import parse_as
+from btflow.errors import InputError
+from btflow.lines.line import Line, buffer_of
+from btflow.lines.traces import Delays, Floats, Load
+from btflow.link.options import flow
+from btflow.link.run import simulate_link
+from btflow.link.scenario import LINKS, LinkScenario
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+CC = {"cubic": "cubic-6", "reno": "reno-linux", "bbr": "bbr", "vegas": "vegas", "lp": "lp", "nice": "nice"}
+"""Congestion controls by the names that Linux has for them; CUBIC where a file does not say."""
+
+AFTER = 1.0
+"""Time simulated after the load [s]."""
+LONGEST = 600.0
+"""Most time that is simulated [s]; a longer load is compared up to there."""
+
+
+class Figure(NamedTuple):
+    """One figure of a line, as it was measured and as it is simulated."""
+
+    name: str
+    unit: str
+    measured: float
+    simulated: float
+
+    @property
+    def off(self) -> float:
+        """How much the simulated one is above the measured one, as a share of that."""
+        return self.simulated / self.measured - 1 if self.measured else 0.0
+
+    @property
+    def label(self) -> str:
+        """Name and unit."""
+        return f"{self.name} [{self.unit}]"
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """A line as it was measured and as it is simulated."""
+
+    line: Line
+    result: xr.Dataset
+    """What btflow.simulate_link returns."""
+    figures: tuple[Figure, ...]
+    cc: str
+    """Congestion control of the simulated load."""
+
+    def __repr__(self) -> str:
+        return self.sentence()
+
+    def sentence(self) -> str:
+        """Return how far apart measured and simulated are at most."""
+        delays, rates = ([f for f in self.figures if (f.unit == "ms") is kind] for kind in (True, False))
+        named = (("round-trip times are", delays), ("the goodput is", rates))
+        parts = [f"{what} at most {max(abs(f.off) for f in rows):.0%} off" for what, rows in named if rows]
+        return f"Simulated with {self.cc}: {', '.join(parts)}."
+
+
+def simulable(line: Line) -> bool:
+    """Return whether all is known or given that a simulation of a line needs."""
+    return all(queue.given is not None or queue.wait is not None for _, queue in line.ways)
+
+
+def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
+    """Return a line beside a simulation of it with the same flows, for the same time.
+
+    Args:
+        line: What ``btflow.lines.fit`` returns.
+        cc: Congestion control of the load, by its name in btflow; None for that of the files, or CUBIC of Linux 6.
+        seed: Seed of the simulation.
+
+    Raises:
+        InputError: There is no such congestion control, or the load is not to be simulated on this line.
+    """
+    if not isinstance(line, Line):
+        raise InputError("line", line, "is no line", "what btflow.lines.fit returns")
+    if not simulable(line):
+        raise InputError("buffer", None, "is needed for a simulation: the files do not show it", 'such as "100 packets"')
+    result = simulate_link(_scenario(line, cc), seed=seed)
+    figures = [figure for load in line.loads for figure in _rates(load, result, line)]
+    figures += [figure for delays in _compared(line) for figure in _delays(line, delays, result)]
+    used = ", ".join(dict.fromkeys(str(name) for name in result["cc"].values))
+    return Comparison(line, result, tuple(figures), used)
+
+
+def _scenario(line: Line, cc: str | None) -> LinkScenario:
+    """Return the experiment on a line with the loads that were measured."""
+    end = min(max(load.end for load in line.loads), LONGEST)
+    access = {
+        f"{way}link": {"rate": f"{queue.rate.value!r} B/s", "buffer": buffer_of(queue), "discipline": queue.kind}
+        for way, queue in line.ways
+    }
+    flows = {}
+    for number, load in enumerate(line.loads):
+        named = cc or CC.get(load.cc, CC["cubic"])
+        text = f"{named}:{load.flows}@{max(load.start, 0.0)!r} s,stop={min(load.end, LONGEST)!r} s,direction={load.way}"
+        text += f",rate={load.paced!r} B/s" if load.paced else ""
+        table = flow(text)
+        del table["name"]
+        flows[f"load-{number}"] = table
+    tree = {
+        "name": "my-line",
+        "title": "The load that was measured, on the fitted line",
+        "source": "btflow calibrate",
+        "duration": f"{end + AFTER!r} s",
+        "warmup": "0 s",
+        "access": {"home": access},
+        "paths": {"rtt": f"{max(line.rtt.value, 1e-4)!r} s", "rtt_spread": "0 s"},
+        "flows": flows,
+    }
+    return parse_as(LINKS, tree).build({})
+
+
+def rate(result: xr.Dataset, number: int) -> Floats:
+    """Return the payload of a load that arrives over time (times,) [B/s]."""
+    own = [f"{name}-".startswith(f"load-{number}-") for name in result["flow"].values]
+    return np.asarray(result["rate"].isel(flow=np.flatnonzero(own)).sum("flow").values, np.float64)
+
+
+def rtt(line: Line, result: xr.Dataset, delays: Delays) -> Floats:
+    """Return the round-trip time that packets of some kind would measure, over the result's times (times,) [s]."""
+    managed = any(queue.kind == "fq-codel" for _, queue in line.ways)
+    if delays.of == "the flow's packets, smoothed" or (managed and delays.of == "the flow's packets"):
+        return np.asarray(result["srtt"].mean("flow").values, np.float64)
+    slowest = min(queue.rate.value for _, queue in line.ways)
+    wait = np.zeros(result.sizes["time"]) if managed else result["queue_delay"].sum("queue").values
+    return np.asarray(line.rtt.value + delays.size / slowest + wait, np.float64)
+
+
+def _compared(line: Line) -> list[Delays]:
+    """Return the round-trip times to be compared: of each kind those with most samples while there was a load."""
+    found: dict[str, Delays] = {}
+    for delays in during(line):
+        if len(delays.time) > len(found[delays.of].time if delays.of in found else ()):
+            found[delays.of] = delays
+    return list(found.values())
+
+
+def during(line: Line) -> list[Delays]:
+    """Return the round-trip times while there was a load, as far as that is simulated."""
+    start, end = min(load.start for load in line.loads), min(max(load.end for load in line.loads), LONGEST)
+    found = []
+    for trace in line.traces:
+        for delays in trace.delays:
+            kept = (delays.time >= start) & (delays.time <= end)
+            if kept.sum() >= 5:
+                found.append(Delays(delays.of, delays.time[kept], delays.rtt[kept], delays.size, delays.lost))
+    return found
+
+
+def _rates(load: Load, result: xr.Dataset, line: Line) -> list[Figure]:
+    """Return the goodput of a load."""
+    if load not in [own for trace in line.traces for own in trace.loads]:
+        return []
+    number = line.loads.index(load)
+    within = (result["time"].values >= load.start) & (result["time"].values <= load.end)
+    length = np.diff(load.edges)
+    goodput = load.arrived[0] / load.arrived[1] if load.arrived else float(np.average(load.goodput, weights=length))
+    simulated = float(rate(result, number)[within].mean())
+    return [Figure(f"goodput {load.way}", "Mbit/s", 8e-6 * goodput, 8e-6 * simulated)]
+
+
+def _delays(line: Line, delays: Delays, result: xr.Dataset) -> list[Figure]:
+    """Return the median and the 95th percentile of round-trip times."""
+    known = rtt(line, result, delays)
+    there = np.isfinite(known)
+    if not there.any():
+        return []
+    both = (delays.rtt, np.interp(delays.time, result["time"].values[there], known[there]))
+    quantiles = (("median", 0.5), ("95th percentile", 0.95))
+    return [
+        Figure(f"round-trip time of {delays.of}, {name}", "ms", *(1e3 * float(np.quantile(rtts, share)) for rtts in both))
+        for name, share in quantiles
+    ]

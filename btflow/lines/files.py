@@ -1,0 +1,99 @@
+"""Finds out what a measured file is by what is in it, and reads it."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import IO, Literal
+
+from btflow.errors import InputError
+from btflow.lines import capture, flent, iperf3, ping
+from btflow.lines.traces import FIELD, Trace, unusable
+from btflow.paths.lines import path_name
+
+Format = Literal["flent", "ping", "iperf3", "capture"]
+FORMATS: tuple[Format, ...] = ("flent", "ping", "iperf3", "capture")
+
+LARGEST = 2**26
+"""Bytes of a file that is read whole, unpacked; captures are read packet by packet."""
+
+READABLE = "a flent file, a ping log, what iperf3 --json prints, or a pcap of an upload"
+
+_HEAD = 2**16
+"""Bytes that show what a file is."""
+
+
+def format_of(path: str | PathLike[str]) -> Format | None:
+    """Return what a file is by its first bytes; None if it is none of these, or cannot be read."""
+    try:
+        with _opened(Path(path_name(FIELD, path))) as stream:
+            head = stream.read(_HEAD)
+    except (OSError, EOFError, ValueError, zlib.error):
+        return None
+    return _format(head)
+
+
+def read(path: str | PathLike[str], form: str | None = None) -> Trace:
+    """Return what a file says of a line.
+
+    Args:
+        path: The file, plain or packed by gzip.
+        form: ``flent``, ``ping``, ``iperf3`` or ``capture``; None to look into it.
+
+    Raises:
+        InputError: There is no such file, it is none of these, not whole, or of no use for a line.
+    """
+    file = Path(path_name(FIELD, path))
+    if form is not None and form not in FORMATS:
+        raise InputError("format", form, "is unknown", ", ".join(FORMATS))
+    try:
+        if file.is_dir():
+            raise unusable(file.name or str(file), "is a folder", READABLE)
+        with _opened(file) as stream:
+            head = stream.read(_HEAD)
+            stream.seek(0)
+            return _read(file.name, form or _format(head), head, stream)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise unusable(file.name, f"is no whole gzip file: {error}", READABLE) from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(FIELD, str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _opened(file: Path) -> IO[bytes]:
+    """Return a file's content as a stream, unpacked."""
+    with file.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    return gzip.open(file) if packed else file.open("rb")  # type: ignore[return-value]
+
+
+def _format(head: bytes) -> Format | None:
+    if head.startswith(capture.MAGIC):
+        return "capture"
+    text = head.decode("utf-8-sig", "replace").lstrip()
+    if text.startswith("{"):
+        return "flent" if '"x_values"' in text or '"raw_values"' in text or '"metadata"' in text[:200] else "iperf3"
+    return "ping" if ping.LIKE.search(text) else None
+
+
+def _read(name: str, form: str | None, head: bytes, stream: IO[bytes]) -> Trace:
+    if not head.strip():
+        raise unusable(name, "is empty", READABLE)
+    if form is None:
+        raise unusable(name, "is of no kind that a line can be fitted to", READABLE)
+    if form == "capture":
+        return capture.read(name, stream)
+    content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise unusable(name, "is too large", f"at most {LARGEST // 2**20} MiB, unpacked: measure for a minute or two")
+    if form == "ping":
+        try:
+            return ping.read(name, content.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise unusable(name, f"is not text: byte {error.start} is not UTF-8", READABLE) from None
+    readers: dict[str, Callable[[str, bytes], Trace]] = {"flent": flent.read, "iperf3": iperf3.read}
+    return readers[form](name, content.removeprefix(b"\xef\xbb\xbf"))

@@ -1,0 +1,160 @@
+"""Reads flent's data files: tests that load a line by TCP, up or down or both, beside pings."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+
+from btflow.lines.traces import PING, SEGMENT, Delays, Floats, Load, Trace, Way, unusable
+
+Value = Annotated[FiniteFloat, Field(ge=-1e15, le=1e15)] | None
+
+_LOAD = re.compile(r"TCP (upload|download)(?!.*(?:sum|avg|totals))[^:]*(?:::\d+)?")
+_UDP = re.compile(r"Ping \(ms\) UDP.*")
+_RATES = {"Mbits/s": 1e6 / 8, "Kbits/s": 1e3 / 8, "bits/s": 1 / 8}
+_ICMP = "Ping (ms) ICMP"
+LEAST, MOST = 0.2, 500
+"""Length of the intervals in which the rate is counted [s], at least, and how many, at most."""
+LONGEST = 600e3
+"""A ping of more is none [ms]."""
+_UDP_PING = 60
+"""IP packet of a ping by UDP, of irtt's least with its headers [B]."""
+
+
+class _Series(BaseModel):
+    UNITS: str = "Mbits/s"
+    BYTES_RECVD: Annotated[FiniteFloat, Field(ge=0, le=1e15)] | None = None
+    ELAPSED_TIME: Annotated[FiniteFloat, Field(ge=0, le=1e6)] | None = None
+    TCP_MSS: Annotated[int, Field(ge=1, le=65535)] | None = None
+    CONG_CONTROL: Annotated[str, Field(max_length=40)] | None = None
+
+
+class _Metadata(BaseModel):
+    NAME: str = ""
+    T0: datetime | None = None
+    SERIES_META: dict[str, _Series] = {}
+
+
+class _Raw(BaseModel):
+    t: Annotated[FiniteFloat, Field(ge=0, le=1e11)]
+    val: Value = None
+    dur: Annotated[FiniteFloat, Field(gt=0, le=1e6)] | None = None
+    seq: FiniteFloat | None = None
+
+
+class _File(BaseModel):
+    metadata: _Metadata = _Metadata()
+    x_values: list[FiniteFloat]
+    results: dict[str, list[Value]]
+    raw_values: dict[str, list[dict[str, Any]]] = {}
+
+
+def read(name: str, content: bytes) -> Trace:
+    """Return the rates and the pings of a flent test; times count from the test's start.
+
+    Raises:
+        InputError: It is no flent file, or of a test without a flow of TCP and without pings.
+    """
+    try:
+        found = _File.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "its JSON"
+        raise unusable(name, f"is no whole flent file: {where}: {first['msg']}", "a .flent or .flent.gz file") from None
+    time = np.array(found.x_values, float)
+    lengths = {len(values) for values in found.results.values()}
+    if len(time) < 2 or lengths != {len(time)} or not (np.diff(time) > 0.0).all():
+        raise unusable(name, "has series that do not go with its times", "a .flent or .flent.gz file of a whole test")
+    named = {match[0]: match[1] for series in found.results if (match := _LOAD.fullmatch(series))}
+    ways: dict[Way, list[str]] = {
+        way: [series for series, said in named.items() if said == f"{way}load"]
+        for way in ("up", "down")  # type: ignore[misc]
+    }
+    loads = [_load(name, found, time, way, series) for way, series in ways.items() if series]
+    delays = _pings(found, time)
+    if not loads and delays is None:
+        reason = f"is of the test {found.metadata.NAME[:40] or 'without a name'}, without TCP upload, download or ping"
+        raise unusable(name, reason, "such as tcp_upload, tcp_download or rrul")
+    begun = found.metadata.T0.timestamp() if found.metadata.T0 else None
+    present = tuple(load for load in loads if load is not None)
+    return Trace(name, f"flent {found.metadata.NAME or 'test'}"[:60], begun, (delays,) if delays else (), present)
+
+
+def _load(name: str, found: _File, time: Floats, way: Way, series: list[str]) -> Load | None:
+    """Return the flows of one direction together."""
+    metas = [found.metadata.SERIES_META.get(one, _Series()) for one in series]
+    for one, meta in zip(series, metas, strict=True):
+        if meta.UNITS not in _RATES:
+            raise unusable(name, f"has {one} in {meta.UNITS[:20]!r}", ", ".join(_RATES))
+    totals = [_total(found, time, one, _RATES[meta.UNITS]) for one, meta in zip(series, metas, strict=True)]
+    present = [total for total in totals if total is not None]
+    if not present:
+        return None
+    start, end = min(at[0] for at, _ in present), max(at[-1] for at, _ in present)
+    edges = np.linspace(start, end, 1 + int(np.clip((end - start) / LEAST, 1, MOST)))
+    written = sum(np.interp(edges, at, sent) for at, sent in present)
+    came = [(meta.BYTES_RECVD, meta.ELAPSED_TIME) for meta in metas]
+    whole = all(size and took for size, took in came)
+    arrived = (sum(size or 0.0 for size, _ in came), max(took or 0.0 for _, took in came)) if whole else None
+    segment = float(metas[0].TCP_MSS or SEGMENT)
+    goodput = np.diff(written) / np.diff(edges)
+    return Load(
+        way, len(present), edges, goodput, "written", segment, arrived=arrived, cc=metas[0].CONG_CONTROL or ""
+    )
+
+
+def _total(found: _File, time: Floats, series: str, unit: float) -> tuple[Floats, Floats] | None:
+    """Return times and the payload written up to them [B]: as netperf reported it where the file has that."""
+    rows = _raw(found, series)
+    if rows and found.metadata.T0 is not None and all(row.dur for row in rows):
+        at = np.array([row.t for row in rows]) - found.metadata.T0.timestamp()
+        took, rate = np.array([row.dur for row in rows], float), unit * np.array([row.val or 0.0 for row in rows])
+    else:
+        rate = unit * np.nan_to_num(np.array(found.results[series], float))
+        known = np.flatnonzero(rate > 0.0)
+        part = slice(known[0], known[-1] + 1) if len(known) else slice(0)
+        at, rate = time[part], rate[part]
+        took = np.diff(at, prepend=2 * at[0] - at[1]) if len(at) > 1 else np.zeros(0)
+    if len(took) < 2 or not (np.diff(at) > 0.0).all():
+        return None
+    return np.append(at[0] - took[0], at), np.append(0.0, np.cumsum(np.maximum(rate, 0.0) * took))
+
+
+def _pings(found: _File, time: Floats) -> Delays | None:
+    """Return the pings, those of ICMP if there are any: one by one where the file has them, else at its times."""
+    for series in (_ICMP, *(one for one in found.results if _UDP.fullmatch(one))):
+        if series not in found.results:
+            continue
+        rows = _raw(found, series)
+        at, rtt, lost = time, np.array(found.results[series], float), np.zeros(0)
+        if rows and found.metadata.T0 is not None:
+            at = np.array([row.t for row in rows]) - found.metadata.T0.timestamp()
+            rtt = np.array([np.nan if row.val is None else row.val for row in rows])
+            lost = _lost(np.array([np.nan if row.seq is None else row.seq for row in rows]), at)
+        known = np.isfinite(rtt) & (rtt > 0.0) & (rtt < LONGEST)
+        order = np.argsort(at[known], kind="stable")
+        if known.any():
+            size = PING if series == _ICMP else _UDP_PING
+            return Delays("pings", at[known][order], rtt[known][order] / 1e3, size, lost, 1e-4)
+    return None
+
+
+def _lost(numbers: Floats, at: Floats) -> Floats:
+    """Return when pings were sent whose numbers are missing."""
+    if not np.isfinite(numbers).all() or np.ptp(numbers) > 1e6:
+        return np.zeros(0)
+    missing = np.setdiff1d(np.arange(numbers.min(), numbers.max()), numbers)
+    order = np.argsort(numbers, kind="stable")
+    return np.asarray(np.interp(missing, numbers[order], at[order]))
+
+
+def _raw(found: _File, series: str) -> list[_Raw]:
+    """Return what a program reported, one by one; nothing if the file does not have it."""
+    try:
+        return [_Raw.model_validate(row) for row in found.raw_values.get(series, [])]
+    except ValidationError:
+        return []

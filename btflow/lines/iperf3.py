@@ -1,0 +1,139 @@
+"""Reads what ``iperf3 --json`` prints: a test of TCP, up or down or both ways, one flow or several."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+
+from btflow.lines.traces import HEADER, SEGMENT, Delays, Load, Trace, Way, unusable
+
+Number = Annotated[FiniteFloat, Field(ge=0, le=1e15)]
+
+
+class _Stream(BaseModel):
+    start: Number
+    end: Number
+    bytes: Number
+    rtt: Number | None = None
+    """[us]."""
+    retransmits: Number = 0
+    omitted: bool = False
+    sender: bool = True
+
+
+class _Interval(BaseModel):
+    streams: list[_Stream]
+
+
+class _Sum(BaseModel):
+    seconds: Number
+    bytes: Number
+
+
+class _End(BaseModel):
+    sum_received: _Sum | None = None
+    sum_received_bidir_reverse: _Sum | None = None
+    sender_tcp_congestion: str = ""
+    receiver_tcp_congestion: str = ""
+
+
+class _TestStart(BaseModel):
+    protocol: str = "TCP"
+    num_streams: Annotated[int, Field(ge=1, le=1000)] = 1
+    reverse: bool = False
+    bidir: bool = False
+    target_bitrate: Number = 0
+
+
+class _Timestamp(BaseModel):
+    timesecs: Number
+
+
+class _Start(BaseModel):
+    timestamp: _Timestamp | None = None
+    test_start: _TestStart | None = None
+    tcp_mss_default: Annotated[int, Field(ge=0, le=65535)] = 0
+    accepted_connection: Any = None
+
+
+class _Server(BaseModel):
+    intervals: list[_Interval] = []
+
+
+class _File(BaseModel):
+    error: str | None = None
+    start: _Start = _Start()
+    intervals: list[_Interval] = []
+    end: _End = _End()
+    server_output_json: _Server | None = None
+
+
+def read(name: str, content: bytes) -> Trace:
+    """Return rates, round-trip times and losses of an iperf3 test.
+
+    Raises:
+        InputError: It is not one of TCP that a client has finished.
+    """
+    try:
+        found = _File.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "its JSON"
+        raise unusable(name, f"is no whole iperf3 result: {where}: {first['msg']}", "what iperf3 --json prints") from None
+    test = found.start.test_start
+    if found.error:
+        raise unusable(name, f"has an error of iperf3's: {found.error[:200]}", "a test that finished")
+    if test is None or not found.intervals:
+        raise unusable(name, "has no intervals", "a test that finished")
+    if test.protocol.upper() != "TCP":
+        raise unusable(name, f"is a test of {test.protocol}, which no queue slows down", "a test of TCP")
+    if found.start.accepted_connection is not None:
+        raise unusable(name, "was written by iperf3's server", "what the client printed, on the line to be fitted")
+    ways: list[Way] = ["up", "down"] if test.bidir else ["down" if test.reverse else "up"]
+    parts = [_part(name, found, test, way) for way in ways]
+    begun = found.start.timestamp.timesecs if found.start.timestamp else None
+    delays = tuple(delay for _, delay in parts if delay is not None)
+    return Trace(name, "iperf3 result", begun, delays, tuple(load for load, _ in parts))
+
+
+def _part(name: str, found: _File, test: _TestStart, way: Way) -> tuple[Load, Delays | None]:
+    """Return what was sent in one direction, and its packets' round-trip times if the sender's side is there."""
+    sent_here = way == "up"
+    own = _rows(found.intervals, sent_here)
+    far = _rows(found.server_output_json.intervals, not sent_here) if found.server_output_json else []
+    arriving, sending = (far, own) if sent_here else (own, far)
+    rows, counted = (arriving, "arrived") if arriving else (own, "written")
+    if not rows:
+        raise unusable(name, f"has no interval that was sent {way}", "a test that finished")
+    edges = np.array([row[0].start for row in rows] + [rows[-1][0].end])
+    if not (np.diff(edges) > 0.0).all():
+        raise unusable(name, "has intervals that do not follow each other", "what iperf3 --json prints")
+    goodput = np.array([sum(stream.bytes for stream in row) for row in rows]) / np.diff(edges)
+    total = found.end.sum_received_bidir_reverse if test.bidir and not sent_here else found.end.sum_received
+    segment = float(found.start.tcp_mss_default or SEGMENT)
+    load = Load(
+        way,
+        test.num_streams,
+        edges,
+        goodput,
+        counted,  # type: ignore[arg-type]
+        segment,
+        HEADER,
+        np.array([row[0].end for row in sending if sum(stream.retransmits for stream in row) > 0]),
+        (total.bytes, total.seconds) if total is not None and total.seconds > 0 and total.bytes > 0 else None,
+        found.end.sender_tcp_congestion,
+        paced=test.target_bitrate / 8,
+    )
+    timed = [(stream.end, stream.rtt / 1e6) for row in sending for stream in row if stream.rtt]
+    if not timed:
+        return load, None
+    time, rtt = np.array(timed).T
+    return load, Delays("the flow's packets, smoothed", time, rtt, load.packet, np.zeros(0), 1e-6)
+
+
+def _rows(intervals: list[_Interval], sender: bool) -> list[list[_Stream]]:
+    """Return the streams of each interval that were sent, or that were received."""
+    rows = [[s for s in interval.streams if s.sender == sender and not s.omitted] for interval in intervals]
+    return [row for row in rows if row]

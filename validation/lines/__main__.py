@@ -1,0 +1,37 @@
+"""``python -m validation.lines``: measure lines made in namespaces, and report what btflow fits to the files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from validation.command import run_app
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, no_args_is_help=True)
+
+
+@app.command()
+def measure(
+    sessions: Annotated[str, typer.Option(metavar="A,B", help="Such as packets-up; all by default.")] = "",
+    bed: Annotated[int, typer.Option(min=0, max=7, help="Runs with different numbers may be beside each other.")] = 0,
+) -> None:
+    """Make the lines and measure them again, over the files that are there; needs root and four minutes."""
+    from validation.lines import measuring
+
+    measuring.measure([name for name in sessions.split(",") if name], bed)
+
+
+@app.command()
+def report() -> None:
+    """Write validation/lines.md: what was set beside what is fitted; needs no root."""
+    from validation.lines import report as page
+
+    page.write()
+    typer.echo(f"report: {os.path.relpath(page.REPORT)}")
+
+
+if __name__ == "__main__":
+    sys.exit(run_app(app, "validation.lines", "interrupted; nothing is left behind"))
