@@ -42,6 +42,7 @@ _HEADERS = {
 }
 
 BUSY = "The explorer is busy: as many visitors as it takes are here. Try again in a few minutes."
+AGAIN = "The explorer cannot start a page now. Try again in half a minute."
 GONE = "The process behind this page has ended: it was idle for long, needed too much memory, or was killed."
 DIED = "A visitor's process has ended: it needed too much memory, or was killed. Its page says so."
 NO_TOKEN = "This page opens with the whole link, token included, that btflow explore printed."
@@ -129,7 +130,11 @@ class Channel(Request, WebSocketHandler):
     async def open(self) -> None:
         """Begin a visit."""
         visitors: Visitors = self.settings["visitors"]
-        process = await visitors.enter()
+        try:
+            process = await visitors.enter()
+        except (EOFError, OSError):
+            self.close(_TRY_LATER, AGAIN)
+            return
         if process is None:
             self.close(_TRY_LATER, BUSY)
         elif self.left:  # meanwhile

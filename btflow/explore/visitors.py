@@ -95,24 +95,45 @@ class Visitors:
         self._given = megabytes, flow_is_there
         self._door = asyncio.Lock()
         self._inside: set[Process] = set()
-        self._ready = self._made()
-
-    def _made(self) -> Process:
+        self._preparing: asyncio.Task[None] | None = None
+        self._ready: Process | None = None
         try:
-            return Process(*self._given)
+            self._make_ready()
         except (EOFError, OSError):
             raise SimulationError("the simulator could not be loaded; see above") from None
 
+    def _make_ready(self) -> None:
+        if self._ready is None or not self._ready.alive:
+            self._ready = Process(*self._given)
+
     async def enter(self) -> Process | None:
-        """Return a process for one more visitor; None if there is no room, and nobody who gives way."""
+        """Return a process for one more visitor; None if there is no room, and nobody who gives way.
+
+        Raises:
+            EOFError: None can be had now.
+            OSError: As well.
+        """
         async with self._door:
             if len(self._inside) >= self._most and not self._one_gives_way():
                 return None
-            found = self._ready if self._ready.alive else await asyncio.to_thread(self._made)
+            await self._prepare()
+            found, self._ready = self._ready, None
+            assert found is not None
             self._inside.add(found)
             found.touched = time.monotonic()
-            self._ready = await asyncio.to_thread(self._made)
-            return found
+        self._preparing = asyncio.create_task(self._prepare_next())
+        return found
+
+    async def _prepare(self) -> None:
+        """Have a process ready; if the fork server has just died, there is another one the second time."""
+        with suppress(EOFError, OSError):
+            await asyncio.to_thread(self._make_ready)
+        await asyncio.to_thread(self._make_ready)
+
+    async def _prepare_next(self) -> None:
+        async with self._door:
+            with suppress(EOFError, OSError):
+                await self._prepare()
 
     def _one_gives_way(self) -> bool:
         """End the process whose page nobody touched for longest, if that is long."""
@@ -130,4 +151,5 @@ class Visitors:
     def end(self) -> None:
         """End all processes."""
         for process in (self._ready, *self._inside):
-            process.end()
+            if process is not None:
+                process.end()
