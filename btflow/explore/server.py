@@ -205,7 +205,7 @@ def _application(options: Options, port: int, visitors: Visitors) -> Application
         [
             ("/", Page),
             ("/channel", Channel),
-            ("/page/(.+)", File, {"path": str(PAGE)}),
+            (r"/page/([\w./-]+)", File, {"path": str(PAGE)}),
             (r"/anywidget/(index\.js)", File, {"path": str(Path(anywidget.origin).parent / "nbextension")}),
         ],
         default_handler_class=Nothing,

@@ -21,7 +21,7 @@ def get(url: str, timeout: float = PATIENCE, **headers: str) -> tuple[int, str, 
     """Return the status, the body and the headers of an answer."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as answer:
-            return answer.status, answer.read().decode(), dict(answer.headers)
+            return answer.status, answer.read().decode(errors="replace"), dict(answer.headers)
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(errors="replace"), dict(error.headers)
 
