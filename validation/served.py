@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,8 @@ PATIENCE = 180.0
 """Longest to wait for what has no limit of its own [s]: a machine that runs other things is slow."""
 
 _CHANGED = """from btflow.__main__ import main
-from btflow.explore import server
-vars(server).update({})
+from btflow.explore import visitors
+vars(visitors).update({})
 main()"""
 
 
@@ -42,19 +42,22 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *options: str, command: str = "explore", **changed: int) -> Iterator[Served]:
+def served(
+    folder: Path, *options: str, command: str = "explore", program: Sequence[str] = ("-m", "btflow"), **changed: int
+) -> Iterator[Served]:
     """Run `btflow explore` in a folder, on a free port unless the options name one.
 
     Args:
         folder: Where it runs.
         options: Of the command line.
         command: Of btflow.
-        changed: Constants of the server, by name, that are not as in the program.
+        program: What runs btflow, to Python.
+        changed: Constants of the server's rules for visitors, by name, that are not as in the program.
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log.txt"
     with log.open("wb") as out:
-        program = ["-c", _CHANGED.format(changed)] if changed else ["-m", "btflow"]
+        program = ["-c", _CHANGED.format(changed)] if changed else program
         run = [sys.executable, *program, command, "--no-browser", *options]
         own = {"JUPYTER_DATA_DIR": "jupyter", "JUPYTER_CONFIG_DIR": "config", "IPYTHONDIR": "ipython"}
         environment = os.environ | {name: str(folder / place) for name, place in own.items()}

@@ -66,7 +66,7 @@ def _measured(name: str) -> str:
     from btflow.explore.limits import bound_memory
     from btflow.explore.options import MEGABYTES
 
-    bound_memory(str(MEGABYTES))
+    bound_memory(MEGABYTES)
     peak, ended = [0], threading.Event()
 
     def look() -> None:
@@ -114,11 +114,11 @@ def main(
         if name not in known:
             raise InputError("REQUEST", name, "is unknown", "; ".join(known))
     from btflow.explore.serve import ONE_THREAD
-    from btflow.explore.warm import warm
+    from btflow.explore import warm
 
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):  # they count at the start only
         os.execve(sys.executable, [sys.executable, "-m", __spec__.name, *(names or ())], os.environ | ONE_THREAD)
-    warm()
+    warm.load()
     print(f"{'request':<24} {'data [MB]':>10} {'resident [MB]':>14}")
     for name in names or known:
         data, resident, said = measure(name)

@@ -1,7 +1,6 @@
 """The page of the explorer: lessons to choose from, panels, and around them presets, link and files."""
 
 import html
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +8,6 @@ import ipywidgets as widgets
 
 from btflow.explore.guide import Guide
 from btflow.explore.lesson import Lesson, read, texts
-from btflow.explore.limits import bound_memory
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import LinkState
 from btflow.explore.panel import VERSION, Commands, Opened, Panel, Preset, from_query, to_query
@@ -259,10 +257,3 @@ class App:
 
     def _files(self) -> Mapping[str, str]:
         return {} if self._name == LESSONS else self._frame(self._name).panel.files()
-
-
-def page() -> widgets.Widget:
-    """Return the page, for the notebook that `btflow explore` serves."""
-    bound_memory(os.environ.get("BTFLOW_EXPLORE_MEMORY", ""))
-    widgets.register_comm_target()  # what a kernel does by itself only if widgets are imported after it has begun
-    return App().widget

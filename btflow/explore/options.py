@@ -26,7 +26,7 @@ that pass take three quarters of it; ``python -m validation.visitor_memory`` pri
 LEAST_MEGABYTES = 1800
 """The page with its smallest figures takes 1600, threads of the kernel included."""
 
-_NEEDED = ("voila", "ipywidgets", "anywidget", "jupyterlab")
+_NEEDED = ("tornado", "ipywidgets", "anywidget", "jupyterlab")
 
 
 @dataclass(frozen=True)

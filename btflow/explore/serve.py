@@ -9,12 +9,9 @@ import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import warnings
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from urllib.parse import quote
@@ -22,13 +19,14 @@ from urllib.parse import quote
 import typer
 
 from btflow.errors import InputError
-from btflow.explore import nursery
 from btflow.explore.options import LAB_PORT, LOCAL, PORT, Options, say
 
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
     "MALLOC_ARENA_MAX": "2"
 }
 """What bounds the threads and the reserved memory of a visitor's process, and lets one that imported NumPy fork."""
+VISITOR = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
+"""What a visitor's process has in its environment: it imports nothing from the working directory, too."""
 
 _TRIES = 20
 
@@ -39,7 +37,7 @@ def run_explorer(options: Options, *, browser: bool) -> None:
     Raises:
         InputError: The address or the port is not to be had.
     """
-    from btflow.explore import server
+    from btflow.explore import server, warm
 
     sockets, port = bound_port(options)
     if not options.token:
@@ -54,26 +52,11 @@ def run_explorer(options: Options, *, browser: bool) -> None:
         if browser:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the server has its own: it ends like Ctrl-C
-    with (
-        tempfile.TemporaryDirectory(prefix="btflow-", ignore_cleanup_errors=True) as folder,  # nobody else may look
-        _births(folder) as births,
-    ):
-        if not births.wait():
-            raise RuntimeError("the simulator could not be compiled; see above")
-        server.serve(options, sockets, ready, births, folder)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # it ends like Ctrl-C
+    os.environ.update(VISITOR)
+    with warm.compiled() as flow_is_there:
+        server.serve(options, sockets, ready, flow_is_there)
     say("The explorer has stopped.")
-
-
-@contextmanager
-def _births(folder: str) -> Iterator[nursery.Births]:
-    """Keep what visitors' processes come from, which compiles the simulator, or loads it, to begin with."""
-    os.environ.update(ONE_THREAD | {"IPYTHONDIR": str(Path(folder) / "ipython")})
-    births = nursery.Births(str(Path(folder) / "nursery") if nursery.POSSIBLE else "", say)
-    try:
-        yield births
-    finally:
-        births.stop()
 
 
 def address(options: Options, port: int, path: str = "/") -> str:
@@ -129,7 +112,6 @@ def run_lab(options: Options, *, browser: bool) -> None:
         InputError: The port is not to be had, the notebooks cannot be copied, or no folder for Jupyter's files be made.
         SystemExit: Another program took the port while JupyterLab started, which says so.
     """
-    import voila  # noqa: F401 - the server loads it, and from then on warnings of traitlets are shown
     from jupyterlab.labapp import LabApp
 
     check_runtime()

@@ -1,56 +1,64 @@
-"""Imports all that a visitor's page needs and compiles every kernel that it uses, or loads it from the cache.
+"""Compiles every kernel that a visitor's page uses, or loads it from the cache.
 
 An empty cache is filled by two processes at once: the kernels of access links take as long to compile as the others do,
-those of a link in flow among them. The second is ``python -m btflow.explore.warm``. It goes on with those of swarms in
-flow while the first pages open, which do without them until they are there: figures come from full alone.
+those of a link in flow among them. One goes on with those of swarms in flow while the first pages open, which do
+without them until they are there: figures come from full alone.
 """
 
-import select
+import multiprocessing
 import subprocess
 import sys
-from importlib import import_module
-from typing import IO
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.synchronize import Event
 
-_PAGE = (
-    *("ipykernel.kernelapp", "ipykernel.ipkernel"),
-    *("btflow.explore.app", "btflow.explore.swarm_panel", "btflow.explore.whatif_panel"),
-)
-
-
-_second: subprocess.Popen[bytes] | None = None
-"""The second process: it writes a line when flow's kernels alone are left."""
-
-
-def warm() -> None:
-    """Import the page's modules and run one small experiment of each kind, of flow only if no second process does."""
-    global _second
-    _second = _start_second() if _is_all_new() else None
-    for name in _PAGE:
-        import_module(name)
-    access_links()
-    for written in under_way():
-        written.readline()  # what it leaves undone, if it fails, is done below
-    others()
-    if _second is None:
-        flow()
-
-
-def under_way() -> list[IO[bytes]]:
-    """Return what the second process writes, to wait for its end; nothing if there is none."""
-    return [_second.stdout] if _second is not None and _second.stdout is not None else []
-
-
-def finish() -> None:
-    """Load what the second process has compiled."""
-    global _second
-    flow()
-    _second = None
+flow_compiled: Callable[[], bool] = lambda: True  # noqa: E731 - a visitor's process is told what to ask
+"""Returns whether no other process compiles flow's kernels."""
 
 
 def flow_is_there() -> bool:
-    """Return whether flow's kernels are compiled: two processes must not do that at once."""
-    written = under_way()
-    return not written or bool(select.select(written, [], [], 0)[0])
+    """Return whether flow's kernels may be used: two processes must not compile them at once."""
+    return flow_compiled()
+
+
+def load() -> None:
+    """Run one small experiment of each kind, of flow only if no other process compiles it."""
+    access_links()
+    others()
+    if flow_is_there():
+        flow()
+
+
+@contextmanager
+def compiled() -> Iterator[Event]:
+    """Fill an empty cache, but for flow; give an event that is set once flow's kernels are compiled, too."""
+    there = multiprocessing.get_context("spawn").Event()  # one that processes of any kind but forked ones can be given
+    rest = _fill() if _is_all_new() else None
+    if rest is None:
+        there.set()
+        yield there
+        return
+    threading.Thread(target=lambda: rest.wait() == 0 and there.set(), daemon=True).start()
+    try:
+        yield there
+    finally:
+        rest.kill()
+
+
+def _fill() -> subprocess.Popen[bytes]:
+    """Compile all but flow by two processes; return the one that goes on with flow."""
+    links, rest = _start("access_links()"), _start("others(); print(flush=True); flow()")
+    try:
+        links.wait()  # what a process leaves undone, if it fails, is done by the one that loads it
+        assert rest.stdout is not None
+        rest.stdout.readline()
+    except BaseException:
+        rest.kill()
+        raise
+    finally:
+        links.kill()
+    return rest
 
 
 def access_links() -> None:
@@ -93,14 +101,12 @@ def _is_all_new() -> bool:
     return cores() > 1 and not any(cache.has_kernels(str(package.__file__)) for package in (access, link))
 
 
-def _start_second() -> subprocess.Popen[bytes]:
-    """Start a process that compiles the others, and flow's; what it would say is said here, too."""
+def _start(calls: str) -> subprocess.Popen[bytes]:
+    """Start a process that calls functions of this module; what it would say is said where they are called again."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; from btflow.explore.warm import *; {calls}"
+    # in a session of its own: Ctrl-C is for the server, which ends it; -P: no module of the working directory's
+    run = [sys.executable, "-P", "-c", code]
     nowhere = subprocess.DEVNULL
-    run = [sys.executable, "-m", "btflow.explore.warm"]
-    return subprocess.Popen(run, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere)
-
-
-if __name__ == "__main__":
-    others()
-    print(flush=True)
-    flow()
+    return subprocess.Popen(
+        run, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere, start_new_session=True
+    )

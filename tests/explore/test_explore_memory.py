@@ -9,17 +9,17 @@ import sys
 
 import pytest
 
-from btflow.explore.nursery import POSSIBLE
 from btflow.explore.options import MEGABYTES
 from btflow.explore.serve import ONE_THREAD
+from btflow.explore.visitors import FORKS
 from btflow.explore.work import text_of
 
-pytestmark = pytest.mark.skipif(not POSSIBLE, reason="only Linux bounds data")
+pytestmark = pytest.mark.skipif(not FORKS, reason="only Linux bounds data")
 
 LARGEST = ("the page", "link, most packets", "what if, access links", "what if, links")
 _BOUNDED = """
 from btflow.explore.limits import bound_memory
-bound_memory("300")
+bound_memory(300)
 bytearray(10**6)
 try:
     bytearray(400 * 2**20)

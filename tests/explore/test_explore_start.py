@@ -1,4 +1,4 @@
-"""The explorer's start: two processes compile, a stop leaves none of them, and pages wait for their kernels."""
+"""The explorer's start: two processes compile, a stop leaves none, and folders of its name do not disturb it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-import nbformat
 import psutil
 import pytest
+from explorer_socket import visit
 
-from btflow.explore import server
-from btflow.explore.options import options
+from btflow.explore import warm
 from btflow.sweeps.executor import cores
+from validation.served import served
 
 
 @pytest.mark.slow
@@ -65,7 +64,7 @@ def _compiling(explorer: psutil.Process) -> list[psutil.Process]:
     end = time.monotonic() + 90
     while time.monotonic() < end:
         found: list[psutil.Process] = explorer.children(recursive=True)
-        if any("btflow.explore.warm" in _command(process) for process in found):
+        if sum("btflow.explore.warm" in str(_command(process)) for process in found) == 2:
             return found
         time.sleep(0.1)
     raise AssertionError("no second process compiles")
@@ -78,11 +77,28 @@ def _command(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_a_page_waits_for_widgets_that_come_late(tmp_path: Path) -> None:
-    """Voila's own 4 s were too few with many pages opening on a busy machine: pages without widgets were sent."""
-    from voila.execute import VoilaExecutor
+@pytest.mark.slow
+def test_a_folder_of_the_same_name_is_not_taken_for_the_program(tmp_path: Path) -> None:
+    """Python puts the working directory first on the path of what is run by -m or -c."""
+    other = tmp_path / "btflow"
+    other.mkdir()
+    (other / "__init__.py").write_text("raise RuntimeError('the wrong one')", encoding="utf-8")
+    for name in ("numba", "tornado", "comm"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('the wrong one')", encoding="utf-8")
+    program = ["-P", "-c", "from btflow.__main__ import main; main()"]  # as the script btflow, which is not in there
+    with served(tmp_path, program=program) as server, visit(server.url) as visitor:
+        assert visitor.answers()
+        assert "wrong" not in server.log.read_text(encoding="utf-8")
 
-    config = server._config(options("127.0.0.1", None, "1", token=True), str(tmp_path))
-    notebook: Any = nbformat.NotebookNode
-    executor = VoilaExecutor(notebook(cells=[]), config=config)
-    assert min(executor.iopub_timeout, executor.startup_timeout) >= 300
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux" or cores() < 2, reason="one process compiles everything there")
+def test_what_compiles_takes_nothing_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "btflow").mkdir()
+    (tmp_path / "btflow" / "__init__.py").write_text("raise RuntimeError('the wrong one')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with warm._start("print(__name__, flush=True)") as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"__main__\n"

@@ -1,0 +1,9 @@
+"""Importing this loads all that a visitor's process needs: Python's fork server does so before it forks any."""
+
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server: without it the fork server ends, too
+
+from btflow.explore import app, swarm_panel, visitor, warm, whatif_panel  # noqa: E402, F401 - to have them
+
+warm.load()
