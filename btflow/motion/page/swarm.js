@@ -206,7 +206,7 @@ function swarmView({ about, columns }) {
     });
   }
 
-  // Rounds of the first seed's choker, where they can be told apart.
+  // When the first seed's choker runs, where they can be told apart.
   function drawRounds(ctx, look) {
     const { x, y, w } = place.chart;
     if (!tellRounds(w)) return;
@@ -297,8 +297,9 @@ function swarmView({ about, columns }) {
     return Math.min(1, Math.max(0, (x - left_) / w)) * about.length;
   }
 
-  const kept = about.carried > 0.995 ? "" : ` Lines: the strongest ${about.strongest} since the look before, ${round(100 * about.carried, 2)} % of all.`;
-  const ticks = tellRounds(400) ? " Ticks above the map: rounds of the seed's choker." : "";
+  const kept = about.carried > 0.98 ? ""
+    : ` Lines: at most ${about.strongest} at a time, the strongest, which carry ${round(100 * about.carried, 2)} % of all.`;
+  const ticks = tellRounds(400) ? " Ticks above the map: the seed's choker runs." : "";
   const arcs = about.linked ? ` Red arcs: the wait in an uplink, full at ${span(slowest)}.` : "";
   return { layout, draw, words, tip, timeAt, steps: ascending(time),
     choices: { "map of": MAPS }, chosen: (_, value) => { chosen = value; map = null; },
