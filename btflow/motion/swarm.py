@@ -219,7 +219,7 @@ def _queue(s: Swarm | FlowState, x: Access | None) -> NDArray[np.float64]:
 def _trace(scenario: Scenario, program: Program, seed: int, s: Swarm | FlowState, watch: _Watch) -> Trace:
     """Return the columns of what was seen, and of the state at the end."""
     peer, looks = s.peer, watch.looks
-    end = max(float(s.clock[0].now), float(peer.done.max()))  # flow knows of what is on its way
+    end = max(_now(s), float(peer.done.max()))  # flow knows of what is on its way
     started = peer.start < k.FOREVER
     seeds = program.is_seed == 1
     parts = np.ceil(s.have_time * (STEPS / end))

@@ -56,8 +56,8 @@ def test_windows_and_counts_are_those_of_the_result(aqm: str) -> None:
 
 
 def check_conservation(trace: motion.Trace) -> None:
-    """What came has left, was dropped, or waits: at each look, by the kernel's counts; times may be equal as rounded."""
-    c = trace.columns
+    """What came has left, was dropped, or waits: at each look, by the kernel's counts."""
+    c = trace.columns  # times may be equal as rounded: hence two bounds
     for queue in range(len(trace.about["queues"])):
         inside = (c["queue"] == queue) & (c["fate"] != REFUSED)
         came = np.sort(c["came"][inside])
@@ -75,7 +75,7 @@ def test_what_came_has_left_was_dropped_or_waits(aqm: str) -> None:
     made = scenario(aqm=aqm, flows=["cubic:3", "ledbat:1@2s", "cubic:1,direction=down"], voip=["g729:1"])
     trace = motion.record(made, seed=1, length="10 s")
     check_conservation(trace)
-    c = trace.columns
+    c = trace.columns  # times may be equal as rounded: hence two bounds
     for queue in range(2):
         assert (c["queue"] == queue).sum() == c["arrived"][-1, queue]
     assert c["dropped"][-1].sum() > 20

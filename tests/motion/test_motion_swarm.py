@@ -1,4 +1,4 @@
-"""The trace of a swarm: the same bits with and without it, pieces that add up to completions, bytes to what was sent."""
+"""The trace of a swarm: the same bits with and without it; pieces add up to completions, bytes to what was sent."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_the_bounds_of_all_columns_are_within_that_of_a_trace() -> None:
         (
             {"leechers": 2000},
             {},
-            "leechers = 2000: makes 2,001 peers of 200 pieces, too many for a trace; allowed: at most",
+            "leechers = 2000: makes 2,001 peers of 200 pieces, too many for a trace",
         ),
         ({"leechers": 400, "file_size": "1 GB"}, {}, "leechers = 400: makes 401 peers of 4,096 pieces"),
         ({}, {"start": "1 s"}, "start = '1 s': is for links: a swarm is recorded whole; allowed: none"),

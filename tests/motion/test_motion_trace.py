@@ -130,7 +130,7 @@ def test_a_widget_takes_traces(link: motion.Trace) -> None:
 @pytest.mark.parametrize("length", [1e-4, 0.036, 1.0, 29.0, 36.0, 100.0, 3571.0, 86400.0])
 def test_the_whole_of_it_takes_about_half_a_minute(length: float) -> None:
     pace = traces.pace(length)
-    assert 30.0 <= length / pace * (1 + 1e-9)
+    assert length / pace * (1 + 1e-9) >= 30.0
     assert length / pace <= 75.0 * (1 + 1e-9)
     assert re.fullmatch(r"[125]e[+-]\d\d", f"{pace:.0e}")
 
@@ -158,7 +158,7 @@ def test_the_command_line_writes_pages(tmp_path: Path, run: Run) -> None:
         (["link", "--flow", "cubic", "--motion", "{}.html", "--fidelity", "flow"], "fidelity has no packets to watch"),
         (
             ["link", "--flow", "cubic", "--motion-length", "9 s"],
-            "--motion-length = '9 s': is of no use without --motion",
+            "--motion-length = '9 s': is of no use",
         ),
         (["run", "rao2010", "--set", "leechers=5000", "--motion", "{}.html"], "leechers makes 5,001 peers"),
     ],
