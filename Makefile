@@ -52,6 +52,7 @@ docs: $(VENV)/.docs  ## the documentation site: build/site/index.html
 figures: $(VENV)/.dev  ## the figures of the README and the documentation; needs Chromium
 	$(BIN)/python -m validation.readme_figure
 	$(BIN)/python -m validation.explorer --image docs/figures/explorer.png
+	$(BIN)/python -m validation.motion --images docs/figures
 	$(BIN)/python -m validation.internet --image docs/figures/internet-swarms.png
 
 validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and links against packets

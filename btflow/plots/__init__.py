@@ -5,7 +5,6 @@ from btflow.plots.effects import heat_map, response_curve, sobol, tornado
 from btflow.plots.files import save, save_html, save_image
 from btflow.plots.link import delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.paths import path_quantiles
-from btflow.plots.playback import playback
 from btflow.plots.swarm import completion_cdf, overview, pieces_over_time, segment_payloads, send_gaps, why_slow
 from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
 from btflow.plots.uplinks import (
@@ -32,7 +31,6 @@ __all__ = [
     "overview",
     "path_quantiles",
     "pieces_over_time",
-    "playback",
     "queue",
     "queue_ccdf",
     "rates",

@@ -107,7 +107,11 @@ def test_times_of_packets_are_those_of_the_link() -> None:
     order = np.argsort(begins)
     assert np.all(begins[order][1:] >= leaves[order][:-1] - 2e-6)  # one at a time
     assert np.all(np.diff(begins[np.argsort(c["came"][data], kind="stable")]) >= 0)  # first in, first out
-    assert set(np.unique(c["phase"])) <= {0, 1, 2}
+    assert {link.PHASES[phase] for phase in np.unique(c["phase"])} == {
+        "connecting",
+        "slow start",
+        "congestion avoidance",
+    }
 
 
 def test_fair_queueing_serves_a_call_between_uploads() -> None:
