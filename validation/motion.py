@@ -47,7 +47,6 @@ class Played(NamedTuple):
 
     model: str
     parameters: dict[str, Any]
-    seconds: float | None = None
     speed: float = 0.0
 
 
@@ -83,10 +82,8 @@ def measure(
             took = time.process_time() - begun
             frames = played(browser, trace, file, what.speed)
             size = file.stat().st_size / 1000
-            print(
-                f"{name}: recorded in {took:.1f} s of CPU time, {trace.nbytes / 1000:.0f} kB, page {size:.0f} kB; {frames}",
-                flush=True,
-            )
+            found = f"{took:.1f} s of CPU time, {trace.nbytes / 1000:.0f} kB, page {size:.0f} kB; {frames}"
+            print(f"{name}: {found}", flush=True)
 
 
 def recorded(what: Played) -> Trace:
@@ -95,7 +92,7 @@ def recorded(what: Played) -> Trace:
 
     link = what.model == "bufferbloat"
     scenario = load_link(what.model, **what.parameters) if link else load(what.model, **what.parameters)
-    return motion.record(scenario, seed=1, length=what.seconds)
+    return motion.record(scenario, seed=1)
 
 
 def played(browser: Browser, trace: Trace, file: Path, speed: float) -> str:
@@ -117,11 +114,10 @@ def draw(browser: Browser, file: Path, folder: Path) -> None:
     """Draw a picture of a link and one of a swarm."""
     from btflow import motion
 
-    for kind, what, share in (
-        ("link", Played("bufferbloat", {}), 0.3),
-        ("swarm", Played("flashcrowd", {"leechers": 99}), 0.7),
-    ):
-        trace = recorded(what)
+    fixed: dict[str, Any] = {"rate": "1 Mbit/s", "rtt": "50 ms", "buffer": "100 packets", "duration": "60 s"}
+    link = motion.record(seed=1, length="20 s", flows=["cubic:2", "ledbat:1"], voip=["g729:1"], **fixed)
+    swarm = recorded(MEASURED["100 peers on access links, 50 MB"])
+    for trace, share in ((link, 0.615), (swarm, 0.82)):
         motion.save(trace, file)
         context = browser.new_context(viewport={"width": SIZE[0], "height": SIZE[1]}, reduced_motion="reduce")
         shown = context.new_page()
@@ -129,9 +125,10 @@ def draw(browser: Browser, file: Path, folder: Path) -> None:
         shown.locator("canvas").wait_for()
         shown.evaluate(_GO, share * trace.about["length"])
         shown.wait_for_timeout(300)
-        shown.locator("main").screenshot(path=folder / f"motion-{kind}.png")
+        image = folder / f"motion-{trace.about['kind']}.png"
+        shown.locator("main").screenshot(path=image)
         context.close()
-        print(f"figure: {folder / f'motion-{kind}.png'}")
+        print(f"figure: {image}")
 
 
 if __name__ == "__main__":
