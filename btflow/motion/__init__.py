@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from btflow.errors import InputError
 from btflow.files import extra
+from btflow.link.options import scenario_from
 from btflow.link.scenario import LinkScenario
 from btflow.motion.trace import Trace, save
 from btflow.options import MAX_SEED, Fidelity, fidelity_of, whole_number
@@ -24,20 +25,21 @@ __all__ = ["Trace", "check", "record", "save", "show"]
 
 
 def record(
-    scenario: Scenario | LinkScenario,
+    scenario: Scenario | LinkScenario | None = None,
     *,
     seed: int = 0,
     start: str | float | None = None,
     length: str | float | None = None,
     fidelity: Fidelity = "full",
     progress: Callable[[float], None] | None = None,
+    **options: Any,
 ) -> Trace:
     """Run a model and return what moved in it: packets and windows of a link, pieces and uplinks of a swarm.
 
     Watching changes nothing: of the same scenario and seed it is what `btflow.simulate` or `simulate_link` finds.
 
     Args:
-        scenario: What ``btflow.load`` or ``btflow.load_link`` returns.
+        scenario: What ``btflow.load`` or ``btflow.load_link`` returns; or none, and a link is given by options.
         seed: Seed of the random numbers; of a swarm the first replica is recorded.
         start: Of a link: simulated time at which the trace begins, as "20 s" or in seconds; default 0. A swarm is
             recorded whole.
@@ -45,6 +47,7 @@ def record(
             whichever takes longer. A trace ends earlier where it holds 50,000 packets and ACKs.
         fidelity: ``"full"``, or of a swarm ``"flow"``. A link has no packets in flow.
         progress: Called a few times a second with the share done.
+        options: Those of `btflow.simulate_link`, such as ``rate="1 Mbit/s", flows=["cubic:2"], duration="60 s"``.
 
     Returns:
         A trace, at most 2 MB. A notebook shows it as a player; ``save`` writes it as a page, ``show`` makes a widget.
@@ -53,6 +56,10 @@ def record(
         InputError: An argument is wrong, the link has no queue, or the swarm is too large for a trace.
         SimulationError: A swarm does not finish.
     """
+    if scenario is None:
+        scenario = scenario_from(**options)
+    elif options:
+        raise InputError(next(iter(options)), None, "is given together with a scenario", "one of them")
     number = whole_number("seed", seed, 0, MAX_SEED)
     begin, span = check(scenario, start=start, length=length, fidelity=fidelity)
     if isinstance(scenario, LinkScenario):

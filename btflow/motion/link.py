@@ -19,7 +19,7 @@ import numpy as np
 
 from btflow.kernels.link import engine
 from btflow.kernels.link import state as k
-from btflow.kernels.link.laws import bbr
+from btflow.kernels.link.laws import bbr, ledbatpp, utp
 from btflow.link.program import compile_link
 from btflow.link.run import load_kernels
 from btflow.link.state import LinkProgram, build
@@ -43,10 +43,10 @@ PACKETS, ROUNDS = 3000, 20
 that is longer."""
 
 PHASES = (
-    "not started", "slow start", "congestion avoidance", "fast recovery", "after a timeout", "steered by delay",
-    "constant rate", "finished", "startup", "drain", "probes bandwidth", "probes round-trip time",
+    "not started", "connecting", "slow start", "congestion avoidance", "fast recovery", "after a timeout",
+    "steered by delay", "constant rate", "finished", "startup", "drain", "probes bandwidth", "probes round-trip time",
 )  # fmt: skip
-_WAITS, _SLOW_START, _AVOIDANCE, _RECOVERY, _TIMEOUT, _BY_DELAY, _CONSTANT, _FINISHED, _STARTUP = range(9)
+_WAITS, _CONNECTS, _SLOW_START, _AVOIDANCE, _RECOVERY, _TIMEOUT, _BY_DELAY, _CONSTANT, _FINISHED, _STARTUP = range(10)
 
 _LAWS_OF_DELAY = (k.VEGAS, k.LP, k.NICE, k.LEDBAT, k.UTP, k.LEDBATPP)
 _AT_ONCE = 1 << 20
@@ -139,15 +139,22 @@ class _Watch:
 def _phases(s: State, now: float) -> NDArray[np.uint8]:
     """Return what each sender is at, as the place in PHASES (flows,)."""
     f = s.flow
-    starts = np.where(np.isin(f.law, (k.LEDBAT, k.LEDBATPP)), f.opening == 1, f.cwnd < f.ssthresh)
-    starts &= (f.slow_start > 0) | ~np.isin(f.law, (k.LEDBAT, k.LEDBATPP, k.UTP))
-    grows = np.where(np.isin(f.law, _LAWS_OF_DELAY), _BY_DELAY, _AVOIDANCE)
-    over = (f.finish >= 0.0) | (f.stop <= now)
-    found = np.select(
-        [f.running == k.IDLE, over, f.law == k.CBR, f.phase == k.LOSS, f.law == k.BBR, f.phase == k.RECOVERY, starts],
-        [_WAITS, _FINISHED, _CONSTANT, _TIMEOUT, _STARTUP + f.mode - bbr.STARTUP, _RECOVERY, _SLOW_START],
-        grows,
-    )
+    own = np.isin(f.law, (k.LEDBAT, k.UTP, k.LEDBATPP))  # laws with a slow start of their own
+    opens = (f.opening == 1) & np.where(f.law == k.LEDBAT, f.slow_start > 0, f.variant == utp.SINCE_2013)
+    starts = np.where(own, np.where(f.law == k.LEDBATPP, f.slowing == ledbatpp.OPENING, opens), f.cwnd < f.ssthresh)
+    found = np.full(f.size, _BY_DELAY)
+    for where, phase in (  # the later ones count
+        (~np.isin(f.law, _LAWS_OF_DELAY), _AVOIDANCE),
+        (starts, _SLOW_START),
+        (f.phase == k.RECOVERY, _RECOVERY),
+        (f.law == k.BBR, _STARTUP + f.mode - bbr.STARTUP),
+        (f.phase == k.LOSS, _TIMEOUT),
+        (f.law == k.CBR, _CONSTANT),
+        (f.running == k.CONNECTING, _CONNECTS),
+        ((f.finish >= 0.0) | (f.stop <= now), _FINISHED),
+        (f.running == k.IDLE, _WAITS),
+    ):
+        found = np.where(where, phase, found)
     return np.asarray(found, np.uint8)
 
 

@@ -122,7 +122,7 @@ class Parcels:
         for q, found in self._waiting.values():
             rows.append((found.key[0] >> 1, found.key[0] & 1, q, PASSES, found.bytes, found.at, *3 * (math.nan,)))
         table = np.array(rows, PARCEL)
-        return table[np.argsort(table["came"], kind="stable")]
+        return table[np.lexsort((table["begins"], table["came"]))]  # what comes at once, in the order of leaving
 
     def _shortest(self) -> float:
         """Least time that a parcel is in a queue or a pipe, the propagation of the queues that follow not included."""
@@ -183,7 +183,7 @@ class Parcels:
             if waited is not None:
                 came = waited[1].at
             elif second:
-                came = self._next.pop(parcel.key, begins)
+                came = self._next.pop(parcel.key, min(begins, now))
             else:
                 came = min(max(begins, self._before), now) if ack else stamp
             self.rows.append([i, ack, q, PASSES, size, min(came, begins), begins, leaves, parcel.at])

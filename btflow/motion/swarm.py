@@ -8,7 +8,7 @@ Columns of the trace, times in seconds:
     time                      (looks,): when peers were looked at
     sent, queue               (looks, peers): payload since the look before [B]; wait in the uplink's queue [s]
     unchoked, interested      (looks, peers): connections on which it serves; others that want pieces from it
-    rounds                    (looks,): of the first seed's choker, from the start on
+    rounds                    (looks,): how often the first seed's choker has run
     pairs                     (looks + 1,): where those of a look begin in the following, the strongest first
     source, sink, share       (pairs,): who sent to whom since the look before, in units of ``about["unit"]`` [B]
 """
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btflow.errors import InputError
-from btflow.kernels.flow.state import SERVING
+from btflow.kernels.flow.state import FREE_LANE
 from btflow.kernels.flow.state import Flow as FlowState
 from btflow.kernels.link import state as link
 from btflow.kernels.swarm import state as k
@@ -54,6 +54,10 @@ STEPS, ALWAYS, NEVER = 65_000, 65_534, 65_535
 
 _FIRST_STEP = 0.05
 """Time between two looks at first [s]; when there are too many, every other one is taken into the next."""
+
+
+_IDLE = 1e-6
+"""Weight of a connection that has nothing to send just now: it counts where a peer sent and has no other."""
 
 
 class _Look(NamedTuple):
@@ -108,14 +112,14 @@ class _Watch:
     def __init__(self, program: Program, progress: Callable[[float], None] | None) -> None:
         self._program, self._progress = program, progress
         self._most = _most_looks(program)
-        self._step, self._due, self._events, self._before = _FIRST_STEP, 0.0, 64, 0.0
+        self._step, self._due, self._events, self._before = _FIRST_STEP, 0.0, 1, 0.0
         self._sent = np.zeros(program.rules.peers)
         self._done: NDArray[np.int64] | None = None
         self.looks: list[_Look] = []
 
     def __call__(self, s: Swarm | FlowState, x: Access | None) -> int:
         """Look if it is time to; return how many events to handle before the next call."""
-        now = float(s.clock[0].now)
+        now = _now(s)
         if now >= self._due:
             self.take(s, x)
             self._due = now + self._step
@@ -140,7 +144,7 @@ class _Watch:
         total = np.bincount(pairs // n, weights, n)
         shares = weights * (passed / np.where(total > 0.0, total, 1.0))[pairs // n]
         queue, rounds = _queue(s, x), int(s.peer.ticks[0])
-        self.looks.append(_Look(float(s.clock[0].now), passed, queue, unchoked, interested, rounds, pairs, shares))
+        self.looks.append(_Look(_now(s), passed, queue, unchoked, interested, rounds, pairs, shares))
         if len(self.looks) > self._most:
             self._thin()
 
@@ -155,7 +159,7 @@ class _Watch:
         ends = np.arange(done.size)
         served = (s.up & k.UNCHOKED) != 0
         begun = served & (s.turns > 0)  # a block is being sent
-        weight = count + 0.5 * begun
+        weight = count + 0.5 * begun + _IDLE * served
         open_ = (s.conn.state == k.OPEN) & (weight > 0)
         pairs = (ends[open_] >> bits) * n + (s.mate[open_] >> bits)
         owner = ends >> bits
@@ -176,6 +180,12 @@ class _Watch:
         self.looks = kept + rest
 
 
+def _now(s: Swarm | FlowState) -> float:
+    """Return the simulated time [s]; in flow that of the peer that was looked at last."""
+    now = float(s.clock[0].now)
+    return max(now, float(s.peer.now.max())) if isinstance(s, FlowState) else now
+
+
 def _summed(pairs: NDArray[np.int64], values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return each pair once, with the sum of its values."""
     unique, place = np.unique(pairs, return_inverse=True)
@@ -185,12 +195,10 @@ def _summed(pairs: NDArray[np.int64], values: NDArray[Any]) -> tuple[NDArray[np.
 def _flow_pairs(s: FlowState) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """At flow fidelity the lanes that serve; they share evenly what a peer sends. It knows no interest by itself."""
     n, bits = s.rules.peers, s.rules.slot_bits
-    serving = np.flatnonzero(s.lane.state == SERVING)
-    busy = serving[s.lane.runs[serving] > 0]
+    serving = np.flatnonzero(s.lane.state != FREE_LANE)
     owner = serving >> s.lane_bits
     unchoked = np.bincount(owner, minlength=n)
-    pairs = (busy >> s.lane_bits) * n + (s.lane.g[busy] >> bits)
-    pairs, weights = _summed(pairs, np.ones(pairs.size))
+    pairs, weights = _summed(owner * n + (s.lane.g[serving] >> bits), np.where(s.lane.runs[serving] > 0, 1.0, _IDLE))
     return unchoked, unchoked, pairs, weights
 
 
@@ -211,7 +219,7 @@ def _queue(s: Swarm | FlowState, x: Access | None) -> NDArray[np.float64]:
 def _trace(scenario: Scenario, program: Program, seed: int, s: Swarm | FlowState, watch: _Watch) -> Trace:
     """Return the columns of what was seen, and of the state at the end."""
     peer, looks = s.peer, watch.looks
-    end = max(float(s.clock[0].now), float(peer.done.max()))  # flow knows of what is on its way
+    end = max(_now(s), float(peer.done.max()))  # flow knows of what is on its way
     started = peer.start < k.FOREVER
     seeds = program.is_seed == 1
     parts = np.ceil(s.have_time * (STEPS / end))
@@ -220,7 +228,7 @@ def _trace(scenario: Scenario, program: Program, seed: int, s: Swarm | FlowState
     have[seeds] = ALWAYS
     strongest = MOST_PAIRS // _most_looks(program)
     pairs, unit = _pairs(looks, program.rules.peers, strongest)
-    carried = float(pairs["share"].sum(dtype=float) * unit / max(1.0, sum(float(look.shares.sum()) for look in looks)))
+    carried = float(pairs["share"].sum(dtype=float) * unit / max(1.0, peer.bytes_up.sum()))
     about = {
         "kind": "swarm",
         "title": scenario.title,

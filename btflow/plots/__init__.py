@@ -6,7 +6,6 @@ from btflow.plots.files import save
 from btflow.plots.line import measured_over_simulated
 from btflow.plots.link import call_over_time, delay_cdf, link_overview, queue, queue_ccdf, rates, windows
 from btflow.plots.paths import path_quantiles
-from btflow.plots.playback import playback
 from btflow.plots.swarm import completion_cdf, overview, pieces_over_time, segment_payloads, send_gaps, why_slow
 from btflow.plots.sweep import Curve, rtt_sweep, sweep_curves
 from btflow.plots.uplinks import (
@@ -36,7 +35,6 @@ __all__ = [
     "overview",
     "path_quantiles",
     "pieces_over_time",
-    "playback",
     "queue",
     "queue_ccdf",
     "rates",

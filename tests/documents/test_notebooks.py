@@ -122,6 +122,7 @@ def check_outputs(cells: list[NotebookNode]) -> None:
             continue
         drawn = [output.data[PLOTLY] for output in cell.outputs if PLOTLY in output.get("data", {})]
         live = [output for output in cell.outputs if WIDGET in output.get("data", {})]
+        played = [output for output in cell.outputs if "<iframe" in output.get("data", {}).get("text/html", "")]
         for figure in drawn:
             titles = axis_titles(figure["layout"])
             assert figure["data"]
@@ -133,7 +134,7 @@ def check_outputs(cells: list[NotebookNode]) -> None:
         if "solution" in cell.metadata.get("tags", ()):
             assert cell.outputs
         captioned = below is not None and below.cell_type == "markdown" and bool(CAPTION.match(below.source))
-        assert captioned == bool(drawn or live), cell.source
+        assert captioned == bool(drawn or live or played), cell.source
 
 
 def axis_titles(layout: NotebookNode) -> list[str]:

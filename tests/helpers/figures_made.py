@@ -88,7 +88,6 @@ FIGURES: dict[str, Callable[[], go.Figure]] = {
     "overview": lambda: plots.overview(swarm()),
     "path_quantiles": lambda: plots.path_quantiles(load("iplane"), [0.1, 0.2, 0.3, 0.4], [0.0, 0.01, 0.02]),
     "pieces_over_time": lambda: plots.pieces_over_time(made.dataset()),
-    "playback": lambda: plots.playback(link(), frames=4),
     "queue": lambda: plots.queue(link()),
     "queue_ccdf": lambda: plots.queue_ccdf(link()),
     "rates": lambda: plots.rates(link()),

@@ -17,7 +17,7 @@ from btflow.errors import InputError
 from btflow.paths import load
 
 FUNCTIONS = [name for name in plots.__all__ if inspect.isfunction(getattr(plots, name))]
-OF_LINKS = {"call_over_time", "link_overview", "playback", "queue", "queue_ccdf", "rates", "windows"}
+OF_LINKS = {"call_over_time", "link_overview", "queue", "queue_ccdf", "rates", "windows"}
 """Functions that a result of a link is for; that of a swarm is for the rest."""
 
 WORDS: dict[str, dict[str, Any]] = {
@@ -94,15 +94,6 @@ def test_measured_paths_may_be_a_list() -> None:
     assert lists == arrays
     line = next(trace for trace in lists.data if trace.name == "measured")
     assert np.quantile(line.x, 0.5) == pytest.approx(200.0)
-
-
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [({"end": "10 s"}, "end"), ({"start": "x"}, "start"), ({"seconds": "x"}, "seconds"), ({"frames": "9"}, "frames")],
-)
-def test_times_of_a_playback_are_numbers(link: xr.Dataset, changes: dict[str, Any], field: str) -> None:
-    with pytest.raises(InputError, match=f"^{field} = .*is not a"):
-        plots.playback(link, **changes)
 
 
 @pytest.mark.parametrize(

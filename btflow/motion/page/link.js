@@ -10,6 +10,8 @@ const STRIP = 96; // height of the curve below [px]
 const MOST_SEEN = 3000; // packets at once that are drawn one by one while nothing moves
 const LANE_AT_MOST = 26;
 
+const WITHOUT_WINDOW = new Set(["not started", "connecting", "finished"]);
+
 function linkView({ about, columns }) {
   const { flow, ack, queue, fate, bytes, came, begins, leaves, arrives } = columns;
   const when = linkTimes({ about, columns });
@@ -30,8 +32,8 @@ function linkView({ about, columns }) {
     const narrow = width < 640;
     const rows = flows.length, columnsOf = narrow && rows > 4 ? 2 : 1;
     const list = narrow ? { x: 0, y: 4, w: width, h: Math.ceil(rows / columnsOf) * Math.min(42, Math.max(8, 160 / rows)) }
-      : { x: 0, y: 4, w: Math.min(230, 0.24 * width), h: 250 };
-    const stage = narrow ? { x: 0, y: list.h + 18, w: width, h: 200 } : { x: list.w + 8, y: 0, w: width - list.w - 8, h: 258 };
+      : { x: 0, y: 4, w: Math.min(230, 0.24 * width), h: Math.min(250, 54 * rows) };
+    const stage = narrow ? { x: 0, y: list.h + 10, w: width } : { x: list.w + 8, y: 0, w: width - list.w - 8 };
     const lane = lanes ? Math.min(LANE_AT_MOST, 100 / lanes.size) * lanes.size : 54;
     const top = stage.y + 46, in_ = narrow ? 22 : 46, out = 20;
     const exit = stage.x + in_ + 0.56 * (stage.w - in_ - out);
@@ -43,7 +45,7 @@ function linkView({ about, columns }) {
       forward: { exit, to: far, y: top, h: lane, box: box.w, sign: 1 },
       backward: hasBack ? { exit: far - 0.3 * stage.w, to: stage.x + 8, y: low, h: 22, box: 0.3 * stage.w, sign: -1 }
         : { exit: far, to: stage.x + 8, y: low + 4, h: 12, box: 0, sign: -1 },
-      strip: { x: 44, y: Math.max(stage.y + stage.h + 14, low + 44), w: width - 52, h: STRIP } };
+      strip: { x: 44, y: Math.max(list.y + list.h + 24, low + (hasBack ? 62 : 48)), w: width - 52, h: STRIP } };
     strip = null;
     shares = null;
     return place.strip.y + STRIP + 22;
@@ -107,7 +109,7 @@ function linkView({ about, columns }) {
   function said(one, now) {
     if (one.kind === "voip" || !(now.window >= 0)) return now.phase;
     const segments = Math.round(now.window);
-    return now.phase === "not started" || now.phase === "finished" ? now.phase
+    return WITHOUT_WINDOW.has(now.phase) ? now.phase
       : `${grouped(segments)} segment${segments === 1 ? "" : "s"}, ${now.phase}`;
   }
 
@@ -320,7 +322,7 @@ function linkView({ about, columns }) {
       let up = true;
       columns.time.forEach((time, at) => {
         const value = columns.window[at * flows.length + f];
-        if (!(value >= 0) || columns.phase[at * flows.length + f] === 0) { up = true; return; }
+        if (!(value > 0)) { up = true; return; }
         const point = [x + (w * time) / about.length, y + h * (1 - value / (1.05 * widest))];
         if (up) ctx.moveTo(...point);
         else ctx.lineTo(...point);

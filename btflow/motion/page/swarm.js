@@ -6,6 +6,7 @@ const NEVER = 65535;
 const GLOW = "#E69F00"; // of the figures' palette
 const RAMPS = { light: ["#f0f0f0", "#56B4E9", "#00395c"], dark: ["#262626", "#0072B2", "#cfeaff"] };
 const COLUMNS = 400; // of the map, at most
+const EDGE = 30; // around the map, for what is written there [px]
 const MAPS = ["peers over time", "pieces over time"];
 
 function swarmView({ about, columns }) {
@@ -167,25 +168,33 @@ function swarmView({ about, columns }) {
     }
   }
 
+  // The map with all that is written around it is drawn once; what is to come is covered.
   function drawMap(ctx, look, now) {
-    const { x, y, w, h } = place.chart;
-    if (!map || map.look !== look.back) map = { look: look.back, sheet: mapSheet(look) };
-    ctx.imageSmoothingEnabled = false;
-    ctx.drawImage(map.sheet, x, y, w, h);
+    const { x, y, w, h } = place.chart, left_ = x - EDGE, top = y - EDGE;
+    if (!map || map.look !== look.back) map = { look: look.back, sheet: chartSheet(look) };
+    ctx.drawImage(map.sheet, left_, top, w + EDGE + 8, h + 2 * EDGE);
     const at = x + (w * now) / about.length;
     ctx.globalAlpha = 0.6;
     ctx.fillStyle = look.back;
     ctx.fillRect(at, y, x + w - at, h);
     ctx.globalAlpha = 1;
-    if (chosen === MAPS[0]) drawClassStrip(ctx, look);
-    drawRounds(ctx, look);
     ctx.fillStyle = look.text;
     ctx.fillRect(at - 0.75, y - 3, 1.5, h + 6);
+  }
+
+  function chartSheet(look) {
+    const { x, y, w, h } = place.chart, made = sheet(w + EDGE + 8, h + 2 * EDGE), ctx = made.getContext("2d");
+    ctx.translate(EDGE - x, EDGE - y);
+    ctx.imageSmoothingEnabled = false;
+    ctx.drawImage(mapSheet(look), x, y, w, h);
+    if (chosen === MAPS[0]) drawClassStrip(ctx, look);
+    drawRounds(ctx, look);
     const title = chosen === MAPS[0] ? "pieces held by each peer, by class and completion" : "peers that hold each piece, the first out on top";
     write(ctx, title, x - 8, y - 19, { colour: look.text, most: w + 8 });
     write(ctx, clock(about, 0), x, y + h + 13, { size: 11, colour: look.muted });
     write(ctx, clock(about, about.length), x + w, y + h + 13, { size: 11, align: "right", colour: look.muted });
     drawScale(ctx, look, x + w / 2, y + h + 13);
+    return made;
   }
 
   function drawScale(ctx, look, middle, y) {
@@ -206,7 +215,7 @@ function swarmView({ about, columns }) {
     });
   }
 
-  // Rounds of the first seed's choker, where they can be told apart.
+  // When the first seed's choker runs, where they can be told apart.
   function drawRounds(ctx, look) {
     const { x, y, w } = place.chart;
     if (!tellRounds(w)) return;
@@ -263,7 +272,7 @@ function swarmView({ about, columns }) {
     const mean = round(out / Math.max(1, number));
     const at = lookAt(now), rate_ = peers.reduce((sum, p) => sum + rateOf(p, at), 0);
     const after = now >= about.length ? "" : `, ${rate(rate_)} together`;
-    return `${grouped(whole)} of ${many(number, "peer")} complete; ${grouped(out)} of ${grouped(number * pieces)} pieces are out `
+    return `${grouped(whole)} of ${many(number, "peer")} complete; ${grouped(out)} of ${grouped(number * pieces)} pieces have arrived `
       + `(${round((100 * out) / (number * pieces), 2)} %), ${mean} of ${pieces} on each in the mean${after}.`;
   }
 
@@ -297,8 +306,9 @@ function swarmView({ about, columns }) {
     return Math.min(1, Math.max(0, (x - left_) / w)) * about.length;
   }
 
-  const kept = about.carried > 0.995 ? "" : ` Lines: the strongest ${about.strongest} since the look before, ${round(100 * about.carried, 2)} % of all.`;
-  const ticks = tellRounds(400) ? " Ticks above the map: rounds of the seed's choker." : "";
+  const kept = about.carried > 0.98 ? ""
+    : ` Lines: at most ${about.strongest} at a time, the strongest, which carry ${round(100 * about.carried, 2)} % of all.`;
+  const ticks = tellRounds(400) ? " Ticks above the map: the seed's choker runs." : "";
   const arcs = about.linked ? ` Red arcs: the wait in an uplink, full at ${span(slowest)}.` : "";
   return { layout, draw, words, tip, timeAt, steps: ascending(time),
     choices: { "map of": MAPS }, chosen: (_, value) => { chosen = value; map = null; },
