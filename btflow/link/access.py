@@ -63,8 +63,8 @@ class Queue(FrozenModel):
     ``flows``, all flows."""
 
     largest_packet: Annotated[int, Quantity("size", 1, 2**20)] | None = None
-    """CoDel, FQ-CoDel, PIE: no packet is dropped if no more than so many bytes (PIE: twice as many) wait behind it, CAKE:
-    if it waited no longer than four such packets take [B]; default the largest packet of any flow, framing included."""
+    """CoDel, FQ-CoDel, PIE: no packet is dropped if no more than so many bytes (PIE: twice as many) wait behind it;
+    CAKE: none that waited no longer than four such packets take; default the largest of any flow, with framing [B]."""
 
     @property
     def limited(self) -> bool:

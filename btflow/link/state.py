@@ -87,8 +87,8 @@ def build(program: LinkProgram, seed: int) -> k.State:
 QUANTUM = (300.0, 1514.0)
 """Least and most that a flow may send in its turn with CAKE [B] (Linux sch_cake.c, cake_set_rate)."""
 
-SECONDS = 4096.0
-"""CAKE: the quantum is the rate divided by this (Linux sch_cake.c, cake_set_rate)."""
+SHARE = 4096.0
+"""CAKE: within these it is the rate [B/s] divided by this (Linux sch_cake.c, cake_set_rate)."""
 
 TARGET = 1.5
 """CAKE: the target is at least the time that so many full packets take (Linux sch_cake.c, cake_set_rate)."""
@@ -102,7 +102,7 @@ def complete(queue: NDArray[np.void], largest: float) -> None:
     target = np.maximum(q["target"], TARGET * q["mtu"] / q["rate"])
     q["interval"] = np.maximum(q["interval"] + target - q["target"], 2.0 * target)
     q["target"] = target
-    q["quantum"] = np.clip(q["rate"] / SECONDS, *QUANTUM)
+    q["quantum"] = np.clip(np.floor(q["rate"] / SHARE), *QUANTUM)
     queue[cake] = q
 
 

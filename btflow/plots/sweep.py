@@ -22,7 +22,7 @@ _AXES: dict[str, tuple[Kind, str, float]] = {
     "loss": ("fraction", "packets lost [%]", 100.0),
     "file_size": ("size", "file size [MB]", 1e-6),
     "leechers": ("count", "number of leechers", 1.0),
-    "target": ("time", "queueing delay that uTP aims at [ms]", 1000.0),
+    "utp_target": ("time", "queueing delay that uTP aims at [ms]", 1000.0),
     "utp_share": ("fraction", "share of the leechers that open uTP connections [%]", 100.0),
     "buffer": ("buffer", "room in the queues of the access links", 1.0),
 }

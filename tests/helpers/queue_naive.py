@@ -1,4 +1,4 @@
-"""Brute-force oracles of queue disciplines: the rules of the RFCs and of Linux, a deque of packets.
+"""Brute-force oracles of queue disciplines: rules of RFCs and Linux, a deque of packets, as slow as they like.
 
 Nothing here is shared with the kernels. Times are seconds, sizes bytes.
 """

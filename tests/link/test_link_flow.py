@@ -162,6 +162,7 @@ def test_a_seed_gives_the_same_bits() -> None:
         ({"aqm": "codel"}, ("access.home.uplink.discipline = 'codel'", "drop-tail", "--fidelity full")),
         ({"aqm": "fq-codel"}, ("'fq-codel'", "drop-tail")),
         ({"aqm": "pie"}, ("'pie'", "drop-tail")),
+        ({"aqm": "cake"}, ("'cake'", "drop-tail")),
         ({"probes": "100 B@1s"}, ("flows.probe.message = '100 B'", "on and off", "--fidelity full")),
         (
             {"buffer": "8 kB"},

@@ -17,7 +17,7 @@ from btflow.link.run import run_link, simulate_link
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6", "cubic-6")
 DELAY_DRIVEN = ("vegas", "lp", "nice", "ledbat", "ledbat-25", "ledbat-linux", "utp-2010", "utp-2013", "ledbatpp", "bbr")
 CONTROLS = (*LOSS_DRIVEN, *DELAY_DRIVEN)
-DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
+DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie", "cake")
 
 
 @st.composite

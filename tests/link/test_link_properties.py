@@ -19,7 +19,7 @@ from btflow.link.state import LinkProgram
 LOSS_DRIVEN = ("newreno", "reno-linux", "cubic", "cubic-2.6", "cubic-6")
 CONTROLS = (*LOSS_DRIVEN, "vegas", "lp", "nice", "ledbat", "ledbat-25", "ledbat-linux", "utp-2010", "utp-2013",
             "ledbatpp", "bbr")  # fmt: skip
-DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
+DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie", "cake")
 APPLICATIONS: tuple[dict[str, Any], ...] = (
     {},
     {},
@@ -196,14 +196,15 @@ def test_capacity_does_no_harm_under_random_loss(cc: str, kbit: int, loss: float
 
 
 @given(st.sampled_from([*LOSS_DRIVEN, "vegas", "lp", "nice", "ledbat", "ledbat-25", "ledbatpp"]), st.integers(1, 3),
-       st.sampled_from(DISCIPLINES), st.floats(0.0, 0.02), st.integers(0, 100))  # fmt: skip
+       st.sampled_from(DISCIPLINES[:-1]), st.floats(0.0, 0.02), st.integers(0, 100))  # fmt: skip
 @settings(max_examples=25, derandomize=True)
 def test_twice_the_capacity_and_twice_the_packet_is_the_same_but_for_scale(
     cc: str, count: int, discipline: str, loss: float, seed: int
 ) -> None:
     """Bytes have no size of their own: twice the rate, buffer, payload and headers makes twice the goodput, exactly.
 
-    BBR is left out: it sends more at once at higher rates (1.2 and 24 Mbit/s); so is uTP, which grows by bytes.
+    BBR is left out: it sends more at once at higher rates (1.2 and 24 Mbit/s); so is uTP, which grows by bytes, and
+    CAKE, whose turns are at least 300 B.
     """
 
     def result(scale: int) -> k.State:

@@ -122,11 +122,12 @@ def test_an_unlimited_link_has_no_queue() -> None:
         ("codel", {"target": 0.005, "interval": 0.1}),
         ("fq-codel", {"target": 0.005, "interval": 0.1, "quantum": 1514}),
         ("pie", {"target": 0.015, "update": 0.015, "burst": 0.15, "alpha": 0.125, "beta": 1.25}),
+        ("cake", {"target": 0.005, "interval": 0.1, "isolation": "triple-isolate"}),
     ],
 )
-def test_disciplines_have_the_constants_of_their_rfcs(discipline: str, constants: dict[str, float]) -> None:
+def test_disciplines_have_the_constants_of_their_sources(discipline: str, constants: dict[str, float | str]) -> None:
     queue = build(access__home__uplink__discipline=discipline).queues["home.uplink"]
-    names = ("target", "interval", "quantum", "update", "burst", "alpha", "beta")
+    names = ("target", "interval", "quantum", "update", "burst", "alpha", "beta", "isolation")
     assert {name: getattr(queue, name) for name in names if getattr(queue, name) is not None} == constants
 
 

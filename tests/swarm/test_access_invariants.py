@@ -18,7 +18,7 @@ from btflow.swarm.program import compile_scenario
 
 CONTROLS = ("newreno", "cubic", "ledbat", "utp", "vegas", "nice")
 WAYS = (("tcp",), ("utp",), ("tcp", "utp"), ("utp", "tcp"))
-DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
+DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie", "cake")
 
 
 @st.composite

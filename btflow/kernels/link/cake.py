@@ -1,4 +1,4 @@
-"""CAKE (Høiland-Jørgensen, Täht and Morton, 2018; Linux sch_cake.c) with one tin: fair among hosts, and among their flows.
+"""CAKE (Høiland-Jørgensen, Täht and Morton, 2018; Linux sch_cake.c) with one tin: fair to hosts, and to their flows.
 
 As FQ-CoDel (fq_codel.py), but the turn of a flow is the `quantum` divided by the bulk flows of its host: each host gets
 the same, however many flows it has. A flow is *sparse* until it has something left to send after its turn, then it is

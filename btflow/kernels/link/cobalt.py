@@ -1,9 +1,9 @@
 """COBALT, CAKE's drops in the subqueue of a flow: CoDel for flows that answer to them, BLUE for those that do not.
 
 As CoDel (codel.py) it drops when packets have waited longer than `target` for an `interval`, and then one more after
-interval / sqrt(count). Here `count` goes down again as it went up while packets are not late, instead of being forgotten or
-remembered at once; `drop_next` is when it changes next. And there is a chance of a drop besides, which rises with each
-time the queue was full and falls while the flow has nothing to send.
+interval / sqrt(count). Here `count` goes down again as it went up while packets are not late, instead of being
+forgotten or remembered at once; `drop_next` is when it changes next. And there is a chance of a drop besides, which
+rises each time the queue was full and falls while the flow has nothing to send.
 
 Linux takes flows that have become empty out of turn, again and again, until this has come to rest. Here it is made up
 for when their next packet comes, as if Linux had looked all the time.

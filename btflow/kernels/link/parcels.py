@@ -6,8 +6,8 @@ where a ring for each pipe would go through main memory.
 
 Parcels that wait are nodes in singly linked lists. The nodes `net.waiting` not in use are chained from
 `net.clock[0].free`. A list hangs on any record with the fields `head` and `tail`, NONE when it is empty: a queue
-(CoDel) or a subqueue (FQ-CoDel, CAKE). What such a queue holds in all, `q.packets` and `q.bytes`, changes here only, and the
-figures are noted before each change.
+(CoDel) or a subqueue (FQ-CoDel, CAKE). What such a queue holds in all, `q.packets` and `q.bytes`, changes here only,
+and the figures are noted before each change.
 """
 
 from btflow.kernels.compiler.jit import kernel

@@ -1,8 +1,8 @@
 """A queue of an access link: parcels wait their turn at `rate`, or are dropped.
 
 First-in first-out queues need no events: when a parcel comes, the time its service starts is known (Lindley's
-recursion), and what has started since is taken off the count. CoDel, FQ-CoDel and CAKE decide when a parcel is
-taken out, so they are served by an event each. The packet in service does not count as waiting, as in ns-3 and in tc's fifos.
+recursion), and what has started since is taken off the count. CoDel, FQ-CoDel and CAKE decide when a parcel is taken
+out, so they are served by an event each. The packet in service does not count as waiting, as in ns-3 and tc's fifos.
 """
 
 from btflow.kernels.compiler.jit import kernel

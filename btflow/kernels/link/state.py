@@ -465,9 +465,9 @@ Rules = namedtuple(
 # of queue 0
 
 # hand: the parcel that is about to be sent; parcel: what is under way in the pipes (parcels.py); waiting: parcels in
-# queues served by event (CoDel, FQ-CoDel, CAKE), a free list from clock.free; service: a ring for each other queue; segment,
-# again, log, got: a ring for each flow, with the sender's window, the numbers of the trains sent again, the numbers of
-# the trains in the order they came, the train last seen at this place, plus 1; key, heap, pos: sources by time
+# queues served by event (BY_EVENT), a free list from clock.free; service: a ring for each other queue; segment, again,
+# log, got: a ring for each flow, with the sender's window, the numbers of the trains sent again, the numbers of the
+# trains in the order they came, the train last seen at this place, plus 1; key, heap, pos: sources by time
 # (events.py); history (flows, history_slots): LEDBAT's base delays; recent (flows, filter_slots): last delay samples,
 # BBR: bandwidths by round; queue_time (queues, bins): seconds with so many packets waiting; rtt_bins (flows, bins);
 # record_delay (flows, records): delays of messages and voice packets [s], NaN not delivered; flow_series (samples,

@@ -268,7 +268,7 @@ def test_an_ack_that_rides_says_what_one_alone_would() -> None:
 
 
 def test_a_slot_that_is_used_again_keeps_its_subqueues_in_one_queue() -> None:
-    """FQ-CoDel and CAKE: packets of a closed connection may wait elsewhere than those of the next one."""
+    """With turns, packets of a closed connection may wait at another downlink than those of the next one of its end."""
     s, x = idle()
     lines: dict[int, int] = {}
     for q in (2, 3):

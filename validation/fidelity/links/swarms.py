@@ -87,14 +87,14 @@ def adsl(share: int, **more: Any) -> Setup:
 
 
 def _named(name: str, value: Any) -> str:
-    return name if value is True else f"{name} {value}"
+    return name if value is True else f"{name.removeprefix('utp_')} {value}"
 
 
 def adsls() -> list[Setup]:
     """Return the swarms of 2011: by share and stay, then one thing changed at a time."""
     found = [adsl(share) for share in SHARES]
     found += [adsl(share, stay=stay) for stay, share in product(("forever", "leave"), (0, 50, 100))]
-    found += [adsl(share, target="100 ms") for share in (50, 100)]
+    found += [adsl(share, utp_target="100 ms") for share in (50, 100)]
     found += [adsl(share, buffer=buffer) for buffer, share in product(("10 packets", "50 packets"), (0, 50, 100))]
     ideals: Sequence[dict[str, bool]] = ({"ideal_acks": True}, {"ideal_control": True})
     found += [adsl(share, **ideal) for ideal, share in product(ideals, (0, 50, 100))]
