@@ -52,7 +52,10 @@ def queues() -> go.Figure:
 def sweeps() -> go.Figure:
     """A grid of upload limits and round-trip times."""
     swarm = btflow.load("rao2010", leechers=50, file_size="10 MB")
-    vary: dict[str | tuple[str, ...], object] = {"upload_limit": "lin(10 kB/s, 100 kB/s, 10)", "rtt": ["0 ms", "400 ms", "1 s"]}
+    vary: dict[str | tuple[str, ...], object] = {
+        "upload_limit": "lin(10 kB/s, 100 kB/s, 10)",
+        "rtt": ["0 ms", "400 ms", "1 s"],
+    }
     found = btflow.sweep(swarm, vary, replicas=5, seed=1, progress=False)
     drawn = plots.response_curve(found, "completion_mean", "upload_limit", by="rtt")
     drawn.update_layout(title_text="Thirty points of a sweep", legend_title_text="round-trip time")

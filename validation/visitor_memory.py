@@ -113,8 +113,8 @@ def main(
     for name in names or ():
         if name not in known:
             raise InputError("REQUEST", name, "is unknown", "; ".join(known))
-    from btflow.explore.serve import ONE_THREAD
     from btflow.explore import warm
+    from btflow.explore.serve import ONE_THREAD
 
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):  # they count at the start only
         os.execve(sys.executable, [sys.executable, "-m", __spec__.name, *(names or ())], os.environ | ONE_THREAD)

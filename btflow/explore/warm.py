@@ -107,6 +107,4 @@ def _start(calls: str) -> subprocess.Popen[bytes]:
     # in a session of its own: Ctrl-C is for the server, which ends it; -P: no module of the working directory's
     run = [sys.executable, "-P", "-c", code]
     nowhere = subprocess.DEVNULL
-    return subprocess.Popen(
-        run, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere, start_new_session=True
-    )
+    return subprocess.Popen(run, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere, start_new_session=True)

@@ -197,7 +197,9 @@ def _base(delays: Sequence[Delays], loads: Sequence[Load], rates: dict[Way, floa
             low, high = _ranks(len(idle))
             ordered = np.sort(idle)
             value = float(np.quantile(idle, BASE_SHARE))
-            found = Estimate(value, float(ordered[low]) - delay.resolution - HOSTS, float(ordered[high]) + delay.resolution)
+            found = Estimate(
+                value, float(ordered[low]) - delay.resolution - HOSTS, float(ordered[high]) + delay.resolution
+            )
         else:
             value = float(own.min())
             found = Estimate(value, -math.inf, value + delay.resolution)

@@ -102,9 +102,7 @@ def _load(name: str, found: _File, time: Floats, way: Way, series: list[str]) ->
     arrived = (sum(size or 0.0 for size, _ in came), max(took or 0.0 for _, took in came)) if whole else None
     segment = float(metas[0].TCP_MSS or SEGMENT)
     goodput = np.diff(written) / np.diff(edges)
-    return Load(
-        way, len(present), edges, goodput, "written", segment, arrived=arrived, cc=metas[0].CONG_CONTROL or ""
-    )
+    return Load(way, len(present), edges, goodput, "written", segment, arrived=arrived, cc=metas[0].CONG_CONTROL or "")
 
 
 def _total(found: _File, time: Floats, series: str, unit: float) -> tuple[Floats, Floats] | None:
