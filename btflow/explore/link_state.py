@@ -14,9 +14,10 @@ from btflow.explore.inputs import Amount, Choice, renamed, value
 from btflow.explore.limits import check_link
 from btflow.explore.panel import OWN, Preset, specs
 from btflow.link import fluid
+from btflow.link.access import AQM
 from btflow.link.flow import Flow
 from btflow.link.scenario import LINKS, LinkScenario
-from btflow.units import format_quantity
+from btflow.units import format_quantity, parse_quantity
 
 ONE_LINK = "link"
 """Name of the experiment that is no model's: up to three groups of flows over one link."""
@@ -25,12 +26,33 @@ GROUPS = ("first", "second", "third")
 
 _CONTROLS = ("cubic", "newreno", "reno-linux", "cubic-2.6", "vegas", "bbr", "ledbat", "ledbat-25", "ledbat-linux")
 CONTROLS = (*_CONTROLS, "ledbat++", "utp", "utp-2013", "utp-2010", "lp", "nice", "opnet-tcp", "sfu-utp")
-DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
+DISCIPLINES = ("drop-tail", *AQM)
 CALLS = ("none", "g711", "g729", "g729-1")
 OF_PAGE = ("model", "seed", "fluid")
 """Inputs that change nothing of the experiment that is chosen."""
+_STEER = ("target", "gain")
+"""Inputs of all flows that steer by delay."""
 FIRST = ("model", "rate", "rtt", "buffer", "aqm", "cc1")
 """Which experiment it is, and the five inputs that matter first."""
+
+
+OWN_FILE = "own"
+"""Of a constant that each congestion control's file says itself."""
+
+
+@dataclass(frozen=True)
+class Own(Amount):
+    """A quantity that may be ``own``; `place` is where the slider stands then."""
+
+    place: str = ""
+
+    def slid(self, text: str) -> float | None:
+        """Return where the slider stands."""
+        return super().slid(self.place if text == OWN_FILE else text)
+
+    def check(self, name: str, text: str) -> str:
+        """Return the text; InputError if it is no such quantity, or out of range."""
+        return OWN_FILE if text.strip() == OWN_FILE else super().check(name, text)
 
 
 def _cc(group: int, default: str) -> Any:
@@ -69,6 +91,14 @@ class LinkState:
     n3: str = _count(3, "0")
     start3: str = _start(3, "0 s")
     call: str = value(Choice("Voice call", CALLS, "none", help="Codec of a call that passes the same queue"))
+    target: str = value(
+        Own(
+            "Delay target", "time", OWN_FILE, "5 ms", "400 ms", True, place="100 ms", help="Of all LEDBAT and uTP flows"
+        )
+    )
+    gain: str = value(
+        Amount("Gain", "fraction", "100%", "10%", "300%", help="Of all LEDBAT and uTP flows, against their file's own")
+    )
     duration: str = value(Amount("Duration", "time", "60 s", "5 s", "300 s", True, "1 s", "600 s"))
     seed: str = value(Amount("Seed", "count", "0", "0", "20", maximum="1000000"))
     fluid: str = value(
@@ -143,6 +173,8 @@ def scenario(state: LinkState) -> LinkScenario:
         given |= {place: "0 s" for i in _idle(state) for place in places[f"start{i}"]}
     try:
         built = document(state.model).build(given)
+        steered = _steering(state, built)
+        built = document(state.model).build(given | steered) if steered else built
         check_link(built)
     except InputError as error:
         raise renamed(error, _inputs(state.model)) from None
@@ -155,6 +187,23 @@ def meanings(model: str) -> Mapping[str, str]:
     known, places = specs(LinkState), _places(model)
     of_file = {name: describe(document(model), places[name][0]).meaning for name in places}
     return {name: of_file.get(name, spec.help) for name, spec in known.items()}
+
+
+def _steering(state: LinkState, built: LinkScenario) -> dict[str, str]:
+    """Return what sets target and gain of the flows that steer by delay, where they are not their file's own."""
+    found = {}
+    for flow in groups(built):
+        assert flow.cc is not None
+        place = f"flows.{flow.name}.cc"
+        if state.target != OWN_FILE and flow.cc.target is not None:
+            found[f"{place}.target"] = state.target
+        if state.gain != LinkState.gain:
+            factor = float(parse_quantity(state.gain, "fraction", field="gain", maximum=10.0))  # type: ignore[arg-type]
+            if flow.cc.gain is not None:
+                found[f"{place}.gain"] = f"{factor * flow.cc.gain:.6g}"
+            if flow.cc.max_gain is not None:
+                found[f"{place}.max_gain"] = f"{round(factor * flow.cc.max_gain)} B"
+    return found
 
 
 def why_no_fluid(state: LinkState) -> str:
@@ -179,9 +228,10 @@ def command(state: LinkState) -> str:
     options |= {} if state.loss == LinkState.loss else {"loss": state.loss}
     flows = [(getattr(state, f"cc{i}"), getattr(state, f"n{i}"), getattr(state, f"start{i}")) for i in (1, 2, 3)]
     words = [f"--{name} {quote(text)}" for name, text in options.items()]
-    words += [
-        f"--flow {quote(f'{cc}:{n}@{start},name={GROUPS[i]}')}" for i, (cc, n, start) in enumerate(flows) if n != "0"
-    ]
+    steered = _steering(state, scenario(state))
+    for name, (cc, n, start) in zip(GROUPS, flows, strict=True):
+        own = [f"{k.rpartition('.')[2]}={v}" for k, v in steered.items() if k.startswith(f"flows.{name}.")]
+        words += [f"--flow {quote(','.join([f'{cc}:{n}@{start}', f'name={name}', *own]))}"] if n != "0" else []
     words += [] if state.call == "none" else [f"--voip {state.call},name=call"]
     return " ".join(["btflow link", *words]) + seed
 
@@ -195,7 +245,7 @@ def rate_text(rate: float) -> str:
 def _changed(state: LinkState) -> dict[str, str]:
     """Return the values that are not as published, those that are of the page alone left out."""
     published = preset(state.model)
-    found = {n: v for n, v in vars(state).items() if n not in OF_PAGE and v != getattr(published, n)}
+    found = {n: v for n, v in vars(state).items() if n not in (*OF_PAGE, *_STEER) and v != getattr(published, n)}
     idle = [i for i in _idle(state) if getattr(published, f"n{i}") == "0"]
     return {name: text for name, text in found.items() if name[-1] not in idle}
 

@@ -23,6 +23,7 @@ from btflow.explore.saved import of_swarm, to_toml
 from btflow.explore.spots import Spot
 from btflow.explore.views import LINKED, Asked, Canvas, Seen, see
 from btflow.explore.watch import Run
+from btflow.link.access import AQM
 from btflow.swarm.scenario import Scenario
 from btflow.units import UNLIMITED, Buffer, is_unlimited
 
@@ -31,11 +32,11 @@ _ON_LINKS = {"leechers": "leechers", "file_size": "file_size"}
 INPUTS: Mapping[str, Mapping[str, str]] = {
     "flashcrowd": _ON_LINKS
     | {name: name for name in ("utp_share", "uplink", "seed_uplink", "buffer", "rtt", "loss")}
-    | {name: name for name in ("upload_limit", "client", "stay")},
+    | {name: name for name in ("aqm", "utp_target", "utp_gain", "upload_limit", "client", "stay")},
     "rao2010": {"leechers": "leechers", "file_size": "file_size", "limit": "upload_limit", "paths": "internet"}
     | {"seed_limit": "seed_upload_limit", "rtt": "rtt", "loss": "loss", "tso": "tso", "stay": "departures.stay"},
-    "testa2011": _ON_LINKS | {name: name for name in ("utp_share", "buffer", "stay")},
-    "testa2012": _ON_LINKS | {"cc": "cc", "cubic_share": "cubic_share", "bt": "client"},
+    "testa2011": _ON_LINKS | {name: name for name in ("utp_share", "buffer", "aqm", "utp_target", "stay")},
+    "testa2012": _ON_LINKS | {"cc": "cc", "cubic_share": "cubic_share", "bt": "client", "aqm": "aqm"},
 }
 """By model: the inputs that it has, and the parameter or field that each sets."""
 
@@ -136,6 +137,9 @@ class SwarmState:
     buffer: str = value(
         Amount("Buffer", "buffer", "500 ms", "2 packets", "400 packets", help="room in the queues of each access link")
     )
+    aqm: str = value(Choice("Queue discipline", ("drop-tail", *AQM), "drop-tail"))
+    utp_target: str = value(Amount("uTP target", "time", "100 ms", "5 ms", "400 ms", minimum="1 ms", maximum="10 s"))
+    utp_gain: str = value(Amount("uTP gain", "size", "3 kB", "300 B", "9 kB", minimum="1 B", maximum="1 MB"))
     limit: str = value(
         Amount("Upload limit", "rate", "50 kB/s", "5 kB/s", "500 kB/s", log=True, minimum="1 kB/s", maximum="10 MB/s")
     )
@@ -239,7 +243,8 @@ TCPS = {"cubic": "CUBIC", "newreno": "NewReno", "vegas": "Vegas", "nice": "Nice"
 def state_of(model: str, size: Mapping[str, tuple[str, str]], **values: str) -> SwarmState:
     """Return a paper's swarm in a size, with some of its inputs changed."""
     leechers, file_size = size[model]
-    plain = {"stay": "random", "buffer": "200 packets"} if model == "testa2011" else {"limit": "20 kB/s", "rtt": "0 ms"}
+    old = {"stay": "random", "buffer": "200 packets", "utp_target": "25 ms"}
+    plain = old if model == "testa2011" else {"limit": "20 kB/s", "rtt": "0 ms"}
     return SwarmState(**{"model": model, "leechers": leechers, "file_size": file_size} | plain | values)
 
 

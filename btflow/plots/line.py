@@ -8,7 +8,7 @@ from plotly.subplots import make_subplots
 from btflow.errors import InputError
 from btflow.lines.compared import Comparison, during, rate, rtt
 from btflow.lines.traces import Load
-from btflow.plots.link import envelope, means
+from btflow.plots.series import envelope
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, TEMPLATE, line
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def _rates(compared: Comparison) -> list[go.Scatter]:
         within = (time >= load.start) & (time <= load.end)
         longest = max((float(delays.rtt.max()) for delays in during(compared.line)), default=0.0)
         parts = int(np.clip((load.end - load.start) / max(SHORTEST, 3 * longest), LEAST, MOST))
-        x, y = means(time[within], simulated[within], parts)
+        x, y = (np.array([part.mean() for part in np.array_split(of[within], parts)]) for of in (time, simulated))
         style = line(3 + number, color=colour, width=2.0)
         found.append(go.Scatter(x=x, y=y, name=f"load {load.way}: simulated", mode="lines", line=style))
         if any(load is own for trace in compared.line.traces for own in trace.loads):
