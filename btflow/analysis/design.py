@@ -31,20 +31,22 @@ def scale_of(values: Iterable[float], units: str, *, share: bool = False, binary
 
     Args:
         values: In SI units; what is not finite does not count.
-        units: Their SI unit, empty or "1" for none.
+        units: Their SI unit, empty or "1" for none; "bit/s" for B/s that are shown in bits.
         share: Whether values without a unit are shares, to be shown in percent.
         binary: Whether 1 kB is 1024 B, as the client of the model has it.
     """
     known = [abs(value) for value in values if math.isfinite(value) and value != 0]
     if units in ("", "1"):
         return Scale(0.01, "%") if share else Scale(1.0, "")
-    if units in ("B", "B/s"):
+    if units == "bit/s":
+        scales = {prefix + units: 1000.0**power / 8 for power, prefix in enumerate(("", "k", "M", "G"))}
+    elif units in ("B", "B/s"):
         step = 1024 if binary else 1000
         scales = {prefix + units: float(step**power) for power, prefix in enumerate(("", "k", "M", "G"))}
     else:
         scales = _TIMES if units == "s" else {units: 1.0}
     if not known:
-        return Scale(1.0, units)
+        return Scale(scales.get(units, 1.0), units)
     *_, best = [(unit, d) for unit, d in scales.items() if d <= min(known) * (1 + 1e-9)] or list(scales.items())[:1]
     for unit, divisor in scales.items():  # from the least up
         if best[1] < divisor <= max(known) and max(known) / best[1] >= 10_000:
@@ -116,6 +118,8 @@ class Varied:
     values: NDArray[Any]
     attrs: dict[str, Any]
     byte_prefix: BytePrefix = "decimal"
+    bits: bool = False
+    """Whether rates are shown in bit/s, as those of links are."""
 
     @property
     def numeric(self) -> bool:
@@ -131,11 +135,16 @@ class Varied:
 
     def text(self, value: Any) -> str:
         """Return one of its values with a handy unit."""
-        return value_text(value, self.units, share=self.share, binary=self.byte_prefix == "binary")
+        return value_text(value, self.shown_in, share=self.share, binary=self.byte_prefix == "binary")
 
     def range_text(self, low: float, high: float) -> str:
         """Return the ends of a bin with a handy unit."""
-        return range_text(low, high, self.units, share=self.share, binary=self.byte_prefix == "binary")
+        return range_text(low, high, self.shown_in, share=self.share, binary=self.byte_prefix == "binary")
+
+    @property
+    def shown_in(self) -> str:
+        """The unit that it is shown in, but for its multiples."""
+        return "bit/s" if self.bits and self.units == "B/s" else self.units
 
     @property
     def units(self) -> str:
@@ -323,7 +332,7 @@ def labelled(sweep: xr.Dataset, name: str) -> Varied:
     if values.dtype.kind not in "biuf":  # a store gives texts in a dtype of their own
         values = np.array([str(value) for value in values.tolist()])
     prefix: BytePrefix = "binary" if sweep.attrs.get("byte_prefix") == "binary" else "decimal"
-    return Varied(name, str(coordinate.dims[0]), values, dict(coordinate.attrs), prefix)
+    return Varied(name, str(coordinate.dims[0]), values, dict(coordinate.attrs), prefix, of_links(sweep))
 
 
 def find(sweep: xr.Dataset, name: str, field: str) -> Varied:
@@ -380,6 +389,11 @@ def counts(sweep: xr.Dataset, values: xr.DataArray) -> Counts:
     status = swarm_status(sweep["status"].values)
     done, failed = (int((status == code).sum()) for code in (DONE, FAILED))
     return Counts(status.size, failed, status.size - done - failed, done - int(values.notnull().sum()), runs(sweep))
+
+
+def of_links(found: xr.Dataset) -> bool:
+    """Return whether a sweep is one of link experiments."""
+    return runs(found) != "swarms"
 
 
 def runs(found: xr.Dataset) -> str:

@@ -22,6 +22,7 @@ from btflow.analysis.design import (
     Scale,
     counts,
     log_spaced,
+    of_links,
     rounded,
     scale_of,
     short_names,
@@ -261,7 +262,7 @@ def shown(axis: Axis, name: str, *, even: bool = False, longest: int = 70) -> Sh
         return Shown(title(name, _meaning(parameter.attrs, axis.name), "", longest), _counted(texts), texts, "category")
     values = axis.values.astype(float)
     binary = parameter.byte_prefix == "binary"
-    scale = scale_of(values, parameter.units, share=parameter.share, binary=binary)
+    scale = scale_of(values, parameter.shown_in, share=parameter.share, binary=binary)
     scaled = values / scale.divisor
     texts = [_text(value) for value in scaled]
     text = title(name, _meaning(parameter.attrs, axis.name), scale.unit, longest)
@@ -338,7 +339,9 @@ def names_of(ds: xr.Dataset) -> dict[str, str]:
 def statistic_scale(ds: xr.Dataset, variable: str, values: Iterable[float]) -> tuple[Scale, str]:
     """Return the unit in which a statistic is shown, and the title of its axis."""
     attrs = ds[variable].attrs
-    scale = scale_of(values, str(attrs.get("units", "")), binary=ds.attrs.get("byte_prefix") == "binary")
+    units = str(attrs.get("units", ""))
+    units = "bit/s" if units == "B/s" and of_links(ds) else units
+    scale = scale_of(values, units, binary=ds.attrs.get("byte_prefix") == "binary")
     return scale, title(variable, attrs, scale.unit, UPRIGHT)
 
 

@@ -284,3 +284,16 @@ WRONG: list[tuple[Callable[[xr.Dataset], object], str]] = [
 def test_bad_input_is_named(sweep: xr.Dataset, call: Callable[[xr.Dataset], object], text: str) -> None:
     with pytest.raises(InputError, match=text):
         call(sweep)
+
+
+def test_rates_of_links_are_shown_in_bits_and_those_of_clients_in_bytes() -> None:
+    swarms = made.grid({"upload_limit": [1.25e5, 6.25e5], "rtt": [0.0, 0.1]}, lambda limit, rtt: limit * (1 - rtt))
+    swarms["completion_mean"].attrs["units"] = "B/s"
+    links = swarms.assign_attrs(runs="experiments")
+    for ds, across, up in ((swarms, "[kB/s]", "[kB/s]"), (links, "[Mbit/s]", "[kbit/s]")):
+        drawn = plots.response_curve(ds, "completion_mean", "upload_limit", resamples=100)
+        assert (titles(drawn)[0].endswith(across), titles(drawn)[1].endswith(up)) == (True, True)
+    np.testing.assert_allclose(drawn.data[0].x, [1.0, 5.0])
+    assert [analysis.select(links, {"upload_limit": "5 Mbit/s"}).sizes.get("upload_limit", 1)] == [1]
+    with pytest.raises(InputError, match="allowed: 1 Mbit/s, 5 Mbit/s"):
+        analysis.select(links, {"upload_limit": "3 Mbit/s"})

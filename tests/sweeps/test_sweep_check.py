@@ -355,12 +355,17 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return runner(monkeypatch, capsys)
 
 
+def joined(text: str) -> str:
+    """Return what was printed with what goes on below itself in one line."""
+    return text.replace("\n    ", " ")
+
+
 def test_the_summary_has_the_error_of_each_statistic(run: Run) -> None:
     """As ``flow_error`` finds it, as text and as JSON; the store that is complete says it again."""
     args = sweep_args(Path("a.zarr"), *FLOW, "--check", "3", "--jobs", "1")
     code, out, _ = run(*args)
     assert code == 0
-    first, title, *lines = out.splitlines()
+    first, title, *lines = joined(out).splitlines()
     assert first == "a.zarr: 11 of 11 swarms (3 of them in full, the others at flow fidelity) done, 0 failed"
     assert title == "flow against full, at 3 checked points:"
     assert [line.split(":")[0].strip() for line in lines] == list(analysis.against_full.STATISTICS)
@@ -461,13 +466,13 @@ def test_a_check_without_values_is_said_to_have_none(run: Run) -> None:
     args = (*FLOW, "--jobs", "1")
     code, out, _ = run(*sweep_args(Path("a.zarr"), *args, "--check", "2", vary=("horizon=11s,12s",)))
     assert code == 1
-    assert "completion_mean: bias unknown, spread of one swarm unknown, effect of the sweep unknown;" in out
-    assert "values in both at 0 points" in out
+    assert "completion_mean: bias unknown, spread of one swarm unknown, effect of the sweep unknown;" in joined(out)
+    assert "values in both at 0 points" in joined(out)
     vary = ("rtt=0ms,20ms,40ms", "seed_as=none,AS1")
     code, out, _ = run(*sweep_args(Path("b.zarr"), *args, "--check", "6", vary=vary))
     assert code == 0
     assert "6 failed" not in out.splitlines()[0]
-    assert out.count("; values in both at 3 points") == 4
+    assert joined(out).count("; values in both at 3 points") == 4
 
 
 def test_a_statistic_that_flow_cannot_know_is_refused_with_those_that_it_has(run: Run) -> None:

@@ -158,7 +158,7 @@ def test_the_program_says_what_flow_is_off_by(run: Run) -> None:
     model = ("sweep", "coexistence", "--set", "duration=10 s", "--vary", "buffer=10 packets,40 packets")
     args = (*model, "--fidelity", "flow", "--check", "2", "--jobs", "1", "--out", "a.zarr")
     code, out, err = run(*args)
-    first, title, *lines = out.splitlines()
+    first, title, *lines = out.replace("\n    ", " ").splitlines()  # what goes on below itself
     assert (code, "swarm" in err) == (0, False)
     assert first == "a.zarr: 4 of 4 experiments (2 of them in full, the others at flow fidelity) done, 0 failed"
     assert title == "flow against full, at 2 checked points:"
