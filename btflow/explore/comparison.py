@@ -154,7 +154,7 @@ def _against_flow(name: str, flow: Values, full: Values) -> str:
     said = less_or_more(difference(name, *flow), name)
     off = (off_by(fmean(a[: len(b)]), fmean(b)) for a, b in zip(flow, full, strict=True))
     of_sides = ", ".join(f"{by} in {side}" for by, side in zip(off, SIDES, strict=True))
-    return f"Full; flow said {said}, its means off by {of_sides}."
+    return f"Full; flow said {said}, its means {of_sides}."
 
 
 def difference(name: str, a: list[float], b: list[float]) -> xr.Dataset:

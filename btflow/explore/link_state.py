@@ -26,7 +26,7 @@ GROUPS = ("first", "second", "third")
 
 _CONTROLS = ("cubic", "newreno", "reno-linux", "cubic-2.6", "vegas", "bbr", "ledbat", "ledbat-25", "ledbat-linux")
 CONTROLS = (*_CONTROLS, "ledbat++", "utp", "utp-2013", "utp-2010", "lp", "nice", "opnet-tcp", "sfu-utp")
-DISCIPLINES = ("drop-tail", *AQM)
+DISCIPLINES = AQM
 CALLS = ("none", "g711", "g729", "g729-1")
 OF_PAGE = ("model", "seed", "fluid")
 """Inputs that change nothing of the experiment that is chosen."""
@@ -97,7 +97,7 @@ class LinkState:
         )
     )
     gain: str = value(
-        Amount("Gain", "fraction", "100%", "10%", "300%", help="Of all LEDBAT and uTP flows, against their file's own")
+        Amount("Gain", "fraction", "100%", "5%", "100%", help="Of all LEDBAT and uTP flows, against their file's own")
     )
     duration: str = value(Amount("Duration", "time", "60 s", "5 s", "300 s", True, "1 s", "600 s"))
     seed: str = value(Amount("Seed", "count", "0", "0", "20", maximum="1000000"))
@@ -198,7 +198,7 @@ def _steering(state: LinkState, built: LinkScenario) -> dict[str, str]:
         if state.target != OWN_FILE and flow.cc.target is not None:
             found[f"{place}.target"] = state.target
         if state.gain != LinkState.gain:
-            factor = float(parse_quantity(state.gain, "fraction", field="gain", maximum=10.0))  # type: ignore[arg-type]
+            factor = float(parse_quantity(state.gain, "fraction", field="gain"))  # type: ignore[arg-type]
             if flow.cc.gain is not None:
                 found[f"{place}.gain"] = f"{factor * flow.cc.gain:.6g}"
             if flow.cc.max_gain is not None:
@@ -228,9 +228,9 @@ def command(state: LinkState) -> str:
     options |= {} if state.loss == LinkState.loss else {"loss": state.loss}
     flows = [(getattr(state, f"cc{i}"), getattr(state, f"n{i}"), getattr(state, f"start{i}")) for i in (1, 2, 3)]
     words = [f"--{name} {quote(text)}" for name, text in options.items()]
-    steered = _steering(state, scenario(state))
+    given = scenario(state).given
     for name, (cc, n, start) in zip(GROUPS, flows, strict=True):
-        own = [f"{k.rpartition('.')[2]}={v}" for k, v in steered.items() if k.startswith(f"flows.{name}.")]
+        own = [f"{k.rpartition('.')[2]}={v}" for k, v in given.items() if k.startswith(f"flows.{name}.cc.")]
         words += [f"--flow {quote(','.join([f'{cc}:{n}@{start}', f'name={name}', *own]))}"] if n != "0" else []
     words += [] if state.call == "none" else [f"--voip {state.call},name=call"]
     return " ".join(["btflow link", *words]) + seed

@@ -28,6 +28,7 @@ from btflow.plots.style import counted_times, figure, linked
 from btflow.swarm.flow_limits import check_flow
 from btflow.swarm.run import simulate
 from btflow.swarm.scenario import Scenario
+from btflow.units.formatting import ratio_in_words
 
 View = Callable[[xr.Dataset], go.Figure]
 
@@ -135,14 +136,13 @@ def marked(drawn: go.Figure) -> go.Figure:
 
 
 def off_by(flow: float, full: float) -> str:
-    """Return how far flow was off, in percent of full."""
-    return f"{100 * (flow / full - 1):+.1f} %"
+    """Return in words how far flow was off."""
+    return ratio_in_words(flow / full, "longer", "shorter", "as long")
 
 
-def paragraph(words: str) -> str:
-    """Return words as HTML, what they are of in bold; screen readers say them whenever they change."""
-    of, colon, said = html.escape(words).partition(":")
-    return f'<p role="status"><b>{of}</b>{colon}{said}</p>'
+def paragraph(verdict: str, words: str = "") -> str:
+    """Return a verdict in bold, and other words, as HTML; screen readers say them whenever they change."""
+    return f'<p role="status"><b>{html.escape(verdict)}</b> {html.escape(words)}</p>'
 
 
 def _flow(scenario: Scenario, seed: int, look: Look) -> xr.Dataset | None:
@@ -164,7 +164,7 @@ def _seen(asked: Asked, result: xr.Dataset, words: str = "", first: Iterable[str
     known = views(result)
     drawn = {name: view(result) for name, view in known.items() if not first or name in first}
     late = tuple(name for name in known if name not in drawn)
-    return Seen(result, drawn, words and paragraph(words), asked, result.attrs.get("fidelity", "full"), late)
+    return Seen(result, drawn, paragraph(plots.verdict(result), words), asked, result.attrs["fidelity"], late)
 
 
 def _difference(flow: xr.Dataset, full: xr.Dataset) -> str:

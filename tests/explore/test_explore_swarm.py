@@ -27,6 +27,7 @@ from btflow.explore.swarm_panel import INPUTS, SwarmPanel, SwarmState, command_o
 from btflow.explore.views import BEFORE
 from btflow.explore.work import REST
 from btflow.plots import completion_cdf, why_slow
+from btflow.units.formatting import ratio_in_words
 
 SMALL = SwarmState(leechers="9", file_size="1 MB")
 
@@ -221,10 +222,10 @@ def test_a_swarm_is_drawn_from_flow_and_then_from_full_with_the_difference(
         }
         assert "--fidelity" not in panel.commands()[""], "of full, which is there or about to be"
         if fidelity == "flow":
-            assert f"<b>Flow, an approximation</b>: mean completion {means['flow']:.4g} s." in words
+            assert f"</b> Flow, an approximation: mean completion {means['flow']:.4g} s." in words
             assert panel.canvas.wait()
-    off = 100 * (means["flow"] / means["full"] - 1)
-    said = f"<b>Full</b>: mean completion {means['full']:.4g} s; flow said {means['flow']:.4g} s, {off:+.1f} %."
+    off = ratio_in_words(means["flow"] / means["full"], "longer", "shorter", "as long")
+    said = f"</b> Full: mean completion {means['full']:.4g} s; flow said {means['flow']:.4g} s, {off}."
     assert said in words
 
 
