@@ -126,7 +126,7 @@ def _moving(
 ) -> list[Any]:
     """Return the traces of frame `k`: a dot on each line, for windows and queue, and a bar for each dot."""
     dots, bars = [], []
-    for traces, values, unit in zip(lines, now, ("segments", "packets wait"), strict=True):
+    for traces, values in zip(lines, now, strict=True):
         colours = [t.line.color or COLOURS[0] for t in traces]
         marker = {"color": colours, "size": 11, "line": {"color": GREY, "width": 1}}
         x, y = [float(times[k])] * len(traces), values[k].tolist()
@@ -140,7 +140,6 @@ def _moving(
                 marker={"color": colours},
                 texttemplate="%{y:.0f}",
                 textposition="inside",
-                hovertemplate=f"%{{x}}: %{{y:.3~r}} {unit} at {times[k]:.4g} s<extra></extra>",
                 showlegend=False,
             )
         )
