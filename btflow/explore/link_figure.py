@@ -68,7 +68,15 @@ def empty() -> Figure:
         height=HEIGHT,
         autosize=True,
         margin={"l": 65, "r": 55, "t": 50, "b": 50},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "font": {"size": 12}},
+        # one that begins left of the axes may be as wide as they and the margin: two columns on a telephone
+        legend={
+            "orientation": "h",
+            "yanchor": "bottom",
+            "y": 1.01,
+            "x": -0.05,
+            "xanchor": "left",
+            "font": {"size": 11},
+        },
         uirevision="link",
         yaxis4={"range": [1.0, 4.6], "tickvals": [1, 2, 3, 4], "fixedrange": True},
         **{f"yaxis{axis[1:]}": _on_the_right(over) for axis, over in ((_WAIT, "y3"), (_DELAY, "y4"))},

@@ -26,7 +26,7 @@ GROUPS = ("first", "second", "third")
 
 _CONTROLS = ("cubic", "newreno", "reno-linux", "cubic-2.6", "vegas", "bbr", "ledbat", "ledbat-25", "ledbat-linux")
 CONTROLS = (*_CONTROLS, "ledbat++", "utp", "utp-2013", "utp-2010", "lp", "nice", "opnet-tcp", "sfu-utp")
-DISCIPLINES = AQM
+DISCIPLINES = tuple(AQM)
 CALLS = ("none", "g711", "g729", "g729-1")
 OF_PAGE = ("model", "seed", "fluid")
 """Inputs that change nothing of the experiment that is chosen."""

@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from btflow.plots.series import windows
+
 Floats = NDArray[np.float64]
 
 
@@ -28,7 +30,7 @@ class Spot(NamedTuple):
 
 
 def _window(result: xr.Dataset, flow: int) -> Floats:
-    return np.asarray(np.nan_to_num(result["window"].values[:, flow]), np.float64)
+    return np.asarray(np.nan_to_num(windows(result)[:, flow]), np.float64)  # as it is drawn
 
 
 def _queue(result: xr.Dataset) -> Floats:

@@ -137,7 +137,7 @@ class SwarmState:
     buffer: str = value(
         Amount("Buffer", "buffer", "500 ms", "2 packets", "400 packets", help="room in the queues of each access link")
     )
-    aqm: str = value(Choice("Queue discipline", AQM, "drop-tail"))
+    aqm: str = value(Choice("Queue discipline", tuple(AQM), "drop-tail"))
     utp_target: str = value(Amount("uTP target", "time", "100 ms", "5 ms", "400 ms", minimum="1 ms", maximum="10 s"))
     utp_gain: str = value(Amount("uTP gain", "size", "3 kB", "300 B", "9 kB", minimum="1 B", maximum="1 MB"))
     limit: str = value(

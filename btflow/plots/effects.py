@@ -47,6 +47,7 @@ def response_curve(
     parts["missing"] = found["missing"]
     short = style.names_of(ds)
     across = style.shown(axes[0], short[x])
+    named = across._replace(title=f"{short[x]} [{words.parted(across.title)[1].strip()}]")  # for sentences
     bars = f"{'bars' if len(across.texts) <= MOST_BARS else 'bands'}: {style.level(found)}"
     note = bars if np.isfinite(parts["mean_low"]).any() else ""
     drawn = style.figure(
@@ -58,9 +59,9 @@ def response_curve(
         else [(axes[1].text(i), parts.isel({by: i})) for i in range(len(axes[1].values))]
     )
     for number, (label, part) in enumerate(lines):
-        _line(drawn, number, style.wrapped(label), _beside(across, number, len(lines)), part)
+        _line(drawn, number, style.wrapped(label), _beside(named, number, len(lines)), part)
     if has_check(ds):
-        _full(drawn, across, _corrected(ds, variable, x, by, options), scale.divisor)
+        _full(drawn, named, _corrected(ds, variable, x, by, options), scale.divisor)
     _crosses(drawn, across, axes, found)
     drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
     if by is not None:
@@ -318,8 +319,8 @@ def tornado(
     )
     middle = np.clip(centre, least, greatest)
     whisker = {"array": least + high - greatest, "arrayminus": greatest - least - low, "thickness": 1.2, "width": 4}
-    _bar(drawn, rows, least, middle, 0)
-    _bar(drawn, rows, middle, greatest, 1, {"type": "data", "symmetric": False} | whisker)
+    _bar(drawn, rows, (least, middle), 0, scale.unit)
+    _bar(drawn, rows, (middle, greatest), 1, scale.unit, {"type": "data", "symmetric": False} | whisker)
     meaning = "mean of all points" if base is None else "at the base values"
     _middle(drawn, centre, f"{meaning}: {rounded(centre)}" + (f" {scale.unit}" if scale.unit else ""))
     left, right = np.fmin(least, least + low), np.fmax(greatest, least + high)
@@ -396,12 +397,13 @@ def _marker(colour: int) -> dict[str, object]:
 def _bar(
     drawn: go.Figure,
     rows: list[str],
-    start: np.ndarray,
-    end: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
     colour: int,
+    unit: str,
     error: dict[str, object] | None = None,
 ) -> None:
+    start, end = ends
     drawn.add_bar(
         x=end - start, base=start.tolist(), y=rows, orientation="h", marker=_marker(colour), error_x=error,
-        hovertemplate="%{y}: %{base:.4~r} to %{x:.4~r}<extra></extra>",
+        hovertemplate=f"%{{y}}: %{{base:.4~r}} to %{{x:.4~r}} {unit}".rstrip() + "<extra></extra>",
     )  # fmt: skip

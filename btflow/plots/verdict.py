@@ -36,7 +36,7 @@ def verdict(result: xr.Dataset) -> str:
     Raises:
         InputError: `result` is neither.
     """
-    if isinstance(result, xr.Dataset) and "completion_time" in result:
+    if isinstance(result, xr.Dataset) and "peer" in result.dims:
         return _of_swarm(result)
     if isinstance(result, xr.Dataset) and "queue_mean_packets" in result:
         return _of_link(result)
