@@ -53,7 +53,8 @@ function linkView({ about, columns }) {
 
   function draw(ctx, look, time, speed, playing) {
     drawn = [];
-    const dense = playing ? speed / 60 > BLUR * packet : when.longest / packet > MOST_SEEN;
+    const dense = playing ? speed / 60 > BLUR * packet : when.crowd(time) > MOST_SEEN;
+    if (!playing) shares = null; // nothing is smoothed
     drawSenders(ctx, look, time);
     drawFrame(ctx, look, time);
     if (dense) drawShares(ctx, look, time, speed);

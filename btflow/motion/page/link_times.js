@@ -73,6 +73,13 @@ function linkTimes({ about, columns }) {
     for (let i = first; i < count && came[i] <= time + before; i++) if (ends[i] + after >= time) yield i;
   }
 
+  // Return how many parcels are on their way at a time.
+  function crowd(time) {
+    let found = 0;
+    for (const i of alive(time, 0, 0)) found += i >= 0;
+    return found;
+  }
+
   // Return the place in the queue of all that waits, and what is left of the packet that is being sent, as a share.
   function places(time) {
     const found = new Map();
@@ -96,6 +103,6 @@ function linkTimes({ about, columns }) {
   const steps = ascending(pick((i) => queue[i] === main).flatMap((i) => [came[i], fate[i] ? leaves[i] : begins[i]])
     .filter((time) => time >= 0 && time <= about.length));
   const passing = [...new Set(pick((i) => queue[i] === main && flow[i] !== NOBODY).map((i) => flow[i]))].sort((a, b) => a - b);
-  return { flows, main, back, forward, packet, trip, longest, drops, steps, passing, goes, alive, waiting, mostWaiting,
+  return { flows, main, back, forward, packet, trip, drops, steps, passing, goes, alive, crowd, waiting, mostWaiting,
     longestWait, peak, places, shares };
 }
