@@ -210,7 +210,7 @@ class Parcels:
         left |= there.keys()
 
     def _in_queue(self, q: int) -> list[_Found]:
-        """What waits in a CoDel or an FQ-CoDel queue; of FQ-CoDel the lines of all queues are looked through."""
+        """What waits in a CoDel, FQ-CoDel or CAKE queue."""
         s = self._s
         found: list[_Found] = []
         heads = [int(s.queue["head"][q])] if s.queue["kind"][q] == k.CODEL else s.subqueue["head"].tolist()
