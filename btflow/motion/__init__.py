@@ -10,7 +10,7 @@ from btflow.errors import InputError
 from btflow.files import extra
 from btflow.link.options import scenario_from
 from btflow.link.scenario import LinkScenario
-from btflow.motion.trace import Trace, save
+from btflow.motion.trace import Trace, page, save
 from btflow.options import MAX_SEED, Fidelity, fidelity_of, whole_number
 from btflow.plots.style import COLOURS
 from btflow.swarm.scenario import Scenario
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from btflow.explore.motion import Motion
 
-__all__ = ["Trace", "check", "record", "save", "show"]
+__all__ = ["Trace", "check", "page", "record", "save", "show"]
 
 
 def record(

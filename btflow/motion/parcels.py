@@ -83,6 +83,11 @@ class Parcels:
             for way, (_, second) in zip((k.DATA, k.ACKS), ways, strict=True)
             if second != k.NONE
         ]
+        self._behind: dict[int, set[int]] = {q: set() for q in range(s.rules.queues)}  # pipes that lead on from each
+        for i, ways in enumerate(self._queues):
+            for ack, queues in enumerate(ways):
+                for hop, q in enumerate((q for q in queues if q != k.NONE), 1):
+                    self._behind[q].add(i * int(k.PIPES) + 3 * ack + hop)
         self._known = np.zeros(s.parcel.size, [("at", "f8"), ("number", "i8"), ("owner", "i8")])
         self._waiting: dict[Key, tuple[int, _Found]] = {}
         self._next: dict[Key, float] = {}
@@ -209,21 +214,12 @@ class Parcels:
         s = self._s
         found: list[_Found] = []
         heads = [int(s.queue["head"][q])] if s.queue["kind"][q] == k.CODEL else s.subqueue["head"].tolist()
-        node, following = s.waiting, s.waiting["next"]
-        into = {self._pipe(i, ack, hop) for i, ways in enumerate(self._queues) for ack in (0, 1)
-                for hop in (1, 2) if ways[ack][hop - 1] == q}  # fmt: skip
         for n in heads:
-            while n != k.NONE and int(node["pipe"][n]) in into:
-                w = node[n]
-                found.append(
-                    _Found((int(w.owner), int(w.number), float(w.stamp)), float(w.at), float(w.bytes), int(w.packets))
-                )
-                n = int(following[n])
+            while n != k.NONE and int(s.waiting["pipe"][n]) in self._behind[q]:
+                w = s.waiting[n]
+                found.append(_Found((int(w.owner), int(w.number), float(w.stamp)), w.at, w.bytes, int(w.packets)))
+                n = int(w.next)
         return found
-
-    @staticmethod
-    def _pipe(i: int, ack: int, hop: int) -> int:
-        return i * int(k.PIPES) + 3 * ack + hop
 
     def _drop(
         self, key: Key, q: int, at: float, fate: int, found: dict[int, int], parcel: _Found | None = None

@@ -189,6 +189,7 @@ def experiments(draw: st.DrawFn) -> dict[str, Any]:
     return options
 
 
+@pytest.mark.slow
 @given(experiments(), st.integers(0, 2**32), st.sampled_from([0.0, 1.5]))
 @settings(max_examples=25)
 def test_any_link_is_accounted_for_in_bounded_memory(options: dict[str, Any], seed: int, start: float) -> None:

@@ -103,6 +103,7 @@ def test_the_seeds_choker_runs_every_ten_seconds(fidelity: Fidelity) -> None:
     assert not trace.columns["queue"].any()  # no access links
 
 
+@pytest.mark.slow
 @given(
     leechers=st.integers(1, 20),
     size=st.sampled_from(["300 kB", "1 MB"]),

@@ -1,8 +1,8 @@
-// A link: packets come from the senders, wait in the queue of the bottleneck, are sent over the link, and ACKs come back.
+// A link: packets come from the senders, wait in the queue of the bottleneck, cross the link, and ACKs come back.
 //
-// The queue's box has a place for each packet of the buffer. Where it would be nearly empty, or the buffer counts bytes, a
-// packet is as far from the way out as it will take to get there, and as long as it takes to send it. When packets pass
-// too fast to be seen one by one, their shares are drawn in their place.
+// The queue's box has a place for each packet of the buffer. Where it would be nearly empty, or the buffer counts
+// bytes, a packet is as far from the way out as it will take to get there, and as long as it takes to send it. When
+// packets pass too fast to be seen one by one, their shares are drawn in their place.
 
 const BLUR = 1; // packets that pass between two pictures from which on their shares are drawn
 const FALL = 0.6; // time that a dropped packet is seen falling [s of playing]
@@ -53,7 +53,8 @@ function linkView({ about, columns }) {
 
   function draw(ctx, look, time, speed, playing) {
     drawn = [];
-    const dense = playing ? speed / 60 > BLUR * packet : when.longest / packet > MOST_SEEN;
+    const dense = playing ? speed / 60 > BLUR * packet : when.crowd(time) > MOST_SEEN;
+    if (!playing) shares = null; // nothing is smoothed
     drawSenders(ctx, look, time);
     drawFrame(ctx, look, time);
     if (dense) drawShares(ctx, look, time, speed);
@@ -69,7 +70,8 @@ function linkView({ about, columns }) {
   function row(f) {
     const { list, columnsOf } = place;
     const high = list.h / Math.ceil(flows.length / columnsOf), wide = list.w / columnsOf;
-    return { x: list.x + (f % columnsOf) * wide, y: list.y + Math.floor(f / columnsOf) * high, w: wide - 8, h: Math.min(high, 46) };
+    const x = list.x + (f % columnsOf) * wide, y = list.y + Math.floor(f / columnsOf) * high;
+    return { x, y, w: wide - 8, h: Math.min(high, 46) };
   }
 
   function state(f, time) {
@@ -124,8 +126,11 @@ function linkView({ about, columns }) {
     ctx.strokeStyle = look.muted;
     ctx.lineWidth = 1.5;
     ctx.beginPath();
-    ctx.moveTo(box.x, box.y); ctx.lineTo(out.exit, box.y); ctx.lineTo(out.exit, box.y + box.h / 2 - 11); ctx.lineTo(far, box.y + box.h / 2 - 11);
-    ctx.moveTo(box.x, box.y + box.h); ctx.lineTo(out.exit, box.y + box.h); ctx.lineTo(out.exit, box.y + box.h / 2 + 11); ctx.lineTo(far, box.y + box.h / 2 + 11);
+    const middle = box.y + box.h / 2;
+    for (const [edge, rim] of [[box.y, middle - 11], [box.y + box.h, middle + 11]]) { // the box, open on the left
+      ctx.moveTo(box.x, edge);
+      for (const [x, y] of [[out.exit, edge], [out.exit, rim], [far, rim]]) ctx.lineTo(x, y);
+    }
     ctx.stroke();
     write(ctx, held(packets, delay), box.x, stage.y + 28, { size: 14, bold: true, colour: look.text, most: stage.w });
     write(ctx, `link, ${bits(about.rate)}`, out.to, box.y + box.h / 2 + 23, { align: "right", colour: look.muted });
@@ -143,7 +148,8 @@ function linkView({ about, columns }) {
 
   function bits(bytesPerSecond) {
     const value = 8 * bytesPerSecond;
-    const [scaled, unit] = value >= 1e9 ? [value / 1e9, "Gbit/s"] : value >= 1e6 ? [value / 1e6, "Mbit/s"] : [value / 1e3, "kbit/s"];
+    const [scaled, unit] = value >= 1e9 ? [value / 1e9, "Gbit/s"] : value >= 1e6 ? [value / 1e6, "Mbit/s"]
+      : [value / 1e3, "kbit/s"];
     return `${round(scaled)} ${unit}`;
   }
 
@@ -209,7 +215,8 @@ function linkView({ about, columns }) {
     if (!(arrives[i] > leaves[i])) return;
     const from = row(flow[i]), share = Math.min(1, Math.max(0, (time - leaves[i]) / (arrives[i] - leaves[i])));
     const start = place.narrow ? 0 : from.x + from.w;
-    block(ctx, i, start + share * (place.box.x - start), from.y + from.h / 2 + share * (place.box.y + 20 - from.y - from.h / 2), 6, 10);
+    const high = from.y + from.h / 2;
+    block(ctx, i, start + share * (place.box.x - start), high + share * (place.box.y + 20 - high), 6, 10);
   }
 
   // Over the link: as long as it takes to send.
@@ -347,7 +354,8 @@ function linkView({ about, columns }) {
       const { x: left, y: top, w, h, i } = drawn[k];
       if (x >= left - 1 && x <= left + w + 1 && y >= top && y <= top + h) return tipOf(i);
     }
-    const f = flows.findIndex((_, one) => { const r = row(one); return x >= r.x && x <= r.x + r.w && y >= r.y && y < r.y + r.h; });
+    const within = (r) => x >= r.x && x <= r.x + r.w && y >= r.y && y < r.y + r.h;
+    const f = flows.findIndex((_, one) => within(row(one)));
     if (f >= 0) return tipOfFlow(f, time);
     const at = timeAt(x, y);
     return at === null ? null : `${clock(about, at)}: ${grouped(when.waiting(main, at)[0])} packets wait`;
@@ -359,14 +367,15 @@ function linkView({ about, columns }) {
     const waited = begins[i] - came[i];
     const end = { [REFUSED]: "dropped as it came", [DROPPED]: `dropped after ${span(leaves[i] - came[i])}`,
       [LOST]: "lost on the way" }[fate[i]];
-    return `${what}\ncame at ${clock(about, came[i])}\n${end ?? (waited > 0 ? `waits ${span(waited)}` : "waits for nothing")}`;
+    const wait = waited > 0 ? `waits ${span(waited)}` : "waits for nothing";
+    return `${what}\ncame at ${clock(about, came[i])}\n${end ?? wait}`;
   }
 
   function tipOfFlow(f, time) {
     const now = state(f, time), one = flows[f];
-    const round_ = now.rtt >= 0 ? `\nround-trip time ${span(now.rtt)}` : "";
+    const around = now.rtt >= 0 ? `\nround-trip time ${span(now.rtt)}` : "";
     const limit = now.threshold >= 0 ? `\nslow-start threshold ${grouped(now.threshold)} segments` : "";
-    return `${one.name} (${one.cc}): ${said(one, now)}${limit}${round_}`;
+    return `${one.name} (${one.cc}): ${said(one, now)}${limit}${around}`;
   }
 
   function timeAt(x, y) {
@@ -375,8 +384,10 @@ function linkView({ about, columns }) {
     return Math.min(1, Math.max(0, (x - left) / w)) * about.length;
   }
 
-  const cut = about.whole ? "" : ` It ends at ${clock(about, about.length)}, where it holds as many packets as a trace may.`;
+  const cut = about.whole ? ""
+    : ` It ends at ${clock(about, about.length)}, where it holds as many packets as a trace may.`;
+  const distances = slots ? "" : " What waits is as far from the way out as it takes to get there.";
   return { layout, draw, words, tip, timeAt,
-    steps: when.steps, note: `Seed ${about.seed} of the random numbers. ${slots ? "" : "What waits is as far from the way out as it takes to get there."}${cut}` };
+    steps: when.steps, note: `Seed ${about.seed} of the random numbers.${distances}${cut}` };
 
 }

@@ -15,13 +15,15 @@ function linkTimes({ about, columns }) {
   const { flow, ack, queue, fate, bytes, came, begins, leaves, arrives } = columns;
   const flows = about.flows, count = came.length, main = about.queue;
   const goes = (i) => begins[i] >= -Infinity; // whether it is sent in the time of the trace
-  const forward = Uint8Array.from(flow, (f, i) => (f === NOBODY ? queue[i] === main : (ack[i] === 1) === flows[f].backward));
+  const forward = Uint8Array.from(flow, (f, i) =>
+    (f === NOBODY ? queue[i] === main : (ack[i] === 1) === flows[f].backward));
   const ends = Float64Array.from(leaves, (time, i) => (arrives[i] >= 0 ? arrives[i] : time >= 0 ? time : about.length));
   const longest = ends.reduce((most, end, i) => Math.max(most, end - came[i]), 0);
   const packet = bytes.reduce((most, size) => Math.max(most, size), 1) / about.rate; // time that the largest takes
   const back = commonest();
   const there = new Map([main, back].map((q) => [q, comingsAndGoings(q)]));
-  const trip = leaves.reduce((least, time, i) => (arrives[i] > time ? Math.min(least, arrives[i] - time) : least), about.length);
+  const trip = leaves.reduce((least, time, i) => // the shortest
+    (arrives[i] > time ? Math.min(least, arrives[i] - time) : least), about.length);
   const sent = new Map([main, back].map((q) => [q, flows.map((_, f) => sentBy(q, f))]));
 
   function pick(wanted) {
@@ -58,7 +60,8 @@ function linkTimes({ about, columns }) {
   }
 
   const mostWaiting = (q) => there.get(q).came.reduce((most, time) => Math.max(most, waiting(q, time)[0]), 0);
-  const longestWait = (q) => begins.reduce((most, time, i) => (queue[i] === q ? Math.max(most, time - came[i] || 0) : most), 0);
+  const longestWait = (q) => begins.reduce((most, time, i) =>
+    (queue[i] === q ? Math.max(most, time - came[i] || 0) : most), 0);
 
   // Return the most packets that wait between two times, by some of the moments at which one comes.
   function peak(q, from, to) {
@@ -71,6 +74,13 @@ function linkTimes({ about, columns }) {
   function* alive(time, before, after) {
     const first = upto(came, time - longest - after);
     for (let i = first; i < count && came[i] <= time + before; i++) if (ends[i] + after >= time) yield i;
+  }
+
+  // Return how many parcels are on their way at a time.
+  function crowd(time) {
+    let found = 0;
+    for (const i of alive(time, 0, 0)) found += i >= 0;
+    return found;
   }
 
   // Return the place in the queue of all that waits, and what is left of the packet that is being sent, as a share.
@@ -95,7 +105,8 @@ function linkTimes({ about, columns }) {
   const drops = ascending(lost.map((i) => (fate[i] === LOST ? arrives[i] : leaves[i])));
   const steps = ascending(pick((i) => queue[i] === main).flatMap((i) => [came[i], fate[i] ? leaves[i] : begins[i]])
     .filter((time) => time >= 0 && time <= about.length));
-  const passing = [...new Set(pick((i) => queue[i] === main && flow[i] !== NOBODY).map((i) => flow[i]))].sort((a, b) => a - b);
-  return { flows, main, back, forward, packet, trip, longest, drops, steps, passing, goes, alive, waiting, mostWaiting,
+  const own = pick((i) => queue[i] === main && flow[i] !== NOBODY);
+  const passing = [...new Set(own.map((i) => flow[i]))].sort((a, b) => a - b);
+  return { flows, main, back, forward, packet, trip, drops, steps, passing, goes, alive, crowd, waiting, mostWaiting,
     longestWait, peak, places, shares };
 }

@@ -259,7 +259,9 @@ async function playText(parent, text, begin) {
   player.load(new Uint8Array(await new Response(stream).arrayBuffer()));
   if (begin && !calm()) player.play(true);
   const fit = () => {
-    try { globalThis.frameElement?.setAttribute("height", document.documentElement.offsetHeight + 2); } catch { /* another site's */ }
+    try {
+      globalThis.frameElement?.setAttribute("height", document.documentElement.offsetHeight + 2);
+    } catch { /* the frame is another site's */ }
   };
   new ResizeObserver(fit).observe(document.body);
 }

@@ -108,7 +108,8 @@ function swarmView({ about, columns }) {
       ctx.beginPath();
       ctx.moveTo(from.x, from.y);
       const bend = 0.25; // towards the middle, so that neighbours' lines are seen
-      ctx.quadraticCurveTo((from.x + to.x) / 2 * (1 - bend) + place.circle.x * bend, (from.y + to.y) / 2 * (1 - bend) + place.circle.y * bend, to.x, to.y);
+      const [x, y] = ["x", "y"].map((axis) => ((from[axis] + to[axis]) / 2) * (1 - bend) + place.circle[axis] * bend);
+      ctx.quadraticCurveTo(x, y, to.x, to.y);
       ctx.stroke();
     }
     ctx.globalAlpha = 1;
@@ -157,7 +158,8 @@ function swarmView({ about, columns }) {
   }
 
   function drawClasses(ctx, look) {
-    const shown = about.classes.map((name, c) => [name, peers.filter((p) => klass[p] === c).length]).filter(([, n]) => n);
+    const sizes = about.classes.map((name, c) => [name, peers.filter((p) => klass[p] === c).length]);
+    const shown = sizes.filter(([, n]) => n > 0);
     let y = place.circle.y - place.circle.r + 8;
     for (const [name, n] of shown) {
       const c = about.classes.indexOf(name);
@@ -170,9 +172,9 @@ function swarmView({ about, columns }) {
 
   // The map with all that is written around it is drawn once; what is to come is covered.
   function drawMap(ctx, look, now) {
-    const { x, y, w, h } = place.chart, left_ = x - EDGE, top = y - EDGE;
+    const { x, y, w, h } = place.chart, edge = x - EDGE, top = y - EDGE;
     if (!map || map.look !== look.back) map = { look: look.back, sheet: chartSheet(look) };
-    ctx.drawImage(map.sheet, left_, top, w + EDGE + 8, h + 2 * EDGE);
+    ctx.drawImage(map.sheet, edge, top, w + EDGE + 8, h + 2 * EDGE);
     const at = x + (w * now) / about.length;
     ctx.globalAlpha = 0.6;
     ctx.fillStyle = look.back;
@@ -189,7 +191,8 @@ function swarmView({ about, columns }) {
     ctx.drawImage(mapSheet(look), x, y, w, h);
     if (chosen === MAPS[0]) drawClassStrip(ctx, look);
     drawRounds(ctx, look);
-    const title = chosen === MAPS[0] ? "pieces held by each peer, by class and completion" : "peers that hold each piece, the first out on top";
+    const title = chosen === MAPS[0] ? "pieces held by each peer, by class and completion"
+      : "peers that hold each piece, the first out on top";
     write(ctx, title, x - 8, y - 19, { colour: look.text, most: w + 8 });
     write(ctx, clock(about, 0), x, y + h + 13, { size: 11, colour: look.muted });
     write(ctx, clock(about, about.length), x + w, y + h + 13, { size: 11, align: "right", colour: look.muted });
@@ -220,15 +223,16 @@ function swarmView({ about, columns }) {
     const { x, y, w } = place.chart;
     if (!tellRounds(w)) return;
     ctx.fillStyle = look.muted;
-    for (let look_ = 1; look_ < time.length; look_++) {
-      if (rounds[look_] > rounds[look_ - 1]) ctx.fillRect(x + (w * time[look_]) / about.length, y - 9, 1, 6);
+    for (let one = 1; one < time.length; one++) {
+      if (rounds[one] > rounds[one - 1]) ctx.fillRect(x + (w * time[one]) / about.length, y - 9, 1, 6);
     }
   }
 
   const tellRounds = (wide) => rounds[rounds.length - 1] * 5 < wide;
 
   function ramp(part, look) {
-    const stops = RAMPS[look.dark ? "dark" : "light"].map((text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16)));
+    const channels = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
+    const stops = RAMPS[look.dark ? "dark" : "light"].map(channels);
     const [from, to, along] = part < 0.5 ? [stops[0], stops[1], 2 * part] : [stops[1], stops[2], 2 * part - 1];
     return from.map((value, i) => Math.round(value + along * (to[i] - value)));
   }
@@ -270,40 +274,42 @@ function swarmView({ about, columns }) {
   function words(now) {
     const out = upto(all, parts(now)), whole = upto(completions, now), number = leechers.length;
     const mean = round(out / Math.max(1, number));
-    const at = lookAt(now), rate_ = peers.reduce((sum, p) => sum + rateOf(p, at), 0);
-    const after = now >= about.length ? "" : `, ${rate(rate_)} together`;
-    return `${grouped(whole)} of ${many(number, "peer")} complete; ${grouped(out)} of ${grouped(number * pieces)} pieces have arrived `
+    const at = lookAt(now), together = peers.reduce((sum, p) => sum + rateOf(p, at), 0);
+    const after = now >= about.length ? "" : `, ${rate(together)} together`;
+    return `${grouped(whole)} of ${many(number, "peer")} complete; `
+      + `${grouped(out)} of ${grouped(number * pieces)} pieces have arrived `
       + `(${round((100 * out) / (number * pieces), 2)} %), ${mean} of ${pieces} on each in the mean${after}.`;
   }
 
   function tip(x, y, now) {
     const near = peers.find((p) => Math.hypot(place.spot[p].x - x, place.spot[p].y - y) <= place.spot[p].r + 4);
     if (near !== undefined) return tipOf(near, now);
-    const { x: left_, y: top, w, h } = place.chart, at = timeAt(x, y);
-    if (at === null || x < left_) return null;
+    const { x: edge, y: top, w, h } = place.chart, at = timeAt(x, y);
+    if (at === null || x < edge) return null;
     if (chosen !== MAPS[0]) return clock(about, at);
     const p = leechers[Math.min(leechers.length - 1, Math.floor(((y - top) / h) * leechers.length))];
-    return p === undefined ? null : `${named_(p)} at ${clock(about, at)}: ${pieceCount(p, at)} of ${pieces} pieces`;
+    return p === undefined ? null : `${called(p)} at ${clock(about, at)}: ${pieceCount(p, at)} of ${pieces} pieces`;
   }
 
-  const named_ = (p) => `peer ${p} (${about.classes[klass[p]]})`;
+  const called = (p) => `peer ${p} (${about.classes[klass[p]]})`;
 
   function tipOf(p, now) {
     const at = lookAt(now), wait = queue[at * count + p];
-    if (!(start[p] <= now)) return `${named_(p)}\nhas not started`;
-    if (left[p] <= now) return `${named_(p)}\nhas left`;
-    const lines = [named_(p), seed[p] ? "seed" : `${pieceCount(p, now)} of ${pieces} pieces`,
+    if (!(start[p] <= now)) return `${called(p)}\nhas not started`;
+    if (left[p] <= now) return `${called(p)}\nhas left`;
+    const said = [called(p), seed[p] ? "seed" : `${pieceCount(p, now)} of ${pieces} pieces`,
       `sends ${rate(rateOf(p, at))} of ${rate(limit[p])}`];
-    if (about.linked) lines.push(`wait in its uplink ${span(wait)}`);
-    lines.push(`serves ${unchoked[at * count + p]}${about.fidelity === "flow" ? "" : ` of ${interested[at * count + p]} that are interested`}`);
-    if (done[p] >= 0) lines.push(done[p] <= now ? `complete at ${clock(about, done[p])}` : `will be complete at ${clock(about, done[p])}`);
-    return lines.join("\n");
+    if (about.linked) said.push(`wait in its uplink ${span(wait)}`);
+    const wanting = about.fidelity === "flow" ? "" : `, ${interested[at * count + p]} are interested in it`;
+    said.push(`serves ${unchoked[at * count + p]}${wanting}`);
+    if (done[p] >= 0) said.push(`${done[p] <= now ? "complete" : "will be complete"} at ${clock(about, done[p])}`);
+    return said.join("\n");
   }
 
   function timeAt(x, y) {
-    const { x: left_, y: top, w, h } = place.chart;
-    if (x < left_ - 10 || x > left_ + w + 10 || y < top || y > top + h) return null;
-    return Math.min(1, Math.max(0, (x - left_) / w)) * about.length;
+    const { x: edge, y: top, w, h } = place.chart;
+    if (x < edge - 10 || x > edge + w + 10 || y < top || y > top + h) return null;
+    return Math.min(1, Math.max(0, (x - edge) / w)) * about.length;
   }
 
   const kept = about.carried > 0.98 ? ""
@@ -312,6 +318,6 @@ function swarmView({ about, columns }) {
   const arcs = about.linked ? ` Red arcs: the wait in an uplink, full at ${span(slowest)}.` : "";
   return { layout, draw, words, tip, timeAt, steps: ascending(time),
     choices: { "map of": MAPS }, chosen: (_, value) => { chosen = value; map = null; },
-    note: `Seed ${about.seed} of the random numbers${about.fidelity === "flow" ? ", in flow" : ""}. A peer is filled as far as it holds the file, `
-      + `and glows as its upload limit is used; a strong edge: complete.${arcs}${kept}${ticks}` };
+    note: `Seed ${about.seed} of the random numbers${about.fidelity === "flow" ? ", in flow" : ""}. `
+      + `A peer is filled as far as it holds the file, and glows as its upload limit is used; a strong edge: complete.${arcs}${kept}${ticks}` };
 }
