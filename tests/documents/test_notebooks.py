@@ -116,7 +116,7 @@ def test_runs_clean(
 
 def read(path: Path) -> NotebookNode:
     """Return a notebook that is as its format wants it."""
-    notebook: NotebookNode = nbformat.read(path, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]  # it has no types
+    notebook: NotebookNode = nbformat.read(path, nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     return notebook
 
