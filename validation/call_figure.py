@@ -132,11 +132,11 @@ def _row(queue: str, row: Found, base: int) -> str:
     wait = f"{late:.1f} s" if late >= 1 else f"{1000 * late:.0f} ms"
     return _ROW.format(
         left=LEFT, base=base, high=HIGH, text=HIGH - 14, wide=WIDE, path=f"M0 0L{points} {WIDE} 0Z",
-        name=queue, score=row.score, words=_words(row.score), wait=wait, rate=row.rate,
+        name=queue, score=row.score, words=words(row.score), wait=wait, rate=row.rate,
     )  # fmt: skip
 
 
-def _words(score: float) -> str:
+def words(score: float) -> str:
     """Return a score in the words of ITU-T G.107, annex B."""
     limits = {4.34: "very satisfied", 4.03: "satisfied", 3.6: "some dissatisfied", 3.1: "many dissatisfied"}
     limits |= {2.58: "nearly all dissatisfied"}

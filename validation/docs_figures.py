@@ -35,18 +35,20 @@ def yields() -> go.Figure:
 
 def latecomer() -> go.Figure:
     """Two LEDBAT flows, of which the second begins when the first has filled its target."""
-    run = btflow.simulate_link(**ADSL, flows=["ledbat", "ledbat:1@30s"], duration="120 s", warmup="0 s")
+    run = btflow.simulate_link(
+        **ADSL, flows=["ledbat:1,name=first", "ledbat:1@30s,name=second"], duration="120 s", warmup="0 s"
+    )
     return plots.rates(run).update_layout(title_text="The latecomer takes it all")
 
 
 def queues() -> go.Figure:
     """How often a queue is how long, by discipline, under two uploads."""
-    kinds = {"drop-tail": "drop-tail", "CoDel": "codel", "PIE": "pie", "FQ-CoDel": "fq-codel"}
+    kinds = {"drop-tail": "drop-tail", "CoDel": "codel", "PIE": "pie", "FQ-CoDel": "fq-codel", "CAKE": "cake"}
     runs = {
         name: btflow.simulate_link(**ADSL | {"buffer": "40 packets"}, flows="cubic:2", aqm=aqm, duration="300 s")
         for name, aqm in kinds.items()
     }
-    return plots.queue_ccdf(runs).update_layout(title_text="Two CUBIC uploads behind four queue disciplines")
+    return plots.queue_ccdf(runs).update_layout(title_text="Two CUBIC uploads behind five queue disciplines")
 
 
 def sweeps() -> go.Figure:

@@ -8,18 +8,22 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import browser
 import nbformat
 import pytest
+from exported import figures_shown
 from lesson_time import NAME
+from nbconvert.exporters import get_exporter
 from nbformat import NotebookNode
 from nbmake.nb_run import NotebookRun
+
+from btflow.explore.still import HTML, PLOTLY
 
 LESSONS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 LONGEST = 60
 """CPU time that a notebook may take [s]: on a machine with nothing else to do, it is done sooner than that."""
 
 CAPTION = re.compile(r"\*{0,2}Figure (\d+)\.")
-PLOTLY = "application/vnd.plotly.v1+json"
 UNIT = re.compile(r"\[.+\]")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -106,11 +110,13 @@ def test_runs_clean(
     assert took < LONGEST
     assert list(folder.iterdir()) == [copy]
     check_outputs(done.nb.cells)
+    if browser.INSTALLED:
+        check_export(done.nb, tmp_path / "page.html", path.stem)
 
 
 def read(path: Path) -> NotebookNode:
     """Return a notebook that is as its format wants it."""
-    notebook: NotebookNode = nbformat.read(path, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]  # it has no types
+    notebook: NotebookNode = nbformat.read(path, nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     return notebook
 
@@ -133,8 +139,23 @@ def check_outputs(cells: list[NotebookNode]) -> None:
         assert not [output for output in cell.outputs if output.get("name") == "stderr"], printed
         if "solution" in cell.metadata.get("tags", ()):
             assert cell.outputs
+        assert all(HTML in output.data for output in live)
         captioned = below is not None and below.cell_type == "markdown" and bool(CAPTION.match(below.source))
         assert captioned == bool(drawn or live or played), cell.source
+
+
+def check_export(notebook: NotebookNode, page: Path, name: str) -> None:
+    """A file for those who have no kernel and no network shows each figure; a solution's once it is unfolded."""
+    text, _ = get_exporter("btflow")().from_notebook_node(notebook)
+    page.write_text(text, encoding="utf-8")
+    figures = text.partition('id="plotly"')[0].count('class="btflow-still"')
+    with browser.chromium() as chromium:
+        for size in (browser.LAPTOP, browser.PHONE):
+            with browser.page(chromium, size) as shown:
+                hidden = figures - figures_shown(shown, page)
+                assert hidden == shown.locator("details .btflow-still").count()
+                assert shown.evaluate("document.documentElement.scrollWidth") <= size[0]
+                browser.screenshot(shown, f"notebook-{name}-{size[0]}")
 
 
 def axis_titles(layout: NotebookNode) -> list[str]:

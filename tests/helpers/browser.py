@@ -22,9 +22,9 @@ REQUIRED = os.environ.get("BTFLOW_BROWSER_TESTS") == "required"
 SCREENSHOTS = Path(os.environ.get("BTFLOW_SCREENSHOTS", "build/screenshots"))
 """Where the pictures that the tests take are kept, to be looked at."""
 
-needs_browser = pytest.mark.skipif(
-    not REQUIRED and not any(map(shutil.which, NAMES)), reason="there is no Chromium on this machine"
-)
+INSTALLED = any(map(shutil.which, NAMES))
+
+needs_browser = pytest.mark.skipif(not REQUIRED and not INSTALLED, reason="there is no Chromium on this machine")
 
 expect.set_options(timeout=SLOWEST)
 

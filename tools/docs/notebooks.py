@@ -43,7 +43,7 @@ a minute."""
 _RAN = """*Read it here, run it with `btflow lab`, or take it along: [one HTML file](files/{stem}.html) that needs no
 network, [the notebook](files/{stem}.ipynb).*"""
 _NOT_RUN = "*Without outputs: `make docs` runs the notebooks before it builds the site.*"
-_SCRIPTS = """<script src="../assets/plotly.min.js"></script>
+SCRIPTS = """<script src="../assets/plotly.min.js"></script>
 <script src="../assets/stills.js"></script>
 <script>btflowStills(Plotly);</script>"""
 _SOLUTION = '<details class="solution" markdown="1"><summary>Show the solution</summary>\n\n{}\n\n</details>'
@@ -83,7 +83,7 @@ def on_page_content(content: str, page: Page, **_kwargs: Any) -> str:
     if path not in NOTEBOOKS:
         return content
     outputs = shown(path).outputs
-    return _PLACE.sub(lambda found: outputs[int(found[1])], content) + (_SCRIPTS if outputs else "")
+    return _PLACE.sub(lambda found: outputs[int(found[1])], content) + (SCRIPTS if outputs else "")
 
 
 def index() -> str:
@@ -140,7 +140,7 @@ def _linked(text: str) -> str:
 
 
 def _read(path: Path) -> NotebookNode:
-    found: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # it has no types
+    found: NotebookNode = nbformat.read(path, as_version=4)
     return found
 
 
@@ -173,7 +173,7 @@ def run(path: Path) -> None:
     RUN.mkdir(parents=True, exist_ok=True)
     notebook.metadata.pop("widgets", None)  # 5 MB of Plotly
     with replacing(kept(path)) as partial:
-        nbformat.write(notebook, partial)  # type: ignore[no-untyped-call]
+        nbformat.write(notebook, partial)
 
 
 def main() -> None:
