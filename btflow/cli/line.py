@@ -83,7 +83,7 @@ def _interval(found: Estimate, scale: float = 1.0) -> dict[str, float | None]:
 
 def as_text(line: Line, compared: Comparison | None, target: Path) -> str:
     """Return what was found as lines, and how to use it."""
-    lines = [f"{target}: fitted to {', '.join(source.text() for source in line.sources)}", "", *line.lines()]
+    lines = [f"{target}, fitted to", *(f"  {source.text()}" for source in line.sources), "", *line.lines()]
     lines += [f"Note: {note}." for note in line.notes]
     if compared is not None:
         width = max(len(row.label) for row in compared.figures)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from os import PathLike
 
@@ -149,7 +149,8 @@ def fit_traces(traces: Sequence[Trace], way: Way = "up", given: _Given | None = 
         waits = tuple(_waits(delay, base.value, roughly[w], mine) for delay in delays)
         seen = _Seen(base, waits, tuple(delays), tuple(loads), len(ways) == 1 or not _overlap(loads))
         known = rates[w]
-        found = _rate(mine, seen) if known is None else Estimate(known, known, known)
+        names = ", ".join(trace.file for trace in traces if any(load.way == w for load in trace.loads))
+        found = _rate(mine, seen, names) if known is None else Estimate(known, known, known)
         queues[w], said = _queue(mine, seen, found, given.buffer)
         notes += [f"{w}: {text}" for text in said]
     if math.isinf(base.low):
@@ -235,6 +236,11 @@ class _Waits:
         """The longest wait [s]; 0 if there is no sample."""
         return float(self.wait.max(initial=0.0))
 
+    def during(self, load: Load) -> _Waits:
+        """Return the waits while there was one of the loads."""
+        there = _within(self.time, [load])
+        return replace(self, time=self.time[there], wait=self.wait[there], lost=self.lost[_within(self.lost, [load])])
+
 
 @dataclass(frozen=True)
 class _Seen:
@@ -268,13 +274,13 @@ def _of_the_load(waits: Iterable[_Waits]) -> _Waits | None:
     return min(seen, key=lambda one: (order.index(one.of), -len(one.wait)), default=None)
 
 
-def _rate(loads: Sequence[Load], seen: _Seen) -> Estimate:
-    """Return the rate of one direction [B/s]: the surest of what its loads say."""
+def _rate(loads: Sequence[Load], seen: _Seen, names: str) -> Estimate:
+    """Return the rate of one direction [B/s]: the surest of what its loads, in files of some names, say."""
     found = [one for load in loads for one in _rates_of(load, seen)]
-    sure = [one for one in found if not math.isinf(one.high)]
-    if sure and max(one.low for one in sure) > (1 + CONFLICT) * min(one.high for one in sure):
-        shown = " and ".join(f"{8e-6 * pick(one.value for one in sure):.3g} Mbit/s" for pick in (min, max))
-        raise InputError(FIELD, None, f"the files say {shown} {loads[0].way}", "files of one line")
+    if max(one.low for one in found) > (1 + CONFLICT) * min(one.high for one in found):
+        ends = (min(one.high for one in found), max(one.low for one in found))
+        shown = " and ".join(f"{8e-6 * value:.3g} Mbit/s" for value in ends)
+        raise InputError(FIELD, names, f"say {shown} {loads[0].way}, which is not one line", "files of one line")
     best = min(found, key=lambda one: (math.isinf(one.high), (one.high - one.low) / one.value, -one.value))
     return Estimate(best.value, (1 - UNSEEN) * best.low, (1 + UNSEEN) * best.high)
 
@@ -298,8 +304,9 @@ def _rates_of(load: Load, seen: _Seen) -> list[Estimate]:
     found = [Estimate(mean, mean, math.inf)]
     held = 0.0 < load.paced * load.flows < 1.1 * mean
     if seen.alone and not held:
-        found += _by_pieces(load, seen.waits)
-        found += _by_total(load, seen.waits) if load.counted == "written" else []
+        waits = [one.during(load) for one in seen.waits]
+        found += _by_pieces(load, waits)
+        found += _by_total(load, waits) if load.counted == "written" else []
     return [Estimate(*(per * value + beside for value in one)) for one in found]
 
 

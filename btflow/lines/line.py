@@ -154,8 +154,8 @@ class Line:
 
 MEANING: dict[Kind, str] = {
     "drop-tail": "drop-tail: losses come when it is full",
-    "codel": "managed: losses come long before the longest wait; which discipline cannot be told, CoDel is taken",
-    "fq-codel": "managed by flow: pings pass the load; which discipline cannot be told, FQ-CoDel is taken",
+    "codel": "managed: losses come at short waits; which one cannot be told, CoDel is taken",
+    "fq-codel": "managed by flow: pings pass the load; which one cannot be told, FQ-CoDel is taken",
     "unknown": "not known; drop-tail is taken",
 }
 

@@ -82,12 +82,22 @@ def _rates(compared: Comparison) -> list[go.Scatter]:
         style = line(3 + number, color=colour, width=2.0)
         found.append(go.Scatter(x=x, y=y, name=f"load {load.way}: simulated", mode="lines", line=style))
         if any(load is own for trace in compared.line.traces for own in trace.loads):
-            x, y = _binned(load, parts)
-            marker = {"symbol": "square-open", "size": 6, "color": colour}
-            counted = "" if load.counted == "arrived" else ", as written"
-            name = f"load {load.way}: measured{counted}"
-            found.append(go.Scatter(x=x, y=8e-6 * y, name=name, mode="markers", marker=marker))
+            found.append(_measured(load, parts, colour))
     return found
+
+
+def _measured(load: Load, parts: int, colour: str) -> go.Scatter:
+    """Return what arrived over time; its mean, if only what was written is known over time, and that not at all else."""
+    if load.counted == "written" and load.arrived is not None:
+        size, took = load.arrived
+        x, y = np.array([load.start, load.start + took]), np.full(2, size / took)
+        return go.Scatter(
+            x=x, y=8e-6 * y, name=f"load {load.way}: measured, mean", mode="lines", line={"color": colour, "width": 5}, opacity=0.4
+        )
+    x, y = _binned(load, parts)
+    marker = {"symbol": "square-open", "size": 6, "color": colour}
+    counted = "" if load.counted == "arrived" else ", as written"
+    return go.Scatter(x=x, y=8e-6 * y, name=f"load {load.way}: measured{counted}", mode="markers", marker=marker)
 
 
 def _binned(load: Load, parts: int) -> tuple[Floats, Floats]:
