@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from btflow.cli.common import SHARE, Overwrite, bar
 from btflow.cli import line
+from btflow.cli.common import SHARE, Overwrite, bar
 from btflow.errors import InputError
 from btflow.files import figure_path
 from btflow.units.formatting import counted
@@ -120,7 +120,9 @@ def calibrate(
     file = _one(measured_files or [])
     columns = {name: value for name, value in given.items() if name not in ("iplane", "iplane_loss", "checksum")}
     if file is None and iplane is None:
-        raise InputError("FILE", None, "is not given", "files measured on a line, a CSV file of paths, or --iplane FILE")
+        raise InputError(
+            "FILE", None, "is not given", "files measured on a line, a CSV file of paths, or --iplane FILE"
+        )
     if file is not None and iplane is not None:
         raise InputError("FILE.csv", file, "is given beside --iplane", "one of the two")
     if iplane is not None and columns:

@@ -25,7 +25,7 @@ _OPTIONS = {"way": "--way", "rate": "--rate", "rtt": "--base-rtt", "buffer": "--
 def calibrate(
     given: list[str], options: dict[str, str | None], target: Path, figure: Path | None, as_json: bool
 ) -> None:
-    """Fit an access link, write it and say what was found; the comparison first, so that nothing is left if it fails."""
+    """Fit an access link, write it and say what was found; it is compared first: nothing is left if that fails."""
     from btflow import files
     from btflow.lines.compared import compare, simulable
     from btflow.lines.fitting import fit

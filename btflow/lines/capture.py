@@ -114,7 +114,9 @@ def _packets(name: str, stream: IO[bytes]) -> Iterator[_Packet]:
     try:
         import dpkt
     except ImportError:
-        raise InputError(FIELD, name, "is a capture, and dpkt, which reads it, is not installed", extra("capture")) from None
+        raise InputError(
+            FIELD, name, "is a capture, and dpkt, which reads it, is not installed", extra("capture")
+        ) from None
     whole = _Whole(stream)
     try:
         frames = dpkt.pcap.UniversalReader(whole)

@@ -87,7 +87,9 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
     if not isinstance(line, Line):
         raise InputError("line", line, "is no line", "what btflow.lines.fit returns")
     if not simulable(line):
-        raise InputError("buffer", None, "is needed for a simulation: the files do not show it", 'such as "100 packets"')
+        raise InputError(
+            "buffer", None, "is needed for a simulation: the files do not show it", 'such as "100 packets"'
+        )
     result = simulate_link(_scenario(line, cc), seed=seed)
     figures = [figure for load in line.loads for figure in _rates(load, result, line)]
     figures += [figure for delays in _compared(line) for figure in _delays(line, delays, result)]
@@ -181,6 +183,8 @@ def _delays(line: Line, delays: Delays, result: xr.Dataset) -> list[Figure]:
     both = (delays.rtt, np.interp(delays.time, result["time"].values[there], known[there]))
     quantiles = (("median", 0.5), ("95th percentile", 0.95))
     return [
-        Figure(f"round-trip time of {delays.of}, {name}", "ms", *(1e3 * float(np.quantile(rtts, share)) for rtts in both))
+        Figure(
+            f"round-trip time of {delays.of}, {name}", "ms", *(1e3 * float(np.quantile(rtts, share)) for rtts in both)
+        )
         for name, share in quantiles
     ]

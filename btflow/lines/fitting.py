@@ -153,6 +153,8 @@ def fit_traces(traces: Sequence[Trace], way: Way = "up", given: _Given | None = 
         found = _rate(mine, seen, names) if known is None else Estimate(known, known, known)
         queues[w], said = _queue(mine, seen, found, given.buffer)
         notes += [f"{w}: {text}" for text in said]
+    if any(math.isinf(queue.rate.high) for queue in queues.values()):  # a ping may have taken less time on the link
+        base = base._replace(high=base.high + PING / min(queue.rate.value for queue in queues.values()))
     if math.isinf(base.low):
         notes.append("no round-trip time from before the load: the base is at most the least of all")
     sources = tuple(Source(t.file, t.kind, t.begun, *_counts(t)) for t in traces)
@@ -198,7 +200,9 @@ def _base(delays: Sequence[Delays], loads: Sequence[Load], rates: dict[Way, floa
             low, high = _ranks(len(idle))
             ordered = np.sort(idle)
             value = float(np.quantile(idle, BASE_SHARE))
-            found = Estimate(value, float(ordered[low]) - delay.resolution - HOSTS, float(ordered[high]) + delay.resolution)
+            found = Estimate(
+                value, float(ordered[low]) - delay.resolution - HOSTS, float(ordered[high]) + delay.resolution
+            )
         else:
             value = float(own.min())
             found = Estimate(value, -math.inf, value + delay.resolution)
@@ -264,7 +268,7 @@ def _waits(delay: Delays, base: float, rate: float, loads: Sequence[Load]) -> _W
 
 def _within(time: Floats, loads: Sequence[Load]) -> NDArray[np.bool_]:
     """Return which times are while one of the loads was there."""
-    return np.any([(time >= load.start) & (time <= load.end) for load in loads], axis=0)
+    return np.asarray(np.any([(time >= load.start) & (time <= load.end) for load in loads], axis=0))
 
 
 def _of_the_load(waits: Iterable[_Waits]) -> _Waits | None:

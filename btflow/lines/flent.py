@@ -71,8 +71,7 @@ def read(name: str, content: bytes) -> Trace:
         raise unusable(name, "has series that do not go with its times", "a .flent or .flent.gz file of a whole test")
     named = {match[0]: match[1] for series in found.results if (match := _LOAD.fullmatch(series))}
     ways: dict[Way, list[str]] = {
-        way: [series for series, said in named.items() if said == f"{way}load"]
-        for way in ("up", "down")  # type: ignore[misc]
+        way: [series for series, said in named.items() if said == f"{way}load"] for way in ("up", "down")
     }
     loads = [_load(name, found, time, way, series) for way, series in ways.items() if series]
     delays = _pings(found, time)
@@ -102,9 +101,7 @@ def _load(name: str, found: _File, time: Floats, way: Way, series: list[str]) ->
     arrived = (sum(size or 0.0 for size, _ in came), max(took or 0.0 for _, took in came)) if whole else None
     segment = float(metas[0].TCP_MSS or SEGMENT)
     goodput = np.diff(written) / np.diff(edges)
-    return Load(
-        way, len(present), edges, goodput, "written", segment, arrived=arrived, cc=metas[0].CONG_CONTROL or ""
-    )
+    return Load(way, len(present), edges, goodput, "written", segment, arrived=arrived, cc=metas[0].CONG_CONTROL or "")
 
 
 def _total(found: _File, time: Floats, series: str, unit: float) -> tuple[Floats, Floats] | None:

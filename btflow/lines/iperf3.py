@@ -81,7 +81,9 @@ def read(name: str, content: bytes) -> Trace:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "its JSON"
-        raise unusable(name, f"is no whole iperf3 result: {where}: {first['msg']}", "what iperf3 --json prints") from None
+        raise unusable(
+            name, f"is no whole iperf3 result: {where}: {first['msg']}", "what iperf3 --json prints"
+        ) from None
     test = found.start.test_start
     if found.error:
         raise unusable(name, f"has an error of iperf3's: {found.error[:200]}", "a test that finished")

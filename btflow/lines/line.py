@@ -44,7 +44,7 @@ def _figures(value: float, digits: int) -> str:
 Kind = Literal["drop-tail", "codel", "fq-codel", "unknown"]
 
 LIMITS = {"codel": 1000, "fq-codel": 10240}
-"""Packets of a managed queue's buffer, which is never full: Linux's defaults (net/sched/sch_codel.c, sch_fq_codel.c)."""
+"""Packets of a managed queue's buffer, never full: Linux's defaults (net/sched/sch_codel.c, sch_fq_codel.c)."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,11 @@ class Queued:
     @property
     def buffer(self) -> Estimate | None:
         """Room in the queue [B], without the packet that is being sent; None if it is not known."""
-        return None if self.wait is None else Estimate(*(rate * wait for rate, wait in zip(self.rate, self.wait, strict=True)))
+        return (
+            None
+            if self.wait is None
+            else Estimate(*(rate * wait for rate, wait in zip(self.rate, self.wait, strict=True)))
+        )
 
 
 class Source(NamedTuple):
@@ -136,7 +140,10 @@ class Line:
         lines = ["# An access link fitted by btflow calibrate. Rates are those of IP packets.", ""]
         lines += [f"# {source.text()}" for source in self.sources] + [f"# Note: {note}." for note in self.notes] + [""]
         lines += [f"name = {inline('my-line')}", f"title = {inline('Fitted to ' + files)}"[:200]]
-        lines += [f"source = {inline('btflow calibrate ' + files)}", f"rtt = {_sourced(_ms(self.rtt.value), self.rtt.text(1e3, 'ms'))}"]
+        lines += [
+            f"source = {inline('btflow calibrate ' + files)}",
+            f"rtt = {_sourced(_ms(self.rtt.value), self.rtt.text(1e3, 'ms'))}",
+        ]
         for way, queue in self.ways:
             lines += ["", f"[{way}link]", *_table(queue)]
         return "\n".join(lines) + "\n"

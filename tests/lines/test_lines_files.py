@@ -65,6 +65,29 @@ def test_pings_that_are_lost_or_come_twice() -> None:
     assert ping.read("log", windows).delays[0].lost.tolist() == [1]
 
 
+def test_flent_files_without_single_values_are_read_at_their_times(tmp_path: Path) -> None:
+    (file := tmp_path / "plain.flent").write_bytes(changed("packets-flent.flent", raw_values={}))
+    plain, known = lines.fit(file), lines.fit(RECORDED / "packets-flent.flent.gz")
+    assert plain.rtt.value == pytest.approx(known.rtt.value, abs=1e-3)
+    assert plain.uplink is not None
+    assert known.uplink is not None
+    assert plain.uplink.rate.value == pytest.approx(known.uplink.rate.value, rel=0.05)
+
+
+def test_iperf3_both_ways_at_once_is_two_loads(tmp_path: Path) -> None:
+    tree = json.loads(content("packets-up.json"))
+    tree["start"]["test_start"]["bidir"] = 1
+    tree["end"]["sum_received_bidir_reverse"] = {"seconds": 20, "bytes": 20_000_000}
+    for interval in tree["intervals"]:
+        interval["streams"].append({**interval["streams"][0], "sender": False, "bytes": 200_000, "rtt": 0})
+    (file := tmp_path / "both.json").write_text(json.dumps(tree))
+    trace = lines.read(file)
+    assert [load.way for load in trace.loads] == ["up", "down"]
+    assert trace.loads[1].counted == "arrived"
+    line = lines.fit(file, rtt="30 ms")
+    assert all(queue.wait is None and queue.rate.high == np.inf for _, queue in line.ways)
+
+
 def changed(name: str, **values: Any) -> bytes:
     tree = json.loads(content(name))
     for path, value in values.items():
@@ -143,7 +166,7 @@ def test_folders_missing_files_and_wrong_formats(tmp_path: Path) -> None:
         lines.fit(RECORDED / "adsl-up.log.gz", rate="3 m")
 
 
-def test_what_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGEST", 10_000)
     with pytest.raises(InputError, match="is too large; allowed: at most 0 MiB, unpacked"):
         lines.fit(RECORDED / "packets-up.json.gz")

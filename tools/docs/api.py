@@ -9,7 +9,15 @@ from types import ModuleType
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-MODULES = ("btflow", "btflow.analysis", "btflow.analytic", "btflow.plots", "btflow.paths", "btflow.explore")
+MODULES = (
+    "btflow",
+    "btflow.analysis",
+    "btflow.analytic",
+    "btflow.plots",
+    "btflow.paths",
+    "btflow.lines",
+    "btflow.explore",
+)
 _DOCSTRING_ALONE = "\n    options: { members: false, show_root_heading: false, show_root_toc_entry: false }"
 
 

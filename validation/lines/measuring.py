@@ -80,7 +80,10 @@ class _Run:
 
     def measure(self) -> None:
         """Run the programs and keep what they say."""
-        servers = [self._start(self.server, "iperf3", "--server", "--json", "-i", "0.2"), self._start(self.server, "netserver", "-D")]
+        servers = [
+            self._start(self.server, "iperf3", "--server", "--json", "-i", "0.2"),
+            self._start(self.server, "netserver", "-D"),
+        ]
         time.sleep(0.5)
         try:
             if self.session.flent:
