@@ -7,7 +7,7 @@ PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
 
-.PHONY: demo test test-rest test-all search explore lab notebooks lint format docs figures validate packet-level real-clients bench bench-simgrid calibrate clean
+.PHONY: demo test test-rest test-all search explore lab notebooks lint format docs figures validate packet-level real-clients lines bench bench-simgrid calibrate clean
 
 demo: $(VENV)/.run  ## the 2010 cluster experiment, beside the paper's figures
 	$(BIN)/python -m validation.demo
@@ -58,6 +58,7 @@ figures: $(VENV)/.dev  ## the figures of the README and the documentation; needs
 	$(BIN)/python -m validation.explorer --image docs/figures/explorer.png
 	$(BIN)/python -m validation.motion --images docs/figures
 	$(BIN)/python -m validation.internet --image docs/figures/internet-swarms.png
+	$(BIN)/python -m validation.lines figure
 
 validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and links against packets
 	@failed=0; for part in validation validation.links validation.links.fluid validation.links.closure validation.swarms validation.swarms.packets validation.internet validation.fidelity validation.fidelity.links; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
@@ -69,6 +70,10 @@ packet-level:  ## the packet-level reference by ns-3: needs g++, takes an hour o
 real-clients: $(VENV)/.run  ## swarms of real clients in network namespaces, beside the simulator: validation/clients.md; root, hours
 	$(BIN)/python -m validation.clients measure --cells "$(CELLS)" --runs $(or $(RUNS),3) --bed $(or $(BED),0)
 	$(BIN)/python -m validation.clients report
+
+lines: $(VENV)/.run  ## lines made in network namespaces, measured by iperf3, ping, tcpdump and flent: validation/lines.md; root
+	$(BIN)/python -m validation.lines measure
+	$(BIN)/python -m validation.lines report
 
 # BENCH=--no-scale leaves out what takes minutes
 bench: $(VENV)/.run  ## cost of swarms, sweeps and links, beside SimGrid and ns-3: validation/benchmarks.md

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from btflow import analysis, analytic, explore, motion, paths, plots
+    from btflow import analysis, analytic, explore, lines, motion, paths, plots
     from btflow.config.catalog import load, load_link
     from btflow.config.schema import describe, schema
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
@@ -36,6 +36,7 @@ __all__ = [
     "analytic",
     "describe",
     "explore",
+    "lines",
     "load",
     "load_link",
     "motion",
@@ -70,7 +71,7 @@ _FROM = {
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for only then, so that ``import btflow`` is fast (PEP 562)."""
-    if name in ("analysis", "analytic", "explore", "motion", "paths", "plots"):
+    if name in ("analysis", "analytic", "explore", "lines", "motion", "paths", "plots"):
         return import_module(f"btflow.{name}")
     if name not in _FROM:
         raise AttributeError(f"module 'btflow' has no attribute {name!r}")

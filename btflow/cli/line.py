@@ -25,7 +25,7 @@ _OPTIONS = {"way": "--way", "rate": "--rate", "rtt": "--base-rtt", "buffer": "--
 def calibrate(
     given: list[str], options: dict[str, str | None], target: Path, figure: Path | None, as_json: bool
 ) -> None:
-    """Fit an access link, write it and say what was found; the comparison first, so that nothing is left if it fails."""
+    """Fit an access link, write it and say what was found; it is compared first: nothing is left if that fails."""
     from btflow import files
     from btflow.lines.compared import compare, simulable
     from btflow.lines.fitting import fit
@@ -83,7 +83,7 @@ def _interval(found: Estimate, scale: float = 1.0) -> dict[str, float | None]:
 
 def as_text(line: Line, compared: Comparison | None, target: Path) -> str:
     """Return what was found as lines, and how to use it."""
-    lines = [f"{target}: fitted to {', '.join(source.text() for source in line.sources)}", "", *line.lines()]
+    lines = [f"{target}, fitted to", *(f"  {source.text()}" for source in line.sources), "", *line.lines()]
     lines += [f"Note: {note}." for note in line.notes]
     if compared is not None:
         width = max(len(row.label) for row in compared.figures)

@@ -24,6 +24,9 @@ MAGIC = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x
 MOST_PACKETS = 2_000_000
 """A capture of more is refused: it takes two minutes, and its first minute says the same."""
 
+MOST_FRAME = 2**20
+"""Bytes of a packet with what the file says of it: tcpdump keeps 256 KiB of one at most."""
+
 LEAST_SHARE = 0.05
 """Flows of less than this of the largest one's payload are not part of the load."""
 
@@ -82,6 +85,26 @@ def read(name: str, stream: IO[bytes]) -> Trace:
     return _trace(name, begun, senders, others, [f"the capture {cut}: what is before that counts"] if cut else [])
 
 
+class _Whole:
+    """A capture that notes whether it ends within a packet, and is not read in pieces that no packet has."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.short = False
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes."""
+        if not 0 <= size <= MOST_FRAME:
+            raise ValueError("a packet of no size")
+        found = self._stream.read(size)
+        self.short |= 0 < len(found) < size
+        return found
+
+    def seek(self, place: int) -> None:
+        """Go back to a place."""
+        self._stream.seek(place)
+
+
 class _CutError(Exception):
     """A capture ends within a packet."""
 
@@ -94,8 +117,9 @@ def _packets(name: str, stream: IO[bytes]) -> Iterator[_Packet]:
         raise InputError(
             FIELD, name, "is a capture, and dpkt, which reads it, is not installed", extra("capture")
         ) from None
+    whole = _Whole(stream)
     try:
-        frames = dpkt.pcap.UniversalReader(stream)
+        frames = dpkt.pcap.UniversalReader(whole)
     except (ValueError, dpkt.UnpackError, EOFError, OSError):
         raise unusable(name, "is no whole capture: its header is damaged", "a .pcap or .pcapng file") from None
     link = _links(dpkt).get(frames.datalink())
@@ -106,6 +130,8 @@ def _packets(name: str, stream: IO[bytes]) -> Iterator[_Packet]:
         try:
             time, frame = next(frames)
         except StopIteration:
+            if whole.short:
+                raise _CutError(f"is cut off or damaged after {count} packets") from None
             return
         except (ValueError, dpkt.UnpackError, EOFError, OSError) as error:
             raise _CutError(f"is cut off or damaged after {count} packets") from error
@@ -176,13 +202,11 @@ class _Sender:
     syn: float | None = None
     handshake: float | None = None
     """Round-trip time of its SYN or SYN-ACK [s]."""
-    opened: bool = False
-    """Whether it sent the SYN."""
 
     def send(self, packet: _Packet, time: float) -> None:
         """Take a segment of this sender."""
         if packet.flags & _SYN:
-            self.syn, self.opened = (None if self.syn is not None else time), not packet.flags & _ACK
+            self.syn = None if self.syn is not None else time  # of one that was sent again it is not known
             return
         if not packet.payload:
             return
@@ -266,10 +290,10 @@ def _trace(
 
 
 def _check_side(name: str, sender: _Sender, receiver: _Sender) -> None:
-    """Refuse a capture made where the data arrive: there segments are answered at once."""
-    near = receiver.handshake if not sender.opened else sender.handshake
-    far = sender.handshake if not sender.opened else receiver.handshake
-    if near is not None and far is not None and near < 0.25 * far:
+    """Refuse a capture made where the data arrive: there what the sender sends is answered at once."""
+    if sender.handshake is None or receiver.handshake is None:
+        return
+    if sender.handshake < 0.25 * receiver.handshake:
         reason = "has no upload in it: it was captured where the data arrive, and the queue is on the other side"
         raise unusable(name, reason, "a capture made on the host that uploads")
 

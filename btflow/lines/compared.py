@@ -99,13 +99,14 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
 
 def _scenario(line: Line, cc: str | None) -> LinkScenario:
     """Return the experiment on a line with the loads that were measured."""
-    end = min(max(load.end for load in line.loads), LONGEST)
+    loads = [load for load in line.loads if load.start < LONGEST]
+    end = min(max(load.end for load in loads), LONGEST)
     access = {
         f"{way}link": {"rate": f"{queue.rate.value!r} B/s", "buffer": buffer_of(queue), "discipline": queue.kind}
         for way, queue in line.ways
     }
     flows = {}
-    for number, load in enumerate(line.loads):
+    for number, load in enumerate(loads):
         named = cc or CC.get(load.cc, CC["cubic"])
         text = f"{named}:{load.flows}@{max(load.start, 0.0)!r} s,stop={min(load.end, LONGEST)!r} s,direction={load.way}"
         text += f",rate={load.paced!r} B/s" if load.paced else ""

@@ -71,8 +71,7 @@ def read(name: str, content: bytes) -> Trace:
         raise unusable(name, "has series that do not go with its times", "a .flent or .flent.gz file of a whole test")
     named = {match[0]: match[1] for series in found.results if (match := _LOAD.fullmatch(series))}
     ways: dict[Way, list[str]] = {
-        way: [series for series, said in named.items() if said == f"{way}load"]
-        for way in ("up", "down")  # type: ignore[misc]
+        way: [series for series, said in named.items() if said == f"{way}load"] for way in ("up", "down")
     }
     loads = [_load(name, found, time, way, series) for way, series in ways.items() if series]
     delays = _pings(found, time)

@@ -44,7 +44,7 @@ def _figures(value: float, digits: int) -> str:
 Kind = Literal["drop-tail", "codel", "fq-codel", "unknown"]
 
 LIMITS = {"codel": 1000, "fq-codel": 10240}
-"""Packets of a managed queue's buffer, which is never full: Linux's defaults (net/sched/sch_codel.c, sch_fq_codel.c)."""
+"""Packets of a managed queue's buffer, never full: Linux's defaults (net/sched/sch_codel.c, sch_fq_codel.c)."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ class Line:
 
 MEANING: dict[Kind, str] = {
     "drop-tail": "drop-tail: losses come when it is full",
-    "codel": "managed: losses come long before the longest wait; which discipline cannot be told, CoDel is taken",
-    "fq-codel": "managed by flow: pings pass the load; which discipline cannot be told, FQ-CoDel is taken",
+    "codel": "managed: losses come at short waits; which one cannot be told, CoDel is taken",
+    "fq-codel": "managed by flow: pings pass the load; which one cannot be told, FQ-CoDel is taken",
     "unknown": "not known; drop-tail is taken",
 }
 

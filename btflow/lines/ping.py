@@ -1,4 +1,4 @@
-"""Reads what ``ping`` prints: that of iputils (Linux), with or without ``-D``, of BSD and macOS, BusyBox and Windows."""
+"""Reads what ``ping`` prints: of iputils (Linux), with or without ``-D``, of BSD and macOS, BusyBox and Windows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 
-from btflow.lines.traces import Delays, Trace, unusable
+from btflow.lines.traces import Delays, Floats, Trace, unusable
 
 _STAMP = re.compile(r"^\[(\d{1,12}\.\d{1,9})\]\s")
 _REPLY = re.compile(
-    r"(?P<bytes>\d{1,9}) bytes from .*?(?:icmp_)?seq[=: ](?P<seq>\d{1,9}).*?time[=<](?P<time>[\d.]{1,20}) ?(?P<unit>\S+)"
+    r"(?P<bytes>\d{1,9}) bytes from .*?seq[=: ](?P<seq>\d{1,9}).*?time[=<](?P<time>[\d.]{1,20}) ?(?P<unit>\S+)"
 )
 _WINDOWS = re.compile(r"[:=] ?bytes[=: ](?P<bytes>\d{1,9}) time[=<](?P<time>[\d.]{1,20}) ?(?P<unit>[a-zµ]+)")
 _WINDOWS_LOST = re.compile(r"^(Request timed out|.*[Uu]nreachable)")
@@ -56,12 +56,12 @@ def read(name: str, text: str) -> Trace:
         raise unusable(name, "has no reply in it", "a log of ping in which at least one came back")
     notes = [f"{twice} replies came a second time: left out"] if twice else []
     stamped = stamped and len(sizes) == sum(rtt == rtt for _, rtt in found.values())
-    sent, rtt, missing, begun = _placed(found, stamped, _period(text))
+    sent, rtts, missing, begun = _placed(found, stamped, _period(text))
     if begun is None:
         notes.append("the log has no times of day (ping -D): times follow from the numbers of the pings")
     windows = "bytes from" not in text
     size = float(np.median(sizes)) + (_HEADERS if windows else _HEADERS - 8)
-    return Trace(name, "ping log", begun, (Delays("pings", sent, rtt, size, missing, min(steps)),), (), tuple(notes))
+    return Trace(name, "ping log", begun, (Delays("pings", sent, rtts, size, missing, min(steps)),), (), tuple(notes))
 
 
 def _time(name: str, line: int, text: str, unit: str) -> tuple[float, float]:
@@ -85,7 +85,9 @@ def _period(text: str) -> float:
     return max(int(total[2]) / 1e3 / (int(total[1]) - 1), 1e-3) if many and total is not None else 1.0
 
 
-def _placed(found: dict[int, tuple[float | None, float]], stamped: bool, period: float) -> tuple:
+def _placed(
+    found: dict[int, tuple[float | None, float]], stamped: bool, period: float
+) -> tuple[Floats, Floats, Floats, float | None]:
     """Return when pings were sent, their round-trip times, when lost ones were sent, and the time of day of time 0."""
     numbers = np.array(sorted(found), float)
     rtt = np.array([found[int(n)][1] for n in numbers])

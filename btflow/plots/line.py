@@ -13,11 +13,14 @@ from btflow.plots.style import COLOURS, GREY, SYMBOLS, TEMPLATE, line
 
 Floats = NDArray[np.float64]
 
+POINTS = 300
+"""Most points of what one kind of packets measured."""
+
 LEAST, MOST = 5, 60
 """Times over which a rate is averaged, at least and at most."""
 SHORTEST = 1.0
-"""Least length of such a time [s]; three of the longest round-trip times, if that is more: what a program writes comes in
-pieces of about a window."""
+"""Least length of such a time [s]; three of the longest round-trip times, if that is more: what a program writes comes
+in pieces of about a window."""
 
 
 def measured_over_simulated(compared: Comparison) -> go.Figure:
@@ -63,8 +66,8 @@ def _delays(compared: Comparison) -> list[go.Scatter]:
         x, y = envelope(time[shown], 1e3 * rtt(compared.line, result, delays)[shown])
         simulated = line(index, color=colour, width=2.0)
         found.append(go.Scatter(x=x, y=y, name=f"{delays.of}: simulated", mode="lines", line=simulated))
-        x, y = envelope(delays.time, 1e3 * delays.rtt)
-        marker = {"symbol": f"{SYMBOLS[index % len(SYMBOLS)]}-open", "size": 5, "color": colour, "opacity": 0.8}
+        x, y = envelope(delays.time, 1e3 * delays.rtt, POINTS)
+        marker = {"symbol": f"{SYMBOLS[index % len(SYMBOLS)]}-open", "size": 5, "color": colour}
         found.append(go.Scatter(x=x, y=y, name=f"{delays.of}: measured", mode="markers", marker=marker))
     return found
 
@@ -82,12 +85,27 @@ def _rates(compared: Comparison) -> list[go.Scatter]:
         style = line(3 + number, color=colour, width=2.0)
         found.append(go.Scatter(x=x, y=y, name=f"load {load.way}: simulated", mode="lines", line=style))
         if any(load is own for trace in compared.line.traces for own in trace.loads):
-            x, y = _binned(load, parts)
-            marker = {"symbol": "square-open", "size": 6, "color": colour}
-            counted = "" if load.counted == "arrived" else ", as written"
-            name = f"load {load.way}: measured{counted}"
-            found.append(go.Scatter(x=x, y=8e-6 * y, name=name, mode="markers", marker=marker))
+            found.append(_measured(load, parts, colour))
     return found
+
+
+def _measured(load: Load, parts: int, colour: str) -> go.Scatter:
+    """Return what arrived over time; its mean, or what was written, where that is all there is."""
+    if load.counted == "written" and load.arrived is not None:
+        size, took = load.arrived
+        x, y = np.array([load.start, load.start + took]), np.full(2, size / took)
+        return go.Scatter(
+            x=x,
+            y=8e-6 * y,
+            name=f"load {load.way}: measured, mean",
+            mode="lines",
+            line={"color": colour, "width": 5},
+            opacity=0.4,
+        )
+    x, y = _binned(load, parts)
+    marker = {"symbol": "square-open", "size": 6, "color": colour}
+    counted = "" if load.counted == "arrived" else ", as written"
+    return go.Scatter(x=x, y=8e-6 * y, name=f"load {load.way}: measured{counted}", mode="markers", marker=marker)
 
 
 def _binned(load: Load, parts: int) -> tuple[Floats, Floats]:

@@ -98,7 +98,7 @@ def test_the_command_says_what_of_losses_of_iplanes_links_it_takes_otherwise(tmp
     file, losses = links_file(tmp_path, ring(30)), tmp_path / "losses.txt"
     lost = ["0.01"] * 25 + ["0.5", "1", "-1", "-1", "-1"]
     losses.write_text("".join(f"{line[:-2]}{loss}\n" for line, loss in zip(ring(30), lost, strict=True)))
-    given = ("--iplane", str(file), "--iplane-loss", str(losses), "--out", str(tmp_path / "my.toml"))
+    given = ("--iplane", str(file), "--iplane-loss", str(losses), "--out", str(tmp_path / "my.toml"), "--overwrite")
     code, said, _ = run("calibrate", *given, "--drop-unmeasured")
     assert code == 0
     assert "Note: 3 links without a measured loss: left out." in said
@@ -120,7 +120,7 @@ def test_the_command_says_what_of_losses_of_iplanes_links_it_takes_otherwise(tmp
 
 def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run) -> None:
     file = table(tmp_path, body=[[f"{i / 100}", "0"] for i in range(10, 50)])
-    given = ("calibrate", str(file), "--out", str(tmp_path / "my.toml"))
+    given = ("calibrate", str(file), "--out", str(tmp_path / "my.toml"), "--overwrite")
     code, _, errors = run(*given)
     assert code == 2
     assert (
@@ -221,7 +221,7 @@ def stopped_after(words: list[str]) -> float:
     ("arguments", "said"),
     [
         (("{csv}",), "--out: is not given"),
-        (("--out", "{out}"), "FILE.csv: is not given"),
+        (("--out", "{out}"), "FILE: is not given"),
         (("{csv}", "--iplane", "{csv}", "--out", "{out}"), "is given beside --iplane"),
         (("--iplane", "{csv}", "--rtt-unit", "ms", "--out", "{out}"), "is not a CSV file"),
         (("{csv}", "--checksum", "00", "--out", "{out}"), "is not iPlane's"),

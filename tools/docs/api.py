@@ -16,6 +16,7 @@ MODULES = (
     "btflow.plots",
     "btflow.motion",
     "btflow.paths",
+    "btflow.lines",
     "btflow.explore",
 )
 _DOCSTRING_ALONE = "\n    options: { members: false, show_root_heading: false, show_root_toc_entry: false }"

@@ -1,1 +1,1 @@
-"""Access links made in network namespaces, measured as people measure their own: the files that tests of `btflow.lines` read."""
+"""Access links made in network namespaces and measured as people measure theirs, for tests of `btflow.lines`."""

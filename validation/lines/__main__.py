@@ -33,5 +33,14 @@ def report() -> None:
     typer.echo(f"report: {os.path.relpath(page.REPORT)}")
 
 
+@app.command()
+def figure() -> None:
+    """Draw measured over simulated for docs/my-line.md; needs Chromium."""
+    from validation.lines import report as page
+
+    page.draw()
+    typer.echo(f"figure: {os.path.relpath(page.FIGURE)}")
+
+
 if __name__ == "__main__":
     sys.exit(run_app(app, "validation.lines", "interrupted; nothing is left behind"))

@@ -84,3 +84,27 @@ def path(session: Session, program: str) -> Path:
     """Return where what a program said in a session is kept."""
     ending = {"iperf3": "json", "ping": "log", "tcpdump": "pcap", "flent": "flent"}[program]
     return RECORDED / f"{session.line}-{session.name}.{ending}.gz"
+
+
+READ = (
+    "packets-up.json packets-up.log",
+    "packets-up.pcap packets-up.log",
+    "packets-up.pcap",
+    "packets-up.json",
+    "packets-up4.json packets-up4.log",
+    "packets-flent.flent",
+    "packets-down.json packets-down.log",
+    "packets-paced.json packets-paced.log",
+    "adsl-up.json adsl-up.log",
+    "adsl-up.json",
+    "adsl-rrul.flent",
+    "managed-up.json managed-up.log",
+    "managed-up4.json managed-up4.log",
+    "managed-up4.json",
+)
+"""Files that are fitted together, as somebody may have them, separated by spaces."""
+
+
+def files(names: str) -> list[Path]:
+    """Return the files of some names."""
+    return [RECORDED / f"{name}.gz" for name in names.split()]

@@ -1,0 +1,155 @@
+"""Lines of the test bed: what is fitted to their files holds what was set, and simulated is near measured."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from btflow import lines
+from btflow.errors import InputError
+from btflow.lines.compared import compare
+from btflow.lines.line import Estimate, Line
+from validation.lines.made import LINES, PACKET, RECORDED
+
+
+@cache
+def fitted(names: str) -> Line:
+    """Return the line that files of the test bed, separated by spaces, are fitted by."""
+    return lines.fit(*(RECORDED / f"{name}.gz" for name in names.split()))
+
+
+def holds(estimate: Estimate | None, value: float) -> bool:
+    return estimate is not None and estimate.low <= value <= estimate.high
+
+
+UP = [
+    "packets-up.json packets-up.log",
+    "packets-up.pcap packets-up.log",
+    "packets-up.pcap",
+    "packets-up4.json packets-up4.log",
+    "packets-flent.flent",
+    "adsl-up.json adsl-up.log",
+]
+
+
+@pytest.mark.parametrize("names", UP)
+def test_the_intervals_of_a_drop_tail_uplink_hold_what_was_set(names: str) -> None:
+    line, made = fitted(names), LINES[names.partition("-")[0]]
+    assert line.uplink is not None
+    assert line.downlink is None
+    assert holds(line.rtt, made.rtt)
+    assert line.rtt.value == pytest.approx(made.rtt, abs=1e-3)
+    assert holds(line.uplink.rate, made.uplink)
+    assert line.uplink.rate.value == pytest.approx(made.uplink, rel=0.03)
+    assert line.uplink.discipline == "drop-tail"
+    assert holds(line.uplink.buffer, made.room * (PACKET if made.unit == "packets" else 1))
+    assert line.uplink.wait is not None
+    assert line.uplink.wait.value == pytest.approx(made.delay, rel=0.07)
+    assert line.uplink.wait.high < 1.15 * made.delay
+
+
+@pytest.mark.parametrize("names", ["packets-up.json", "adsl-up.json", "packets-up4.json"])
+def test_iperf3_alone_gives_the_base_as_an_upper_bound(names: str) -> None:
+    line, made = fitted(names), LINES[names.partition("-")[0]]
+    assert line.rtt.low == -np.inf
+    assert made.rtt < line.rtt.value + made.rtt / 2
+    assert any("at most the least of all" in note for note in line.notes)
+    assert line.uplink is not None
+    assert line.uplink.wait is not None
+    assert line.uplink.wait.value == pytest.approx(made.delay, rel=0.12)
+    assert line.uplink.rate.value == pytest.approx(made.uplink, rel=0.04)
+
+
+def test_a_download_says_what_the_downlink_is() -> None:
+    line, made = fitted("packets-down.json packets-down.log"), LINES["packets"]
+    assert line.uplink is None
+    assert line.downlink is not None
+    assert holds(line.rtt, made.rtt)
+    assert holds(line.downlink.rate, made.downlink)
+    assert holds(line.downlink.buffer, made.downlink_room)
+
+
+def test_up_and_down_make_a_line_of_both() -> None:
+    both = fitted("packets-up.json packets-up.log packets-down.json packets-down.log")
+    made = LINES["packets"]
+    assert both.uplink is not None
+    assert both.downlink is not None
+    assert holds(both.uplink.rate, made.uplink)
+    assert holds(both.downlink.rate, made.downlink)
+    assert holds(both.uplink.buffer, made.room * PACKET)
+
+
+@pytest.mark.parametrize(
+    ("names", "discipline"),
+    [
+        ("managed-up4.json managed-up4.log", "fq-codel"),
+        ("managed-up.json managed-up.log", "fq-codel"),
+        ("managed-up4.json", "codel"),
+    ],
+)
+def test_a_managed_queue_is_seen_and_never_called_full(names: str, discipline: str) -> None:
+    line, made = fitted(names), LINES["managed"]
+    assert line.uplink is not None
+    assert line.uplink.discipline == discipline
+    assert holds(line.uplink.rate, made.uplink)
+    assert line.uplink.rate.value == pytest.approx(made.uplink, rel=0.05)
+    assert line.uplink.wait is not None
+    assert line.uplink.wait.high == np.inf
+    assert "never full" in repr(line)
+
+
+def test_a_line_that_was_not_kept_busy_is_at_least_so_fast_and_holds_at_least_so_much() -> None:
+    line, made = fitted("packets-paced.json packets-paced.log"), LINES["packets"]
+    assert line.uplink is not None
+    assert line.uplink.rate.value < made.uplink
+    assert line.uplink.rate.high == np.inf
+    assert line.uplink.wait is not None
+    assert line.uplink.wait.high == np.inf
+    assert line.uplink.wait.low < made.delay
+    assert "rate up               at least 0.5" in repr(line)
+
+
+def test_two_ways_loaded_at_once_leave_the_buffer_open() -> None:
+    line, made = fitted("adsl-rrul.flent"), LINES["adsl"]
+    for (_, queue), true in zip(line.ways, (made.uplink, made.downlink), strict=True):
+        assert queue.rate.value <= true
+        assert queue.rate.high == np.inf
+        assert queue.wait is None
+    assert any("the wait is of both queues" in note for note in line.notes)
+    with pytest.raises(InputError, match="is needed for a simulation"):
+        compare(line)
+
+
+@pytest.mark.parametrize("names", [*UP, "packets-down.json packets-down.log", "managed-up4.json managed-up4.log"])
+def test_simulated_is_near_measured(names: str) -> None:
+    found = compare(fitted(names))
+    assert found.cc == "cubic-6"
+    assert len(found.figures) >= 3
+    for figure in found.figures:
+        least = 0.25 if "95th" in figure.name and names.startswith("managed") else 0.1
+        assert abs(figure.off) < least, figure
+    assert found.sentence().startswith("Simulated with cubic-6: round-trip times are at most ")
+
+
+def test_a_ping_log_alone_needs_the_rate_and_finds_the_same_buffer() -> None:
+    log, made = RECORDED / "adsl-up.log.gz", LINES["adsl"]
+    with pytest.raises(InputError, match=r"rate: is needed: adsl-up.log.gz does not say it"):
+        lines.fit(log)
+    line = lines.fit(log, rate="768 kbit/s")
+    assert line.uplink is not None
+    assert line.uplink.wait is not None
+    assert line.uplink.wait.value == pytest.approx(made.delay, rel=0.02)
+    assert any("one flow" in note for note in line.notes)
+    lossy = lines.fit(RECORDED / "packets-up.log.gz", rate="1 Mbit/s")
+    assert lossy.uplink is not None
+    assert holds(lossy.uplink.buffer, LINES["packets"].room * PACKET)  # pings are lost where the queue counts packets
+
+
+def test_what_is_given_stands() -> None:
+    line = lines.fit(RECORDED / "adsl-up.log.gz", rate="768 kbit/s", rtt="20 ms", buffer="100 packets", way="down")
+    assert line.rtt == (0.02, 0.02, 0.02)
+    assert line.downlink is not None
+    assert line.downlink.given == "100 packets"
+    assert "100 packets, as given" in repr(line)
