@@ -1,6 +1,6 @@
 """The private names of others: Numba's, that `btflow/kernels/compiler` lives on, are there, and used nowhere else.
 
-Of Plotly, ipywidgets, anywidget, traitlets, Voila, Jupyter, tornado, Dask and all others none is used at all.
+Of Plotly, ipywidgets, anywidget, traitlets, Jupyter, tornado, Dask and all others none is used at all.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ AT_COMPILER = "btflow.kernels.compiler"
         ("figure._data", {"figure._data"}),
         ("class A:\n def __init__(self):\n  self._data = 1\nfigure._data", set()),
         ("numba.njit(f, _nrt=False)", {"_nrt="}),
-        ("monkeypatch.setattr('voila.app._x', 1)\ngetattr(figure, '_props')", {"voila.app._x", "_props"}),
+        ("monkeypatch.setattr('tornado.web._x', 1)\ngetattr(figure, '_props')", {"tornado.web._x", "_props"}),
         ("row._replace(a=1)", set()),
     ],
 )

@@ -23,7 +23,7 @@ from validation.chromium import chromium as installed
 from validation.command import run_app
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 MOVES = 21
 SIZE = (1366, 900)
@@ -64,7 +64,8 @@ def measure(
             if image is not None:
                 take(shown, image)
                 return
-            print(f"command to ready server: {ready:.1f} s; to the first figure: {first:.1f} s")
+            print(f"command to ready server: {ready:.1f} s; to the first figure, a browser started meanwhile: {first:.1f} s")
+            print(f"another page to its first figure: {opened(browser, server.url):.1f} s", flush=True)
             report("link panel", latencies(shown, "Round-trip time", MOVES))
             for name, query in SWARMS.items():
                 shown.goto(f"{server.bare}?v=1&panel=swarm&{query}")
@@ -72,6 +73,17 @@ def measure(
                 words_of_full(shown)  # what is drawn first is drawn whole
                 report(name, latencies(shown, "Round-trip time", MOVES))
                 print(f"  at rest: {words_of_full(shown)}", flush=True)
+
+
+def opened(browser: Browser, url: str) -> float:
+    """Return how long a page takes until its first figure in a browser that has none of its files [s]."""
+    from validation.browser import page
+    from validation.explorer_page import open_page
+
+    with page(browser, SIZE) as shown:
+        start = time.monotonic()
+        open_page(shown, url)
+        return time.monotonic() - start
 
 
 def take(shown: Page, image: Path) -> None:
