@@ -15,6 +15,7 @@ from btflow.link.flow import Flow
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram, build
 from btflow.memory import arrays
+from btflow.units.quantity import text_of
 
 STEP = 0.25  # of the shortest round trip, and its limits [s]
 SHORTEST_STEP, LONGEST_STEP = 0.001, 0.02
@@ -43,6 +44,10 @@ are not with any, for they measure the delay of single packets: 13 to 50% off, L
 FEWEST = 10
 """Packets of a flow that a buffer must hold: with 6, where single ones decide, uTP is 12% and LEDBAT++ 52% too fast, LP
 50 times (with 10, LEDBAT++ still 17% on 100 ms)."""
+
+STEEPEST = 20.0
+"""Segments a round trip by which a window may grow up to which flow is near packets: with 50 LEDBAT is 21% too fast, with
+72 uTP three times, for their windows overshoot and time out (alone on 2 Mbit/s and 50 ms)."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 
@@ -75,9 +80,20 @@ def _problems(scenario: LinkScenario) -> Iterator[ScenarioError]:
             instead = f"at most {LONGEST_LP:g} s, another law, or {INSTEAD}"
             yield ScenarioError(f"flows.{flow.name}.cc", flow.cc.name, reason, instead)
         if flow.cc is not None:
+            yield from _growth(flow, flow.cc)
             yield from _way(scenario, flow, flow.cc)
             yield from _room(scenario, flow, flow.cc)
     yield from _met(scenario)
+
+
+def _growth(flow: Flow, cc: CongestionControl) -> Iterator[ScenarioError]:
+    """A delay-driven law that grows so fast that it overshoots."""
+    name = "gain" if cc.gain is not None else "max_gain"
+    segments = cc.gain if cc.gain is not None else (cc.max_gain or 0.0) / cc.mss
+    if segments > STEEPEST:
+        reason = f"grows by {segments:.3g} segments in a round trip, where flow fidelity is not near packets"
+        allowed = f"at most {STEEPEST:g} segments, {STEEPEST * cc.mss / 1000:g} kB, or {INSTEAD}"
+        yield ScenarioError(f"flows.{flow.name}.cc.{name}", text_of(cc, name), reason, allowed)
 
 
 def _way(scenario: LinkScenario, flow: Flow, cc: CongestionControl) -> Iterator[ScenarioError]:

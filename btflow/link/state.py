@@ -84,13 +84,13 @@ def build(program: LinkProgram, seed: int) -> k.State:
     return s
 
 
-QUANTUM = (300.0, 1514.0)
+SHORTEST_TURN, LONGEST_TURN = 300.0, 1514.0
 """Least and most that a flow may send in its turn with CAKE [B] (Linux sch_cake.c, cake_set_rate)."""
 
-SHARE = 4096.0
-"""CAKE: within these it is the rate [B/s] divided by this (Linux sch_cake.c, cake_set_rate)."""
+TURNS = 4096.0
+"""CAKE: within these the turn is the rate [B/s] over this (Linux sch_cake.c, cake_set_rate)."""
 
-TARGET = 1.5
+LEAST_TARGET = 1.5
 """CAKE: the target is at least the time that so many full packets take (Linux sch_cake.c, cake_set_rate)."""
 
 
@@ -99,10 +99,10 @@ def complete(queue: NDArray[np.void], largest: float) -> None:
     queue["mtu"] = np.where(queue["mtu"] > 0.0, queue["mtu"], largest + queue["framing"])
     cake = queue["kind"] == k.CAKE
     q = queue[cake]
-    target = np.maximum(q["target"], TARGET * q["mtu"] / q["rate"])
+    target = np.maximum(q["target"], LEAST_TARGET * q["mtu"] / q["rate"])
     q["interval"] = np.maximum(q["interval"] + target - q["target"], 2.0 * target)
     q["target"] = target
-    q["quantum"] = np.clip(np.floor(q["rate"] / SHARE), *QUANTUM)
+    q["quantum"] = np.clip(np.floor(q["rate"] / TURNS), SHORTEST_TURN, LONGEST_TURN)
     queue[cake] = q
 
 

@@ -163,6 +163,8 @@ def test_a_seed_gives_the_same_bits() -> None:
         ({"aqm": "fq-codel"}, ("'fq-codel'", "drop-tail")),
         ({"aqm": "pie"}, ("'pie'", "drop-tail")),
         ({"aqm": "cake"}, ("'cake'", "drop-tail")),
+        ({"flows": ["ledbat,gain=21"]}, ("flows.ledbat.cc.gain", "21 segments", "at most 20")),
+        ({"flows": ["utp,max_gain=30 kB"]}, ("flows.utp.cc.max_gain = '30 kB'", "21.7 segments", "27.64 kB")),
         ({"probes": "100 B@1s"}, ("flows.probe.message = '100 B'", "on and off", "--fidelity full")),
         (
             {"buffer": "8 kB"},

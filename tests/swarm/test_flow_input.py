@@ -105,6 +105,14 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("classes.seed.access.uplink.rate = '112500 B/s'", "a leecher's 125000 B/s", "no uTP", "--fidelity full"),
         ),
         (
+            ("flashcrowd", "--set", "utp_target=47 ms", "--fidelity", "flow"),
+            ("classes.tcp.utp.target = '47 ms'", "less than the 48 ms", "48 ms or more", "--fidelity full"),
+        ),
+        (
+            ("flashcrowd", "--set", "aqm=cake", "--fidelity", "flow"),
+            ("access.uplink.discipline = 'cake'", "drop-tail", "--fidelity full"),
+        ),
+        (
             ("rao2010", "--set", "rtt=1501ms", "--fidelity", "flow"),
             ("paths.rtt = '1.501 s'", "more than the 1.5 s", "--fidelity full"),
         ),
