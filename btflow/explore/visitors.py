@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import Any
 
 from btflow.errors import SimulationError
 from btflow.explore.visitor import SIZE, run
@@ -33,7 +34,7 @@ class Process:
     """
 
     def __init__(self, megabytes: int, flow_is_there: object) -> None:
-        context = multiprocessing.get_context("forkserver" if FORKS else "spawn")
+        context: Any = multiprocessing.get_context("forkserver" if FORKS else "spawn")  # of either kind
         context.set_forkserver_preload(["btflow.explore.preload"])
         self._socket, theirs = socket.socketpair()
         with theirs:
@@ -46,7 +47,7 @@ class Process:
     @property
     def alive(self) -> bool:
         """Whether it runs."""
-        return self._process.is_alive()
+        return bool(self._process.is_alive())
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield what it sends until it ends."""

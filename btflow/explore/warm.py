@@ -39,7 +39,12 @@ def compiled() -> Iterator[Event]:
         there.set()
         yield there
         return
-    threading.Thread(target=lambda: rest.wait() == 0 and there.set(), daemon=True).start()
+
+    def tell() -> None:
+        if rest.wait() == 0:
+            there.set()
+
+    threading.Thread(target=tell, daemon=True).start()
     try:
         yield there
     finally:

@@ -107,7 +107,15 @@ def test_a_lesson_can_be_given(name: str) -> None:
         assert step.why
         assert step.changed
         checked(KINDS[found.panel], step.changed)
-        assert number == 1 or set(step.changed) <= {*found.inputs, "seed_limit", "cc1", "cc2", "stay", "leechers", "utp_target"}
+        assert number == 1 or set(step.changed) <= {
+            *found.inputs,
+            "seed_limit",
+            "cc1",
+            "cc2",
+            "stay",
+            "leechers",
+            "utp_target",
+        }
         opened = from_query(to_query(found.panel, step.state, found, number), KINDS)
         assert (opened.lesson, opened.step, opened.state, opened.problems) == (found, number, step.state, ())
         if found.panel == "link":
