@@ -172,6 +172,9 @@ def run(path: Path) -> None:
         NotebookClient(notebook, timeout=PATIENCE, resources={"metadata": {"path": folder}}).execute()
     RUN.mkdir(parents=True, exist_ok=True)
     notebook.metadata.pop("widgets", None)  # 5 MB of Plotly
+    for cell in notebook.cells:
+        if cell.cell_type == "code":  # that kernels are compiled is of no interest
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     with replacing(kept(path)) as partial:
         nbformat.write(notebook, partial)
 

@@ -11,7 +11,8 @@ function headed(layout, width) {
   if (!title?.text) return layout;
   const text = fold(title.text, title.font?.size ?? 17);
   const subtitle = { ...title.subtitle, text: fold(title.subtitle?.text, 12) };
-  const more = 22 * (text.split("<br>").length - 1);
+  const lines = (part) => (part ?? "").split("<br>").length - 1;
+  const more = 22 * lines(text) + 15 * lines(subtitle.text);
   return { ...layout, title: { ...title, text, subtitle }, margin: { ...layout.margin, t: layout.margin.t + more } };
 }
 
