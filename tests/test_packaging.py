@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import gzip
+import hashlib
 import importlib
 import re
 import shutil

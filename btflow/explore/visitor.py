@@ -26,7 +26,7 @@ SIZE = struct.Struct("<I")
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
-def pack(message: dict[str, Any], buffers: Iterable[bytes] = ()) -> bytes:
+def pack(message: dict[str, Any], buffers: Iterable[bytes | memoryview] = ()) -> bytes:
     """Return a message as a frame: the number of its parts, how long each is [B], its JSON, and its buffers."""
     parts = [json.dumps(message, allow_nan=False).encode(), *map(bytes, buffers)]
     return struct.pack(f"<{len(parts) + 1}I", len(parts), *map(len, parts)) + b"".join(parts)

@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
+from typing import Any
 
 from btflow.errors import SimulationError
 from btflow.explore.visitor import SIZE, run
@@ -33,11 +35,13 @@ class Process:
     """
 
     def __init__(self, megabytes: int, flow_is_there: object) -> None:
-        context = multiprocessing.get_context("forkserver" if FORKS else "spawn")
+        context: Any = multiprocessing.get_context("forkserver" if FORKS else "spawn")
         context.set_forkserver_preload(["btflow.explore.preload"])
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process = context.Process(target=run, args=(theirs, flow_is_there, megabytes), daemon=True)
+            self._process: BaseProcess = context.Process(
+                target=run, args=(theirs, flow_is_there, megabytes), daemon=True
+            )
             self._process.start()
         self._writer: asyncio.StreamWriter | None = None
         self._ended = False
