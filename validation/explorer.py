@@ -64,7 +64,7 @@ def measure(
             if image is not None:
                 take(shown, image)
                 return
-            print(f"command to ready server: {ready:.1f} s; to the first figure, browser and all: {first:.1f} s")
+            print(f"command to ready server: {ready:.1f} s; to the first figure: {first:.1f} s")
             print(f"another page to its first figure: {opened(browser, server.url):.1f} s", flush=True)
             report("link panel", latencies(shown, "Round-trip time", MOVES))
             for name, query in SWARMS.items():

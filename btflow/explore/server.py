@@ -62,12 +62,16 @@ class Request(RequestHandler):
 
     def prepare(self) -> None:
         """Refuse a request that does not have what it must."""
+        if refusal := self.refusal():
+            self.refuse(*refusal)
+
+    def refusal(self) -> tuple[int, str] | None:
+        """Return why a request is refused, its status first."""
         options: Options = self.settings["options"]
         host, _ = split_host_and_port(self.request.host)
         if options.ip in LOCAL and host.strip("[]") not in LOCAL:
-            self.refuse(403, OTHER_NAME)
-        elif options.token and not self._has(options.token):
-            self.refuse(403, NO_TOKEN)
+            return 403, OTHER_NAME
+        return (403, NO_TOKEN) if options.token and not self._has(options.token) else None
 
     def _has(self, token: str) -> bool:
         """Return whether the request has the token, or the cookie that it earns."""
@@ -114,11 +118,9 @@ class File(Request, StaticFileHandler):
 class Nothing(Request):
     """Whatever else is asked for."""
 
-    def prepare(self) -> None:
-        """Refuse it."""
-        super().prepare()
-        if not self._finished:
-            self.refuse(404, "There is no such page.")
+    def refusal(self) -> tuple[int, str]:
+        """Return that there is no such page."""
+        return super().refusal() or (404, "There is no such page.")
 
 
 class Channel(Request, WebSocketHandler):

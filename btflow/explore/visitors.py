@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from btflow.errors import SimulationError
@@ -34,11 +35,13 @@ class Process:
     """
 
     def __init__(self, megabytes: int, flow_is_there: object) -> None:
-        context: Any = multiprocessing.get_context("forkserver" if FORKS else "spawn")  # of either kind
+        context: Any = multiprocessing.get_context("forkserver" if FORKS else "spawn")
         context.set_forkserver_preload(["btflow.explore.preload"])
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process = context.Process(target=run, args=(theirs, flow_is_there, megabytes), daemon=True)
+            self._process: BaseProcess = context.Process(
+                target=run, args=(theirs, flow_is_there, megabytes), daemon=True
+            )
             self._process.start()
         self._writer: asyncio.StreamWriter | None = None
         self._ended = False
@@ -47,7 +50,7 @@ class Process:
     @property
     def alive(self) -> bool:
         """Whether it runs."""
-        return bool(self._process.is_alive())
+        return self._process.is_alive()
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield what it sends until it ends."""

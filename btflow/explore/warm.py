@@ -39,16 +39,17 @@ def compiled() -> Iterator[Event]:
         there.set()
         yield there
         return
-
-    def tell() -> None:
-        if rest.wait() == 0:
-            there.set()
-
-    threading.Thread(target=tell, daemon=True).start()
+    threading.Thread(target=_tell, args=(rest, there), daemon=True).start()
     try:
         yield there
     finally:
         rest.kill()
+
+
+def _tell(rest: subprocess.Popen[bytes], there: Event) -> None:
+    """Set the event once the process has ended as it should."""
+    if rest.wait() == 0:
+        there.set()
 
 
 def _fill() -> subprocess.Popen[bytes]:
