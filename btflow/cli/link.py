@@ -55,7 +55,8 @@ def link(
             metavar="CC[:COUNT][@START][,KEY=VALUE]...",
             help="Flows, such as cubic:3 or ledbat:1@10s. Keys: size (bytes to send), rate (of the application), "
             "on and off (mean lengths of its periods), start, stop, spread (of the starts), rtt, window (most bytes "
-            "on the way), mss, name, direction (up or down).  [direction=up]",
+            "on the way), mss, target (of LEDBAT and uTP), gain (of LEDBAT, segments a round trip), max_gain (of uTP, "
+            "bytes a round trip), name, host (at home, for cake), direction (up or down).  [direction=up]",
         ),
     ] = None,
     voip: Annotated[
@@ -63,7 +64,7 @@ def link(
         typer.Option(
             metavar="CODEC[:COUNT][@START][,KEY=VALUE]...",
             help="One direction of voice calls, such as g729:1. Keys: frames (in a packet), start, stop, spread, rtt, "
-            "name, direction.",
+            "name, host, direction.",
         ),
     ] = None,
     probe: Annotated[
@@ -71,7 +72,7 @@ def link(
         typer.Option(
             metavar="SIZE@PERIOD[,KEY=VALUE]...",
             help='Small messages, such as "100 B@1s". Keys: cc, start, stop, spread, rtt, window, mss, name, '
-            "direction.  [cc=cubic]",
+            "host, direction.  [cc=cubic]",
         ),
     ] = None,
     duration: Annotated[Text, typer.Option(metavar="TIME", help="Simulated time.  [60 s]")] = None,

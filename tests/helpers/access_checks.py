@@ -113,6 +113,18 @@ def check_queues(x: Access) -> None:
         assert abs(held["bytes"].sum() - one["bytes"]) < 1e-6
     assert used + len(list(chain(n.waiting.next, n.clock[0].free))) == n.waiting.size
     check_pipes(n)
+    check_hosts(x)
+
+
+def check_hosts(x: Access) -> None:
+    """CAKE: each direction of an access link is of one host, which counts its bulk flows."""
+    n = x.net
+    for number, queue in enumerate(n.queue):
+        if queue["kind"] == k.CAKE:
+            lines = turns(n, queue)
+            host = (number >> 1 << x.swarm.rules.slot_bits + 2) + (number & 1)
+            assert (n.subqueue.host[lines] == host).all()
+            assert n.subqueue.bulk[lines].sum() == n.subqueue.bulk_flows[host]
 
 
 def check_pipes(n: k.State) -> None:
@@ -130,8 +142,12 @@ def waiting(n: k.State, q: Any) -> list[int]:
     """Return the nodes of what waits in a queue that is served by event."""
     if q["kind"] == k.CODEL:
         return list(chain(n.waiting.next, q["head"]))
-    lines = [*chain(n.subqueue.next, q["new_first"]), *chain(n.subqueue.next, q["old_first"])]
-    return [node for line in lines for node in chain(n.waiting.next, n.subqueue.head[line])]
+    return [node for line in turns(n, q) for node in chain(n.waiting.next, n.subqueue.head[line])]
+
+
+def turns(n: k.State, q: Any) -> list[int]:
+    """Return the subqueues of a queue that have something to send, or had."""
+    return [*chain(n.subqueue.next, q["new_first"]), *chain(n.subqueue.next, q["old_first"])]
 
 
 def check_connections(s: Swarm, x: Access) -> None:

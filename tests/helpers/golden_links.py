@@ -38,6 +38,7 @@ CASES: dict[str, tuple[tuple[str | made.Table, ...], dict[str, Any]]] = {
     ),
     "CoDel": (("cubic", flow("newreno", way="down")), {"queue": {"discipline": "codel"}, "reverse": "400 kbit/s"}),
     "FQ-CoDel": ((flow("cubic", count=3), "ledbat"), {"queue": {"discipline": "fq-codel"}}),
+    "CAKE": ((flow("cubic", count=3, host="pc"), flow("ledbat", host="tv")), {"queue": {"discipline": "cake"}}),
     "PIE": ((flow("newreno", count=2), flow(None, codec="g711")), {"queue": {"discipline": "pie", "framing": "18 B"}}),
 }
 SEED = 2010
