@@ -257,10 +257,10 @@ def test_the_page_leads_through_a_lesson() -> None:
     guide.do()
     assert app._share.query == "v=1&lesson=bufferbloat&step=3"
     frame.panel.form.fields["buffer"]._control.value = "3 parsecs"  # type: ignore[attr-defined]
-    assert "btflow-stale" in frame.panel.views._dom_classes
+    assert frame.panel.stage.text.startswith("Buffer: refused")  # type: ignore[attr-defined]
     guide.go(-1)
     assert frame.panel.state == steps[1].state
-    assert "btflow-stale" not in frame.panel.views._dom_classes
+    assert frame.panel.stage.text == ""  # type: ignore[attr-defined]
     app._leave()
     assert app._share.query == "v=1"
     assert frame.widget.layout.display == "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import made
 import numpy as np
@@ -12,7 +13,8 @@ import sweeps_made
 import xarray as xr
 
 import btflow
-from btflow import plots
+from btflow import lines, plots
+from btflow.lines.compared import Comparison, compare
 from btflow.paths import load
 
 AXES = {"rtt": [0.0, 0.1, 0.2, 0.4], "upload_limit": [1e4, 2e4, 5e4], "loss": [0.001, 0.01, 0.1]}
@@ -58,6 +60,11 @@ def _buffers() -> dict[str, xr.Dataset]:
     }
 
 
+def _line() -> Comparison:
+    recorded = Path(__file__).parents[1] / "lines" / "recorded"
+    return compare(lines.fit(*(str(recorded / f"packets-up.{kind}.gz") for kind in ("json", "log"))))
+
+
 def _curves() -> go.Figure:
     results = [made.dataset(upload_limit=limit, rtt=rtt) for limit in LIMITS for rtt in ("0 ms", "400 ms", "1 s")]
     return plots.rtt_sweep(plots.sweep_curves(results))
@@ -77,6 +84,7 @@ def _published() -> go.Figure:
 FIGURES: dict[str, Callable[[], go.Figure]] = {
     "beside_published": _published,
     "beside_theory": _theory,
+    "call_over_time": lambda: plots.call_over_time(link()),
     "completion_against_buffer": lambda: plots.completion_against_buffer(_buffers().values()),
     "completion_by_rank": lambda: plots.completion_by_rank(swarm()),
     "completion_cdf": lambda: plots.completion_cdf({limit: made.dataset(upload_limit=limit) for limit in LIMITS}),
@@ -84,6 +92,7 @@ FIGURES: dict[str, Callable[[], go.Figure]] = {
     "full_against_flow": lambda: plots.full_against_flow(_checked(), "completion_mean"),
     "heat_map": lambda: plots.heat_map(sweep(), "completion_mean", "loss", "upload_limit"),
     "link_overview": lambda: plots.link_overview(link()),
+    "measured_over_simulated": lambda: plots.measured_over_simulated(_line()),
     "message_delays": lambda: plots.message_delays(swarm()),
     "overview": lambda: plots.overview(swarm()),
     "path_quantiles": lambda: plots.path_quantiles(load("iplane"), [0.1, 0.2, 0.3, 0.4], [0.0, 0.01, 0.02]),

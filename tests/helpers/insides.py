@@ -16,6 +16,7 @@ DOCUMENTED = {
     *("_asdict", "_fields", "_make", "_replace"),  # named tuples
     *("_exit", "_thread"),  # Python's: os, and a module
     "_esm",  # anywidget's: the JavaScript of a widget
+    "_repr_mimebundle_",  # IPython's: how an object is displayed
 }
 _BY_NAME = {"attrgetter", "delattr", "getattr", "hasattr", "methodcaller", "object", "patch", "setattr"}
 

@@ -20,7 +20,7 @@ from btflow.motion import link
 from btflow.motion.parcels import DROPPED, LOST, NO_QUEUE, PASSES, REFUSED, UNKNOWN
 from btflow.motion.trace import MOST_BYTES
 
-DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie")
+DISCIPLINES = ("drop-tail", "codel", "fq-codel", "pie", "cake")
 MBIT = 125_000.0
 
 
