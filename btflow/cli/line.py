@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from btflow.columns import paragraph, table
 from btflow.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,14 +84,13 @@ def _interval(found: Estimate, scale: float = 1.0) -> dict[str, float | None]:
 
 def as_text(line: Line, compared: Comparison | None, target: Path) -> str:
     """Return what was found as lines, and how to use it."""
-    lines = [f"{target}, fitted to", *(f"  {source.text()}" for source in line.sources), "", *line.lines()]
-    lines += [f"Note: {note}." for note in line.notes]
+    lines = [f"{target}, fitted to", *(paragraph(f"  {source.text()}", "    ") for source in line.sources), ""]
+    lines += [*line.lines(), *(paragraph(f"Note: {note}.", "  ") for note in line.notes)]
     if compared is not None:
-        width = max(len(row.label) for row in compared.figures)
-        lines += ["", "".ljust(width) + "measured".rjust(11) + "simulated".rjust(11) + "off".rjust(7)]
-        for row in compared.figures:
-            lines.append(f"{row.label:<{width}}{row.measured:>11.4g}{row.simulated:>11.4g}{row.off:>+7.0%}")
-        lines += ["", compared.sentence()]
+        rows = [
+            (row.label, f"{row.measured:.4g}", f"{row.simulated:.4g}", f"{row.off:+.0%}") for row in compared.figures
+        ]
+        lines += ["", table([("", "measured", "simulated", "off"), *rows], right=(1, 2, 3)), "", compared.sentence()]
     path = shlex.quote(str(target))
     use = [f"  btflow link --access {path} --flow cubic --voip g729"]
     use += [f'  btflow run flashcrowd --set "classes.*.access={target}"']

@@ -11,13 +11,13 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from btflow.config.catalog import load_link, names, parse_as
-from btflow.config.files import read_table, split_sources
+from btflow.config.files import reference, split_sources
 from btflow.errors import InputError, shorten
 from btflow.link.access import AQM
 from btflow.link.flow import INTERNET
 from btflow.link.scenario import LINKS, LinkScenario
 from btflow.options import parse_settings
-from btflow.units import is_unlimited
+from btflow.units import UNLIMITED, is_unlimited
 
 HOME = "home"
 PROBE_CC = "cubic"
@@ -172,7 +172,7 @@ def scenario_from(**options: Any) -> LinkScenario:
         "name": "link",
         "title": _title([text for _, text in texts.values()], given.get("access")),
         "source": "the user",
-        "paths": {name: DEFAULTS[name] for name in _PATHS} | _measured(given.get("access")),
+        "paths": {name: DEFAULTS[name] for name in _PATHS} | _measured(_preset(given)),
         "duration": DEFAULTS["duration"],
         "access": {HOME: access},
         "flows": flows,
@@ -180,7 +180,7 @@ def scenario_from(**options: Any) -> LinkScenario:
     }
     tree |= {name: given[name] for name in ("warmup", "sample") if name in given}
     goes_up = any(flow["from"] == HOME for flow in flows.values())
-    if not goes_up and not _unlimited(given, "downlink", "access" in given):
+    if not goes_up and not _unlimited(given, "downlink", _preset(given)):
         tree["bottleneck"] = f"{HOME}.downlink"
     try:
         return parse_as(LINKS, tree).build({n: value for n, value in given.items() if n in tree["parameters"]})
@@ -228,12 +228,13 @@ def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
     """Return the table of the access link, and the parameters that set its fields."""
     table: Tree = {"base": given["access"]} if "access" in given else _symmetric()
     parameters: Tree = {}
+    preset = _preset(given)
     for name, (way, field, meaning) in _QUEUES.items():
         follows = name.removeprefix("reverse_") if "access" not in given and way == "downlink" else None
-        if field == "buffer" and _unlimited(given, way, "access" in given):
+        if field == "buffer" and _unlimited(given, way, preset):
             if name in given:
                 raise InputError(name, given[name], "is never used: the rate is unlimited", "a rate")
-            table.setdefault(way, {}).pop("buffer", None)
+            table.get(way, {}).pop("buffer", None)
             continue
         if name in given or "access" not in given:
             parameters[name] = {"kind": field, "meaning": meaning, "sets": [f"access.{HOME}.{way}.{field}"]}
@@ -242,7 +243,7 @@ def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
             else:
                 table.setdefault(way, {}).setdefault(field, DEFAULTS[name.removeprefix("reverse_")])
     if "aqm" in given:
-        ways = [way for way in ("uplink", "downlink") if not _unlimited(given, way, "access" in given)]
+        ways = [way for way in ("uplink", "downlink") if not _unlimited(given, way, preset)]
         if not ways:
             raise InputError("aqm", given["aqm"], "is never used: the rate is unlimited", "a rate")
         for way in ways:
@@ -252,12 +253,17 @@ def _access(given: Mapping[str, Any]) -> tuple[Tree, Tree]:
     return table, parameters
 
 
-def _measured(access: object) -> Tree:
+def _preset(given: Mapping[str, Any]) -> Tree | None:
+    """Return the access link that is named, without the sources of its values; None if none is."""
+    if "access" not in given:
+        return None
+    preset: Tree = split_sources(reference(given["access"], "access", Path(), "access"))[0]
+    return preset
+
+
+def _measured(preset: Tree | None) -> Tree:
     """Return the base round-trip time that an access link's file says was measured over it, if it does."""
-    if not isinstance(access, str):
-        return {}
-    rtt = read_table(access, "access", Path(), "access").get("rtt")
-    return {} if rtt is None else {"rtt": split_sources({"rtt": rtt}, "access.home")[0]["rtt"]}
+    return {"rtt": preset["rtt"]} if preset and "rtt" in preset else {}
 
 
 def _symmetric() -> Tree:
@@ -265,9 +271,12 @@ def _symmetric() -> Tree:
     return {"uplink": {}, "downlink": {}}
 
 
-def _unlimited(given: Mapping[str, Any], way: str, preset: bool) -> bool:
-    names = ("rate",) if way == "uplink" else ("reverse_rate",) if preset else ("reverse_rate", "rate")
+def _unlimited(given: Mapping[str, Any], way: str, preset: Tree | None) -> bool:
+    """Return whether nothing waits in a direction, by what is given or else by the access link that is named."""
+    names = ("rate",) if way == "uplink" else ("reverse_rate",) if preset is not None else ("reverse_rate", "rate")
     rate = next((given[name] for name in names if name in given), None)
+    if rate is None and preset is not None:
+        rate = (preset.get(way) or {}).get("rate", UNLIMITED)
     return is_unlimited(rate)
 
 

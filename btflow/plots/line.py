@@ -41,7 +41,6 @@ def measured_over_simulated(compared: Comparison) -> go.Figure:
         drawn.add_trace(trace, row=2, col=1)
     _levels(drawn, compared)
     drawn.update_xaxes(title_text="time since the load began [s]", row=2, col=1)
-    drawn.update_yaxes(rangemode="tozero")
     drawn.update_yaxes(title_text="round-trip time [ms]", row=1, col=1)
     drawn.update_yaxes(title_text="goodput [Mbit/s]", row=2, col=1)
     files = ", ".join(source.file for source in compared.line.sources)
@@ -51,7 +50,7 @@ def measured_over_simulated(compared: Comparison) -> go.Figure:
         width=TEMPLATE.layout.width,
         height=740,
         legend={"y": -0.11, "entrywidth": 0.48, "entrywidthmode": "fraction"},
-        margin={"r": 120, "b": 140},
+        margin={"b": 140},
     )
     return drawn
 
@@ -126,10 +125,14 @@ def _levels(drawn: go.Figure, compared: Comparison) -> None:
         per = next(load.segment / load.packet for load in found.loads if load.way == way)
         levels.append((2, 8e-6 * queue.rate.value * per, f"rate {way}"))
     for row, value, text in levels:
+        left = text != "base"  # there the round-trip times begin low, and stay high
+        place = {"x": 0.01 if left else 0.99, "xanchor": "left" if left else "right", "yanchor": "bottom"}
         drawn.add_hline(
             y=value,
             row=row,
             col=1,
             line={"color": GREY, "dash": "dot", "width": 1.5},
-            annotation={"text": text, "font": {"size": 12, "color": GREY}, "x": 1.005, "xanchor": "left"},
+            annotation={"text": text, "font": {"size": 12, "color": GREY}, **place},
         )
+        highest = max(float(np.nanmax(trace.y)) for trace in drawn.data if trace.yaxis == ("y" if row == 1 else "y2"))
+        drawn.update_yaxes(range=[0.0, 1.15 * max(highest, *(at for r, at, _ in levels if r == row))], row=row, col=1)

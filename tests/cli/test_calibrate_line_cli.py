@@ -30,7 +30,7 @@ def test_the_page_shows_what_is_printed(tmp_path: Path, run: Run) -> None:
     measured = [str(tmp_path / name) for name in ("packets-up.json", "packets-up.log")]
     code, said, _ = run("calibrate", *measured, "--out", str(tmp_path / "mine.toml"))
     assert code == 0
-    assert max(map(len, said.replace(f"{tmp_path}/", "").splitlines())) <= 104  # names of files as long as they are
+    assert max(map(len, said.replace(f"{tmp_path}/", "").splitlines())) <= 100
     shown = re.search(r"```text\n(.*?)```", (ROOT / "docs" / "my-line.md").read_text(), re.DOTALL)
     assert shown is not None
     assert said.replace(f"{tmp_path}/", "").rstrip() == shown[1].rstrip()
@@ -131,3 +131,15 @@ def test_options_of_a_line_do_not_go_with_paths(tmp_path: Path, run: Run) -> Non
     assert "is a second file of paths" in run("calibrate", str(csv), str(csv), "--out", out)[2]
     mixed = run("calibrate", str(csv), *given("adsl-up.log"), "--out", out)[2]
     assert "file = 'p.csv': is of no kind that a line can be fitted to" in mixed
+
+
+def test_a_queue_is_changed_where_the_file_has_one(tmp_path: Path, run: Run) -> None:
+    out = tmp_path / "mine.toml"
+    assert run("calibrate", *given("packets-up.json packets-up.log"), "--out", str(out))[0] == 0
+    asked = ("link", "--access", str(out), "--flow", "cubic", "--voip", "g729", "--duration", "20 s", "--json")
+    calls = [json.loads(run(*asked, *more)[1])["voip"][0] for more in ((), ("--aqm", "fq-codel"))]
+    assert calls[0]["delay_p50_ms"] > 5 * calls[1]["delay_p50_ms"]
+    code, _, errors = run(*asked, "--reverse-buffer", "3 packets")
+    assert code == 2
+    assert "--reverse-buffer = '3 packets': is never used: the rate is unlimited" in errors
+    assert run(*asked, "--reverse-rate", "8 Mbit/s", "--reverse-buffer", "100 packets", "--aqm", "pie")[0] == 0
