@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 MOVES = 21
 SIZE = (1366, 900)
 SWARMS = {
-    "300 peers, capped uploads, 10 MB": "model=rao2010&leechers=299&file_size=10+MB&rtt=50+ms",
-    "100 peers, capped uploads, 10 MB": "model=rao2010&leechers=99&file_size=10+MB&rtt=50+ms",
+    "300 peers, upload limits, 10 MB": "model=rao2010&leechers=299&file_size=10+MB&rtt=50+ms",
+    "100 peers, upload limits, 10 MB": "model=rao2010&leechers=99&file_size=10+MB&rtt=50+ms",
     "100 peers on access links, 2 MB": "leechers=99",
 }
 """Swarms by name: what their link says. While the slider moves they are drawn from flow, at rest from full."""

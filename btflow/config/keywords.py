@@ -43,6 +43,8 @@ class Flashcrowd(TypedDict, total=False):
     """Rate of the downlinks; unlimited for none."""
     buffer: Text
     """Room in the queues of each access link, both ways: packets, bytes, ms or BDP."""
+    aqm: Text
+    """Discipline of the queues of each access link, both ways (drop-tail, codel, fq-codel, pie, cake)."""
     delay_min: Text
     """Least one-way propagation delay of a peer's access link."""
     delay_max: Text
@@ -53,6 +55,10 @@ class Flashcrowd(TypedDict, total=False):
     """Chance that a packet is lost on its way, apart from the queues."""
     utp_share: Share
     """Share of the leechers that open uTP connections."""
+    utp_target: Text
+    """Queueing delay that uTP aims at."""
+    utp_gain: Text
+    """Growth of uTP's window in a round trip without queue."""
     stay: Text
     """How long a leecher stays once it has the file: forever, leave (not at all), or random (forever, random,
     leave)."""
@@ -100,8 +106,12 @@ class Testa2011(TypedDict, total=False):
     leave)."""
     buffer: Text
     """Room in the queues of each access link, both ways."""
-    target: Text
+    aqm: Text
+    """Discipline of the queues of each access link, both ways (drop-tail, codel, fq-codel, pie, cake)."""
+    utp_target: Text
     """Queueing delay that uTP aims at."""
+    utp_gain: Share
+    """Growth of uTP's window in a round trip without queue, in segments."""
     leechers: Number
     """Number of leechers."""
     file_size: Text
@@ -132,6 +142,8 @@ class Testa2012(TypedDict, total=False):
     """Number of leechers."""
     file_size: Text
     """Size of the file."""
+    aqm: Text
+    """Discipline of the uplinks' queues (drop-tail, codel, fq-codel, pie, cake)."""
     super_seeding: Flag
     """Whether the seed shows its pieces one by one."""
     snub_time: Text
@@ -155,7 +167,7 @@ class Bufferbloat(TypedDict, total=False):
     buffer: Text
     """Buffer of the uplink."""
     aqm: Text
-    """Discipline of the uplink (drop-tail, codel, fq-codel, pie)."""
+    """Discipline of the uplink (drop-tail, codel, fq-codel, pie, cake)."""
     rate: Text
     """Rate of the uplink."""
     rtt: Text
@@ -194,7 +206,7 @@ class Geni(TypedDict, total=False):
     rtt: Text
     """Base round-trip time."""
     aqm: Text
-    """Discipline of the downlink (drop-tail, codel, fq-codel, pie)."""
+    """Discipline of the downlink (drop-tail, codel, fq-codel, pie, cake)."""
     duration: Text
     """Simulated time."""
 

@@ -126,6 +126,7 @@ class Variable:
         limits: Least and greatest value, SI units; None if it is no number.
         optional: Whether ``none`` leaves the field out.
         byte_prefix: What ``kB`` means in the model.
+        bits: Whether a rate is written in bit/s, as that of a link.
     """
 
     name: str
@@ -136,6 +137,7 @@ class Variable:
     optional: bool
     byte_prefix: BytePrefix
     _read: Callable[[object], Setting]
+    bits: bool = False
 
     @property
     def unit(self) -> str:
@@ -163,7 +165,8 @@ class Variable:
         """Return the text that is read back as exactly this value in SI units: ``400 ms`` for 0.4 s."""
         if isinstance(value, str):
             return value
-        return "none" if math.isnan(value) else format_quantity(value, self.kind, byte_prefix=self.byte_prefix)
+        kind: Kind = "bitrate" if self.bits else self.kind
+        return "none" if math.isnan(value) else format_quantity(value, kind, byte_prefix=self.byte_prefix)
 
 
 def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
@@ -184,15 +187,17 @@ def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
 
     if parameter is not None and parameter.kind != "file":
         kind: Kind = _plain(parameter.kind)
+        bits = parameter.kind == "bitrate"
         meaning, words, optional = parameter.meaning, parameter.words, False
         limits = _limits(kind, parameter.quantity)
     else:
         place = document.assigner.places(name)[0]
         kind, optional = _kind(place.shape, place.folder), place.shape.optional
+        bits = place.shape.value_kind == "bitrate"
         meaning = place.shape.meaning if parameter is None else parameter.meaning
         words = place.shape.words if place.folder is None else names(place.folder)
         limits = _limits(kind, place.shape.quantity)
-    return Variable(name, kind, meaning, words, limits, optional, document.byte_prefix, read)
+    return Variable(name, kind, meaning, words, limits, optional, document.byte_prefix, read, bits)
 
 
 def _kind(shape: Shape, folder: str | None) -> Kind:

@@ -22,8 +22,8 @@ ROWS = re.findall(r"^\| ([^|]+) \| ([^|]*)\(not: ([^)]+)\)", GLOSSARY, re.MULTIL
 STRAYS = {word.strip(): term for term, _, words in ROWS for word in words.split(",")}
 """By a word that is not used: the term in its place."""
 
-LEFT = {"docs/glossary.md", "docs/explorer.md"}
-"""The glossary itself, and what names the inputs of the page: these are looked at where the page is."""
+LEFT = {"docs/glossary.md"}
+"""The glossary itself."""
 
 CODE = re.compile(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|^\s*>>>.*$|\w+\.py\b", re.DOTALL | re.MULTILINE)
 """What is no prose: code, formulas, addresses and files."""
