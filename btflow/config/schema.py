@@ -193,7 +193,7 @@ def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
     else:
         place = document.assigner.places(name)[0]
         kind, optional = _kind(place.shape, place.folder), place.shape.optional
-        bits = place.shape.value_kind == "bitrate"
+        bits = place.shape.kind not in ("table", "keyed", "list") and place.shape.value_kind == "bitrate"
         meaning = place.shape.meaning if parameter is None else parameter.meaning
         words = place.shape.words if place.folder is None else names(place.folder)
         limits = _limits(kind, place.shape.quantity)
