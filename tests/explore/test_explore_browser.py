@@ -289,7 +289,7 @@ def test_a_link_opens_its_state_on_a_phone(explorer: Served, browser: Browser) -
     with page(browser, PHONE) as shown:
         open_page(shown, f"{explorer.url}&{to_query('link', state)}&colour=red")
         shown.wait_for_function(
-            "document.querySelector('.js-plotly-plot').data.some(t => t.name === 'second (vegas)')", timeout=SLOWEST
+            "document.querySelector('.js-plotly-plot').data.some(t => t.name === 'second, Vegas')", timeout=SLOWEST
         )
         assert text_of(shown, "Rate") == "2 Mbit/s"
         assert shown.get_by_text("colour: is no input of this panel").is_visible()
