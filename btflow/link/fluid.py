@@ -46,8 +46,8 @@ FEWEST = 10
 50 times (with 10, LEDBAT++ still 17% on 100 ms)."""
 
 STEEPEST = 20.0
-"""Segments a round trip by which a window may grow up to which flow is near packets: with 50 LEDBAT is 21% too fast, with
-72 uTP three times, for their windows overshoot and time out (alone on 2 Mbit/s and 50 ms)."""
+"""Segments a round trip by which a window may grow up to which flow is near packets: with 50 LEDBAT is 21% too fast,
+with 72 uTP three times, for their windows overshoot and time out (alone on 2 Mbit/s and 50 ms)."""
 
 INSTEAD = "fidelity full (--fidelity full)"
 
