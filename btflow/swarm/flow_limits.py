@@ -40,7 +40,7 @@ decided by windows of a packet or two."""
 
 USUAL_TARGET, FEW_IN_TARGET = 0.1, 4
 """Queueing delay that libutp aims at [s], and full packets that an uplink must send within a shorter target: with three
-swarms with uTP got 14% too fast, with two 15 to 22%, with one 38% (1 Mbit/s, 12 and 30 leechers of ``flashcrowd``)."""
+swarms that use uTP got 14% too fast, with two 15 to 22%, with one 38% (``flashcrowd``, 12 and 30 leechers)."""
 
 MOST_LOSS = 0.05
 """Loss on the way beyond which swarms on access links get more than 10% too fast: windows of a segment or two then wait
