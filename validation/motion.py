@@ -53,9 +53,9 @@ class Played(NamedTuple):
 MEASURED = {
     "a call beside an upload on ADSL": Played("bufferbloat", {}),
     "the same, ten times slower": Played("bufferbloat", {}, speed=-1.0),
-    "100 peers, capped uploads, 50 MB": Played("rao2010", {"leechers": 99}),
+    "100 peers, upload limits, 50 MB": Played("rao2010", {"leechers": 99}),
     "100 peers on access links, 50 MB": Played("flashcrowd", {"leechers": 99}),
-    "300 peers, capped uploads, 10 MB": Played("rao2010", {"leechers": 299, "file_size": "10 MB"}),
+    "300 peers, upload limits, 10 MB": Played("rao2010", {"leechers": 299, "file_size": "10 MB"}),
 }
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
