@@ -34,11 +34,6 @@ def open_page(shown: Page, url: str) -> None:
     drawn(shown, [])
 
 
-def unfold(shown: Page) -> None:
-    """Show all inputs of the panel in view."""
-    shown.get_by_role("button", name="more inputs").filter(visible=True).first.click()
-
-
 def drawn(shown: Page, before: list[list[float | None]]) -> None:
     """Wait until the first figure shows other data."""
     shown.wait_for_function(_CHANGED, arg=before, timeout=SLOWEST)

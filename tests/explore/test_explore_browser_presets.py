@@ -52,7 +52,7 @@ def test_a_preset_of_swarms_is_shown_and_saved_as_it_is_published(
         choose(shown, preset.paper, preset.entry)
         moved(shown, before, [COMPLETION])
         expect(shown.get_by_label("File size", exact=True).filter(visible=True).first).to_have_value("50 MB")
-        expect(shown.get_by_label("loss", exact=True).filter(visible=True).first).to_have_value("5%")
+        expect(shown.get_by_label("Loss", exact=True).filter(visible=True).first).to_have_value("5%")
         expect(shown.get_by_role("button", name="Cancel").filter(visible=True)).to_be_hidden(timeout=SLOWEST)
         shown.wait_for_function("part => location.search.endsWith(part)", arg=to_query("swarm", preset.state))
         (scenario,) = saved(shown, "Save scenario", tmp_path)

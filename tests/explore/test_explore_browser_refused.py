@@ -28,15 +28,15 @@ def test_a_swarm_whose_settings_contradict_is_refused_at_the_one_to_mend(explore
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "swarm", SwarmState(leechers="30", file_size="1 MB"), TITLES)
         before = shown.evaluate(FIGURES)
-        enter(shown, "buffer", "1000000 packets")
+        enter(shown, "Buffer", "1000000 packets")
         expect(refused(shown, "Leechers")).to_contain_text("GB of memory", timeout=SLOWEST)
-        enter(shown, "buffer", "3 packets")
+        enter(shown, "Buffer", "3 packets")
         expect(refused(shown, "Leechers")).to_be_hidden(timeout=SLOWEST)
         moved(shown, before, TITLES)
         before = shown.evaluate(FIGURES)
         enter(shown, "Leechers", "300")
         enter(shown, "File size", "50 MB")  # together too many blocks
-        expect(refused(shown, "File size")).to_contain_text("at most 3 MB for 300 leechers", timeout=SLOWEST)
+        expect(refused(shown, "File size")).to_contain_text("at most 38 MB for 300 leechers", timeout=SLOWEST)
         enter(shown, "Leechers", "5")
         enter(shown, "File size", "1 MB")
         expect(refused(shown, "File size")).to_be_hidden(timeout=SLOWEST)
@@ -71,11 +71,13 @@ def test_a_what_if_link_with_a_bad_value_is_told_at_the_top_and_opens_without_it
     asked = "v=1&panel=whatif&pairs=2&a=leechers%3D6&b=rtt%3D5+kg%26leechers%3D7"
     with page(browser, LAPTOP) as shown:
         shown.goto(f"{explorer.url}&{asked}", wait_until="commit", timeout=SLOWEST)
-        moved(shown, {}, ["Differences within pairs"])
         told = shown.locator("[role=alert]").filter(visible=True)
         expect(told).to_contain_text("setting B: Round-trip time = '5 kg'", timeout=SLOWEST)
         expect(told).to_contain_text("allowed: 0 ms to 1 s")
+        expect(told).to_contain_text("Nothing is drawn of it.")
         assert told.count() == 1
+        shown.get_by_role("button", name="Open it without that").click()
+        moved(shown, {}, ["Differences within pairs"])
         leechers = shown.get_by_label("Leechers", exact=True).and_(shown.locator("input")).filter(visible=True)
         expect(leechers.nth(0)).to_have_value("6", timeout=SLOWEST)
         expect(leechers.nth(1)).to_have_value("7", timeout=SLOWEST)

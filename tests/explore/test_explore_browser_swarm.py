@@ -88,7 +88,7 @@ def test_a_large_swarm_shows_progress_and_is_cancelled(swarm: Page) -> None:
 
 def test_a_swarm_without_access_links_has_no_figure_of_queues(swarm: Page) -> None:
     before = swarm.evaluate(FIGURES)
-    swarm.get_by_label("swarm", exact=True).filter(visible=True).select_option("capped uploads, no access links")
+    swarm.get_by_label("Swarm", exact=True).filter(visible=True).select_option("upload limits, no access links")
     moved(swarm, before, TITLES)
     swarm.wait_for_function(f"() => !({FIGURES})()['{QUEUES}']", timeout=SLOWEST)
     assert wide(swarm) == []

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 from btflow.explore.panel import to_query
 from validation.explorer_page import drawn as drawn
 from validation.explorer_page import latencies
-from validation.explorer_page import open_page as open_page
+from validation.explorer_page import open_page as open_folded
 from validation.served import Served
 
 FLOW_TITLES = [
@@ -42,6 +42,20 @@ _SHOWN = """() => ({ text: document.body.innerText, figures: [...document.queryS
 _FIT = """() => [document.documentElement.scrollWidth - innerWidth,
   ...[...document.querySelectorAll('.js-plotly-plot')].filter(g => g.offsetParent !== null)
     .map(g => g.querySelector('.main-svg').getBoundingClientRect().right - innerWidth)]"""
+
+
+def open_page(shown: Page, url: str) -> None:
+    """Open the explorer, its link panel if the address names none, with all inputs, and wait for the first figure."""
+    open_folded(shown, url)
+    unfold(shown)
+
+
+def unfold(shown: Page) -> None:
+    """Show all inputs of what is in view."""
+    folded = shown.get_by_role("button", name="more inputs").filter(visible=True)
+    while folded.count():
+        folded.first.click()
+        shown.wait_for_timeout(100)
 
 
 def series(shown: Page) -> list[list[float | None]]:
@@ -83,6 +97,7 @@ def open_at(shown: Page, explorer: Served, name: str, state: Any, titles: list[s
     assert answer is not None
     assert answer.ok, f"{answer.status}: {answer.text()}"
     moved(shown, {}, titles)
+    unfold(shown)
 
 
 def moved(shown: Page, before: Any, titles: list[str]) -> None:
