@@ -251,7 +251,9 @@ def test_cake_calms_down_while_a_flow_has_nothing_to_send() -> None:
     plainly("cake", s, flood)
     sub = s.subqueue[0]
     assert 0.1 < sub.drop_chance <= 1.0  # 1/256 for each 5 ms
-    sub.drops_since, sub.drop_next = 20, 5.0
+    sub.drops_since, sub.drop_next = 20, 5.2
+    assert plain.link.cake.dequeue(s, 0, s.queue[0], 5.2) == NONE  # the flow is found empty
+    assert sub.bulk == sub.listed == 0
     plainly("cake", s, [Packet(0, 0, 1000.0, 4000.0)])
     assert sub.drop_chance == sub.drops_since == sub.bulk == sub.bulk_flows == 0
 
