@@ -178,7 +178,7 @@ def test_the_command_shows_progress_on_a_terminal_only(
     assert run(*given)[0] == 0
     assert told == []
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    assert run(*given)[0] == 0
+    assert run(*given, "--overwrite")[0] == 0
     assert told == sorted(told)
     assert len(told) > 10
     assert 0.0 <= told[0] <= told[-1] == 1.0

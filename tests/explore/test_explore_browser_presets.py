@@ -74,7 +74,7 @@ def test_a_preset_of_what_ifs_is_shown_and_saved_as_it_is_published(
 ) -> None:
     preset = next(one for one in WHATIFS if one.paper.startswith("Yin"))
     with page(browser, LAPTOP) as shown:
-        open_at(shown, explorer, "whatif", WhatIfState("link", "2", "duration=10+s"), [DIFFERENCES])
+        open_at(shown, explorer, "whatif", WhatIfState("link", "2", "duration=20+s"), [DIFFERENCES])
         before = shown.evaluate(FIGURES)
         choose(shown, preset.paper, preset.entry)
         moved(shown, before, [DIFFERENCES])

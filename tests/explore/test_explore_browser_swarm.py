@@ -137,7 +137,7 @@ def test_a_capped_swarm_is_flow_s_while_a_slider_is_dragged_and_full_s_at_rest(
         shown.wait_for_function(f"() => ({FIGURES})()['{TITLES[2]}']", timeout=SLOWEST)
         screenshot(shown, "explorer-swarm-full")
         notes = shown.evaluate("() => window.notes")
-        said = [note for note in notes if note.startswith(("Flow", "Full"))]
+        said = [note for note in notes if "Flow, an" in note or "Full: " in note]
         titles = [note for note in notes if note.startswith(TITLES[0])]
         assert "Flow, an approximation: mean completion" in said[0], notes
         assert "Full: mean completion" in said[-1], notes

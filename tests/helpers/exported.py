@@ -8,7 +8,7 @@ from browser import SLOWEST
 from playwright.sync_api import Page
 
 _DRAWN = """() => {
-  const found = [...document.querySelectorAll('.btflow-still')].filter((el) => el.clientWidth);
+  const found = [...document.querySelectorAll('.btflow-still')].filter((el) => el.clientWidth && el.checkVisibility());
   return found.length && found.every((el) => el.querySelector('.main-svg'));
 }"""
 

@@ -110,7 +110,7 @@ function render({ model, el }) {
       const { data, layout } = read(model.get("drawn"));
       if (!layout) break; // it is made, but nothing of it came yet
       const named = data.filter((trace) => trace.name && trace.showlegend !== false && trace.visible !== false).length;
-      const room = Math.round(0.45 * innerHeight) + 20 * Math.max(0, named - 4); // a long legend takes none of the plot
+      const room = Math.round(0.45 * innerHeight) + 20 * Math.min(1, Math.max(0, named - 4)); // a longer legend takes of the plot
       const left = innerHeight - (el.getBoundingClientRect().top + scrollY) - BELOW;
       const most = model.get("fills") ? Math.max(LEAST, Math.min(layout.height, left)) : layout.height;
       const height = low.matches ? Math.min(layout.height, room) : most;
