@@ -109,4 +109,11 @@ def processes(server: Served) -> list[psutil.Process]:
 def fork_servers(server: Served) -> list[psutil.Process]:
     """Return what visitors' processes are forked from."""
     children = psutil.Process(server.process.pid).children()
-    return [child for child in children if "multiprocessing.forkserver" in str(child.cmdline())]
+    return [child for child in children if _is_fork_server(child)]
+
+
+def _is_fork_server(child: psutil.Process) -> bool:
+    try:
+        return "multiprocessing.forkserver" in str(child.cmdline())
+    except psutil.Error:  # it has just ended
+        return False
