@@ -184,13 +184,13 @@ CAPPED = replace(SMALL, model="rao2010", rtt="100 ms")
 
 
 def flow_shown(panel: SwarmPanel, state: SwarmState) -> None:
-    """Show a state and wait until it is drawn from flow."""
+    """Show a state and wait until it is drawn from flow, all of it."""
     panel.set_state(state)
     wanted = scenario_of(state)
 
     def drawn() -> bool:
         seen = panel.canvas.seen
-        return seen is not None and seen.fidelity == "flow" and seen.asked[0] == wanted
+        return seen is not None and seen.fidelity == "flow" and seen.asked[0] == wanted and not seen.late
 
     assert panel.canvas._work.wait(20, drawn)
     assert panel.canvas.busy
