@@ -190,6 +190,11 @@ class Form(Generic[State]):
         self._fold.layout.display = None if self._rest.children else "none"
         self.unfold(self._rest.layout.display is None)
 
+    def explain(self, texts: Mapping[str, str]) -> None:
+        """Say in a line what each input is, by name."""
+        for name, text in texts.items():
+            self.fields[name].explain(text)
+
     @property
     def shown(self) -> list[str]:
         """The inputs that there are, on top or behind the button."""

@@ -92,7 +92,7 @@ class LinkPanel(OfForm):
         self._work: Work[Asked, Found] = Work(find, Listeners(self._show, self._fail, self.stage.progress, self._busy))
         self.form = Form(state or LinkState(), self._change, self.stage.refuse)
         self.controls = self.form.widget
-        self._model = self._explained = ""
+        self._model = ""
         self.presets = presets()
         self.set_state(self.form.state)
 
@@ -168,10 +168,7 @@ class LinkPanel(OfForm):
         self.stage.follow()
         self.form.fields["fluid"].warn(f"Packets only. {refused}" if refused else "")
         self._arrange()
-        if state.model != self._explained:
-            self._explained = state.model
-            for name, text in meanings(state.model).items():
-                self.form.fields[name].explain(text)
+        self.form.explain(meanings(state.model))
         self._tell()
 
     def _belongs(self) -> bool:

@@ -329,7 +329,6 @@ class SwarmPanel(OfForm):
         self.canvas: Canvas[Asked] = Canvas(see, LINKED, self._tell, HEIGHT, run=self._run)
         self.form = Form(state, self._change, self.canvas.stage.refuse)
         self.controls, self.views = self.form.widget, self.canvas.stage.widget
-        self._explained = ""
         self.set_state(state)
         self.canvas.first()
 
@@ -386,9 +385,6 @@ class SwarmPanel(OfForm):
         scenario = scenario_of(state)
         check_swarm(scenario)
         self._arrange()
-        if state.model != self._explained:
-            self._explained = state.model
-            for name, text in meanings(state.model).items():
-                self.form.fields[name].explain(text)
+        self.form.explain(meanings(state.model))
         self.canvas.ask(Asked(scenario, int(state.seed)))
         self._tell()
