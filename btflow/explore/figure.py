@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import anywidget
 import ipywidgets as widgets
+import numpy as np
 import plotly.graph_objects as go
 import traitlets
 from plotly.offline import get_plotlyjs
@@ -197,7 +198,7 @@ def redraw(widget: Figure, drawn: go.Figure) -> None:
     """Show another figure in a widget, in one message to the browser."""
     layout = {"shapes": [], "annotations": []} | fitted(drawn, widget.height)
     for axis in ("xaxis", "yaxis"):
-        layout[axis] = {"visible": True} | layout[axis]  # the figure before may have had none
+        layout[axis] = {"visible": True, "automargin": True} | layout[axis]  # the figure before may have had none
     del layout["template"]  # is there already
     widget.put([trace.to_plotly_json() for trace in drawn.data], layout, whole=True)
 
@@ -208,6 +209,10 @@ def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:
     common = {k: v for k, v in layout["template"]["layout"].items() if k not in ("width", "height")}
     for axis in ("xaxis", "yaxis"):  # else Plotly measures every label, a tenth of a redraw
         common[axis] = common[axis] | {"ticklabeloverflow": "allow"}
+    if all(np.asarray(trace.x).dtype.kind in "iuf" for trace in drawn.data if trace.x is not None):
+        layout["xaxis"] = {"automargin": False} | layout.get(
+            "xaxis", {}
+        )  # numbers fit below; to measure them takes time
     layout.pop("width", None)
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "font": {"size": 12}}
     above = 2 * _ROW if layout.get("xaxis2", {}).get("side") == "top" else 0  # the title of an axis above the plot

@@ -1,5 +1,6 @@
 """Importing this loads all that a visitor's process needs: Python's fork server does so before it forks any."""
 
+import gc
 import signal
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server: without it the fork server ends, too
@@ -7,3 +8,6 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server: withou
 from btflow.explore import app, swarm_panel, visitor, warm, whatif_panel  # noqa: E402, F401 - to have them
 
 warm.load()
+
+gc.collect()
+gc.freeze()  # what is loaded stays: no visitor's process looks through it again, which would copy its memory, too

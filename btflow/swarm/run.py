@@ -118,8 +118,16 @@ def held(s: Swarm | Flow) -> NDArray[np.int64]:
     return np.asarray(s.peer.n_log if isinstance(s, Flow) else s.n_log, np.int64)
 
 
+_LOADED: set[tuple[str, bool]] = set()
+"""Of which fidelities, without links and with them, the kernels are there: to call them takes a swarm's state."""
+
+
 def load_kernels(program: Program) -> None:
     """Load or compile the kernels that a program needs, so that this is not the first swarm's CPU time."""
+    kind = (program.fidelity, program.links is None)
+    if kind in _LOADED:
+        return
+    _LOADED.add(kind)
     if program.fidelity == "flow":
         flow.load_kernels(program)
         return

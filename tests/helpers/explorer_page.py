@@ -171,7 +171,7 @@ class Redraws(NamedTuple):
 def redraws(shown: Page, label: str, count: int) -> Redraws:
     """Move a slider by keys and return what that took."""
     slow, before = slowdown(), _processor_times()
-    times = latencies(shown, label, count)
+    times = [latency.all for latency in latencies(shown, label, count)]
     after = _processor_times()
     spent = sum(seconds - before.get(process, 0.0) for process, seconds in after.items())
     return Redraws(times, spent / count, max(slow, slowdown()))
