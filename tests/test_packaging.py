@@ -50,7 +50,7 @@ def test_every_model_file_matches_the_pattern_of_the_wheels_data() -> None:
 
 def test_the_wheel_holds_all_that_the_program_needs(tmp_path: Path) -> None:
     sources = tmp_path / "sources"
-    for name in ("btflow", "models", "data", "notebooks", "tools/benchmarks"):
+    for name in ("btflow", "models", "data", "docs", "notebooks", "tools/benchmarks"):
         ignored = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
         shutil.copytree(ROOT / name, sources / name, ignore=ignored)
     for name in ("pyproject.toml", "setup.cfg", "README.md", "LICENSE"):
@@ -66,6 +66,12 @@ def test_the_wheel_holds_all_that_the_program_needs(tmp_path: Path) -> None:
         for path in (sources / name).rglob("*")
         if path.is_file()
     }
+    docs = [
+        path
+        for pattern in ("*.py", "*.md", "figures/*.svg", "figures/*.png")
+        for path in (sources / "docs").glob(pattern)
+    ]
+    beside |= {f"btflow/{path.relative_to(sources).as_posix()}" for path in docs}
     assert found == code | beside
     assert {"btflow/notebooks/01_first_swarm.ipynb", "btflow/explore/page/page.js", "btflow/py.typed"} <= found
 

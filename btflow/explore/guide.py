@@ -98,11 +98,16 @@ class Guide:
         assert self.lesson is not None
         if self.number < len(self.lesson.steps):
             return ""
-        notebook, docs = html.escape(self.lesson.notebook), html.escape(self.lesson.docs)
+        notebook, docs = self.lesson.notebook, self.lesson.docs
         return (
-            f"<p>It goes on in the notebook <b>{notebook}</b> (<code>btflow lab</code>) and on the page <b>{docs}</b> "
-            "of the documentation. Change any input and see what follows.</p>"
+            f"<p>It goes on in the notebook {_link('notebooks', notebook)} (<code>btflow lab</code> runs it) and in "
+            f"the chapter {_link('docs', docs)} of the documentation. Change any input and see what follows.</p>"
         )
+
+
+def _link(kind: str, name: str) -> str:
+    """Return a link to what the server has to read."""
+    return f'<a href="read/{kind}/{name}.html" target="_blank">{name}</a>'
 
 
 def _button(text: str, act: Callable[[], None]) -> widgets.Button:

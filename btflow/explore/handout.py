@@ -1,6 +1,7 @@
 """A lesson as one page to hand out: its steps with their figures, and runs to watch, without a server or a network.
 
 python -m btflow.explore.handout build/lessons      # all of them
+python -m btflow.explore.handout build/lessons ../  # with links to the site whose top folder is there, from each page
 """
 
 import base64
@@ -43,12 +44,13 @@ _SHOWN = ("completion", "pieces")
 """Figures of a swarm that a page has."""
 
 
-def save(name: str, path: str | Path) -> None:
+def save(name: str, path: str | Path, site: str = "") -> None:
     """Write a lesson as one HTML page.
 
     Args:
         name: Of the lesson.
         path: A file ending in .html.
+        site: Where the documentation's site is, seen from the page: it leads there. Empty for nowhere.
 
     Raises:
         InputError: There is no such lesson, the page would be larger than MOST_BYTES, or no such file can be written.
@@ -57,19 +59,19 @@ def save(name: str, path: str | Path) -> None:
     if name not in texts():
         raise InputError("lesson", name, "is none", ", ".join(texts()))
     file = output_file("path", path, ".html")
-    content = page(read(name, PANELS[texts()[name]["panel"]][1]))
+    content = page(read(name, PANELS[texts()[name]["panel"]][1]), site)
     with replacing(file) as partial:
         partial.write_bytes(content)
 
 
-def page(lesson: Lesson) -> bytes:
+def page(lesson: Lesson, site: str = "") -> bytes:
     """Return the page of a lesson; InputError if it is larger than MOST_BYTES."""
     steps = [_step(lesson, step) for step in lesson.steps]
     template = _read("handout.html")
     parts = {
         "TITLE": html.escape(lesson.title),
         "ABOUT": html.escape(lesson.about),
-        "FURTHER": html.escape(f"It goes on in the notebook {lesson.notebook}."),
+        "FURTHER": _further(lesson, site),
         "FIGURE": _read("figure.js").partition("export default")[0],
         "STYLE": traces.style(),
         "SCRIPT": traces.script(),
@@ -84,6 +86,15 @@ def page(lesson: Lesson) -> bytes:
         reason = f"makes a page of {len(content) / 1e6:.1f} MB"
         raise InputError("lesson", lesson.name, reason, f"{MOST_BYTES / 1e6:g} MB: fewer steps to watch")
     return content
+
+
+def _further(lesson: Lesson, site: str) -> str:
+    """Return where it goes on, with links if there is a site."""
+    notebook, chapter = lesson.notebook, lesson.docs
+    if site:
+        notebook = f'<a href="{html.escape(site)}notebooks/{notebook}.html">{notebook}</a>'
+        chapter = f'<a href="{html.escape(site)}{chapter}.html">{chapter}</a>'
+    return f"It goes on in the notebook {notebook} and in the chapter {chapter} of btflow's documentation."
 
 
 def _step(lesson: Lesson, step: Step) -> dict[str, Any]:
@@ -129,14 +140,14 @@ def _read(name: str) -> str:
     return (files("btflow.explore") / "page" / name).read_text(encoding="utf-8")
 
 
-def save_all(folder: Path) -> Mapping[str, int]:
-    """Write the pages of all lessons into a folder and return the size of each [B]."""
+def save_all(folder: Path, site: str = "") -> Mapping[str, int]:
+    """Write the pages of all lessons into a folder, as `save`, and return the size of each [B]."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in texts():
-        save(name, folder / f"{name}.html")
+        save(name, folder / f"{name}.html", site)
     return {name: (folder / f"{name}.html").stat().st_size for name in texts()}
 
 
 if __name__ == "__main__":
-    for written, size in save_all(Path(sys.argv[1])).items():
+    for written, size in save_all(Path(sys.argv[1]), *sys.argv[2:]).items():
         print(f"{written}.html: {size / 1e6:.2f} MB")

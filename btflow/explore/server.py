@@ -46,6 +46,7 @@ AGAIN = "The explorer cannot start a page now. Try again in half a minute."
 GONE = "The process behind this page has ended: it was idle for long, needed too much memory, or was killed."
 DIED = "A visitor's process has ended: it needed too much memory, or was killed. Its page says so."
 NO_TOKEN = "This page opens with the whole link, token included, that btflow explore printed."
+NO_PAGE = "There is no such page."
 OTHER_NAME = "This explorer is for this machine alone, under its own names."
 
 _TRY_LATER, _UNREADABLE, _ENDED = 1013, 1007, 4000
@@ -115,12 +116,30 @@ class File(Request, StaticFileHandler):
             self.set_header("Content-Encoding", "gzip")
 
 
+class Reading(Request):
+    """A chapter of the documentation or a notebook, to read."""
+
+    async def get(self, kind: str, name: str) -> None:
+        """Send it, made in a thread: a page takes a moment, and what makes it is imported for the first one."""
+        found = await asyncio.to_thread(_reading, kind, name)
+        if found is None:
+            self.refuse(404, NO_PAGE)
+        else:
+            self.write(found)
+
+
+def _reading(kind: str, name: str) -> bytes | None:
+    from btflow.explore import reading  # takes long to import
+
+    return reading.chapter(name) if kind == "docs" else reading.notebook(name)
+
+
 class Nothing(Request):
     """Whatever else is asked for."""
 
     def refusal(self) -> tuple[int, str]:
         """Return that there is no such page."""
-        return super().refusal() or (404, "There is no such page.")
+        return super().refusal() or (404, NO_PAGE)
 
 
 class Channel(Request, WebSocketHandler):
@@ -208,6 +227,8 @@ def _application(options: Options, port: int, visitors: Visitors) -> Application
             ("/", Page),
             ("/channel", Channel),
             (r"/page/([\w./-]+)", File, {"path": str(PAGE)}),
+            (r"/read/(docs|notebooks)/([\w-]+)\.html", Reading),
+            (r"/read/docs/(figures/[\w-]+\.(?:svg|png))", File, {"path": str(files("btflow.docs"))}),
             (r"/anywidget/(index\.js)", File, {"path": str(Path(anywidget.origin).parent / "nbextension")}),
         ],
         default_handler_class=Nothing,

@@ -145,7 +145,7 @@ def test_a_run_is_watched(explorer: Served, browser: Browser, name: str, step: i
 
 
 def test_a_handout_needs_no_network(browser: Browser, tmp_path: Path) -> None:
-    save("bufferbloat", tmp_path / "call.html")
+    save("bufferbloat", tmp_path / "call.html", site="../")
     steps = read("bufferbloat", PANELS["link"][1]).steps
     with page(browser, SCREEN) as shown:
         problems: list[str] = []
@@ -160,5 +160,7 @@ def test_a_handout_needs_no_network(browser: Browser, tmp_path: Path) -> None:
             expect(shown.locator(".told")).to_contain_text(step.notice)
             expect(shown.locator(".annotation-text").first).to_have_text(step.said)
         expect(shown.locator(".btflow-motion-words")).to_contain_text(re.compile(r"of 200 packets"))
+        linked = [link.get_attribute("href") for link in shown.locator("a").all()]
+        assert {"../notebooks/03_bufferbloat.html", "../speech.html"} <= set(linked)
         screenshot(shown, "handout")
         assert problems == []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import psutil
@@ -17,11 +19,15 @@ from explorer_socket import connect, end_of, get, visit
 from program import Run, runner
 
 import btflow
+from btflow.explore.lesson import texts
 from btflow.explore.options import Options, options
 from btflow.explore.serve import address
 from validation.served import Served, served
 
 pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
+
+
+_KINDS = {"docs": "docs", "notebooks": "notebook"}
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +67,24 @@ def test_nothing_but_the_page_is_there(server: Served, path: str) -> None:
 def test_files_of_the_page_need_the_token_too(server: Served, path: str) -> None:
     assert get(f"{server.bare}{path}")[0] == 403
     assert get(f"{server.bare}{path}?{server.url.partition('?')[2]}")[0] == (200 if path != "channel" else 400)
+
+
+def test_what_a_lesson_leads_to_can_be_read(server: Served) -> None:
+    """Each chapter and notebook, with its pictures; chapters that these lead to are there, too."""
+    token = server.url.partition("?")[2]
+    for path in {f"read/{kind}/{said[of]}.html" for said in texts().values() for kind, of in _KINDS.items()}:
+        status, text, _ = get(f"{server.bare}{path}?{token}")
+        assert (path, status) == (path, 200)
+        assert not re.search(r"""src=["']https?:""", text)
+        here = path.rpartition("/")[0]
+        for picture in re.findall(r"""src=["'](figures/[^"']+)""", text):
+            assert (picture, get(f"{server.bare}{here}/{picture}?{token}")[0]) == (picture, 200)
+        for to in re.findall(r"""href=["'](?!http)([\w./-]+)\.html""", text):
+            assert "/" not in to
+            assert (files("btflow.docs") / f"{to}.md").is_file()
+    assert get(f"{server.bare}read/docs/speech.html")[0] == 403
+    for path in ("read/docs/nothing.html", "read/docs/../setup.html", "read/docs/figures/../speech.md", "read/docs/"):
+        assert get(f"{server.bare}{path}?{token}")[0] == 404
 
 
 def test_nothing_is_started_by_asking_for_it(server: Served) -> None:
