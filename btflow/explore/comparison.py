@@ -197,13 +197,21 @@ def differences(a: list[float], b: list[float], found: xr.Dataset, name: str) ->
     edge: dict[str, Any] = {"x": ends, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
     drawn.add_scatter(y=[low, low], showlegend=False, name="low", **edge)
     drawn.add_scatter(y=[high, high], name="95% interval", fill="tonexty", fillcolor=translucent(1), **edge)
-    drawn.add_scatter(x=ends, y=[change, change], mode="lines", name="of the means", line=line(1))
-    of_pairs = 100 * (ratio(np.array(b), np.array(a)) - 1.0)
+    of_pairs = ratio(np.array(b), np.array(a))
+    means, *said = (_side_by_side(float(one), name) for one in (found["mean_ratio"], *of_pairs))
+    look = {"mode": "lines", "line": line(1), "hovertemplate": f"in the mean {means}<extra></extra>"}
+    drawn.add_scatter(x=ends, y=[change, change], name="of the means", **look)
     marker = {"color": COLOURS[0], "size": 8}
-    drawn.add_scatter(x=number, y=of_pairs, mode="markers", name="pairs", marker=marker)
+    look = {"mode": "markers", "marker": marker, "text": said, "hovertemplate": "pair %{x}: %{text}<extra></extra>"}
+    drawn.add_scatter(x=number, y=100 * (of_pairs - 1.0), name="pairs", **look)
     drawn.add_hline(y=0.0, line={"color": "#333333", "width": 1})
     drawn.update_xaxes(range=ends, dtick=1 if len(a) <= 10 else None)
     return drawn
+
+
+def _side_by_side(b_over_a: float, name: str) -> str:
+    verb, *told = COMPARED[name]
+    return f"B {verb} {ratio_in_words(b_over_a, *told, to='A')}" if np.isfinite(b_over_a) else "nothing to compare"
 
 
 def labels_of(asked: Compared) -> tuple[str, str]:

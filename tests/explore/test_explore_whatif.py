@@ -24,7 +24,7 @@ from btflow.analysis import paired_difference
 from btflow.errors import InputError
 from btflow.explore import whatif
 from btflow.explore.app import Frame
-from btflow.explore.comparison import Compared, compare, difference, labels_of, words
+from btflow.explore.comparison import Compared, compare, difference, differences, labels_of, words
 from btflow.explore.panel import from_query, to_query
 from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.views import Seen
@@ -78,6 +78,13 @@ def test_pairs_are_those_of_simulate_and_come_one_by_one(monkeypatch: pytest.Mon
     points = steps[-1].figures["pairs"].data[-1]
     assert list(points.x) == [1, 2, 3, 4]
     assert len(steps[-1].figures["both"].data) == 2 * 1
+
+
+def test_a_pair_is_told_in_a_sentence() -> None:
+    a, b = [100.0, 200.0, 0.0], [112.0, 200.0, 0.0]
+    drawn = differences(a, b, difference("completion_mean", a, b), "completion_mean")
+    assert drawn.data[-1].text == ("B takes 12% longer than A", "B takes just as long as A", "nothing to compare")
+    assert drawn.data[-2].hovertemplate == "in the mean B takes 4% longer than A<extra></extra>"
 
 
 def test_pairs_of_flow_say_so_and_those_of_full_say_how_far_it_was_off() -> None:
