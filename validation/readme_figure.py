@@ -17,14 +17,14 @@ from btflow.errors import InputError
 if TYPE_CHECKING:
     from validation.verdict import Results
 
-FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "rao2010-rtt.png"
+FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "rao2010-rtt.svg"
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.command()
 def render(
     replicas: Annotated[int, typer.Option(min=1, max=1000, help="Replicas of a cell of Table IV.")] = 8,
-    out: Annotated[Path, typer.Option(metavar="FILE.png", help="The image.")] = FIGURE,
+    out: Annotated[Path, typer.Option(metavar="FILE.svg", help="The image.")] = FIGURE,
     folder: Annotated[Path | None, typer.Option("--from", metavar="DIR", help="Report with what was run.")] = None,
 ) -> None:
     """Draw completion against RTT with the paper's points, from what `python -m validation` has run or runs now."""
@@ -35,8 +35,8 @@ def render(
     from validation.experiments import Plan
     from validation.sweeps import Sweeps
 
-    if out.suffix != ".png":
-        raise InputError("--out", str(out), "has the wrong ending", "a file ending in .png")
+    if out.suffix != ".svg":
+        raise InputError("--out", str(out), "has the wrong ending", "a file ending in .svg")
     need = claims.needed(Plan(replicas), ["R03"])
     results = pipeline.simulated(need, Plan(replicas), Sweeps(folder or OUT, pipeline.SWEEPS, os.cpu_count() or 1))
     plots.save(figures.rtt_sweep(results), out)

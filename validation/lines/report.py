@@ -14,7 +14,7 @@ from validation.lines.made import LINES, PACKET, READ, Made, files
 from validation.markdown import Report
 
 REPORT = Path(__file__).parents[1] / "lines.md"
-FIGURE = Path(__file__).parents[2] / "docs" / "figures" / "my-line.png"
+FIGURE = Path(__file__).parents[2] / "docs" / "figures" / "my-line.svg"
 SHOWN = "packets-up.pcap packets-up.log"
 """Files of the figure."""
 QUESTION = (
