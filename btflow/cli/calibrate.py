@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 import shlex
@@ -33,8 +34,8 @@ _COLUMNS = "--rtt, --rtt-unit, --loss, --loss-unit, --src, --dst and --separator
 _OPTIONS = ("rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator", "checksum", "iplane")
 """Arguments of functions that are options here, of the same name."""
 
-_RENAMED = {"losses": "--iplane-loss"}
-"""Those that are options of another name."""
+_RENAMED = {"losses": "--iplane-loss", "csv": "FILE"}
+"""Those that are options, or the argument, of another name."""
 
 _READING = 0.5
 """Share of the work that is done when a CSV file is read."""
@@ -42,9 +43,6 @@ _READING = 0.5
 
 _OF_PATHS = ("iplane", "iplane_loss", "checksum", "rtt", "rtt_unit", "loss", "loss_unit", "src", "dst", "separator")
 """Options that go with measured paths."""
-
-_OF_LINE = ("format", "way", "rate", "base_rtt", "buffer", "cc")
-"""Options that go with measurements of one's own line."""
 
 
 def calibrate(
@@ -151,10 +149,31 @@ def _of_a_line(given: list[str], options: dict[str, str | None]) -> bool:
 
     if options["format"] is not None or any(format_of(file) is not None for file in given):
         return True
+    for file in given:
+        _check_text(file, f"{READABLE}; or a CSV file of paths")
     for name, value in options.items():
         if value is not None:
             raise InputError(f"--{name.replace('_', '-')}", value, "goes with files of a line", READABLE)
     return False
+
+
+def _check_text(file: str, allowed: str) -> None:
+    """Raise an InputError for a file that is neither of a line nor the text of a CSV file."""
+    try:
+        with open(file, "rb") as stream:
+            head = stream.read(2**12)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            "FILE", file, f"cannot be read: {getattr(error, 'strerror', None) or error}", allowed
+        ) from None
+    if head.startswith(b"\x1f\x8b"):  # packed
+        return
+    if not head.strip():
+        raise InputError("FILE", file, "is empty", allowed)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # it may end within a letter
+    except UnicodeDecodeError:
+        raise InputError("FILE", file, "is of no kind that is read here, and no text", allowed) from None
 
 
 def _one(given: list[str]) -> str | None:

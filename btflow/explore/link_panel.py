@@ -22,7 +22,7 @@ from btflow.explore.link_state import FIRST, LinkState, command, meanings, prese
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset, in_flow
 from btflow.explore.saved import of_link, to_toml
 from btflow.explore.spots import Spot
-from btflow.explore.views import BEFORE, CANCELLED, RUNNING, STAYS, Stage, paragraph
+from btflow.explore.views import BEFORE, CANCELLED, FLOW_SAYS, RUNNING, STAYS, Stage, paragraph
 from btflow.explore.watch import Run
 from btflow.explore.work import Listeners, Look, Work
 from btflow.link.run import simulate_link
@@ -39,11 +39,22 @@ class Asked(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What there is of it: of packets, or of flow until they are there; and of flow beside the packets."""
+    """What there is of it: of packets, or of flow until they are there; and of flow beside the packets.
+
+    Packets that come after flow was shown have what it said, too.
+    """
 
     asked: Asked
     result: xr.Dataset
     fluid: xr.Dataset | None = None
+    before: xr.Dataset | None = None
+
+    @property
+    def words(self) -> str:
+        """What is said beside the verdict: how far to trust it, or what flow had said."""
+        if self.result.attrs["fidelity"] == "flow":
+            return f"{FLOW_SAYS}."
+        return f"Packet by packet. {FLOW_SAYS}, said: {verdict(self.before)}" if self.before is not None else ""
 
 
 def find(asked: Asked, look: Look) -> Iterator[Found]:
@@ -57,7 +68,8 @@ def find(asked: Asked, look: Look) -> Iterator[Found]:
         if fluid is not None:
             yield Found(asked, fluid)
         look.rest()
-    yield Found(asked, simulate_link(model, seed=seed, progress=look), fluid if wanted else None)
+    before = None if at_once(model) else fluid
+    yield Found(asked, simulate_link(model, seed=seed, progress=look), fluid if wanted else None, before)
 
 
 def at_once(model: LinkScenario) -> bool:
@@ -180,11 +192,15 @@ class LinkPanel(OfForm):
         self.result, self.fluid = found.result, found.fluid
         draw(self.figure, self.result, self.fluid)
         self._numbers.value = numbers(self.result, self.fluid)
-        self.stage.words.value = paragraph(verdict(found.result))
+        self.stage.words.value = paragraph(verdict(found.result), found.words)
         self.stage.late("" if self._belongs() else RUNNING)
 
     def _fail(self, text: str) -> None:
-        self.stage.late(f"{text}. {BEFORE}" if self.result is not None else text)
+        """Say what went wrong; of packets after which flow's figure stays, that it does."""
+        if self._belongs():
+            self.stage.say(f"Packets: {text}. The figures are those of flow.")
+        else:
+            self.stage.late(f"{text}. {BEFORE}" if self.result is not None else text)
 
     def _cancel(self) -> None:
         self._work.cancel()

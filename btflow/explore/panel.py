@@ -116,10 +116,11 @@ def from_query(query: str, panels: Mapping[str, type[Any]]) -> Opened:
         given, panel = {}, next(iter(panels))
     kept, known = {}, specs(panels[panel])
     unknown: list[str] = []
-    for name, text in given.items():
+    for old, text in given.items():
+        name = _RENAMED.get(old, old)
         if name not in _RESERVED:
             try:
-                kept[_RENAMED.get(name, name)] = _checked(known, _RENAMED.get(name, name), text)
+                kept[name] = _checked(known, name, text)
             except InputError as error:
                 (problems if name in known else unknown).append(f"The link's {error}")
     begin = lesson.steps[step - 1].state if lesson else panels[panel]()
@@ -141,7 +142,7 @@ def _lesson(given: dict[str, str], panels: Mapping[str, type[Any]], problems: li
         return None, 1
     found = read(name, panels[texts()[name]["panel"]])
     asked, count = given.get("step", "1"), len(found.steps)
-    if asked.isdecimal() and 1 <= int(asked[:4]) <= count:
+    if len(asked) <= 4 and asked.isdecimal() and 1 <= int(asked) <= count:
         return found, int(asked)
     problems.append(f"The link's step = {asked[:20]!r}: is none of this lesson; allowed: 1 to {count}")
     return found, 1

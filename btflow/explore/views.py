@@ -207,7 +207,7 @@ class Stage:
         self._cancel = cancel
         self._begun = 0.0
         self._busy: set[str] = set()
-        self.watch = Watch(run, figures, self.say, self.progress, partial(self.busy, of="motion")) if run else None
+        self.watch = Watch(run, figures, self._show, self.progress, partial(self.busy, of="motion")) if run else None
         self._refused = self._late = ""
         self.words, self._message = widgets.HTML(), widgets.HTML()
         self._bar = widgets.FloatProgress(min=0.0, max=1.0, layout={"flex": "1 1 80px", "min_width": "40px"})
@@ -274,6 +274,7 @@ class Stage:
         self._message.value = f"{_ALERT}{html.escape(shown)}</span>" if shown else ""
         (self.widget.add_class if text else self.widget.remove_class)("btflow-stale")
         (self.widget.add_class if text == RUNNING else self.widget.remove_class)("btflow-running")
+        (self.widget.add_class if self._refused else self.widget.remove_class)("btflow-refusing")
 
     def _cancelled(self) -> None:
         if self.watch is not None:

@@ -52,6 +52,7 @@ class Watch:
         self.choice.add_class("btflow-choice")
         self.widget = Motion()
         self.widget.layout.display = "none"
+        self.widget.add_class("btflow-player")
         self._work: Work[Run, tuple[Run, Trace]] = Work(_record, Listeners(self._play, said, progress, busy))
         self.choice.observe(lambda _: self.follow(), "value")
 
@@ -70,7 +71,11 @@ class Watch:
             self._said("")
         elif (run := self._of_inputs()) != self._recorded:
             self._said("")
+            self.widget.add_class("btflow-late")  # what is there until then is of other inputs
             self._work.ask(run)
+        else:
+            self._work.cancel()
+            self.widget.remove_class("btflow-late")
 
     def cancel(self) -> None:
         """End what is recorded."""
@@ -82,6 +87,7 @@ class Watch:
 
     def _play(self, found: tuple[Run, Trace]) -> None:
         self._recorded, self.widget.trace = found
+        self.widget.remove_class("btflow-late")
         self.widget.playing = True
 
 

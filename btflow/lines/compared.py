@@ -91,15 +91,22 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
             "buffer", None, "is needed for a simulation: the files do not show it", 'such as "100 packets"'
         )
     result = simulate_link(_scenario(line, cc), seed=seed)
-    figures = [figure for load in line.loads for figure in _rates(load, result, line)]
+    figures = [
+        figure for number, load in enumerate(simulated_loads(line)) for figure in _rates(load, number, result, line)
+    ]
     figures += [figure for delays in _compared(line) for figure in _delays(line, delays, result)]
     used = ", ".join(dict.fromkeys(str(name) for name in result["cc"].values))
     return Comparison(line, result, tuple(figures), used)
 
 
+def simulated_loads(line: Line) -> list[Load]:
+    """Return the loads that are simulated, in the order of their flows: those that begin soon enough."""
+    return [load for load in line.loads if load.start < LONGEST]
+
+
 def _scenario(line: Line, cc: str | None) -> LinkScenario:
     """Return the experiment on a line with the loads that were measured."""
-    loads = [load for load in line.loads if load.start < LONGEST]
+    loads = simulated_loads(line)
     end = min(max(load.end for load in loads), LONGEST)
     access = {
         f"{way}link": {"rate": f"{queue.rate.value!r} B/s", "buffer": buffer_of(queue), "discipline": queue.kind}
@@ -163,11 +170,10 @@ def during(line: Line) -> list[Delays]:
     return found
 
 
-def _rates(load: Load, result: xr.Dataset, line: Line) -> list[Figure]:
-    """Return the goodput of a load."""
-    if load not in [own for trace in line.traces for own in trace.loads]:
+def _rates(load: Load, number: int, result: xr.Dataset, line: Line) -> list[Figure]:
+    """Return the goodput of a load, the one with a number; none of one that was assumed."""
+    if not any(load is own for trace in line.traces for own in trace.loads):
         return []
-    number = line.loads.index(load)
     within = (result["time"].values >= load.start) & (result["time"].values <= load.end)
     length = np.diff(load.edges)
     goodput = load.arrived[0] / load.arrived[1] if load.arrived else float(np.average(load.goodput, weights=length))

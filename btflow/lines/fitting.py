@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 
 import numpy as np
@@ -57,7 +57,10 @@ def fit(
     if way not in WAYS:
         raise InputError("way", way, "is unknown", " or ".join(WAYS))
     given = _Given.of(rate, rtt, buffer)
-    return _fitted(_together([files.read(path, format) for path in paths]), way, given)
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
+            raise InputError(FIELD, str(path), "is given twice", "each file once")
+    return _fitted(_once(_together([files.read(path, format) for path in paths])), way, given)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,32 @@ def _together(traces: Sequence[Trace]) -> list[Trace]:
     moved = [trace.shifted(at - begun[0]) for trace, at in zip(traces, begun, strict=True)]
     starts = [load.start for trace in moved for load in trace.loads]
     return [trace.shifted(-min(starts, default=0.0)) for trace in moved]
+
+
+def _once(traces: Sequence[Trace]) -> list[Trace]:
+    """Return traces without the loads of programs that a capture shows, too, packet by packet: each counts once."""
+    captures = [trace for trace in traces if trace.kind == "capture"]
+    found = []
+    for trace in traces:
+        if trace.kind != "capture":
+            same = [one.file for one in captures if any(_same(a, b) for a in one.loads for b in trace.loads)]
+            if same:
+                left = tuple(b for b in trace.loads if not any(_same(a, b) for one in captures for a in one.loads))
+                said = f"the load of {trace.file} is in {' and '.join(same)}, too: it is taken from there"
+                trace = replace(trace, loads=left, notes=(*trace.notes, said))
+        found.append(trace)
+    controls = [b.cc for trace in traces if trace.kind != "capture" for b in trace.loads if b.cc]
+    if len(set(controls)) == 1:  # a capture does not show it
+        for number, trace in enumerate(found):
+            if trace.kind == "capture":
+                found[number] = replace(trace, loads=tuple(replace(a, cc=controls[0]) for a in trace.loads))
+    return found
+
+
+def _same(a: Load, b: Load) -> bool:
+    """Return whether two loads are one: they went the same way, for most of the time of each at the same time."""
+    shared = min(a.end, b.end) - max(a.start, b.start)
+    return a.way == b.way and shared > 0.8 * max(a.end - a.start, b.end - b.start)
 
 
 def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:

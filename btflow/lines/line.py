@@ -98,6 +98,11 @@ class Source(NamedTuple):
         return f"{self.file} ({self.kind}{when}: {', '.join(what)})"
 
 
+def _comment(text: str) -> str:
+    """Return a comment of TOML, which ends with its line, whatever the name of a file has in it."""
+    return "# " + "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 @dataclass(frozen=True, repr=False)
 class Line:
     """An access link that was fitted to measurements."""
@@ -138,7 +143,10 @@ class Line:
         """Return the TOML file of the access link."""
         files = ", ".join(source.file for source in self.sources)
         lines = ["# An access link fitted by btflow calibrate. Rates are those of IP packets.", ""]
-        lines += [f"# {source.text()}" for source in self.sources] + [f"# Note: {note}." for note in self.notes] + [""]
+        lines += [_comment(source.text()) for source in self.sources] + [
+            _comment(f"Note: {note}.") for note in self.notes
+        ]
+        lines += [""]
         lines += [f"name = {inline('my-line')}", f"title = {inline('Fitted to ' + files)}"[:200]]
         lines += [
             f"source = {inline('btflow calibrate ' + files)}",

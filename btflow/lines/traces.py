@@ -31,7 +31,7 @@ SEGMENT = 1448
 """Payload of a full one, where a file does not say [B]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Delays:
     """Round-trip times of one kind of packets."""
 
@@ -52,7 +52,7 @@ class Delays:
         return replace(self, time=self.time + by, lost=self.lost + by)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Load:
     """Flows of TCP that one program sent in one direction."""
 
@@ -99,7 +99,7 @@ class Load:
         return replace(self, edges=self.edges + by, lost=self.lost + by)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trace:
     """What one file says."""
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from btflow.errors import InputError
-from btflow.lines.compared import Comparison, during, rate, rtt
+from btflow.lines.compared import Comparison, during, rate, rtt, simulated_loads
 from btflow.lines.traces import Load
 from btflow.plots.series import envelope
 from btflow.plots.style import COLOURS, GREY, SYMBOLS, TEMPLATE, line
@@ -61,7 +61,7 @@ def _delays(compared: Comparison) -> list[go.Scatter]:
     for index, delays in enumerate(during(compared.line)):
         colour = COLOURS[index % len(COLOURS)]
         time = result["time"].values
-        shown = time <= max(load.end for load in compared.line.loads)
+        shown = time <= max(load.end for load in simulated_loads(compared.line))
         x, y = envelope(time[shown], 1e3 * rtt(compared.line, result, delays)[shown])
         simulated = line(index, color=colour, width=2.0)
         found.append(go.Scatter(x=x, y=y, name=f"{delays.of}: simulated", mode="lines", line=simulated))
@@ -74,7 +74,7 @@ def _delays(compared: Comparison) -> list[go.Scatter]:
 def _rates(compared: Comparison) -> list[go.Scatter]:
     """Return goodput over time."""
     found, result = [], compared.result
-    for number, load in enumerate(compared.line.loads):
+    for number, load in enumerate(simulated_loads(compared.line)):
         colour = COLOURS[(3 + number) % len(COLOURS)]
         time, simulated = result["time"].values, 8e-6 * rate(result, number)
         within = (time >= load.start) & (time <= load.end)

@@ -123,7 +123,9 @@ def _classes(result: xr.Dataset) -> Iterable[str]:
 
 
 def _seconds(time: float) -> str:
-    """Return a time as people say it: 516 ms, 1.2 s, 183 s, 12 min."""
+    """Return a time as people say it: 0.048 ms, 516 ms, 1.2 s, 183 s, 12 min."""
+    if time < 0.00995:
+        return f"{1000 * time:.2g} ms"
     if time < 0.9995:
         return f"{1000 * time:.0f} ms"
     if time < 600.0:

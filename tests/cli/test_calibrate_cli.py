@@ -137,7 +137,7 @@ def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run)
     assert run(*given, "--rtt-unit", "s", "--loss", "packet loss")[0] == 0
     (halves := tmp_path / "my pings.csv").write_text("rtt_ms,loss\n" + "20,0.5\n" * 30)
     code, _, errors = run("calibrate", str(halves), *given[2:])
-    assert errors.startswith("btflow: error: csv = 'my pings.csv': has no loss below 40%")
+    assert errors.startswith("btflow: error: FILE = 'my pings.csv': has no loss below 40%")
     assert errors.rstrip().endswith("through; --loss-unit % if they are in percent")
     assert run("calibrate", str(halves), *given[2:], "--loss-unit", "%")[0] == 0
     file.write_text(file.read_text().replace("packet loss", "loss").replace(",", ";"))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,8 +24,10 @@ from btflow.explore.link_figure import MOST_GROUPS
 from btflow.explore.link_panel import LinkPanel
 from btflow.explore.link_state import CONTROLS, DISCIPLINES, ONE_LINK, LinkState, command, preset, scenario
 from btflow.explore.panel import checked, differences, from_query, to_query
+from btflow.explore.views import RUNNING
 from btflow.explore.work import text_of
 from btflow.options import FIDELITIES
+from btflow.plots.verdict import verdict
 from btflow.units import Buffer, parse_quantity
 
 MODELS = (ONE_LINK, *names("links"))
@@ -282,6 +285,32 @@ def test_a_simulation_that_fails_is_told_beside_the_input_and_the_page_goes_on(
     rtt._control.value = "90 ms"
     assert rtt._error.value == ""
     assert panel.state == LinkState(rtt="90 ms")
+
+
+def test_a_long_run_is_flows_until_the_packets_are_there_and_says_so(
+    panel: LinkPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Figures of other inputs say so from the first moment; those of flow that they are, and how far it was off."""
+    panel.set_state(LinkState())
+    long = LinkState(rate="500 Mbit/s", duration="20 s")
+    panel.set_state(long)
+    assert panel.stage.text == RUNNING
+    assert panel.wait()
+    assert panel.stage.text == ""
+    flow, full = (btflow.simulate_link(scenario(long), fidelity=fidelity) for fidelity in ("flow", "full"))
+    said = html.unescape(panel.stage.words.value)
+    assert said.index(verdict(full)) < said.index(f"Flow, an approximation, said: {verdict(flow)}")
+
+    def broken(*_: object, fidelity: str = "full", **__: object) -> xr.Dataset:
+        if fidelity == "full":
+            raise MemoryError
+        return flow
+
+    monkeypatch.setattr("btflow.explore.link_panel.simulate_link", broken)
+    panel.set_state(replace(long, seed="1"))
+    assert panel.wait()
+    assert panel.stage.text == f"Packets: {text_of(MemoryError())}. The figures are those of flow."
+    assert f"{verdict(flow)}</b> Flow, an approximation." in html.unescape(panel.stage.words.value)
 
 
 def test_a_refused_value_stays_in_its_field_and_the_figure_stays(panel: LinkPanel) -> None:

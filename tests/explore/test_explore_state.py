@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from btflow.errors import InputError
 from btflow.explore.inputs import Amount, Choice, Line, value
+from btflow.explore.link_state import LinkState
 from btflow.explore.panel import checked, differences, from_query, specs, to_query
+from btflow.explore.swarm_panel import SwarmState
 from btflow.units import parse_quantity
 
 
@@ -87,6 +89,20 @@ def test_what_is_wrong_with_a_link_is_said() -> None:
     assert "longer than 500" in problems("words=" + "a" * 501)
     assert "longer than 8000" in problems("words=" + "a" * 9000)
     assert "more than 100 parts" in problems("&".join(f"a{i}=1" for i in range(101)))
+
+
+@pytest.mark.parametrize("step", ["0", "99", "0001999", "1e1", "+1", "\u00b2", "", "9" * 500])
+def test_a_step_that_a_lesson_has_not_is_told(step: str) -> None:
+    opened = from_query(f"lesson=aqm&step={step}", {"link": LinkState})
+    assert (opened.step, opened.refused) == (1, True)
+    assert "allowed: 1 to" in opened.problems[0] or "longer than" in opened.problems[0]
+
+
+def test_a_wrong_value_of_an_older_link_is_refused_like_one_of_today() -> None:
+    for name in ("cap", "limit"):
+        opened = from_query(f"panel=swarm&model=rao2010&{name}=banana", {"swarm": SwarmState})
+        assert opened.refused
+        assert "limit = 'banana'" in opened.problems[0]
 
 
 def test_every_problem_of_a_state_is_found() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tomllib
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from btflow import lines
 from btflow.errors import InputError
 from btflow.lines.compared import compare
 from btflow.lines.line import Estimate, Line
+from btflow.plots import measured_over_simulated
 from validation.lines.made import LINES, PACKET, RECORDED
 
 
@@ -153,3 +157,33 @@ def test_what_is_given_stands() -> None:
     assert line.downlink is not None
     assert line.downlink.given == "100 packets"
     assert "100 packets, as given" in repr(line)
+
+
+def test_an_upload_that_two_files_show_is_one() -> None:
+    line = fitted("packets-up.json packets-up.pcap packets-up.log")
+    assert len(line.loads) == 1
+    assert "the load of packets-up.json.gz is in packets-up.pcap.gz, too: it is taken from there" in line.notes
+    found = compare(line)
+    assert [figure.unit for figure in found.figures].count("Mbit/s") == 1
+    assert all(abs(figure.off) < 0.1 for figure in found.figures)
+
+
+@pytest.mark.parametrize("names", ["packets-up.json packets-flent.flent", "packets-up.json adsl-up.json"])
+def test_two_uploads_one_after_the_other_are_both_told(names: str) -> None:
+    """Of two lines, too, which nobody can know; what begins too late to be simulated is in no figure."""
+    found = compare(fitted(names))
+    assert all(np.isfinite(figure.off) for figure in found.figures)
+    assert all(abs(figure.off) < 0.2 for figure in found.figures)
+    assert measured_over_simulated(found).data
+
+
+def test_a_file_is_given_once() -> None:
+    with pytest.raises(InputError, match="is given twice"):
+        fitted("packets-up.json packets-up.json")
+
+
+def test_no_name_of_a_file_writes_into_the_model(tmp_path: Path) -> None:
+    named = tmp_path / "x\n[uplink]\nrate = 1\n.pcap.gz"
+    shutil.copy(RECORDED / "packets-up.pcap.gz", named)
+    model = tomllib.loads(lines.fit(named).text())
+    assert model["uplink"] == tomllib.loads(fitted("packets-up.pcap").text())["uplink"]

@@ -34,7 +34,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         ),
         (
             (internet.app, ["--image", "x.gif"]),
-            "--image = 'x.gif': has the wrong ending; allowed: a file ending in .svg",
+            "--image = 'x.gif': has the wrong ending; allowed: a file ending in .png",
         ),
         (
             (visitor_memory.app, ["nonsense"]),

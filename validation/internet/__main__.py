@@ -23,7 +23,7 @@ def validate(
     swarms: Annotated[int, typer.Option(min=3, max=1000, help="Swarms of each limit with and without loss.")] = SWARMS,
     near: Annotated[int, typer.Option(min=2, max=1000, help="Swarms of each limit at RTT 0.")] = NEAR,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the report.")] = OUT,
-    image: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw the swarms there; needs Kaleido.")] = None,
+    image: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw the swarms there; needs Kaleido.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Swarms at once.")] = min(2, os.cpu_count() or 1),
     fresh: Annotated[bool, typer.Option("--fresh", help="Run all again, even what an earlier call has run.")] = False,
 ) -> None:
@@ -34,7 +34,7 @@ def validate(
     from btflow.files import check_drawable
     from btflow.options import output_file
 
-    picture = None if image is None else output_file("--image", image, ".svg")
+    picture = None if image is None else output_file("--image", image, ".png")
     check_drawable("--image", picture)
 
     from btflow.plots import save

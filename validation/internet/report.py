@@ -22,7 +22,7 @@ from validation.statistics import wilson
 SUMMARY = Path(__file__).parent.parent / "internet.md"
 """The only part of the report that is kept in the repository."""
 
-IMAGE = "../docs/figures/internet-swarms.svg"
+IMAGE = "../docs/figures/internet-swarms.png"
 """The figure, as the summary names it."""
 
 QUESTION = (

@@ -286,7 +286,9 @@ function render({ model, el }) {
   model.on("change:time", () => {
     if (player.trace && model.get("time") !== player.sent) player.seek(model.get("time") - player.trace.about.start);
   });
-  model.on("change:playing", () => player.play(model.get("playing")));
+  model.on("change:playing", () => { // what the player itself has told needs no more
+    if (model.get("playing") !== player.playing) player.play(model.get("playing") && !calm());
+  });
   load();
   return () => player.destroy();
 }
