@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from btflow.errors import InputError
+from btflow.explore.watch import MOTION
 from validation.command import run_app
 
 _STATUS = Path("/proc/self/status")
@@ -29,20 +30,21 @@ def requests() -> dict[str, Callable[[], Any]]:
     from btflow.explore.swarm_panel import SwarmPanel, SwarmState
     from btflow.explore.whatif_panel import WhatIfPanel, WhatIfState
 
-    links = replace(LinkState(), n1="10", n2="10", n3="10", rate="10 Mbit/s", duration="600 s")
-    slow = replace(LinkState(), n1="10", n2="10", n3="10", rate="1 Mbit/s", duration="600 s")
-    capped = SwarmState(model="rao2010", leechers="300", file_size="15 MB")
-    linked = SwarmState(leechers="300", file_size="3200 kB", rtt="400 ms", uplink="2 Mbit/s")
-    few = "model=rao2010&leechers=300&file_size=15+MB"
-    full = "leechers=300&file_size=3200+kB&rtt=400+ms&uplink=2+Mbit/s"  # the blocks and the memory of limits.py
+    links = replace(LinkState(), n1="10", n2="10", n3="10")
+    fast = replace(links, rate="10 Gbit/s", duration="71 s")
+    slow = replace(links, rate="1 Mbit/s", duration="600 s")
+    limited = SwarmState(model="rao2010", leechers="300", file_size="50 MB")
+    linked = SwarmState(leechers="200", file_size="50 MB")
+    few = "model=rao2010&leechers=300&file_size=50+MB"
+    full = "leechers=300&file_size=3200+kB&rtt=400+ms&uplink=2+Mbit/s"  # nearly the memory of limits.py
     return {
         "the page": lambda: "done" if LinkPanel().result is not None else "nothing came",
-        "link, most packets": lambda: _shown(LinkPanel(), replace(links, duration="500 s")),
-        "link, longest": lambda: _shown(LinkPanel(), slow),
-        "swarm, capped uploads": lambda: _shown(SwarmPanel(), capped),
-        "swarm, access links": lambda: _shown(SwarmPanel(), linked),
-        "what if, capped uploads": lambda: _shown(WhatIfPanel(), WhatIfState("swarm", "1", few, few + "&rtt=400+ms")),
-        "what if, access links": lambda: _shown(WhatIfPanel(), WhatIfState("swarm", "1", full, full + "&loss=1%25")),
+        "link, most packets": lambda: _shown(LinkPanel(), fast),
+        "link, longest": lambda: _shown(LinkPanel(), slow, watched=True),
+        "swarm, upload limits": lambda: _shown(SwarmPanel(), limited, watched=True),
+        "swarm, access links": lambda: _shown(SwarmPanel(), linked, watched=True),
+        "what if, upload limits": lambda: _shown(WhatIfPanel(), WhatIfState("swarm", "1", few, few + "&rtt=400+ms")),
+        "what if, most memory": lambda: _shown(WhatIfPanel(), WhatIfState("swarm", "1", full, full + "&loss=1%25")),
         "what if, links": lambda: _shown(WhatIfPanel(), WhatIfState("link", "20", "duration=600+s", "duration=600+s")),
     }
 
@@ -84,11 +86,15 @@ def _measured(name: str) -> str:
     return f"{max(peak[0], _megabytes('VmData'))} {_megabytes('VmHWM')} {said}"
 
 
-def _shown(panel: Any, state: Any) -> str:
-    """Show a state, wait for all of its figures and files, and return what went wrong."""
+def _shown(panel: Any, state: Any, *, watched: bool = False) -> str:
+    """Show a state, wait for all of its figures and files, and return what went wrong; watched, record its motion."""
     panel.set_state(state)
-    if hasattr(panel, "canvas"):
-        panel.canvas.wait(300)
+    stage = panel.stage if hasattr(panel, "stage") else panel.canvas.stage
+    if watched:  # while it is simulated
+        stage.watch.choice.value = MOTION
+    (panel if hasattr(panel, "stage") else panel.canvas).wait(300)
+    if watched and (not stage.watch.wait(300) or stage.watch.widget.trace is None):
+        return "no motion came"
     if panel.state != state:
         return "refused"
     return "done" if panel.files() and panel.result is not None else "nothing came"

@@ -47,7 +47,8 @@ def run_explorer(options: Options, *, browser: bool) -> None:
     url = address(options, port)
 
     def ready() -> None:
-        typer.echo(f"The explorer is at\n\n    {url}\n\nCtrl-C stops it.")
+        others = f"For others: {address(options, port, host=socket.gethostname())}\n" if options.ip in ANY else ""
+        typer.echo(f"The explorer is at\n\n    {url}\n\n{others}Ctrl-C stops it.")
         sys.stdout.flush()
         if browser:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
@@ -59,9 +60,14 @@ def run_explorer(options: Options, *, browser: bool) -> None:
     say("The explorer has stopped.")
 
 
-def address(options: Options, port: int, path: str = "/") -> str:
-    """Return the page's address, token included."""
-    host = "localhost" if options.ip in ("0.0.0.0", "::") else f"[{options.ip}]" if ":" in options.ip else options.ip
+ANY = ("0.0.0.0", "::")
+"""Stand for all addresses of this machine."""
+
+
+def address(options: Options, port: int, path: str = "/", host: str = "localhost") -> str:
+    """Return the page's address, token included; `host` names the machine where it listens on all its addresses."""
+    if options.ip not in ANY:
+        host = f"[{options.ip}]" if ":" in options.ip else options.ip
     return f"http://{host}:{port}{path}" + (f"?token={quote(options.token, safe='')}" if options.token else "")
 
 

@@ -16,7 +16,7 @@ from btflow.explore.work import text_of
 
 pytestmark = pytest.mark.skipif(not FORKS, reason="only Linux bounds data")
 
-LARGEST = ("the page", "link, most packets", "what if, access links", "what if, links")
+LARGEST = ("the page", "link, longest", "what if, most memory", "what if, links")
 _BOUNDED = """
 from btflow.explore.limits import bound_memory
 bound_memory(300)

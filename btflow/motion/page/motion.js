@@ -108,6 +108,7 @@ class Player {
     const { about } = this.trace;
     this.view = VIEWS[about.kind](this.trace);
     this.root.setAttribute("aria-label", `Playback of ${about.title}`);
+    this.canvas.setAttribute("aria-label", about.title);
     this.scrub.max = about.length;
     this.note.textContent = this.view.note;
     this.choices.replaceChildren();
