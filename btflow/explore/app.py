@@ -2,10 +2,12 @@
 
 import html
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import ipywidgets as widgets
 
+from btflow.errors import InputError
 from btflow.explore.guide import Guide
 from btflow.explore.lesson import Lesson, read, texts
 from btflow.explore.link_panel import LinkPanel
@@ -13,7 +15,7 @@ from btflow.explore.link_state import LinkState
 from btflow.explore.panel import VERSION, Commands, Opened, Panel, Preset, from_query, to_query
 from btflow.explore.saved import Share
 from btflow.explore.swarm_panel import SwarmState
-from btflow.explore.whatif_panel import WhatIfState
+from btflow.explore.whatif_panel import WhatIfState, scenario_of, settings
 
 _OWN = "your own"
 """Of a state that is no preset's."""
@@ -121,6 +123,19 @@ _WELCOME = (
     "<p>Choose a question: each has a few steps, and a link or a swarm that you can change while you read. "
     "Or take <b>One link</b>, <b>One swarm</b> or <b>What if</b> and ask your own.</p>"
 )
+
+
+def _checked(found: Opened) -> Opened:
+    """Return what a link opens; refused, and as it is without its values, if these do not go together."""
+    both = settings(found.state) if isinstance(found.state, WhatIfState) else (found.state,)
+    try:
+        for setting in both if found.chosen else ():
+            scenario_of(setting)
+    except InputError as error:
+        problems = (*found.problems, f"The link's {error.describe()}")
+        without = found.lesson.steps[found.step - 1].state if found.lesson else PANELS[found.panel][1]()
+        return replace(found, state=without, problems=problems, refused=True)
+    return found
 
 
 class App:
@@ -232,7 +247,7 @@ class App:
     def _opened(self, _change: object) -> None:
         """Show what the link of the page says; if some of it is refused, not before the reader wants the rest."""
         kinds = {name: kind for name, (_, kind, _) in PANELS.items()}
-        self._found = from_query(self._share.opened.partition("?")[2], kinds)
+        self._found = _checked(from_query(self._share.opened.partition("?")[2], kinds))
         said = "".join(f"<p>{html.escape(problem)}</p>" for problem in self._found.problems)
         nothing = "<p>Nothing is drawn of it.</p>" if self._found.refused else ""
         self._problems.value = said and f'<div role="alert">{said}{nothing}</div>'

@@ -6,7 +6,7 @@ Every value is a text, as on the command line: ``"448 kbit/s"``, ``"30 ms"``, ``
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, make_dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from btflow.config.schema import Variable, describe
 from btflow.errors import InputError
@@ -73,6 +73,9 @@ class Amount:
         bits: Whether the slider writes a rate in kbit/s and Mbit/s.
     """
 
+    beside: ClassVar[str] = ""
+    """What an error says is allowed beside the range."""
+
     label: str
     kind: Kind
     default: str
@@ -125,7 +128,7 @@ class Amount:
             self.number(text, name)
             return text.strip()
         least, most = (float(self.slid(t) or 0.0) for t in (self.minimum or self.low, self.maximum or self.high))
-        allowed = f"{self.minimum or self.low} to {self.maximum or self.high}"
+        allowed = f"{self.minimum or self.low} to {self.maximum or self.high}{self.beside}"
         try:
             value = self.number(text, name)
         except InputError as error:

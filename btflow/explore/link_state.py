@@ -44,6 +44,7 @@ OWN_FILE = "own"
 class Own(Amount):
     """A quantity that may be ``own``; `place` is where the slider stands then."""
 
+    beside = f", or {OWN_FILE}"
     place: str = ""
 
     def slid(self, text: str) -> float | None:

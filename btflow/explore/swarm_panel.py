@@ -73,6 +73,8 @@ _LIMITS = ("50 kB/s", "100 kB/s", "200 kB/s")
 class Limit(Amount):
     """A rate that may be ``unlimited``: that is where its slider ends."""
 
+    beside = f", or {UNLIMITED}"
+
     def slid(self, text: str) -> float | None:
         """Return where the slider stands, at its end if there is no limit."""
         return super().slid(self.high if is_unlimited(text) else text)
@@ -212,7 +214,10 @@ def meanings(model: str) -> Mapping[str, str]:
     """Return what each input of a model is, in the words of the model's file."""
     known = specs(SwarmState)
     of_file = {name: describe(_document(model), to).meaning for name, to in INPUTS[model].items() if to != "internet"}
-    return {name: of_file.get(name, spec.help) for name, spec in known.items()}
+    found = {name: of_file.get(name, spec.help) for name, spec in known.items()}
+    for name in ("uplink", "seed_uplink"):  # the page has no uplinks without a rate
+        found[name] = found[name].partition(";")[0]
+    return found
 
 
 @cache

@@ -333,6 +333,7 @@ class WhatIfPanel(OfForm):
                 return
         asked = _compared(state)
         self._show(state.of, settings(state))
+        self._arrange()
         self.canvas.ask(asked)
         self._tell()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 import btflow
+from btflow.errors import InputError
 from btflow.explore import link_state, swarm_panel
 from btflow.explore.app import PANELS, App
 from btflow.explore.lesson import Lesson, read, texts
@@ -292,3 +294,37 @@ def test_a_link_that_is_refused_draws_nothing_until_it_is_wanted() -> None:
     app._share.opened = "2?v=1&panel=link&rate=fast"
     assert "rate" in app._problems.value
     assert app._frames["link"].panel.result is shown, "nothing drawn is lost"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("panel=link&n1=30&n2=30", "flows = 60"),
+        ("panel=link&start1=100+s", "start1 = '100 s'"),
+        ("panel=swarm&leechers=300&file_size=50+MB", "file_size = '50 MB'"),
+        ("lesson=aqm&step=2&n1=30&n2=30", "flows = 61"),
+    ],
+)
+def test_a_link_whose_values_do_not_go_together_draws_nothing_until_it_is_mended(query: str, said: str) -> None:
+    app = App()
+    app._share.opened = f"1?v=1&{query}"
+    assert f"The link's {said}" in html.unescape(app._problems.value)
+    assert not app._frames
+    app._mended.click()
+    kept = query.partition("&n1")[0].partition("&start1")[0].partition("&leechers")[0]
+    assert app._share.query == f"v=1&{kept}"
+
+
+def test_a_panel_that_is_opened_by_its_tab_has_its_inputs() -> None:
+    app = App()
+    app._share.opened = "1?v=1"
+    app._tabs.value = "whatif"
+    assert app._frames["whatif"].panel.form.shown == ["of", "pairs"]  # type: ignore[attr-defined]
+
+
+def test_an_input_says_of_all_that_it_takes() -> None:
+    for kind, name, words in ((swarm_panel.SwarmState, "upload_limit", "unlimited"), (KINDS["link"], "target", "own")):
+        with pytest.raises(InputError, match=f"or {words}"):
+            checked(kind, {name: "much"})
+        checked(kind, {name: words})
+    assert "unlimited" not in swarm_panel.meanings("flashcrowd")["uplink"]
