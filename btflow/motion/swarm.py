@@ -6,7 +6,9 @@ Columns of the trace, times in seconds:
     start, done, left         (peers,): of the client; NaN if it does not
     limit, class, seed        (peers,): what it may send [B/s]; place among ``about["classes"]``; whether it had it all
     time                      (looks,): when peers were looked at
-    sent, queue               (looks, peers): payload since the look before [B]; wait in the uplink's queue [s]
+    sent, queue               (looks, peers): what it sent since the look before [B]; wait in the uplink's queue [s].
+                              On access links what went over the uplink, headers and ACKs included: a client writes
+                              blocks into sockets faster than they leave. Payload elsewhere
     unchoked, interested      (looks, peers): connections on which it serves; others that want pieces from it
     rounds                    (looks,): how often the first seed's choker has run
     pairs                     (looks + 1,): where those of a look begin in the following, the strongest first
@@ -134,7 +136,7 @@ class _Watch:
 
     def take(self, s: Swarm | FlowState, x: Access | None) -> None:
         """Look at all peers."""
-        n, sent = self._program.rules.peers, np.array(s.peer.bytes_up, np.float64)
+        n, sent = self._program.rules.peers, _sent(s, x)
         passed = sent - self._sent
         self._sent = sent
         if isinstance(s, FlowState):
@@ -178,6 +180,15 @@ class _Watch:
             kept.append(second._replace(sent=first.sent + second.sent, pairs=pairs, shares=shares))
         rest = self.looks[1 + 2 * (len(kept) - 1) :]
         self.looks = kept + rest
+
+
+def _sent(s: Swarm | FlowState, x: Access | None) -> NDArray[np.float64]:
+    """Return what each peer has sent up to now [B] (peers,); see the module."""
+    if x is None:
+        return np.array(s.peer.bytes_up, np.float64)
+    uplink = x.net.queue[0::2]
+    entered = uplink["served"] + np.where(np.isin(uplink["kind"], link.BY_EVENT), 0.0, uplink["bytes"])
+    return np.asarray(entered - np.maximum(0.0, uplink["free_at"] - float(s.clock[0].now)) * uplink["rate"], np.float64)
 
 
 def _now(s: Swarm | FlowState) -> float:
@@ -228,7 +239,7 @@ def _trace(scenario: Scenario, program: Program, seed: int, s: Swarm | FlowState
     have[seeds] = ALWAYS
     strongest = MOST_PAIRS // _most_looks(program)
     pairs, unit = _pairs(looks, program.rules.peers, strongest)
-    carried = float(pairs["share"].sum(dtype=float) * unit / max(1.0, peer.bytes_up.sum()))
+    carried = float(pairs["share"].sum(dtype=float) * unit / max(1.0, sum(look.sent.sum() for look in looks)))
     about = {
         "kind": "swarm",
         "title": scenario.title,
