@@ -112,6 +112,16 @@ def pieces_half(result: xr.Dataset) -> Spot | None:
     return Spot("pieces", float(result["time"].values[index]), float(held[index]))
 
 
+def pieces_wait(result: xr.Dataset) -> Spot | None:
+    """Return the middle of the longest time in which leechers that have half of the pieces get a tenth in the mean."""
+    held, time = result["pieces_held"].values[0], result["time"].values
+    ends = np.searchsorted(held, held + 0.1 * held[-1], side="right") - 1
+    lasts = np.where(held >= held[-1] / 2, time[ends] - time, 0.0)
+    first = int(np.argmax(lasts))
+    middle = (first + int(ends[first])) // 2
+    return Spot("pieces", float(time[middle]), float(held[middle]))
+
+
 def _completions(result: xr.Dataset) -> Floats:
     times = result["completion_time"].isel(replica=0).values
     return np.sort(times[(result["role"].values == "leecher") & np.isfinite(times)])
@@ -130,6 +140,7 @@ SPOTS: Mapping[str, Callable[[xr.Dataset], Spot | None]] = {
         half_complete,
         last_complete,
         pieces_half,
+        pieces_wait,
     )
 }
 """What finds a place in a result, by its name in lessons; None where there is no such place."""

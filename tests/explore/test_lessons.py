@@ -172,6 +172,8 @@ def test_bufferbloat() -> None:
     assert (beside.mos, beside.call) == (near(4.2, 0.02), near(150))
     assert (bloated.mos, bloated.call) == (near(1.5), near(1500))
     assert bloated.rate["first"] == near(beside.rate["first"], 0.01)
+    longest = [float(result("bufferbloat", step)["queue_delay"].max()) for step in (2, 3)]
+    assert longest == pytest.approx([0.2, 1.8], rel=0.02)
     assert faster.mos == near(3.8, 0.02)
 
 
@@ -213,6 +215,8 @@ def test_latecomer() -> None:
 def test_flash_crowd() -> None:
     few, more, larger, uplinks, seed = (swarm("flash-crowd", step)["all"] for step in (1, 2, 3, 4, 5))
     assert few == pytest.approx(30, abs=4)
+    times = result("flash-crowd", 1)["completion_time"].values
+    assert np.nanmin(times) > 0.63 * np.nanmax(times)
     assert more / few == pytest.approx(2.5, abs=0.2)
     assert larger / more == pytest.approx(2, abs=0.15)
     assert uplinks / larger == near(1)
