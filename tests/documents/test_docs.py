@@ -117,3 +117,11 @@ def test_links_lead_to_files_of_the_sources(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if not urlsplit(target).scheme]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_table_has_its_head(page: Path) -> None:
+    """A blank line would end it, and the rows behind would be text."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert [table for table in tables if not re.match(r".*\n\|[ :|-]+\|\n", table)] == []
