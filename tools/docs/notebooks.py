@@ -43,6 +43,8 @@ run and change them: `btflow lab` opens JupyterLab on them. It needs `pip instal
 a minute."""
 _RAN = """*Read it here, run it with `btflow lab`, or take it along: [one HTML file](files/{stem}.html) that needs no
 network, [the notebook](files/{stem}.ipynb).*"""
+_WIDE = "---\nhide: [toc]\n---\n\n"
+"""Without a table of contents beside it lines of code have room for 120 columns."""
 _NOT_RUN = "*Without outputs: `make docs` runs the notebooks before it builds the site.*"
 SCRIPTS = """<script src="../assets/plotly.min.js"></script>
 <script src="../assets/stills.js"></script>
@@ -69,7 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in FONT:
         files.append(File.generated(config, f"assets/{path.name}", abs_src_path=str(path)))
     for path in NOTEBOOKS:
-        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=shown(path).markdown))
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=_WIDE + shown(path).markdown))
         if kept(path).is_file():
             files.append(
                 File.generated(config, f"notebooks/files/{path.name}", content=path.read_text(encoding="utf-8"))
