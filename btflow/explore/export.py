@@ -22,17 +22,27 @@ from btflow.explore import mathml
 from btflow.explore.still import HTML, PLOTLY, WAITS, packed, script, still
 
 _PAGE = files("btflow.explore") / "page"
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+_LIVE = (
+    '<p class="btflow-live">As it was when this notebook ran; in JupyterLab (<code>btflow lab</code>) it is live.</p>'
+)
 _UNFOLD = re.compile(r"\n*\*Click [^*]* to unfold [^*]*\*\n*")
 _HEADING = re.compile(r"^# (.*)$", re.MULTILINE)
 
 
 def with_stills(notebook: NotebookNode) -> bool:
-    """Put a still in the place of each figure of Plotly's, in place; return whether the notebook has figures."""
+    """Put a still in the place of each figure of Plotly's, and say below each widget what it is, in place.
+
+    Returns:
+        Whether the notebook has figures.
+    """
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     shown = [output.data for output in outputs if "data" in output]
     for data in shown:
         if PLOTLY in data:
             data[HTML] = still(data.pop(PLOTLY))
+        if _WIDGET in data and HTML in data:
+            data[HTML] += _LIVE
     return any('class="btflow-still"' in data.get(HTML, "") for data in shown)
 
 

@@ -111,6 +111,17 @@ def test_every_test_that_is_named_exists(page: Path) -> None:
     assert not missing
 
 
-def test_the_readmes_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8")):
-        assert urlsplit(target).scheme or (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", [*PAGES, *(ROOT / "docs" / "api").glob("*.md")], ids=lambda page: page.stem)
+def test_links_lead_to_files_of_the_sources(page: Path) -> None:
+    """What the site has in their place is looked at when it is built."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if not urlsplit(target).scheme]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_table_has_its_head(page: Path) -> None:
+    """A blank line would end it, and the rows behind would be text."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert [table for table in tables if not re.match(r".*\n\|[ :|-]+\|\n", table)] == []

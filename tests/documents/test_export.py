@@ -17,6 +17,17 @@ from btflow import plots
 from btflow.explore import mathml
 from btflow.explore.still import HTML, PLOTLY
 
+LEGIBLE = """() => {
+  const grey = (colour) => { const [r, g, b] = colour.match(/[\\d.]+/g).map(Number); return (r + g + b) / 3; };
+  const clear = (colour) => /, 0\\)$/.test(colour);
+  const behind = (el) => { const colour = getComputedStyle(el).backgroundColor;
+    return clear(colour) && el.parentElement ? behind(el.parentElement) : colour; };
+  const shown = ".xr-obj-type, .xr-section-summary, .xr-var-name span, .xr-var-dtype, .xr-var-preview";
+  const differ = (el) => Math.abs(grey(getComputedStyle(el).color) - grey(behind(el)));
+  return [...document.querySelectorAll(shown)].map((el) => differ(el) > 90);
+}"""
+"""Whether each part of a dataset is much lighter or darker than what is behind it."""
+
 
 def notebook() -> NotebookNode:
     """Return a notebook as if it had run: a figure, a widget with stills, an equation and a solution."""
@@ -33,6 +44,8 @@ def notebook() -> NotebookNode:
         made.new_code_cell("model.explore()", outputs=[live]),
         made.new_markdown_cell('### Solution\n\n*Click "1 cell hidden" to unfold it, then the bar.*'),
         made.new_code_cell("print(42)", outputs=[made.new_output("stream", text="42 </script>\n")], metadata=hidden),
+        made.new_markdown_cell("**Figure 3.** Forty-two.", metadata=hidden),
+        made.new_code_cell("run", outputs=[made.new_output("execute_result", {HTML: run._repr_html_()})]),
     ]
     found: NotebookNode = made.new_notebook(cells=cells)
     return found
@@ -61,7 +74,9 @@ def test_the_page_has_all_that_it_shows(page: Path) -> None:
     assert "<math" in before
     assert "base_delay" in before
     assert not re.search(r"\$|\\frac", before.partition("</h1>")[2].partition("</p>")[0])
-    assert "<details" in before
+    assert before.count('<details class="solution"') == 1
+    assert before.index("<details") < before.index("Forty-two") < before.index("</details>")
+    assert before.count("in JupyterLab") == 1
     assert "Click" not in before
     assert "42 &lt;/script&gt;" in before
     assert len(text) < 3_000_000
@@ -88,6 +103,11 @@ def test_the_page_is_read_from_disk_without_a_network(page: Path) -> None:
                 assert figures_shown(shown, page) == 5
                 browser.screenshot(shown, f"export-{name}")
                 assert shown.evaluate("document.documentElement.scrollWidth") <= size[0]
+                for scheme in ("light", "dark"):
+                    shown.emulate_media(color_scheme=scheme)
+                    legible = shown.evaluate(LEGIBLE)
+                    assert len(legible) > 10
+                    assert all(legible), f"{name}, {scheme}"
                 assert not shown.locator("details pre").first.is_visible()
                 shown.locator("summary").click()
                 assert shown.locator("details pre").first.is_visible()

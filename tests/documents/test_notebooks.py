@@ -69,8 +69,12 @@ def test_has_a_question_captions_and_an_exercise_with_a_hidden_solution(path: Pa
     assert all(part in headings for part in ("exercise", "try next", "leaves out"))
     solutions = [number for number, cell in enumerate(cells) if "solution" in cell.metadata.get("tags", ())]
     assert solutions
+    assert solutions == list(range(solutions[0], solutions[-1] + 1))
     for number in solutions:
-        assert cells[number].metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+        if cells[number].cell_type == "code":
+            assert cells[number].metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    below = cells[solutions[-1] + 1]
+    assert not CAPTION.match(below.source)  # it would give the solution away
     heading = cells[solutions[0] - 1]
     assert heading.source.startswith("### Solution")
     assert "unfold" in heading.source

@@ -32,6 +32,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         made.new_code_cell("draw()", outputs=outputs),
         made.new_markdown_cell('### Solution\n\n*Click "1 cell hidden" to unfold it.*'),
         made.new_code_cell("42", outputs=[made.new_output("execute_result", {"text/plain": "42"})], metadata=hidden),
+        made.new_markdown_cell("**Figure 1.** Forty-two.", metadata=hidden),
     ]
     monkeypatch.setattr(notebooks, "RUN", tmp_path)
     notebooks.shown.cache_clear()
@@ -59,8 +60,9 @@ def test_outputs_are_where_they_were(path: Path) -> None:
 
 def test_solutions_are_folded(path: Path) -> None:
     markdown = notebooks.shown(path).markdown
-    begin = markdown.index("<details")
-    assert begin < markdown.index("42") < markdown.index("@output 2@") < markdown.index("</details>")
+    begin, end = markdown.index("<details"), markdown.index("</details>")
+    assert begin < markdown.index("42") < markdown.index("@output 2@") < markdown.index("Forty-two") < end
+    assert markdown.count("<details") == 1
     assert "Click" not in markdown
 
 

@@ -149,16 +149,16 @@ def test_it_starts_by_itself_unless_less_motion_is_wanted(browser: Browser, file
 
 
 def test_it_ends_and_begins_anew_at_any_speed(recorded: dict[str, motion.Trace], browser: Browser, file: Path) -> None:
-    length = recorded["link"].about["length"]
+    length, pace = (recorded["link"].about[name] for name in ("length", "pace"))
     with opened(browser, file) as shown:
         shown.evaluate(_SPEED, 2)
-        expect(shown.get_by_text("×100: 1 s shows")).to_be_visible()
+        expect(shown.get_by_text(f"each second shows {100 * pace:g} s")).to_be_visible()
         go(shown, 0.7 * length)
         shown.get_by_role("button", name="Play").click()
         expect(shown.get_by_role("button", name="Play")).to_be_visible()  # it has ended
         assert at(shown) == pytest.approx(length, rel=1e-5)
         shown.evaluate(_SPEED, -1)
-        expect(shown.get_by_text("×0.1: 1 s shows")).to_be_visible()
+        expect(shown.get_by_text(f"each second shows {100 * pace:g} ms")).to_be_visible()
         shown.get_by_role("button", name="Play").click()
         shown.wait_for_timeout(200)
         assert at(shown) < 0.1 * length

@@ -11,8 +11,9 @@ import html
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -42,6 +43,8 @@ run and change them: `btflow lab` opens JupyterLab on them. It needs `pip instal
 a minute."""
 _RAN = """*Read it here, run it with `btflow lab`, or take it along: [one HTML file](files/{stem}.html) that needs no
 network, [the notebook](files/{stem}.ipynb).*"""
+_WIDE = "---\nhide: [toc]\n---\n\n"
+"""Without a table of contents beside it lines of code have room for 120 columns."""
 _NOT_RUN = "*Without outputs: `make docs` runs the notebooks before it builds the site.*"
 SCRIPTS = """<script src="../assets/plotly.min.js"></script>
 <script src="../assets/stills.js"></script>
@@ -68,7 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in FONT:
         files.append(File.generated(config, f"assets/{path.name}", abs_src_path=str(path)))
     for path in NOTEBOOKS:
-        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=shown(path).markdown))
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=_WIDE + shown(path).markdown))
         if kept(path).is_file():
             files.append(
                 File.generated(config, f"notebooks/files/{path.name}", content=path.read_text(encoding="utf-8"))
@@ -104,10 +107,16 @@ def shown(path: Path) -> Shown:
     without_hints(notebook)
     with_stills(notebook)
     outputs: list[str] = []
-    first, *others = (_cell(cell, outputs) for cell in notebook.cells)
-    heading, _, begin = first.partition("\n")
+    heading, _, rest = "\n\n".join(_parts(notebook.cells, outputs)).partition("\n")
     note = _RAN.format(stem=path.stem) if has_run else _NOT_RUN
-    return Shown("\n\n".join([heading, note, begin, *others]), outputs)
+    return Shown("\n\n".join([heading, note, rest]), outputs)
+
+
+def _parts(cells: Iterable[NotebookNode], outputs: list[str]) -> Iterator[str]:
+    """Give cells as Markdown, those of a solution folded as one; their outputs are added to others."""
+    for folded, group in groupby(cells, lambda cell: "solution" in cell.metadata.get("tags", ())):
+        text = "\n\n".join(_cell(cell, outputs) for cell in group)
+        yield _SOLUTION.format(text) if folded else text
 
 
 def _cell(cell: NotebookNode, outputs: list[str]) -> str:
@@ -118,8 +127,7 @@ def _cell(cell: NotebookNode, outputs: list[str]) -> str:
     found = [text for output in cell.outputs for text in _output(output)]
     places = (f"@output {number}@" for number in range(len(outputs), len(outputs) + len(found)))
     outputs += found
-    text = "\n\n".join([code, *places])
-    return _SOLUTION.format(text) if "solution" in cell.metadata.get("tags", ()) else text
+    return "\n\n".join([code, *places])
 
 
 def _output(output: NotebookNode) -> Iterator[str]:

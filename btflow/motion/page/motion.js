@@ -129,7 +129,7 @@ class Player {
   setSpeed(speed) {
     this.speed = speed;
     const shown = this.trace ? span(speed * this.trace.about.pace) : "";
-    this.said.textContent = `×${round(speed, 2)}: 1 s shows ${shown}`;
+    this.said.textContent = `each second shows ${shown}`;
     this.pace.setAttribute("aria-valuetext", this.said.textContent);
     if (this.view) this.ask();
   }
