@@ -47,7 +47,7 @@ lab: $(VENV)/.notebook  ## JupyterLab on the teaching notebooks
 	$(BIN)/btflow lab
 
 docs: $(VENV)/.docs  ## the documentation site: build/site/index.html
-	$(BIN)/python -m btflow.explore.handout build/lessons ../
+	$(BIN)/btflow handout build/lessons --site ../
 	$(BIN)/python -m tools.docs.notebooks
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 

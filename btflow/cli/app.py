@@ -1,4 +1,4 @@
-"""The command line: ``btflow list | run | sweep | link | export | calibrate | schema | bench | explore | lab``."""
+"""The command line: ``btflow COMMAND``, a function for each command."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from btflow import __version__
 from btflow.cli.bench import bench
 from btflow.cli.calibrate import calibrate
 from btflow.cli.common import complain, complain_of
-from btflow.cli.explore import explore, lab
+from btflow.cli.explore import explore, handout, lab
 from btflow.cli.export import export
 from btflow.cli.link import link
 from btflow.cli.list import list_models
@@ -72,5 +72,5 @@ def _options(
 
 
 app.command("list")(list_models)
-for command in (run, sweep, link, export, calibrate, schema, bench, explore, lab):
+for command in (run, sweep, link, export, calibrate, schema, bench, explore, lab, handout):
     app.command()(command)

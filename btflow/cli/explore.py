@@ -1,10 +1,12 @@
-"""``btflow explore`` and ``btflow lab``: what they are given on the command line."""
+"""``btflow explore``, ``btflow lab`` and ``btflow handout``: what they are given on the command line."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from btflow.explore.options import LAB_PORT, MEGABYTES, PORT, VISITORS, options
+from btflow.errors import InputError
+from btflow.explore.options import LAB_PORT, MEGABYTES, PORT, VISITORS, check_installed, options
 
 Text = str | None
 
@@ -47,3 +49,21 @@ def lab(
     from btflow.explore.serve import run_lab
 
     run_lab(given, browser=not no_browser)
+
+
+def handout(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the pages are written; made if need be.")],
+    lesson: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A lesson, again for more.  [all]")] = None,
+    site: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Site of the documentation, seen from a page: it is linked.")
+    ] = "",
+) -> None:
+    """Write the lessons as pages to hand out, one HTML file each; needs the extra notebook."""
+    check_installed("handout")
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise InputError("FOLDER", folder, "is a file", "a folder")
+    from btflow.explore.handout import save_all
+
+    for file, size in save_all(place, lesson or (), site):
+        typer.echo(f"{file}: {size / 1e6:.2f} MB")

@@ -1,15 +1,10 @@
-"""A lesson as one page to hand out: its steps with their figures, and runs to watch, without a server or a network.
-
-python -m btflow.explore.handout build/lessons      # all of them
-python -m btflow.explore.handout build/lessons ../  # with links to the site whose top folder is there, from each page
-"""
+"""A lesson as one page to hand out: its steps with their figures, and runs to watch, without a server or a network."""
 
 import base64
 import html
 import json
-import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -56,8 +51,7 @@ def save(name: str, path: str | Path, site: str = "") -> None:
         InputError: There is no such lesson, the page would be larger than MOST_BYTES, or no such file can be written.
         OSError: The file cannot be written; what was there before is kept.
     """
-    if name not in texts():
-        raise InputError("lesson", name, "is none", ", ".join(texts()))
+    check(name)
     file = output_file("path", path, ".html")
     content = page(read(name, PANELS[texts()[name]["panel"]][1]), site)
     with replacing(file) as partial:
@@ -140,14 +134,19 @@ def _read(name: str) -> str:
     return (files("btflow.explore") / "page" / name).read_text(encoding="utf-8")
 
 
-def save_all(folder: Path, site: str = "") -> Mapping[str, int]:
-    """Write the pages of all lessons into a folder, as `save`, and return the size of each [B]."""
+def save_all(folder: Path, names: Iterable[str] = (), site: str = "") -> Iterator[tuple[Path, int]]:
+    """Write the pages of some lessons, or of all, into a folder, as `save`; give each file and its size [B]."""
+    chosen = tuple(names) or tuple(texts())
+    for name in chosen:
+        check(name)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in texts():
-        save(name, folder / f"{name}.html", site)
-    return {name: (folder / f"{name}.html").stat().st_size for name in texts()}
+    for name in chosen:
+        file = folder / f"{name}.html"
+        save(name, file, site)
+        yield file, file.stat().st_size
 
 
-if __name__ == "__main__":
-    for written, size in save_all(Path(sys.argv[1]), *sys.argv[2:]).items():
-        print(f"{written}.html: {size / 1e6:.2f} MB")
+def check(name: str) -> None:
+    """Raise an InputError if there is no lesson of a name."""
+    if name not in texts():
+        raise InputError("lesson", name, "is none", ", ".join(texts()))

@@ -62,8 +62,7 @@ def options(
     Raises:
         InputError: One is wrong, or the extra ``notebook`` is not installed.
     """
-    if any(find_spec(name) is None for name in _NEEDED):
-        raise InputError(f"btflow {command}", None, f"needs {extra('notebook')}")
+    check_installed(command)
     return Options(
         ip=_address(ip),
         port=None if port is None else parse_whole_number("--port", port, 1, 65535),
@@ -71,6 +70,12 @@ def options(
         visitors=parse_whole_number("--visitors", visitors, 1, 200),
         memory=parse_whole_number("--memory", memory, LEAST_MEGABYTES, 1_000_000),
     )
+
+
+def check_installed(command: str) -> None:
+    """Raise an InputError if the extra ``notebook``, which a command needs, is not installed."""
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise InputError(f"btflow {command}", None, f"needs {extra('notebook')}")
 
 
 def _token() -> str:

@@ -53,6 +53,7 @@ def run_explorer(options: Options, *, browser: bool) -> None:
         if browser:
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have a program behind it ignore this
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # it ends like Ctrl-C
     os.environ.update(VISITOR)
     with warm.compiled() as flow_is_there:

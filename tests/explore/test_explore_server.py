@@ -27,6 +27,10 @@ from validation.served import Served, served
 pytestmark = [pytest.mark.xdist_group(__name__), pytest.mark.slow]
 
 
+_IN_THE_BACKGROUND = """import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell's script starts what it does not wait for
+from btflow.__main__ import main
+main()"""
 _KINDS = {"docs": "docs", "notebooks": "notebook"}
 
 
@@ -148,9 +152,16 @@ def test_ctrl_c_stops_within_two_seconds_with_one_line(server: Served) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
-@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
-def test_however_it_ends_nothing_is_left(tmp_path: Path, way: signal.Signals) -> None:
-    with served(tmp_path) as server:
+@pytest.mark.parametrize(
+    ("way", "program"),
+    [
+        (signal.SIGTERM, ("-m", "btflow")),
+        (signal.SIGTERM, ("-c", _IN_THE_BACKGROUND)),
+        (signal.SIGKILL, ("-m", "btflow")),
+    ],
+)
+def test_however_it_ends_nothing_is_left(tmp_path: Path, way: signal.Signals, program: tuple[str, ...]) -> None:
+    with served(tmp_path, program=program) as server:
         with visit(server.url):
             under_way = psutil.Process(server.process.pid).children(recursive=True)
             assert len(under_way) >= 3  # what forks, a visitor's process, and multiprocessing's tracker of resources
@@ -180,6 +191,21 @@ def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("btflow.explore.options.find_spec", lambda _: None)
     with pytest.raises(btflow.InputError, match="needs the extra notebook"):
         options("127.0.0.1", None, "1", token=True)
+
+
+def test_handouts_are_written_or_refused_in_a_sentence(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("handout", str(tmp_path / "pages"), "--lesson", "ledbat")
+    file = tmp_path / "pages" / "ledbat.html"
+    assert (code, out) == (0, f"{file}: {file.stat().st_size / 1e6:.2f} MB\n")
+    for given, said in {
+        (str(file),): "FOLDER = ",
+        (str(tmp_path / "none"), "--lesson", "ledbta"): "lesson = 'ledbta': is none; allowed: slow-start",
+        ("/dev/null/x",): "/dev/null/x: ",
+    }.items():
+        code, out, err = run("handout", *given)
+        assert (code, out) == (2, "") or (code, out) == (1, "")
+        assert err.startswith(f"btflow: error: {said}")
+    assert list(tmp_path.iterdir()) == [tmp_path / "pages"]
 
 
 def test_the_token_is_long_new_and_only_left_out_on_demand() -> None:
