@@ -189,15 +189,17 @@ class App:
         taught = [name for name, frame in self._frames.items() if frame.guide.lesson]
         return (taught or [LESSONS])[0] if self._tabs.value == LESSONS else str(self._tabs.value)
 
-    def _frame(self, name: str, state: object = None) -> Frame:
-        """Return a panel's frame, made in a state if it is new.
+    def _frame(self, name: str, state: object = None, lesson: Lesson | None = None, step: int = 1) -> Frame:
+        """Return a panel's frame, made in a state and with a step of a lesson if it is new.
 
-        A browser tells each place of a slider that it draws: it must not be told one state after the other then.
+        A browser tells each place of a slider that it draws: it must not be told one state after the other then. And it
+        loses its place if inputs move while it makes them: they are where the lesson has them from the first moment.
         """
         if name not in self._frames:
             _, kind, make = PANELS[name]
             self._frames[name] = frame = Frame(make(state or kind()), self._leave, self._changed)
             frame.widget.layout.display = "none"
+            frame.teach(lesson, step)
             frame.panel.on_change(self._changed)
             self._body.children = (*self._body.children, frame.widget)
         return self._frames[name]
@@ -263,8 +265,10 @@ class App:
             self._end()
             self._show(LESSONS)
             return
-        frame = self._frame(found.panel, found.state)
-        self._end()
+        frame = self._frame(found.panel, found.state, found.lesson, found.step)
+        for other in self._frames.values():
+            if other is not frame:
+                other.teach(None)
         if found.state != frame.panel.state:
             frame.panel.set_state(found.state)
         frame.teach(found.lesson, found.step)
