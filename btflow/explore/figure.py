@@ -66,6 +66,9 @@ class Figure(anywidget.AnyWidget):
 
     _esm = "\n".join([_READY, legend_script(), (files("btflow.explore") / "page" / "figure.js").read_text("utf-8")])
 
+    _css = ".btflow-stale > .btflow-drawn, .btflow-refusing > .btflow-player, .btflow-late { opacity: .35; }"
+    """Figures of earlier inputs are dimmed, in a notebook, too."""
+
     config = traitlets.Dict(_CONFIG).tag(sync=True)
     """What Plotly is told beside the figure."""
 
@@ -118,8 +121,7 @@ class Figure(anywidget.AnyWidget):
         """Write something on the left or right of a place of some axes, with an arrow; or take it away."""
         before = self._content["layout"].get("annotations", ())
         others = [one for one in before if one.get("name") != _SPOT["name"]]
-        here = {"x": x, "y": y, "text": said, "xref": axes[0], "yref": axes[1], "ax": 40 if right else -40}
-        found = [*others, _SPOT | here] if said else others
+        found = [*others, arrow(x, y, said, axes, right=right)] if said else others
         if list(before) != found:
             self._content["layout"]["annotations"] = found
             self._draw()
@@ -147,6 +149,11 @@ _SPOT = {
     "borderpad": 2,
 }
 """How what is written at a place looks."""
+
+
+def arrow(x: float, y: float, said: str, axes: tuple[str, str] = ("x", "y"), *, right: bool = False) -> dict[str, Any]:
+    """Return what Plotly calls an annotation: an arrow to a place of some axes, and what is written there."""
+    return _SPOT | {"x": x, "y": y, "text": said, "xref": axes[0], "yref": axes[1], "ax": 40 if right else -40}
 
 
 def of_plotly(drawn: go.Figure, layout: Mapping[str, Any] | None = None) -> Figure:

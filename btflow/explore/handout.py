@@ -15,9 +15,9 @@ import xarray as xr
 from btflow import motion
 from btflow.errors import InputError
 from btflow.explore.app import PANELS
-from btflow.explore.figure import fitted
+from btflow.explore.figure import arrow, fitted
 from btflow.explore.lesson import Lesson, Step, read, texts
-from btflow.explore.link_figure import AXES, draw, empty, rate_scale
+from btflow.explore.link_figure import draw, empty, point_at
 from btflow.explore.link_state import scenario as link_of
 from btflow.explore.spots import SPOTS
 from btflow.explore.still import packed
@@ -29,6 +29,7 @@ from btflow.link.scenario import LinkScenario
 from btflow.motion import trace as traces
 from btflow.options import output_file
 from btflow.plots.style import CONFIG
+from btflow.plots.verdict import verdict
 from btflow.swarm.run import simulate
 
 MOST_BYTES = 3_000_000
@@ -105,6 +106,7 @@ def _step(lesson: Lesson, step: Step) -> dict[str, Any]:
         "ask": step.ask,
         "notice": step.notice,
         "why": step.why,
+        "verdict": verdict(result),
         "figures": [json.loads(figure.to_json()) for figure in found],
         "motion": base64.b64encode(zlib.compress(watched.packed(), 9)).decode() if watched else "",
     }
@@ -117,16 +119,14 @@ def _figures(result: xr.Dataset, step: Step) -> Iterator[go.Figure]:
         widget = empty()
         draw(widget, result)
         if spot is not None:
-            y = spot.y * rate_scale(result)[1] if spot.part == "rate" else spot.y
-            early = spot.x < 0.5 * float(result.attrs["duration"])
-            widget.point(spot.x, y, step.said, AXES[spot.part], right=early)
+            point_at(widget, result, spot, step.said)
         yield widget.shown.update_layout(height=HEIGHT)
         return
     for name in _SHOWN:
         drawn = views(result)[name](result)
         shown = go.Figure(drawn.data, fitted(drawn, HEIGHT // 2))
         if spot is not None and spot.part == name:
-            shown.add_annotation(x=spot.x, y=spot.y, text=step.said, showarrow=True, arrowhead=2, ax=-40, ay=-34)
+            shown.add_annotation(arrow(spot.x, spot.y, step.said))
         yield shown
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from btflow.explore.figure import Figure, of_plotly
+from btflow.explore.spots import Spot
 from btflow.plots import marks, series, words
 from btflow.plots.link import call_lines, capacity_line, has_call, packet_time, with_window
 from btflow.plots.marks import joined
@@ -108,6 +109,12 @@ def _others() -> Iterator[go.Scatter]:
     for term, axis, style in (("one-way delay", _DELAY, _FLUID | {"width": 1.2}), ("MOS", "y4", _SOLID)):
         look = {"mode": "lines", "line": _style(6, style), "xaxis": "x4", "yaxis": axis}
         yield go.Scatter(name=term, **look, **hidden, **words.meaning(term))
+
+
+def point_at(figure: Figure, result: xr.Dataset, spot: Spot, said: str) -> None:
+    """Write something at a spot of a drawn result, on the side where there is more room."""
+    y = spot.y * rate_scale(result)[1] if spot.part == "rate" else spot.y
+    figure.point(spot.x, y, said, AXES[spot.part], right=spot.x < 0.5 * float(result.attrs["duration"]))
 
 
 def draw(widget: Figure, result: xr.Dataset, fluid: xr.Dataset | None = None) -> None:

@@ -17,7 +17,7 @@ from btflow.errors import ScenarioError
 from btflow.explore.figure import framed
 from btflow.explore.form import Form, OfForm
 from btflow.explore.limits import LINKS, packets
-from btflow.explore.link_figure import AXES, draw, empty, numbers, rate_scale
+from btflow.explore.link_figure import draw, empty, numbers, point_at
 from btflow.explore.link_state import FIRST, LinkState, command, meanings, preset, presets, scenario, why_no_fluid
 from btflow.explore.panel import NOT_SHOWN, SHOWN, Commands, Preset, in_flow
 from btflow.explore.saved import of_link, to_toml
@@ -118,8 +118,7 @@ class LinkPanel(OfForm):
         if spot is None or self.result is None:
             self.figure.point()
             return
-        y = spot.y * rate_scale(self.result)[1] if spot.part == "rate" else spot.y
-        self.figure.point(spot.x, y, said, AXES[spot.part], right=spot.x < 0.5 * float(self.result.attrs["duration"]))
+        point_at(self.figure, self.result, spot, said)
 
     def scenario(self) -> LinkScenario:
         """Return the experiment of the state."""

@@ -153,6 +153,7 @@ def test_a_handout_needs_no_network(browser: Browser, tmp_path: Path) -> None:
         shown.goto((tmp_path / "call.html").as_uri())
         shown.wait_for_function(_DRAWN, timeout=SLOWEST)
         expect(shown.locator(".told")).to_contain_text(steps[0].notice)
+        expect(shown.locator("#verdict")).to_contain_text("the call's MOS is 4.4")
         for step in steps[1:3]:
             shown.get_by_role("button", name="Next").click()
             expect(shown.locator(".told")).to_be_hidden()
