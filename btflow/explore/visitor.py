@@ -115,10 +115,13 @@ def run(server: socket.socket, flow_is_there: Any, megabytes: int) -> None:
         logging.disable()  # nothing that any stranger can cause
     warm.flow_is_there = flow_is_there.is_set
     bound_memory(megabytes)
+    code = 1
     try:
         asyncio.run(_run(server))
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError):  # the server has left, or what came is no message
+        code = 0
     finally:
-        os._exit(0)  # a simulation may be under way
+        os._exit(code)  # a simulation may be under way
 
 
 async def _run(server: socket.socket) -> None:
