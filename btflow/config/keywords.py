@@ -138,6 +138,10 @@ class Testa2012(TypedDict, total=False):
     """Share of the leechers whose TCP is CUBIC and who open no uTP connections, whatever cc is."""
     client: Text
     """BitTorrent client of every peer: mainline or utorrent (mainline, utorrent)."""
+    utp_target: Text
+    """Queueing delay that uTP aims at."""
+    utp_gain: Text
+    """Growth of uTP's window in a round trip without queue."""
     leechers: Number
     """Number of leechers."""
     file_size: Text

@@ -36,7 +36,9 @@ INPUTS: Mapping[str, Mapping[str, str]] = {
     "rao2010": {"leechers": "leechers", "file_size": "file_size", "limit": "upload_limit", "paths": "internet"}
     | {"seed_limit": "seed_upload_limit", "rtt": "rtt", "loss": "loss", "tso": "tso", "stay": "departures.stay"},
     "testa2011": _ON_LINKS | {name: name for name in ("utp_share", "buffer", "aqm", "utp_target", "stay")},
-    "testa2012": _ON_LINKS | {"cc": "cc", "cubic_share": "cubic_share", "bt": "client", "aqm": "aqm"},
+    "testa2012": _ON_LINKS
+    | {"cc": "cc", "cubic_share": "cubic_share", "bt": "client"}
+    | {name: name for name in ("aqm", "utp_target", "utp_gain")},
 }
 """By model: the inputs that it has, and the parameter or field that each sets."""
 
@@ -172,6 +174,8 @@ class SwarmState:
 def inputs(state: SwarmState) -> tuple[str, ...]:
     """Return the names of the inputs that a state's model has, and that have an effect."""
     used = {"model", "seed", *INPUTS[state.model]}
+    if state.model == "testa2012" and state.cc != "utp":
+        used -= {"utp_target", "utp_gain"}
     if "paths" in used and state.paths != "alike":
         used -= {"rtt", "loss"} if state.paths == "iplane" else {"rtt"}
     return tuple(name for name in specs(state) if name in used)

@@ -118,7 +118,11 @@ def run(server: socket.socket, flow_is_there: Any, megabytes: int) -> None:
     code = 1
     try:
         asyncio.run(_run(server))
-    except (asyncio.IncompleteReadError, ConnectionError, ValueError):  # the server has left, or what came is no message
+    except (
+        asyncio.IncompleteReadError,
+        ConnectionError,
+        ValueError,
+    ):  # the server has left, or what came is no message
         code = 0
     finally:
         os._exit(code)  # a simulation may be under way

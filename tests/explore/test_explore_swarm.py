@@ -101,14 +101,20 @@ def moving() -> list[tuple[str, str]]:
 
 def test_no_input_is_left_out_of_those_that_move() -> None:
     assert {name for _, name in moving()} | {"model"} == set(vars(SwarmState()))
-    assert all(name in inputs(SwarmState(model)) for model, name in moving())
+    assert all(name in inputs(SwarmState(model, cc=control(name))) for model, name in moving())
+    assert not {"utp_target", "utp_gain"} & set(inputs(SwarmState("testa2012", cc="lp")))
+
+
+def control(name: str) -> str:
+    """Return the control of class x under which an input has an effect."""
+    return "utp" if name in ("utp_target", "utp_gain") else "cubic"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), moving())
 def test_every_input_moves_the_data_of_the_figures(panel: SwarmPanel, model: str, name: str) -> None:
     lossy = "2%" if name == "tso" else "0%"  # without loss it is only in the sizes of segments
-    panel.set_state(replace(SMALL, model=model, rtt="70 ms", loss=lossy))
+    panel.set_state(replace(SMALL, model=model, rtt="70 ms", loss=lossy, cc=control(name)))
     assert panel.canvas.wait()
     before = first_trace(panel, "completion")
     enter(panel.form, name, OTHER[name])
