@@ -98,11 +98,11 @@ class ParametrisedModel(FrozenModel):
         return tuple(name for name in declared if name.isidentifier())
 
     def summary(self) -> Summary:
-        """Return in a few lines what it is: its name and title, what is set against the model file, and its size."""
+        """Return in a few lines what it is: its name and title, what is changed against the model file, and its size."""
         own = {name: text for name, text in self._parameters.items() if name in self._given}
         changed = ", ".join(f"{name} = {text}" for name, text in own.items()) or "nothing: all is as in the model file"
         name, title = (str(getattr(self, field, "")) for field in ("name", "title"))
-        return Summary(f"{type(self).__name__} {name}", title, {"set": changed, "size": self.size()})
+        return Summary(f"{type(self).__name__} {name}", title, {"changed": changed, "size": self.size()})
 
     def size(self) -> str:
         """Return how large it is, in words."""
