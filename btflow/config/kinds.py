@@ -45,22 +45,35 @@ class _Offering:
         def bound(*args: Any, **values: Any) -> Any:
             return self._method(model, *args, **values)
 
-        bound.__signature__ = offered(self._method, model.names, skip=1)  # type: ignore[attr-defined]  # inspect reads it
+        bound.__signature__ = offered(self._method, dict.fromkeys(model.names, AS_IT_IS), 1)  # type: ignore[attr-defined]  # inspect reads it
         return bound
 
 
-def offered(function: Callable[..., Any], names: Iterable[str], skip: int = 0) -> inspect.Signature:
+class _AsItIs:
+    """What a signature shows as the default of a parameter: not given, it stays what it is in the model."""
+
+    def __repr__(self) -> str:
+        return "<as it is>"
+
+
+AS_IT_IS = _AsItIs()
+
+
+def offered(
+    function: Callable[..., Any], defaults: Mapping[str, object], skip: int = 0, *, others: bool = True
+) -> inspect.Signature:
     """Return a function's signature with some names as keywords before those that it takes besides.
 
     Args:
         function: It takes any keyword.
-        names: Those that are offered.
+        defaults: What is shown as the default of each that is offered, by name.
         skip: How many of its first parameters are left out.
+        others: Whether it takes other names too.
     """
     signature = inspect.signature(function)
     *own, rest = list(signature.parameters.values())[skip:]
-    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
-    return signature.replace(parameters=[*own, *keywords, rest])
+    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d) for name, d in defaults.items()]
+    return signature.replace(parameters=[*own, *keywords, *([rest] if others else [])])
 
 
 def offering(method: Method) -> Method:
@@ -98,7 +111,7 @@ class ParametrisedModel(FrozenModel):
         return tuple(name for name in declared if name.isidentifier())
 
     def summary(self) -> Summary:
-        """Return in a few lines what it is: its name and title, what is changed against the model file, and its size."""
+        """Return in a few lines what it is: name and title, what is changed against the model file, and its size."""
         own = {name: text for name, text in self._parameters.items() if name in self._given}
         changed = ", ".join(f"{name} = {text}" for name, text in own.items()) or "nothing: all is as in the model file"
         name, title = (str(getattr(self, field, "")) for field in ("name", "title"))
@@ -130,9 +143,10 @@ class ParametrisedModel(FrozenModel):
             values: By parameter name, or by the dotted path of any field as in the model's file, such as
                 ``**{"classes.*.client": "libtorrent-2"}``: a text with a unit (``rtt="400 ms"``), an int for a count, a
                 number for a fraction, a bool for a flag, the name or path of a file where the model's file may have
-                one (it is read once for a loaded model), None or ``none`` to leave an optional field out. The order
-                does not matter; a field within a table is set after the table. What was set before is forgotten where
-                nothing reads it any more: an `rtt` once there is an `internet`.
+                one (it is read once for a loaded model), None or ``none`` to leave an optional field out or a limit
+                away. Those not given stay as they are. The order does not matter; a field within a table is set after
+                the table. What was set before is forgotten where nothing reads it any more: an `rtt` once there is an
+                `internet`.
 
         Raises:
             ScenarioError: A parameter or field is unknown, one field is set by two, or the values make no scenario.

@@ -208,7 +208,7 @@ class Assigner:
         return Override(setting.text, tuple((place.keys, setting) for place in found), found)
 
     def _read_value(self, parameter: Parameter, value: object) -> Override:
-        parsed = parameter.parse(value, self._byte_prefix)
+        parsed = parameter.parse("none" if value is None else value, self._byte_prefix)
         shown = format_quantity(parsed, parameter.kind, byte_prefix=self._byte_prefix)
         contents = dict(zip(parameter.sets, parameter.field_values(parsed, self._byte_prefix), strict=True))
         tables = {path: self._referred[path][word] for path, word in contents.items() if path in self._referred}
