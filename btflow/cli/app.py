@@ -32,13 +32,17 @@ app = typer.Typer(
 # typer 0.29 has its own copy of click: this is the base of every usage error, whichever is used.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
+_NO_WHAT_IF = {f"No such command '{name}'." for name in ("compare", "what-if", "whatif")}
+_WHAT_IF = ' In Python it is scenario.compare(rtt="400 ms"), in btflow explore the tab What if.'
+
 
 def main() -> NoReturn:
     """Run the command line; every error is one message on stderr, bad input exits with 2."""
     try:
         code = app(prog_name="btflow", standalone_mode=False)
     except _UsageError as error:
-        code = complain(str(error.format_message()))  # type: ignore[attr-defined]  # that base has it
+        message = str(error.format_message())  # type: ignore[attr-defined]  # that base has it
+        code = complain(message + _WHAT_IF * (message in _NO_WHAT_IF))
     except InputError as error:
         code = complain(*str(error).splitlines())
     except (typer.Abort, KeyboardInterrupt):
