@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 import btflow  # what is above this is reached through it alone, when it is asked for
+from btflow.signatures import offering
 from btflow.summaries import Summary
 from btflow.units.formatting import counted
 
@@ -24,6 +25,12 @@ class Accessor:
     def __init__(self, ds: xr.Dataset) -> None:
         self._ds = ds
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the coordinates along which ``sel`` chooses; those that can be keywords."""
+        return [str(name) for name, c in self._ds.coords.items() if c.ndim == 1 and str(name).isidentifier()]
+
+    @offering
     def sel(self, values: Mapping[Any, object] | None = None, /, **named: object) -> xr.Dataset:
         """Return what there is at some values, with units: ``ds.btflow.sel(rtt="400 ms")``; ``Dataset.sel`` has none.
 

@@ -30,9 +30,9 @@ import scipy
 from numpy.typing import NDArray
 
 from btflow.analysis.design import Floats
-from btflow.config.kinds import offered
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, whole_number
+from btflow.signatures import offered
 
 Scheme = Literal["within", "replicas", "points", "points of shared chance"]
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from btflow.config import keywords
 from btflow.config.document import Document
 from btflow.config.files import ALIASES, Tree, find, names, read_table, read_toml, resolved, split_sources
-from btflow.config.kinds import AS_IT_IS, Model, ModelKind, offered
+from btflow.config.kinds import Model, ModelKind
 from btflow.config.parameters import declare
 from btflow.errors import InputError, ScenarioError, unknown
+from btflow.signatures import AS_IT_IS, offered
 from btflow.swarm.scenario import SWARMS, Scenario
 
 _OTHER = {

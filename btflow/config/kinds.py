@@ -1,17 +1,16 @@
 """What a model file makes: a frozen model whose parameters can be set again, and how its file is read."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import wraps
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pydantic import ConfigDict, PrivateAttr
 
 import btflow  # what is above this is reached through it alone, when it is asked for
 from btflow.config.files import Keys
 from btflow.errors import InputError, ScenarioError
+from btflow.signatures import Offering, offering
 from btflow.summaries import Summary
 from btflow.units.quantity import FrozenModel
 
@@ -27,60 +26,6 @@ class Builder(Protocol):
         """Return the model with some parameters and fields set."""
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-class _Offering:
-    """A method that has the parameters of its model in its signature, which shells and notebooks complete from."""
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, model: "ParametrisedModel | None", owner: type | None = None) -> Callable[..., Any]:
-        if model is None:
-            return self._method
-
-        @wraps(self._method)
-        def bound(*args: Any, **values: Any) -> Any:
-            return self._method(model, *args, **values)
-
-        bound.__signature__ = offered(self._method, dict.fromkeys(model.names, AS_IT_IS), 1)  # type: ignore[attr-defined]  # inspect reads it
-        return bound
-
-
-class _AsItIs:
-    """What a signature shows as the default of a parameter: not given, it stays what it is in the model."""
-
-    def __repr__(self) -> str:
-        return "<as it is>"
-
-
-AS_IT_IS = _AsItIs()
-
-
-def offered(
-    function: Callable[..., Any], defaults: Mapping[str, object], skip: int = 0, *, others: bool = True
-) -> inspect.Signature:
-    """Return a function's signature with some names as keywords before those that it takes besides.
-
-    Args:
-        function: It takes any keyword.
-        defaults: What is shown as the default of each that is offered, by name.
-        skip: How many of its first parameters are left out.
-        others: Whether it takes other names too.
-    """
-    signature = inspect.signature(function)
-    *own, rest = list(signature.parameters.values())[skip:]
-    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d) for name, d in defaults.items()]
-    return signature.replace(parameters=[*own, *keywords, *([rest] if others else [])])
-
-
-def offering(method: Method) -> Method:
-    """Return a method that offers the parameters of its model by keyword."""
-    return cast(Method, _Offering(method))
-
-
 _INNER = {"attach", "document"}
 """What a scenario has for other modules, not for people."""
 
@@ -88,7 +33,7 @@ _INNER = {"attach", "document"}
 class ParametrisedModel(FrozenModel):
     """A frozen model that knows the parameters of the file it was made from."""
 
-    model_config = ConfigDict(ignored_types=(_Offering,))
+    model_config = ConfigDict(ignored_types=(Offering,))
 
     _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _given: Mapping[str, object] = PrivateAttr(default_factory=dict)

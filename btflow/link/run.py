@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Unpack
 
 from btflow import termination
-from btflow.config.kinds import offered
 from btflow.errors import InputError
 from btflow.kernels.link import engine
 from btflow.kernels.link.state import State
@@ -16,6 +15,7 @@ from btflow.link.options import SHOWN, LinkOptions, scenario_from
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram, build
 from btflow.options import MAX_SEED, Fidelity, fidelity_of, whole_number
+from btflow.signatures import offered
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -14,7 +14,7 @@ import pytest
 import btflow
 from btflow.config import catalog, keywords
 from btflow.config.catalog import any_document, names
-from btflow.errors import UnitError
+from btflow.errors import InputError, UnitError
 from btflow.link.options import LinkOptions, scenario_from
 from tools.keywords import FILE, class_name, source
 
@@ -72,6 +72,31 @@ def test_none_takes_a_limit_away_and_is_named_where_there_is_none_to_take() -> N
     assert crowd.set(uplink=None) == crowd.set(uplink="none")
     with pytest.raises(UnitError, match=r"^rtt = 'none': .*allowed: a time from"):
         crowd.set(rtt=None)
+
+
+def test_a_selection_offers_coordinates() -> None:
+    result = btflow.simulate_link(flows=["cubic"], duration="1 s")
+    result = result.assign_coords({"values": ("flow", [1]), "a.b": ("flow", [1])})
+    offered = inspect.signature(result.btflow.sel).parameters
+    assert {"flow", "queue", "time"} <= set(offered)
+    assert "a.b" not in offered
+    assert offered["values"].kind is inspect.Parameter.POSITIONAL_ONLY
+
+
+@pytest.mark.parametrize("name", ["analysis", "analytic", "explore", "lines", "motion", "paths", "plots"])
+def test_packages_offer_what_is_public_alone(name: str) -> None:
+    package = getattr(btflow, name)
+    assert dir(package) == sorted(package.__all__)
+    for public in dir(package):
+        getattr(package, public)
+
+
+def test_what_describes_a_parameter_shows_no_function() -> None:
+    text = repr(btflow.describe(btflow.load("rao2010"), "rtt"))
+    assert "function" not in text
+    assert "limits=(0, 60)" in text
+    with pytest.raises(InputError, match=r"^model = 'rao2010': is not a scenario"):
+        btflow.describe("rao2010", "rtt")  # type: ignore[arg-type]
 
 
 COMPLETE = """

@@ -68,9 +68,9 @@ def test_a_mapping_and_keywords_are_the_same_for_method_and_function(sweep: xr.D
     for select in (sweep.btflow.sel, lambda *values, **named: btflow.analysis.select(sweep, *values, **named)):
         xr.testing.assert_identical(select({"rtt": "400 ms"}, seed_upload_limit="20 kB/s"), wanted)
         xr.testing.assert_identical(select(rtt="400 ms", seed_upload_limit="20 kB/s"), wanted)
-        with pytest.raises(InputError, match="^rtt: is given twice; allowed: in the mapping or by keyword"):
+        with pytest.raises(InputError, match=r"^rtt: is given twice; allowed: in the mapping or by keyword"):
             select({"rtt": "400 ms"}, rtt="400 ms")
-        with pytest.raises(InputError, match="^values = 'rtt': is not a mapping"):
+        with pytest.raises(InputError, match=r"^values = 'rtt': is not a mapping"):
             select("rtt")
     dotted = sweep.rename(seed_upload_limit="classes.seed.upload_limit")
     assert dotted.btflow.sel({"classes.seed.upload_limit": "20 kB/s"})["classes.seed.upload_limit"].item() == 20480
