@@ -9,7 +9,7 @@ import typer
 from btflow import __version__
 from btflow.cli.bench import bench
 from btflow.cli.calibrate import calibrate
-from btflow.cli.common import complain, complain_of
+from btflow.cli.common import complain, complain_of, in_options
 from btflow.cli.explore import explore, lab
 from btflow.cli.export import export
 from btflow.cli.link import link
@@ -44,7 +44,7 @@ def main() -> NoReturn:
         message = str(error.format_message())  # type: ignore[attr-defined]  # that base has it
         code = complain(message + _WHAT_IF * (message in _NO_WHAT_IF))
     except InputError as error:
-        code = complain(*str(error).splitlines())
+        code = complain(*map(in_options, str(error).splitlines()))
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
@@ -75,6 +75,6 @@ def _options(
         typer.echo(context.get_help())
 
 
-app.command("list")(list_models)
-for command in (run, sweep, link, export, calibrate, schema, bench, explore, lab):
-    app.command()(command)
+for command in (list_models, run, sweep, link, export, calibrate, schema, bench, explore, lab):
+    line = str(command.__doc__).partition("\n")[0]  # in full, where click would cut it
+    app.command("list" if command is list_models else None, short_help=line)(command)

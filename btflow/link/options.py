@@ -239,7 +239,7 @@ def _flows(given: Mapping[str, Any]) -> tuple[Tree, dict[str, tuple[str, str]]]:
             try:
                 table = read(text)
             except InputError as error:
-                field = "" if error.value == text else f"{error.field} = {shorten(error.value)}: "
+                field = "" if error.value == text else f"its {error.field} {shorten(error.value)} "
                 raise InputError(option, text, f"{field}{error.reason}", error.allowed) from None
             name = table.pop("name")
             if name in flows and f"name={name}" in str(text).replace(" ", ""):
@@ -333,9 +333,13 @@ def _of_the_option(problem: InputError, texts: Mapping[str, tuple[str, str]], gi
         rest = problem.field.removeprefix(f"flows.{name}")
         if problem.field.startswith("flows.") and rest != problem.field and rest[:1] in ("", "."):
             field = rest.removeprefix(".").removesuffix(".base")
-            shown = "" if problem.value is None else f" = {shorten(problem.value)}"
-            said = f"{field}{shown}: " if field and problem.value != text else ""
+            shown = "" if problem.value is None else f" {shorten(problem.value)}"
+            said = f"its {field}{shown} " if field and problem.value != text else ""
             return type(problem)(option, text, f"{said}{problem.reason}", problem.allowed)
+    if problem.field == "flows" and texts:
+        option, text = next(iter(texts.values()))
+        reason = f"makes {problem.value} flows{' with the others' * (len(texts) > 1)}, which {problem.reason}"
+        return type(problem)(option, text, reason, problem.allowed)
     prefix = f"access.{HOME}."
     if problem.field.startswith(prefix):
         for name, (way, field, _) in _QUEUES.items():

@@ -66,6 +66,7 @@ def test_so_does_help(run: Run, command: str) -> None:
     code, out, _ = run(*command.split(), "--help")
     assert code == 0
     assert not too_long(out)
+    assert "..." not in out.partition("\nCommands:")[2], "a sentence is cut"
 
 
 @pytest.mark.parametrize("command", [("run", "rao2010", *TINY), ("link", "--flow", "cubic", "--duration", "2 s")])
