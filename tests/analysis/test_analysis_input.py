@@ -95,8 +95,13 @@ def test_an_unknown_option_is_named_with_the_known_ones(sweep: xr.Dataset, name:
 
 
 def test_signatures_show_how_intervals_are_made() -> None:
-    for name in ("mean_effect", "response", "sensitivity", "paired_difference", "sobol_indices"):
-        shown = inspect.signature(getattr(analysis, name)).parameters
+    named: dict[Any, tuple[str, ...]] = {
+        analysis: ("mean_effect", "response", "sensitivity", "paired_difference", "sobol_indices")
+    }
+    named |= {plots: ("response_curve", "tornado", "sobol")}
+    for function in (getattr(package, name) for package, names in named.items() for name in names):
+        shown = inspect.signature(function).parameters
+        assert not [p for p in shown.values() if p.kind is p.VAR_KEYWORD]
         assert [shown[key].default for key in ("confidence", "resamples", "seed")] == [0.95, 1999, 0]
 
 

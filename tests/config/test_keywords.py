@@ -95,6 +95,7 @@ def test_what_describes_a_parameter_shows_no_function() -> None:
     text = repr(btflow.describe(btflow.load("rao2010"), "rtt"))
     assert "function" not in text
     assert "limits=(0, 60)" in text
+    assert "`" not in btflow.describe(btflow.load("flashcrowd"), "classes.seed.upload_limit").meaning
     with pytest.raises(InputError, match=r"^model = 'rao2010': is not a scenario"):
         btflow.describe("rao2010", "rtt")  # type: ignore[arg-type]
 
