@@ -90,7 +90,8 @@ def _parse(
         raise fail("is not a whole number")
     number = exact if kind in kinds.REAL else round(exact)
     if not _as_written(low) <= number <= _as_written(high):
-        bare = kind == "fraction" and 1 < number <= 100 and "%" not in str(value)
+        percent = kind == "fraction" and 1 < number <= 100 and "%" not in str(value)
+        bare = percent and _as_written(low) <= number / 100 <= _as_written(high)
         raise fail("is out of range" + f" (did you mean {str(value).strip()}%?)" * bare)
     return float(number) if kind in kinds.REAL else int(number)
 
