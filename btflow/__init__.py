@@ -8,6 +8,7 @@ Examples:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from btflow.config.catalog import load, load_link
     from btflow.config.schema import describe, schema
     from btflow.errors import InputError, ScenarioError, SimulationError, UnitError
+    from btflow.files import open_result
     from btflow.link.run import simulate_link
     from btflow.link.scenario import LinkScenario
     from btflow.swarm.run import simulate
@@ -40,6 +42,7 @@ __all__ = [
     "load",
     "load_link",
     "motion",
+    "open_result",
     "open_swarms",
     "open_sweep",
     "paths",
@@ -60,6 +63,7 @@ _FROM = {
     "describe": "btflow.config.schema",
     "load": "btflow.config.catalog",
     "load_link": "btflow.config.catalog",
+    "open_result": "btflow.files",
     "open_swarms": "btflow.sweeps.api",
     "open_sweep": "btflow.sweeps.api",
     "schema": "btflow.config.schema",
@@ -78,6 +82,10 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_FROM[name]), name)
     globals()[name] = value
     return value
+
+
+if "xarray" in sys.modules:  # it is loaded anyway: Datasets that it opens have ds.btflow from the start
+    import_module("btflow.accessor")
 
 
 def __dir__() -> list[str]:

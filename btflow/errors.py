@@ -74,9 +74,19 @@ class SimulationError(RuntimeError):
     """A swarm that did not finish within the scenario's horizon, or a process that was to run one and failed."""
 
 
-def unknown(name: str, known: Iterable[str], what: str = "parameter", field: str = "") -> ScenarioError:
-    """Return the error for a name that is not known, with the names that are; ``field`` is what gave it."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+def unknown(
+    name: str, known: Iterable[str], what: str = "parameter", field: str = "", meant: Iterable[str] = ()
+) -> ScenarioError:
+    """Return the error for a name that is not known, with the names that are.
+
+    Args:
+        name: The name.
+        known: Those that there are.
+        what: What it should have been.
+        field: What gave it.
+        meant: What it may have been meant to be; none for those that look like it.
+    """
+    names = list(dict.fromkeys(known))
+    close = list(meant) or difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return ScenarioError(field or name, name if field else None, f"is not a {what}{hint}", ", ".join(names) or "none")

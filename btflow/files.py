@@ -1,9 +1,10 @@
-"""Files that btflow writes, whole or not at all: results, figures, JSON; and what is missing for them."""
+"""Files that btflow writes, whole or not at all: results, figures, JSON; and results opened again."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ def extra(name: str) -> str:
     """Return how to install an extra of btflow."""
     return f"the extra {name} (pip install '.[{name}]' in a copy of btflow's sources)"
 
+
+_RESULT = "a file that btflow run --out or btflow link --out wrote"
 
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
@@ -74,6 +77,40 @@ def write_netcdf(result: xarray.Dataset, path: Path) -> None:
     result.to_netcdf(content, engine="h5netcdf")
     with replacing(path) as partial:
         partial.write_bytes(content.getbuffer())
+
+
+def open_result(path: str | os.PathLike[str]) -> xarray.Dataset:
+    """Open a result that ``btflow run --out``, ``btflow link --out`` or ``Dataset.to_netcdf`` wrote.
+
+    Args:
+        path: The ``.nc`` file. It is read as a whole and closed again.
+
+    Returns:
+        The Dataset as ``simulate`` or ``simulate_link`` returned it. ``xarray.open_dataset`` opens the file too.
+
+    Raises:
+        InputError: There is no such file, or it is damaged or something else.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("path", path, "is not a path", _RESULT)
+    file = Path(path)
+    if file.is_dir():
+        raise InputError("path", str(file), "is a folder", f"{_RESULT}; btflow.open_sweep opens the store of a sweep")
+    if not file.is_file():
+        raise InputError("path", str(file), "does not exist", _RESULT)
+    import xarray
+
+    import btflow.accessor  # noqa: F401  # for ds.btflow
+
+    try:
+        found = xarray.load_dataset(file, engine="h5netcdf")
+    except PermissionError as error:
+        raise InputError("path", str(file), f"cannot be read: {error.strerror}", _RESULT) from None
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError):  # what HDF5 and NetCDF say of what is none
+        raise InputError("path", str(file), "is damaged, or not a NetCDF 4 file", _RESULT) from None
+    if not {"model", "parameters", "version"} <= found.attrs.keys():
+        raise InputError("path", str(file), "is not a result of btflow: its attributes name no model", _RESULT)
+    return found
 
 
 def to_json(content: object) -> str:

@@ -21,3 +21,7 @@ __all__ = [
     "sobol_indices",
     "write_table",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

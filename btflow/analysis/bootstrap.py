@@ -21,9 +21,9 @@ that is the interval of t, for many observations the percentile interval.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 import scipy
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from btflow.analysis.design import Floats
 from btflow.errors import InputError
 from btflow.options import MAX_SEED, whole_number
+from btflow.signatures import offered
 
 Scheme = Literal["within", "replicas", "points", "points of shared chance"]
 
@@ -77,6 +78,15 @@ class Settings:
         whole_number("seed", self.seed, 0, MAX_SEED)
         return self
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any], *others: str) -> Settings:
+        """Return what was given by keyword, checked; InputError for a name that is neither this nor one of others."""
+        known = [*(field.name for field in fields(cls)), *others]
+        for name, value in given.items():
+            if name not in known:
+                raise InputError(name, value, "is not an option", ", ".join(known))
+        return cls(**given).checked()
+
     def attrs(self, scheme: Scheme) -> dict[str, Any]:
         """Return what a result says about its intervals."""
         return {
@@ -86,6 +96,15 @@ class Settings:
             "resamples": int(self.resamples),
             "interval_seed": int(self.seed),
         }
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_intervals(function: Function) -> Function:
+    """Return a function that hands `Intervals` on with these in its signature, for help and completion."""
+    function.__signature__ = offered(function, asdict(Settings()), others=False)  # type: ignore[attr-defined]  # inspect
+    return function
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,9 @@ def cells(ds: xr.Dataset, variable: str, names: Sequence[str], fields: Sequence[
 
 def _check_apart(parameters: Sequence[Varied], fields: Sequence[str], ds: xr.Dataset) -> None:
     factor = {name: key for key, names in design.factors(ds).items() for name in names}
-    for (one, _), (other, field) in itertools.combinations(zip(parameters, fields, strict=True), 2):
+    for (one, first), (other, field) in itertools.combinations(zip(parameters, fields, strict=True), 2):
+        if one.name == other.name:
+            raise InputError(field, other.name, f"is {first} already", "another name")
         if factor[one.name] == factor[other.name] or (one.dim == other.dim and not design.is_sample(ds)):
             raise InputError(field, other.name, f"varies together with {one.name}", "a name that varies apart from it")
 

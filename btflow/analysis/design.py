@@ -326,13 +326,13 @@ def factors(sweep: xr.Dataset) -> dict[str, list[str]]:
 
 
 def labelled(sweep: xr.Dataset, name: str) -> Varied:
-    """Return a coordinate of one dimension with what its values are."""
+    """Return a coordinate of one dimension, or of one value, with what its values are."""
     coordinate = sweep[name]
-    values = np.asarray(coordinate.values)
+    values = np.atleast_1d(coordinate.values)
     if values.dtype.kind not in "biuf":  # a store gives texts in a dtype of their own
         values = np.array([str(value) for value in values.tolist()])
     prefix: BytePrefix = "binary" if sweep.attrs.get("byte_prefix") == "binary" else "decimal"
-    return Varied(name, str(coordinate.dims[0]), values, dict(coordinate.attrs), prefix, of_links(sweep))
+    return Varied(name, str((*coordinate.dims, "")[0]), values, dict(coordinate.attrs), prefix, of_links(sweep))
 
 
 def find(sweep: xr.Dataset, name: str, field: str) -> Varied:

@@ -13,6 +13,7 @@ from btflow.analysis.design import REPLICA, SAMPLE, Floats
 from btflow.errors import InputError
 
 
+@bootstrap.with_intervals
 def mean_effect(
     ds: xr.Dataset,
     variable: str,
@@ -44,7 +45,7 @@ def mean_effect(
     Raises:
         InputError: A name or value is unknown, a setting is out of range, or no swarm has a value.
     """
-    ds, settings = design.checked(ds), bootstrap.Settings(**intervals).checked()
+    ds, settings = design.checked(ds), bootstrap.Settings.of(intervals, "bins")
     content = cells(ds, variable, (over,), ("over",), (bins,))
     at = None if reference is None else _reference(content.axes[0], reference)
     means = _Means(content, settings)
@@ -56,6 +57,7 @@ def mean_effect(
     return found.assign_attrs(reference=content.axes[0].values[at].item())
 
 
+@bootstrap.with_intervals
 def response(
     ds: xr.Dataset,
     variable: str,
@@ -73,7 +75,7 @@ def response(
     Returns:
         ``mean``, ``mean_low``, ``mean_high``, ``points`` and ``missing`` along `x` and `by`.
     """
-    ds, settings = design.checked(ds), bootstrap.Settings(**intervals).checked()
+    ds, settings = design.checked(ds), bootstrap.Settings.of(intervals, "bins", "by_bins")
     names, fields = ((x,), ("x",)) if by is None else ((x, by), ("x", "by"))
     content = cells(ds, variable, names, fields, (bins, by_bins)[: len(names)])
     return _Means(content, settings).dataset(ds, variable)
@@ -189,6 +191,7 @@ def _reference(axis: Axis, reference: object) -> int:
     return found[0]
 
 
+@bootstrap.with_intervals
 def sensitivity(
     ds: xr.Dataset,
     variable: str,
@@ -216,7 +219,7 @@ def sensitivity(
     Raises:
         InputError: A name or value is unknown, nothing was varied, or no swarm has a value.
     """
-    ds, settings = design.checked(ds), bootstrap.Settings(**intervals).checked()
+    ds, settings = design.checked(ds), bootstrap.Settings.of(intervals, "bins")
     values = design.statistic(ds, variable)
     names = [name for name, parameter in design.varied(ds).items() if len(set(parameter.values.tolist())) > 1]
     if not names:
@@ -283,6 +286,7 @@ def _row(ds: xr.Dataset, variable: str, name: str, settings: bootstrap.Settings,
 _KINDS = {"difference": "difference of b from a", "ratio": "ratio of b to a"}
 
 
+@bootstrap.with_intervals
 def paired_difference(
     ds: xr.Dataset,
     variable: str,
@@ -314,7 +318,7 @@ def paired_difference(
     Raises:
         InputError: A name or value is unknown, the sweep is a sample, whose points have no pairs, or there is no pair.
     """
-    ds, settings = design.checked(ds), bootstrap.Settings(**intervals).checked()
+    ds, settings = design.checked(ds), bootstrap.Settings.of(intervals)
     values = design.statistic(ds, variable)
     parameter = design.find(ds, dim, "dim")
     if design.is_sample(ds):

@@ -7,7 +7,7 @@ import scipy
 import xarray as xr
 from numpy.typing import NDArray
 
-from btflow.analysis.bootstrap import Intervals, Settings, point_means
+from btflow.analysis.bootstrap import Intervals, Settings, point_means, with_intervals
 from btflow.analysis.design import SAMPLE, Floats, checked, counts, factors, is_sample, source, statistic, varied
 from btflow.errors import InputError
 from btflow.units.formatting import counted
@@ -16,6 +16,7 @@ _BATCH = 2_000_000
 """Most values taken at a time."""
 
 
+@with_intervals
 def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> xr.Dataset:
     """Return first-order and total Sobol indices of a statistic for each varied name of a Saltelli design.
 
@@ -38,7 +39,7 @@ def sobol_indices(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals])
         InputError: The design is another one, its samples are not all there in their order, one of them has no result,
             or the statistic does not vary.
     """
-    ds, settings = _saltelli(checked(ds)), Settings(**intervals).checked()
+    ds, settings = _saltelli(checked(ds)), Settings.of(intervals)
     values = statistic(ds, variable)
     names = list(factors(ds))
     n = values.sizes[SAMPLE] // (len(names) + 2)

@@ -201,7 +201,7 @@ def _columns(ds: xr.Dataset, per: Per) -> list[str]:
     kept = [str(name) for name, v in ds.variables.items() if PEER in v.dims and set(v.dims) <= rows | {PEER}]
     kept = sorted(name for name in kept if name != PEER)
     if not any(rows <= set(ds[name].dims) for name in kept):
-        raise InputError("per", per, "was not kept by the sweep", 'a sweep with --keep peers (keep=["peers"])')
+        raise InputError("per", per, "was not kept by the sweep", 'a sweep with keep=["peers"]')
     return first + kept
 
 

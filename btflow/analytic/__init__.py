@@ -53,3 +53,7 @@ __all__ = [
     "reno_sawtooth",
     "vegas_backlog",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,7 +9,7 @@ import typer
 from btflow import __version__
 from btflow.cli.bench import bench
 from btflow.cli.calibrate import calibrate
-from btflow.cli.common import complain, complain_of
+from btflow.cli.common import complain, complain_of, in_options
 from btflow.cli.explore import explore, handout, lab
 from btflow.cli.export import export
 from btflow.cli.link import link
@@ -32,15 +32,19 @@ app = typer.Typer(
 # typer 0.29 has its own copy of click: this is the base of every usage error, whichever is used.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
+_NO_WHAT_IF = {f"No such command '{name}'." for name in ("compare", "what-if", "whatif")}
+_WHAT_IF = ' In Python it is scenario.compare(rtt="400 ms"), in btflow explore the tab What if.'
+
 
 def main() -> NoReturn:
     """Run the command line; every error is one message on stderr, bad input exits with 2."""
     try:
         code = app(prog_name="btflow", standalone_mode=False)
     except _UsageError as error:
-        code = complain(str(error.format_message()))  # type: ignore[attr-defined]  # that base has it
+        message = str(error.format_message())  # type: ignore[attr-defined]  # that base has it
+        code = complain(message + _WHAT_IF * (message in _NO_WHAT_IF))
     except InputError as error:
-        code = complain(*str(error).splitlines())
+        code = complain(*map(in_options, str(error).splitlines()))
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
@@ -71,6 +75,6 @@ def _options(
         typer.echo(context.get_help())
 
 
-app.command("list")(list_models)
-for command in (run, sweep, link, export, calibrate, schema, bench, explore, lab, handout):
-    app.command()(command)
+for command in (list_models, run, sweep, link, export, calibrate, schema, bench, explore, lab, handout):
+    line = str(command.__doc__).partition("\n")[0]  # in full, where click would cut it
+    app.command("list" if command is list_models else None, short_help=line)(command)

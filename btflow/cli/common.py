@@ -56,6 +56,24 @@ Motion = Annotated[list[str] | None, typer.Option(metavar="FILE.html", help="Wri
 Text = str | None
 
 
+_AS_OPTIONS = {
+    "resume=True": "--resume",
+    "yes=True": "--yes",
+    'fidelity="flow"': "--fidelity flow",
+    'sample="KIND:N"': "--sample KIND:N",
+    'keep=["peers"]': "--keep peers",
+    '{"rtt": ["0 ms", "400 ms"]}': "rtt=0ms,400ms",
+}
+"""What messages say of Python's arguments, and the option of each."""
+
+
+def in_options(message: str) -> str:
+    """Return a message of the package in terms of the command line."""
+    for argument, option in _AS_OPTIONS.items():
+        message = message.replace(argument, option)
+    return message
+
+
 def complain(*messages: str) -> int:
     """Print errors and return the exit code of bad input."""
     for message in messages:
@@ -65,7 +83,7 @@ def complain(*messages: str) -> int:
 
 def complain_of(error: OSError) -> int:
     """Print what the system refused and return the exit code."""
-    complain(f"{error.filename or 'output'}: {error.strerror or error}")
+    complain(in_options(f"{error.filename or 'output'}: {error.strerror or error}"))
     return 1
 
 

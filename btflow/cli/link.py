@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from btflow.cli.common import (
+    SHARE,
     Json,
     Motion,
     Out,
@@ -14,9 +15,9 @@ from btflow.cli.common import (
     Seed,
     Settings,
     Text,
+    bar,
     check_motion,
     motion_writer,
-    progress,
     write,
     write_link_plot,
 )
@@ -152,7 +153,7 @@ def link(
     from btflow.link.run import simulate_link
 
     shown = not as_json and sys.stderr.isatty()
-    with progress(1, shown=shown) as update:
+    with bar(SHARE, 1, shown=shown) as update:
         result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
     typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
     played = motion_writer(scenario, shown=shown, seed=number, **part)

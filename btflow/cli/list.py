@@ -92,7 +92,7 @@ def parameters_of(name: str) -> str:
         default = default or describe(read, p.name).text(p.default)  # of one that has no effect by default
         rows.append((p.name, _FORMS[p.kind], _unit(p.kind, p.unit), default, _meaning(p, read.kind)))
     lines = [paragraph(f"{scenario.name}: {scenario.title}", "  "), paragraph(f"Source: {scenario.source}", "  ")]
-    lines += [_PREFIX[read.byte_prefix], "", table(rows), "", _ALSO.format(name=name)]
+    lines += [_PREFIX[read.byte_prefix], "", table(rows), "", paragraph(_ALSO.format(name=name), "  ")]
     return "\n".join(lines)
 
 
@@ -117,7 +117,7 @@ def fields_of(name: str) -> str:
         variable = describe(read, path)
         kind = f"name in {place.folder}" if place.folder else _FORMS[variable.kind]
         rows.append((path, kind, _unit(place.shape.kind, variable.unit), _shown(present(tree, place.keys))))
-    return "\n".join([_PREFIX[read.byte_prefix], *_HOW, "", table(rows)])
+    return "\n".join([_PREFIX[read.byte_prefix], *map(paragraph, _HOW), "", table(rows)])
 
 
 def _unit(kind: str, si: str) -> str:

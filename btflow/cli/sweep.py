@@ -234,10 +234,9 @@ def _checked(out: Path, points: int, statistics: list[str] | None) -> dict[str, 
         str(name): {str(column): _plain(table[column].sel(statistic=name).item()) for column in table}
         for name in table["statistic"].values
     }
-    for name, row in rows.items():
-        if row["exceeds"]:
-            effect = f"what it varies by over the sweep, {_share(row['effect'])}"
-            _say(f"warning: {name}: the difference of flow from full may be greater than {effect}")
+    if exceed := [f"{name} ({_share(row['effect'])})" for name, row in rows.items() if row["exceeds"]]:
+        what = "the difference of flow from full may be greater than what a statistic varies by over the sweep"
+        _say(paragraph(f"warning: {what}: {', '.join(exceed)}", "  "))
     return {"points": points, "confidence": table.attrs["confidence"], "statistics": rows}
 
 

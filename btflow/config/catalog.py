@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from btflow.config import keywords
 from btflow.config.document import Document
 from btflow.config.files import ALIASES, Tree, find, names, read_table, read_toml, resolved, split_sources
-from btflow.config.kinds import Model, ModelKind, offered
+from btflow.config.kinds import Model, ModelKind
 from btflow.config.parameters import declare
 from btflow.errors import InputError, ScenarioError, unknown
+from btflow.signatures import AS_IT_IS, offered
 from btflow.swarm.scenario import SWARMS, Scenario
 
 _OTHER = {
@@ -83,8 +84,8 @@ def load_link(name_or_path: str | Path, /, **values: object) -> LinkScenario:
 
 def _offer(function: Callable[..., Any], *models: type) -> None:
     """Have shells complete the parameters of some models where a function is called."""
-    names = dict.fromkeys(name for model in models for name in model.__annotations__)
-    function.__signature__ = offered(function, names)  # type: ignore[attr-defined]  # what inspect reads
+    names = (name for model in models for name in model.__annotations__)
+    function.__signature__ = offered(function, dict.fromkeys(names, AS_IT_IS))  # type: ignore[attr-defined]  # what inspect reads
 
 
 _offer(load, keywords.Flashcrowd, keywords.Rao2010, keywords.Testa2011, keywords.Testa2012)

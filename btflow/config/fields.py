@@ -65,7 +65,7 @@ def fields_of(model: type[FrozenModel]) -> Mapping[str, Shape]:
 
 
 def _of_field(info: FieldInfo) -> Shape:
-    meaning = _UNIT.sub("", " ".join((info.description or "").split())).rstrip(".")
+    meaning = _UNIT.sub("", " ".join((info.description or "").replace("`", "").split())).rstrip(".")
     return replace(_of_type(info.annotation, info.metadata), optional=not info.is_required(), meaning=meaning)
 
 

@@ -1,17 +1,16 @@
 """What a model file makes: a frozen model whose parameters can be set again, and how its file is read."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import wraps
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pydantic import ConfigDict, PrivateAttr
 
 import btflow  # what is above this is reached through it alone, when it is asked for
 from btflow.config.files import Keys
 from btflow.errors import InputError, ScenarioError
+from btflow.signatures import Offering, offering
 from btflow.summaries import Summary
 from btflow.units.quantity import FrozenModel
 
@@ -27,47 +26,6 @@ class Builder(Protocol):
         """Return the model with some parameters and fields set."""
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-class _Offering:
-    """A method that has the parameters of its model in its signature, which shells and notebooks complete from."""
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, model: "ParametrisedModel | None", owner: type | None = None) -> Callable[..., Any]:
-        if model is None:
-            return self._method
-
-        @wraps(self._method)
-        def bound(*args: Any, **values: Any) -> Any:
-            return self._method(model, *args, **values)
-
-        bound.__signature__ = offered(self._method, model.names, skip=1)  # type: ignore[attr-defined]  # inspect reads it
-        return bound
-
-
-def offered(function: Callable[..., Any], names: Iterable[str], skip: int = 0) -> inspect.Signature:
-    """Return a function's signature with some names as keywords before those that it takes besides.
-
-    Args:
-        function: It takes any keyword.
-        names: Those that are offered.
-        skip: How many of its first parameters are left out.
-    """
-    signature = inspect.signature(function)
-    *own, rest = list(signature.parameters.values())[skip:]
-    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
-    return signature.replace(parameters=[*own, *keywords, rest])
-
-
-def offering(method: Method) -> Method:
-    """Return a method that offers the parameters of its model by keyword."""
-    return cast(Method, _Offering(method))
-
-
 _INNER = {"attach", "document"}
 """What a scenario has for other modules, not for people."""
 
@@ -75,7 +33,7 @@ _INNER = {"attach", "document"}
 class ParametrisedModel(FrozenModel):
     """A frozen model that knows the parameters of the file it was made from."""
 
-    model_config = ConfigDict(ignored_types=(_Offering,))
+    model_config = ConfigDict(ignored_types=(Offering,))
 
     _parameters: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _given: Mapping[str, object] = PrivateAttr(default_factory=dict)
@@ -98,11 +56,11 @@ class ParametrisedModel(FrozenModel):
         return tuple(name for name in declared if name.isidentifier())
 
     def summary(self) -> Summary:
-        """Return in a few lines what it is: its name and title, what is set against the model file, and its size."""
+        """Return in a few lines what it is: name and title, what is changed against the model file, and its size."""
         own = {name: text for name, text in self._parameters.items() if name in self._given}
         changed = ", ".join(f"{name} = {text}" for name, text in own.items()) or "nothing: all is as in the model file"
         name, title = (str(getattr(self, field, "")) for field in ("name", "title"))
-        return Summary(f"{type(self).__name__} {name}", title, {"set": changed, "size": self.size()})
+        return Summary(f"{type(self).__name__} {name}", title, {"changed": changed, "size": self.size()})
 
     def size(self) -> str:
         """Return how large it is, in words."""
@@ -130,9 +88,10 @@ class ParametrisedModel(FrozenModel):
             values: By parameter name, or by the dotted path of any field as in the model's file, such as
                 ``**{"classes.*.client": "libtorrent-2"}``: a text with a unit (``rtt="400 ms"``), an int for a count, a
                 number for a fraction, a bool for a flag, the name or path of a file where the model's file may have
-                one (it is read once for a loaded model), None or ``none`` to leave an optional field out. The order
-                does not matter; a field within a table is set after the table. What was set before is forgotten where
-                nothing reads it any more: an `rtt` once there is an `internet`.
+                one (it is read once for a loaded model), None or ``none`` to leave an optional field out or a limit
+                away. Those not given stay as they are. The order does not matter; a field within a table is set after
+                the table. What was set before is forgotten where nothing reads it any more: an `rtt` once there is an
+                `internet`.
 
         Raises:
             ScenarioError: A parameter or field is unknown, one field is set by two, or the values make no scenario.

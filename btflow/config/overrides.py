@@ -1,11 +1,12 @@
 """What values given by name make of a model file: each field is set once, by a parameter or by its dotted path."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from btflow.config.fields import Place, places
+from btflow.config.fields import Place, everywhere, places
 from btflow.config.files import NOTHING, Keys, Tree, names, present, put
 from btflow.config.kinds import ModelKind
 from btflow.config.parameters import Parameter
@@ -190,7 +191,8 @@ class Assigner:
         if name in self._parameters and self._parameters[name].kind == "file":
             return places(self._kind, self._tree, self._parameters[name].sets[0])
         if "." not in name and name not in fields:
-            raise unknown(name, [*self._parameters, *fields], "parameter nor the path of a field")
+            known, paths = [*self._parameters, *fields], (".".join(p.keys) for p in everywhere(self._kind, self._tree))
+            raise unknown(name, known, "parameter nor the path of a field", meant=_with_words(name, paths))
         return places(self._kind, self._tree, name)
 
     def _read(self, name: str, value: object) -> Override:
@@ -208,7 +210,7 @@ class Assigner:
         return Override(setting.text, tuple((place.keys, setting) for place in found), found)
 
     def _read_value(self, parameter: Parameter, value: object) -> Override:
-        parsed = parameter.parse(value, self._byte_prefix)
+        parsed = parameter.parse("none" if value is None else value, self._byte_prefix)
         shown = format_quantity(parsed, parameter.kind, byte_prefix=self._byte_prefix)
         contents = dict(zip(parameter.sets, parameter.field_values(parsed, self._byte_prefix), strict=True))
         tables = {path: self._referred[path][word] for path, word in contents.items() if path in self._referred}
@@ -339,6 +341,17 @@ def _given_name(keys: Keys, setters: Mapping[Keys, str], given: Mapping[str, obj
     """Return the name by which a field was given, else its path."""
     name = setters.get(keys, "")
     return name if name in given else ".".join(keys)
+
+
+def _with_words(name: str, paths: Iterable[str]) -> list[str]:
+    """Return the paths that end in a field whose name ends a name, and have the other words of it in their tables."""
+    found = []
+    for path in paths:
+        tables, _, field = path.rpartition(".")
+        first = name.removesuffix(f"_{field}")
+        if tables and first != name and set(first.split("_")) <= set(re.split(r"[._-]", tables)):
+            found.append(path)
+    return found
 
 
 def _keys(path: str) -> Keys:

@@ -1,6 +1,7 @@
 """A model's parameters: named independent variables that its file declares and that stand for fields of it."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError
@@ -76,7 +77,9 @@ class Parameter(FrozenModel):
             wrong = [name for name in given if name not in self.words]
             if wrong or len(set(given)) < len(given):
                 allowed = ", ".join(self.words) + (", or none" if self.kind == "names" else "")
-                reason = f"has the unknown {wrong[0]!r}" if wrong else "names one twice"
+                close = get_close_matches(wrong[0], self.words, n=3, cutoff=0.6) if wrong else []
+                hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+                reason = f"has the unknown {wrong[0]!r}{hint}" if wrong else "names one twice"
                 raise UnitError(self.name, value, reason, allowed)
         return parsed
 

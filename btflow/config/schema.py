@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from btflow.config.document import Document
@@ -136,7 +136,7 @@ class Variable:
     limits: tuple[float, float] | None
     optional: bool
     byte_prefix: BytePrefix
-    _read: Callable[[object], Setting]
+    _read: Callable[[object], Setting] = field(repr=False)
     bits: bool = False
 
     @property
@@ -177,8 +177,10 @@ def describe(model: ParametrisedModel | Document[Any], name: str) -> Variable:
         name: As for ``Scenario.set``.
 
     Raises:
-        InputError: There is no such parameter or field.
+        InputError: There is no such parameter or field, or the first is no model.
     """
+    if not isinstance(model, ParametrisedModel | Document):
+        raise InputError("model", model, "is not a scenario", 'such as btflow.load("rao2010")')
     document: Document[Any] = model.document if isinstance(model, ParametrisedModel) else model
     parameter = document.parameters.get(name)
 

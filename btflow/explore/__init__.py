@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["explore", "whatif"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def explore(scenario: Model, *, seed: int = 0) -> Explorer:
     """Return a model's figures beside inputs for its parameters, for a notebook; the figures follow the inputs.
 

@@ -151,10 +151,17 @@ def _seen(asked: Compared, sides: tuple[_Side, _Side], labels: tuple[str, str]) 
 
 def _against_flow(name: str, flow: Values, full: Values) -> str:
     """Return in words what all pairs of flow said, and how far it was off in those pairs that full has so far."""
-    said = less_or_more(difference(name, *flow), name)
-    off = (off_by(fmean(a[: len(b)]), fmean(b)) for a, b in zip(flow, full, strict=True))
+    in_flow, in_full = difference(name, *flow), difference(name, *full)
+    said = f"that {_side_by_side(float(in_flow['mean_ratio']), name)}"
+    if (in_flow["mean_ratio"] - 1.0) * (in_full["mean_ratio"] - 1.0) >= 0.0:
+        said = f"Flow said {said}."
+    elif in_full["mean_ratio_low"] > 1.0 or in_full["mean_ratio_high"] < 1.0:
+        said = f"Flow had it the wrong way round: it said {said}."
+    else:
+        said = f"Flow said the opposite, {said}; these pairs are too few to say which is right."
+    off = (off_by(fmean(a[: len(b)]), fmean(b), "full's") for a, b in zip(flow, full, strict=True))
     of_sides = ", ".join(f"{by} in {side}" for by, side in zip(off, SIDES, strict=True))
-    return f"Full; flow said {said}, its means {of_sides}."
+    return f"{said} Its {_WHAT[name]} is {of_sides}."
 
 
 def difference(name: str, a: list[float], b: list[float]) -> xr.Dataset:
@@ -180,12 +187,7 @@ def words(found: xr.Dataset, labels: tuple[str, str], name: str) -> str:
     if low == high == 1.0:
         return f"{labels[0]} and {labels[1]} have the same {_WHAT[name]} in each of {count}."
     chance = "It may be chance: " if low <= 1.0 <= high else ""
-    return f"{chance}{said}, 95% interval {interval_in_words(max(0.0, low), high, *told)}, {count}."
-
-
-def less_or_more(found: xr.Dataset, name: str) -> str:
-    """Return B's mean against A's, in words."""
-    return ratio_in_words(float(found["mean_ratio"]), *COMPARED[name][1:])
+    return f"{chance}{said}. 95% interval: {interval_in_words(max(0.0, low), high, *told)}, from {count}."
 
 
 def differences(a: list[float], b: list[float], found: xr.Dataset, name: str) -> go.Figure:
@@ -261,6 +263,11 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         super().__init__([shown.stage.widget, self.more])
         shown.ask(asked)
         shown.first()
+
+    def __repr__(self) -> str:
+        a, b = labels_of(self.asked)
+        pairs = counted(self.asked.pairs, "pair")
+        return f"<WhatIf {self.asked.a.name}> {b} against {a}, {pairs}: a widget, which a notebook shows"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         return still.beside(super()._repr_mimebundle_(**options), self.canvas)

@@ -37,6 +37,9 @@ class Explorer(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.canvas.ask(Asked(scenario, seed))
         self.canvas.first()
 
+    def __repr__(self) -> str:
+        return f"<Explorer {self.scenario.name}> {self.scenario.size()}: a widget, which a notebook shows"
+
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         return still.beside(super()._repr_mimebundle_(**options), self.canvas)
 

@@ -135,9 +135,9 @@ def marked(drawn: go.Figure) -> go.Figure:
     return drawn
 
 
-def off_by(flow: float, full: float) -> str:
-    """Return in words how far flow was off."""
-    return ratio_in_words(flow / full, "longer", "shorter", "as long")
+def off_by(flow: float, full: float, to: str = "") -> str:
+    """Return in words how far flow was off, against what is named if it is."""
+    return ratio_in_words(flow / full, "longer", "shorter", "as long", to=to)
 
 
 def paragraph(verdict: str, words: str = "") -> str:

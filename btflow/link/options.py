@@ -8,7 +8,7 @@ A flow is ``CC[:COUNT][@START][,KEY=VALUE]...``, such as ``cubic:3`` or ``ledbat
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from btflow.config.catalog import load_link, names, parse_as
 from btflow.config.files import reference, split_sources
@@ -140,27 +140,63 @@ _SPECS: Mapping[str, Callable[[object], Table]] = {
     "probes": probe,
 }
 
-OPTIONS = (*_QUEUES, *_PATHS, *_TIMES, "aqm", "access", *_SPECS)
-"""What ``scenario_from`` takes."""
+
+class LinkOptions(TypedDict, total=False):
+    """What ``scenario_from`` takes; those not given, or None, have their defaults."""
+
+    rate: str | None
+    """Rate of the uplink, such as "1 Mbit/s", or "unlimited"."""
+    buffer: str | None
+    """Buffer of the uplink: "100 packets", "150 kB", "200 ms" or "1.5 BDP"."""
+    reverse_rate: str | None
+    """Rate of the downlink; as ``rate``."""
+    reverse_buffer: str | None
+    """Buffer of the downlink; as ``buffer``."""
+    rtt: str | None
+    """Base round-trip time, without queues."""
+    loss: float | str | None
+    """Share of data packets lost in the core."""
+    ack_loss: float | str | None
+    """Share of ACKs lost in the core."""
+    rtt_spread: str | None
+    """Each flow's round-trip time is longer by up to this."""
+    duration: str | None
+    """Simulated time."""
+    warmup: str | None
+    """When the statistics begin; a fifth of the duration, at most 60 s, or at once if every flow has a size."""
+    sample: str | None
+    """Period of the time series; a 2000th of the duration."""
+    aqm: str | None
+    """Discipline of the queues, both ways: drop-tail, codel, fq-codel, pie or cake."""
+    access: str | Mapping[str, object] | None
+    """Access link, such as "adsl", that the options above change."""
+    flows: str | Sequence[str] | None
+    """Flows, such as ["cubic:3", "ledbat:1@10s"]."""
+    voip: str | Sequence[str] | None
+    """Voice calls, such as ["g729:1"]."""
+    probes: str | Sequence[str] | None
+    """Small messages, such as ["100 B@1s"]."""
+
+
+OPTIONS = tuple(LinkOptions.__annotations__)
+SHOWN = {name: DEFAULTS.get(name) for name in OPTIONS}
+"""What signatures show as their defaults."""
 
 Tree = dict[str, Any]
 
 _LONGEST_TITLE = 100
 
 
-def scenario_from(**options: Any) -> LinkScenario:
-    """Return the experiment that options describe; those not given, or None, have their defaults.
+def scenario_from(**options: Unpack[LinkOptions]) -> LinkScenario:
+    """Return the experiment that options describe.
 
     Args:
-        options: ``rate`` and ``buffer`` of the uplink, ``reverse_rate`` and ``reverse_buffer`` of the downlink (as the
-            uplink unless given), ``aqm`` of both; or ``access``, the name of an access link, which the former change;
-            ``rtt``, ``loss``, ``ack_loss`` and ``rtt_spread`` of the core; ``flows``, ``voip`` and ``probes``, each a
-            text or a list of texts (``btflow.link.options``); ``duration``, ``warmup`` and ``sample``.
+        options: As in `LinkOptions`; the texts of ``flows``, ``voip`` and ``probes`` as in ``btflow.link.options``.
 
     Raises:
         InputError: An option is unknown or wrong, or there is no flow.
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in OPTIONS:
             raise InputError(name, None, "is not an option", ", ".join(OPTIONS))
@@ -203,7 +239,7 @@ def _flows(given: Mapping[str, Any]) -> tuple[Tree, dict[str, tuple[str, str]]]:
             try:
                 table = read(text)
             except InputError as error:
-                field = "" if error.value == text else f"{error.field} = {shorten(error.value)}: "
+                field = "" if error.value == text else f"its {error.field} {shorten(error.value)} "
                 raise InputError(option, text, f"{field}{error.reason}", error.allowed) from None
             name = table.pop("name")
             if name in flows and f"name={name}" in str(text).replace(" ", ""):
@@ -297,9 +333,13 @@ def _of_the_option(problem: InputError, texts: Mapping[str, tuple[str, str]], gi
         rest = problem.field.removeprefix(f"flows.{name}")
         if problem.field.startswith("flows.") and rest != problem.field and rest[:1] in ("", "."):
             field = rest.removeprefix(".").removesuffix(".base")
-            shown = "" if problem.value is None else f" = {shorten(problem.value)}"
-            said = f"{field}{shown}: " if field and problem.value != text else ""
+            shown = "" if problem.value is None else f" {shorten(problem.value)}"
+            said = f"its {field}{shown} " if field and problem.value != text else ""
             return type(problem)(option, text, f"{said}{problem.reason}", problem.allowed)
+    if problem.field == "flows" and texts:
+        option, text = next(iter(texts.values()))
+        reason = f"makes {problem.value} flows{' with the others' * (len(texts) > 1)}, which {problem.reason}"
+        return type(problem)(option, text, reason, problem.allowed)
     prefix = f"access.{HOME}."
     if problem.field.startswith(prefix):
         for name, (way, field, _) in _QUEUES.items():

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from btflow import termination
 from btflow.errors import InputError
 from btflow.kernels.link import engine
 from btflow.kernels.link.state import State
 from btflow.link import fluid
+from btflow.link.options import SHOWN, LinkOptions, scenario_from
 from btflow.link.scenario import LinkScenario
 from btflow.link.state import LinkProgram, build
 from btflow.options import MAX_SEED, Fidelity, fidelity_of, whole_number
+from btflow.signatures import offered
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,7 +27,7 @@ def simulate_link(
     seed: int = 0,
     fidelity: Fidelity = "full",
     progress: Callable[[float], None] | None = None,
-    **options: Any,
+    **options: Unpack[LinkOptions],
 ) -> xr.Dataset:
     """Simulate flows over access links with queues.
 
@@ -35,8 +37,9 @@ def simulate_link(
         fidelity: ``"full"``, where every packet is an event, or ``"flow"``, where windows and queues move without
             packets (docs/fidelity.md).
         progress: Called a few times a second with the share of the experiment done.
-        options: Those of `btflow link`, such as ``rate="1 Mbit/s", rtt="50 ms", buffer="100 packets",
-            flows=["cubic:3", "ledbat:1@10s"], duration="300 s"``.
+        options: Those of `btflow link` (``btflow.link.options.LinkOptions``), such as ``rate="1 Mbit/s", rtt="50 ms",
+            buffer="100 packets", flows=["cubic:3", "ledbat:1@10s"], duration="300 s"``. Those not given, or None, have
+            their defaults; the other direction is as the first unless it is given.
 
     Returns:
         A Dataset (btflow.link.results) with units in attrs. The same scenario and seed give the same bits anywhere.
@@ -48,8 +51,6 @@ def simulate_link(
     from btflow.link.results import to_dataset
 
     if scenario is None:
-        from btflow.link.options import scenario_from
-
         scenario = scenario_from(**options)
     elif options:
         raise InputError(next(iter(options)), None, "is given together with a scenario", "one of them")
@@ -61,6 +62,9 @@ def simulate_link(
     start = time.process_time()
     state = run_link(program, seed, progress)
     return to_dataset(scenario, program, state, seed, time.process_time() - start)
+
+
+simulate_link.__signature__ = offered(simulate_link, SHOWN, others=False)  # type: ignore[attr-defined]  # inspect reads it
 
 
 def load_kernels(program: LinkProgram) -> None:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Trace", "check", "page", "record", "save", "show"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def record(
     scenario: Scenario | LinkScenario | None = None,
     *,

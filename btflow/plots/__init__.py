@@ -53,3 +53,7 @@ __all__ = [
     "why_slow",
     "windows",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,5 +1,7 @@
 """What was simulated beside published figures and what a formula says, and flow beside full."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

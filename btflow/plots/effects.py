@@ -1,7 +1,7 @@
 """What varied names do to a statistic: curves and maps of its mean, a tornado of swings, bars of Sobol indices."""
 
 from collections.abc import Mapping, Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
@@ -9,7 +9,7 @@ import xarray as xr
 
 from btflow.analysis import corrected, response, sensitivity, sobol_indices
 from btflow.analysis.against_full import has_check
-from btflow.analysis.bootstrap import Intervals
+from btflow.analysis.bootstrap import Intervals, with_intervals
 from btflow.analysis.cells import Axis, cells
 from btflow.analysis.design import checked, find, rounded, runs, short_names
 from btflow.analysis.effect import cell_means
@@ -21,15 +21,16 @@ MOST_BARS = 15
 """Most values along the axis that have a bar each; more have a band."""
 
 
-class ResponseOptions(Intervals, total=False):
-    """What ``btflow.analysis.response`` takes by keyword; it has the defaults."""
-
-    bins: int
-    by_bins: int
-
-
+@with_intervals
 def response_curve(
-    ds: xr.Dataset, variable: str, x: str, by: str | None = None, **options: Unpack[ResponseOptions]
+    ds: xr.Dataset,
+    variable: str,
+    x: str,
+    by: str | None = None,
+    *,
+    bins: int = 10,
+    by_bins: int = 3,
+    **intervals: Unpack[Intervals],
 ) -> go.Figure:
     """Return the mean of a statistic against `x`, a line for each value of `by`, with intervals.
 
@@ -40,7 +41,7 @@ def response_curve(
     ``btflow.analysis.response``.
     """
     ds = checked(ds)
-    found = response(ds, variable, x, by, **options)
+    found = response(ds, variable, x, by, bins=bins, by_bins=by_bins, **intervals)
     axes = tuple(_axis(ds, found, name) for name in (x, by) if name is not None)
     scale, text = style.statistic_scale(ds, variable, found["mean"].values.ravel())
     parts = found[["mean", "mean_low", "mean_high"]] / scale.divisor
@@ -61,7 +62,8 @@ def response_curve(
     for number, (label, part) in enumerate(lines):
         _line(drawn, number, style.wrapped(label), _beside(named, number, len(lines)), part)
     if has_check(ds):
-        _full(drawn, named, _corrected(ds, variable, x, by, options), scale.divisor)
+        bins_of = {"bins": bins, "by_bins": by_bins, "confidence": found.attrs["confidence"]}
+        _full(drawn, named, _corrected(ds, variable, x, by, **bins_of), scale.divisor)
     _crosses(drawn, across, axes, found)
     drawn.update_layout(showlegend=any(trace.showlegend for trace in drawn.data))
     if by is not None:
@@ -70,11 +72,10 @@ def response_curve(
     return drawn
 
 
-def _corrected(ds: xr.Dataset, variable: str, x: str, by: str | None, options: ResponseOptions) -> xr.Dataset | None:
+def _corrected(ds: xr.Dataset, variable: str, x: str, by: str | None, **options: Any) -> xr.Dataset | None:
     """Return what full would give, at the same level; None without a check, or if it has too few points."""
-    bins, by_bins, confidence = options.get("bins", 10), options.get("by_bins", 3), options.get("confidence", 0.95)
     try:
-        return corrected(ds, variable, x, by, bins=bins, by_bins=by_bins, confidence=confidence)
+        return corrected(ds, variable, x, by, **options)
     except InputError as error:
         if error.field != "ds":
             raise
@@ -291,14 +292,14 @@ _INDICES = {"total": ("total: with interactions", 1), "first_order": ("first ord
 """Label and colour of each index, from below."""
 
 
-class SensitivityOptions(Intervals, total=False):
-    """What ``btflow.analysis.sensitivity`` takes by keyword; it has the defaults."""
-
-    bins: int
-
-
+@with_intervals
 def tornado(
-    ds: xr.Dataset, variable: str, base: Mapping[str, object] | None = None, **options: Unpack[SensitivityOptions]
+    ds: xr.Dataset,
+    variable: str,
+    base: Mapping[str, object] | None = None,
+    *,
+    bins: int = 5,
+    **intervals: Unpack[Intervals],
 ) -> go.Figure:
     """Return the least and the greatest mean of a statistic over each varied name, the largest swing on top.
 
@@ -306,7 +307,7 @@ def tornado(
     ``btflow.analysis.sensitivity``.
     """
     ds = checked(ds)
-    found = sensitivity(ds, variable, base, **options)
+    found = sensitivity(ds, variable, base, bins=bins, **intervals)
     found = found.isel(parameter=slice(None, None, -1))
     scale, text = style.statistic_scale(ds, variable, found["greatest"].values)
     names = ("least", "greatest", "swing_low", "swing_high")
@@ -352,6 +353,7 @@ def _ends(drawn: go.Figure, rows: list[str], ends: Sequence[np.ndarray], texts: 
     drawn.update_xaxes(range=[np.min(low - left * span), np.max(high + right * span)])
 
 
+@with_intervals
 def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.Figure:
     """Return first-order and total Sobol indices as bars with intervals, the largest total on top.
 

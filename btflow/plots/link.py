@@ -1,5 +1,7 @@
 """Figures of a link experiment: windows, rates and queue over time, and the distribution of the queue."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Figure of a path model: round-trip times and losses, beside what they were fitted to."""
 
+from __future__ import annotations
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray

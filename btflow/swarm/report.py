@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btflow.columns import listed, paragraph, table
+from btflow.columns import listed, paragraph, table, width
 from btflow.errors import brief
 from btflow.swarm.replica import quantile
 from btflow.units.formatting import counted
@@ -141,9 +141,10 @@ def _statistics(times: np.ndarray, chosen: np.ndarray) -> dict[str, Any] | None:
 
 def _table(rows: dict[str, dict[str, Any]]) -> list[str]:
     """Return completion times by row, one column for each statistic."""
-    header = f"{'completion time [s]':<22}" + "".join(f"{name:>10}" for name in _COLUMNS)
+    own = min(10, (width() - 22) // len(_COLUMNS))
+    header = f"{'completion time [s]':<22}" + "".join(f"{name:>{own}}" for name in _COLUMNS)
     return [header] + [
-        f"{name[:21]:<22}" + "".join(f"{_shown(row[column], 1):>10}" for column in _COLUMNS)
+        f"{name[:21]:<22}" + "".join(f"{_shown(row[column], 1):>{own}}" for column in _COLUMNS)
         for name, row in rows.items()
     ]
 

@@ -196,7 +196,7 @@ def damaged(path: Path | None, field: str, reason: str) -> InputError:
 
 def lost_runs(path: Path | None, field: str, reason: str) -> InputError:
     """Return the error for a store of which runs are damaged."""
-    return InputError(field, str(path), f"is damaged: {reason}", "--resume (resume=True) runs it again")
+    return InputError(field, str(path), f"is damaged: {reason}", "resume=True runs it again")
 
 
 def _window(connection: sqlite3.Connection, row: int, path: Path | None, field: str, number: int, task: int) -> Rows:
@@ -273,7 +273,7 @@ def _of_sqlite(error: sqlite3.Error, path: Path | None, field: str) -> Exception
     if name == "SQLITE_FULL":
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     if name == "SQLITE_READONLY_DBMOVED":
-        text = f"{FILE} was deleted while the sweep ran; --resume (resume=True) runs what is lost again"
+        text = f"{FILE} was deleted while the sweep ran; resume=True runs what is lost again"
         return OSError(errno.EIO, text, str(path))
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return OSError(errno.EACCES, f"cannot be written or read: {error}", str(path))

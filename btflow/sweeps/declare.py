@@ -408,7 +408,9 @@ def declare(
     said = said.over(Declaration(set=given).over(file) if given else file)
     seed, replicas, common = int(said.seed or 0), int(said.replicas or 1), bool(said.common)
     if not said.vary:
-        raise InputError("vary", None, "nothing is varied", "at least one parameter, such as rtt=0ms,400ms")
+        raise InputError(
+            "vary", None, "nothing is varied", 'at least one parameter, such as {"rtt": ["0 ms", "400 ms"]}'
+        )
     specs = {names: read(over, names) for names, over in said.vary.items()}
     specs |= {names: _beside_the_model(document, names, spec) for names, spec in specs.items() if names not in here}
     points = design(document, specs, sample_of(said.sample), seed, replicas, yes)
@@ -435,7 +437,7 @@ def _check_number(check: object, fidelity: Fidelity) -> int:
         return 0
     number = whole_number("check", check, 1, MOST_CHECKED)
     if fidelity == "full":
-        allowed = '--fidelity flow (fidelity="flow") too'
+        allowed = 'fidelity="flow" too'
         raise InputError("check", check, "is of flow: all points are run in full as it is", allowed)
     return number
 

@@ -533,7 +533,7 @@ def _listed(names: Names, spec: Spec) -> Listed:
     """Return what a grid is over; an InputError for what makes sense in a sample alone."""
     if isinstance(spec, Listed) and not spec.drawn:
         return spec
-    name, sample = ",".join(names), "--sample KIND:N (sample=)"
+    name, sample = ",".join(names), 'sample="KIND:N"'
     if isinstance(spec, Listed):
         said = f"choice({', '.join(str(value) for row in spec.rows if isinstance(row, tuple) for value in row)})"
     elif spec.scale:
@@ -548,7 +548,7 @@ def _listed(names: Names, spec: Spec) -> Listed:
 def _confirm(swarms: int, yes: bool) -> None:
     """Raise an InputError for more swarms than are run without a yes; the points are not made to be counted."""
     if swarms > MOST and not yes:
-        raise InputError("vary", f"{swarms:,} swarms", f"is more than {MOST:,}", "--yes (yes=True) if that is meant")
+        raise InputError("vary", f"{swarms:,} swarms", f"is more than {MOST:,}", "yes=True if that is meant")
 
 
 def _of_sample(spec: Spec, of: Sequence[Variable]) -> Callable[[Floats], Axis]:

@@ -62,15 +62,17 @@ def check_path(path: Path, resume: bool) -> None:
     if path.suffix != ".zarr":
         raise InputError("out", str(path), "has the wrong ending", allowed)
     if not os.path.lexists(path):
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise InputError("out", str(path), "cannot be written", allowed)
+        try:
+            os.rmdir(tempfile.mkdtemp(prefix=".btflow-", dir=path.parent))  # root may write anywhere, but for /proc
+        except OSError as error:
+            raise InputError("out", str(path), f"cannot be written: {error.strerror}", allowed) from None
     elif is_former(path):
         reason = f"is a sweep without {database.FILE}, as former versions made them: it can be read, not gone on with"
         raise InputError("out", str(path), reason, "another path; btflow export and btflow.open_sweep read it")
     elif not (is_store(path) or (resume and _is_begun(path))):
         raise InputError("out", str(path), "exists and is something else than a sweep", "another path")
     elif not resume:
-        raise InputError("out", str(path), "exists", "--resume (resume=True) to go on with it, or another path")
+        raise InputError("out", str(path), "exists", "resume=True to go on with it, or another path")
 
 
 def is_store(path: Path) -> bool:
@@ -338,7 +340,7 @@ def open_store(path: Path, field: str) -> xr.Dataset:
             bad = found.bad_file()
         if bad is not None:
             reason = f"is damaged: {bad.relative_to(path)} is missing or is not what was written"
-            lost = "the same btflow sweep with --resume (resume=True), which writes it again"
+            lost = "the same sweep with resume=True, which writes it again"
             raise InputError(field, str(path), reason, lost)
     elif not is_former(path):
         raise InputError(field, str(path), "is not the store of a sweep", "the store that a sweep wrote")

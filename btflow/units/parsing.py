@@ -90,7 +90,9 @@ def _parse(
         raise fail("is not a whole number")
     number = exact if kind in kinds.REAL else round(exact)
     if not _as_written(low) <= number <= _as_written(high):
-        raise fail("is out of range")
+        percent = kind == "fraction" and 1 < number <= 100 and "%" not in str(value)
+        bare = percent and _as_written(low) <= number / 100 <= _as_written(high)
+        raise fail("is out of range" + f" (did you mean {str(value).strip()}%?)" * bare)
     return float(number) if kind in kinds.REAL else int(number)
 
 
@@ -167,10 +169,17 @@ def _unknown_unit(unit: str, units: Collection[str]) -> str:
         return "has a comma: one number is wanted, with a decimal point and nothing between thousands"
     if not units:
         return f"has a unit ({unit[:20]!r}) where none is used"
-    meant = unit.casefold().replace("bps", "b/s").replace("ib", "b")
-    close = [u for u in units if u.casefold().replace("ib", "b").replace("it", "") == meant]
-    hint = f"case matters: did you mean {' or '.join(close)}?" if close else f"known: {', '.join(units)}"
+    same = [u for u in units if u.casefold() == unit.casefold()]
+    spelled = re.search("i[bt]", unit.casefold())  # KiB and kbit, not kb, which may be any of three
+    close = same if same and spelled else [u for u in units if _plain(u) == _plain(unit)]
+    case = "case matters: " * bool(same)
+    hint = f"{case}did you mean {' or '.join(close)}?" if close else f"known: {', '.join(units)}"
     return f"has the unknown unit {unit[:20]!r} ({hint})"
+
+
+def _plain(unit: str) -> str:
+    """Return a unit without what people leave out or write otherwise: case, ``bps``, ``KiB`` for ``kB``, ``bit``."""
+    return unit.casefold().replace("bps", "b/s").replace("ib", "b").replace("it", "")
 
 
 def _parse_flag(value: object, fail: Callable[[str], UnitError]) -> bool:

@@ -387,7 +387,7 @@ def test_a_sweep_that_cannot_be_corrected_is_one_error(
         (lambda ds: analysis.corrected(ds, "completion"), "variable = 'completion': is not a statistic"),
         (lambda ds: analysis.corrected(ds, C, "rrt"), "x = 'rrt': is not a varied parameter"),
         (lambda ds: analysis.corrected(ds, C, by="rtt"), "by = 'rtt': is given without x"),
-        (lambda ds: analysis.corrected(ds, C, "rtt", "rtt"), "by = 'rtt': varies together"),
+        (lambda ds: analysis.corrected(ds, C, "rtt", "rtt"), "by = 'rtt': is x already"),
         (lambda ds: analysis.corrected(ds, C, "rtt", bins=1), "bins = 1"),
         (lambda ds: analysis.corrected(ds, C, confidence=90), "confidence = 90"),
         (lambda ds: analysis.corrected(ds[C], C), "is not a sweep"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -85,6 +86,23 @@ def test_settings_of_intervals_have_limits(sweep: xr.Dataset, name: str, field: 
         with pytest.raises(InputError, match=rf"^{field}\b.*allowed: a (whole )?number") as error:
             HELPERS[name](sweep, **{field: value})
         assert error.value.value is value
+
+
+@pytest.mark.parametrize("name", HELPERS)
+def test_an_unknown_option_is_named_with_the_known_ones(sweep: xr.Dataset, name: str) -> None:
+    with pytest.raises(InputError, match=r"^foo = 3: is not an option; allowed: confidence, resamples, seed"):
+        HELPERS[name](sweep, foo=3)
+
+
+def test_signatures_show_how_intervals_are_made() -> None:
+    named: dict[Any, tuple[str, ...]] = {
+        analysis: ("mean_effect", "response", "sensitivity", "paired_difference", "sobol_indices")
+    }
+    named |= {plots: ("response_curve", "tornado", "sobol")}
+    for function in (getattr(package, name) for package, names in named.items() for name in names):
+        shown = inspect.signature(function).parameters
+        assert not [p for p in shown.values() if p.kind is p.VAR_KEYWORD]
+        assert [shown[key].default for key in ("confidence", "resamples", "seed")] == [0.95, 1999, 0]
 
 
 NAMES: dict[str, Callable[[xr.Dataset, Any], object]] = {

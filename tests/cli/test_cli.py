@@ -33,6 +33,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 BAD_INPUTS: list[tuple[tuple[str, ...], str]] = [
     (("run", "nosuchmodel"), "rao2010"),
+    (("run", "flashcrowd", "--set", "client=transmission"), "(did you mean transmission-4 or transmission-3?)"),
+    (("compare", "rao2010"), "No such command 'compare'. In Python it is scenario.compare"),
+    (("run", "flashcrowd", "--set", "seed_upload_limit=1 MB/s"), "(did you mean classes.seed.upload_limit?)"),
+    (("run", "flashcrowd", "--set", "rat=1"), "delay_max, rtt, "),
     (("run", "rao2011"), "did you mean rao2010"),
     (("run", "rao2010", "--set", "upload_limit=20"), "upload_limit = '20': has no unit"),
     (("run", "rao2010", "--set", "upload_limit=-3 kB/s"), "is negative"),

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,6 +66,7 @@ def test_so_does_help(run: Run, command: str) -> None:
     code, out, _ = run(*command.split(), "--help")
     assert code == 0
     assert not too_long(out)
+    assert "..." not in out.partition("\nCommands:")[2], "a sentence is cut"
 
 
 @pytest.mark.parametrize("command", [("run", "rao2010", *TINY), ("link", "--flow", "cubic", "--duration", "2 s")])
@@ -75,6 +83,47 @@ def test_a_file_that_exists_is_replaced_only_if_that_is_meant(
     assert file.read_text() == "mine"
     assert run(*command, option, name, "--overwrite")[0] == 0
     assert file.read_bytes()[:4] != b"mine"
+
+
+def on_a_terminal(columns: int, *arguments: str) -> str:
+    """Return what the program prints on a terminal of so many columns."""
+    ours, its = os.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-m", "btflow", *arguments]
+    with subprocess.Popen(command, stdout=its, stderr=subprocess.DEVNULL, env=environment):
+        os.close(its)
+        parts = []
+        with suppress(OSError):  # the end, on Linux
+            while part := os.read(ours, 65536):
+                parts.append(part)
+    os.close(ours)
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+def test_lines_fit_a_narrower_terminal() -> None:
+    text = on_a_terminal(64, "list", "flashcrowd")
+    assert max(map(len, text.splitlines())) <= 64
+    assert next(line for line in text.splitlines() if line.startswith("utp_gain ")).split()[-2:] == ["3", "kB"]
+    assert text.count("\nparameter ") == 2, "the meanings are below the other columns"
+
+
+@given(
+    st.lists(st.lists(st.text("abc", min_size=1, max_size=9), min_size=5, max_size=5), min_size=2, max_size=4),
+    st.integers(24, 60),
+)
+def test_columns_that_do_not_fit_come_below(rows: list[list[str]], columns: int) -> None:
+    whole = table(rows, right=(1, 3))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("btflow.columns.width", lambda: columns)
+        text = table(rows, right=(1, 3))
+    assert max(map(len, text.splitlines())) <= columns
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    for n, row in enumerate(rows):
+        assert [cell for block in blocks for cell in block[n].split()[1:]] == row[1:]
+        assert {block[n].split()[0] for block in blocks} == {row[0]}
+    if max(map(len, whole.splitlines())) <= columns:
+        assert text == whole
 
 
 WORDS = st.lists(st.text("ab cd", max_size=40).map(str.strip), min_size=2, max_size=2)

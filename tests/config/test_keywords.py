@@ -14,6 +14,8 @@ import pytest
 import btflow
 from btflow.config import catalog, keywords
 from btflow.config.catalog import any_document, names
+from btflow.errors import InputError, UnitError
+from btflow.link.options import LinkOptions, scenario_from
 from tools.keywords import FILE, class_name, source
 
 MODELS = {"load": names(), "load_link": names("links")}
@@ -51,6 +53,51 @@ def test_dir_has_what_is_of_use_and_none_of_pydantics_names(scenario: btflow.Sce
     assert not [name for name in dir(scenario) if name.startswith(("_", "model_")) or name in ("dict", "json", "copy")]
     for name in dir(scenario):
         getattr(scenario, name)
+
+
+def test_signatures_show_no_default_that_is_not_one() -> None:
+    scenario = btflow.load("rao2010")
+    for function in (btflow.load, btflow.load_link, scenario.set, scenario.compare, scenario.explore):
+        assert "=None" not in str(inspect.signature(function)).replace(" ", "")
+    assert "rtt=<as it is>" in str(inspect.signature(scenario.set))
+    shown = inspect.signature(btflow.simulate_link).parameters
+    assert set(LinkOptions.__annotations__) <= set(shown)
+    assert shown["duration"].default == "60 s"
+    given = {name: p.default for name, p in shown.items() if name in LinkOptions.__annotations__}
+    assert scenario_from(**given | {"flows": "cubic"}) == scenario_from(flows="cubic")
+
+
+def test_none_takes_a_limit_away_and_is_named_where_there_is_none_to_take() -> None:
+    crowd = btflow.load("flashcrowd", uplink="2 Mbit/s")
+    assert crowd.set(uplink=None) == crowd.set(uplink="none")
+    with pytest.raises(UnitError, match=r"^rtt = 'none': .*allowed: a time from"):
+        crowd.set(rtt=None)
+
+
+def test_a_selection_offers_coordinates() -> None:
+    result = btflow.simulate_link(flows=["cubic"], duration="1 s")
+    result = result.assign_coords({"values": ("flow", [1]), "a.b": ("flow", [1])})
+    offered = inspect.signature(result.btflow.sel).parameters
+    assert {"flow", "queue", "time"} <= set(offered)
+    assert "a.b" not in offered
+    assert offered["values"].kind is inspect.Parameter.POSITIONAL_ONLY
+
+
+@pytest.mark.parametrize("name", ["analysis", "analytic", "explore", "lines", "motion", "paths", "plots"])
+def test_packages_offer_what_is_public_alone(name: str) -> None:
+    package = getattr(btflow, name)
+    assert dir(package) == sorted(package.__all__)
+    for public in dir(package):
+        getattr(package, public)
+
+
+def test_what_describes_a_parameter_shows_no_function() -> None:
+    text = repr(btflow.describe(btflow.load("rao2010"), "rtt"))
+    assert "function" not in text
+    assert "limits=(0, 60)" in text
+    assert "`" not in btflow.describe(btflow.load("flashcrowd"), "classes.seed.upload_limit").meaning
+    with pytest.raises(InputError, match=r"^model = 'rao2010': is not a scenario"):
+        btflow.describe("rao2010", "rtt")  # type: ignore[arg-type]
 
 
 COMPLETE = """

@@ -27,7 +27,7 @@ def test_a_what_if_says_the_difference_in_words_and_grows(explorer: Served, brow
     with page(browser, LAPTOP) as shown:
         open_at(shown, explorer, "whatif", state, TITLES)
         words = shown.locator(".btflow-words [role=status]")
-        said = r"takes .* (than|as) A .*, 95% interval .* 3 pairs.*Full; flow said"
+        said = r"takes .* (than|as) A .*\. 95% interval: .* 3 pairs.*Flow (said|had)"
         expect(words).to_have_text(re.compile(said, re.DOTALL), timeout=SLOWEST)  # flow's three pairs come first
         before = shown.evaluate(FIGURES)
         enter(shown, "Pairs", "6")

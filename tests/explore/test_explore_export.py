@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import hypothesis
 import pytest
@@ -84,7 +85,7 @@ def test_columns_as_csv() -> None:
     assert to_csv({"time [s]": [0.5, 1], "a,b": [1, "x"]}) == 'time [s],"a,b"\n0.5,1\n1,x\n'
 
 
-def _link(**options: object) -> btflow.LinkScenario:
+def _link(**options: Any) -> btflow.LinkScenario:
     from btflow.link.options import scenario_from
 
     return scenario_from(**{"flows": "cubic:2", "rate": "1 Mbit/s", "duration": "60 s", **options})

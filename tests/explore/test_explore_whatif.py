@@ -24,7 +24,16 @@ from btflow.analysis import paired_difference
 from btflow.errors import InputError
 from btflow.explore import whatif
 from btflow.explore.app import Frame
-from btflow.explore.comparison import Compared, compare, difference, differences, labels_of, words
+from btflow.explore.comparison import (
+    Compared,
+    Values,
+    _against_flow,
+    compare,
+    difference,
+    differences,
+    labels_of,
+    words,
+)
 from btflow.explore.panel import from_query, to_query
 from btflow.explore.swarm_panel import SwarmState
 from btflow.explore.views import Seen
@@ -98,8 +107,31 @@ def test_pairs_of_flow_say_so_and_those_of_full_say_how_far_it_was_off() -> None
     found, difference_of_flow = full.words.splitlines()
     assert re.search(rf"B \(rtt 1 s\) takes {ratios[1]} (than|as) A", found)
     off = flow.result["completion_mean"].mean("replica") / full.result["completion_mean"].mean("replica")
-    in_both = " in A, ".join(ratio_in_words(float(share), "longer", "shorter", "as long") for share in off)
-    assert difference_of_flow == f"Full; flow said {ratios[0]}, its means {in_both} in B."
+    in_both = " in A, ".join(ratio_in_words(float(s), "longer", "shorter", "as long", to="full's") for s in off)
+    said = f"Flow said that B takes {ratios[0]} (than|as) A\\. Its mean completion time is {re.escape(in_both)} in B\\."
+    assert re.fullmatch(said, difference_of_flow)
+
+
+@pytest.mark.parametrize(
+    ("flow", "full", "said"),
+    [
+        (([100, 101, 99], [96, 97, 95]), ([100, 101, 99], [105, 106, 104]), "Flow had it the wrong way round: it said"),
+        (([100, 101, 99], [96, 97, 95]), ([100, 101, 99], [100, 103, 98]), "Flow said the opposite, that"),
+        (([100, 101, 99], [96, 97, 95]), ([100, 101, 99], [90, 91, 89]), "Flow said that"),
+    ],
+)
+def test_a_wrong_sign_of_flow_is_said(flow: Values, full: Values, said: str) -> None:
+    text = _against_flow("completion_mean", flow, full)
+    assert text.startswith(f"{said}{' that' * said.endswith('said')} B takes 4% less time than A")
+    assert ("too few to say" in text) == ("opposite" in said)
+
+
+def test_a_widget_has_a_short_text_where_no_notebook_shows_it() -> None:
+    a = btflow.load("rao2010", **SMALL)
+    shown = repr(a.compare(rtt="1 s", pairs=2)), repr(a.explore())
+    assert shown[0] == "<WhatIf rao2010> B (rtt 1 s) against A (rtt 0 s), 2 pairs: a widget, which a notebook shows"
+    assert shown[1].startswith("<Explorer rao2010> 1 seed and ")
+    assert max(map(len, shown)) < 120
 
 
 def test_a_swarm_and_one_that_flow_does_not_run_are_compared_in_full_alone() -> None:
@@ -115,13 +147,17 @@ def test_a_swarm_and_one_that_flow_does_not_run_are_compared_in_full_alone() -> 
         (
             [100, 101, 99, 100],
             [112, 113, 111, 112],
-            "b takes 12% longer than a, 95% interval 11.8% to 12.2% longer, 4",
+            "b takes 12% longer than a. 95% interval: 11.8% to 12.2% longer, from 4 pairs.",
         ),
-        ([100, 90, 110, 95], [50, 44, 56, 47], "b takes half as long as a, 95% interval"),
-        ([100, 90, 110, 95], [101, 88, 109, 99], "It may be chance: b takes 0.5% longer than a, 95% interval"),
-        ([100, 90, 110, 95], [1000, 900, 1110, 955], "b takes ten times as long as a, 95% interval 9.97 to 10.1 times"),
+        ([100, 90, 110, 95], [50, 44, 56, 47], "b takes half as long as a. 95% interval: "),
+        ([100, 90, 110, 95], [101, 88, 109, 99], "It may be chance: b takes 0.5% longer than a. 95% interval: "),
+        (
+            [100, 90, 110, 95],
+            [1000, 900, 1110, 955],
+            "b takes ten times as long as a. 95% interval: 9.97 to 10.1 ",
+        ),
         ([100, 90, 110], [100, 90, 110], "a and b have the same mean completion time in each of 3 pairs."),
-        ([100.0, 90.0], [100.0, 90.5], "It may be chance: b takes 0.3% longer than a, 95% interval"),
+        ([100.0, 90.0], [100.0, 90.5], "It may be chance: b takes 0.3% longer than a. 95% interval: "),
         ([100.0], [150.0], "b takes 50% longer than a; 1 pair, no interval yet."),
     ],
 )

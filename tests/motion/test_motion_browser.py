@@ -32,7 +32,7 @@ _SPEED = "(power) => { const s = document.querySelector('.btflow-motion-speed in
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, motion.Trace]:
     """Record a link, one with a fair queue and a download beside the uploads, and a swarm on access links."""
-    common = {"rate": "1 Mbit/s", "rtt": "50 ms", "duration": "8 s", "voip": ["g729:1"]}
+    common: Any = {"rate": "1 Mbit/s", "rtt": "50 ms", "duration": "8 s", "voip": ["g729:1"]}
     one = scenario_from(buffer="40 packets", flows=["cubic:2", "ledbat:1"], **common)
     fair = scenario_from(aqm="fq-codel", buffer="1000 packets", flows=["cubic:2", "cubic:1,direction=down"], **common)
     swarm = btflow.load("flashcrowd", leechers=99, file_size="3 MB")

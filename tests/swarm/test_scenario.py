@@ -209,7 +209,7 @@ RATES = 'a rate from 1 B/s to 10 GB/s, such as "20 kB/s" or "1 Mbit/s", or "unli
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [
-        ("loss", 5, 'a fraction from 0% to 40%, such as "5%" or 0.05'),
+        ("loss", "90%", 'a fraction from 0% to 40%, such as "5%" or 0.05'),
         ("rtt", "1500 s", 'a time from 0 s to 1 min, such as "400 ms" or "10 s"'),
         ("upload_limit", "0.5 B/s", RATES),
         (

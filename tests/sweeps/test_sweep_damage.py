@@ -226,7 +226,7 @@ def test_swarms_that_are_damaged_run_again(
 
 def test_what_is_damaged_is_never_read(sweep: Plan, half: Path, content: xr.Dataset, tmp_path: Path) -> None:
     spoil(half, 4)
-    with pytest.raises(InputError, match=r"is damaged: a row of sweep\.sqlite is not what was written; .*--resume"):
+    with pytest.raises(InputError, match=r"is damaged: a row of sweep\.sqlite is not what was written; .*resume=True"):
         read(half)
     with pytest.raises(InputError, match="is damaged"):
         write_table(half, tmp_path / "a.csv")
@@ -287,7 +287,7 @@ def test_a_row_that_is_damaged_while_the_sweep_runs_is_said(
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "write_arrays", spoiled)
-        with pytest.raises(InputError, match=r"is damaged: a row of .*--resume"):
+        with pytest.raises(InputError, match=r"is damaged: a row of .*resume=True"):
             execute(sweep, half)
     assert not (half / "zarr.json").exists()
     assert execute(sweep, half) == (6, 6)

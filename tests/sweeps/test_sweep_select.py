@@ -49,12 +49,61 @@ def test_of_names_that_vary_together_all_that_have_the_value(sweep: xr.Dataset) 
         ({"rtt": "3"}, "rtt = '3': has no unit; allowed: 0 s, 400 ms"),
         ({"seed_upload_limit": "20 ms"}, "seed_upload_limit = '20 ms': has the unknown unit"),
         ({"rt": "0 ms"}, r"rt: is not a coordinate \(did you mean rtt\?\); allowed: rtt, "),
+        ({"rtt": None}, "rtt = 'None': is not one of its values; allowed: 0 s, 400 ms"),
+        ({"loss": "1"}, "loss = '1': is not among its values"),
+        ({"loss": "2"}, r"loss = '2': is out of range \(did you mean 2%\?\); allowed: 0%, 1%"),
+        ({"rtt": slice("3 s", "4 s")}, r"rtt = slice\('3 s', '4 s', None\): has none of its values; allowed: 0 s, "),
+        ({"rtt": slice(0, 1, 2)}, "rtt = .*: is a slice with a step; allowed: one or a list of 0 s, 400 ms"),
+        ({"peer_class": slice("a", "z")}, "peer_class = .*: is a slice of what is no number; allowed: one or a list"),
         ({"peer_class": "x"}, "peer_class = 'x': is not among its values; allowed: seed, leechers"),
     ],
 )
 def test_what_is_not_there_is_refused_with_what_is(sweep: xr.Dataset, given: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=f"^{said}"):
         sweep.btflow.sel(**given)
+
+
+def test_a_mapping_and_keywords_are_the_same_for_method_and_function(sweep: xr.Dataset) -> None:
+    wanted = sweep.btflow.sel(rtt="400 ms", seed_upload_limit="20 kB/s")
+    for select in (sweep.btflow.sel, lambda *values, **named: btflow.analysis.select(sweep, *values, **named)):
+        xr.testing.assert_identical(select({"rtt": "400 ms"}, seed_upload_limit="20 kB/s"), wanted)
+        xr.testing.assert_identical(select(rtt="400 ms", seed_upload_limit="20 kB/s"), wanted)
+        with pytest.raises(InputError, match=r"^rtt: is given twice; allowed: in the mapping or by keyword"):
+            select({"rtt": "400 ms"}, rtt="400 ms")
+        with pytest.raises(InputError, match=r"^values = 'rtt': is not a mapping"):
+            select("rtt")
+    dotted = sweep.rename(seed_upload_limit="classes.seed.upload_limit")
+    assert dotted.btflow.sel({"classes.seed.upload_limit": "20 kB/s"})["classes.seed.upload_limit"].item() == 20480
+
+
+def test_a_slice_has_both_its_ends(sweep: xr.Dataset) -> None:
+    for limits, wanted in (
+        (slice("10 kB/s", "20 kB/s"), [10240, 20480]),
+        (slice("11 kB/s", None), [20480]),
+        (slice(None, "10 kB/s"), [10240]),
+        (slice(None), [10240, 20480]),
+    ):
+        np.testing.assert_array_equal(sweep.btflow.sel(seed_upload_limit=limits)["seed_upload_limit"], wanted)
+
+
+def said(ds: xr.Dataset) -> str:
+    return " ".join(repr(ds.btflow).split())
+
+
+def test_a_part_says_what_is_chosen_and_an_average_counts_no_runs(sweep: xr.Dataset) -> None:
+    part = said(sweep.btflow.sel(rtt="400 ms", replica=1))
+    assert "chosen rtt = 400 ms, replica = 1" in part
+    assert "varied seed_upload_limit: 10 kB/s, 20 kB/s; loss+piece_size:" in part
+    assert "6 points × 1 replica = 6 runs done 6 done, 0 failed" in part
+    assert "loss+piece_size: (1%, 128 KiB), (1%, 256 KiB)" in said(sweep.btflow.sel(loss="1%")).replace(" kB)", " KiB)")
+    mean = said(sweep.mean("replica"))
+    assert "without replica (averaged over, or left out)" in mean
+    assert "varied rtt: 0 ms, 400 ms" in mean
+    assert "without rtt, replica (averaged" in said(sweep.mean(["rtt", "replica"]))
+    for reduced in (mean, said(sweep.mean()), said(sweep.isel(rtt=0, drop=True))):
+        assert "run" not in reduced.split("without")[1]
+        assert " done" not in reduced
+    assert "12 done, 0 failed, 12 left out" in said(sweep.where(sweep["rtt"] > 0.1))
 
 
 def test_it_works_on_what_was_written_and_read_again(sweep: xr.Dataset, tmp_path: Path) -> None:
@@ -83,12 +132,12 @@ def test_summaries_say_what_was_set_and_how_much_is_done_in_lines_that_fit(sweep
         assert set(re.findall(r"color:(\w+)", shown)) == {"inherit"}
         for word in re.findall(r"\w+ = [\w%. ]+", repr(thing)):
             assert " ".join(word.split()) in shown
-    said = " ".join(repr(failed.btflow).split())
-    assert "<sweep of rao2010>" in said
-    assert "rtt: 0 ms, 400 ms; seed_upload_limit: 10 kB/s, 20 kB/s; loss+piece_size: (0%, 256 kB), (1%" in said
-    assert "12 points × 2 replicas = 24 runs" in said
-    assert "21 done, 2 failed, 1 not run yet" in said
-    assert "rtt = 400 ms" in str(btflow.load("rao2010", rtt="400 ms"))
+    text = said(failed)
+    assert "<sweep of rao2010>" in text
+    assert "rtt: 0 ms, 400 ms; seed_upload_limit: 10 kB/s, 20 kB/s; loss+piece_size: (0%, 256 kB), (1%" in text
+    assert "12 points × 2 replicas = 24 runs" in text
+    assert "21 done, 2 failed, 1 not run yet" in text
+    assert "changed  rtt = 400 ms" in str(btflow.load("rao2010", rtt="400 ms"))
     assert "1 seed and 300 leechers, 50 MB in 200 pieces" in repr(btflow.load("rao2010"))
     assert "3 flows over 3 queues, 195 s" in repr(btflow.load_link("geni"))
 

@@ -290,13 +290,17 @@ def test_paths_that_are_something_else(tmp_path: Path, whole: Path) -> None:
     dangling.symlink_to(tmp_path / "nowhere")
     with pytest.raises(InputError, match="is something else"):
         check_path(dangling, resume=False)
-    with pytest.raises(InputError, match="--resume"):
+    with pytest.raises(InputError, match="resume=True"):
         check_path(whole, resume=False)
     check_path(whole, resume=True)
     with pytest.raises(InputError, match="wrong ending"):
         check_path(tmp_path / "a.nc", resume=False)
     with pytest.raises(InputError, match="cannot be written"):
         check_path(tmp_path / "none" / "a.zarr", resume=False)
+    if Path("/proc/self").exists():  # where nobody can write, root neither
+        with pytest.raises(InputError, match="cannot be written"):
+            check_path(Path("/proc/a.zarr"), resume=False)
+    assert list(tmp_path.glob(".btflow*")) == []
     for wrong in (tmp_path / "none.zarr", 5):
         with pytest.raises(InputError, match=r"does not exist|is not a path"):
             open_sweep(wrong)  # type: ignore[arg-type]

@@ -225,7 +225,7 @@ def test_a_database_that_is_removed_is_said(sweep: Plan, tmp_path: Path) -> None
     with opened(path, sweep) as store:
         store.add(run(sweep.job, sweep.task(0, 2), lambda: False, 60.0))
         (path / FILE).unlink()
-        with pytest.raises(OSError, match="was deleted while the sweep ran; --resume") as caught:
+        with pytest.raises(OSError, match="was deleted while the sweep ran; resume=True") as caught:
             store.add(run(sweep.job, sweep.task(2, 4), lambda: False, 60.0))
         assert caught.value.filename == str(path)
     assert api.execute(sweep, path, Running(jobs=1), resume=True) == (6, 0)
