@@ -25,6 +25,9 @@ PRINTED = 300 / 96
 COLUMN = "84 mm"
 """Width of a column of many journals."""
 
+TALLEST = 250
+"""Most height of a figure for print [mm]: what a page of A4 leaves between margins of 2 cm."""
+
 LEAST, MOST = 0.03, 1.0
 """Of the width and the height [m]."""
 
@@ -77,7 +80,7 @@ def save(
 
     Raises:
         InputError: There is no figure, nothing to draw a picture with, no such file can be written there, or a width,
-            height or style is wrong.
+            height or style is wrong; or panels of that width would take more than a page.
         OSError: It cannot be drawn or written; what was there before is kept.
     """
     if not isinstance(drawn, go.Figure):
@@ -91,6 +94,9 @@ def save(
     upright = _pixels("height", height)
     changes = {name: size for name, size in (("width", across), ("height", upright)) if size is not None}
     shown = on_paper(drawn, changes["width"], upright) if paper else go.Figure(drawn).update_layout(changes)
+    if paper and upright is None and shown.layout.height > TALLEST / 25.4 * 96:
+        reason = f"makes it {shown.layout.height / 96 * 25.4:.0f} mm high, more than a page: its panels are stacked"
+        raise InputError("width", width or COLUMN, reason, 'more, such as "178 mm", or a height as well')
     drawable = file.suffix.lower() in PICTURES
     content = _picture(shown, file, PRINTED if paper else DOTS) if drawable else _page(shown, paper)
     with replacing(file) as partial:

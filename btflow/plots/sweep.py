@@ -99,7 +99,7 @@ def sweep_curves(
         for group in groups:
             times = counted_times(result, group)
             if np.isfinite(times).any():
-                label = str(parameters[lines]) if group is None else group
+                label = str(parameters[lines]) if group is None else words.of_class(group)
                 points.setdefault(label, []).append((at, *_spread(times, spread)))
     if len(units) > 1:
         raise InputError("x", ", ".join(units.values()), "are not in one unit", "buffers of one kind, such as packets")
