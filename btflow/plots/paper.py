@@ -37,7 +37,7 @@ def on_paper(drawn: go.Figure, width: float, height: float | None = None) -> go.
         layout.pop(part, None)
     _resize(spec)
     tell_apart(data)
-    _row_of_drops(layout, data)
+    _row_of_drops(layout, data, drawn)
     arrange(layout, data, width, height)
     return go.Figure(data, layout | {"template": _template()}, skip_invalid=False)
 
@@ -78,16 +78,17 @@ def _resize(node: Any, inside: str = "") -> None:
         _resize(part, key)
 
 
-def _row_of_drops(layout: Spec, data: list[Spec]) -> None:
+def _row_of_drops(layout: Spec, data: list[Spec], drawn: go.Figure) -> None:
     """Put the marks of drops in a row above the lines: in grey they would be lost on the queue's."""
-    for trace in (one for one in data if one.get("meta") == words.meaning("drop")["meta"]):
-        axis, tops = trace.get("yaxis", "y"), []
+    for trace, given in zip(data, drawn.data, strict=True):
+        if given.meta != words.meaning("drop")["meta"]:
+            continue
+        axis, tops, many = trace.get("yaxis", "y"), [], len(given.x)
         for key, one in layout.items():
             if key.startswith("yaxis") and axis in (key.replace("axis", ""), one.get("overlaying")):
                 one["range"] = [one["range"][0], 1.08 * one["range"][1]]
                 tops.append(one["range"][1])
-        del trace["y"]
-        trace.update(y0=0.965 * tops[0], dy=0.0)
+        trace["y"] = [0.965 * tops[0]] * many
 
 
 def luminance(colour: str) -> float:
