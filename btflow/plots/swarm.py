@@ -215,7 +215,7 @@ def send_gaps(results: style.Results) -> go.Figure:
             index += 1
     if not drawn.data:
         model = next(iter(style.labelled(results).values())).attrs.get("model")
-        reason = "has no times between sends: upload limits set them, and no class has one"
+        reason = "has no sends whose time apart is known: it is of those with an upload limit alone"
         raise InputError("results", str(model), reason, "a swarm with upload limits, as those without access links")
     times = [float(x) for trace in drawn.data for x in trace.x]
     style.log_axis(drawn, min(times), max(times))

@@ -135,7 +135,7 @@ def completion_against_buffer(results: Mapping[str, xr.Dataset] | Iterable[xr.Da
     for label, result in _by_buffer(results):
         groups.setdefault(label.partition(",")[0].strip(), []).append(result)
     curves = {
-        style.series_name(group if len(groups) > 1 else "", name): curve
+        style.of_class(group if len(groups) > 1 else "", name): curve
         for group, members in groups.items()
         for name, curve in sweep_curves(members, x="buffer", lines="peer_class", spread="quartiles").items()
     }

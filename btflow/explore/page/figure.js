@@ -107,6 +107,7 @@ function titled(layout, width, height) {
   const legend = { ...common.legend, ...layout.legend };
   if (legend.y < 0 && legend.yref !== "container") // it keeps its place below the title
     legend.y -= more.b / (height - before.t - before.b - more.t - more.b);
+  if (legend.entrywidthmode === "fraction" && width < WIDE / 2) legend.entrywidth = 1;
   return { ...layout, ...axes, legend, margin: { ...before, t: before.t + more.t, b: before.b + more.b } };
 }
 
