@@ -255,7 +255,8 @@ def _place_head(layout: Spec, panel: _Panel, at: _At, size: tuple[float, float],
             "orientation": "h" if _in_a_row(names, room, size[0]) > 1 else "v",
         }
         if title := _legend_title(layout, name, room):
-            place["title"] = {"text": title, "side": "top left", "font": {"size": SMALL}}
+            side = "top left" if place["orientation"] == "h" else "top"
+            place["title"] = {"text": title, "side": side, "font": {"size": SMALL}}
         y += _legend_height(layout, {name: names}, room, size[0])
         layout[name] = place | {"entrywidth": _breadth(names), "font": {"size": SMALL}, "traceorder": "normal"}
     for above in panel.titles:

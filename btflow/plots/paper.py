@@ -17,6 +17,7 @@ APART = 0.2
 
 _HATCHES = ("", "/", "\\", "x", "-", "|", ".")
 """Patterns of areas, in the order in which they come."""
+_HATCH = {"fgcolor": "#555555", "fgopacity": 0.7, "size": 5, "solidity": 0.15}
 
 _LINES, _MARKERS = 0.55, 0.6
 """What is left of the thickness of lines, and of the size of markers."""
@@ -81,14 +82,17 @@ def _resize(node: Any, inside: str = "") -> None:
 def _row_of_drops(layout: Spec, data: list[Spec], drawn: go.Figure) -> None:
     """Put the marks of drops in a row above the lines: in grey they would be lost on the queue's."""
     for trace, given in zip(data, drawn.data, strict=True):
-        if given.meta != words.meaning("drop")["meta"]:
+        name = trace.get("yaxis", "y")
+        axes = [
+            axis
+            for key, axis in layout.items()
+            if key.startswith("yaxis") and name in (key.replace("axis", ""), axis.get("overlaying"))
+        ]
+        if given.meta != words.meaning("drop")["meta"] or not all("range" in axis for axis in axes):
             continue
-        axis, tops, many = trace.get("yaxis", "y"), [], len(given.x)
-        for key, one in layout.items():
-            if key.startswith("yaxis") and axis in (key.replace("axis", ""), one.get("overlaying")):
-                one["range"] = [one["range"][0], 1.08 * one["range"][1]]
-                tops.append(one["range"][1])
-        trace["y"] = [0.965 * tops[0]] * many
+        for axis in axes:
+            axis["range"] = [axis["range"][0], 1.08 * axis["range"][1]]
+        trace["y"] = [0.965 * axes[0]["range"][1]] * len(given.x)
 
 
 def luminance(colour: str) -> float:
@@ -113,7 +117,7 @@ def tell_apart(data: list[Spec]) -> None:
         colour = line.get("color")
         if trace.get("fill", "none") != "none" and "fillcolor" in trace:
             shape = hatches.setdefault(trace["fillcolor"], _HATCHES[len(hatches) % len(_HATCHES)])
-            trace["fillpattern"] = {"shape": shape, "fgcolor": "black", "fgopacity": 0.5, "size": 5, "solidity": 0.12}
+            trace["fillpattern"] = {"shape": shape, "fillmode": "overlay"} | _HATCH
         elif trace.get("type") == "box" and isinstance(colour, str):
             trace["fillcolor"] = fills.setdefault(colour, ("white", "#AAAAAA", "#555555", "#DDDDDD")[len(fills) % 4])
             line["color"] = "black"
