@@ -83,16 +83,13 @@ def _row_of_drops(layout: Spec, data: list[Spec], drawn: go.Figure) -> None:
     """Put the marks of drops in a row above the lines: in grey they would be lost on the queue's."""
     for trace, given in zip(data, drawn.data, strict=True):
         name = trace.get("yaxis", "y")
-        axes = [
-            axis
-            for key, axis in layout.items()
-            if key.startswith("yaxis") and name in (key.replace("axis", ""), axis.get("overlaying"))
-        ]
+        own = layout.get(f"yaxis{name[1:]}", {})
+        axes = [own, *(axis for key, axis in layout.items() if "axis" in key and axis.get("overlaying") == name)]
         if given.meta != words.meaning("drop")["meta"] or not all("range" in axis for axis in axes):
             continue
         for axis in axes:
             axis["range"] = [axis["range"][0], 1.08 * axis["range"][1]]
-        trace["y"] = [0.965 * axes[0]["range"][1]] * len(given.x)
+        trace["y"] = [0.965 * own["range"][1]] * len(given.x)
 
 
 def luminance(colour: str) -> float:
