@@ -32,7 +32,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def check_drawable(field: str, path: Path | None) -> None:
     """Raise an InputError if a file is a picture and there is nothing to draw it with."""
-    if path is None or path.suffix not in PICTURES:
+    if path is None or path.suffix.lower() not in PICTURES:
         return
     if find_spec("kaleido") is None:
         raise InputError(

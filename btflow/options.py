@@ -69,7 +69,7 @@ def output_path(option: str, given: Sequence[str] | None, *suffixes: str) -> Pat
     if len(given) > 1:
         raise InputError(option, given[1], "is a second file", f"one {option}")
     name = given[0]
-    if Path(name).suffix not in suffixes:
+    if Path(name).suffix.lower() not in suffixes:
         raise InputError(option, name, "has the wrong ending" if name else "is empty", allowed)
     try:
         if stat.S_ISDIR(_mode(name)):

@@ -82,19 +82,20 @@ def rounded(number: float) -> str:
     return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e6 else text
 
 
-def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return names without the leading parts of dotted field paths that they can do without."""
+def short_names(names: Iterable[str], others: Iterable[str] = ()) -> dict[str, str]:
+    """Return names without the first part of dotted field paths: ``seed.upload_limit``, which says whose limit it is.
+
+    It stays where two names would be alike, or a name one of the `others`, such as a parameter of the model.
+    """
     found = list(names)
-    return {name: _shortest(name, found) for name in found}
+    short = {name: name.partition(".")[2] or name for name in found}
+    taken = [*short.values(), *{*found, *others}]
+    return {name: name if name != tail and taken.count(tail) > 1 else tail for name, tail in short.items()}
 
 
-def _shortest(name: str, among: list[str]) -> str:
-    parts = name.split(".")
-    for count in range(1, len(parts)):
-        tail = parts[-count:]
-        if sum(other.split(".")[-count:] == tail for other in among) == 1:
-            return ".".join(tail)
-    return name
+def parameters(sweep: xr.Dataset) -> list[str]:
+    """Return the names of the parameters of a sweep's model."""
+    return list(json.loads(sweep.attrs.get("parameters", "{}")))
 
 
 def title(name: str, attrs: Mapping[str, Any], unit: str, longest: int = 70) -> str:

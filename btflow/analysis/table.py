@@ -49,7 +49,7 @@ Write = Callable[[Table], None]
 
 def writer(path: Path, ds: xr.Dataset) -> AbstractContextManager[Write]:
     """Return what writes parts of a table of a sweep to a file, by its ending."""
-    return _csv(path) if path.suffix == ".csv" else _parquet(path, ds)
+    return _csv(path) if path.suffix.lower() == ".csv" else _parquet(path, ds)
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def _fidelities(ds: xr.Dataset) -> list[xr.Dataset]:
 def table_path(field: str, name: str | Path) -> Path:
     """Return the file to write; InputError if it has another ending, cannot be written, or pyarrow is missing."""
     path = output_file(field, name, *ENDINGS)
-    if path.suffix == ".parquet":
+    if path.suffix.lower() == ".parquet":
         try:
             import_module("pyarrow.parquet")
         except ImportError:

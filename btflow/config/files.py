@@ -178,7 +178,7 @@ def names(folder: str = "swarms") -> tuple[str, ...]:
 
 def names_path(name: str) -> bool:
     """Return whether a text is the path of a file, not a name in ``models/``."""
-    return name.endswith(".toml") or "/" in name or "\\" in name
+    return name.lower().endswith(".toml") or "/" in name or "\\" in name
 
 
 def find(name: str, kind: str, folder: Path, field: str) -> tuple[File, Path]:

@@ -222,7 +222,8 @@ def fitted(drawn: go.Figure, height: int) -> dict[str, Any]:
         )  # numbers fit below; to measure them takes time
     layout.pop("width", None)
     legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "font": {"size": 12}}
-    above = 2 * _ROW if layout.get("xaxis2", {}).get("side") == "top" else 0  # the title of an axis above the plot
+    above = 2 * _ROW + 6 if layout.get("xaxis2", {}).get("side") == "top" else 0  # the title of an axis above the plot
+    above += _ROW * any(one.yref == "paper" and one.y == 1 for one in drawn.layout.annotations)
     margin = {"l": 62, "r": 16, "t": _TOP + above, "b": _TICKS + _ROW * legend_rows(drawn) + 8}
     title = layout.get("title", {}) | {"y": 1 - 14 / height, "yanchor": "top", "font": {"size": 15}}
     return layout | {

@@ -11,7 +11,7 @@ from btflow.analysis import corrected, response, sensitivity, sobol_indices
 from btflow.analysis.against_full import has_check
 from btflow.analysis.bootstrap import Intervals, with_intervals
 from btflow.analysis.cells import Axis, cells
-from btflow.analysis.design import checked, find, rounded, runs, short_names
+from btflow.analysis.design import checked, find, parameters, rounded, runs, short_names
 from btflow.analysis.effect import cell_means
 from btflow.errors import InputError
 from btflow.plots import style, words
@@ -52,7 +52,10 @@ def response_curve(
     bars = f"{'bars' if len(across.texts) <= MOST_BARS else 'bands'}: {style.level(found)}"
     note = bars if np.isfinite(parts["mean_low"]).any() else ""
     drawn = style.figure(
-        f"{style.heading(ds, variable)} against {short[x]}", "", text, subtitle=style.origin(ds, variable, note)
+        f"{style.heading(ds, variable)} against {short[x]}",
+        "",
+        style.wrapped(text),
+        subtitle=style.origin(ds, variable, note),
     )
     lines = (
         [("in flow" if has_check(ds) else "", parts)]
@@ -244,7 +247,11 @@ def heat_map(ds: xr.Dataset, variable: str, x: str, y: str, *, bins: int = 10) -
         y=up.positions,
         z=values,
         colorscale="Cividis",
-        colorbar={"title": {"text": text, "side": "right", "font": {"size": 14}}, "thickness": 16, "outlinewidth": 0},
+        colorbar={
+            "title": {"text": style.wrapped(text), "side": "right", "font": {"size": 14}},
+            "thickness": 16,
+            "outlinewidth": 0,
+        },
         text=[[rounded(float(f"{v:.4g}")) if np.isfinite(v) else "" for v in row] for row in values],
         texttemplate="%{text}" if values.size <= MOST_NUMBERS else None,
         customdata=[[f"{b}, {a}" for a in across.texts] for b in up.texts],
@@ -288,6 +295,9 @@ _LEGEND = 45
 _LETTER, _MARGIN = 0.0115, 0.02
 """Shares of the width that a letter and the room beside a text take."""
 
+_WHISKER = {"thickness": 1.2, "width": 4, "color": "#333333"}
+"""Of a bar, in a colour that dark pages know; Plotly's own would stay as it is."""
+
 _INDICES = {"total": ("total: with interactions", 1), "first_order": ("first order: alone", 0)}
 """Label and colour of each index, from below."""
 
@@ -313,13 +323,13 @@ def tornado(
     names = ("least", "greatest", "swing_low", "swing_high")
     least, greatest, low, high = (found[name].values / scale.divisor for name in names)
     centre = float(found["base"]) / scale.divisor
-    rows = _labels(found)
+    rows = _labels(ds, found)
     note = f"whiskers: {style.level(found)} of the swing" if np.isfinite(low).any() else ""
     drawn = style.figure(
         f"{style.heading(ds, variable)}: swing of each parameter", text, "", subtitle=style.origin(ds, variable, note)
     )
     middle = np.clip(centre, least, greatest)
-    whisker = {"array": least + high - greatest, "arrayminus": greatest - least - low, "thickness": 1.2, "width": 4}
+    whisker = {"array": least + high - greatest, "arrayminus": greatest - least - low} | _WHISKER
     _bar(drawn, rows, (least, middle), 0, scale.unit)
     _bar(drawn, rows, (middle, greatest), 1, scale.unit, {"type": "data", "symmetric": False} | whisker)
     meaning = "mean of all points" if base is None else "at the base values"
@@ -363,7 +373,7 @@ def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.F
     found = sobol_indices(ds, variable, **intervals)
     lows, highs = ([f"{name}_{end}" for name in _INDICES] for end in ("low", "high"))
     found = found.isel(parameter=np.argsort(found["total"].values, kind="stable"))
-    rows = _labels(found)
+    rows = _labels(ds, found)
     chance = float(found["chance"])
     notes = [f"bars: {style.level(found)}", "" if np.isnan(chance) else f"chance: {100 * chance:.2g}% of the variance"]
     title = f"{style.heading(ds, variable)}: Sobol indices"
@@ -374,7 +384,7 @@ def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.F
         drawn.add_bar(
             x=value, y=rows, orientation="h", name=text,
             hovertemplate=f"%{{y}}, {text}: %{{x:.2f}} of the variance<extra></extra>",
-            error_x=bars | {"thickness": 1.2, "width": 4},
+            error_x=bars | _WHISKER,
             marker=_marker(colour),
         )  # fmt: skip
     least, most = (min(0.0, float(found[lows].to_array().min())), max(1.0, float(found[highs].to_array().max())))
@@ -386,8 +396,8 @@ def sobol(ds: xr.Dataset, variable: str, **intervals: Unpack[Intervals]) -> go.F
     return drawn
 
 
-def _labels(found: xr.Dataset) -> list[str]:
-    return list(short_names(str(name) for name in found["parameter"].values).values())
+def _labels(ds: xr.Dataset, found: xr.Dataset) -> list[str]:
+    return list(short_names(map(str, found["parameter"].values), parameters(ds)).values())
 
 
 def _marker(colour: int) -> dict[str, object]:

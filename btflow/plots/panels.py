@@ -6,6 +6,7 @@ legend, the panel's title. All lengths are pixels of 1/96 inch; those of texts a
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from btflow.plots.style import wrapped
@@ -63,16 +64,20 @@ def arrange(layout: Spec, data: list[Spec], width: float, height: float | None) 
     columns = len(rows[0])
     about = min(_HIGHEST, 0.5 * width / columns)
     gap = max(_left(layout, panel, about) + _right(layout, panel, about) for panel in panels)
-    inner = width - gap - _COLOUR_BAR * any("colorbar" in trace for trace in data)
+    scales = [trace["colorbar"] for trace in data if "colorbar" in trace]
+    scale = max((_scale_width(one, 0.62 * (width - gap)) for one in scales), default=0.0)
+    inner = width - gap - scale
     each = (inner - gap * (columns - 1)) / columns if alike else inner
     rooms = [inner if sum(len(panel.legends) for panel in row) == 1 else each for row in rows]
-    above = [max(_head(panel, room, inner) for panel in row) for row, room in zip(rows, rooms, strict=True)]
+    above = [max(_head(layout, panel, room, inner) for panel in row) for row, room in zip(rows, rooms, strict=True)]
     below = [max(_below(layout, panel, each) for panel in row) for row in rows]
-    high = [max(_height(panel, each) for panel in row) for row in rows]
+    high = [max(_height(panel, each + scale) for panel in row) for row in rows]
     total = _ABOVE + sum(above) + sum(high) + sum(below)
     if height is not None:
         high, total = [of_row * max(0.2, 1 + (height - total) / sum(high)) for of_row in high], height
     _widen(layout, data, each)
+    for one in scales:
+        one["title"]["text"] = _wrapped(_title_of(one), max(high), SMALL)
     size = inner, sum(high) + sum(above[1:]) + sum(below[:-1])
     top = size[1]
     for row, room, head, tall, under in zip(rows, rooms, above, high, below, strict=True):
@@ -156,16 +161,32 @@ def _second(panel: _Panel, way: str) -> bool:
     return sum(axis.startswith(way) for axis in panel.axes) > 1
 
 
-def _head(panel: _Panel, room: float, whole: float) -> float:
+def _head(layout: Spec, panel: _Panel, room: float, whole: float) -> float:
     """Return the height of what is above a panel's axes."""
-    legends = _legend_height(panel.legends, room, whole)
+    legends = _legend_height(layout, panel.legends, room, whole)
     return _TOP_AXIS * _second(panel, "x") + legends + _TITLE * bool(panel.titles)
 
 
-def _legend_height(legends: dict[str, list[str]], room: float, whole: float) -> float:
-    """Return the height of legends as Plotly draws them: rows of at least 16 px, 3 px apart, and a rim."""
+def _legend_height(layout: Spec, legends: dict[str, list[str]], room: float, whole: float) -> float:
+    """Return the height of legends as Plotly draws them: a title, rows of at least 16 px, 3 px apart, and a rim."""
     rows = (math.ceil(len(names) / _in_a_row(names, room, whole)) * _row(names) for names in legends.values())
-    return sum(rows) + 9 * bool(legends)
+    titles = (title for name in legends if (title := _legend_title(layout, name, room)))
+    return sum(rows) + sum(LINE * SMALL * (title.count("<br>") + 1) for title in titles) + 9 * bool(legends)
+
+
+def _legend_title(layout: Spec, name: str, room: float) -> str:
+    """Return the title of a legend in lines, empty if it has none."""
+    return _wrapped(_title_of(layout.get(name, {})), room, SMALL)
+
+
+def _title_of(part: Spec) -> str:
+    """Return the title of an axis, a legend or a scale of colours, empty if it has none."""
+    return str(part.get("title", {}).get("text") or "")
+
+
+def _scale_width(scale: Spec, height: float) -> float:
+    """Return the room for a scale of colours of about some height, whose title stands beside it."""
+    return _COLOUR_BAR + LINE * SMALL * _wrapped(_title_of(scale), height, SMALL).count("<br>")
 
 
 def _row(names: list[str]) -> float:
@@ -197,7 +218,7 @@ def _right(layout: Spec, panel: _Panel, height: float) -> float:
 
 def _title_height(layout: Spec, axes: list[str], room: float) -> float:
     """Return the height of the lines of the longest title of some axes."""
-    titles = [text for key in axes if (text := layout[key].get("title", {}).get("text"))]
+    titles = [text for key in axes if (text := _title_of(layout[key]))]
     return LINE * FONT * max((_wrapped(text, room).count("<br>") + 1 for text in titles), default=0)
 
 
@@ -205,7 +226,7 @@ def _unshare(layout: Spec, panels: list[_Panel]) -> None:
     """Give panels that were side by side ticks and titles of their own."""
     for axis in (layout[key] for panel in panels for key in panel.axes if key.startswith("y")):
         first = layout.get(_key(axis.get("matches", "")), axis)
-        if axis.pop("showticklabels", None) is False and not axis.get("title", {}).get("text"):
+        if axis.pop("showticklabels", None) is False and not _title_of(axis):
             axis["title"] = dict(first.get("title", {}))
 
 
@@ -233,12 +254,15 @@ def _place_head(layout: Spec, panel: _Panel, at: _At, size: tuple[float, float],
             "yanchor": "bottom",
             "orientation": "h" if _in_a_row(names, room, size[0]) > 1 else "v",
         }
+        if title := _legend_title(layout, name, room):
+            side = "top left" if place["orientation"] == "h" else "top"
+            place["title"] = {"text": title, "side": side, "font": {"size": SMALL}}
+        y += _legend_height(layout, {name: names}, room, size[0])
         layout[name] = place | {"entrywidth": _breadth(names), "font": {"size": SMALL}, "traceorder": "normal"}
-        y += _legend_height({name: names}, room, size[0])
-    for title in panel.titles:
-        title.update(yref="paper", y=(at.bottom + at.height + head - _TITLE) / size[1], yshift=1, font={"size": FONT})
-        if title.get("xref") == "paper":
-            title.update(x=at.left / size[0], xanchor="left")
+    for above in panel.titles:
+        above.update(yref="paper", y=(at.bottom + at.height + head - _TITLE) / size[1], yshift=1, font={"size": FONT})
+        if above.get("xref") == "paper":
+            above.update(x=at.left / size[0], xanchor="left")
 
 
 def _below(layout: Spec, panel: _Panel, width: float) -> float:
@@ -246,26 +270,31 @@ def _below(layout: Spec, panel: _Panel, width: float) -> float:
     return 24 + _title_height(layout, [key for key in panel.axes if key.startswith("x")], width)
 
 
-def _wrapped(title: str, room: float) -> str:
-    return wrapped(title.replace("<br>", " "), int(room / (LETTER * FONT)))
+def _wrapped(title: str, room: float, size: float = FONT) -> str:
+    return wrapped(title.replace("<br>", " "), int(room / (LETTER * size)))
 
 
 def _fit(layout: Spec, panel: _Panel, at: _At) -> None:
     """Break texts of axes that are too long for a panel, and leave out ticks for which there is no room."""
     for key in panel.axes:
         axis, room = layout[key], at.width if key[0] == "x" else at.height
-        title = axis.get("title", {})
-        if title.get("text"):
-            title["text"] = _wrapped(title["text"], room)
+        if title := _title_of(axis):
+            axis["title"]["text"] = _wrapped(title, room)
         if key[0] == "x" and axis.get("ticktext") is not None:
             ticks = _seen(axis)
             texts = [str(text).replace("<br>", " ") for _, text in ticks]
             if _words(texts):
                 texts = [wrapped(text, int(room / len(ticks) / (LETTER * SMALL))) for text in texts]
-            step = math.ceil(len(ticks) * (_breadth(texts) + SMALL) / room)
+            step = next(step for step in range(1, len(ticks) + 1) if _room_for(texts[::step], room * step / len(ticks)))
             kept = [n for n, (value, _) in enumerate(ticks) if axis.get("type") != "log" or math.log10(value) % 1 == 0]
             kept = kept if step > 1 and len(kept) > 1 else list(range(0, len(ticks), step))
             axis["tickvals"], axis["ticktext"] = [ticks[n][0] for n in kept], [texts[n] for n in kept]
+
+
+def _room_for(texts: list[str], each: float) -> bool:
+    """Return whether texts fit side by side, where each has some room that a long one may take of a short one."""
+    widths = [_breadth([text]) for text in texts]
+    return all((one + other) / 2 + SMALL <= each for one, other in pairwise(widths))
 
 
 def _seen(axis: Spec) -> list[tuple[float, str]]:

@@ -7,12 +7,17 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from btflow.plots import words
 from btflow.plots.panels import FONT, SMALL, Spec, arrange
 from btflow.plots.style import TEMPLATE
 
 DASHES = ("solid", "5px,2px", "1.5px,1.5px", "6px,1.5px,1.5px,1.5px", "10px,2px", "10px,1.5px,1.5px,1.5px,1.5px,1.5px")
 APART = 0.2
 """Least difference of luminance at which two lines of one dash are told apart in grey."""
+
+_HATCHES = ("", "/", "\\", "x", "-", "|", ".")
+"""Patterns of areas, in the order in which they come."""
+_HATCH = {"fgcolor": "#555555", "fgopacity": 0.7, "size": 5, "solidity": 0.15}
 
 _LINES, _MARKERS = 0.55, 0.6
 """What is left of the thickness of lines, and of the size of markers."""
@@ -33,6 +38,7 @@ def on_paper(drawn: go.Figure, width: float, height: float | None = None) -> go.
         layout.pop(part, None)
     _resize(spec)
     tell_apart(data)
+    _row_of_drops(layout, data, drawn)
     arrange(layout, data, width, height)
     return go.Figure(data, layout | {"template": _template()}, skip_invalid=False)
 
@@ -73,6 +79,19 @@ def _resize(node: Any, inside: str = "") -> None:
         _resize(part, key)
 
 
+def _row_of_drops(layout: Spec, data: list[Spec], drawn: go.Figure) -> None:
+    """Put the marks of drops in a row above the lines: in grey they would be lost on the queue's."""
+    for trace, given in zip(data, drawn.data, strict=True):
+        name = trace.get("yaxis", "y")
+        own = layout.get(f"yaxis{name[1:]}", {})
+        axes = [own, *(axis for key, axis in layout.items() if "axis" in key and axis.get("overlaying") == name)]
+        if given.meta != words.meaning("drop")["meta"] or not all("range" in axis for axis in axes):
+            continue
+        for axis in axes:
+            axis["range"] = [axis["range"][0], 1.08 * axis["range"][1]]
+        trace["y"] = [0.965 * own["range"][1]] * len(given.x)
+
+
 def luminance(colour: str) -> float:
     """Return how light a colour is in grey, from 0 to 1, by Rec. 709, as which browsers and printers take it."""
     if colour.startswith("rgb"):
@@ -86,13 +105,17 @@ def luminance(colour: str) -> float:
 
 
 def tell_apart(data: list[Spec]) -> None:
-    """Give lines of like greys different dashes, and boxes different fills; traces of one look keep one look."""
+    """Give lines of like greys different dashes, boxes other fills, areas hatches; traces of one look keep one look."""
     looks: dict[tuple[str, str, float], str] = {}
     fills: dict[str, str] = {}
+    hatches: dict[str, str] = {}
     for trace in data:
         line = trace.get("line", {})
         colour = line.get("color")
-        if trace.get("type") == "box" and isinstance(colour, str):
+        if trace.get("fill", "none") != "none" and "fillcolor" in trace:
+            shape = hatches.setdefault(trace["fillcolor"], _HATCHES[len(hatches) % len(_HATCHES)])
+            trace["fillpattern"] = {"shape": shape, "fillmode": "overlay"} | _HATCH
+        elif trace.get("type") == "box" and isinstance(colour, str):
             trace["fillcolor"] = fills.setdefault(colour, ("white", "#AAAAAA", "#555555", "#DDDDDD")[len(fills) % 4])
             line["color"] = "black"
             trace["marker"] = {**trace.get("marker", {}), "color": "black"}

@@ -23,6 +23,7 @@ from btflow.analysis.design import (
     counts,
     log_spaced,
     of_links,
+    parameters,
     rounded,
     scale_of,
     short_names,
@@ -31,6 +32,7 @@ from btflow.analysis.design import (
     varied,
 )
 from btflow.errors import InputError
+from btflow.plots import words
 from btflow.units.formatting import counted
 
 
@@ -176,6 +178,11 @@ def series_name(label: str, part: str) -> str:
     return f"{label}: {part}" if label else part
 
 
+def of_class(label: str, name: str) -> str:
+    """Return the name of a class's trace, with its result's label if it has one."""
+    return series_name(label, words.of_class(name))
+
+
 def line(index: int, **changes: Any) -> dict[str, Any]:
     """Return the line style of the index-th series."""
     return {"color": COLOURS[index % len(COLOURS)], "dash": DASHES[index % len(DASHES)], "width": 2.5} | changes
@@ -252,20 +259,21 @@ def shown(axis: Axis, name: str, *, even: bool = False, longest: int = 70) -> Sh
 
     Args:
         axis: The cells.
-        name: Short form of the name, for want of a long one.
+        name: Short form of the name, for want of a long one; what it is of begins the title.
         longest: Most letters of the title.
         even: Whether they are evenly spaced whatever their values, as those of a heat map.
     """
     parameter = axis.parameter
+    meaning = _meaning(parameter.attrs, axis.name, name)
     if not parameter.numeric:
         texts = [parameter.text(value) for value in axis.values]
-        return Shown(title(name, _meaning(parameter.attrs, axis.name), "", longest), _counted(texts), texts, "category")
+        return Shown(title(name, meaning, "", longest), _counted(texts), texts, "category")
     values = axis.values.astype(float)
     binary = parameter.byte_prefix == "binary"
     scale = scale_of(values, parameter.shown_in, share=parameter.share, binary=binary)
     scaled = values / scale.divisor
     texts = [_text(value) for value in scaled]
-    text = title(name, _meaning(parameter.attrs, axis.name), scale.unit, longest)
+    text = title(name, meaning, scale.unit, longest)
     if even or not np.isfinite(scaled).all():
         return Shown(text, _counted(texts), texts, "category")
     return Shown(text, scaled, texts, "log" if log_spaced(parameter.values) else "linear")
@@ -280,9 +288,13 @@ def _counted(texts: list[str]) -> NDArray[np.float64]:
     return np.arange(len(texts), dtype=float)
 
 
-def _meaning(attrs: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return attrs without a long name that only repeats the name, as that of a field path does."""
-    return {} if attrs.get("long_name") == name else attrs
+def _meaning(attrs: dict[str, Any], name: str, short: str) -> dict[str, Any]:
+    """Return attrs whose long name says whose it is; without one that only repeats the name, as a field path's does."""
+    owner, text = short.rpartition(".")[0], str(attrs.get("long_name", name))
+    if text == name:
+        return {}
+    lower = text[:1].lower() if text[1:2].islower() else text[:1]
+    return attrs | {"long_name": f"{owner}: {lower}{text[1:]}"} if owner else attrs
 
 
 def place(drawn: go.Figure, which: Literal["x", "y"], axis: Shown) -> int:
@@ -303,8 +315,8 @@ def place(drawn: go.Figure, which: Literal["x", "y"], axis: Shown) -> int:
 
 
 def wrapped(text: str, letters: int = LONGEST) -> str:
-    """Return a text in lines of at most some letters."""
-    return "<br>".join(textwrap.wrap(text, max(5, letters))) or text
+    """Return a text in lines of at most some letters, or of one word."""
+    return "<br>".join(textwrap.wrap(text, max(5, letters), break_long_words=False)) or text
 
 
 def make_room(drawn: go.Figure, lines: int) -> None:
@@ -333,7 +345,7 @@ def log_scale(low: float, high: float) -> dict[str, Any]:
 
 def names_of(ds: xr.Dataset) -> dict[str, str]:
     """Return the short forms of all varied names."""
-    return short_names(varied(ds))
+    return short_names(varied(ds), parameters(ds))
 
 
 def statistic_scale(ds: xr.Dataset, variable: str, values: Iterable[float]) -> tuple[Scale, str]:

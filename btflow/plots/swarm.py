@@ -100,7 +100,7 @@ def _times_by_class(results: style.Results) -> Iterator[tuple[str, NDArray[np.fl
         for name in style.leecher_classes(result):
             times = style.counted_times(result, name)
             if np.isfinite(times).any():
-                yield style.series_name(label, name), times
+                yield style.of_class(label, name), times
 
 
 def _replica_lines(times: NDArray[np.float64], name: str, index: int) -> list[go.Scatter]:
@@ -152,7 +152,7 @@ def why_slow(results: style.Results) -> go.Figure:
         subtitle=style.describe(results),
     )
     rows = {
-        style.series_name(label, name): shares
+        style.of_class(label, name): shares
         for label, result in style.labelled(results).items()
         for name, shares in mean_shares(result).items()
     }
@@ -194,6 +194,9 @@ def send_gaps(results: style.Results) -> go.Figure:
 
     The form of Fig. 6 of Rao, Legout and Dabbous, P2P 2010. Where it is shorter than the round-trip time, more than one
     segment is in flight and TCP's window may matter. Classes without an upload limit have no such time.
+
+    Raises:
+        InputError: No class of any result has such a time.
     """
     drawn = style.figure(
         "Time between sends on a connection",
@@ -206,13 +209,16 @@ def send_gaps(results: style.Results) -> go.Figure:
         for name in result["sender_class"].values:
             part = result[["send_gap_count", "send_gap"]].sel(sender_class=name)
             count = part["send_gap_count"].sum("replica").values
-            shown = style.series_name(label, str(name))
+            shown = style.of_class(label, str(name))
             said = words.share_below(shown, "sends", "s after the one before")
             _add_steps(drawn, part["send_gap"].values, count, shown, index, said)
             index += 1
+    if not drawn.data:
+        model = next(iter(style.labelled(results).values())).attrs.get("model")
+        reason = "has no sends whose time apart is known: it is of those with an upload limit alone"
+        raise InputError("results", str(model), reason, "a swarm with upload limits, as those without access links")
     times = [float(x) for trace in drawn.data for x in trace.x]
-    if times:
-        style.log_axis(drawn, min(times), max(times))
+    style.log_axis(drawn, min(times), max(times))
     drawn.update_yaxes(range=[0, 101])
     return drawn
 
@@ -276,7 +282,8 @@ def overview(result: xr.Dataset) -> go.Figure:
         InputError: `result` is not a result.
     """
     style.one_result(result)
-    last = LINKED_VIEWS if style.linked(result) else (send_gaps,)
+    gaps = (send_gaps,) if result["send_gap_count"].any() else ()
+    last = LINKED_VIEWS if style.linked(result) else gaps
     held = (why_slow,) if "limited_share" in result else () if style.linked(result) else (completion_by_rank,)
     views = [view(result) for view in (completion_cdf, pieces_over_time, *held, *last)]
     rows = (len(views) + 1) // 2

@@ -176,11 +176,11 @@ def rtt_sweep(curves: Mapping[str, Curve | tuple[Sequence[float], ...]], *, x: s
             x=[scale * value for value in curve.x],
             y=list(curve.mean),
             error_y=error,
-            name=label,
+            name=words.of_class(label),
             mode="lines+markers",
             line=line(index),
             marker={"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 8},
-            hovertemplate=words.of_axes(label, title, "completion time [s]"),
+            hovertemplate=words.of_axes(words.of_class(label), title, "completion time [s]"),
         )
     drawn.update_yaxes(rangemode="tozero")
     return drawn

@@ -32,13 +32,14 @@ _QUEUES = {
 def completion_by_rank(results: style.Results) -> go.Figure:
     """Return each download's completion time [s] against its place in the order of completion, by class.
 
+    Times begin at the client's own start, so a later place need not have a longer time.
     Downloads that do not count, because they are completed in the warm-up, are in a shaded part. All replicas have
     their points in it.
     """
     drawn = style.figure(
         "Completion time by rank",
         "place in the order of completion",
-        "completion time [s]",
+        "time from own start to completion [s]",
         subtitle=style.describe(results),
     )
     for index, (name, result, peers) in enumerate(_classes(results)):
@@ -134,7 +135,7 @@ def completion_against_buffer(results: Mapping[str, xr.Dataset] | Iterable[xr.Da
     for label, result in _by_buffer(results):
         groups.setdefault(label.partition(",")[0].strip(), []).append(result)
     curves = {
-        style.series_name(group if len(groups) > 1 else "", name): curve
+        style.of_class(group if len(groups) > 1 else "", name): curve
         for group, members in groups.items()
         for name, curve in sweep_curves(members, x="buffer", lines="peer_class", spread="quartiles").items()
     }
@@ -182,7 +183,7 @@ def throughput_against_delay(results: style.Results) -> go.Figure:
                 "size": 12,
                 "line": {"width": 1, "color": "white"},
             }
-            shown = label if label and len(classes) == 1 else style.series_name(label, name)
+            shown = label if label and len(classes) == 1 else style.of_class(label, name)
             drawn.add_scatter(
                 x=[1000 * delay],
                 y=[rate],
@@ -264,7 +265,7 @@ def _classes(results: style.Results) -> Iterator[tuple[str, xr.Dataset, NDArray[
     """Name, result and peers of each class of leechers in each result."""
     for label, result in style.labelled(results).items():
         for name in style.leecher_classes(result):
-            yield style.series_name(label, name), result, (result["peer_class"] == name).values
+            yield style.of_class(label, name), result, (result["peer_class"] == name).values
 
 
 def _senders(results: style.Results) -> Iterator[tuple[str, xr.Dataset, str]]:
@@ -272,7 +273,7 @@ def _senders(results: style.Results) -> Iterator[tuple[str, xr.Dataset, str]]:
     for label, result in _linked(results).items():
         for name in style.leecher_classes(result):
             if float(result["queue_packets_count"].sel(sender_class=name).sum()) > 0.0:
-                yield style.series_name(label, name), result, name
+                yield style.of_class(label, name), result, name
 
 
 def _width(result: xr.Dataset) -> float:

@@ -62,6 +62,7 @@ _PARTS = {
     "udp": "UDP",
     "utp": "uTP",
     "vegas": "Vegas",
+    "voip": "VoIP",
 }
 
 
@@ -70,10 +71,15 @@ def spelled(name: str) -> str:
     return " ".join(_PARTS.get(part, part) for part in name.split("-"))
 
 
+def of_class(name: str) -> str:
+    """Return a class of peers, or a call, as legends have it: spelled if it has a known name in it, else as it is."""
+    return spelled(name) if _PARTS.keys() & name.split("-") else name
+
+
 def flow_name(flow: str, cc: str, kind: str = "long") -> str:
     """Return a flow, or a group of them, as legends have it: ``first, CUBIC``, or ``CUBIC 1`` of one named after it."""
     if kind == "voip":
-        return flow
+        return of_class(flow)
     name, _, number = flow.rpartition("-")
     if flow == cc:
         return spelled(cc)

@@ -369,7 +369,7 @@ def test_what_is_drawn_is_saved_with_its_units(panel: SwarmPanel) -> None:
     files, shown = panel.files(), panel.canvas.gallery.figures
     queues = read_figure(files["queues.csv"])
     assert queues.columns == ("packets waiting", "time with more [%]")
-    assert list(queues.series) == [trace.name for trace in shown["queues"].shown.data] == ["tcp", "utp"]
+    assert list(queues.series) == [trace.name for trace in shown["queues"].shown.data] == ["TCP", "uTP"]
     for trace in shown["queues"].shown.data:
         np.testing.assert_array_equal(queues.series[trace.name], np.column_stack([trace.x, trace.y]))
     rows = list(csv.DictReader(io.StringIO(files["causes.csv"])))

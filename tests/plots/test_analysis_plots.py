@@ -119,7 +119,7 @@ def test_evenly_spaced_numbers_and_words_have_axes_of_their_own(sweep: xr.Datase
     assert plots.response_curve(sweep, "completion_mean", "rtt", resamples=100).layout.xaxis.type is None
     words = plots.response_curve(sweep, "completion_mean", "classes.leechers.tcp", resamples=100)
     assert words.layout.xaxis.ticktext == ("reno", "cubic")
-    assert words.layout.xaxis.title.text == "tcp"
+    assert words.layout.xaxis.title.text == "leechers.tcp"
     assert [trace.mode for trace in words.data] == ["markers"]
 
 
@@ -207,7 +207,7 @@ def test_a_tornado_has_the_swings_the_largest_on_top(sweep: xr.Dataset) -> None:
     drawn = FIGURES["tornado"](sweep)
     found = analysis.sensitivity(sweep, "completion_mean", resamples=100)
     below, above, left, right = drawn.data
-    assert list(above.y) == ["tcp", "rtt", "loss", "upload_limit"]  # from below
+    assert list(above.y) == ["leechers.tcp", "rtt", "loss", "upload_limit"]  # from below
     order = found.isel(parameter=slice(None, None, -1))
     np.testing.assert_allclose(below.base, order["least"])
     np.testing.assert_allclose(np.add(above.base, above.x), order["greatest"])
@@ -226,7 +226,7 @@ def test_sobol_bars_are_the_indices(saltelli: xr.Dataset) -> None:
     drawn = plots.sobol(saltelli, "completion_mean", resamples=100)
     found = analysis.sobol_indices(saltelli, "completion_mean", resamples=100)
     bars = {trace.name.split(":")[0]: trace for trace in drawn.data}
-    assert list(bars["total"].y) == ["loss", "rtt", "upload_limit"]
+    assert list(bars["total"].y) == ["leechers.loss", "rtt", "upload_limit"]
     np.testing.assert_allclose(bars["total"].x[::-1], found["total"].values[[1, 0, 2]])
     np.testing.assert_allclose(bars["first order"].x[::-1], found["first_order"].values[[1, 0, 2]])
     high = found["total_high"].values[[2, 0, 1]]
@@ -263,9 +263,25 @@ def test_titles_are_cut_where_a_clause_ends() -> None:
 
 
 def test_names_are_as_short_as_they_can_be_told_apart() -> None:
-    assert short_names(["rtt", "classes.leechers.tcp"]) == {"rtt": "rtt", "classes.leechers.tcp": "tcp"}
-    both = short_names(["classes.seed.tcp", "classes.leechers.tcp"])
-    assert list(both.values()) == ["seed.tcp", "leechers.tcp"]
+    short = {"rtt": "rtt", "classes.seed.upload_limit": "seed.upload_limit", "client.unchoke_slots": "unchoke_slots"}
+    assert short_names(short) == short
+    paths = ["client.upload_limit", "link.home.rate", "links.home.rate"]
+    assert short_names(paths, ["upload_limit"]) == {path: path for path in paths}  # of the model, and of each other
+
+
+def test_whose_limit_an_axis_has_is_said_although_the_model_has_a_parameter_of_that_name() -> None:
+    limits = {"classes.seed.upload_limit": ["10 kB/s", "20 kB/s"], "rtt": ["0 ms", "400 ms"]}
+    ds = made.real(limits, {"classes.seed.upload_limit": [1e4, 2e4], "rtt": [0.0, 0.4]})
+    ds["classes.seed.upload_limit"].attrs |= {
+        "long_name": "Upload limit set in the client; ``unlimited``: none",
+        "units": "B/s",
+    }
+    curve = plots.response_curve(ds, "completion_mean", "classes.seed.upload_limit", "rtt", resamples=100)
+    assert curve.layout.title.text.endswith("against seed.upload_limit")
+    assert titles(curve)[0] == "seed: upload limit set in the client [kB/s]"
+    by = plots.response_curve(ds, "completion_mean", "rtt", "classes.seed.upload_limit", resamples=100)
+    assert by.layout.legend.title.text == "seed.upload_limit"
+    assert "seed.upload_limit" in plots.tornado(ds, "completion_mean", resamples=100).data[0].y
 
 
 WRONG: list[tuple[Callable[[xr.Dataset], object], str]] = [

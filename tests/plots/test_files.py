@@ -68,12 +68,12 @@ def test_a_browser_path_without_a_browser(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_browser_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> bytes:
+    async def fail(*_: object, **__: object) -> bytes:
         raise RuntimeError("the browser is gone")
 
     (tmp_path / "figure.png").write_text("before")
     monkeypatch.setattr("btflow.plots.files.check_drawable", lambda *_: None)
-    monkeypatch.setattr(go.Figure, "to_image", fail)
+    monkeypatch.setattr("kaleido.calc_fig", fail)
     with pytest.raises(OSError, match="could not be drawn: the browser is gone"):
         plots.save(drawn(), tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_text() == "before"

@@ -168,9 +168,10 @@ def test_segment_payloads_are_a_distribution(result: xr.Dataset) -> None:
     assert both.data[1].x.max() == 4140
 
 
-def test_figures_without_any_sends_are_empty_not_errors() -> None:
+def test_without_any_sends_there_is_an_overview_but_no_figure_of_the_times_between() -> None:
     quiet = made.dataset(made.replica(gaps=0 * made.replica().gaps, bursts=0 * made.replica().bursts))
-    assert len(plots.send_gaps(quiet).data) == 0
+    with pytest.raises(InputError, match="has no sends whose time apart is known"):
+        plots.send_gaps(quiet)
     assert len(plots.segment_payloads(quiet).data) == 0
     assert len(plots.overview(quiet).data) > 0
 

@@ -42,6 +42,10 @@ def swarms() -> list[xr.Dataset]:
     return [simulate(load("flashcrowd").set(**VALUES | {"buffer": b}), seed=1) for b in ("50 ms", "1 s", "200 ms")]
 
 
+CLASSES = {"TCP": "tcp", "uTP": "utp"}
+"""Classes of leechers in the data, by how they are spelled in figures."""
+
+
 def named(drawn: go.Figure) -> dict[str, go.Scatter | go.Box]:
     return {trace.name: trace for trace in drawn.data}
 
@@ -53,7 +57,7 @@ def axis_titles(drawn: go.Figure) -> tuple[str, str]:
 def test_axes_say_what_and_in_which_unit(result: xr.Dataset, swarms: list[xr.Dataset]) -> None:
     where = "model testa2011, seed 2, 2 replicas, the first 4 completions do not count"
     by_rank = plots.completion_by_rank(result)
-    assert axis_titles(by_rank) == ("place in the order of completion", "completion time [s]")
+    assert axis_titles(by_rank) == ("place in the order of completion", "time from own start to completion [s]")
     assert by_rank.layout.title.subtitle.text == where
     more = "time with more [%] (log scale)"
     assert axis_titles(plots.uplink_queue_ccdf(result)) == ("packets waiting", more)
@@ -95,11 +99,11 @@ def test_downloads_of_the_warm_up_are_shaded_and_not_in_the_distribution(result:
     x = np.concatenate([trace.x for trace in drawn.data])
     assert sorted(x) == sorted(2 * [*range(1, 9)])
     for name, trace in named(drawn).items():
-        of_class = result.isel(peer=(result.peer_class == name).values)
+        of_class = result.isel(peer=(result.peer_class == CLASSES[name]).values)
         assert sorted(trace.y) == sorted(of_class.completion_time.values.ravel())
     shown = {name: trace.x for name, trace in named(plots.completion_cdf(result)).items() if "together" in name}
-    for name in ("tcp", "utp"):
-        counts = result.completion_time.where(result.counted).isel(peer=(result.peer_class == name).values).values
+    for name, known in CLASSES.items():
+        counts = result.completion_time.where(result.counted).isel(peer=(result.peer_class == known).values).values
         np.testing.assert_allclose(np.sort(counts[np.isfinite(counts)]), shown[f"{name}, replicas together"][1:])
     flash = made.dataset()
     assert plots.completion_by_rank(flash).layout.shapes == ()
@@ -117,11 +121,11 @@ def test_a_queue_is_longer_than_x_for_the_share_shown(
     result: xr.Dataset, axis: Literal["packets", "seconds"], variable: str, scale: float
 ) -> None:
     drawn = plots.uplink_queue_ccdf(result, axis=axis)
-    assert list(named(drawn)) == ["tcp", "utp"]  # the seed's uplink is not looked at
+    assert list(named(drawn)) == [*CLASSES]  # the seed's uplink is not looked at
     assert drawn.layout.yaxis.type == "log"
     values = result[variable].values
     for name, trace in named(drawn).items():
-        counts = result[f"{variable}_count"].sel(sender_class=name).sum("replica").values
+        counts = result[f"{variable}_count"].sel(sender_class=CLASSES[name]).sum("replica").values
         for at in (0, 3, len(trace.x) - 2):
             above = counts[at + 1 :].sum() / counts.sum()
             assert trace.y[at] == pytest.approx(100 * above)
@@ -133,27 +137,27 @@ def test_a_queue_is_longer_than_x_for_the_share_shown(
 def test_both_axes_of_a_queue_have_one_legend(result: xr.Dataset) -> None:
     drawn = plots.uplink_queues(result)
     assert [(trace.name, trace.xaxis, trace.showlegend) for trace in drawn.data] == [
-        ("tcp", "x", True),
-        ("utp", "x", True),
-        ("tcp", "x2", False),
-        ("utp", "x2", False),
+        ("TCP", "x", True),
+        ("uTP", "x", True),
+        ("TCP", "x2", False),
+        ("uTP", "x2", False),
     ]
 
 
 def test_buffers_are_in_order_with_median_and_quartiles(swarms: list[xr.Dataset]) -> None:
     drawn = plots.completion_against_buffer(swarms)
-    assert list(named(drawn)) == ["tcp", "utp"]
+    assert list(named(drawn)) == [*CLASSES]
     for name, trace in named(drawn).items():
         assert list(trace.x) == [50, 200, 1000]
         for place, swarm in enumerate((swarms[0], swarms[2], swarms[1])):
-            times = swarm.completion_time.isel(peer=(swarm.peer_class == name).values).values
+            times = swarm.completion_time.isel(peer=(swarm.peer_class == CLASSES[name]).values).values
             low, middle, high = np.percentile(times, (25, 50, 75))
             assert trace.y[place] == pytest.approx(middle)
             assert trace.error_y.array[place] == pytest.approx(high - middle)
             assert trace.error_y.arrayminus[place] == pytest.approx(middle - low)
     labelled = {f"{group}, {i}": swarm for group in ("old", "new") for i, swarm in enumerate(swarms)}
     names = list(named(plots.completion_against_buffer(labelled)))
-    assert names == ["old: tcp", "old: utp", "new: tcp", "new: utp"]
+    assert names == ["old: TCP", "old: uTP", "new: TCP", "new: uTP"]
 
 
 def test_buffers_of_different_units_are_refused(result: xr.Dataset, swarms: list[xr.Dataset]) -> None:
@@ -167,11 +171,11 @@ def test_buffers_of_different_units_are_refused(result: xr.Dataset, swarms: list
 
 def test_a_point_is_goodput_over_the_mean_delay_of_requests_and_haves(result: xr.Dataset) -> None:
     drawn = plots.throughput_against_delay({"run": result})
-    assert list(named(drawn)) == ["run: tcp", "run: utp"]
-    assert [trace.text[0] for trace in drawn.data] == ["run: tcp", "run: utp"]
+    assert list(named(drawn)) == ["run: TCP", "run: uTP"]
+    assert [trace.text[0] for trace in drawn.data] == ["run: TCP", "run: uTP"]
     assert len({trace.marker.symbol for trace in drawn.data}) == 2  # told apart in print, too
-    for name in ("tcp", "utp"):
-        trace = named(drawn)[f"run: {name}"]
+    for shown, name in CLASSES.items():
+        trace = named(drawn)[f"run: {shown}"]
         times = result.completion_time.where(result.counted).isel(peer=(result.peer_class == name).values).values
         assert trace.y[0] == pytest.approx(np.nanmean(8e-3 * 1e6 / times))
         number = result.message_delay_count.sel(sender_class=name).sum("delay")
@@ -193,7 +197,7 @@ def test_boxes_are_quantiles_of_the_histograms(result: xr.Dataset) -> None:
         assert "piece" not in trace.y
         assert {"request", "have", "unchoke"} <= set(trace.y)
         at = list(trace.y).index("request")
-        counts = result.message_delay_count.sel(sender_class=name, message="request").sum("replica").values
+        counts = result.message_delay_count.sel(sender_class=CLASSES[name], message="request").sum("replica").values
         below = np.cumsum(counts) / counts.sum()
         edges = 1000 * result.delay.values
         for part, q in (("lowerfence", 0.05), ("q1", 0.25), ("median", 0.5), ("q3", 0.75), ("upperfence", 0.95)):
@@ -219,7 +223,8 @@ def test_the_overview_has_the_views_of_links(result: xr.Dataset) -> None:
 
 
 def test_figures_of_any_swarm_take_swarms_on_links(result: xr.Dataset, swarms: list[xr.Dataset]) -> None:
-    assert plots.send_gaps(result).data == ()  # nobody has an upload limit
+    with pytest.raises(InputError, match=r"results = 'testa2011': has no sends whose time apart is known"):
+        plots.send_gaps(result)  # nobody has an upload limit
     capped = simulate(load("flashcrowd").set(**VALUES, upload_limit="100 kB/s"), seed=1)
     assert len(plots.send_gaps(capped).data) == 3
     with pytest.raises(InputError, match="has no segments counted"):

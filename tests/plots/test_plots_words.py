@@ -49,7 +49,8 @@ def test_every_congestion_control_is_spelled_and_explained() -> None:
         ("cubic", "cubic", "long", "CUBIC"),
         ("reno-linux-2", "reno-linux", "long", "Reno Linux 2"),
         ("upload-2", "newreno", "long", "upload-2, NewReno"),
-        ("voip", "udp", "voip", "voip"),
+        ("voip", "udp", "voip", "VoIP"),
+        ("first-call", "udp", "voip", "first-call"),
     ],
 )
 def test_a_flow_is_named_once(flow: str, cc: str, kind: str, name: str) -> None:

@@ -40,6 +40,50 @@ function folded(text, room) {
   return lines(Math.min(most, room)).join("<br>");
 }
 
+const EDGE = 40; // of a title, on both sides together [px]
+const ABOVE = 14; // above a title of several lines [px]
+const WIDE = 900; // what figures are made for [px]
+
+// Return a layout whose title and subtitle are as wide as the figure at most, which is higher by their further lines.
+function headed(layout, width, height) {
+  const { title } = layout, common = layout.template?.layout ?? {};
+  if (!title?.text) return { ...layout, height };
+  const named = { ...common.title, ...title };
+  const sizes = [named.font?.size ?? 17, title.subtitle?.font?.size ?? common.title?.subtitle?.font?.size ?? 12];
+  const [text, below] = [title.text, title.subtitle?.text ?? ""].map((one, k) => {
+    ruler.font = `${sizes[k]}px ${common.font?.family ?? "sans-serif"}`;
+    return one.split("<br>").map((line) => folded(line, width - EDGE)).join("<br>");
+  });
+  const further = (after, before) => after.split("<br>").length - (before ?? "").split("<br>").length;
+  const lower = LINE * sizes[0] * further(text, title.text);
+  const more = Math.ceil(lower + LINE * sizes[1] * further(below, title.subtitle?.text));
+  if (!more) return { ...layout, height };
+  const place = { y: 1 - (ABOVE + lower / 2) / (height + more), yanchor: "top" }; // Plotly's top is above its middle
+  const margin = { ...layout.margin, t: (layout.margin?.t ?? common.margin?.t ?? 100) + more };
+  const shown = { ...title, ...place, text, subtitle: { ...title.subtitle, text: below } };
+  return { ...layout, margin, height: height + more, title: shown };
+}
+
+// Return a layout whose range has room for what is written beside bars, a larger share of a narrow figure.
+function widened(data, layout, width) {
+  const range = layout.xaxis?.range, texts = data.filter((trace) => trace.mode === "text").flatMap((trace) => [...trace.text]);
+  if (!range || !texts.length) return layout;
+  const common = layout.template?.layout ?? {}, margin = { ...common.margin, ...layout.margin };
+  ruler.font = `${common.font?.size ?? 14}px ${common.font?.family ?? "sans-serif"}`;
+  const rows = data.filter((trace) => trace.type === "bar").flatMap((trace) => [...trace.y]);
+  const widest = (some) => Math.max(0, ...some.map((text) => ruler.measureText(text).width));
+  const room = (all) => all - (margin.r ?? 80) - Math.max(margin.l ?? 80, widest(rows) + 20); // the left margin grows
+  const share = (all) => Math.max(0.2, 1 - 2 * widest(texts) / room(all));
+  const more = (range[1] - range[0]) * Math.max(0, share(WIDE) / share(width) - 1) / 2;
+  return { ...layout, xaxis: { ...layout.xaxis, range: [range[0] - more, range[1] + more] } };
+}
+
+// Return a layout whose titles and texts fit a figure of some width; it may be higher.
+function suited(data, layout, width, height) {
+  const shown = headed(widened(data, layout, width), width, height);
+  return titled(shown, width, shown.height);
+}
+
 // Return a layout whose axes have their titles beside them, however narrow or low the figure is.
 function titled(layout, width, height) {
   const common = layout.template?.layout ?? {};
@@ -52,7 +96,7 @@ function titled(layout, width, height) {
       const [begin, end] = axis.domain ?? [0, 1];
       const size = axis.title?.font?.size ?? common[`${letter}axis`]?.title?.font?.size ?? 14;
       ruler.font = `${size}px ${common.font?.family ?? "sans-serif"}`;
-      const text = folded(axis.title?.text, (end - begin) * long);
+      const text = folded(axis.title?.text?.replaceAll("<br>", " "), (end - begin) * long);
       if (!text) continue;
       axes[name] = { ...axis, title: { ...axis.title, text } };
       const side = axis.side === "top" ? "t" : "b";
@@ -60,7 +104,11 @@ function titled(layout, width, height) {
       if (letter === "x") more[side] = Math.max(more[side], added);
     }
   }
-  return { ...layout, ...axes, margin: { ...before, t: before.t + more.t, b: before.b + more.b } };
+  const legend = { ...common.legend, ...layout.legend };
+  if (legend.y < 0 && legend.yref !== "container") // it keeps its place below the title
+    legend.y -= more.b / (height - before.t - before.b - more.t - more.b);
+  if (legend.entrywidthmode === "fraction" && width < WIDE / 2) legend.entrywidth = 1;
+  return { ...layout, ...axes, legend, margin: { ...before, t: before.t + more.t, b: before.b + more.b } };
 }
 
 // Colours on a dark page: those of the lines a little lighter, ink and paper changed.
@@ -118,8 +166,8 @@ function render({ model, el }) {
       try {
         const dark = isDark(el);
         const plain = dark ? { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" } : {};
-        const shown = { ...(dark ? darkened : (same) => same)(titled(layout, width, height)), ...plain };
-        const fitted = { uirevision: "kept", ...shown, width, height, autosize: false }; // a new figure leaves a zoom as it is
+        const shown = { ...(dark ? darkened : (same) => same)(suited(data, layout, width, height)), ...plain };
+        const fitted = { uirevision: "kept", ...shown, width, autosize: false }; // a new figure leaves a zoom as it is
         await plotly.react(plot, dark ? darkened(data) : data, fitted, config);
         plot.setAttribute("aria-label", described(layout));
         explainLegend(plot);

@@ -1,19 +1,10 @@
 // Figures of a page without a kernel: each element holds its figure as JSON.
-const EDGE = 40; // of a title, on both sides together [px]
+const NARROWEST = 0.75; // of its width, where panels are side by side; a telephone scrolls it
 
-// Return a layout whose title is as wide as the figure at most, with room for its lines.
-function headed(layout, width) {
-  const { title } = layout;
-  const fold = (text, size) => {
-    ruler.font = `${size}px Arial`;
-    return text ? folded(text, width - EDGE) : text;
-  };
-  if (!title?.text) return layout;
-  const text = fold(title.text, title.font?.size ?? 17);
-  const subtitle = { ...title.subtitle, text: fold(title.subtitle?.text, 12) };
-  const lines = (part) => (part ?? "").split("<br>").length - 1;
-  const more = 22 * lines(text) + 15 * lines(subtitle.text);
-  return { ...layout, title: { ...title, text, subtitle }, margin: { ...layout.margin, t: layout.margin.t + more } };
+// Return whether panels are side by side.
+function beside(layout) {
+  const widths = Object.entries(layout).filter(([name, axis]) => AXIS.exec(name)?.[1] === "x" && axis.domain);
+  return widths.some(([_, axis]) => axis.domain[1] - axis.domain[0] < 0.7);
 }
 
 function draw(plotly, el) {
@@ -22,15 +13,16 @@ function draw(plotly, el) {
   plot.setAttribute("role", "figure");
   plot.setAttribute("aria-label", described(layout));
   el.querySelector("p").replaceWith(plot);
-  let width = 0, dark = null;
+  el.style.overflowX = "auto";
+  let seen = 0, dark = null;
   const again = () => {
-    if (!el.clientWidth || (el.clientWidth === width && isDark(el) === dark)) return; // folded, or as it is
-    [width, dark] = [el.clientWidth, isDark(el)];
+    if (!el.clientWidth || (el.clientWidth === seen && isDark(el) === dark)) return; // folded, or as it is
+    [seen, dark] = [el.clientWidth, isDark(el)];
+    const width = Math.max(seen, beside(layout) ? NARROWEST * (layout.width ?? WIDE) : 0);
     const height = layout.height ?? layout.template?.layout?.height ?? 560;
     const shade = dark ? darkened : (same) => same;
     const paper = dark ? { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" } : {};
-    const fitted = headed(titled(layout, width, height), width);
-    const shown = { ...shade(fitted), ...paper, width, height, autosize: false };
+    const shown = { ...shade(suited(data, layout, width, height)), ...paper, width, autosize: false };
     const config = { ...CONFIG, ...(width < NARROW ? { displayModeBar: false } : {}) };
     plotly.react(plot, { data: shade(data), layout: shown, config, frames: shade(frames ?? []) });
   };
