@@ -55,7 +55,10 @@ def calibrate(
         ),
     ] = None,
     out: Annotated[
-        list[str] | None, typer.Option(metavar="FILE.toml", help="The access link or the path model to write.")
+        list[str] | None,
+        typer.Option(
+            metavar="FILE.toml", help="The access link or the path model to write; an access link may be left out."
+        ),
     ] = None,
     form: Annotated[
         Text,
@@ -106,8 +109,6 @@ def calibrate(
     of_line = {"format": form, "way": way, "rate": rate, "base_rtt": base_rtt, "buffer": buffer, "cc": cc}
     target = options.output_path("--out", out, ".toml")
     figure = figure_path("--plot", plot)
-    if target is None:
-        raise InputError("--out", None, "is not given", "a file ending in .toml")
     options.check_new(overwrite, out=out, plot=plot)
     if _of_a_line(measured_files or [], of_line):
         if given or drop_unmeasured:
@@ -125,6 +126,11 @@ def calibrate(
         raise InputError("FILE.csv", file, "is given beside --iplane", "one of the two")
     if iplane is not None and columns:
         raise InputError("--iplane", iplane, "is not a CSV file", f"no {_COLUMNS}")
+    if target is None:
+        from btflow.lines.files import READABLE
+
+        why = f"{file} is none of one's own line: {READABLE}" if file is not None else "--iplane is given"
+        raise InputError("--out", None, f"is not given, which a path model needs; {why}", "a file ending in .toml")
     if iplane is None and (checksum or iplane_loss or drop_unmeasured):
         raise InputError(
             "FILE.csv", file, "is not iPlane's", "--checksum, --iplane-loss, --drop-unmeasured with --iplane"
@@ -217,7 +223,14 @@ def _named_as_options() -> Iterator[None]:
         yield
     except InputError as error:
         field = _option(error.field) if error.field in _OPTIONS else _RENAMED.get(error.field, error.field)
-        raise InputError(field, error.value, _as_options(error.reason), _as_options(error.allowed)) from None
+        allowed = _as_options(error.allowed)
+        if error.field == "csv" and (
+            "none is rtt" in error.reason or "no comma" in error.reason
+        ):  # of no path, perhaps
+            from btflow.lines.files import READABLE
+
+            allowed += f"{'; or ' * bool(allowed)}of one's own line {READABLE}"
+        raise InputError(field, error.value, _as_options(error.reason), allowed) from None
 
 
 def _as_options(text: str) -> str:

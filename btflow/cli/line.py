@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from btflow.lines.line import Estimate, Line
 
 _OPTIONS = {"way": "--way", "rate": "--rate", "rtt": "--base-rtt", "buffer": "--buffer", "format": "--format"}
+_OPTIONS |= {"cc": "--cc", "file": "FILE"}
 """Options of the arguments of ``btflow.lines.fit``."""
 
 
 def calibrate(
-    given: list[str], options: dict[str, str | None], target: Path, figure: Path | None, as_json: bool
+    given: list[str], options: dict[str, str | None], target: Path | None, figure: Path | None, as_json: bool
 ) -> None:
-    """Fit an access link, write it and say what was found; it is compared first: nothing is left if that fails."""
+    """Fit an access link and say what was found; write it, if it is wanted, last: nothing is left if anything fails."""
     from btflow import files
     from btflow.lines.compared import compare, simulable
     from btflow.lines.fitting import fit
@@ -42,7 +43,8 @@ def calibrate(
         )
         wanted = figure is not None or options["cc"] is not None or simulable(line)
         compared = compare(line, cc=options["cc"]) if wanted else None
-    line.save(target)
+    if target is not None:
+        line.save(target)
     if figure is not None and compared is not None:
         from btflow.plots import measured_over_simulated, save
 
@@ -59,9 +61,9 @@ def _named_as_options() -> Iterator[None]:
         raise InputError(_OPTIONS.get(error.field, error.field), error.value, error.reason, error.allowed) from None
 
 
-def describe(line: Line, compared: Comparison | None, target: Path) -> dict[str, Any]:
+def describe(line: Line, compared: Comparison | None, target: Path | None) -> dict[str, Any]:
     """Return what was found; an end of an interval that is not known is None."""
-    found: dict[str, Any] = {"access": str(target), "rtt_s": _interval(line.rtt)}
+    found: dict[str, Any] = {"access": target and str(target), "rtt_s": _interval(line.rtt)}
     for way, queue in line.ways:
         found[f"{way}link"] = {
             "rate_bps": _interval(queue.rate, 8),
@@ -82,16 +84,37 @@ def _interval(found: Estimate, scale: float = 1.0) -> dict[str, float | None]:
     return {name: scale * end if math.isfinite(end) else None for name, end in found._asdict().items()}
 
 
-def as_text(line: Line, compared: Comparison | None, target: Path) -> str:
+def as_text(line: Line, compared: Comparison | None, target: Path | None) -> str:
     """Return what was found as lines, and how to use it."""
-    lines = [f"{target}, fitted to", *(paragraph(f"  {source.text()}", "    ") for source in line.sources), ""]
+    lines = [
+        f"{target or 'An access link'}, fitted to",
+        *(paragraph(f"  {source.text()}", "    ") for source in line.sources),
+        "",
+    ]
     lines += [*line.lines(), *(paragraph(f"Note: {note}.", "  ") for note in line.notes)]
     if compared is not None:
         rows = [
             (row.label, f"{row.measured:.4g}", f"{row.simulated:.4g}", f"{row.off:+.0%}") for row in compared.figures
         ]
         lines += ["", table([("", "measured", "simulated", "off"), *rows], right=(1, 2, 3)), "", compared.sentence()]
+    if target is None:
+        return "\n".join([*lines, "", "To use it, write it: --out mine.toml"])
     path = shlex.quote(str(target))
     use = [f"  btflow link --access {path} --flow cubic --voip g729"]
+    if (
+        line.uplink is not None
+        and line.uplink.discipline == "drop-tail"
+        and line.uplink.buffer
+        and not line.uplink.given
+    ):
+        packets = f"{line.uplink.buffer.value / line.uplink.packet:.0f} packets"  # calls fill its places, too
+        use += [f'  btflow link --access {path} --buffer "{packets}" --flow cubic --voip g729']
     use += [f'  btflow run flashcrowd --set "classes.*.access={target}"']
-    return "\n".join([*lines, "", "Use it on a link, or for the peers of a swarm:", *use])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Use it on a link{', whose buffer may count packets,' * (len(use) > 2)} or for the peers of a swarm:",
+            *use,
+        ]
+    )

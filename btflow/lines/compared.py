@@ -90,7 +90,10 @@ def compare(line: Line, *, cc: str | None = None, seed: int = 0) -> Comparison:
         raise InputError(
             "buffer", None, "is needed for a simulation: the files do not show it", 'such as "100 packets"'
         )
-    result = simulate_link(_scenario(line, cc), seed=seed)
+    try:
+        result = simulate_link(_scenario(line, cc), seed=seed)
+    except InputError as error:  # of a field of the link that is made of the line
+        raise InputError(error.field.rpartition(".")[2], error.value, error.reason, error.allowed) from None
     figures = [
         figure for number, load in enumerate(simulated_loads(line)) for figure in _rates(load, number, result, line)
     ]

@@ -22,10 +22,13 @@ from btflow.lines.queue import queue_of
 from btflow.lines.rate import rate_of
 from btflow.lines.traces import FIELD, PING, WAYS, Delays, Load, Trace, Way
 from btflow.lines.waits import EMPTY, FEWEST, Seen, roughly, waits_of
-from btflow.units import parse_quantity
+from btflow.units import format_quantity, parse_quantity
+from btflow.units.formatting import counted
 
 BASE_SHARE = 0.1
 """Quantile of the round-trip times before the load that is the base: jitter of the hosts is above it."""
+APART = 120.0
+"""Time [s] between a log and the load beside which it is laid from which on it is taken for another measurement."""
 HOSTS = 1e-3
 """What the hosts and the link in the other direction may add to a round trip [s]: 0.1 to 0.9 ms in the test bed
 (validation/lines.md). The base may be as much lower."""
@@ -95,8 +98,23 @@ def _together(traces: Sequence[Trace]) -> list[Trace]:
                 raise InputError(FIELD, trace.file, "has no times of day, so it cannot be laid beside the others", hint)
     begun = [trace.begun or 0.0 for trace in traces]
     moved = [trace.shifted(at - begun[0]) for trace, at in zip(traces, begun, strict=True)]
+    for trace in moved:
+        _check_beside(trace, [load for other in moved for load in other.loads])
     starts = [load.start for trace in moved for load in trace.loads]
     return [trace.shifted(-min(starts, default=0.0)) for trace in moved]
+
+
+def _check_beside(trace: Trace, loads: Sequence[Load]) -> None:
+    """Raise an InputError if a trace without a load is of another time than all loads: it says nothing of them."""
+    times = [one.time for one in trace.delays if len(one.time)]
+    if trace.loads or not loads or not times:
+        return
+    first, last = min(float(time.min()) for time in times), max(float(time.max()) for time in times)
+    apart = min(max(load.start - last, first - load.end) for load in loads)
+    if apart > APART:
+        when = "before" if last < min(load.start for load in loads) else "after"
+        reason = f"was measured {counted(round(apart / 60), 'minute')} {when} the load"
+        raise InputError(FIELD, trace.file, reason, "a log that was written beside the load")
 
 
 def _once(traces: Sequence[Trace]) -> list[Trace]:
@@ -139,6 +157,7 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
     ways = [w for w in WAYS if any(load.way == w for load in loads)]
     known = given.rate if len(ways) == 1 else None
     rates = {w: known or max(roughly(load) for load in loads if load.way == w) for w in ways}
+    _check_base(given.rtt, delays)
     base = Estimate(*[given.rtt] * 3) if given.rtt is not None else _base(delays, loads, min(rates.values()))
     queues: dict[Way, Queued] = {}
     for w in ways:
@@ -155,6 +174,16 @@ def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:
         notes.append("no round-trip time from before the load: the base is at most the least of all")
     sources = tuple(Source(t.file, t.kind, t.begun, *_counts(t)) for t in traces)
     return Line(base, queues.get("up"), queues.get("down"), sources, tuple(notes), tuple(traces), tuple(loads))
+
+
+def _check_base(given: float | None, delays: Sequence[Delays]) -> None:
+    """Raise an InputError if packets were quicker than a base round-trip time that was given."""
+    least = min((float(one.rtt.min()) for one in delays if len(one.rtt)), default=math.inf)
+    if given is not None and given > least + max((one.resolution for one in delays), default=0.0):
+        shown = f"{1e3 * least:.3g} ms"
+        raise InputError(
+            "rtt", format_quantity(given, "time"), f"is more than packets took, {shown}", f"at most {shown}"
+        )
 
 
 def _counts(trace: Trace) -> tuple[int, int]:

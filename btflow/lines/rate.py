@@ -27,7 +27,7 @@ BLOCK = 1.0
 FEWEST_BLOCKS = 4
 UNSEEN = 2e-3
 """Share of the rate that the files do not show, either way: clocks, and packets of other programs."""
-CONFLICT = 0.25
+CONFLICT = 0.1
 """Two files whose rates differ by more than this are not of one line."""
 
 

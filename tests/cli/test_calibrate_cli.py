@@ -142,7 +142,7 @@ def test_the_command_names_options_in_errors_and_notes(tmp_path: Path, run: Run)
     assert run("calibrate", str(halves), *given[2:], "--loss-unit", "%")[0] == 0
     file.write_text(file.read_text().replace("packet loss", "loss").replace(",", ";"))
     code, _, errors = run(*given)
-    assert errors.strip().endswith("cells with a comma between them, or --separator semicolon")
+    assert "cells with a comma between them, or --separator semicolon; or of one's own line a flent file" in errors
     (spaces := tmp_path / "spaces.csv").write_text("rtt_ms loss\n" + "20 0.5\n" * 30)
     assert (
         "1 time a space; allowed: cells with a comma between them, or --separator space"

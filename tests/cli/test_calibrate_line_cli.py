@@ -130,7 +130,7 @@ def test_options_of_a_line_do_not_go_with_paths(tmp_path: Path, run: Run) -> Non
     )
     assert "is a second file of paths" in run("calibrate", str(csv), str(csv), "--out", out)[2]
     mixed = run("calibrate", str(csv), *given("adsl-up.log"), "--out", out)[2]
-    assert "file = 'p.csv': is of no kind that a line can be fitted to" in mixed
+    assert "FILE = 'p.csv': is of no kind that a line can be fitted to" in mixed
 
 
 def test_a_queue_is_changed_where_the_file_has_one(tmp_path: Path, run: Run) -> None:

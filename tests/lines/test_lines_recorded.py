@@ -168,18 +168,36 @@ def test_an_upload_that_two_files_show_is_one() -> None:
     assert all(abs(figure.off) < 0.1 for figure in found.figures)
 
 
-@pytest.mark.parametrize("names", ["packets-up.json packets-flent.flent", "packets-up.json adsl-up.json"])
-def test_two_uploads_one_after_the_other_are_both_told(names: str) -> None:
-    """Of two lines, too, which nobody can know; what begins too late to be simulated is in no figure."""
+def test_two_uploads_one_after_the_other_are_both_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = "packets-up.json packets-flent.flent"
     found = compare(fitted(names))
+    assert [figure.unit for figure in found.figures].count("Mbit/s") == 2
+    monkeypatch.setattr("btflow.lines.compared.LONGEST", 150.0)  # what begins too late to be simulated is in no figure
+    late = compare(fitted(names))
+    assert [figure.unit for figure in late.figures].count("Mbit/s") == 1
+    assert measured_over_simulated(late).data
     assert all(np.isfinite(figure.off) for figure in found.figures)
     assert all(abs(figure.off) < 0.2 for figure in found.figures)
     assert measured_over_simulated(found).data
 
 
-def test_a_file_is_given_once() -> None:
-    with pytest.raises(InputError, match="is given twice"):
-        fitted("packets-up.json packets-up.json")
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("packets-up.json packets-up.json", "is given twice"),
+        ("packets-up.json adsl-up.json", r"say 0\.8 Mbit/s and 0\.961 Mbit/s up, which is not one line"),
+        ("packets-up.json adsl-up.log", "adsl-up.log.gz'?: was measured 9 minutes before the load"),
+        ("packets-up.json managed-up.log", "was measured 5 minutes before the load"),
+    ],
+)
+def test_files_of_two_lines_are_refused(names: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fitted(names)
+
+
+def test_a_base_that_packets_were_quicker_than_is_refused() -> None:
+    with pytest.raises(InputError, match=r"rtt = '10 s': is more than packets took, 111 ms"):
+        lines.fit(RECORDED / "packets-up.json.gz", rtt="10 s")
 
 
 def test_no_name_of_a_file_writes_into_the_model(tmp_path: Path) -> None:
