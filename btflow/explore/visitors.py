@@ -7,6 +7,7 @@ ready, with its page made, for who comes next.
 
 import asyncio
 import multiprocessing
+import select
 import socket
 import sys
 import time
@@ -49,8 +50,8 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
-        return self._process.is_alive()
+        """Whether it runs: that it has ended its socket tells before the fork server does, which looks after others."""
+        return self._process.is_alive() and not _hung_up(self._socket)
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield what it sends until it ends."""
@@ -80,6 +81,15 @@ class Process:
             self._writer.close()
         self._socket.close()
         self._process.kill()
+
+
+def _hung_up(end: socket.socket) -> bool:
+    """Return whether the other end of a pair of sockets is closed, where that can be seen without reading."""
+    if not hasattr(select, "poll"):  # on Windows
+        return False
+    poll = select.poll()
+    poll.register(end, 0)  # what is told without being asked for: that it is closed, or broken
+    return bool(poll.poll(0))
 
 
 class Visitors:
