@@ -24,6 +24,9 @@ IDLE = 15 * 60
 END = 5.0
 """How long a process may take to end once its connection has ended [s]."""
 
+_PAUSES = (0.01, 0.05, 0.25, 1.0)
+"""Between two attempts to have a process forked [s]."""
+
 FORKS = sys.platform == "linux"
 """Whether there is a fork server: elsewhere system libraries may not survive that."""
 
@@ -139,9 +142,12 @@ class Visitors:
         return found
 
     async def _prepare(self) -> None:
-        """Have a process ready; if the fork server has just died, there is another one the second time."""
-        with suppress(EOFError, OSError):
-            await asyncio.to_thread(self._make_ready)
+        """Have a process ready; one that forks and has just died is replaced as soon as the system tells of its end."""
+        for pause in _PAUSES:
+            with suppress(EOFError, OSError):
+                await asyncio.to_thread(self._make_ready)
+                return
+            await asyncio.sleep(pause)
         await asyncio.to_thread(self._make_ready)
 
     async def _prepare_next(self) -> None:
