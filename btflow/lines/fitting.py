@@ -28,7 +28,10 @@ from btflow.units.formatting import counted
 BASE_SHARE = 0.1
 """Quantile of the round-trip times before the load that is the base: jitter of the hosts is above it."""
 APART = 120.0
-"""Time [s] between a log and the load beside which it is laid from which on it is taken for another measurement."""
+"""Time [s] between a log and the load beside which it is laid from which on it is taken for another measurement. Chosen:
+a ping that begins a minute before the load is of use."""
+TOGETHER = 0.8
+"""Share of the longer of two loads for which both last if they are one. Chosen: a capture is started by hand."""
 HOSTS = 1e-3
 """What the hosts and the link in the other direction may add to a round trip [s]: 0.1 to 0.9 ms in the test bed
 (validation/lines.md). The base may be as much lower."""
@@ -140,7 +143,7 @@ def _once(traces: Sequence[Trace]) -> list[Trace]:
 def _same(a: Load, b: Load) -> bool:
     """Return whether two loads are one: they went the same way, for most of the time of each at the same time."""
     shared = min(a.end, b.end) - max(a.start, b.start)
-    return a.way == b.way and shared > 0.8 * max(a.end - a.start, b.end - b.start)
+    return a.way == b.way and shared > TOGETHER * max(a.end - a.start, b.end - b.start)
 
 
 def _fitted(traces: Sequence[Trace], way: Way, given: _Given) -> Line:

@@ -127,15 +127,15 @@ def load_kernels(program: Program) -> None:
     kind = (program.fidelity, program.links is None)
     if kind in _LOADED:
         return
-    _LOADED.add(kind)
     if program.fidelity == "flow":
         flow.load_kernels(program)
-        return
-    s, x = start(program, 0, 0)
-    if x is None:
-        engine.run(s, 0)
     else:
-        access_engine.run(x, 0)
+        s, x = start(program, 0, 0)
+        if x is None:
+            engine.run(s, 0)
+        else:
+            access_engine.run(x, 0)
+    _LOADED.add(kind)  # not before: a compilation can be interrupted
 
 
 def swarm_bytes(program: Program) -> int:
