@@ -28,8 +28,8 @@ from btflow.units.formatting import counted
 BASE_SHARE = 0.1
 """Quantile of the round-trip times before the load that is the base: jitter of the hosts is above it."""
 APART = 120.0
-"""Time [s] between a log and the load beside which it is laid from which on it is taken for another measurement. Chosen:
-a ping that begins a minute before the load is of use."""
+"""Time [s] between a log and the load beside which it is laid from which on it is taken for another measurement.
+Chosen: a ping that begins a minute before the load is of use."""
 TOGETHER = 0.8
 """Share of the longer of two loads for which both last if they are one. Chosen: a capture is started by hand."""
 HOSTS = 1e-3

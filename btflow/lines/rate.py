@@ -28,8 +28,8 @@ FEWEST_BLOCKS = 4
 UNSEEN = 2e-3
 """Share of the rate that the files do not show, either way: clocks, and packets of other programs."""
 CONFLICT = 0.1
-"""Two files of whose rates even the near ends of the 95% intervals differ by more than this are not of one line. Chosen,
-not measured: lines whose rate varies more have no one rate to fit."""
+"""Two files of whose rates even the near ends of the 95% intervals differ by more than this are not of one line.
+Chosen, not measured: lines whose rate varies more have no one rate to fit."""
 
 
 def rate_of(loads: Sequence[Load], seen: Seen, names: str) -> Estimate:
