@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import websocket
 from busy import PATIENCE
@@ -192,8 +193,10 @@ def test_a_process_that_dies_is_told_of_and_its_place_is_free(server: Served, vi
         others = [stack.enter_context(visit(server.url)) for _ in range(VISITORS - 1)]
         assert end_of(connect(server.url))[0] == BUSY
         assert len(processes(server)) == VISITORS + 1
-        for process in processes(server):
-            process.kill()  # who is ready for the next visitor, too
+        killed = processes(server)  # who is ready for the next visitor, too
+        for process in killed:
+            process.kill()
+        assert psutil.wait_procs(killed, timeout=PATIENCE)[1] == []  # to be killed takes a moment
         for one in (visitor, *others):
             assert "has ended" in one.ended()[1]
     _until(lambda: "A visitor's process has ended" in server.log.read_text(encoding="utf-8"))
