@@ -57,7 +57,7 @@ def predict(
 def measure(
     cells: Cells = "",
     runs: Annotated[int, typer.Option(min=1, max=50, help="Runs of each cell.")] = RUNS,
-    bed: Annotated[int, typer.Option(min=0, max=7, help="Runs with different numbers may be beside each other.")] = 0,
+    bed: Annotated[int, typer.Option(min=0, max=31, help="Runs with different numbers may be beside each other.")] = 0,
     starved_ok: Annotated[
         bool,
         typer.Option(

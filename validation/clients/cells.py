@@ -16,17 +16,18 @@ FOLDER = Path(__file__).parent
 FILE = FOLDER / "cells.toml"
 
 Rate = Annotated[float, Quantity("rate", 1, 10**9)]
-Time = Annotated[float, Quantity("time", 0, 3600)]
+Time = Annotated[float, Quantity("time", 0, 86400)]
 Size = Annotated[int, Quantity("size", 1, 2**31)]
 Count = Annotated[int, Quantity("count", 0, 200)]
 Share = Annotated[float, Quantity("fraction", 0, 1)]
-Program = Literal["libtorrent-2.0", "libtorrent-2.1", "transmission", "aria2"]
+Program = Literal["libtorrent-2.0", "libtorrent-2.1", "transmission", "aria2", "mainline-4.0.2"]
 
 MODEL_OF: dict[Program, str] = {
     "libtorrent-2.0": "libtorrent-2",
     "libtorrent-2.1": "libtorrent-2.1",
     "transmission": "transmission-3",
     "aria2": "mainline-4.0",
+    "mainline-4.0.2": "mainline-4.0",
 }
 """The simulator's model of each program; aria2 has none of its own, and its choker is like mainline's."""
 
@@ -75,6 +76,8 @@ class Cell(FrozenModel):
     """Size of a piece [B]."""
     uplink: Rate
     """Rate of the uplinks [B/s]; a link counts whole IP packets."""
+    transport: str | None = None
+    """TCP of the model where links are too fast to matter, which it then has none of; None where they matter."""
     downlink_times: Count = 4
     """Rate of a downlink over that of its uplink."""
     buffer: Time
@@ -107,6 +110,11 @@ class Cell(FrozenModel):
         if "seed" in self.classes:
             raise ValueError("a class of leechers is not called seed")
         return self
+
+    @property
+    def links(self) -> bool:
+        """Whether the links matter."""
+        return self.transport is None
 
     @property
     def bulk(self) -> bool:

@@ -4,7 +4,9 @@ By name: ``mean``, ``p10``, ``p50`` and ``p90`` of the leechers' completion time
 of all and by class (``tcp.mean``); by class, seeds too, ``queue`` and ``queue_p90``, the time until an uplink's queue
 would be empty, sampled on every peer from its start until it leaves or the last leecher completes [s], and ``utp``, the
 share of uTP in the bytes that left the uplinks; ``copies``, the payload that the seeds sent over the file's size;
-``goodput`` of a bulk upload [B/s], and then nothing of completion.
+``idle``, the share of the seeds' unchokes that end as the connection is idle while one that is older is kept;
+``goodput`` of a bulk upload [B/s], and then nothing of completion. Where the links do not matter, nothing of queues and
+transports.
 """
 
 from __future__ import annotations
@@ -49,14 +51,16 @@ def measured(cell: Cell, outcome: Outcome) -> Figures:
             for name in cell.classes
         }
         found |= completion(took)
-    for name, delays in outcome.queues.items():
+    for name, delays in outcome.queues.items() if cell.links else ():
         found[f"{name}.queue"] = float(np.mean(delays))
         found[f"{name}.queue_p90"] = float(np.quantile(delays, 0.9))
-    for name in ("seed", *cell.classes):
+    for name in ("seed", *cell.classes) if cell.links else ():
         crossed = [outcome.crossed.get(peer.link.index, (0, 0, 0)) for peer in outcome.peers if peer.klass == name]
         tcp, utp, _ = np.sum(crossed, axis=0)
         found[f"{name}.utp"] = float(utp / max(tcp + utp, 1))
     found["copies"] = sum(peer.up for peer in outcome.peers if peer.is_seed) / cell.file_size
+    if watched := [peer.counts for peer in outcome.peers if peer.is_seed and peer.counts]:
+        found["idle"] = sum(one["idle_ends"] for one in watched) / max(sum(one["unchokes"] for one in watched), 1)
     return found
 
 
@@ -66,8 +70,8 @@ def simulated(cell: Cell, result: xr.Dataset, replica: int) -> Figures:
     classes = np.asarray(one["peer_class"].values, str)
     times = one["completion_time"].values
     found = completion({name: times[classes == name] for name in cell.classes})
-    delays = one["queue_delay"].values
-    for name in ("seed", *cell.classes):
+    for name in ("seed", *cell.classes) if cell.links else ():
+        delays = one["queue_delay"].values
         counts = one["queue_delay_count"].sel(sender_class=name).values
         if counts.sum():
             found[f"{name}.queue"] = float((counts * delays).sum() / counts.sum())
@@ -77,6 +81,9 @@ def simulated(cell: Cell, result: xr.Dataset, replica: int) -> Figures:
         utp = float(crossed.sel(traffic=["uTP data", "uTP ACKs"]).sum())
         found[f"{name}.utp"] = utp / max(float(crossed.sum()), 1.0)
     found["copies"] = float(one["seed_copies"])
+    if not cell.links:
+        seeds = one.sel(peer=classes == "seed")
+        found["idle"] = float(seeds["idle_terminations"].sum()) / max(float(seeds["unchokes"].sum()), 1.0)
     return found
 
 

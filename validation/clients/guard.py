@@ -126,9 +126,12 @@ def children(pid: int) -> list[int]:
 
 
 def _cores() -> tuple[int, int]:
-    """Return ticks of all cores that were idle, and all; time that a hypervisor took is not idle."""
+    """Return ticks of all cores that were free, and all; time that a hypervisor took is not free.
+
+    What niced processes took is: they give way, and how long others waited nevertheless is watched by itself.
+    """
     ticks = [int(tick) for tick in (PROC / "stat").read_text().splitlines()[0].split()[1:9]]
-    return ticks[3] + ticks[4], sum(ticks)
+    return ticks[1] + ticks[3] + ticks[4], sum(ticks)
 
 
 def _ran(pid: int) -> float:

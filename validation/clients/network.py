@@ -28,7 +28,7 @@ from btflow.errors import SimulationError
 PREFIX = "btclients"
 """Begins the name of all that a run makes: namespaces and folders."""
 
-BEDS = 8
+BEDS = 32
 """Test beds that may run beside each other."""
 
 TUN = "paths"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
 from btflow.errors import SimulationError
 from validation.clients import programs, torrent
@@ -57,6 +58,8 @@ class Peer:
     """When it is to leave."""
     up: float = 0.0
     """Payload sent [B], as its client counts."""
+    counts: dict[str, Any] = field(default_factory=dict)
+    """What its driver counted, if it does (``peers/mainline_peer.py``)."""
 
     @property
     def is_seed(self) -> bool:
@@ -84,7 +87,7 @@ class Peer:
             case "done" if not self.is_seed:
                 self.done = message["t"]
             case "totals":
-                self.up, self.left = message["up"], message["t"]
+                self.up, self.left, self.counts = message["up"], message["t"], message.get("counts", {})
 
 
 @dataclass

@@ -49,14 +49,19 @@ def _utp(peers: Peers) -> str:
 
 
 def _class(name: str, peers: Peers, number: int, cell: Cell) -> str:
-    down, down_room = cell.downlink_of(peers)
-    return f"""
+    head = f"""
 [classes.{name}]
 role = "{"seed" if name == "seed" else "leecher"}"
 count = {number}
 client = "{MODEL_OF[peers.client]}"
 upload_limit = "{"unlimited" if peers.cap is None else _rate(peers.cap)}"
-tcp = "{TCP}"
+"""
+    return head + _links(name, peers, cell) if cell.links else head
+
+
+def _links(name: str, peers: Peers, cell: Cell) -> str:
+    down, down_room = cell.downlink_of(peers)
+    return f"""tcp = "{TCP}"
 utp = "{_utp(peers)}"
 opens = "{", ".join(peers.opens)}"
 accepts = "{", ".join(peers.accepts)}"
@@ -84,7 +89,7 @@ def swarm_text(cell: Cell) -> str:
     return f"""{HEAD}name = "{cell.name}"
 title = "{cell.about}"
 source = "{SOURCE}: a swarm of real clients on the test bed"
-sockets = "linux-6"
+{'sockets = "linux-6"' if cell.links else f'transport = "{cell.transport}"'}
 
 [swarm]
 file_size = "{_size(cell.file_size)}"

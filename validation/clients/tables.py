@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class Row:
     """Kernel and programs."""
     queues: str = "every second"
     """When the queues were looked at; at first in step with the clocks of upload limits."""
+    watched: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What drivers counted that watch their client (``peers/mainline_peer.py``), added up by class."""
 
 
 def row(cell: Cell, run: int, outcome: Outcome) -> Row:
@@ -56,7 +58,25 @@ def row(cell: Cell, run: int, outcome: Outcome) -> Row:
         load=load_row(outcome.load),
         versions=outcome.versions,
         queues="at random",
+        watched=_watched(outcome),
     )
+
+
+def _watched(outcome: Outcome) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for peer in outcome.peers:
+        if peer.counts:
+            found[peer.klass] = _added(found[peer.klass], peer.counts) if peer.klass in found else peer.counts
+    return found
+
+
+def _added(one: Any, other: Any) -> Any:
+    """Add two counts: numbers, lists of them, or counts by name."""
+    if isinstance(one, dict):
+        return {name: _added(one.get(name, 0), other.get(name, 0)) for name in sorted({*one, *other})}
+    if isinstance(one, list):
+        return [_added(a, b) for a, b in zip(one, other, strict=True)]
+    return one + other
 
 
 def load_row(load: Load) -> dict[str, Any]:
