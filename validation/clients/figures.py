@@ -5,14 +5,15 @@ of all and by class (``tcp.mean``); by class, seeds too, ``queue`` and ``queue_p
 would be empty, sampled on every peer from its start until it leaves or the last leecher completes [s], and ``utp``, the
 share of uTP in the bytes that left the uplinks; ``copies``, the payload that the seeds sent over the file's size;
 ``idle``, the share of the seeds' unchokes that end as the connection is idle while one that is older is kept;
+``dry``, the share of the seeds' slots of which no request waits when their choker's timer runs;
 ``goodput`` of a bulk upload [B/s], and then nothing of completion. Where the links do not matter, nothing of queues and
 transports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,14 @@ def measured(cell: Cell, outcome: Outcome) -> Figures:
     found["copies"] = sum(peer.up for peer in outcome.peers if peer.is_seed) / cell.file_size
     if watched := [peer.counts for peer in outcome.peers if peer.is_seed and peer.counts]:
         found["idle"] = sum(one["idle_ends"] for one in watched) / max(sum(one["unchokes"] for one in watched), 1)
+        found["dry"] = _dry(watched)
     return found
+
+
+def _dry(watched: Sequence[Mapping[str, Any]]) -> float:
+    """Share of seeds' slots without a waiting request; the keys of their counts are `rounds, requests, busy`."""
+    slots = [(int(key.split(",")[1]), n) for one in watched for key, n in one["slots"].items()]
+    return sum(n for requests, n in slots if requests == 0) / max(sum(n for _, n in slots), 1)
 
 
 def simulated(cell: Cell, result: xr.Dataset, replica: int) -> Figures:
@@ -84,6 +92,7 @@ def simulated(cell: Cell, result: xr.Dataset, replica: int) -> Figures:
     if not cell.links:
         seeds = one.sel(peer=classes == "seed")
         found["idle"] = float(seeds["idle_terminations"].sum()) / max(float(seeds["unchokes"].sum()), 1.0)
+        found["dry"] = float(seeds["slots_dry"].sum()) / max(float(seeds["slots_seen"].sum()), 1.0)
     return found
 
 

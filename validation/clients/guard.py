@@ -11,8 +11,9 @@ PROC = Path("/proc")
 
 LEAST_IDLE = 0.15
 """A run is refused if less of all cores was idle over the whole of it."""
-IDLE_SECONDS = 5
-"""A run is refused if no time was left (less than `NO_IDLE`) in so many seconds one after the other."""
+IDLE_SECONDS = 60
+"""A run is refused if no time was left (less than `NO_IDLE`) in so many seconds one after the other: while a bed is built
+beside it none is for a while, and how long others waited is watched by itself."""
 NO_IDLE = 0.02
 MOST_WAIT = 0.05
 """A run is refused if a process waited longer for a core, as a share of the run."""

@@ -35,7 +35,8 @@ TUN = "paths"
 TRACKER = "198.18.255.1"
 TRACKER_PORT = 6969
 PORT = 6881
-MEMORY = Path("/dev/shm")
+MEMORY = Path(os.environ.get("BTFLOW_BEDS", "/dev/shm"))
+"""Where the peers keep their files: in memory, unless there is not enough of it."""
 LOCKS = Path("/run/lock") / PREFIX
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
@@ -54,6 +55,10 @@ SYSCTLS = {
     "net/ipv6/conf/all/disable_ipv6": "1",
 }
 """Settings of every peer's namespace: Linux's defaults, but for what the machine may have changed."""
+NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
+MOST_NEIGHBOURS = 32768
+"""Neighbours that the kernel keeps for all namespaces together: two for each peer. Its default, 1024, is too few for
+swarms beside each other, which then find no way to the tracker."""
 _ROUTER = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/conf/all/rp_filter": "0",
@@ -123,6 +128,8 @@ class Bed:
     def build(self, links: Sequence[Link]) -> None:
         """Make the core and the peers' namespaces with the links between them; the TUN device is the forwarder's."""
         self.folder.mkdir()
+        if int(NEIGHBOURS.read_text()) < MOST_NEIGHBOURS:
+            NEIGHBOURS.write_text(str(MOST_NEIGHBOURS))
         run("ip", "netns", "add", self.core)
         set_sysctls(self.core, _ROUTER)
         run("ip", "-n", self.core, "-batch", "-", given=f"link set lo up\naddress add {TRACKER}/32 dev lo\n")

@@ -189,7 +189,7 @@ class _Swarm:
                     peer.child.tell("quit")
             if now >= sample:
                 self._look(outcome, guard)
-                sample = now + self.instants.expovariate(1 / SAMPLE)
+                sample = now + (self.instants.expovariate(1 / SAMPLE) if self.cell.links else EVERY)
             if now >= look:
                 guard.look(time.monotonic())
                 progress(self._line(now - began))
@@ -237,11 +237,11 @@ class _Swarm:
                 key.data.hear()
 
     def _look(self, outcome: Outcome, guard: Guard) -> None:
-        """Note what waits on the uplinks, and how late the forwarder was since the last look."""
-        waits = self.bed.backlogs()
+        """Note what waits on the uplinks where they matter, and how late the forwarder was since the last look."""
+        waits = self.bed.backlogs() if self.cell.links else {}
         self.forwarder.tell("?")
         seen = self.forwarder.message()
-        for peer in self.peers:
+        for peer in self.peers if self.cell.links else ():
             if peer.present:
                 left = seen["peers"].get(str(peer.link.index), [0, 0, 0, 0.0])[3]
                 delay = waits[peer.link.index][0] / peer.link.uplink + left
