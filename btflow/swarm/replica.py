@@ -156,6 +156,9 @@ class Replica:
     """Unchokes (peers,); None at flow fidelity, which has none of those that nobody uses."""
     idle_ends: Ints
     """Unchokes ended because the connection was idle (peers,)."""
+    slots: Ints | None
+    """Peers that the timers of seeds' chokers found unchoked, and those of whom no request waited (2, peers); as
+    `unchokes`."""
     held_for: Floats | None
     """Time that unchoked connections were held back by each cause [s] (peers, causes); None at flow fidelity."""
     gaps: Ints
@@ -254,6 +257,7 @@ def collect(
         cancelled=peer.cancelled.astype(np.int64),
         unchokes=None if isinstance(state, Flow) else peer.unchokes.astype(np.int64),
         idle_ends=peer.idle_ends.astype(np.int64),
+        slots=None if isinstance(state, Flow) else np.array([peer.slots_seen, peer.slots_dry]),
         held_for=None if isinstance(state, Flow) else time_by_cause(state, last),
         gaps=state.gaps.copy(),
         bursts=state.bursts.copy(),

@@ -52,6 +52,7 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[replica.Repl
     data["pieces_held"] = _pieces_held(rows)
     if full:
         data["limited_share"] = _limited_share(rows)
+        data |= _seed_slots(rows)
     data["send_gap_count"] = _send_gaps(scenario, program, rows)
     # Bursts are counted in writes of each peer's own size: of several sizes nobody knows their bytes.
     if scenario.transport is not None and len(np.unique(program.unit[np.isfinite(program.upload_limit)])) <= 1:
@@ -125,6 +126,16 @@ def _limited_share(rows: Sequence[replica.Replica]) -> Labelled:
     meaning = "share of the time of a peer's unchoked connections, by what held them back"
     cause = _array(("cause",), np.array(replica.CAUSE_NAMES), "1", "what held a connection back")
     return _array(("replica", "peer", "cause"), share, "1", meaning, cause=cause)
+
+
+def _seed_slots(rows: Sequence[replica.Replica]) -> dict[str, Labelled]:
+    """What a seed's choker found whenever its timer ran: unchoked peers, and those who had no request waiting."""
+    seen = np.array([row.slots for row in rows])
+    meanings = {
+        "slots_seen": "unchoked peers that a seed's choker found when its timer ran",
+        "slots_dry": "those of whom no request waited then",
+    }
+    return {name: _array(("replica", "peer"), seen[:, i], "1", said) for i, (name, said) in enumerate(meanings.items())}
 
 
 def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[replica.Replica]) -> Labelled:

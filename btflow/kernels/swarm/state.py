@@ -113,6 +113,8 @@ PEER = np.dtype(
         ("cancelled", "i8"),
         ("unchokes", "i8"),
         ("idle_ends", "i8"),
+        ("slots_seen", "i8"),  # a seed: unchoked peers when its choker's timer runs
+        ("slots_dry", "i8"),  # those of whom no request waits then
         ("n_order", "i4"),  # length of the choker's list
         ("head", "i4"),  # where the choker's list starts
         ("ticks", "i4"),  # choker ticks so far
