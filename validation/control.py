@@ -162,7 +162,7 @@ def fast_seeds(results: Results) -> Finding:
             "half_time_s": {rtt: vars(spread(times)) for rtt, times in half.items()},
             "greatest_share": {name: share for name, (share, _) in most.items()},
         },
-        brief=f"at most {100 * max(share for share, _ in most.values()):.1f}% idle; "
+        brief=f"at most {100 * fast[0]:.1f}% idle; "
         f"{', '.join(f'{100 * value.value:+.1f}' for value in growth.values())}%",
     )
 

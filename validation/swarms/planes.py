@@ -276,6 +276,6 @@ def sending_rates(results: Results) -> Finding:
         f"({interval(delay[top, SMALL]).text(0, 'ms', 1e3)} with a buffer of {SMALL})",
         tuple(conditions),
         tuple(details),
-        brief=f"{speed[1.0, LARGE].mean() / 1e3:.0f}, {speed[top, LARGE].mean() / 1e3:.0f} kB/s at C, {most}; "
-        f"{1e3 * delay[least, LARGE].mean():.0f}, {1e3 * delay[top, LARGE].mean():.0f} ms at {least:g} C, {most}",
+        brief=f"{speed[1.0, LARGE].mean() / 1e3:.0f}, {speed[top, LARGE].mean() / 1e3:.0f} kB/s; "
+        f"{1e3 * delay[least, LARGE].mean():.0f}, {1e3 * delay[top, LARGE].mean():.0f} ms",
     )
