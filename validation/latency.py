@@ -80,7 +80,7 @@ def slow_uploads(results: Results) -> Finding:
         ),
         details=tuple(_line(case, value) for case, value in found.items()),
         numbers={**_numbers(found), "p_slower_than_200_ms": p},
-        brief=", ".join(f"{100 * found[case].value:+.1f}%" for case in (small, *grown.values())),
+        brief=f"{', '.join(f'{100 * found[case].value:+.1f}' for case in (small, *grown.values()))}%",
     )
 
 

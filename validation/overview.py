@@ -204,16 +204,16 @@ def cells(line: Line, measured: bool) -> list[str]:
 
 def _beside(flow: Row | None, full: Row) -> str:
     """Return the figure at flow, with its verdict if that is another one."""
-    if flow is None or flow.verdict in (UNKNOWN, full.verdict):
-        return flow.brief if flow else NONE
-    return f"{flow.brief}: **{short(flow)}**" if short(flow) != short(full) else f"{flow.brief}: in another part"
+    if flow is None:
+        return NONE
+    return flow.brief if flow.verdict in (UNKNOWN, full.verdict) else f"{flow.brief}: **{short(flow)}**"
 
 
 def _code(parts: Sequence[Part]) -> str:
     """Return which parts ran other code than most, in brackets; nothing if none did."""
     most, _ = Counter(kept.code for kept in parts).most_common(1)[0]
-    others = [f"`{kept.command}` ({kept.date})" for kept in parts if kept.code != most]
-    return f" (by other code: {', '.join(others)})" if others else ""
+    others = [f"`{kept.command}`, {kept.date}" for kept in parts if kept.code != most]
+    return f" (some by other code than most: {', '.join(others)})" if others else ""
 
 
 @app.command()
@@ -224,9 +224,8 @@ def overview(
     found = gathered(out)
     page(found).write(out / PAGE)
     typer.echo(counts(found.lines))
-    for kept in found.parts:
-        if kept.code != code_digest():
-            typer.echo(f"{kept.command} was run by other code than this, on {kept.date}", err=True)
+    if old := [kept.command for kept in found.parts if kept.code != code_digest()]:
+        typer.echo(f"found by other code than this: {', '.join(old)}", err=True)
     typer.echo(f"report: {out / PAGE}")
 
 

@@ -88,11 +88,11 @@ def read(report: Path, command: str) -> Part:
     try:
         part = _form().validate_json(file.read_bytes())
     except OSError as error:
-        raise InputError(FOLDER, str(file), f"cannot be read: {error.strerror}", makes) from None
+        raise InputError(FOLDER, file.name, f"cannot be read: {error.strerror}", makes) from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "JSON"
-        raise InputError(FOLDER, str(file), f"has another form: {where}: {first['msg']}", makes) from None
+        raise InputError(FOLDER, file.name, f"has another form: {where}: {first['msg']}", makes) from None
     if part.version != btflow.__version__:
-        raise InputError(FOLDER, str(file), f"is of btflow {part.version}, this is {btflow.__version__}", makes)
+        raise InputError(FOLDER, file.name, f"is of btflow {part.version}, this is {btflow.__version__}", makes)
     return part

@@ -93,5 +93,5 @@ def homogeneous_bounds(results: Results) -> Finding:
             for case in others
         ),
         numbers={"change": vars(gain), "p": p, "p_slower": {case.label: value for case, value in others.items()}},
-        brief=f"{100 * gain.value:+.1f}%" + (f"; {len(slower)} of {len(others)} others slower" if slower else ""),
+        brief=f"{100 * gain.value:+.1f}%" + (f"; {len(slower)} of {len(others)} slower" if slower else ""),
     )

@@ -84,7 +84,7 @@ def _judged(found: list[Cell], most: float, mean: float) -> Finding:
         ),
         details=tuple(cell.text for cell in found),
         numbers={"mean_absolute_error": average, "worst": bad.error, "cells": [cell.numbers() for cell in found]},
-        brief=f"off by {100 * average:.1f}% in the mean, {100 * bad.error:+.1f}% at worst",
+        brief=f"{100 * average:.1f}% off, worst {100 * bad.error:+.1f}%",
     )
 
 
