@@ -168,8 +168,10 @@ def short(row: Row) -> str:
 
 def failed(lines: Sequence[Line]) -> str:
     """Return which claims do not come out, and which do so in part."""
-    found = {word: [line.id for line in lines if short(line.full) == word] for word in ("in part", "not reproduced")}
-    return "; ".join(f"{word}: {', '.join(ids)}" for word, ids in found.items() if ids)
+    ids = {word: [line.id for line in lines if short(line.full) == word] for word in ("in part", "not reproduced")}
+    return (
+        f"In part: {', '.join(ids['in part']) or 'none'}; not reproduced: {', '.join(ids['not reproduced']) or 'none'}."
+    )
 
 
 def page(found: Found) -> Report:
@@ -179,13 +181,13 @@ def page(found: Found) -> Report:
     rows = [cells(line, found.measured) for line in (*found.lines, *found.packets)]
     lines = [
         f"btflow {found.parts[0].version}, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}. Made by `{COMMAND}`, "
-        f"the last command of `make validate`, of what its other parts found{_code(found.parts)}; do not edit.",
+        f"the last part of `make validate`, of what the others found{_code(found.parts)}; do not edit.",
         "",
         *markdown(header, rows),
         "",
         LEGEND,
     ]
-    return Report(TITLE, QUESTION, [counts(found.lines), f"{failed(found.lines)}."], lines)
+    return Report(TITLE, QUESTION, [f"{counts(found.lines)} {failed(found.lines)}"], lines)
 
 
 def cells(line: Line, measured: bool) -> list[str]:

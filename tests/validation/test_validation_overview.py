@@ -111,7 +111,7 @@ def test_counts_by_hand() -> None:
     assert overview.counts(lines) == (
         "2 of 5 published claims are reproduced, 1 hold by construction, 1 come out in part and 1 do not."
     )
-    assert overview.failed(lines) == "in part: X03; not reproduced: X04"
+    assert overview.failed(lines) == "In part: X03; not reproduced: X04."
 
 
 def test_another_verdict_at_flow_and_a_real_client_are_shown(kept: Path) -> None:
