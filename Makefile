@@ -61,7 +61,7 @@ figures: $(VENV)/.dev  ## the figures of the README and the documentation; needs
 	$(BIN)/python -m validation.lines figure
 
 validate: $(VENV)/.run  ## every published claim, checked by running the swarms, and links against packets
-	@failed=0; for part in validation validation.links validation.links.fluid validation.links.closure validation.swarms validation.swarms.packets validation.internet validation.fidelity validation.fidelity.links; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
+	@failed=0; for part in validation validation.links validation.links.fluid validation.links.closure validation.swarms validation.swarms.packets validation.internet validation.fidelity validation.fidelity.links validation.overview; do $(BIN)/python -m $$part || failed=1; done; exit $$failed
 
 packet-level:  ## the packet-level reference by ns-3: needs g++, takes an hour of one core
 	$(PYTHON) -m validation.packet_level.run

@@ -81,6 +81,7 @@ def not_monotonic(results: Results) -> Finding:
             "frequent_at_rtts_ms": often,
             "idle": idle_table(results, slow_seed_cases()),
         },
+        brief=f"{100 * gain.value:+.1f}%; {_ranges(often).removeprefix('from ')}",
     )
 
 
@@ -161,6 +162,7 @@ def fast_seeds(results: Results) -> Finding:
             "half_time_s": {rtt: vars(spread(times)) for rtt, times in half.items()},
             "greatest_share": {name: share for name, (share, _) in most.items()},
         },
+        brief=f"{100 * fast[0]:.1f}%; {', '.join(f'{100 * value.value:+.1f}' for value in growth.values())}%",
     )
 
 

@@ -44,6 +44,7 @@ def _bounded(results: Results, cases: Iterable[Case], paper: str) -> Finding:
         conditions=(Condition(f"less than 15%: {100 * found[most].value:+.1f}%", found[most].value < BOUND),),
         details=tuple(_line(case, value) for case, value in found.items()),
         numbers=_numbers(found),
+        brief=f"at most {100 * found[most].value:+.1f}%",
     )
 
 
@@ -79,6 +80,7 @@ def slow_uploads(results: Results) -> Finding:
         ),
         details=tuple(_line(case, value) for case, value in found.items()),
         numbers={**_numbers(found), "p_slower_than_200_ms": p},
+        brief=f"{', '.join(f'{100 * found[case].value:+.1f}' for case in (small, *grown.values()))}%",
     )
 
 
@@ -106,4 +108,5 @@ def worst_case(results: Results) -> Finding:
         conditions=tuple(conditions),
         details=tuple(_line(case, value) for case, value in found.items()),
         numbers=_numbers(found),
+        brief=f"{', '.join(f'{100 * value.value:+.0f}' for value in found.values())}%",
     )

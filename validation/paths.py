@@ -38,6 +38,7 @@ def judged(model: PathModel) -> Finding:
         conditions=tuple(Condition(f"{r.what}: {r.wanted}, {r.found}, {limit}", bool(r.met)) for limit, r in rows),
         details=tuple(f"{row.what}: {row.wanted}, {row.found} ({row.off})" for row in (*points, *within)),
         by_construction="the tables are made to meet these points; what is drawn from them need not",
+        brief=f"{', '.join(row.found.rpartition(', ')[2].partition(' ')[0] for row in points)}%",
     )
 
 

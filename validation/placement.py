@@ -40,6 +40,7 @@ def near_seeds(results: Results) -> Finding:
         conditions=(Condition(f"less than 15%: {100 * most.value:+.1f}%", most.value < BOUND),),
         details=tuple(_line(results, case) for case in cases),
         numbers=_numbers(results, cases),
+        brief=f"{100 * most.value:.1f}%",
     )
 
 
@@ -61,6 +62,7 @@ def far_leechers(results: Results) -> Finding:
         ),
         details=tuple(_line(results, case) for case in cases),
         numbers={case.label: vars(value) for case, value in rises.items()} | {"cases": _numbers(results, cases)},
+        brief=f"at most {100 * rises[most].value:+.1f}%",
     )
 
 
@@ -91,4 +93,5 @@ def homogeneous_bounds(results: Results) -> Finding:
             for case in others
         ),
         numbers={"change": vars(gain), "p": p, "p_slower": {case.label: value for case, value in others.items()}},
+        brief=f"{100 * gain.value:+.1f}%" + (f"; {len(slower)} of {len(others)} slower" if slower else ""),
     )

@@ -18,12 +18,15 @@ from validation.experiments import Plan
 from validation.experiments import table4 as table4_cases
 from validation.markdown import Report as Page
 from validation.markdown import counted
+from validation.part import Part
 from validation.statistics import replicas_text
 from validation.table4 import Cell, cells
 from validation.verdict import Results, Verdict
 
 SUMMARY = Path(__file__).parent / "summary.md"
 """With the details behind it the only part of the report that is kept in the repository."""
+COMMAND = "python -m validation"
+"""What makes it."""
 TITLE = "Claims checked by `make validate`"
 QUESTION = "Does what a paper of 2010 measured of swarms behind upload limits come out of the simulator?"
 
@@ -130,8 +133,9 @@ def write_json(report: Report, path: Path) -> None:
 
 
 def write_summary(report: Report, path: Path) -> None:
-    """Write summary.md: claim, verdict, the paper's figure, ours; cell by cell behind it."""
+    """Write summary.md: claim, verdict, the paper's figure, ours; cell by cell behind it; and the verdicts as data."""
     summary(report).write(path)
+    Part.of(COMMAND, report.verdicts, report.date).write(path)
 
 
 def summary(report: Report) -> Page:
@@ -139,7 +143,7 @@ def summary(report: Report) -> Page:
     run = provenance(report)
     lines = [
         f"btflow {run['version']}, {run['date']}, {run['replicas_of_a_table_iv_cell']} replicas of a cell of Table IV, "
-        f"{run['swarms']} swarms, {run['cpu_s']:.0f} s of CPU time. Written by `python -m validation`; do not edit.",
+        f"{run['swarms']} swarms, {run['cpu_s']:.0f} s of CPU time. Written by `{COMMAND}`; do not edit.",
         "",
         f"Source: {'; '.join(dict.fromkeys(verdict.claim.paper for verdict in report.verdicts))}.",
         "",

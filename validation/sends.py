@@ -65,6 +65,7 @@ def times_between_sends(results: Results) -> Finding:
             for gaps in [results[Case(limit, rtt)].gaps]
         ),
         numbers={"above_200_ms": often, "ramp_up_ms": ours, "paper_ramp_up_ms": RAMP_UP},
+        brief=f"{100 * min(often.values()):.0f}%; {thresholds} ms",
     )
 
 
@@ -99,4 +100,5 @@ def segment_sizes(results: Results) -> Finding:
             f"TSO on: {TSO_NOTE}",
         ),
         numbers={"share_above_mtu": share, "largest_payload_tso_off_B": off, "largest_payload_tso_on_B": on},
+        brief=f"{', '.join(f'{100 * value:.0f}' for value in values)}%; {off} B",
     )

@@ -84,6 +84,7 @@ def _judged(found: list[Cell], most: float, mean: float) -> Finding:
         ),
         details=tuple(cell.text for cell in found),
         numbers={"mean_absolute_error": average, "worst": bad.error, "cells": [cell.numbers() for cell in found]},
+        brief=f"{100 * average:.1f}% off, worst {100 * bad.error:+.1f}%",
     )
 
 
@@ -135,4 +136,5 @@ def segmentation_offload(results: Results) -> Finding:
         details=tuple(f"{case.label}: {value.text}, paper {100 * paper[case]:+.1f}%" for case, value in ours.items()),
         numbers={case.label: {"ours": vars(value), "paper": paper[case]} for case, value in ours.items()},
         by_construction=TSO_NOTE,
+        brief=f"{100 * ours[most].value:+.1f}%",
     )

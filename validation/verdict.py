@@ -68,6 +68,8 @@ class Finding:
     """The figures as numbers, in SI units unless the name says otherwise."""
     by_construction: str = ""
     """Why the model could not have said otherwise, if it could not: a claim that then holds is no finding."""
+    brief: str = ""
+    """Our figure in a few words, for a table of many claims, where `ours` is longer."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from validation import claims, demo, page, pipeline, report
 from validation.cases import Case
 from validation.command import run_app
 from validation.experiments import LIMITS, Plan
+from validation.part import read
 from validation.verdict import Results
 
 
@@ -54,6 +55,10 @@ def test_exit_code_and_summary(factor: float, code: int, monkeypatch: pytest.Mon
     text = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert text.count("| not reproduced |") == code
     assert text.count("\n| R") == len(claims.CHECKS)
+    rows = read(tmp_path / "summary.md", report.COMMAND).rows
+    assert list(rows) == list(claims.CHECKS)
+    assert [name for name, row in rows.items() if not row.holds] == ["R03"] * code
+    assert all(f"| {name} | {row.verdict} |" in text for name, row in rows.items())
 
 
 @pytest.mark.parametrize(("arguments", "message"), [(["--only", "R99"], "R99"), (["--replicas", "0"], "replicas")])

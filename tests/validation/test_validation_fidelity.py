@@ -22,6 +22,7 @@ from validation.fidelity.parts import PARTS, Plan
 from validation.fidelity.swarms import SEEDS, Setup, Swarm, cells, kinds
 from validation.measured import Measured as Figures
 from validation.measured import NotKnownError
+from validation.part import Row, read
 from validation.sweeps import Sweeps
 
 TINY: dict[str, str | int | bool] = {"leechers": 8, "file_size": "1 MB"}
@@ -138,8 +139,8 @@ def test_a_claim_about_what_flow_does_not_know(tmp_path: Path) -> None:
     found = pipeline.simulated({Case(100): 1}, experiments.Plan(1, TINY), Sweeps(tmp_path, "claims"), "flow")[Case(100)]
     assert found.seed_unchokes == []
     assert found.seed_idle
-    flow = {n: verdicts.Judged(v, "") for n, v in {"R01": "reproduced", "R02": "x", "R05": verdicts.UNKNOWN}.items()}
-    full = {n: verdicts.Judged(v, "") for n, v in {"R01": "reproduced", "R02": "y", "R05": "z"}.items()}
+    flow = {n: Row("", "", v) for n, v in {"R01": "reproduced", "R02": "x", "R05": verdicts.UNKNOWN}.items()}
+    full = {n: Row("", "", v) for n, v in {"R01": "reproduced", "R02": "y", "R05": "z"}.items()}
     assert verdicts.changed(flow, full) == ["R02"]
 
 
@@ -169,14 +170,18 @@ def test_claims_go_through(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "CHECKS", {n: claims.CHECKS[n] for n in ("R07", "R06")})
     section = PARTS["claims"](plan)
     assert "not known at flow: R06." in section.answer[0]
+    assert section.rows["R06"].brief == "not known"
+    assert section.rows["R07"].brief != section.rows["R07"].ours
 
 
 def test_the_summary_has_every_section(tmp_path: Path) -> None:
     costs: Mapping[str, Mapping[Fidelity, float]] = {"a": {"full": 1.0, "flow": 0.125}}
     section = report.Section("Cells", ["As it is.", "And so."], report.compared([made("a", 1.01)], costs))
-    report.write_summary({"cells": section}, tmp_path / "a.md")
+    judged = report.Section("Claims", ["One."], [], {"R01": Row("1%", "by 1%", "reproduced", True)})
+    report.write_summary({"cells": section, "claims": judged}, tmp_path / "a.md")
+    assert read(tmp_path / "a.md", "").rows == judged.rows
     short, text = ((tmp_path / path).read_text() for path in ("a.md", "details/a.md"))
-    assert "**What came out:** As it is.\n" in short
+    assert "**What came out:**\n\n- As it is.\n- One.\n" in short
     assert "## Cells\n\n- And so.\n" in short
     assert "## Cells\n\n| " in text
     assert "| a | 8 | 104 | +1.0 (" in text

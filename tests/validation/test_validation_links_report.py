@@ -14,6 +14,7 @@ from validation.links import __main__ as command
 from validation.links import figures, frozen, page, queue_figures, report
 from validation.links.frozen import Frozen
 from validation.links.report import Entry, Report
+from validation.part import read
 from validation.verdict import Condition, Finding, Verdict
 
 
@@ -66,6 +67,8 @@ def test_the_summary_names_the_worst_cells(ours: Replace, monkeypatch: pytest.Mo
     assert "- P03 FAILS: rtts.csv: not there" in text
     assert "- P03: mean queue within 15% or 3 packets" in text
     assert "| V02 | reproduced |" in short
+    rows = read(tmp_path / "links.md", report.COMMAND).rows
+    assert {name: row.holds for name, row in rows.items()} == {"P03": False, "V02": True}
 
 
 def test_words_for_goals_and_for_findings() -> None:

@@ -11,6 +11,7 @@ from validation_swarms_made import RUNS, ablated, made, rates, results, swarms_2
 
 from validation import reference
 from validation.command import run_app
+from validation.part import read
 from validation.swarms import __main__ as command
 from validation.swarms import ablations, figures, page, report, why
 from validation.swarms.experiments import (
@@ -100,6 +101,9 @@ def test_the_summary(tmp_path: Path) -> None:
     assert "4 of 5 hold. Reproduced: T01, T03, T04, D05; in part: T05." in short
     assert "random stay: completion time of uTP over TCP " in short
     assert "| T01 | reproduced |" in short
+    rows = read(tmp_path / "swarms.md", report.COMMAND).rows
+    assert [name for name, row in rows.items() if not row.holds] == ["T05"]
+    assert rows["T05"].brief.startswith("30%; ")
     assert "- T05 FAILS: all TCP, above 100 packets: 30." in text
     assert "| nothing | uTP 55.9" in text
     assert "`testa2011: swarm.file_size` = 10 MB. assumed: the paper gives none" in text

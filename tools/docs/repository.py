@@ -29,6 +29,9 @@ SITE = {
 }
 """By what a page of ``docs/`` links to, behind ``../``: the site's page of it. """
 
+WIDE = "validation/README.md"
+"""One table that needs the room of the column of contents, which would be empty."""
+
 _INTO_DOCS = re.compile(r"(\]\((?:\.\./)+)docs/")
 
 
@@ -43,6 +46,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_kwargs: Any) -> str:
     """Return a page whose links to files of the sources are those of the site."""
+    if page.file.src_uri == WIDE:
+        page.meta["hide"] = ["toc"]
     if "/" in page.file.src_uri:
         return _INTO_DOCS.sub(r"\1", markdown)
     for source, there in SITE.items():

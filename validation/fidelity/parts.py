@@ -112,7 +112,7 @@ def claims(plan: Plan) -> Section:
     ]
     rows = ((n, full[n].verdict, flow[n].verdict, full[n].ours, flow[n].ours) for n in flow)
     header = ("claim", *(f"verdict at {name}" for name in FIDELITIES), *(f"{name}'s figure" for name in FIDELITIES))
-    return Section("Claims", answer, [*markdown(header, rows), "", FROZEN])
+    return Section("Claims", answer, [*markdown(header, rows), "", FROZEN], flow)
 
 
 FROZEN = "Full's verdicts and figures are those of [the claims](summary.md)."

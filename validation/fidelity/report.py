@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import btflow
 from btflow.options import FIDELITIES, Fidelity
 from validation.fidelity.compare import AVERAGE, BOUND, STATISTICS, Pair, average, mean_error
 from validation.markdown import Report
+from validation.part import Part, Row
 from validation.report import markdown, today
 from validation.statistics import SIGNIFICANT, change, p_greater
 
 SUMMARY = Path(__file__).parent.parent / "fidelity.md"
 """With the details behind it the only part of the report that is kept in the repository."""
+COMMAND = "python -m validation.fidelity"
+"""What makes it."""
 QUESTION = "Are swarms with upload limits at flow fidelity, where uploads are in closed form, like the same in full?"
 
 METHOD = (
@@ -41,6 +44,8 @@ class Section:
     """What was found, in sentences."""
     lines: Sequence[str]
     """Its tables and text."""
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    """The claims that it judges, if it does."""
 
 
 HEADER = ("swarm", "seeds", "full [s]", *(f"{name} [%]" for name in STATISTICS.values()), "pieces [%]", "not shown")
@@ -118,15 +123,21 @@ def cpu(costs: Costs) -> str:
 
 
 def write_summary(sections: Mapping[str, Section], path: Path) -> None:
-    """Write fidelity.md, its tables behind it."""
+    """Write fidelity.md, its tables behind it; and the verdicts at flow as data."""
     written = (
-        f"btflow {btflow.__version__}, {today()}. Written by `python -m validation.fidelity`; do not edit. What flow "
+        f"btflow {btflow.__version__}, {today()}. Written by `{COMMAND}`; do not edit. What flow "
         "computes, and when to use it: [fidelity](../docs/fidelity.md)."
     )
     verdicts = [line for section in sections.values() for line in section.answer[:1]]
     lines = [line for section in sections.values() for line in headed(section.title, listed(section.answer[1:]))]
     details = [line for section in sections.values() for line in headed(section.title, section.lines)]
     Report("Flow against full", QUESTION, verdicts, [written, "", METHOD, "", *lines], details).write(path)
+    Part(COMMAND, judged(sections.values()), today()).write(path)
+
+
+def judged(sections: Iterable[Section]) -> dict[str, Row]:
+    """Return the claims that sections judge."""
+    return {name: row for section in sections for name, row in section.rows.items()}
 
 
 def headed(title: str, lines: Sequence[str]) -> list[str]:

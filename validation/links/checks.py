@@ -172,7 +172,14 @@ def _finding(
     }
     seeds = sorted({len(values) for cell in cells for values in cell.figures.values()})
     span = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    return Finding(f"{len(cells)} cells, {span} seeds each", ours, conditions, tuple(map(beyond_text, beyond)), numbers)
+    return Finding(
+        f"{len(cells)} cells, {span} seeds each",
+        ours,
+        conditions,
+        tuple(map(beyond_text, beyond)),
+        numbers,
+        brief=f"{len(found) - len(beyond)} of {len(found)} cells",
+    )
 
 
 def beyond_text(line: Line) -> str:

@@ -85,6 +85,7 @@ def beside_tcp(runs: int, fidelity: Fidelity = "full") -> Finding:
         tuple(conditions),
         (f"{counted(runs, 'seed')}; ± is half a 95% confidence interval", *_sweep_lines(runs, ("tcp",), fidelity)),
         numbers,
+        brief=f"{', '.join(f'{mean:.2f}' for mean, *_ in numbers.values())} Mbit/s",
     )
 
 
@@ -114,6 +115,7 @@ def beside_utp(runs: int, fidelity: Fidelity = "full") -> Finding:
         conditions,
         (f"{counted(runs, 'seed')}; ± is half a 95% confidence interval", *_sweep_lines(runs, ("utp",), fidelity)),
         numbers,
+        brief=f"{found.mean:.2f}; {before:.2f} to {during:.2f} Mbit/s",
     )
 
 
@@ -251,6 +253,7 @@ def call(runs: int) -> Finding:
         conditions,
         details,
         numbers,
+        brief=f"{', '.join(f'{-100 * fell[name]:+.0f}' for name in ('delay', 'jitter', 'throughput'))}%",
     )
 
 
@@ -278,4 +281,5 @@ def headers(runs: int) -> Finding:
         (),
         numbers,
         by_construction="the packets' sizes are the model's",
+        brief=f"{', '.join(f'{100 * most:.1f}' for most in numbers.values())}%",
     )

@@ -19,11 +19,14 @@ from validation.links.judge import Line
 from validation.links.speed import speed
 from validation.markdown import Report as Page
 from validation.markdown import conditions, counted
+from validation.part import Part
 from validation.report import markdown
 from validation.verdict import Finding, Verdict
 
 SUMMARY = Path(__file__).parent.parent / "links.md"
 """With the details behind it the only part of the report that is kept in the repository."""
+COMMAND = "python -m validation.links"
+"""What makes it."""
 TITLE = "Link experiments checked by `make validate`"
 QUESTION = "Do windows, queues and delays on one link come out as packet by packet in ns-3, and as two papers measured?"
 CLAIMS = "links.toml"
@@ -158,8 +161,9 @@ def assumptions() -> list[Assumption]:
 
 
 def write_summary(report: Report, path: Path) -> None:
-    """Write links.md: claim, verdict, figures; conditions and the cells beyond their tolerance behind it."""
+    """Write links.md: claim, verdict, figures; conditions and cells beyond tolerance behind it; verdicts as data."""
     summary(report).write(path)
+    Part.of(COMMAND, report.verdicts, report.date, word).write(path)
 
 
 def summary(report: Report) -> Page:
@@ -169,7 +173,7 @@ def summary(report: Report) -> Page:
     lines = [
         f"btflow {run['version']}, {run['date']}, {run['cpu_s']:.0f} s of CPU time; {report.runs} seeds of each "
         "setting of the small papers, elsewhere as many as the packet-level runs have (ramps: at least "
-        f"{checks.RAMP_RUNS}). {packets_text()} Written by `python -m validation.links`; do not edit.",
+        f"{checks.RAMP_RUNS}). {packets_text()} Written by `{COMMAND}`; do not edit.",
         "",
         *markdown(
             ("claim", "verdict", "what", "reference", "btflow"),

@@ -63,12 +63,13 @@ def never_leave(results: Results) -> Finding:
         "the three distributions coincide",
         "; ".join(f"{name} {found.text(2, 's')}" for name, found in _swarms(results, "forever").items()),
         tuple(_equal(name, found) for name, found in pairs.items()),
+        brief=f"{', '.join(f'{times.mean():.1f}' for times in (tcp, half, utp))} s",
     )
 
 
 def ranks(results: Results) -> Finding:
     """T02: completion times shrink with rank until the downlink is nearly full, but not with random stay."""
-    conditions, ours = [], []
+    conditions, ours, ratios = [], [], dict[str, list[float]]()
     for stay, text in STAYS.items():
         for name, share in SHARES.items():
             found = results[adsl(share, stay)]
@@ -98,10 +99,12 @@ def ranks(results: Results) -> Finding:
                     )
                 )
             ours.append(f"{text}, {name}: {shown.text(2)}")
+            ratios.setdefault(stay, []).append(shown.mean)
     return Finding(
         "never leave: the last ones nearly fill the downlink; random stay: they do not",
         "completion time of the last 50 over the file's time on the downlink: " + "; ".join(ours),
         tuple(conditions),
+        brief="; ".join(f"{min(some):.2f} to {max(some):.2f}" for some in ratios.values()),
     )
 
 
@@ -126,6 +129,7 @@ def random_stay(results: Results) -> Finding:
             ),
         ),
         (f"half and half: {shown['half and half'].text(1, 's')}", *_sizes(results)),
+        brief=f"{100 * found.relative.mean:+.1f}%",
     )
 
 
@@ -160,6 +164,7 @@ def half_and_half(results: Results) -> Finding:
             *_classes_seen(stay),
             *_sizes(results),
         ),
+        brief=f"{100 * found.relative.mean:+.0f}%; {100 * none.relative.mean:+.1f}%",
     )
 
 
@@ -219,6 +224,7 @@ def queues(results: Results) -> Finding:
             ),
         ),
         _queue_lines(tcp, half, utp),
+        brief=f"{100 * above.mean:.0f}%; {1e3 * median.mean:.0f} ms",
     )
 
 
@@ -278,4 +284,5 @@ def buffers(results: Results) -> Finding:
             ),
             f"B = {BELOW}, not in the paper: uTP over TCP {_classes(below).equivalence}",
         ),
+        brief=f"{100 * least.relative.mean:+.0f}%; {shown.mean:+.2f} s a packet",
     )

@@ -74,6 +74,7 @@ def homogeneous(results: Results) -> Finding:
             *(_ordered(f"last, BT:nice over {name}", c, True, "Nice slowest") for name, c in slowest.items()),
         ),
         tuple(f"{name}: last {interval(lasts[name]).text(0, 's')}" for name in HOMOGENEOUS),
+        brief=f"{100 * range_:.0f}%; {100 * faster.relative.mean:+.0f}%, {100 * fairer.relative.mean:+.0f}%",
     )
 
 
@@ -96,6 +97,7 @@ def occupancy(results: Results) -> Finding:
             f"{interval(results[s].of('delay_p90')).text(0, 'ms', 1e3)}"
             for name, s in HOMOGENEOUS.items()
         ),
+        brief=f"{'; '.join(', '.join(f'{1e3 * found[name].mean():.0f}' for name in tier) for tier in TIERS)} ms",
     )
 
 
@@ -143,6 +145,8 @@ def heterogeneous(results: Results) -> Finding:
             f"half Nice half CUBIC with the paper's {FULL_2012} MB: {interval(full.of('mean', 'x')).text(0, 's')} and "
             f"{interval(full.of('mean', 'cubic')).text(0, 's')}: {check.text}",
         ),
+        brief=f"{', '.join(f'{100 * gaps[name].relative.mean:+.0f}' for name in mainline)}; "
+        f"{100 * same.relative.mean:+.0f}%",
     )
 
 
@@ -204,6 +208,7 @@ def correlations(results: Results) -> Finding:
         f"{near} of {len(conditions)} with the same sign and within {WITHIN:g}",
         tuple(conditions),
         tuple(details),
+        brief=f"{near} of {len(conditions)}",
     )
 
 
@@ -272,4 +277,6 @@ def sending_rates(results: Results) -> Finding:
         f"({interval(delay[top, SMALL]).text(0, 'ms', 1e3)} with a buffer of {SMALL})",
         tuple(conditions),
         tuple(details),
+        brief=f"{speed[1.0, LARGE].mean() / 1e3:.0f}, {speed[top, LARGE].mean() / 1e3:.0f} kB/s; "
+        f"{1e3 * delay[least, LARGE].mean():.0f}, {1e3 * delay[top, LARGE].mean():.0f} ms",
     )

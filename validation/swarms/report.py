@@ -19,6 +19,7 @@ from validation.links.report import today
 from validation.markdown import Report as Page
 from validation.markdown import conditions, counted
 from validation.packet_level.run import FROZEN
+from validation.part import Part
 from validation.report import markdown
 from validation.swarms import ablations, completion, planes
 from validation.swarms.ablations import Row, Taken
@@ -32,6 +33,8 @@ __all__ = ["Report", "make", "today", "write_summary"]
 
 SUMMARY = Path(__file__).parent.parent / "swarms.md"
 """With the details behind it the only part of the report that is kept in the repository."""
+COMMAND = "python -m validation.swarms"
+"""What makes it."""
 TITLE = "Swarms on congested access links, checked by `make validate`"
 QUESTION = "Does what papers of 2011 and 2012 found of uTP and TCP in swarms come out, and what carries it?"
 CLAIMS = "swarms.toml"
@@ -244,8 +247,9 @@ def _unsourced(path: str, tree: Any) -> list[Assumption]:
 
 
 def write_summary(report: Report, path: Path) -> None:
-    """Write swarms.md: claims, verdicts, figures, what carries the differences; conditions and constants behind it."""
+    """Write swarms.md: claims, verdicts, figures, what carries the differences; what is behind it; verdicts as data."""
     summary(report).write(path)
+    Part.of(COMMAND, report.verdicts, report.date).write(path)
 
 
 def summary(report: Report) -> Page:
@@ -253,7 +257,7 @@ def summary(report: Report) -> Page:
     run = provenance(report)
     lines = [
         f"btflow {run['version']}, {run['date']}. {runs_text(report)} {cost(report.results)} Written by "
-        "`python -m validation.swarms`; do not edit.",
+        f"`{COMMAND}`; do not edit.",
         "",
         *markdown(
             ("claim", "verdict", "what", "paper", "btflow"),

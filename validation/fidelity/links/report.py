@@ -13,13 +13,16 @@ from btflow.options import FIDELITIES
 from validation.fidelity import search
 from validation.fidelity.links import swarms
 from validation.fidelity.links.compare import Gap, Pair, Target, equality, gaps, targets, wrong
-from validation.fidelity.report import Section, headed, listed
+from validation.fidelity.report import Section, headed, judged, listed
 from validation.markdown import Report
+from validation.part import Part
 from validation.report import markdown, today
 from validation.swarms.compare import Interval
 
 SUMMARY = Path(__file__).parents[2] / "fidelity_links.md"
 """The page that is kept in the repository, with the details behind it."""
+COMMAND = "python -m validation.fidelity.links"
+"""What makes it."""
 QUESTION = "Are swarms behind access links at flow fidelity, without packets, like the same in full?"
 POOLED = "All settings together"
 
@@ -184,14 +187,14 @@ def pooled(pairs: Sequence[Pair]) -> Section:
 
 
 def write(sections: Mapping[str, Section], path: Path, less: str = "") -> None:
-    """Write the page, its tables behind it; `less` says what of it was left out."""
+    """Write the page, its tables behind it; `less` says what of it was left out. All of it brings verdicts as data."""
     first, *others = sections.values()
     whole = not first.lines or first.title == POOLED
     lines = [
         *([less, ""] if less else []),
         *(first.lines if whole else []),
         *([""] if whole else []),
-        f"btflow {btflow.__version__}, {today()}. Written by `python -m validation.fidelity.links`; do not edit. What "
+        f"btflow {btflow.__version__}, {today()}. Written by `{COMMAND}`; do not edit. What "
         "flow computes, and when to use it: [fidelity](../docs/fidelity.md); swarms with upload limits alone: "
         "[flow against full](fidelity.md).",
         "",
@@ -202,3 +205,5 @@ def write(sections: Mapping[str, Section], path: Path, less: str = "") -> None:
     parts = others if whole else [first, *others]
     details = [line for part in parts for line in headed(part.title, part.lines)]
     Report("Flow against full behind access links", QUESTION, first.answer, lines, details).write(path)
+    if not less:
+        Part(COMMAND, judged(sections.values()), today()).write(path)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from dataclasses import replace
 
 from btflow.errors import InputError, ScenarioError, SimulationError
 from btflow.options import Fidelity
-from validation import reference
+from validation import part, reference
 from validation.fidelity.report import Section
-from validation.fidelity.verdicts import UNKNOWN, Judged, changed
+from validation.fidelity.verdicts import UNKNOWN, changed
 from validation.links import coexistence
 from validation.links import report as links
+from validation.part import Row
 from validation.report import markdown
+from validation.swarms import report as swarms
 from validation.swarms.experiments import Plan, Setting
 from validation.swarms.measured import Measured, Results
-from validation.swarms.report import CLAIMS, JUDGES, SUMMARY
+from validation.swarms.report import CLAIMS, JUDGES
 from validation.sweeps import Sweeps
 from validation.verdict import Finding, Verdict
 
@@ -27,6 +28,8 @@ OF_LINKS: Mapping[str, Callable[[int, Fidelity], Finding]] = {
 """What judges the claims on single links; V01 and V02 are on calls and packets, which flow does not have."""
 IDS = (*JUDGES, *OF_LINKS)
 """The claims, in the order of the page."""
+IN_FULL = " †"
+"""Ends a brief figure that some settings were run in full for."""
 
 
 class AtFlow(Results):
@@ -51,37 +54,36 @@ class AtFlow(Results):
             return super()._run(setting, "full")
 
 
-def at_flow(plan: Plan, sweeps: Sweeps, ids: Iterable[str]) -> dict[str, Judged]:
+def at_flow(plan: Plan, sweeps: Sweeps, ids: Iterable[str]) -> dict[str, Row]:
     """Judge some claims at flow."""
     results = AtFlow(plan, sweeps)
     return {name: _of_link(name) if name in OF_LINKS else _judged(name, results) for name in ids}
 
 
-def _judged(name: str, results: AtFlow) -> Judged:
+def _judged(name: str, results: AtFlow) -> Row:
     results.asked.clear()
     try:
-        verdict = Verdict(reference.claims(CLAIMS)[name], JUDGES[name](results))
+        found = part.row(Verdict(reference.claims(CLAIMS)[name], JUDGES[name](results)))
     except (InputError, SimulationError, ValueError) as error:
-        return Judged(UNKNOWN, str(error))
+        return Row("not known", str(error), UNKNOWN)
     in_full = sum(setting in results.refused for setting in results.asked)
-    start = f"({in_full} of {len(results.asked)} settings in full) " if in_full else ""
-    return Judged(verdict.text, f"{start}{verdict.finding.ours}")
+    if not in_full:
+        return found
+    said = f"({in_full} of {len(results.asked)} settings in full) {found.ours}"
+    return replace(found, brief=f"{found.brief}{IN_FULL}", ours=said)
 
 
-def _of_link(name: str) -> Judged:
-    verdict = Verdict(reference.claims(links.CLAIMS)[name], OF_LINKS[name](coexistence.RUNS, "flow"))
-    return Judged(verdict.text, verdict.finding.ours)
+def _of_link(name: str) -> Row:
+    return part.row(Verdict(reference.claims(links.CLAIMS)[name], OF_LINKS[name](coexistence.RUNS, "flow")))
 
 
-def at_full(summaries: Iterable[Path] = (SUMMARY, links.SUMMARY)) -> dict[str, Judged]:
-    """Return the verdicts of `make validate` at full fidelity, as its summaries have them, by claim."""
-    lines = (line for path in summaries for line in path.read_text(encoding="utf-8").splitlines())
-    rows = (line for line in lines if re.match(r"\| [TDG]\d\d \|", line))
-    cells = ([cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows)
-    return {row[0]: Judged(row[1], row[-1]) for row in cells}
+def at_full() -> dict[str, Row]:
+    """Return the verdicts of `make validate` at full fidelity, as they are kept with its summaries, by claim."""
+    kept = [part.read(of.SUMMARY, of.COMMAND).rows for of in (swarms, links)]
+    return {name: row for rows in kept for name, row in rows.items() if name in IDS}
 
 
-def section(flow: Mapping[str, Judged], full: Mapping[str, Judged]) -> Section:
+def section(flow: Mapping[str, Row], full: Mapping[str, Row]) -> Section:
     """Return the section on the claims."""
     others = changed(flow, full)
     unknown = [name for name, found in flow.items() if found.verdict == UNKNOWN]
@@ -92,7 +94,7 @@ def section(flow: Mapping[str, Judged], full: Mapping[str, Judged]) -> Section:
     ]
     rows = ((name, full[name].verdict, flow[name].verdict, full[name].ours, flow[name].ours) for name in flow)
     header = ("claim", "verdict at full", "verdict at flow", "full's figure", "flow's figure")
-    return Section("Claims", answer, [*markdown(header, rows), "", NOTE])
+    return Section("Claims", answer, [*markdown(header, rows), "", NOTE], flow)
 
 
 NOTE = (
