@@ -163,6 +163,9 @@ class Replica:
     """Time that unchoked connections were held back by each cause [s] (peers, causes); None at flow fidelity."""
     gaps: Ints
     """Units sent, by class and by the number of connections sharing the limit (classes, connections)."""
+    control_gaps: Ints | None
+    """Control messages that had a send of their own, by class and by the time since the last send on their connection
+    (classes, times); as `unchokes`."""
     bursts: Floats
     """Bursts by the number of writes they carry (writes,)."""
     time_step: float
@@ -260,6 +263,7 @@ def collect(
         slots=None if isinstance(state, Flow) else np.array([peer.slots_seen, peer.slots_dry]),
         held_for=None if isinstance(state, Flow) else time_by_cause(state, last),
         gaps=state.gaps.copy(),
+        control_gaps=None if isinstance(state, Flow) else state.control_gaps.copy(),
         bursts=state.bursts.copy(),
         time_step=step,
         held=pieces_held(state.have_time, step, last, np.flatnonzero(leecher & started)) if series else np.empty(0),

@@ -54,6 +54,8 @@ def to_dataset(scenario: Scenario, program: Program, rows: Sequence[replica.Repl
         data["limited_share"] = _limited_share(rows)
         data |= _seed_slots(rows)
     data["send_gap_count"] = _send_gaps(scenario, program, rows)
+    if full:
+        data["control_gap_count"] = _control_gaps(program, rows)
     # Bursts are counted in writes of each peer's own size: of several sizes nobody knows their bytes.
     if scenario.transport is not None and len(np.unique(program.unit[np.isfinite(program.upload_limit)])) <= 1:
         data["segment_payload_count"] = _segment_payloads(scenario.transport, program, rows)
@@ -154,6 +156,21 @@ def _send_gaps(scenario: Scenario, program: Program, rows: Sequence[replica.Repl
         sender_class=_array(("sender_class",), np.array(program.class_names), "1", "class of the sender"),
         active=_array(("active",), active, "1", "connections sharing the upload limit (the last: or more)"),
         send_gap=gap,
+    )
+
+
+def _control_gaps(program: Program, rows: Sequence[replica.Replica]) -> Labelled:
+    """Control messages with a send of their own, by class and time since the last send on their connection."""
+    counts = np.array([row.control_gaps for row in rows])
+    edges = 1e-3 * 2.0 ** (0.5 * np.arange(counts.shape[-1]))
+    middle = np.concatenate([[0.5e-3], np.sqrt(edges[:-1] * edges[1:])])
+    return _array(
+        ("replica", "sender_class", "control_gap"),
+        counts,
+        "1",
+        "control messages that had a send of their own",
+        sender_class=_array(("sender_class",), np.array(program.class_names), "1", "class of the sender"),
+        control_gap=_array(("control_gap",), middle, "s", "time since the last send on the connection"),
     )
 
 

@@ -144,6 +144,7 @@ def _layout(program: Program) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         "number": ((2 * slots,), np.float64),
         "share": ((n, int(k.CAUSES)), np.float64),
         "gaps": ((len(program.class_names), k.GAP_BINS), np.int64),
+        "control_gaps": ((len(program.class_names), k.CONTROL_BINS), np.int64),
         "bursts": ((k.BURST_BINS,), np.float64),
         "todo": ((ends + 8 * slots + 64 if rules.linked else 1,), np.int64),
         "marked": ((ends if rules.linked else 1,), np.uint8),

@@ -52,8 +52,9 @@ def test_there_are_30_cells_besides_bulk_uploads() -> None:
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_a_cell_is_within_what_the_bed_is_for(cell: Cell) -> None:
     assert 24 <= cell.leechers <= 40
-    assert 2e6 / 8 <= cell.uplink <= 5e6 / 8
-    assert all(peers.cap not in (20e3, 100e3) for peers in (cell.seed, *cell.classes.values()))
+    if cell.links:
+        assert 2e6 / 8 <= cell.uplink <= 5e6 / 8
+        assert all(peers.cap not in (20e3, 100e3) for peers in (cell.seed, *cell.classes.values()))
     assert sum(cell.numbers.values()) == cell.leechers
     assert all(cell.numbers.values())
 
@@ -169,8 +170,8 @@ def test_a_machine_that_kept_up_is_not_refused() -> None:
     ("changed", "words"),
     [
         ({"idle": [0.1] * 60}, "10% of its cores were idle"),
-        ({"idle": [0.8] * 50 + [0.0] * 5 + [0.8] * 5}, "no core was idle for 5 s"),
-        ({"waited": {"peer 1": [0.0] * 60, "peer 2": [0.06] * 60}}, "peer 2 was starved: it waited 6.0% of the run"),
+        ({"took": [1.0] * 360, "idle": [0.8] * 250 + [0.0] * 60 + [0.8] * 50}, "no core was idle for 60 s"),
+        ({"waited": {"peer 1": [0.0] * 60, "peer 2": [0.16] * 60}}, "peer 2 was starved: it waited 16.0% of the run"),
         ({"waited": {"peer 1": [0.6] + [0.0] * 59}}, "peer 1 was starved: it waited 0.60 s within one second"),
         ({"latest": 0.1}, "the forwarder was starved: a packet was 0.100 s late"),
     ],

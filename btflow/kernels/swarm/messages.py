@@ -5,6 +5,8 @@ Control messages between the two ends of a connection: they wait behind a part-s
 A message names the end that receives it. `generation` lets a message outlive its connection harmlessly.
 """
 
+import math
+
 import numpy as np
 
 from btflow.kernels.calendar import NONE, give_node, post, take_node
@@ -75,8 +77,18 @@ def enqueue(s, h, kind, arg):
 
 
 @kernel
+def note_send(s, h, t):
+    """A message leaves end `h` by a send of its own: count the time since the last one there (statistics only)."""
+    gap = t - s.conn[h].last_send
+    half_octave = 1 + int(2.0 * math.log2(1000.0 * gap)) if gap > 0.001 else 0
+    s.control_gaps[s.peer[h >> s.rules.slot_bits].klass, min(half_octave, state.CONTROL_BINS - 1)] += 1
+    s.conn[h].last_send = t
+
+
+@kernel
 def transmit(s, h, kind, arg, t):
     """Put a message of end `h` on the wire."""
+    note_send(s, h, t)
     g = ends.mate(s, h)
     at = message_written(s, h, t)
     if s.rules.tallied == 1:
@@ -133,6 +145,7 @@ def applied(s, g, kind, arg, t):
 def flush(s, h, t):
     """The block is written: the control messages that waited go out behind it, in order. Returns their bytes."""
     c = s.conn[h]
+    c.last_send = t
     n = c.out_first
     if n == NONE:
         return 0
@@ -189,6 +202,9 @@ def announce_have(s, p, t):
             h = base + s.ring[p, i]
             if s.alone[h] > 0 or blocked(s, h, t):
                 send(s, h, state.HAVE, count, t)
+        for h in range(base, base + s.peer[p].top):
+            if ends.linked(s, h) and s.turns[h] == 0:
+                note_send(s, h, t)
         post(s, news_written(s, p, t), state.HAVE_ALL, p, count, state.EVERYWHERE)
     elif s.rules.linked == 1:
         for slot in range(s.peer[p].top):
@@ -220,6 +236,7 @@ def announce_delayed(s, p, t):
         if behind or blocked(s, h, t) or (w.loss > 0.0 and w.until_loss == 1):
             send(s, h, state.HAVE, count, t)
         else:
+            note_send(s, h, t)
             w.until_loss -= 1
             idle_restart(s, w, t)
             w.last_sent = t

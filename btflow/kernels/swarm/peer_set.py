@@ -170,6 +170,7 @@ def set_up(s, h, g, t):
     c.outstanding = 0
     c.dn_rate = 0.0
     c.last_block = -1e9
+    c.last_send = t
     if s.rules.tallied == 1:
         rates.reset(s, h, t)
     w = ends.wire(s, h)

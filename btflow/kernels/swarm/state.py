@@ -90,6 +90,7 @@ PREFER_TCP, PEER_PROPORTIONAL = 0, 1  # mixed_mode
 BY_LIMITER, BY_WINDOW, BY_LOSS, BY_PIPELINE, IDLE = (np.int64(cause) for cause in range(5))
 CAUSES = np.int64(5)  # their number; as conn.cause: choked
 
+CONTROL_BINS = 36  # times up to 1 ms, then half octaves: of control messages since the last send on their connection
 GAP_BINS = 128  # send gaps are counted by the number of connections sharing the upload limit
 BURST_BINS = 64  # segments are counted by the number of 1380 B writes they carry
 
@@ -166,6 +167,7 @@ CONN = np.dtype(
         ("dn_since", "f8"),
         ("dn_last", "f8"),
         ("last_block", "f8"),
+        ("last_send", "f8"),  # when we last wrote the end of a block or a control message
         # -- uploader's view again
         ("up_since", "f8"),
         ("up_last", "f8"),
@@ -315,6 +317,6 @@ Swarm = namedtuple(
     "Swarm",
     "rules client peer conn wire mate told alone coming dn dn_words up turns watched mode n_log has want "
     "have_at have_log have_time blocks copies begun seed_begun random_order order ring recent requests spare "
-    "registered node bucket clock rng rtt loss scratch number share gaps bursts "
+    "registered node bucket clock rng rtt loss scratch number share gaps control_gaps bursts "
     "todo marked asked offered offers births row_owner tally ranks session fast",
 )
