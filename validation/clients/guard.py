@@ -15,8 +15,8 @@ IDLE_SECONDS = 60
 """A run is refused if no time was left (less than `NO_IDLE`) in so many seconds one after the other: while a bed is built
 beside it none is for a while, and how long others waited is watched by itself."""
 NO_IDLE = 0.02
-MOST_WAIT = 0.15
-"""A run is refused if a process waited longer for a core, as a share of the run: half a millisecond for each of 300
+MOST_WAIT = 0.3
+"""A run is refused if a process waited longer for a core, as a share of the run: half a millisecond for each of 600
 wakings a second, beside sends that are tens of milliseconds apart."""
 MOST_IN_SECOND = 0.5
 """A run is refused if a process waited longer for a core within one second [s]."""

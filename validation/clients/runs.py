@@ -149,7 +149,7 @@ class _Swarm:
         links = [_link(i + 1, cell, kind) for i, (_, kind) in enumerate(kinds)]
         self.host = Link(len(kinds) + 1, FAST, FAST, FAST, FAST)
         all_links = [*links, self.host] if cell.bulk else links
-        bed.build(all_links)
+        bed.build(all_links, old_tcp=cell.transport == "linux-2.6.32")
         bed.check_kernel()
         self.log = (bed.folder / "log").open("w", encoding="utf-8")
         self.forwarder = self._start_forwarder(all_links)
