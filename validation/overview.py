@@ -40,7 +40,7 @@ FULL = ((capped, "claims.toml"), (swarms, swarms.CLAIMS), (links, links.CLAIMS))
 """What judges claims in full, in the order of the page, and the files of its claims."""
 FLOW = (fidelity, fidelity_links)
 """What judges them at flow."""
-CLIENTS = "clients.md"
+CLIENTS = "mainline.md"
 """The report on real clients; not every machine can measure them, so that its data may be missing."""
 GOAL = "P"
 """Begins the short names of goals of this project, which nobody has published."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -56,10 +55,11 @@ def test_times_between_sends_are_those_of_one_connection(clock: list[float]) -> 
 class Upload:
     """The client's upload, as far as its choker is concerned."""
 
-    def __init__(self, unchoke_time: int, requests: int, count: Any = None) -> None:
+    def __init__(self, unchoke_time: int, requests: int) -> None:
         self.interested, self.choked, self.unchoke_time, self.buffer = True, False, unchoke_time, [0] * requests
 
     def unchoke(self, when: int) -> None:
+        self.unchoke_time = when
         self.choked = False
 
     def choke(self) -> None:
@@ -88,6 +88,7 @@ class Choker:
         self.connections, self.victim = connections, victim
 
     def _rechoke_seed(self, forced: bool = False) -> None:
+        self.count += forced
         self.connections[self.victim].upload.choke()
 
 

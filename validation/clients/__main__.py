@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from typing import Annotated
 
 import typer
@@ -86,12 +87,14 @@ def check(cells: Cells = "") -> None:
 
 @app.command()
 def report() -> None:
-    """Write validation/clients.md from the frozen tables; needs no root."""
-    from validation.clients import predictions
+    """Write validation/clients.md and mainline.md from the frozen tables; needs no root."""
+    from validation.clients import mainline, predictions
     from validation.clients import report as page
 
-    page.write(page.compare(cells_module.load().values()), predictions.read())
-    typer.echo(f"report: {os.path.relpath(page.REPORT)}")
+    found, known = page.compare(cells_module.load().values()), predictions.read()
+    page.write([one for one in found if one.cell.links], known)
+    mainline.write(found, known, time.strftime("%Y-%m-%d"))
+    typer.echo(f"report: {os.path.relpath(page.REPORT)}, {os.path.relpath(mainline.REPORT)}")
 
 
 def _raise_on_signals() -> None:

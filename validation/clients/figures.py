@@ -4,10 +4,12 @@ By name: ``mean``, ``p10``, ``p50`` and ``p90`` of the leechers' completion time
 of all and by class (``tcp.mean``); by class, seeds too, ``queue`` and ``queue_p90``, the time until an uplink's queue
 would be empty, sampled on every peer from its start until it leaves or the last leecher completes [s], and ``utp``, the
 share of uTP in the bytes that left the uplinks; ``copies``, the payload that the seeds sent over the file's size;
-``idle``, the share of the seeds' unchokes that end as the connection is idle while one that is older is kept;
-``dry``, the share of the seeds' slots of which no request waits when their choker's timer runs;
-``goodput`` of a bulk upload [B/s], and then nothing of completion. Where the links do not matter, nothing of queues and
-transports.
+``goodput`` of a bulk upload [B/s], and then nothing of completion.
+
+Where the links do not matter, nothing of queues and transports, but ``idle``, the share of the seeds' unchokes that end
+as the connection is idle while one that is older is kept; ``dry``, the share of the seeds' slots of which no request
+waits when their choker's timer runs; ``gap``, the time within which a tenth of the leechers' sends follow the one
+before on their connection [s].
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation.clients.cells import Cell
+from validation.clients.peers.mainline_peer import EDGES
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,13 +66,32 @@ def measured(cell: Cell, outcome: Outcome) -> Figures:
     if watched := [peer.counts for peer in outcome.peers if peer.is_seed and peer.counts]:
         found["idle"] = sum(one["idle_ends"] for one in watched) / max(sum(one["unchokes"] for one in watched), 1)
         found["dry"] = _dry(watched)
+        gaps = np.sum([peer.counts["all_gaps"] for peer in outcome.peers if not peer.is_seed], axis=0)
+        found["gap"] = _within(gaps)
     return found
 
 
 def _dry(watched: Sequence[Mapping[str, Any]]) -> float:
     """Share of seeds' slots without a waiting request; the keys of their counts are `rounds, requests, busy`."""
     slots = [(int(key.split(",")[1]), n) for one in watched for key, n in one["slots"].items()]
-    return sum(n for requests, n in slots if requests == 0) / max(sum(n for _, n in slots), 1)
+    return float(sum(n for requests, n in slots if requests == 0) / max(sum(n for _, n in slots), 1))
+
+
+def _within(counts: np.ndarray) -> float:
+    """Time within which a tenth of the sends follow the one before [s], from counts in the bins of the driver."""
+    edges = np.array([0.0, *EDGES, 2 * EDGES[-1]])
+    return float(np.interp(0.1 * counts.sum(), np.concatenate([[0], np.cumsum(counts)]), edges))
+
+
+def _all_gaps(one: xr.Dataset) -> np.ndarray:
+    """Times between sends of leechers, parts of blocks and control messages, in the bins of the driver."""
+    parts = [(one["send_gap"].values.ravel(), one["send_gap_count"].values.ravel())]
+    counts = one["control_gap_count"].sum("sender_class").values
+    parts.append((one["control_gap"].values, counts))
+    found = np.zeros(len(EDGES) + 1)
+    for times, number in parts:
+        np.add.at(found, np.searchsorted(EDGES, times, side="right"), number)
+    return found
 
 
 def simulated(cell: Cell, result: xr.Dataset, replica: int) -> Figures:
@@ -93,6 +115,7 @@ def simulated(cell: Cell, result: xr.Dataset, replica: int) -> Figures:
         seeds = one.sel(peer=classes == "seed")
         found["idle"] = float(seeds["idle_terminations"].sum()) / max(float(seeds["unchokes"].sum()), 1.0)
         found["dry"] = float(seeds["slots_dry"].sum()) / max(float(seeds["slots_seen"].sum()), 1.0)
+        found["gap"] = _within(_all_gaps(one.sel(sender_class=list(cell.classes))))
     return found
 
 

@@ -155,11 +155,13 @@ def _seen(one: Estimate | None, name: str) -> str:
     return shown(one.mean, name) + (f" ± {shown(one.half, name)}" if math.isfinite(one.half) else "")
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
+    """Return a share with its sign, in words of a table."""
     return "–" if value is None else f"{100 * value:+.1f}%"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
@@ -220,7 +222,7 @@ def _verdict(found: Sequence[Comparison]) -> list[str]:
         row("queue means of classes within 20%", "9 in 10", lambda g: within(_queue_errors(found, g), QUEUE_WITHIN)),
     ]
     return [
-        _table(("", "to be reached", "first prediction", "last prediction"), rows),
+        table(("", "to be reached", "first prediction", "last prediction"), rows),
         "Only the first prediction was made before a cell was measured; the last one knows the measurements, though no"
         " constant was fitted to them, and may be nearer or farther off (the generations are behind the report). Cells"
         " with a bulk upload are judged by its goodput, and not counted here. Programs are predicted by the models "
@@ -241,13 +243,13 @@ def _completion(found: Sequence[Comparison]) -> list[str]:
                 str(len(one.rows)),
                 _seen(one.of(name), name) + (" kB/s" if name == "goodput" else ""),
                 shown(said[0], name),
-                _percent(one.error(name, 1)),
+                percent(one.error(name, 1)),
                 shown(said[1], name),
-                _percent(one.error(name, -1)),
+                percent(one.error(name, -1)),
             )
         )
     head = ("cell", "what", "runs", "measured [s]", "first", "error", "last", "error")
-    return ["## Mean completion", "Of a bulk upload its goodput.", _table(head, rows)]
+    return ["## Mean completion", "Of a bulk upload its goodput.", table(head, rows)]
 
 
 def _quantiles(found: Sequence[Comparison]) -> list[str]:
@@ -262,7 +264,7 @@ def _quantiles(found: Sequence[Comparison]) -> list[str]:
                 cells += [_seen(one.of(name), name), shown(one.said(name, -1), name)]
             rows.append((one.cell.name, prefix.rstrip(".") or "all", *cells))
     head = ("cell", "class", "p10 [s]", "said", "p50 [s]", "said", "p90 [s]", "said")
-    return ["## Quantiles of completion", "Said: the last prediction.", _table(head, rows)]
+    return ["## Quantiles of completion", "Said: the last prediction.", table(head, rows)]
 
 
 def _signs(found: Sequence[Comparison]) -> list[str]:
@@ -275,7 +277,7 @@ def _signs(found: Sequence[Comparison]) -> list[str]:
                 (one.cell.name, f"{other} less {first}", _seen(seen, "mean"), *(shown(diff, "mean") for diff in diffs))
             )
     head = ("cell", "classes", "measured [s]", "first", "last")
-    return ["## Classes", "How much longer the one class takes.", _table(head, rows)]
+    return ["## Classes", "How much longer the one class takes.", table(head, rows)]
 
 
 def _queues(found: Sequence[Comparison]) -> list[str]:
@@ -290,7 +292,7 @@ def _queues(found: Sequence[Comparison]) -> list[str]:
                     _seen(one.of(name), name),
                     shown(one.said(name, 1), name),
                     shown(one.said(name, -1), name),
-                    _percent(one.error(name, -1)),
+                    percent(one.error(name, -1)),
                     _seen(one.of(f"{name}_p90"), name),
                     shown(one.said(f"{name}_p90", -1), name),
                 )
@@ -303,7 +305,7 @@ def _queues(found: Sequence[Comparison]) -> list[str]:
         " twice a second, and programs that are started together do so together: below limits such samples are in step"
         " with the bursts (three times the mean, or none of it), and count for nothing here. What counts there are runs"
         " sampled at random, four times a second. –: the model of a bulk upload has no swarm.",
-        _table(head, rows),
+        table(head, rows),
     ]
 
 
@@ -316,7 +318,7 @@ def _transports(found: Sequence[Comparison]) -> list[str]:
         )
         rows.append((one.cell.name, shares, _seen(one.of("copies"), "copies"), shown(one.said("copies", -1), "copies")))
     head = ("cell", "uTP's share of the bytes [%] (said)", "seeds' copies", "said")
-    return ["## Transports and the seeds' copies", _table(head, rows)]
+    return ["## Transports and the seeds' copies", table(head, rows)]
 
 
 def _changes(known: Sequence[Prediction]) -> list[str]:
@@ -329,7 +331,7 @@ def _changes(known: Sequence[Prediction]) -> list[str]:
     if not reasons:
         return ["## What was changed after the measurement", "Nothing: every prediction is the first."]
     rows = [(str(g), commit, because, ", ".join(cells)) for (g, commit, because), cells in sorted(reasons.items())]
-    return ["## What was changed after the measurement", _table(("generation", "commit", "because", "cells"), rows)]
+    return ["## What was changed after the measurement", table(("generation", "commit", "because", "cells"), rows)]
 
 
 def _machine(found: Sequence[Comparison]) -> list[str]:
@@ -346,7 +348,7 @@ def _machine(found: Sequence[Comparison]) -> list[str]:
     late = max(row.load["forwarder_latest"] for _, row in runs)
     return [
         "## The machine",
-        _table(("", "versions"), [(name, ", ".join(versions)) for name, versions in sorted(seen.items())]),
+        table(("", "versions"), [(name, ", ".join(versions)) for name, versions in sorted(seen.items())]),
         f"At least {100 * idle:.0f}% of the cores were idle (least in {least}). No process waited longer for a core"
         f" than {100 * waited:.1f}% of a run ({who}). The forwarder was {1000 * late:.1f} ms late at most. A run in"
         " which a process was starved is refused and not in the tables.",

@@ -16,7 +16,7 @@ from typing import Any
 from btflow.errors import SimulationError
 from validation.clients import programs, torrent
 from validation.clients.cells import Cell, Peers
-from validation.clients.guard import Guard, Load, children, starved
+from validation.clients.guard import LOOSE, STRICT, Guard, Load, children, starved
 from validation.clients.network import PORT, TRACKER, TRACKER_PORT, TUN, Bed, Link
 from validation.clients.processes import Child
 
@@ -130,7 +130,7 @@ def measure(cell: Cell, seed: int, bed: Bed, progress: Progress, *, starved_ok: 
     """
     try:
         outcome = _Swarm(cell, seed, bed).run(progress)
-        why = starved(outcome.load)
+        why = starved(outcome.load, STRICT if cell.links else LOOSE)
         if why and not starved_ok:
             raise StarvedError(why)
         return outcome
