@@ -241,6 +241,7 @@ FLOW = np.dtype(
         ("loss_gap", "f8"),  # uTP: least time between two answers to a loss [s]
         ("decay_idle", "f8"),  # uTP: what a timeout without data in flight leaves of the window
         ("threshold", "f8"),  # Nice, LP: part of the range of delays above which there is congestion
+        ("clock_difference", "f8"),  # LP: how far the receiver's clock is ahead [s]
         ("fraction", "f8"),  # Nice: part of a round's segments that must have met it
         # -- the sender, too
         ("written", "i8"),  # segments the application has written
