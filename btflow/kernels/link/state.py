@@ -64,6 +64,7 @@ IN_PIPE = np.int64(2)  # sent and not known to have arrived (ns-3's BytesInFligh
 
 # State of the sender (flow.phase).
 OPEN, RECOVERY, LOSS = np.int64(0), np.int64(1), np.int64(2)
+REFUSED = np.int64(3)  # the queue of the host took no more: the window falls, but nothing is lost
 
 # Of the connection (flow.running).
 IDLE, CONNECTING, CONNECTED = np.int64(0), np.int64(1), np.int64(2)
@@ -226,6 +227,7 @@ FLOW = np.dtype(
         ("off", "f8"),
         ("period", "f8"),  # MESSAGES: time between two [s]
         ("exponential", "i8"),  # ON_OFF: the lengths are exponentially distributed
+        ("told", "i8"),  # in a swarm: the first queue is the host's own, and tells the sender what it refuses
         ("other", "i8"),  # in a swarm: the flow of the same kind in the other direction
         ("socket", "f8"),  # STREAM: bytes that the socket takes, unsent or unacknowledged [B] ...
         ("socket_windows", "f8"),  # ... or so many congestion windows, if that is more
