@@ -8,7 +8,20 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link import path, queue, recovery
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.scoreboard import payload, segment
-from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, CONNECTED, FOREVER, MESSAGES, NONE, SIZED, STREAM, SYN, SYN_ACK, UTP
+from btflow.kernels.link.state import (
+    ACK_TIMER,
+    ACKS,
+    CBR,
+    CONNECTED,
+    FOREVER,
+    MESSAGES,
+    NONE,
+    SIZED,
+    STREAM,
+    SYN,
+    SYN_ACK,
+    UTP,
+)
 
 
 @kernel

@@ -238,8 +238,9 @@ def go_on(f, arrived, safe):
 def refuse(net, i, f, t):
     """The queue of its own host took no more of flow `i` (Linux tcp_transmit_skb, tcp_enter_cwr).
 
-    Nothing is lost: the segment waits for the next ACK or, if nothing is under way, for a timer (tcp_check_probe_timer).
-    The window falls as after a loss, but with the ACKs, and no further until something sent later is acknowledged.
+    Nothing is lost: the segment waits for the next ACK or, if nothing is under way, for a timer
+    (tcp_check_probe_timer). The window falls as after a loss, but with the ACKs, and no further until something sent
+    later is acknowledged.
     """
     if f.phase == state.OPEN:
         f.ssthresh = laws.reduce(net, i, f, t)
