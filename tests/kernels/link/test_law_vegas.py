@@ -157,6 +157,7 @@ def test_the_module_judges_as_the_paper_does(late: int, window: float) -> None:
 def test_the_module_never_falls_below_two_segments_nor_paces() -> None:
     x = Driver("nice", cwnd=8, ssthresh=2, variant=1, min_window=2)
     x.ack(0.0, 0.1)
+    x.flow.idle = 0
     windows = [x.round(k, 0.5) for k in range(1, 40)]
     assert min(windows) == 2.0
     assert x.flow.pacing == 0.0
@@ -164,11 +165,12 @@ def test_the_module_never_falls_below_two_segments_nor_paces() -> None:
 
 
 def test_the_module_judges_no_slow_start_and_no_two_samples() -> None:
-    for cwnd, ssthresh in ((8, 32), (2, 1)):
+    """Seven ACKs make 15 of 8, of which 6 fit: Vegas leaves slow start with one more. Two segments grow as Reno's."""
+    for cwnd, ssthresh, least, most in ((8, 32, 7, 7), (2, 1, 2.1, 3)):
         x = Driver("nice", cwnd=cwnd, ssthresh=ssthresh, variant=1, min_window=2)
         x.flow.base_delay, x.flow.highest, x.flow.idle = 0.1, 0.3, 0
         x.flow.una, x.flow.nxt, x.flow.round_end = 1, cwnd + 1, cwnd
-        assert x.round(1.0, 0.25) >= cwnd or x.flow.cwnd == math.floor(cwnd * 0.1 / 0.25) + 1
+        assert least <= x.round(1.0, 0.25) <= most
 
 
 def test_the_module_forgets_the_range_when_nothing_is_in_flight() -> None:
