@@ -81,9 +81,9 @@ def _heterogeneous(results: Results) -> str:
         f"Nice's uplinks hold {_delay(nice, 'delay_mean', 'x')}, those of CUBIC beside it "
         f"{_delay(nice, 'delay_mean', 'cubic')}; a request takes {_delay(nice, group='x')} and "
         f"{_delay(nice, group='cubic')}. What is left is uTorrent: its uTP half's uplinks hold "
-        f"{_delay(utp, 'delay_mean', 'x')}, its CUBIC half's {_delay(utp, 'delay_mean', 'cubic')}, where TCP starves the "
-        "uTP beside it. Its developer said of 1.9 that uTP's delay controls the rate of TCP; how is not public, and it is "
-        "not modelled."
+        f"{_delay(utp, 'delay_mean', 'x')}, its CUBIC half's {_delay(utp, 'delay_mean', 'cubic')}, where TCP starves "
+        "the uTP beside it. The announcement of uTorrent 1.9, which the paper cites, has uTP's delay control the rate "
+        "of TCP; how is not public, and it is not modelled."
     )
 
 
