@@ -156,6 +156,8 @@ class Testa2012(TypedDict, total=False):
     """Ablation: control messages travel past all queues and data."""
     ideal_acks: Flag
     """Ablation: ACKs take no room in the queues."""
+    uplink_queue: Text
+    """Where the uplinks' queues are: modem (drops in silence) or host (its TCP is told) (modem, host)."""
     attempts: Text
     """Ablation: how a peer that opens both transports tries them: parallel or sequential (parallel, sequential)."""
 

@@ -23,7 +23,7 @@ CONSTANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "newreno": ("beta",),
         "cubic": ("beta", "c"),
         "vegas": ("beta", "alpha", "beta_delay", "gamma"),
-        "lp": ("beta", "threshold"),
+        "lp": ("beta", "threshold", "clock_difference"),
         "nice": ("beta", "alpha", "beta_delay", "gamma", "threshold", "fraction"),
         "ledbat": ("beta", "gain", "target", "history", "history_step", "filter", "slow_start"),
         "utp": ("beta", "target", "max_gain", "history", "history_step", "filter", "loss_gap", "gate", "decay_idle"),
@@ -42,7 +42,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "cubic": ("rfc9438", "linux"),
         "vegas": ("linux", "ns-3"),
         "lp": ("linux", "ns-3", "paper"),
-        "nice": ("paper",),
+        "nice": ("paper", "linux"),
         "ledbat": ("rfc6817", "ns-2", "linux", "ns-3"),
         "utp": ("2010", "2013"),
         "ledbatpp": ("draft-01",),
@@ -144,6 +144,8 @@ class CongestionControl(FrozenModel):
     """Vegas, Nice: packets queued above which slow start ends."""
     threshold: Share | None = None
     """LP, Nice: share of the range between least and greatest delay above which a packet counts as late."""
+    clock_difference: Time | None = None
+    """LP: how far the receiver's clock is ahead of the sender's [s]."""
     fraction: Share | None = None
     """Nice: share of late packets in a round trip above which the window is halved."""
     history: Annotated[int, Quantity("count", 1, 60)] | None = None

@@ -92,6 +92,7 @@ def compile_links(scenario: Scenario, classes: Sequence[PeerClass], counts: Sequ
             _write_start(template[number, kind])
             if cc is not None:
                 _write_template(template[number, kind], cc, socket, scenario.paths.loss)
+                template[number, kind]["told"] = c.uplink_queue == "host" and cc is not c.utp
         transports.append(_transports(c))
     complete(queues, (template["mss"] + template["header"]).max())
     used = [cc for c in classes for cc in (c.tcp, c.utp, c.control) if cc is not None]

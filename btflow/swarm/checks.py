@@ -159,6 +159,10 @@ def _without_links(scenario: Scenario) -> Iterator[ScenarioError]:
                 yield ScenarioError(f"{field}.{name}", getattr(c, name).name, "is never used without an access link")
         if c.opens != ("tcp",) or c.accepts != ("tcp",):
             yield ScenarioError(f"{field}.opens", ", ".join(c.opens), "needs an access link", "tcp")
+        if c.uplink_queue != "modem":
+            yield ScenarioError(
+                f"{field}.uplink_queue", c.uplink_queue, "is never used without an access link", "modem"
+            )
         if c.upload_limit == math.inf:
             yield ScenarioError(
                 f"{field}.upload_limit", "unlimited", "is not supported without an access link", "an upload limit"
@@ -183,6 +187,10 @@ def _transports(scenario: Scenario) -> Iterator[ScenarioError]:
                 yield ScenarioError(f"{field}.{way}", None, reason, "a congestion control")
         if scenario.control_connections == "separate" and c.control is None:
             yield ScenarioError(f"{field}.control", None, "is missing: control connections are separate", "newreno")
+        if c.uplink_queue == "host" and c.access is not None and c.access.uplink.discipline != "drop-tail":
+            reason = "is not what tells a host: it drops what has waited"
+            allowed = "drop-tail, or uplink_queue = modem"
+            yield ScenarioError(f"{field}.access.uplink.discipline", c.access.uplink.discipline, reason, allowed)
         if scenario.control_connections == "shared" and c.control is not None:
             yield ScenarioError(f"{field}.control", c.control.name, "is never used: control shares the connection")
     if scenario.control_connections == "separate":

@@ -132,6 +132,9 @@ def _check_access(c: PeerClass) -> None:
     if not math.isfinite(c.access.uplink.rate):
         problem = "is not in flow fidelity: windows on a link without a queue grow packet by packet"
         raise ScenarioError(f"classes.{c.name}.access.uplink.rate", "unlimited", problem, f"a rate, or {INSTEAD}")
+    if c.uplink_queue == "host":
+        problem = "is not in flow fidelity: its queues drop in silence"
+        raise ScenarioError(f"classes.{c.name}.uplink_queue", "host", problem, f"modem, or {INSTEAD}")
     for way, control in (("tcp", c.tcp), ("utp", c.utp), ("control", c.control)):
         if control is not None and control.law in UNLIKE_FULL:
             problem = "is not in flow fidelity: its swarms would be unlike those of full"

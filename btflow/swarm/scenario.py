@@ -98,6 +98,11 @@ class PeerClass(FrozenModel):
     attempts: Annotated[Literal["sequential", "parallel"], Quantity("choice")] = "sequential"
     """Whether the second transport is tried when the first has failed, or both at once and the preferred one kept."""
 
+    uplink_queue: Annotated[Literal["modem", "host"], Quantity("choice")] = "modem"
+    """Where the queue of their uplink is. A ``modem`` drops in silence what finds no room. The kernel of the ``host``
+    tells its TCP: nothing is lost, the segment waits and the window falls (Linux tcp_output.c, tcp_transmit_skb;
+    tcp_input.c, tcp_enter_cwr); uTP is not told."""
+
     @model_validator(mode="before")
     @classmethod
     def _without_unused_buffers(cls, given: Any) -> Any:

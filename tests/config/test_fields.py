@@ -263,6 +263,7 @@ REFUSED: list[tuple[Values, str, str]] = [
     ({"departures.mean_stay": 0.4}, "departures.mean_stay", "is never used: departures.stay is forever"),
     ({"departures.replace": "true"}, "departures.replace", "is never used: departures.stay is forever"),
     ({"classes.*.attempts": "parallel"}, "classes.seed.attempts", "is never used: the class opens tcp connections"),
+    ({"classes.seed.uplink_queue": "host"}, "classes.seed.uplink_queue", "is never used without an access link"),
     ({"arrivals.kind": "poisson", "arrivals.interval": "0 s"}, "arrivals.interval", "is out of range"),
     ({"classes.leechers.access": "adsl"}, "sockets", "is missing: the peers have access links"),
     ({"classes.*.access.uplink.rate": "1 Mbit/s"}, "classes.seed.access.uplink.buffer", "the rate is limited"),

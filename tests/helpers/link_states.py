@@ -63,6 +63,7 @@ def flows(count: int, law: str, values: Mapping[str, float]) -> Any:
     flow = np.zeros(count, FLOW).view(np.recarray)
     for name, value in {**COMMON, **LAWS[law], **values}.items():
         flow[name] = value
+    flow["law"] = getattr(plain.link_module("state"), law.upper())
     return SimpleNamespace(flow=flow, history=np.zeros((count, 16)), recent=np.zeros((count, 16)))
 
 

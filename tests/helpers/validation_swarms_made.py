@@ -49,6 +49,7 @@ DEFAULTS = {
     "acks": 0.03,
     "drops": 1.0,
     "haves": 1.0,
+    "queue_p50": 20.0,
 }
 
 

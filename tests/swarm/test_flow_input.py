@@ -129,6 +129,10 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
             ("classes.seed.client.max_uploads = '200 upload slots'", "120 of flow", "--fidelity full"),
         ),
         (
+            ("testa2012", "--set", "uplink_queue=host", "--fidelity", "flow"),
+            ("uplink_queue = 'host'", "modem", "--fidelity full"),
+        ),
+        (
             ("testa2012", "--set", "cc=nice", "--fidelity", "flow"),
             ("classes.seed.tcp = 'nice-2.6'", "another law", "--fidelity full"),
         ),

@@ -12,6 +12,7 @@ from validation.swarms import completion, report
 from validation.swarms.experiments import (
     BELOW,
     BUFFERS,
+    STATED,
     adsl,
     buffered,
 )
@@ -63,6 +64,6 @@ def test_buffers(tcp: Sequence[float], utp: Sequence[float], failed: set[str]) -
         buffered(b): made({"tcp": {"mean": t}, "utp": {"mean": u}}, noise=0.005 if t != 60 or b == 10 else 0.0)
         for b, t, u in zip(BUFFERS, tcp, utp, strict=True)
     }
-    found[buffered(BELOW)] = made({"tcp": {}, "utp": {}})
+    found |= {buffered(b): made({"tcp": {}, "utp": {}}) for b in (STATED, BELOW)}
     judged = parts(completion.buffers(results(found)))
     assert {name for name, held in judged.items() if not held} == failed

@@ -12,6 +12,7 @@ from validation import reference
 from validation.swarms import planes, report
 from validation.swarms.compare import interval
 from validation.swarms.experiments import (
+    HALVES,
     HOMOGENEOUS,
     LARGE,
 )
@@ -104,6 +105,21 @@ def test_correlations_are_judged_by_sign_and_distance(
 
 
 KEYS = list(reference.spearman())
+
+
+def test_table_3_is_computed_in_other_ways_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With queues in the order of the times every correlation is 1; runs vary by less than swarms."""
+    monkeypatch.setattr(reference, "spearman", lambda: dict.fromkeys(KEYS, 0.8))
+    swarms = {}
+    for settings, classes in ((HOMOGENEOUS, ("x",)), (HALVES, ("x", "cubic"))):
+        for k, setting in enumerate(settings.values()):
+            figures = {name: 100.0 * (1 + 2 * k + i) for i, name in enumerate(classes)}
+            alike = ("mean", "p50", "p90", "queue_p50", "queue_p90", "delay_p50", "delay_p90")
+            swarms[setting] = made({name: dict.fromkeys(alike, v) for name, v in figures.items()}, noise=0.002)
+    for way in planes.OTHERWISE:
+        if way != planes.OTHERWISE[1]:  # their queues are all alike here
+            assert planes.otherwise(results(swarms), way).startswith(f"computed otherwise, {way}: 16 of 16")
+    assert "0 of 16" in planes.otherwise(results(swarms), planes.OTHERWISE[1])
 
 
 @pytest.mark.parametrize(

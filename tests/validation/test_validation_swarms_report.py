@@ -18,6 +18,7 @@ from validation.swarms.experiments import (
     ABLATIONS,
     BELOW,
     BUFFERS,
+    STATED,
     adsl,
     buffered,
 )
@@ -55,7 +56,7 @@ def test_words_follow_the_figures() -> None:
 
 
 def test_ablations_belong_to_claims() -> None:
-    assert ablations.for_claims(results({}), ["T01", "D02"]) == []
+    assert ablations.for_claims(results({}), ["T01", "D04"]) == []
     assert [t.ablation for t in ablations.for_claims(ablated({}), ["T04"])] == [ABLATIONS[0]]
     assert sorted(k for ks in ablations.OF_CLAIMS.values() for k in ks) == list(range(len(ABLATIONS)))
 
@@ -111,7 +112,7 @@ def test_the_summary(tmp_path: Path) -> None:
 
 def test_what_does_not_come_out_is_looked_into() -> None:
     filled = swarms_2011(utp=80.0) | swarms_2012()
-    filled |= {buffered(b): made({"tcp": {}, "utp": {}}) for b in (BELOW, *BUFFERS[:-1])}
+    filled |= {buffered(b): made({"tcp": {}, "utp": {}}) for b in (STATED, BELOW, *BUFFERS[:-1])}
     claims = reference.claims(report.CLAIMS)
     failed, held = Finding("", "", (Condition("", False),)), Finding("", "", (Condition("", True),))
     shown = why.why([Verdict(claims[name], failed) for name in why.WHY], results(filled))

@@ -14,7 +14,7 @@ ALL_BUT = 0.05
 """Share that may be left of a difference that counts as gone."""
 PROPER = 0.02
 """Difference below which there is nothing to take apart."""
-OF_CLAIMS = {"T03": (1,), "T04": (0,), "D01": (4,), "D03": (2, 3)}
+OF_CLAIMS = {"T03": (1,), "T04": (0,), "T06": (2,), "D01": (6,), "D02": (4,), "D03": (3, 5)}
 """Which of ABLATIONS belong to a claim."""
 
 

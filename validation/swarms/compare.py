@@ -151,6 +151,13 @@ def spearman(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float:
     return float(stats.spearmanr(x, y).statistic)
 
 
+def apart(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the greatest distance of two distributions, given by as many quantiles each, from 0 to 100%."""
+    at = np.union1d(one, other)
+    shares = [np.interp(at, quantiles, np.linspace(0.0, 1.0, len(quantiles))) for quantiles in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
 def _finite(values: Sequence[float] | Floats) -> Floats:
     array = np.asarray(values, np.float64)
     return array[np.isfinite(array)]

@@ -6,6 +6,7 @@ they are compared replica by replica. The unit of replication is the run, never 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +25,9 @@ SEEDS = {"testa2011": 2011, "testa2012": 2012, "datacontrol": 2013}
 
 BUFFERS = (10, 20, 50, 100, 150, 200)
 """Buffers of figure 3b of the paper of 2011 [packets]."""
-BELOW = 2
-"""A buffer that uTP's target of 25 ms does not fit into: 24 ms of full packets at 1 Mbit/s [packets]."""
+STATED, BELOW = 1, 2
+"""Buffers that uTP's target of 25 ms does not fit into: the 12 ms that the paper gives for its least of 10 packets, and
+24 ms of full packets at 1 Mbit/s [packets]."""
 SIZES = (5, 10, 20)
 """File sizes tried in the swarm of 2011, whose paper gives none [MB]."""
 FILE_2012 = 30
@@ -151,14 +153,36 @@ class Ablation:
 
 CONTROL = "ideal control: messages pass all queues"
 ACKS = "ideal ACKs: they take no room in queues"
+RANKED = "the module's choker in place of mainline's: ranked by rate, seeding too, one drawn at random"
+"""ns-2's module, bittorrent_app.cc, check_choking: leeching by what came in the last two rounds, seeding by what was
+sent, and one of the others. Flow fidelity does not have this choker, so that the client's file keeps mainline's."""
+HOST = "the uplinks' queues in the hosts: TCP is told of what finds no room"
+"""As the paper has it, which limits uplinks on the machines themselves and measures their queues in the kernel."""
 
 
 def _within(setting: Setting, one: str = "x", other: str = "cubic") -> tuple[Side, Side]:
     return (setting, one), (setting, other)
 
 
+def _of(classes: Sequence[str], values: dict[str, Value]) -> dict[str, Value]:
+    return {f"classes.{name}.{field}": value for name in classes for field, value in values.items()}
+
+
+def _tcp(values: dict[str, Value]) -> dict[str, Value]:
+    return {f"tcp.{field}": value for field, value in values.items()}
+
+
+_CHOKER = _of(("seed", "tcp", "utp"), {"client.choker": "salted-rate", "client.optimistic": "random"})
+_PAPERS_NICE = {"variant": "paper", "min_window": 0.0208333, "ack_every": 1, "alpha": 1, "beta_delay": 3}
+"""As models/congestion/nice.toml has them."""
+
+
 def _adsl_halves(**more: Value) -> tuple[Side, Side]:
     return _within(_changed(adsl(0.5), more), "utp", "tcp")
+
+
+def _shallow(packets: int = BUFFERS[0], **more: Value) -> tuple[Side, Side]:
+    return _within(_changed(buffered(packets), more), "utp", "tcp")
 
 
 def _adsl_alone(**more: Value) -> tuple[Side, Side]:
@@ -167,6 +191,10 @@ def _adsl_alone(**more: Value) -> tuple[Side, Side]:
 
 def _nice(**more: Value) -> tuple[Side, Side]:
     return _within(_changed(HALVES["BT:nice"], more))
+
+
+def _lp(**more: Value) -> tuple[Side, Side]:
+    return _within(_changed(HALVES["BT:lp"], more))
 
 
 def _utorrent_alone(**more: Value) -> tuple[Side, Side]:
@@ -183,6 +211,7 @@ ABLATIONS = (
             (ACKS, _adsl_halves(ideal_acks=True)),
             ("both ideal", _adsl_halves(ideal_acks=True, ideal_control=True)),
             ("no super-seeding", _adsl_halves(super_seeding=False)),
+            (RANKED, _adsl_halves(**_CHOKER)),
         ),
     ),
     Ablation(
@@ -193,6 +222,19 @@ ABLATIONS = (
             (CONTROL, _adsl_alone(ideal_control=True)),
             (ACKS, _adsl_alone(ideal_acks=True)),
             ("no super-seeding", _adsl_alone(super_seeding=False)),
+            (RANKED, _adsl_alone(**_CHOKER)),
+        ),
+    ),
+    Ablation(
+        "2011, half uTP half TCP, random stay, buffers of 10 packets",
+        ("uTP", "TCP"),
+        _shallow(),
+        (
+            (CONTROL, _shallow(ideal_control=True)),
+            (ACKS, _shallow(ideal_acks=True)),
+            (RANKED, _shallow(**_CHOKER)),
+            ("buffers of 1 packet, the 12 ms that the paper gives", _shallow(STATED)),
+            ("buffers of 2 packets, 24 ms", _shallow(BELOW)),
         ),
     ),
     Ablation(
@@ -204,6 +246,17 @@ ABLATIONS = (
             (ACKS, _nice(ideal_acks=True)),
             ("both ideal", _nice(ideal_acks=True, ideal_control=True)),
             ("no anti-snubbing: snub time 24 h instead of 30 s", _nice(snub_time="24 h")),
+            ("Nice as in its own paper, down to 1/48 of a segment", _nice(**_of(("seed", "x"), _tcp(_PAPERS_NICE)))),
+            (HOST, _nice(uplink_queue="host")),
+        ),
+    ),
+    Ablation(
+        "2012, mainline, half LP half CUBIC",
+        ("the LP half", "the CUBIC half"),
+        _lp(),
+        (
+            ("clocks that agree: LP backs off early", _lp(**_of(("seed", "x"), _tcp({"clock_difference": "0 s"})))),
+            (HOST, _lp(uplink_queue="host")),
         ),
     ),
     Ablation(
@@ -216,6 +269,7 @@ ABLATIONS = (
                 _within(_changed(HALVES["UT:utp"], {"attempts": "sequential"})),
             ),
             ("TCP only: nobody opens uTP", _within(cluster("cubic", "utorrent", beside_cubic=True))),
+            (HOST, _within(_changed(HALVES["UT:utp"], {"uplink_queue": "host"}))),
         ),
     ),
     Ablation(
@@ -251,7 +305,7 @@ SHARES = {"all TCP": 0.0, "half and half": 0.5, "all uTP": 1.0}
 """Shares of uTP peers in the swarms of 2011."""
 PLAIN = tuple(adsl(share, stay) for share in SHARES.values() for stay in ("random", "forever"))
 """The six settings of figure 2 of the paper of 2011."""
-SWEPT = tuple(buffered(packets) for packets in (BELOW, *BUFFERS[:-1]))
-"""The other buffers of its figure 3b, and a smaller one."""
+SWEPT = tuple(buffered(packets) for packets in (STATED, BELOW, *BUFFERS[:-1]))
+"""The other buffers of its figure 3b, and two smaller ones."""
 HALVED = (CHECK_FULL, *ABLATIONS[-1].settings[2:])
 """Settings with half the runs: they take long and no claim hangs on them."""

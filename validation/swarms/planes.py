@@ -20,7 +20,7 @@ from validation.swarms.experiments import (
     SMALL,
     capped,
 )
-from validation.swarms.measured import ALL, Results
+from validation.swarms.measured import ALL, PERCENTS, QUEUE_PERCENTS, Measured, Results
 from validation.verdict import Condition, Finding
 
 Floats = NDArray[np.float64]
@@ -34,6 +34,9 @@ DRAWS = 2000
 TIERS = (("UT:utp", "BT:nice", "BT:vegas"), ("BT:lp", "BT:newreno"), ("BT:cubic",))
 """Homogeneous swarms by the paper's order of buffer occupancy."""
 QUANTILES = (50, 90)
+OTHERWISE = ("in packets", "of peers of all runs together", "each run a swarm of its own")
+"""Other ways to compute Table III, which says that statistics are of a swarm and the correlation is over swarms: queues
+as packets and not as time; quantiles of all runs' peers in place of the mean of the runs'; runs as further swarms."""
 
 
 def _ordered(text: str, found: Paired, greater: bool, part: str) -> Condition:
@@ -203,6 +206,7 @@ def correlations(results: Results) -> Finding:
     details.append(
         f"intervals: {DRAWS} draws of the runs with replacement, the swarms being the same; 5, 7, 8 and 10 pairs"
     )
+    details += [otherwise(results, way) for way in OTHERWISE]
     return Finding(
         "homogeneous: 0.10 to 0.54, with mainline only -0.30 to 0.10; heterogeneous: 0.56 to 0.77",
         f"{near} of {len(conditions)} with the same sign and within {WITHIN:g}",
@@ -210,6 +214,36 @@ def correlations(results: Results) -> Finding:
         tuple(details),
         brief=f"{near} of {len(conditions)}",
     )
+
+
+def otherwise(results: Results, way: str) -> str:
+    """Return what comes of Table III if it is computed in another of the ways in ``OTHERWISE``."""
+    published, found = reference.spearman(), {}
+    for (scenario, clients), pairs in sets().items():
+        named = HOMOGENEOUS if scenario == "homogeneous" else HALVES
+        sides = [(results[named[name]], part) for name, part in pairs]
+        for t, b in product(QUANTILES, QUANTILES):
+            one, other = zip(*(_statistics(swarm, part, t, b, way) for swarm, part in sides), strict=True)
+            found[scenario, clients, t, b] = spearman(np.ravel(one), np.ravel(other))
+    near = sum(abs(found[key] - published[key]) <= WITHIN and found[key] * published[key] > 0.0 for key in found)
+    ranges = {key[:2]: [value for at, value in found.items() if at[:2] == key[:2]] for key in found}
+    shown = "; ".join(
+        f"{scenario}, {'both clients' if clients == 'multi' else 'mainline only'} {min(v):+.2f} to {max(v):+.2f}"
+        for (scenario, clients), v in ranges.items()
+    )
+    return f"computed otherwise, {way}: {near} of {len(found)}: {shown}"
+
+
+def _statistics(swarm: Measured, part: str, t: int, b: int, way: str) -> tuple[Floats, Floats]:
+    """Return a quantile of completion times and one of queues: of each run, of all, or means over the runs."""
+    if way == OTHERWISE[1]:
+        group = swarm.groups[part]
+        of_times, of_queues = group.completion[PERCENTS.index(t)], group.delay[QUEUE_PERCENTS.index(float(b))]
+        return np.array([of_times]), np.array([of_queues])
+    times, queues = swarm.of(f"p{t}", part), swarm.of(f"{'queue' if way == OTHERWISE[0] else 'delay'}_p{b}", part)
+    if way == OTHERWISE[2]:
+        return times, queues
+    return np.array([times.mean()]), np.array([queues.mean()])
 
 
 def sending_rates(results: Results) -> Finding:

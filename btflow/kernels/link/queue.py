@@ -63,6 +63,13 @@ def line_up(net, k, q, t, into, parcel, size):
 
 
 @kernel
+def full(net, k, q, t, size):
+    """Whether a first-in first-out queue would drop a packet of `size` bytes."""
+    advance(net, k, q, t)
+    return q.free_at > t and not parcels.fits(q, size + q.framing, 1)
+
+
+@kernel
 def advance(net, k, q, t):
     """Take off the count what has started service by `t`."""
     while q.first != q.last:

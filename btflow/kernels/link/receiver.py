@@ -5,10 +5,23 @@ cumulative and selective acknowledgements say, and an ACK that is lost is made g
 """
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import path
+from btflow.kernels.link import path, queue, recovery
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.scoreboard import payload, segment
-from btflow.kernels.link.state import ACK_TIMER, ACKS, CBR, FOREVER, MESSAGES, NONE, SIZED, STREAM, SYN, SYN_ACK, UTP
+from btflow.kernels.link.state import (
+    ACK_TIMER,
+    ACKS,
+    CBR,
+    CONNECTED,
+    FOREVER,
+    MESSAGES,
+    NONE,
+    SIZED,
+    STREAM,
+    SYN,
+    SYN_ACK,
+    UTP,
+)
 
 
 @kernel
@@ -87,7 +100,17 @@ def acknowledge(net, i, f, t):
     f.unacked_bytes = 0
     f.ack_at = FOREVER
     owd = f.last_owd if f.law == UTP else t - f.first_stamp
+    if f.reverse != NONE and net.flow[f.reverse].told == 1:
+        notice(net, f, t)
     path.emit(net, i, f, ACKS, t, f.log, f.last_stamp if f.times_newest else f.first_stamp, owd, f.ack_size, 1)
+
+
+@kernel
+def notice(net, f, t):
+    """The host's own queue drops the ACK: the flow that the host sends over the connection is told, as for data."""
+    back = net.flow[f.reverse]
+    if back.running == CONNECTED and queue.full(net, f.ack_queue0, net.queue[f.ack_queue0], t, f.ack_size):
+        recovery.refuse(net, f.reverse, back, t)
 
 
 @kernel

@@ -235,10 +235,36 @@ def go_on(f, arrived, safe):
 
 
 @kernel
+def refuse(net, i, f, t):
+    """The queue of its own host took no more of flow `i` (Linux tcp_transmit_skb, tcp_enter_cwr).
+
+    Nothing is lost: the segment waits for the next ACK or, if nothing is under way, for a timer
+    (tcp_check_probe_timer). The window falls as after a loss, but with the ACKs, and no further until something sent
+    later is acknowledged.
+    """
+    if f.phase == state.OPEN:
+        f.ssthresh = laws.reduce(net, i, f, t)
+        f.cwnd = min(f.cwnd, f.flight + 1.0)
+        f.phase = state.REFUSED
+        f.recover = f.nxt + 1
+        count_fall(net, f, t)
+    if f.flight == 0:
+        wake(net, source(net, i, state.SEND_TIMER), t + f.rto)
+
+
+@kernel
+def shrink(f):
+    """An ACK after `refuse`: half a segment less, down to ssthresh (tcp_cwnd_down)."""
+    f.cwnd = min(max(f.ssthresh, f.cwnd - 0.5), f.flight + 1.0)
+
+
+@kernel
 def end(f):
     """Everything under way when the loss was found is acknowledged."""
     if f.phase == state.RECOVERY:
         f.cwnd = f.ssthresh
+    elif f.phase == state.REFUSED:
+        f.cwnd = min(f.cwnd, f.ssthresh)
     f.phase = state.OPEN
 
 

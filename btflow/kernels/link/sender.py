@@ -1,7 +1,7 @@
 """The sender: takes ACKs, lets the window law act, and sends what window, pacing and application allow."""
 
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.link import application, laws, path, receiver, recovery, sampling, scoreboard, state
+from btflow.kernels.link import application, laws, path, queue, receiver, recovery, sampling, scoreboard, state
 from btflow.kernels.link.events import schedule, source, wake
 from btflow.kernels.link.laws import bbr, cubic, utp
 
@@ -82,8 +82,11 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
     if acked > 0 and found == 0 and may_grow(f, was == state.RECOVERY):
         laws.grow(net, i, f, t, float((acked if was == state.RECOVERY else arrived) * f.train))
     left = was != state.OPEN and f.waiting_retransmit > 0  # lost after the phase began: another one
-    if (found > 0 or left) and (f.phase == state.OPEN or f.recovery == state.PER_LOSS):
+    repairs = f.phase == state.RECOVERY or f.phase == state.LOSS
+    if (found > 0 or left) and (not repairs or f.recovery == state.PER_LOSS):
         recovery.begin(net, i, f, t, arrived)
+    elif f.phase == state.REFUSED:
+        recovery.shrink(f)
     elif f.phase == state.RECOVERY:
         recovery.go_on(f, arrived, 1.0 if acked > 0 and found == 0 else 0.0)
     if f.phase != state.LOSS:  # the one segment after a timeout is less
@@ -100,7 +103,8 @@ def ack_arrives(net, i, f, t, position, stamp, owd):
 @kernel
 def may_grow(f, repairs):
     """Whether the window was the limit, or need not be, and no fast recovery is on; `repairs`: one was until now."""
-    return (f.limited or not f.validate) and f.phase != state.RECOVERY and (f.counts_repaired or not repairs)
+    repairing = f.phase == state.RECOVERY or f.phase == state.REFUSED
+    return (f.limited or not f.validate) and not repairing and (f.counts_repaired or not repairs)
 
 
 @kernel
@@ -170,6 +174,9 @@ def send(net, i, f, t):
             f.limited = 1
             wake(net, source(net, i, state.SEND_TIMER), f.pace_at)
             return
+        if f.told == 1 and refused(net, i, f, t):
+            f.limited = 1
+            return
         f.forced = 0
         if f.waiting_retransmit > 0:
             number = send_again(net, i, f, t)
@@ -187,6 +194,17 @@ def send(net, i, f, t):
 def has_room(f):
     """True if one more train fits the window; one may always be under way."""
     return f.flight == 0 or (f.flight + 1) * f.weight <= f.cwnd + 1e-9
+
+
+@kernel
+def refused(net, i, f, t):
+    """Whether the queue of the sender's own host has no room for the next segment, of which the sender is told."""
+    k = f.data_queue0
+    payload = min(f.mss, float(f.wrote - f.cut)) if f.waiting_retransmit == 0 else f.mss
+    if not queue.full(net, k, net.queue[k], t, payload + f.header):
+        return False
+    recovery.refuse(net, i, f, t)
+    return True
 
 
 @kernel

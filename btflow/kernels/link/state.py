@@ -64,6 +64,7 @@ IN_PIPE = np.int64(2)  # sent and not known to have arrived (ns-3's BytesInFligh
 
 # State of the sender (flow.phase).
 OPEN, RECOVERY, LOSS = np.int64(0), np.int64(1), np.int64(2)
+REFUSED = np.int64(3)  # the queue of the host took no more: the window falls, but nothing is lost
 
 # Of the connection (flow.running).
 IDLE, CONNECTING, CONNECTED = np.int64(0), np.int64(1), np.int64(2)
@@ -226,6 +227,7 @@ FLOW = np.dtype(
         ("off", "f8"),
         ("period", "f8"),  # MESSAGES: time between two [s]
         ("exponential", "i8"),  # ON_OFF: the lengths are exponentially distributed
+        ("told", "i8"),  # in a swarm: the first queue is the host's own, and tells the sender what it refuses
         ("other", "i8"),  # in a swarm: the flow of the same kind in the other direction
         ("socket", "f8"),  # STREAM: bytes that the socket takes, unsent or unacknowledged [B] ...
         ("socket_windows", "f8"),  # ... or so many congestion windows, if that is more
@@ -241,6 +243,7 @@ FLOW = np.dtype(
         ("loss_gap", "f8"),  # uTP: least time between two answers to a loss [s]
         ("decay_idle", "f8"),  # uTP: what a timeout without data in flight leaves of the window
         ("threshold", "f8"),  # Nice, LP: part of the range of delays above which there is congestion
+        ("clock_difference", "f8"),  # LP: how far the receiver's clock is ahead [s]
         ("fraction", "f8"),  # Nice: part of a round's segments that must have met it
         # -- the sender, too
         ("written", "i8"),  # segments the application has written

@@ -302,3 +302,25 @@ def test_a_queue_that_counts_bytes_takes_no_more_small_packets_than_it_has_place
     )
     for _, x, _ in made.steps(program, 100, 1816):
         checks.check_queues(x)
+
+
+# ---- the uplink's queue
+
+
+@pytest.mark.slow
+def test_a_host_is_told_what_its_own_queue_refuses() -> None:
+    """CUBIC fills a queue of 12 packets: a modem's drops many, the host's none; what it refuses is sent later."""
+    found = {}
+    for place in ("modem", "host"):
+        queue = {"rate": "1 Mbit/s", "buffer": "12 packets"}
+        program = made.program(
+            made.leechers(1), seed={"uplink_queue": place, "access": {"uplink": queue}}, common={"access": {}}
+        )
+        s, x = made.run(program)
+        data = [f for f in x.net.flow if f.arrived > 100]
+        found[place] = float(s.peer.done[1])
+        assert len(data) == 1
+        assert (data[0].dropped > 0) == (place == "modem")
+        assert (data[0].resent > 0) == (place == "modem")
+        assert data[0].falls > 0
+    assert found["host"] <= found["modem"]

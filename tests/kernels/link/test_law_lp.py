@@ -64,6 +64,17 @@ def test_the_first_window_of_lp_by_hand() -> None:
     assert found == [(6, 37, 74, 296), (6, 37, 74, 308), (6, 37, 74, 331), (1, 45, 90, 363)]
 
 
+def test_the_clocks_of_two_hosts_leave_lp_one_back_off() -> None:
+    """After it the range is 60.05 s: a delay of 9 s more than that would be late."""
+    together, apart = Driver("lp", cwnd=32, ssthresh=1), Driver("lp", cwnd=32, ssthresh=1, clock_difference=60)
+    for k in range(60):
+        for x in (together, apart):
+            x.ack(1.0 + k, 0.05 + 0.02 * k, 0.05 + 0.02 * k)
+    assert together.flow.backed_off > 50.0
+    assert apart.flow.backed_off == 1.0
+    assert apart.flow.cwnd > 16.0 > together.flow.cwnd
+
+
 def test_the_papers_lp_keeps_its_range_and_leaves_slow_start() -> None:
     x = Driver("lp", variant=2, cwnd=64)
     for k in range(20):

@@ -142,3 +142,43 @@ def test_nice_goes_below_one_segment_and_paces() -> None:
         x.round(k, 0.1)
     assert x.flow.cwnd > 1.0
     assert x.flow.pacing == 0.0
+
+
+@pytest.mark.parametrize(("late", "window"), [(8, 17), (9, 8)])
+def test_the_module_judges_as_the_paper_does(late: int, window: float) -> None:
+    """As the round by hand, but of 17: eight whole segments are left of them."""
+    x = Driver("nice", cwnd=17, ssthresh=8, variant=1)
+    f = x.flow
+    f.base_delay, f.highest, f.una, f.nxt, f.round_end = 0.1, 0.3, 1, 18, 17
+    windows = [x.ack(1.0 + 0.001 * k, 0.121 if k < late else 0.119) for k in range(17)]
+    assert windows == [17.0] * 16 + [window]
+
+
+def test_the_module_never_falls_below_two_segments_nor_paces() -> None:
+    x = Driver("nice", cwnd=8, ssthresh=2, variant=1, min_window=2)
+    x.ack(0.0, 0.1)
+    x.flow.idle = 0
+    windows = [x.round(k, 0.5) for k in range(1, 40)]
+    assert min(windows) == 2.0
+    assert x.flow.pacing == 0.0
+    assert x.lose(41.0) == 2.0
+
+
+def test_the_module_judges_no_slow_start_and_no_two_samples() -> None:
+    """Seven ACKs make 15 of 8, of which 6 fit: Vegas leaves slow start with one more. Two segments grow as Reno's."""
+    for cwnd, ssthresh, least, most in ((8, 32, 7, 7), (2, 1, 2.1, 3)):
+        x = Driver("nice", cwnd=cwnd, ssthresh=ssthresh, variant=1, min_window=2)
+        x.flow.base_delay, x.flow.highest, x.flow.idle = 0.1, 0.3, 0
+        x.flow.una, x.flow.nxt, x.flow.round_end = 1, cwnd + 1, cwnd
+        assert least <= x.round(1.0, 0.25) <= most
+
+
+def test_the_module_forgets_the_range_when_nothing_is_in_flight() -> None:
+    for variant, base, highest in ((0, 0.1, 0.4), (1, 0.3, 0.3)):
+        x = Driver("nice", variant=variant, min_window=2)
+        x.ack(0.1, 0.1)
+        x.measure(0.2, 0.4, None)
+        x.flow.una, x.flow.flight = x.flow.nxt, 0
+        x.law.sample(x.state, 0, x.flow, 0.2, 1.0)
+        x.ack(5.0, 0.3)
+        assert (x.flow.base_delay, x.flow.highest) == (base, highest)

@@ -6,12 +6,14 @@ window falls to one segment.
 
 Variant 0 is Linux (tcp_lp.c): delays in ticks of a millisecond; after each back-off min becomes the smoothed delay and
 max twice that; the greatest delay counts only when one yet greater was seen. It does not touch ssthresh, so that slow
-start leads back to where it was. The ticks are taken from clocks that agree, as in ns-3; on real hosts twice the
-difference of unrelated clocks is so much that the second back-off never comes.
+start leads back to where it was. A delay is the receiver's clock less the sender's. Where they agree, as in ns-3, that
+is the delay itself; on hosts that were not started in the same second twice their `clock_difference` is so much that
+the second back-off never comes, and what is left is Reno.
 Variant 1 is ns-3's TcpLp: the limit itself is no congestion, and the inference time does not stop slow start.
 Variant 2 is the paper's: exact delays, a range that is never reset, additive increase after every back-off.
 
-Constants: threshold (0.15), beta, min_window (1). State in ticks: base, highest, reserve, smooth (eight times that).
+Constants: threshold (0.15), clock_difference, beta, min_window (1). State in ticks: base, highest, reserve, smooth
+(eight times that).
 """
 
 import math
@@ -49,10 +51,10 @@ def sample(net, i, f, t, acked):
 
 @kernel
 def one_way(f, t):
-    """One-way delay of the segment acknowledged, in milliseconds."""
+    """One-way delay of the segment acknowledged, as the two clocks show it, in milliseconds."""
     if f.variant == PAPER:
-        return 1e3 * f.owd
-    return float(ticks(f.stamp, f.stamp + f.owd))
+        return 1e3 * (f.owd + f.clock_difference)
+    return float(ticks(f.stamp, f.stamp + f.owd + f.clock_difference))
 
 
 @kernel

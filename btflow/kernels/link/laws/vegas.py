@@ -15,9 +15,16 @@ from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.link.laws import newreno
 from btflow.kernels.link.laws.delay import acks, round_over
 from btflow.kernels.link.state import FOREVER, OPEN
+from btflow.kernels.link.state import VEGAS as LAW
 
 NS3 = 1
 OFF = -1  # round_samples: rounds are not judged, the window is Reno's
+
+
+@kernel
+def ns3(f):
+    """Variant 1; Nice, which goes on as this law, has variants of its own."""
+    return f.law == LAW and f.variant == NS3
 
 
 @kernel
@@ -49,7 +56,7 @@ def sample(net, i, f, t, acked):
         f.base_delay = FOREVER
         begin(f)
     measure(f, acked)
-    f.idle = 1 if f.variant != NS3 and f.flight == 0 else 0
+    f.idle = 1 if f.flight == 0 and not ns3(f) else 0
 
 
 @kernel
@@ -98,7 +105,7 @@ def fitting(f, cwnd):
 @kernel
 def backlog(f, cwnd):
     """Segments of the window that wait in queues ("diff")."""
-    if f.variant == NS3:
+    if ns3(f):
         return cwnd - fitting(f, cwnd)
     return math.floor(cwnd * (f.round_min - f.base_delay) / f.base_delay + 1e-9)
 
@@ -127,13 +134,13 @@ def adjust(net, i, f, t, acked):
 def below(f):
     """An ssthresh that ends slow start."""
     lowered = min(f.ssthresh, f.cwnd - 1.0)
-    return max(2.0, lowered) if f.variant == NS3 else lowered
+    return max(2.0, lowered) if ns3(f) else lowered
 
 
 @kernel
 def reduce(net, i, f, t):
     """Reno's half; with ns-3 one segment less."""
-    return below(f) if f.variant == NS3 else newreno.reduce(net, i, f, t)
+    return below(f) if ns3(f) else newreno.reduce(net, i, f, t)
 
 
 @kernel
