@@ -1,0 +1,136 @@
+"""What could make the cluster of 2010 differ from the model: each hypothesis a switch, and what it moves.
+
+The swarms are those of the mainline client's cells, so that the client itself, the model and the paper stand in one
+table: by how much a setting takes longer than the same upload limit without delay and loss.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from validation.clients import scenario
+from validation.clients.cells import Cell
+
+SETTINGS = (
+    (10, 400, 0),
+    (20, 200, 0),
+    (20, 400, 0),
+    (10, 1000, 5),
+    (20, 1000, 5),
+    (50, 1000, 5),
+    (100, 400, 5),
+    (100, 1000, 5),
+)
+"""Upload limit [kB/s], round-trip time [ms] and loss [%] of the cells that the open claims are about."""
+PAPER = ("+9.5%", "–", "+10.7%", "+20.7%", "+12.9%", "+13.9%", "+12.1%", "+93.1%")
+"""Table IV, 300 leechers and 50 MB."""
+REPLICAS = 8
+SEED = 21
+
+_LINKS = """tcp = "cubic-2.6"
+opens = "tcp"
+accepts = "tcp"
+[classes.{name}.access.uplink]
+rate = "100 Mbit/s"
+buffer = "1 s"
+[classes.{name}.access.downlink]
+rate = "400 Mbit/s"
+buffer = "200 ms"
+"""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A mechanism that may have been there."""
+
+    about: str
+    """What it says."""
+    source: str
+    """Why it may be so."""
+    values: Mapping[str, object] = field(default_factory=dict)
+    """Fields of the scenario that it sets."""
+    segments: bool = False
+    """Whether TCP is moved segment by segment, on links that are too fast to matter."""
+
+
+HYPOTHESES = {
+    "model": Hypothesis("the model of the paper's experiment", "models/swarms/rao2010.toml"),
+    "segments": Hypothesis(
+        "TCP segment by segment, not in rounds", "the engine of access links, which ns-3 checks", segments=True
+    ),
+    "linux-6": Hypothesis("TCP of Linux 6", "the kernel of the test bed", {"transport": "linux-6"}),
+    "late-choker": Hypothesis(
+        "the choker's timer is 50 ms late each time",
+        "4.0.2 RawServer.py starts it anew when it has run; 100 clients with a log share a host",
+        {"classes.seed.client.choke_interval": "10050 ms", "classes.leechers.client.choke_interval": "10050 ms"},
+    ),
+    "no-nagle": Hypothesis(
+        "requests are not held by Nagle's rule", "4.0.2 RawServer.py sets no TCP_NODELAY", {"transport.nagle": False}
+    ),
+    "slow-acks": Hypothesis(
+        "ACKs are delayed by 200 ms, never quick",
+        "Linux 2.6.32 include/net/tcp.h, TCP_DELACK_MAX",
+        {"transport.delayed_ack": "200 ms", "transport.quick_acks": 0},
+    ),
+    "no-idle-reset": Hypothesis(
+        "windows survive a pause",
+        "tcp_slow_start_after_idle = 0, as some clusters set it",
+        {"transport.idle_reset": False},
+    ),
+    "all-at-once": Hypothesis(
+        "all leechers start at once", "the paper says: a flash crowd", {"arrivals.spread": "0 s"}
+    ),
+}
+
+
+def text(limit: int, rtt: int, loss: int, hypothesis: Hypothesis, leechers: int = 30, size: int = 10 * 2**20) -> str:
+    """Return the model file of a swarm under a hypothesis that no field of a scenario can set: TCP on links."""
+    peers = {"client": "mainline-4.0.2", "cap": f"{1024 * limit} B/s", "transports": "tcp"}
+    cell = Cell(
+        name="hypothesis",
+        about=hypothesis.about,
+        leechers=leechers,
+        file_size=f"{size} B",
+        uplink="100 Mbit/s",
+        buffer="1 s",
+        rtt=f"{rtt} ms",
+        loss=f"{loss}%",
+        spread="10 s",
+        transport="linux-2.6.32",
+        seed=peers,
+        classes={"leechers": peers},
+    )
+    made = scenario.text(cell)
+    if not hypothesis.segments:
+        return made
+    made = made.replace('transport = "linux-2.6.32"', 'sockets = "linux-2.6"')
+    for name in ("seed", "leechers"):
+        head = f"[classes.{name}]\n"
+        body = made.index("upload_limit", made.index(head))
+        end = made.index("\n", body) + 1
+        made = made[:end] + _LINKS.format(name=name) + made[end:]
+    return made
+
+
+def completion(limit: int, rtt: int, loss: int, hypothesis: Hypothesis, replicas: int, **size: int) -> float:
+    """Return the mean completion of some swarms [s]."""
+    import btflow
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hypothesis.toml"
+        path.write_text(text(limit, rtt, loss, hypothesis, **size), encoding="utf-8")
+        swarm = btflow.load(path).set(**hypothesis.values)
+    return float(np.nanmean(btflow.simulate(swarm, replicas=replicas, seed=SEED)["completion_time"].values))
+
+
+def costs(hypothesis: Hypothesis, replicas: int = REPLICAS, **size: int) -> list[float]:
+    """Return by how much each of the settings takes longer than its upload limit without delay and loss."""
+    base = {
+        limit: completion(limit, 0, 0, hypothesis, replicas, **size) for limit in {limit for limit, _, _ in SETTINGS}
+    }
+    return [completion(*setting, hypothesis, replicas, **size) / base[setting[0]] - 1 for setting in SETTINGS]
