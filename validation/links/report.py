@@ -145,11 +145,10 @@ def packets_text() -> str:
     made = [frozen.manifest()[name] for name in frozen.tables() if name in frozen.manifest()]
     if not made:
         return "There are no frozen tables."
-    wheels = ", ".join(sorted({str(table["wheel"]) for table in made}))
     dates = sorted({str(table["date"]) for table in made})
     runs, cpu = sum(table["runs"] for table in made), sum(table["cpu_s"] for table in made)
     days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    return f"Packet-level tables: {wheels}, {days}, {runs} runs, {cpu:.0f} s of CPU time."
+    return f"Packet-level tables: ns-3 {frozen.release()}, {days}, {runs} runs, {cpu:.0f} s of CPU time."
 
 
 def assumptions() -> list[Assumption]:
