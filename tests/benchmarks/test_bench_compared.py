@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from btflow.benchmarks.table import Goal, Section
 from btflow import load, simulate
 from validation.benchmarks import __main__ as report
 from validation.benchmarks import packets, simgrid
+from validation.packet_level import tables
 from validation.packet_level.toolchain import ToolchainError
 from validation.simgrid import runs, toolchain
 from validation.simgrid.runs import CASES, SAME, VARIANTS, Case, Run
@@ -135,9 +135,8 @@ def test_without_simgrid_and_without_a_record_it_says_how_to_get_it(monkeypatch:
 def test_packets_are_compared_with_the_mean_of_the_frozen_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frozen, "settings", lambda: iter([Setting("half", 20, 262144)]))
     monkeypatch.setattr(packets, "REPLICAS", 1)
-    with (frozen.FROZEN / "swarm_runs.csv").open(newline="", encoding="utf-8") as file:
-        key = {"mix": "half", "buffer_packets": "20", "piece_bytes": "262144", "rto_slack_ms": "200"}
-        times = [float(row["cpu_s"]) for row in csv.DictReader(file) if key.items() <= row.items()]
+    key = {"mix": "half", "buffer_packets": "20", "piece_bytes": "262144", "rto_slack_ms": "200"}
+    times = [float(row["cpu_s"]) for row in tables.rows("swarms/swarm_runs") if key.items() <= row.items()]
     (_, row) = packets.same_swarm().rows
     assert len(times) == 8
     assert row[2] == f"{sum(times) / 8:.2f}"

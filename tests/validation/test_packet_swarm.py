@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import tomllib
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import fsum, isclose
 
 import pytest
 
+from validation.packet_level import tables
 from validation.packet_level.grids import GRIDS
-from validation.packet_level.run import FROZEN
 
 FILE = 10_000_000  # B
 UP, DOWN = 1e6, 8e6  # bit/s
@@ -28,8 +26,7 @@ Groups = dict[Key, list[Row]]
 
 
 def table(name: str) -> list[Row]:
-    with (FROZEN / "swarms" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return list(tables.rows(f"swarms/{name}"))
 
 
 def key(row: Row) -> Key:
@@ -65,7 +62,7 @@ def queues() -> Groups:
 def test_every_run_of_the_grid_is_in_every_table(runs: Runs, leechers: Groups, queues: Groups) -> None:
     grid = [tuple(str(inputs[name]) for name in KEY) for inputs in GRIDS["swarm"].runs()]
     assert list(runs) == list(leechers) == list(queues) == grid
-    manifest = tomllib.loads((FROZEN / "manifest.toml").read_text(encoding="utf-8"))["swarm"]
+    manifest = tables.manifest()["swarm"]
     assert manifest["runs"] == len(grid)
     assert manifest["cpu_s"] == pytest.approx(total(runs.values(), "cpu_s"), abs=1)
 

@@ -11,6 +11,7 @@ from validation_links_made import RANDOM_LOSS, ROW, bottleneck
 from btflow.link.program import compile_link
 from validation.links import checks, frozen, measured
 from validation.links.experiments import CONTROLS, NOISE_SOURCES, Single, experiment
+from validation.packet_level import tables
 
 
 def test_a_row_becomes_the_same_link() -> None:
@@ -93,15 +94,16 @@ def test_tables_are_read_cell_by_cell(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "pairs_flows.csv").write_text("\n".join(flows))
     text = (tmp_path / "pairs.csv").read_text().replace("cubic:1,ledbat:3", '"cubic:1,ledbat:3"')
     (tmp_path / "pairs.csv").write_text(text)
-    monkeypatch.setattr(frozen, "FOLDER", tmp_path)
-    for cached in (frozen._rows, frozen.cells):
+    (tmp_path / "manifest.toml").write_text(f'[pairs]\nns3 = "{tables.RELEASE}"\n')
+    monkeypatch.setattr(tables, "FROZEN", tmp_path)
+    for cached in (tables.manifest, tables.rows, frozen.cells_of):
         cached.cache_clear()
     try:
         assert frozen.tables() == ("pairs",)
         first, second = frozen.cells("pairs")
         assert not frozen.cells("voip")
     finally:
-        for cached in (frozen._rows, frozen.cells):
+        for cached in (tables.manifest, tables.rows, frozen.cells_of):
             cached.cache_clear()
     assert first.experiment == bottleneck()
     assert list(first.figures["queue_mean_packets"]) == [4, 6]

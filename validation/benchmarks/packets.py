@@ -9,7 +9,7 @@ from btflow.benchmarks.table import Row, Section, at_least
 
 from btflow import load, simulate
 from validation.links.speed import speed
-from validation.packet_level.toolchain import RELEASE
+from validation.packet_level.tables import RELEASE
 from validation.swarms import packets
 
 RATIO = 10_000.0

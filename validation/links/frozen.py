@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from validation.links.experiments import Experiment, experiment
-
-FOLDER = Path(__file__).parent.parent / "packet_level" / "frozen"
+from validation.packet_level import tables as packet_level
 
 INPUTS = frozenset(
     [
@@ -48,36 +44,56 @@ class Frozen:
     """What came out, by column, for each seed; the shares are ``share_NAME``."""
 
 
+_release = packet_level.RELEASE
+
+
+def use(version: str) -> None:
+    """Compare with the tables of this version of ns-3 from now on; an error if there are none."""
+    global _release
+    packet_level.folder(version)
+    _release = version
+
+
+def release() -> str:
+    """Return which version of ns-3 is compared with."""
+    return _release
+
+
 def tables() -> tuple[str, ...]:
     """Return the names of the tables that there are."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.csv") if not path.stem.endswith("_flows")))
+    found = packet_level.folder(_release).glob("*.csv")
+    return tuple(sorted(path.stem for path in found if not path.stem.endswith("_flows")))
 
 
-@cache
 def manifest() -> dict[str, dict[str, Any]]:
     """Return by table what it was made with."""
-    return tomllib.loads((FOLDER / "manifest.toml").read_text(encoding="utf-8"))
+    return packet_level.manifest(_release)
+
+
+def cells(table: str) -> tuple[Frozen, ...]:
+    """Return the cells of a table, in its order; none if the table does not exist."""
+    return cells_of(table, _release)
 
 
 @cache
-def cells(table: str) -> tuple[Frozen, ...]:
-    """Return the cells of a table, in its order; none if the table does not exist."""
+def cells_of(table: str, version: str) -> tuple[Frozen, ...]:
+    """Return the cells of a table that was made with this version."""
     found: dict[Experiment, dict[str, list[float]]] = {}
-    for row in _rows(table):
+    for row in packet_level.rows(table, version):
         figures = found.setdefault(experiment(row), {})
         for name in row.keys() - INPUTS:
             figures.setdefault(name, []).append(float(row[name] or "nan"))
-    shares = _shares(table)
+    shares = _shares(packet_level.rows(f"{table}_flows", version))
     return tuple(
         Frozen(run, {name: tuple(values) for name, values in {**figures, **shares.get(i, {})}.items()})
         for i, (run, figures) in enumerate(found.items())
     )
 
 
-def _shares(table: str) -> dict[int, dict[str, list[float]]]:
+def _shares(rows: Iterable[packet_level.Row]) -> dict[int, dict[str, list[float]]]:
     """Return by the number of the cell the share of all flows of a congestion control, and the largest of a flow."""
     runs: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    for row in _rows(f"{table}_flows"):
+    for row in rows:
         key = tuple(row[name] for name in ("flows", "queue", "rate_bps", "rtt_ms", "buffer_packets", "seed"))
         runs.setdefault(key, {}).setdefault(row["cc"], []).append(float(row["share"]))
     found: dict[tuple[str, ...], dict[str, list[float]]] = {}
@@ -87,12 +103,3 @@ def _shares(table: str) -> dict[int, dict[str, list[float]]]:
             cell.setdefault(f"share_{name}", []).append(sum(shares))
         cell.setdefault("largest_share", []).append(max(max(shares) for shares in by_control.values()))
     return dict(enumerate(found.values()))
-
-
-@cache
-def _rows(name: str) -> tuple[dict[str, str], ...]:
-    path = FOLDER / f"{name}.csv"
-    if not path.exists():
-        return ()
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return tuple(csv.DictReader(line for line in lines if not line.startswith("#")))

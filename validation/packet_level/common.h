@@ -181,16 +181,35 @@ struct CongestionControl
     unsigned long targetMs = 0;
 };
 
-/// Stops the retransmission timer of a socket, so that the next segment sent starts it anew.
+/// The retransmission timer as in Linux and RFC 6298 (5.3): every ACK of new data starts it anew, and so does a fast
+/// retransmission.
 ///
-/// ns-3 lets the timer run on when it sends a fast retransmission, whose ACK then comes too late wherever an RTT and
-/// the wait for three duplicate ACKs are more than the timeout: at an RTT of 1 s most recoveries. Linux starts it anew.
+/// ns-3 lets it run on when it sends a fast retransmission, whose ACK then comes too late wherever an RTT and the wait
+/// for three duplicate ACKs are more than the timeout: at an RTT of 1 s most recoveries. In a recovery it starts it
+/// anew for the first partial ACK alone (RFC 6582's impatient variant): one that repairs a whole window ends in a
+/// timeout. The tables of 3.44 were made with that variant.
 class RetransmissionTimer : public ns3::TcpSocketBase
 {
   public:
+    /// Stops it, so that the next segment sent starts it.
     static void Stop(ns3::TcpSocketBase& socket)
     {
         (socket.*&RetransmissionTimer::m_retxEvent).Cancel();
+    }
+
+    /// Has every partial ACK start it anew.
+    static void StartAtEveryAck(ns3::TcpSocketBase& socket)
+    {
+#ifndef NS3_3_44
+        socket.GetTxBuffer()->TraceConnectWithoutContext("UnackSequence",
+                                                         ns3::MakeBoundCallback(&ForgetTheFirst, &socket));
+#endif
+    }
+
+  private:
+    static void ForgetTheFirst(ns3::TcpSocketBase* socket, ns3::SequenceNumber32, ns3::SequenceNumber32)
+    {
+        socket->*&RetransmissionTimer::m_isFirstPartialAck = true;
     }
 };
 
@@ -246,6 +265,7 @@ class Connection
         m_sender->TraceConnectWithoutContext("Retransmission", MakeCallback(&Connection::OnRetransmission, this));
         m_sender->TraceConnectWithoutContext("CongState", MakeCallback(&Connection::OnState, this));
         m_sender->TraceConnectWithoutContext("LastRTT", MakeCallback(&Connection::OnRtt, this));
+        RetransmissionTimer::StartAtEveryAck(*m_sender);
     }
 
     virtual ~Connection() = default;

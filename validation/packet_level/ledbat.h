@@ -1,4 +1,4 @@
-// LEDBAT after RFC 6817, as ns-3 3.44's own class does not grow its window in congestion avoidance.
+// LEDBAT after RFC 6817: ns-3's own class does not grow its window before 3.47, and takes every echo for a new one.
 #pragma once
 
 #include "ns3/tcp-congestion-ops.h"

@@ -17,10 +17,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import date
 from pathlib import Path
 
+from validation.packet_level import tables, toolchain
 from validation.packet_level.grids import GRIDS, Grid, Inputs
-from validation.packet_level.toolchain import FLAGS, HERE, WHEEL, ToolchainError, build, compiler
+from validation.packet_level.toolchain import HERE, Ns3, ToolchainError
 
-FROZEN = HERE / "frozen"
 RERUN = HERE / "rerun"
 QUICK_RUNS = 8
 """How many runs of a grid `--quick` makes."""
@@ -88,14 +88,14 @@ def run_grid(name: str, grid: Grid, program: Path, out: Path, jobs: int, quick: 
             raise
         finally:
             print(file=sys.stderr)
-    tables = {part: [row for index in range(len(runs)) for row in done[index].get(part, [])] for part in grid.tables}
-    for part, rows in tables.items():
+    made = {part: [row for index in range(len(runs)) for row in done[index].get(part, [])] for part in grid.tables}
+    for part, rows in made.items():
         if rows:
             write_table(out / grid.folder / f"{name}{grid.tables[part]}.csv", rows)
-    return tables["run"]
+    return made["run"]
 
 
-def manifest_entry(name: str, grid: Grid, rows: list[Row]) -> str:
+def manifest_entry(name: str, grid: Grid, rows: list[Row], ns3: Ns3) -> str:
     """Return what the manifest says about a grid, in TOML."""
     seeds = sorted({int(row["seed"] or 0) for row in rows})
     cpu = [float(row["cpu_s"] or 0) for row in rows]
@@ -104,8 +104,8 @@ def manifest_entry(name: str, grid: Grid, rows: list[Row]) -> str:
             f"[{name}]",
             f'what = "{grid.what}"',
             f'program = "{grid.program}"',
-            f'wheel = "{WHEEL}"',
-            f'compiler = "{compiler()} {" ".join(FLAGS)}"',
+            f'ns3 = "{ns3.release}"',
+            f'compiler = "{toolchain.compiler()} {" ".join(toolchain.FLAGS)}"',
             f"date = {date.today().isoformat()}",
             f"runs = {len(rows)}",
             f"seeds = [{seeds[0]}, {seeds[-1]}]  # first and last",
@@ -138,17 +138,20 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         return [{name: value for name, value in row.items() if name != "cpu_s"} for row in csv.DictReader(file)]
 
 
-def compare(out: Path, names: Iterable[str]) -> None:
-    """Say for each table how many of its rows are frozen in the same words."""
+def compare(out: Path, names: Iterable[str], release: str) -> None:
+    """Say for each table how many of its rows are frozen in the same words: of this version, or of the newest."""
+    frozen = tables.folder(release if release in tables.EARLIER else tables.RELEASE)
+    if out.resolve() == frozen.resolve():
+        return
     for name in names:
         grid = GRIDS[name]
         for table in (Path(grid.folder, f"{name}{suffix}.csv") for suffix in grid.tables.values()):
-            if not (out / table).exists() or not (FROZEN / table).exists():
+            if not (out / table).exists() or not (frozen / table).exists():
                 continue
-            frozen = {tuple(row.items()) for row in read_rows(FROZEN / table)}
+            kept = {tuple(row.items()) for row in read_rows(frozen / table)}
             rows = read_rows(out / table)
-            same = sum(tuple(row.items()) in frozen for row in rows)
-            print(f"{table}: {same} of {len(rows)} rows as frozen")
+            same = sum(tuple(row.items()) in kept for row in rows)
+            print(f"{table}: {same} of {len(rows)} rows as {frozen.relative_to(HERE)}")
 
 
 def arguments() -> argparse.Namespace:
@@ -158,6 +161,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time (default: one per core)")
     parser.add_argument("--quick", action="store_true", help=f"only about {QUICK_RUNS} runs of each grid")
     parser.add_argument("--out", type=Path, default=RERUN, help="folder for the tables (default: rerun/ here)")
+    prefix = os.environ.get(toolchain.PREFIX, "")
+    text = f"folder that ns-3 was installed to (default: ${toolchain.PREFIX}, or else the wheel {toolchain.WHEEL})"
+    parser.add_argument("--ns3", default=prefix, metavar="DIR", help=text)
     chosen = parser.parse_args()
     unknown = [name for name in chosen.grids if name not in GRIDS]
     if unknown:
@@ -172,19 +178,19 @@ def main() -> int:
     chosen = arguments()
     names = chosen.grids or list(GRIDS)
     try:
-        programs = build()
+        ns3 = toolchain.find(chosen.ns3)
+        programs = toolchain.build(ns3)
         for name in names:
             grid = GRIDS[name]
             rows = run_grid(name, grid, programs[grid.program], chosen.out, chosen.jobs, chosen.quick)
-            write_manifest(chosen.out, {name: manifest_entry(name, grid, rows)})
+            write_manifest(chosen.out, {name: manifest_entry(name, grid, rows, ns3)})
     except (ToolchainError, RuntimeError, OSError) as error:
         print(f"packet-level: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("packet-level: interrupted; the finished tables are complete", file=sys.stderr)
         return 130
-    if chosen.out.resolve() != FROZEN.resolve():
-        compare(chosen.out, names)
+    compare(chosen.out, names, ns3.release)
     return 0
 
 

@@ -47,6 +47,7 @@ Wire::Use(Ptr<TcpSocketBase> socket, bool nagle)
     socket->TraceConnectWithoutContext("Retransmission", MakeCallback(&Wire::OnRetransmission, this));
     socket->TraceConnectWithoutContext("Tx", MakeCallback(&Wire::OnTx, this));
     socket->TraceConnectWithoutContext("Rx", MakeCallback(&Wire::OnRx, this));
+    RetransmissionTimer::StartAtEveryAck(*socket);
     m_hasNagle = nagle;
     Inside::HoldSmall(*socket, false);
 }

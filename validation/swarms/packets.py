@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,9 +17,9 @@ import xarray as xr
 from btflow import load, simulate
 from btflow.swarm.scenario import Scenario
 from validation.markdown import Report
+from validation.packet_level import tables
 
 FOLDER = Path(__file__).parent.parent / "packet_level"
-FROZEN = FOLDER / "frozen" / "swarms"
 MODEL = FOLDER / "flow_swarm.toml"
 SUMMARY = FOLDER.parent / "packets.md"
 """The only part of the comparison that is kept in the repository."""
@@ -102,12 +101,11 @@ class Compared:
 def rows(table: str, setting: Setting) -> list[dict[str, str]]:
     """Return the rows of a frozen table for a setting."""
     wanted = (setting.mix, str(setting.buffer), str(setting.piece), RTO_SLACK)
-    with (FROZEN / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            row
-            for row in csv.DictReader(file)
-            if (row["mix"], row["buffer_packets"], row["piece_bytes"], row["rto_slack_ms"]) == wanted
-        ]
+    return [
+        row
+        for row in tables.rows(f"swarms/{table}")
+        if (row["mix"], row["buffer_packets"], row["piece_bytes"], row["rto_slack_ms"]) == wanted
+    ]
 
 
 def settings(pieces: tuple[int, ...] = PIECES) -> Iterator[Setting]:

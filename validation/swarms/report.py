@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import platform
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from validation.assumptions import ASSUMED, Assumption, at, engine, merged, of_m
 from validation.links.report import today
 from validation.markdown import Report as Page
 from validation.markdown import conditions, counted
-from validation.packet_level.run import FROZEN
+from validation.packet_level import tables
 from validation.part import Part
 from validation.report import markdown
 from validation.swarms import ablations, completion, planes
@@ -132,8 +131,7 @@ def cost(results: Results) -> str:
     ours = [results[setting].cpu for setting in PLAIN if setting in results.settings]
     if not ours:
         return ""
-    with (FROZEN / "swarms" / "swarm_runs.csv").open(newline="", encoding="utf-8") as file:
-        packet = [float(row["cpu_s"]) for row in csv.DictReader(file) if row["mix"] == "half"]
+    packet = [float(row["cpu_s"]) for row in tables.rows("swarms/swarm_runs") if row["mix"] == "half"]
     one, theirs = sum(ours) / len(ours), sum(packet) / len(packet)
     downloads = 100
     ratio = theirs / PACKET_LEECHERS / (one / downloads)
