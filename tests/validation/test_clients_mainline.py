@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import btflow
-from btflow.errors import SimulationError
-from validation.clients import cells, figures, programs, scenario
+from btflow.errors import InputError, SimulationError
+from validation.clients import cells, figures, hypotheses, mainline, predictions, programs, report, scenario
 from validation.clients.peers import mainline_peer
 from validation.clients.peers.mainline_peer import EDGES, Counts
 
@@ -168,3 +168,33 @@ def test_a_cell_without_links_is_a_swarm_behind_upload_limits_alone(tmp_path: Pa
     assert model.transport is not None
     assert all(part.access is None for part in model.classes)
     assert {part.upload_limit for part in model.classes} == {20 * 1024}
+
+
+def test_a_hypothesis_that_is_none_is_one_line() -> None:
+    with pytest.raises(InputError, match="--only = 'magic': is not a hypothesis; allowed: model, segments"):
+        hypotheses.chosen("magic")
+    assert list(hypotheses.chosen("no-nagle")) == ["model", "no-nagle"]
+
+
+@pytest.mark.parametrize("name", hypotheses.HYPOTHESES)
+def test_a_hypothesis_is_a_swarm_of_its_own(name: str, tmp_path: Path) -> None:
+    one = hypotheses.HYPOTHESES[name]
+    path = tmp_path / "swarm.toml"
+    path.write_text(hypotheses.text(50, 1000, 5, one), encoding="utf-8")
+    swarm = btflow.load(path).set(**one.values)
+    assert (swarm.transport is None) == one.segments
+    assert swarm.paths.loss == 0.05
+    if name != "model":
+        path.write_text(hypotheses.text(50, 1000, 5, hypotheses.HYPOTHESES["model"]), encoding="utf-8")
+        assert swarm != btflow.load(path)
+
+
+def test_the_report_says_what_the_tables_say() -> None:
+    found = mainline.Found(report.compare(cells.load().values()), predictions.read())
+    said = mainline.claims(found)
+    assert set(said) == {"R02", "R04", "R05", "R07", "R12"}
+    for brief, sentence in said.values():
+        assert len(brief) <= 60
+        assert "nan" not in brief + sentence
+    seen = found.seen("mainline-20k-400ms", "idle")
+    assert seen > mainline.OFTEN > found.seen("mainline-20k-200ms", "idle")

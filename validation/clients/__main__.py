@@ -97,6 +97,15 @@ def report() -> None:
     typer.echo(f"report: {os.path.relpath(page.REPORT)}, {os.path.relpath(mainline.REPORT)}")
 
 
+@app.command()
+def hypotheses(only: Annotated[str, typer.Option(metavar="A,B", help="Hypotheses; all by default.")] = "") -> None:
+    """Write validation/hypotheses.md: what could make the cluster of 2010 differ from the model, by simulation."""
+    from validation.clients import hypotheses as page
+
+    page.write(page.chosen(only))
+    typer.echo(f"report: {os.path.relpath(page.REPORT)}")
+
+
 def _raise_on_signals() -> None:
     """Let a signal that would end the process take the way of Ctrl-C, which cleans up."""
 

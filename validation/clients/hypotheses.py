@@ -13,8 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from validation.clients import scenario
+from btflow.errors import InputError
+from validation.clients import cells, mainline, predictions, scenario
 from validation.clients.cells import Cell
+from validation.clients.report import compare, percent, table
+from validation.markdown import Report
+
+REPORT = cells.FOLDER.parent / "hypotheses.md"
 
 SETTINGS = (
     (10, 400, 0),
@@ -134,3 +139,65 @@ def costs(hypothesis: Hypothesis, replicas: int = REPLICAS, **size: int) -> list
         limit: completion(limit, 0, 0, hypothesis, replicas, **size) for limit in {limit for limit, _, _ in SETTINGS}
     }
     return [completion(*setting, hypothesis, replicas, **size) / base[setting[0]] - 1 for setting in SETTINGS]
+
+
+def page(found: Mapping[str, list[float]], client: Mapping[str, list[str]]) -> Report:
+    """Return the report: what each hypothesis makes of the settings, and the client and the paper beside it.
+
+    Args:
+        found: Costs of the settings by hypothesis.
+        client: Costs as measured, in words, by the kernel's TCP.
+    """
+    head = ("", *(f"{limit} kB/s, {rtt} ms{', 5% loss' if loss else ''}" for limit, rtt, loss in SETTINGS))
+    rows = [(f"`{name}`: {HYPOTHESES[name].about}", *map(percent, values)) for name, values in found.items()]
+    rows += [(f"the client itself, {name}", *values) for name, values in client.items()]
+    rows.append(("the paper, 300 leechers and 50 MB", *PAPER))
+    sources = [f"- `{name}`: {one.source}" for name, one in HYPOTHESES.items()]
+    base = found["model"]
+    moved = sum(
+        abs(value - old) > 0.05
+        for name, values in found.items()
+        if name != "model"
+        for value, old in zip(values, base, strict=True)
+    )
+    return Report(
+        "Hypotheses about the cluster of 2010",
+        "What could make its swarms differ from the model's, and what does it move?",
+        [f"{len(found) - 1} hypotheses, {len(SETTINGS)} settings: {moved} of the figures move by more than 5 points."],
+        [
+            "\n\n".join(
+                [
+                    "By how much a setting takes longer than its upload limit without delay and loss: 30 leechers,"
+                    f" 10 MiB, the mean of {REPLICAS} swarms. None is part of the model of the experiment: neither the"
+                    " paper nor the client's own run says that it was there. Made by `python -m validation.clients"
+                    " hypotheses`; do not edit.",
+                    table(head, rows),
+                    "Sources:",
+                    "\n".join(sources),
+                ]
+            )
+        ],
+    )
+
+
+def chosen(names: str) -> dict[str, Hypothesis]:
+    """Return the hypotheses of a comma-separated list, all for an empty one, and the model itself.
+
+    Raises:
+        InputError: There is no such hypothesis.
+    """
+    wanted = [name.strip() for name in names.split(",") if name.strip()] or list(HYPOTHESES)
+    for name in wanted:
+        if name not in HYPOTHESES:
+            raise InputError("--only", name, "is not a hypothesis", ", ".join(HYPOTHESES))
+    return {name: one for name, one in HYPOTHESES.items() if name in wanted or name == "model"}
+
+
+def write(wanted: Mapping[str, Hypothesis], path: Path = REPORT) -> None:
+    """Simulate hypotheses and write the report."""
+    found = mainline.Found(compare(cells.load().values()), predictions.read())
+    client = {
+        "TCP of Linux 6": [found.cost(*setting[:2], bool(setting[2])).split(" (")[0] for setting in SETTINGS],
+        "TCP as old as that kernel allows": [found.cost_of_old(*setting) for setting in SETTINGS],
+    }
+    page({name: costs(one) for name, one in wanted.items()}, client).write(path)

@@ -58,6 +58,13 @@ class Found:
         parts = [(self.spread[one] / self.seen(one, "mean")) ** 2 / len(self.by_name[one].rows) for one in (cell, base)]
         return f"{100 * seen:+.1f} ± {196 * (1 + seen) * math.sqrt(sum(parts)):.0f}% ({100 * said:+.1f}%)"
 
+    def cost_of_old(self, limit: int, rtt: int, loss: int) -> str:
+        """Return by how much a setting takes longer with old TCP than without delay and loss, as measured."""
+        cell, base = f"{name(limit, rtt, bool(loss))}-old", name(limit, 0)
+        if cell not in self.by_name or base not in self.by_name:
+            return "not measured"
+        return percent(self.seen(cell, "mean") / self.seen(base, "mean") - 1)
+
     def errors(self) -> list[float]:
         """Return the errors of the first predictions of the mean completion."""
         found = [one.error("mean", 1) for one in self.by_name.values()]
