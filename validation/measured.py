@@ -82,18 +82,10 @@ def measure(scenario: Scenario, result: xr.Dataset) -> Measured:
         time=_floats(result["time"].values),
         held=[_floats(row) for row in result["pieces_held"].transpose("replica", "time").values],
         pieces=int(result.attrs["pieces"]),
-        gaps=_pairs(gap["send_gap"].values, gap["send_gap_count"].sum("replica").values) + _control(result),
+        gaps=_pairs(gap["send_gap"].values, gap["send_gap_count"].sum("replica").values),
         payloads=_pairs(result["payload"].values, result["segment_payload_count"].sum("replica").values),
         cpu=float(result.attrs["cpu_s"]),
     )
-
-
-def _control(result: xr.Dataset) -> list[tuple[float, int]]:
-    """Return the times before sends of control messages with their counts; none at flow fidelity, which has none."""
-    if "control_gap_count" not in result:
-        return []
-    counts = result["control_gap_count"].sel(sender_class="leechers").sum("replica")
-    return _pairs(counts["control_gap"].values, counts.values)
 
 
 def _floats(values: np.ndarray) -> list[float]:

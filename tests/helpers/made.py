@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from btflow import load
-from btflow.kernels.swarm.state import BURST_BINS, GAP_BINS
+from btflow.kernels.swarm.state import BURST_BINS, CONTROL_BINS, GAP_BINS
 from btflow.swarm.program import Program, compile_scenario
 from btflow.swarm.replica import Replica, completion_rank, pieces_held, time_step
 from btflow.swarm.results import to_dataset
@@ -32,6 +32,8 @@ def replica(have_time: Sequence[Sequence[float]] | None = None, **changes: Any) 
     completion = np.concatenate([[np.nan], times.max(axis=1)])
     gaps = np.zeros((2, GAP_BINS), np.int64)
     gaps[0, 4], gaps[1, 1], gaps[1, 2] = 60, 10, 30
+    control_gaps = np.zeros((2, CONTROL_BINS), np.int64)
+    control_gaps[1, 0], control_gaps[1, 9] = 7, 3
     bursts = np.zeros(BURST_BINS)
     bursts[1], bursts[2], bursts[3] = 10, 4, 1
     fields: dict[str, Any] = {
@@ -49,7 +51,9 @@ def replica(have_time: Sequence[Sequence[float]] | None = None, **changes: Any) 
         "unchokes": np.array([8, 4, 2, 0]),
         "idle_ends": np.array([2, 0, 1, 0]),
         "held_for": np.array([[6, 2, 1, 1, 0], [1, 0, 0, 1, 2], [3, 0, 0, 0, 1], [0, 0, 0, 0, 0]], float),
+        "slots": np.array([[40, 0, 0, 0], [6, 0, 0, 0]]),
         "gaps": gaps,
+        "control_gaps": control_gaps,
         "bursts": bursts,
         "time_step": time_step(last),
         "held": pieces_held(times, time_step(last), last, np.arange(len(times))),

@@ -96,6 +96,18 @@ def test_time_between_sends(result: xr.Dataset) -> None:
     assert result.send_gap.sel(sender_class="seed", active=4) == pytest.approx(0.26953125)
 
 
+def test_control_messages_are_counted_by_the_time_since_the_last_send(result: xr.Dataset) -> None:
+    count = result.control_gap_count.isel(replica=0).sel(sender_class="leechers")
+    assert count.sel(control_gap=0.0005) == 7
+    found = count.control_gap.values[count.values == 3]
+    assert 0.001 * 2**4 < found < 0.001 * 2**4.5  # the ninth half octave from 1 ms on
+
+
+def test_a_seeds_slots_are_labelled_by_peer(result: xr.Dataset) -> None:
+    assert result.slots_seen.isel(replica=0).values.tolist() == [40, 0, 0, 0]
+    assert result.slots_dry.isel(replica=0).values.tolist() == [6, 0, 0, 0]
+
+
 def test_segments_without_offload_are_full_ones_and_a_remainder(result: xr.Dataset) -> None:
     # 10 bursts of 1380 B; 4 of 2760 = 1448 + 1312 B; 1 of 4140 = 2 * 1448 + 1244 B
     count = dict(zip(result.payload.values.tolist(), result.segment_payload_count[0].values.tolist(), strict=True))
