@@ -192,7 +192,9 @@ def test_a_hypothesis_is_a_swarm_of_its_own(name: str, tmp_path: Path) -> None:
 def test_the_report_says_what_the_tables_say() -> None:
     compared = report.compare(cells.load().values())
     found = mainline.Found(compared, predictions.read())
-    assert mainline.page(compared, predictions.read()).text("mainline.md") == mainline.REPORT.read_text(encoding="utf-8")
+    assert mainline.page(compared, predictions.read()).text("mainline.md") == mainline.REPORT.read_text(
+        encoding="utf-8"
+    )
     said = mainline.claims(found)
     assert set(said) == {"R02", "R04", "R05", "R07", "R12"}
     for brief, sentence in said.values():

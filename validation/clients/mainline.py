@@ -82,6 +82,11 @@ def _band(rtts: Sequence[int]) -> str:
     return f"{rtts[0]} to {rtts[-1]} ms" if rtts else "no RTT"
 
 
+def _idle(found: Found) -> str:
+    cell = name(10, 400)
+    return f"{100 * found.seen(cell, 'idle'):.0f}% ({100 * found.said(cell, 'idle'):.0f}%)"
+
+
 def claims(found: Found) -> dict[str, tuple[str, str]]:
     """Return what the client says of each open claim: in a few words, and in a sentence; said values in brackets."""
     seen, said = _rtts(found, "seen"), _rtts(found, "said")
@@ -95,7 +100,11 @@ def claims(found: Found) -> dict[str, tuple[str, str]]:
             f"{within} cells within 12%",
             f"{within} cells of the client are within 12% of what was said of them before they were measured.",
         ),
-        "R04": (ten, f"400 ms cost the client {ten} at 10 kB/s; the paper {PAPER['R04']}."),
+        "R04": (
+            ten,
+            f"400 ms cost the client {ten} at 10 kB/s, and {_idle(found)} of its seed's unchokes end idle: a slot sends"
+            f" every 404 ms, so what hosts take decides whether a request comes in time; the paper {PAPER['R04']}.",
+        ),
         "R05": (
             f"{_band(seen)} ({_band(said)})",
             f"its seed ends unchokes idle often from {_band(seen)}, as said {_band(said)}; the paper {PAPER['R05']}.",
@@ -136,7 +145,7 @@ def page(comparisons: Sequence[Comparison], known: Sequence[Prediction]) -> Repo
         "## What the client says of the open claims",
         "\n".join(sentences),
         "So the rules of the client are not what the cluster of 2010 differs by: what is left is its kernel's TCP under"
-        " loss, its emulator and its hosts.",
+        " loss, its emulator and what its hosts take ([hypotheses.md](hypotheses.md)).",
         "## Block by block",
         "Copies: what the seed sent over the file's size. Idle: its unchokes that end as nothing waits, while an older"
         " one is kept. Dry: its slots without a waiting request when its choker's timer runs. Sends: the time within"
