@@ -134,7 +134,7 @@ def page(comparisons: Sequence[Comparison], known: Sequence[Prediction]) -> Repo
     )
     sentences = [f"- {claim}: {sentence}" for claim, (_, sentence) in claims(found).items()]
     lines = [
-        "BitTorrent 4.0.2, unchanged (tag of March 2005; CPython 2.7), in the test bed of"
+        "BitTorrent 4.0.2, unchanged (release of March 2005; CPython 2.7), in the test bed of"
         " [clients.md](clients.md): 30 leechers and a seed in namespaces of their own, 10 MiB in pieces of 256 KiB,"
         " behind its own upload limit and links that do not matter. A forwarder delays each packet by half the"
         " round-trip time and loses 5% of them, or none, in both directions. TCP is that of the kernel named below:"
