@@ -184,7 +184,7 @@ def test_a_reason_for_another_verdict_is_not_shown(kept: Path) -> None:
 
 
 def test_other_code_is_said(kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("summary", "swarms", "links", "fidelity", "fidelity_links"):
+    for name in ("summary", "swarms", "links", "fidelity", "fidelity_links", "mainline"):
         change(kept, name, code="0" if name == "swarms" else "1", date="2030-01-02")
     monkeypatch.setattr("sys.argv", ["validation.overview", "--out", str(kept)])
     assert run_app(overview.app, "validation.overview") == 0

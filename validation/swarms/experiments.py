@@ -173,7 +173,13 @@ def _tcp(values: dict[str, Value]) -> dict[str, Value]:
 
 
 _CHOKER = _of(("seed", "tcp", "utp"), {"client.choker": "salted-rate", "client.optimistic": "random"})
-_PAPERS_NICE = {"variant": "paper", "min_window": 0.0208333, "ack_every": 1, "alpha": 1, "beta_delay": 3}
+_PAPERS_NICE: dict[str, Value] = {
+    "variant": "paper",
+    "min_window": 0.0208333,
+    "ack_every": 1,
+    "alpha": 1,
+    "beta_delay": 3,
+}
 """As models/congestion/nice.toml has them."""
 
 
@@ -181,7 +187,7 @@ def _adsl_halves(**more: Value) -> tuple[Side, Side]:
     return _within(_changed(adsl(0.5), more), "utp", "tcp")
 
 
-def _shallow(packets: int = BUFFERS[0], **more: Value) -> tuple[Side, Side]:
+def _shallow(packets: int = BUFFERS[0], /, **more: Value) -> tuple[Side, Side]:
     return _within(_changed(buffered(packets), more), "utp", "tcp")
 
 

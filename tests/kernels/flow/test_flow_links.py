@@ -393,7 +393,14 @@ def test_utp_is_later_where_every_uplink_carries_both() -> None:
 def test_results_on_links_have_the_same_variables() -> None:
     swarm = load("flashcrowd", leechers=4, file_size="1 MB")
     full, fluid = (simulate(swarm, seed=1, fidelity=f) for f in ("full", "flow"))
-    assert set(full.data_vars) - set(fluid.data_vars) == {"unchokes", "limited_share", "unchokes_received"}
+    assert set(full.data_vars) - set(fluid.data_vars) == {
+        "unchokes",
+        "limited_share",
+        "slots_seen",
+        "slots_dry",
+        "control_gap_count",
+        "unchokes_received",
+    }
     assert "uplink's queue [ms]" in as_text(fluid)
     for name in fluid.data_vars:
         assert fluid[name].dims == full[name].dims
