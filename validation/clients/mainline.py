@@ -116,7 +116,7 @@ def claims(found: Found) -> dict[str, tuple[str, str]]:
             + f" ms at 10, 20, 50 and 100 kB/s; the paper's thresholds are {PAPER['R07']}.",
         ),
         "R12": (
-            ", ".join(cost.split(" (")[0].replace("%", "") for cost in costs.values()) + "%",
+            ", ".join("–" if "%" not in cost else cost.split(" ")[0] for cost in costs.values()) + "%",
             "1000 ms with 5% loss cost it "
             + ", ".join(f"{cost} at {limit} kB/s" for limit, cost in costs.items())
             + f"; the paper {PAPER['R12']}.",
