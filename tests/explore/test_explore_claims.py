@@ -29,7 +29,7 @@ CHANGES = {
     (ADSL, "Fig. 2: all TCP or all uTP, random stay"): ("T03, of which the whole has 2.6 to 9.7%", (-0.05, 0.1)),
     (CLUSTER, "Fig. 2a: mainline, CUBIC or NewReno"): ("D01", (-0.2, 0.2)),
     (CLUSTER, "Fig. 2a: mainline, CUBIC or Vegas"): ("D01", (-0.2, 0.2)),
-    (CLUSTER, "Fig. 2a: mainline, CUBIC or Nice"): ("D01: the slowest; the whole has +23%", (0.1, 0.3)),
+    (CLUSTER, "Fig. 2a: mainline, CUBIC or Nice"): ("D01: a moderate effect", (-0.2, 0.2)),
     (CLUSTER, "Fig. 2a: mainline, CUBIC or LP"): ("D01", (-0.2, 0.2)),
     (CLUSTER, "Fig. 2a: CUBIC, mainline or uTorrent"): ("D01", (-0.2, 0.0)),
     (CLUSTER, "Fig. 2a: uTorrent, CUBIC or uTP"): ("D01", (-0.2, 0.0)),
