@@ -91,7 +91,7 @@ HYPOTHESES = {
     ),
     "no-idle-reset": Hypothesis(
         "windows survive a pause",
-        "tcp_slow_start_after_idle = 0, as some clusters set it",
+        "assumed: a cluster may set tcp_slow_start_after_idle = 0; the paper does not say",
         {"transport.idle_reset": False},
     ),
     "all-at-once": Hypothesis(
