@@ -136,6 +136,8 @@ class Transport(FrozenModel):
     """Shortest delay of a delayed ACK [s]."""
     quick_acks: Annotated[int, Quantity("count", 0, 1000)]
     """ACKs sent without delay at the start of a connection."""
+    push_acks: Flag
+    """Whether the ACK of a lone segment as long as the last is not delayed (Linux since 6.7)."""
     idle_reset: Flag
     """Whether the congestion window is halved for each RTO of idleness."""
     window_validation: Flag

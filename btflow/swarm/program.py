@@ -244,7 +244,8 @@ def _constants(model: FrozenModel | None, of: type[FrozenModel], **called: str) 
 def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
     """Sizes of the swarm, lengths of messages, and TCP's constants for the kernels."""
     clients = [c.client for c in scenario.classes]
-    client, swarm, departures = clients[0], scenario.swarm, scenario.departures
+    client, swarm, departures, transport = clients[0], scenario.swarm, scenario.departures, scenario.transport
+    unit = min(c.upload_unit for c in clients)
     slot_bits = (max(c.max_allow_in for c in clients) + PENDING_SLOTS - 1).bit_length()
     if peers << slot_bits > MOST_ENDS:
         reason = f"are too many for {1 << slot_bits} connections each (classes.*.client.max_allow_in and its margin)"
@@ -254,7 +255,7 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         raise ScenarioError("leechers", scenario.leechers, reason, f"at most {MOST_APART} peers")
     last_piece = swarm.file_size - (swarm.pieces - 1) * swarm.piece_size
     last_piece_blocks = -(-last_piece // swarm.block_size)
-    constants = _constants(scenario.transport, Transport, initial_rto="rto_initial", dupacks="dupack_threshold")
+    constants = _constants(transport, Transport, initial_rto="rto_initial", dupacks="dupack_threshold")
     constants |= _constants(client, Client, header="piece_header")
     sizes = {
         "peers": peers,
@@ -266,7 +267,9 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         "last_block_size": last_piece - (last_piece_blocks - 1) * swarm.block_size,
         "last_piece_blocks": last_piece_blocks,
         "bitfield_size": client.state_size + -(-swarm.pieces // 8),
-        "segment_units": _segment_units(scenario.transport, clients),
+        "segment_units": max(1, transport.tso_segment // unit) if transport is not None and transport.tso else 1,
+        "segment_writes": (transport.mss if transport else UNLIMITED_UNIT) / unit,
+        "block_writes": (swarm.block_size + client.piece_header) / unit,
         "announce_interval": scenario.tracker.announce_interval,
         "tracker_reply": scenario.tracker.reply_peers,
         "initial_window": float(constants["initial_window"]),
@@ -285,10 +288,3 @@ def _rules(scenario: Scenario, peers: int, ideal: bool) -> Rules:
         "tallied": any(_tallied(c) for c in clients),
     }
     return Rules(**{**constants, **sizes, **{name: int(flag) for name, flag in flags.items()}})
-
-
-def _segment_units(transport: Transport | None, clients: Sequence[Client]) -> int:
-    """Most writes of the upload limiter that one segment carries."""
-    if transport is None or not transport.tso:
-        return 1
-    return max(1, transport.tso_segment // min(c.upload_unit for c in clients))

@@ -25,7 +25,7 @@ from btflow.kernels.link import laws
 SHARED = ("bits", "calendar", "random")
 SWARM = (
     *("choking", "choking_ranked", "downloading", "ends", "engine", "limiter", "limiter_shares", "messages"),
-    *("peer_set", "picking", "picking_whole", "rates", "requests"),
+    *("nagle", "peer_set", "picking", "picking_whole", "rates", "requests"),
     *("rules", "state", "superseeding", "tcp", "tcp_window"),
 )
 FLOW = ("engine", "links", "queues", "requests", "state", "uploads", "windows")
@@ -80,8 +80,8 @@ _found = _import()
 bits, calendar, random = _in("", *SHARED)
 choking, choking_ranked, downloading, ends = _in("swarm.", *SWARM[:4])
 engine, limiter, limiter_shares, messages = _in("swarm.", *SWARM[4:8])
-peer_set, picking, picking_whole, rates, requests = _in("swarm.", *SWARM[8:13])
-rules, state, superseeding, tcp, tcp_window = _in("swarm.", *SWARM[13:])
+nagle, peer_set, picking, picking_whole, rates, requests = _in("swarm.", *SWARM[8:14])
+rules, state, superseeding, tcp, tcp_window = _in("swarm.", *SWARM[14:])
 link, flow = _room("link", LINK), _room("flow", FLOW)
 flow.build, flow.run = _found["swarm.flow"].build, _found["swarm.flow"].run
 swarm, simulate = _found["swarm.state"], _found["swarm.run"]

@@ -117,6 +117,11 @@ class Cell(FrozenModel):
         return self.transport is None
 
     @property
+    def old_tcp(self) -> bool:
+        """Whether TCP is that of 2009, as far as the kernel allows."""
+        return self.transport == "linux-2.6.32"
+
+    @property
     def bulk(self) -> bool:
         """Whether there is a bulk upload: then its goodput is the figure, and nobody need complete."""
         return self.seed.bulk

@@ -149,7 +149,7 @@ class _Swarm:
         links = [_link(i + 1, cell, kind) for i, (_, kind) in enumerate(kinds)]
         self.host = Link(len(kinds) + 1, FAST, FAST, FAST, FAST)
         all_links = [*links, self.host] if cell.bulk else links
-        bed.build(all_links, old_tcp=cell.transport == "linux-2.6.32")
+        bed.build(all_links, old_tcp=cell.old_tcp)
         bed.check_kernel()
         self.log = (bed.folder / "log").open("w", encoding="utf-8")
         self.forwarder = self._start_forwarder(all_links)
@@ -273,7 +273,8 @@ class _Swarm:
         one_way = str(round(0.5e9 * self.cell.rtt))
         command = [str(programs.forwarder()), TUN, one_way, repr(self.cell.loss), str(self.seed)]
         child = Child("the forwarder", self.bed.core, ["chrt", "--rr", "50", *command], self.log)
-        child.tell("\n".join(f"peer {link.index} {link.uplink} {link.downlink}" for link in links) + "\ngo")
+        lines = [f"peer {link.index} {link.uplink} {link.downlink}" for link in links]
+        child.tell("\n".join([*lines, *["no-push"] * self.cell.old_tcp, "go"]))
         child.line()
         return child
 

@@ -11,7 +11,7 @@ from btflow.kernels.flow import limiter, mail, windows
 from btflow.kernels.flow.ends import part_sent, seeding
 from btflow.kernels.flow.state import NO_LANE, UNUSED
 from btflow.kernels.random import below
-from btflow.kernels.swarm import rules, tcp, tcp_window
+from btflow.kernels.swarm import nagle, rules, tcp, tcp_window
 from btflow.kernels.swarm.state import GAP_BINS, NIL
 
 SAMPLES = 1024  # blocks of the streams that are drawn for each number of lanes
@@ -55,7 +55,7 @@ def block_arrival(s, p, u, t, active, units, more):
         w.small_acked = max(w.small_acked, small_acked)
         w.small_held = small_held
     if lane.behind > 0.0:
-        w.last_sent = max(w.last_sent, tcp.nagle_departure(s, w, t))
+        w.last_sent = max(w.last_sent, nagle.departure(s, w, t))
         w.last_arrival = max(w.last_arrival, lane.behind)
         lane.behind = 0.0
     elif s.peer[p].last_have > lane.since:
@@ -265,7 +265,7 @@ def behind_block(s, p, w, lane, t, end):
     """
     if lane.behind == 0.0:
         gap = s.peer[p].active * s.peer[p].unit * s.peer[p].per_byte
-        sent = tcp.small_ack(w, lane.since, end) if s.rules.nagle == 1 and gap < w.rtt else end
+        sent = nagle.small_ack(w, lane.since, end) if s.rules.nagle == 1 and gap < w.rtt else end
         if w.loss > 0.0 and tcp.lost(s, w):
             sent = tcp.repaired(s, w, sent + tcp_window.rto(s, w))
         lane.behind = max(w.last_arrival, sent + 0.5 * w.rtt)

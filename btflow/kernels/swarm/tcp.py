@@ -11,6 +11,7 @@ import math
 
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.random import all_of, first_success, geometric, uniform
+from btflow.kernels.swarm import nagle
 from btflow.kernels.swarm.state import BURST_BINS, FOREVER, NIL
 from btflow.kernels.swarm.tcp_window import coast, idle_restart, next_departure, rto
 
@@ -35,8 +36,7 @@ def reset(s, w, t):
     w.held_from = FOREVER
     w.held_until = -1e9
     w.timeout_at = FOREVER
-    w.small_acked = -1e9
-    w.small_held = 0
+    nagle.reset(s, w)
     w.log_passed = math.log1p(-w.loss)
     w.until_loss = geometric(s.rng, w.loss)
 
@@ -49,21 +49,6 @@ def lost(s, w):
         return False
     w.until_loss = first_success(s.rng, w.log_passed)
     return True
-
-
-@kernel
-def nagle_departure(s, w, t):
-    """When a small segment written at `t` may leave: at once, or with the acknowledgement of the last small one."""
-    if s.rules.nagle == 0 or w.rtt == 0.0:
-        return t
-    if w.small_held == 1 and t >= w.small_acked:
-        w.small_acked += w.rtt  # the held one left then
-        w.small_held = 0
-    if t >= w.small_acked:
-        w.small_acked = t + w.rtt
-        return t
-    w.small_held = 1
-    return w.small_acked
 
 
 @kernel
@@ -86,7 +71,7 @@ def control_arrival(s, w, t):
         w.last_arrival = max(w.last_arrival, w.last_sent + 0.5 * w.rtt)
         return w.last_arrival
     idle_restart(s, w, t)
-    sent = nagle_departure(s, w, t)
+    sent = nagle.departure(s, w, t)
     w.last_sent = sent
     arrival = sent + 0.5 * w.rtt
     if w.loss > 0.0 and lost(s, w):
@@ -210,6 +195,7 @@ def block_arrival(s, w, end, gap, units, more):
     late = 0.0
     begin = end - (units - 1) * gap
     idle_restart(s, w, begin)
+    w.prompt = w.quick
     delivered = w.last_arrival
     sent = w.last_sent
     stall = 0.0
@@ -235,30 +221,10 @@ def block_arrival(s, w, end, gap, units, more):
         left -= 1
         arrival = max(arrival, late)
         delivered = max(delivered, arrival)
-    tail = last_segment_wait(s, w, begin, end, gap, sent, more)
+    tail = nagle.last_wait(s, w, begin, gap, end, units, more) if sent <= end else 0.0
     w.last_sent = sent
     w.last_arrival = max(delivered, sent + tail + 0.5 * w.rtt)
     return w.last_arrival, socket_free(s, w, end, sent, gap, units), stall
-
-
-@kernel
-def last_segment_wait(s, w, begin, end, gap, sent, more):
-    """Nagle: the block's last bytes wait for the last small segment's acknowledgement or for the next write."""
-    if s.rules.nagle == 0 or gap >= w.rtt or sent > end:
-        return 0.0
-    w.small_acked = small_ack(w, begin, end)
-    w.small_held = 1
-    wait = w.small_acked - end
-    return min(wait, gap) if more else wait
-
-
-@kernel
-def small_ack(w, begin, end):
-    """When the small segment before the last one of a block is acknowledged, which is written from `begin` to `end`."""
-    acked = w.small_acked if w.small_acked >= begin else begin + w.rtt
-    while acked <= end:
-        acked += w.rtt
-    return acked
 
 
 @kernel
