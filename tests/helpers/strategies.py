@@ -98,6 +98,7 @@ def transports(draw: st.DrawFn) -> dict[str, Any]:
             "nagle": draw(st.booleans()),
             "delayed_ack": f"{draw(st.floats(0, 0.2))} s",
             "quick_acks": draw(st.integers(0, 32)),
+            "push_acks": draw(st.booleans()),
             "idle_reset": draw(st.booleans()),
             "window_validation": draw(st.booleans()),
             "dupack_threshold": draw(st.integers(1, 6)),
