@@ -11,9 +11,9 @@ from typing import Any
 from btflow.errors import InputError
 
 FROZEN = Path(__file__).parent / "frozen"
-RELEASE = "3.44"
+RELEASE = "3.48"
 """Version of ns-3 that everything is held against."""
-EARLIER: tuple[str, ...] = ()
+EARLIER: tuple[str, ...] = ("3.44",)
 """Versions whose tables are kept beside."""
 
 Row = dict[str, str]
