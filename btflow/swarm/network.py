@@ -137,7 +137,7 @@ class Transport(FrozenModel):
     quick_acks: Annotated[int, Quantity("count", 0, 1000)]
     """ACKs sent without delay at the start of a connection."""
     push_acks: Flag
-    """Whether the ACK of a lone segment as long as the last is not delayed (Linux since 6.7)."""
+    """Whether the ACK of a lone segment as long as the last is not delayed (Linux since 6.6)."""
     idle_reset: Flag
     """Whether the congestion window is halved for each RTO of idleness."""
     window_validation: Flag

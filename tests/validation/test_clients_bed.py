@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tomllib
@@ -178,7 +179,7 @@ def test_a_machine_that_kept_up_is_not_refused() -> None:
 )
 def test_a_starved_machine_is_refused_by_name(changed: dict[str, Any], words: str) -> None:
     assert words in starved(load_of(**changed))
-    assert starved(load_of(**changed), guard.LOOSE) == ""
+    assert (starved(load_of(**changed), guard.LOOSE) == "") == ("latest" not in changed)
 
 
 def test_behind_upload_limits_alone_a_machine_may_be_late_but_not_starved() -> None:
@@ -319,6 +320,61 @@ def test_the_report_is_that_of_what_is_in_the_repository(tmp_path: Path) -> None
             assert tuple(next(csv.reader(file))) == tables.PEER_COLUMNS
 
 
+# The forwarder clears PSH flags for old TCP
+
+CLEAR = """
+#define main forwarder
+#include "{source}"
+#undef main
+int main(void) {{
+    unsigned char data[2048];
+    int size = (int)fread(data, 1, sizeof data, stdin);
+    clear_push(data, size);
+    fwrite(data, 1, (size_t)size, stdout);
+    return 0;
+}}
+"""
+
+
+def summed(words: bytes) -> int:
+    """Return the ones' complement sum of 16-bit words (RFC 1071)."""
+    total = sum(int.from_bytes(words[i : i + 2].ljust(2, b"\0"), "big") for i in range(0, len(words), 2))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def packet(flags: int, payload: bytes, options: bytes = b"") -> bytes:
+    """Return a TCP packet with a right checksum."""
+    head = struct.pack("!HHIIBBHHH", 6881, 40000, 17, 99, 128, flags, 500, 0, 0) + bytes(12)
+    addresses = bytes([198, 18, 1, 2, 198, 18, 2, 2])
+    length = len(head) + len(payload)
+    checksum = 0xFFFF - summed(addresses + struct.pack("!HH", 6, length) + head + payload)
+    head = head[:16] + checksum.to_bytes(2, "big") + head[18:]
+    first = 0x40 + (20 + len(options)) // 4
+    ip = struct.pack("!BBHHHBBH", first, 0, 20 + len(options) + length, 1, 0, 64, 6, 0) + addresses + options
+    return ip + head + payload
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_cleared_push_flag_leaves_the_checksum_right(tmp_path: Path) -> None:
+    (tmp_path / "clear.c").write_text(CLEAR.format(source=programs.FORWARDER), encoding="utf-8")
+    program = tmp_path / "clear"
+    subprocess.run(["cc", "-o", str(program), str(tmp_path / "clear.c")], check=True)
+    push, ack = 0x08, 0x10
+    for flags in (ack | push, push, ack):
+        for payload in (b"", b"abc", bytes(range(256)) * 5):
+            for options in (b"", bytes(4)):
+                sent = packet(flags, payload, options)
+                got = subprocess.run([str(program)], input=sent, capture_output=True, check=True).stdout
+                tcp = got[20 + len(options) :]
+                assert tcp[13] == flags & ~push
+                assert summed(got[12:20] + struct.pack("!HH", 6, len(tcp)) + tcp) == 0xFFFF
+                assert [a for i, (a, b) in enumerate(zip(sent, got, strict=True)) if a != b and i < 20] == []
+    for short in (b"", packet(ack | push, b"")[:30]):
+        assert subprocess.run([str(program)], input=short, capture_output=True, check=True).stdout == short
+
+
 # Links, with root
 
 HELD = """
@@ -343,6 +399,7 @@ with bed.locked():
 
 ECHO = """
 import socket
+import struct
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("0.0.0.0", 9000))
 print("ready", flush=True)

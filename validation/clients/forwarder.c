@@ -46,7 +46,7 @@ static Packet *heap;
 static size_t waiting, room;
 static uint64_t order, lost, delivered, seed;
 static int64_t late_sum, late_most;
-static int no_push; /* receivers that see no PSH delay the ACK of a lone segment, as all did before Linux 6.7 */
+static int no_push; /* receivers that see no PSH delay the ACK of a lone segment, as all did before Linux 6.6 */
 
 static int64_t now(void) {
     struct timespec t;

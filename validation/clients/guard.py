@@ -28,7 +28,7 @@ class Limits:
 
 STRICT = Limits()
 """Where the queues of links count."""
-LOOSE = Limits(least_idle=0.05, idle_seconds=60, most_wait=0.3, most_in_second=3.0, most_late=1.0)
+LOOSE = Limits(least_idle=0.05, idle_seconds=60, most_wait=0.3, most_in_second=1.5)
 """Behind upload limits alone, where sends are tens of milliseconds apart and a round of the choker takes 10 s: a client
 that wakes 600 times a second may wait half a millisecond each time, and every process for a second in a run."""
 NO_IDLE = 0.02

@@ -27,6 +27,7 @@ from btflow.files import replacing
 from validation.clients import scenario, tables
 from validation.clients.cells import FOLDER, Cell
 from validation.clients.figures import Figures, simulated
+from validation.clients.network import SYSCTLS
 
 FILE = FOLDER / "predictions.csv"
 REPLICAS = 16
@@ -137,8 +138,9 @@ def summarised(cell: Cell, generation: int, because: str, runs: Sequence[Figures
 
 
 def digest(cell: Cell) -> str:
-    """Return what tells the settings of a cell from others."""
-    return hashlib.sha256(json.dumps(tables.settings(cell), sort_keys=True).encode()).hexdigest()[:12]
+    """Return a digest of a cell's settings as they are simulated: what makes a kernel an old one is not."""
+    given = cell.model_dump(mode="json", exclude_none=True) | {"sysctls": SYSCTLS}
+    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def write(known: Sequence[Prediction], path: Path = FILE) -> None:

@@ -15,7 +15,7 @@ from btflow.files import replacing
 from validation.clients.cells import FOLDER, Cell
 from validation.clients.figures import Figures, measured
 from validation.clients.guard import Load
-from validation.clients.network import SYSCTLS
+from validation.clients.network import OLD_TCP, OLD_WINDOW, SYSCTLS
 from validation.clients.runs import Outcome
 
 TABLES = FOLDER / "tables"
@@ -96,7 +96,10 @@ def load_row(load: Load) -> dict[str, Any]:
 
 def settings(cell: Cell) -> dict[str, Any]:
     """Return the settings of a cell as they were run, in SI units."""
-    return cell.model_dump(mode="json", exclude_none=True) | {"sysctls": SYSCTLS}
+    given = cell.model_dump(mode="json", exclude_none=True)
+    if cell.old_tcp:
+        return given | {"sysctls": SYSCTLS | OLD_TCP, "initial_window": OLD_WINDOW, "push": False}
+    return given | {"sysctls": SYSCTLS}
 
 
 def path_of(cell: Cell, folder: Path) -> Path:

@@ -194,6 +194,7 @@ def set_up(s, h, g, rtt, loss, t):
         w = s.wire[h]
         w.rtt = rtt
         w.loss = loss
+        w.unit = s.peer[h >> s.rules.slot_bits].unit
         tcp.reset(s, w, t)
 
 

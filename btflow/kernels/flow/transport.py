@@ -36,7 +36,7 @@ def block_arrival(s, p, u, t, active, units, more):
     gap = gap_between(s, p, active)
     lane, ahead = s.lane[u], w.rtt > 0.0 and s.end[h].message_at > t
     catch_up(s, p, w, lane.since)
-    last_sent, last_arrival, small_acked, small_held = w.last_sent, w.last_arrival, w.small_acked, w.small_held
+    last_sent, last_arrival, small_acked = w.last_sent, w.last_arrival, w.small_acked
     if ahead:  # a message that is written later has been worked out before: the block knows nothing of it
         w.last_sent = min(last_sent, t)
         w.last_arrival = w.before
@@ -53,7 +53,6 @@ def block_arrival(s, p, u, t, active, units, more):
         w.last_sent = max(w.last_sent, last_sent)
         w.last_arrival = max(arrival, last_arrival)
         w.small_acked = max(w.small_acked, small_acked)
-        w.small_held = small_held
     if lane.behind > 0.0:
         w.last_sent = max(w.last_sent, nagle.departure(s, w, t))
         w.last_arrival = max(w.last_arrival, lane.behind)
@@ -80,7 +79,7 @@ def sampled_arrival(s, p, h, t, active, gap, units, more):
     """
     w, e, klass = s.wire[h], s.end[h], np.int64(s.peer[p].klass)
     if s.drawn[klass, active] == 0:
-        draw(s, klass, active, gap, np.int64(s.peer[p].turns))
+        draw(s, klass, active, gap, np.int64(s.peer[p].turns), s.peer[p].unit)
     if e.sample == UNUSED:
         e.sample = rows(s) + (NIL if w.loss == 0.0 else STRETCH * below(s.rng, FRESH))
     elif t - units * gap - w.last_sent > tcp_window.rto(s, w):
@@ -123,10 +122,8 @@ def find_repeats(s):
         klass, slots = np.int64(s.peer[p].klass), min(np.int64(s.peer[p].upload_slots), s.lanes)
         if s.drawn[klass, slots] > 0:
             continue
-        turns = np.int64(s.peer[p].turns)
-        draw(
-            s, klass, slots, 0.0 if limiter.in_quotas(s, p) else slots * s.peer[p].unit / s.peer[p].upload_limit, turns
-        )
+        turns, unit = np.int64(s.peer[p].turns), s.peer[p].unit
+        draw(s, klass, slots, 0.0 if limiter.in_quotas(s, p) else slots * unit / s.peer[p].upload_limit, turns, unit)
         full = 0
         for i in range(rows(s)):
             full += s.delay[klass, slots, i, 0, IS_FREE] > 0.0
@@ -143,13 +140,13 @@ def tells_often(s, p):
 
 
 @kernel
-def draw(s, klass, active, gap, units):
+def draw(s, klass, active, gap, units, unit):
     """Ask TCP for streams of blocks written `gap` apart, with a pause before each; each block as the last one, too.
 
     Behind those rows are stretches of fresh connections, drawn first: the last of them goes on after the pause.
     """
     w = s.wire[s.end.size]
-    w.rtt, w.loss = s.rtt[0, 0], s.loss[0, 0]
+    w.rtt, w.loss, w.unit = s.rtt[0, 0], s.loss[0, 0], unit
     t = 0.0
     for i in range(FRESH if w.loss > 0.0 else 1):
         tcp.reset(s, w, t)

@@ -11,7 +11,7 @@ import numpy as np
 
 from btflow.kernels.calendar import NONE, give_node, post, take_node
 from btflow.kernels.compiler.jit import kernel
-from btflow.kernels.swarm import ends, state, tcp
+from btflow.kernels.swarm import ends, nagle, state, tcp
 from btflow.kernels.swarm.limiter import forget, got_request, message_written, news_written, part_sent, sync
 from btflow.kernels.swarm.tcp_window import idle_restart
 
@@ -232,7 +232,7 @@ def announce_delayed(s, p, t):
         if not ends.linked(s, h):
             continue
         w = s.wire[h]
-        behind = s.alone[h] > 0 or t < w.small_acked or t + 0.5 * w.rtt < w.last_arrival
+        behind = s.alone[h] > 0 or t < w.small_acked or w.held > 0.0 or t + 0.5 * w.rtt < w.last_arrival
         if behind or blocked(s, h, t) or (w.loss > 0.0 and w.until_loss == 1):
             send(s, h, state.HAVE, count, t)
         else:
@@ -241,7 +241,7 @@ def announce_delayed(s, p, t):
             idle_restart(s, w, t)
             w.last_sent = t
             if s.rules.nagle == 1:
-                w.small_acked = t + w.rtt
+                nagle.message_leaves(s, w, t)
             w.last_arrival = t + 0.5 * w.rtt
             if s.rules.apart == 1:
                 g = ends.mate(s, h)

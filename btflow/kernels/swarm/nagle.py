@@ -1,48 +1,80 @@
 """Nagle's rule below the limiter, and the ACK that it waits for, which the receiver may delay.
 
-The limiter's writes are smaller than a segment. Such a segment waits while an earlier one is not acknowledged
+A segment that is not full, as are most writes of the limiter, waits while an earlier one is not acknowledged
 (Minshall's variant), or until so much is written that a full one can leave. The receiver acknowledges a lone segment as
 soon as its client has read it if it is shorter than the last ones; the ACK of one of their length waits 40 ms, twice as
-long each time that nothing else has come meanwhile, up to the round-trip time. A message of its own, such as the
-REQUEST at the end of each block, makes it wait once more and begin anew. So writes are held back from round-trip times
-of half their distance on. Lengths are in writes, times in seconds.
+long each time that nothing else has come meanwhile, up to the round-trip time. The REQUEST that follows the last bytes
+of a block carries the ACK for them, makes the next one wait, and those after it begin anew. So writes are held back
+from round-trip times of half their distance on. Lengths are in bytes, times in seconds.
 
-Linux 2.6.32: tcp_output.c (tcp_nagle_test, tcp_send_delayed_ack, tcp_event_data_sent), tcp_input.c (tcp_measure_rcv_mss,
-__tcp_ack_snd_check, tcp_event_data_recv), tcp.c (tcp_cleanup_rbuf), tcp_timer.c (tcp_delack_timer). Since Linux 6.7 a
-segment of the same length is acknowledged at once, too (``push_acks``).
+Linux 2.6.32: tcp_output.c (tcp_nagle_test, tcp_send_delayed_ack, tcp_event_data_sent), tcp_input.c
+(tcp_measure_rcv_mss, __tcp_ack_snd_check, tcp_event_data_recv), tcp.c (tcp_cleanup_rbuf), tcp_timer.c
+(tcp_delack_timer). Since Linux 6.6 a segment of the same length is acknowledged at once, too (``push_acks``). Left out:
+ACKs that ride on blocks or HAVEs of the receiver's own, and what a loss does beyond making it quick.
 """
 
 from btflow.kernels.compiler.jit import kernel
 
 INTERACTIVE = 0.2  # longest wait of an ACK after a message of the receiver's own (TCP_DELACK_MAX)
 LONGEST = 0.5  # longest wait of an ACK at all (tcp_send_delayed_ack: HZ / 2)
+TINY = 536.0  # what is shorter is never taken for the length of the sender's segments (TCP_MIN_RCVMSS)
+MESSAGE = 17.0  # a message, as a REQUEST is one
 
 
 @kernel
 def reset(s, w):
-    """A new connection: nothing is held back, and the receiver has not seen a segment."""
+    """A new connection: nothing is held back, and the receiver has seen no segment."""
     w.small_acked = -1e9
-    w.small_held = 0
-    w.small_sent = -1e9
     w.held = 0.0
-    w.length = 0.0
-    w.other = 0.0
+    w.ends_block = 0
+    w.heard = -1e9
+    w.longest = 0.0
+    w.shorter = 0.0
+    w.full_waits = 0
+    w.ack_waits = 0
+    make_quick(s, w)
+    w.interactive = 1  # it sends messages before anything else
+
+
+@kernel
+def make_quick(s, w):
+    """The receiver acknowledges at once for a while (tcp_enter_quickack_mode)."""
+    w.prompt = s.rules.quick_acks
+    w.interactive = 0
     w.ack_delay = s.rules.delayed_ack
 
 
 @kernel
 def departure(s, w, t):
-    """When a small message written at `t` may leave: at once, or with the acknowledgement of the last small segment."""
+    """When a message written at `t` may leave: at once, or with what is held back. Its ACK does not wait."""
     if s.rules.nagle == 0 or w.rtt == 0.0:
         return t
-    if w.small_held == 1 and t >= w.small_acked:
-        w.small_acked += w.rtt  # the held one left then
-        w.small_held = 0
-    if t >= w.small_acked:
-        w.small_acked = t + w.rtt
+    if w.held > 0.0 and w.small_acked <= t:
+        small_leaves(s, w, w.small_acked)
+    if w.small_acked <= t:
+        message_leaves(s, w, t)
         return t
-    w.small_held = 1
+    w.held += MESSAGE
     return w.small_acked
+
+
+@kernel
+def message_leaves(s, w, t):
+    """A message leaves alone at `t`: shorter than all else, it is acknowledged at once."""
+    end_wait(s, w)
+    hear(s, w, t)
+    w.small_acked = t + w.rtt
+
+
+@kernel
+def have_left(w, t, more):
+    """The last bytes of a block have left by `t` without Nagle's rule: the window held them back longer, or nothing."""
+    w.held = 0.0
+    w.heard = t
+    ask(w)
+    if not more:
+        w.small_acked = t + w.rtt
+    return 0.0
 
 
 @kernel
@@ -51,10 +83,11 @@ def last_wait(s, w, begin, gap, end, units, more):
 
     `more`: another block follows, whose first write can push them out.
     """
-    if s.rules.nagle == 0 or gap >= w.rtt + longest_delay(s, w):
+    if s.rules.nagle == 0 or w.rtt == 0.0:
         return 0.0
-    play(s, w, begin, gap, end, units)
-    w.small_held = 1 if w.held > 0.0 else 0
+    if gap >= w.rtt + longest_delay(s, w) and w.held == 0.0 and w.small_acked <= begin:  # each is acknowledged in time
+        return have_left(w, end, False)
+    write(s, w, begin, gap, end, units)
     if w.held == 0.0:
         return 0.0
     wait = w.small_acked - end
@@ -68,70 +101,103 @@ def longest_delay(s, w):
 
 
 @kernel
-def play(s, w, begin, gap, end, units):
-    """Let the writes of a block leave. The receiver asks for another when it has the last bytes of the one before."""
-    rest = w.held > 0.0
-    w.lone = 0
-    w.interactive = 0 if rest else 1
+def write(s, w, begin, gap, end, units):
+    """Let the writes of a block leave."""
     for i in range(units):
         t = min(begin + i * gap, end)
         if w.held > 0.0 and w.small_acked <= t:
             small_leaves(s, w, w.small_acked)
-            w.interactive, rest = 1 if rest else w.interactive, False
-        w.held += 1.0 if i + 1 < units else s.rules.block_writes - (units - 1)
-        while w.held >= s.rules.segment_writes:
+        w.held += w.unit if i + 1 < units else last_write(s, w, units)
+        while w.held >= s.rules.mss:
             full_leaves(s, w, t)
-            w.interactive, rest = 1 if rest else w.interactive, False
+        if i + 1 == units:
+            w.ends_block = 1
         if w.held > 0.0 and w.small_acked <= t:
             small_leaves(s, w, t)
+    if w.held == 0.0 and w.ends_block == 1:
+        ask(w)
+
+
+@kernel
+def last_write(s, w, units):
+    """Bytes of the last of a block's writes; the file's last block may be shorter than others."""
+    rest = s.rules.block_size + s.rules.header - (units - 1) * w.unit
+    return rest if 0 < rest <= w.unit else max(1.0, s.rules.last_block_size + s.rules.header - (units - 1) * w.unit)
 
 
 @kernel
 def full_leaves(s, w, t):
-    """A full segment leaves at `t`: with it so much has come that the last small one is acknowledged at once."""
-    w.held -= s.rules.segment_writes
-    w.length, w.other = s.rules.segment_writes, 0.0
-    if t + w.rtt < w.small_acked:
+    """A full segment leaves at `t`. With it so much has come that the last small one is acknowledged at once."""
+    hear(s, w, t)
+    w.held -= s.rules.mss
+    w.longest, w.shorter = s.rules.mss, 0.0
+    if w.ack_waits == 1 and t + w.rtt < w.small_acked:
         w.small_acked = t + w.rtt
-        w.ack_delay, w.interactive = w.last_delay, w.last_interactive  # the timer has not fired
+        w.ack_waits = 0
     else:
-        w.lone = 1
+        w.full_waits = 1
+    if w.ends_block == 1:  # it has the last bytes of the block before
+        ask(w)
 
 
 @kernel
 def small_leaves(s, w, t):
     """What is held back leaves at `t`, and is acknowledged at once or after a wait."""
-    timeout = w.rtt + s.rules.rto_min
-    quick = t - w.small_sent > timeout or w.prompt > 0
-    if t - w.small_sent > timeout:  # so long a gap makes the receiver quick
-        w.prompt = s.rules.quick_acks
-    w.small_sent = t
-    short = is_short(w)
+    end_wait(s, w)
+    hear(s, w, t)
+    messages, short = w.held < TINY, is_short(w)
     w.held = 0.0
-    w.last_delay, w.last_interactive = w.ack_delay, w.interactive
     w.small_acked = t + w.rtt
-    if w.lone == 1 or (w.interactive == 0 and (quick or short or s.rules.push_acks == 1)):
-        w.lone = 0
-        w.prompt = max(0, w.prompt - 1)
-        return
-    wait = w.ack_delay
-    if wait > s.rules.delayed_ack:
-        most = INTERACTIVE if w.interactive == 1 or short else LONGEST
-        wait = min(wait, most, max(w.rtt, s.rules.delayed_ack))
-    w.small_acked += wait
-    w.ack_delay = s.rules.delayed_ack if w.interactive == 1 else min(2.0 * w.ack_delay, timeout)
-    w.interactive = 0
+    if w.ends_block == 1:
+        ask(w)
+    elif messages or w.full_waits == 1 or (w.interactive == 0 and (w.prompt > 0 or short or s.rules.push_acks == 1)):
+        w.full_waits = 0
+    else:
+        w.ack_waits = 1
+        wait = w.ack_delay
+        if wait > s.rules.delayed_ack:
+            most = INTERACTIVE if w.interactive == 1 or short else LONGEST
+            wait = min(wait, most, max(w.rtt, s.rules.delayed_ack))
+        w.small_acked += wait
+    w.prompt = max(0, w.prompt - 1)
+
+
+@kernel
+def ask(w):
+    """The receiver has a block and asks for another: that acknowledges what has come, and the next ACK waits."""
+    w.ends_block = 0
+    w.full_waits = 0
+    w.ack_waits = 0
+    w.interactive = 1
+
+
+@kernel
+def end_wait(s, w):
+    """The timer of the delayed ACK has fired for nothing: the next waits longer, or they begin anew."""
+    if w.ack_waits == 1:
+        w.ack_waits = 0
+        restart = w.interactive == 1
+        w.ack_delay = s.rules.delayed_ack if restart else min(2.0 * w.ack_delay, w.rtt + s.rules.rto_min)
+        w.interactive = 0
+
+
+@kernel
+def hear(s, w, t):
+    """A segment comes that left at `t`: behind a gap above its own timeout the receiver is quick again."""
+    if t - w.heard > w.rtt + s.rules.rto_min:
+        w.prompt = s.rules.quick_acks
+    w.heard = t
 
 
 @kernel
 def is_short(w):
-    """True if the receiver takes what leaves for shorter than its segments are; two alike are its segments' length."""
-    if w.held >= w.length:
-        w.length, w.other = w.held, 0.0
-    elif w.held == w.other:
-        w.length = w.held
+    """True if the receiver takes what leaves for shorter than the sender's segments are: two alike set their length."""
+    if w.held >= max(w.longest, TINY):
+        w.longest, w.shorter = w.held, 0.0
+    elif w.held >= TINY and w.held == w.shorter:
+        w.longest = w.held
     else:
-        w.other = w.held
+        w.shorter = w.held if w.held >= TINY else 0.0
         return True
     return False
 

@@ -176,6 +176,7 @@ def set_up(s, h, g, t):
     w = ends.wire(s, h)
     w.rtt = s.rtt[s.peer[p].place, s.peer[q].place]
     w.loss = s.loss[s.peer[p].place, s.peer[q].place]
+    w.unit = s.peer[p].unit
     tcp.reset(s, w, t)
 
 

@@ -185,7 +185,6 @@ WIRE = np.dtype(
         ("until_loss", "i8"),
         ("round_at", "f8"),
         ("quick", "i4"),  # acknowledgements the receiver will not delay
-        ("small_held", "u1"),  # Nagle: another one leaves at that time
         ("cwnd", "f8"),
         ("in_round", "i4"),
         ("falling", "i4"),  # lost segments the window has not fallen for yet; it falls when `recovered`
@@ -203,17 +202,18 @@ WIRE = np.dtype(
         ("repairing", "i4"),  # segments sent again in this round
         ("k", "f8"),  # from the epoch's start to its plateau [s]
         ("log_passed", "f8"),  # logarithm of the chance that a segment is not lost
-        # Nagle and delayed ACKs (nagle.py); lengths in writes of the limiter
-        ("held", "f8"),  # what is held back
-        ("small_sent", "f8"),  # the last small segment left then
+        # Nagle and delayed ACKs (nagle.py)
+        ("unit", "f8"),  # the limiter's writes [B]
+        ("held", "f8"),  # what is held back [B]
+        ("heard", "f8"),  # the last segment left then
         ("ack_delay", "f8"),  # how long the receiver's next ACK waits
-        ("last_delay", "f8"),  # ... and did before the last small segment
-        ("length", "f8"),  # segments that the receiver expects
-        ("other", "f8"),  # the last segment that was shorter
-        ("prompt", "i4"),  # ACKs that do not wait, at the block's begin
-        ("interactive", "u1"),  # the receiver has sent a message of its own since
-        ("last_interactive", "u1"),
-        ("lone", "u1"),  # a full segment is not acknowledged
+        ("longest", "f8"),  # the length of segments that the receiver expects [B]
+        ("shorter", "f8"),  # that of the last one if it was shorter [B]
+        ("prompt", "i4"),  # ACKs that do not wait, counted by segments; `quick` counts them by rounds
+        ("interactive", "u1"),  # the receiver has sent a message of its own since its last ACK
+        ("ends_block", "u1"),  # what is held back is the end of a block
+        ("full_waits", "u1"),  # a full segment is not acknowledged
+        ("ack_waits", "u1"),  # the receiver's timer runs for the ACK of the last small segment
         ("before", "f8"),  # flow: when the last of what was written before end.message_at arrives
     ],
     align=True,
@@ -318,10 +318,10 @@ CLOCK = np.dtype(
 Rules = namedtuple(
     "Rules",
     "peers slots slot_bits pieces blocks block_size last_block_size last_piece_blocks "
-    "segment_units segment_writes block_writes header request_size have_size state_size announce_interval tracker_reply "
-    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks push_acks cubic_c cubic_beta nagle "
-    "idle_reset window_validation ideal horizon linked split direct super_seeding stay replace "
-    "handshake_size bitfield_size apart tallied",
+    "segment_units mss header request_size have_size state_size announce_interval tracker_reply "
+    "initial_window rto_min rto_max initial_rto send_buffer dupacks delayed_ack quick_acks push_acks "
+    "cubic_c cubic_beta nagle idle_reset window_validation ideal horizon linked split direct super_seeding stay "
+    "replace handshake_size bitfield_size apart tallied",
 )
 
 Swarm = namedtuple(

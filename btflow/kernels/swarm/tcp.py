@@ -77,6 +77,7 @@ def control_arrival(s, w, t):
     if w.loss > 0.0 and lost(s, w):
         arrival = repaired(s, w, sent + rto(s, w)) + 0.5 * w.rtt
         w.small_acked = max(w.small_acked, arrival + 0.5 * w.rtt)
+        w.ack_waits = 0
     w.last_arrival = max(w.last_arrival, arrival)
     return w.last_arrival
 
@@ -132,7 +133,8 @@ def recover(s, w, sent, before, gap, following):
     `before`: when the segment before it was sent; its acknowledgement restarts the timer. `following` segments, `gap`
     apart, can raise the duplicate acknowledgements of a fast retransmit; with too few the timer must fire.
     """
-    w.quick = s.rules.quick_acks  # a hole makes the receiver quick (tcp_enter_quickack_mode)
+    w.quick = s.rules.quick_acks  # a hole makes the receiver quick
+    nagle.make_quick(s, w)
     expiry = max(sent, before + w.rtt) + rto(s, w)
     again = loss_known(s, w, sent, gap, following)
     if again < expiry:
@@ -195,7 +197,6 @@ def block_arrival(s, w, end, gap, units, more):
     late = 0.0
     begin = end - (units - 1) * gap
     idle_restart(s, w, begin)
-    w.prompt = w.quick
     delivered = w.last_arrival
     sent = w.last_sent
     stall = 0.0
@@ -221,7 +222,8 @@ def block_arrival(s, w, end, gap, units, more):
         left -= 1
         arrival = max(arrival, late)
         delivered = max(delivered, arrival)
-    tail = nagle.last_wait(s, w, begin, gap, end, units, more) if sent <= end else 0.0
+    by_window = sent > end
+    tail = nagle.have_left(w, sent, more) if by_window else nagle.last_wait(s, w, begin, gap, end, units, more)
     w.last_sent = sent
     w.last_arrival = max(delivered, sent + tail + 0.5 * w.rtt)
     return w.last_arrival, socket_free(s, w, end, sent, gap, units), stall

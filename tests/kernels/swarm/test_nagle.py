@@ -1,6 +1,8 @@
-"""Nagle's rule and delayed ACKs: against Linux's own variables event by event, and against what its kernel was seen to do."""
+"""Nagle's rule and delayed ACKs: against Linux's own variables event by event, and what its kernel was seen to do."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import plain
@@ -12,12 +14,12 @@ UNIT, BLOCK, WRITES = 1380, 16397, 12
 """A write of the mainline client, a block with its header [B], and writes of a block."""
 
 
-def held(rtt: float, gap: float, blocks: int = 60, **transport: object) -> np.ndarray:
+def held(rtt: float, gap: float, blocks: int = 60, **transport: Any) -> np.ndarray:
     """Return how long the last bytes of each block are held back, once the receiver's first ACKs are over [s]."""
     s, w = wire(rtt=rtt, **transport)
     ends = [((b + 1) * WRITES - 1) * gap for b in range(blocks)]
     arrivals = [plain.tcp.block_arrival(s, w, end, gap, WRITES, True)[0] for end in ends]
-    return (np.array(arrivals) - np.array(ends) - w.rtt / 2)[5:]
+    return np.array(arrivals)[5:] - np.array(ends)[5:] - rtt / 2
 
 
 def held_by_oracle(rtt: float, gap: float, blocks: int = 60) -> np.ndarray:
@@ -54,12 +56,17 @@ def test_above_400_ms_between_writes_the_timeout_keeps_the_receiver_quick() -> N
             assert (found.mean() > 0.1 * gap) == waits
 
 
-def test_in_the_mean_the_last_bytes_wait_as_long_as_segment_by_segment() -> None:
-    rtts = (0.15, 0.2, 0.25, 0.3, 0.4, 0.6, 0.8, 1.0)
-    ours = [held(rtt, gap).mean() / gap for gap in SLOTS for rtt in rtts]
-    oracle = [held_by_oracle(rtt, gap).mean() / gap for gap in SLOTS for rtt in rtts]
-    assert np.mean(ours) == pytest.approx(np.mean(oracle), rel=0.05)
-    assert np.corrcoef(ours, oracle)[0, 1] > 0.8
+def test_the_last_bytes_wait_about_as_long_as_segment_by_segment() -> None:
+    # Where a rhythm begins decides what it holds back of a block, so single settings differ; most are near.
+    rtts = (0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.6, 0.8, 1.0)
+    grid = [(rtt, gap) for gap in SLOTS for rtt in rtts]
+    ours = np.array([held(rtt, gap)[:-1].mean() / gap for rtt, gap in grid])
+    oracle = np.array([held_by_oracle(rtt, gap).mean() / gap for rtt, gap in grid])
+    apart = np.abs(ours - oracle)
+    assert apart.mean() < 0.1
+    assert np.sum(apart > 0.15) <= 7
+    assert apart.max() < 0.5
+    assert ours.mean() == pytest.approx(oracle.mean(), rel=0.05)
 
 
 def test_acks_wait_as_those_of_a_kernel_did(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,10 +86,68 @@ def test_acks_wait_as_those_of_a_kernel_did(monkeypatch: pytest.MonkeyPatch) -> 
     assert any(waits[i : i + 4] == seen for i in range(len(waits)))
 
 
-def test_since_linux_6_7_only_the_ack_after_a_request_waits() -> None:
-    assert held(0.2, 0.2695, push_acks=True).max() < 0.005
-    assert held(0.25, 0.2695, push_acks=True).mean() < 0.05  # 40 ms, which the next round trips make up for
-    assert held(0.4, 0.4043, push_acks=True).max() > 0.0
+def test_since_linux_6_6_only_the_ack_after_a_request_waits() -> None:
+    # 40 ms at the first write of a block; the eleven others make up for a gap less the round trip each.
+    assert held(0.2, 0.2695, push_acks=True).max() < 0.005  # 240 ms: before the next write
+    assert held(0.25, 0.2695, push_acks=True).max() < 0.005  # 290 ms: 20 late, made up for by the second write after
+    assert 0.0 < held(0.4, 0.4043, push_acks=True).max() < 0.045  # 4 ms of 40 each
+
+
+def test_what_is_held_back_leaves_once_whatever_is_written_then() -> None:
+    s, w = wire(rtt=0.4)
+    gap, end, bytes_out = 0.2695, 0.0, 0.0
+    small_leaves, full_leaves = plain.nagle.small_leaves, plain.nagle.full_leaves
+
+    def small(s: object, w: object, t: float) -> None:
+        nonlocal bytes_out
+        bytes_out += float(w.held)  # type: ignore[attr-defined]
+        small_leaves(s, w, t)
+
+    def full(s: object, w: object, t: float) -> None:
+        nonlocal bytes_out
+        full_leaves(s, w, t)
+        bytes_out += 1448.0
+
+    messages, at_once = 0, 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain.nagle, "small_leaves", small)
+        patch.setattr(plain.nagle, "full_leaves", full)
+        for b in range(30):
+            end += WRITES * gap
+            plain.tcp.block_arrival(s, w, end, gap, WRITES, True)
+            if b % 3 == 0:
+                messages += 1
+                at_once += plain.nagle.departure(s, w, end + 0.1) == end + 0.1
+    assert bytes_out + float(w.held) == 30 * BLOCK + 17.0 * (messages - at_once)
+
+
+def test_a_new_connection_knows_nothing_of_the_one_before() -> None:
+    s, w = wire(rtt=0.2)
+    fresh = w.copy()
+    for b in range(5):
+        plain.tcp.block_arrival(s, w, ((b + 1) * WRITES - 1) * 0.2695, 0.2695, WRITES, True)
+    plain.tcp.reset(s, w, 100.0)
+    ours = [name for name in w.dtype.names if name not in ("until_loss", "last_sent", "last_arrival")]
+    assert {name: w[name] for name in ours} == {name: fresh[name] for name in ours}
+
+
+def test_a_lost_message_is_no_delayed_ack(monkeypatch: pytest.MonkeyPatch) -> None:
+    s, w = wire(rtt=0.4, loss=0.05)
+    fates = iter([True])
+    monkeypatch.setattr(plain.tcp, "lost", lambda *_: next(fates, False))
+    plain.tcp.control_arrival(s, w, 1.0)
+    repaired = float(w.small_acked)
+    plain.nagle.last_wait(s, w, 1.1, 0.1, 1.1 + 0.1 * (WRITES - 1), WRITES, True)
+    assert repaired > 1.9  # a timeout and a round trip later
+    assert w.small_acked >= repaired  # full segments that come meanwhile do not bring the ACK
+    assert w.ack_delay >= s.rules.delayed_ack
+
+
+def test_a_short_last_block_has_its_own_length() -> None:
+    s, w = wire(rtt=0.4)
+    s = s._replace(rules=s.rules._replace(last_block_size=3000))
+    assert plain.nagle.last_write(s, w, WRITES) == 16384 + 13 - 11 * 1380
+    assert plain.nagle.last_write(s, w, 3) == 3000 + 13 - 2 * 1380
 
 
 def test_messages_leave_one_per_round_trip() -> None:
