@@ -90,20 +90,21 @@ class Found:
         return [abs(error) for error in found if error is not None]
 
 
-def _onset(found: Found, old: bool) -> str:
-    """Between which round-trip times unchokes begin to end idle often at 20 kB/s: measured, and said first and now."""
+def _onset(found: Found, old: bool) -> list[str]:
+    """Between which round-trip times [ms] unchokes begin to end idle often at 20 kB/s: measured, said first, and now."""
     rtts = sorted({round(1000 * one.cell.rtt) for one in found.by_name.values()})
     run = [rtt for rtt in rtts if name(20, rtt, old=old) in found.by_name]
     ways = []
     for share in (found.seen, found.first, found.said):
         often = [i for i, rtt in enumerate(run) if share(name(20, rtt, old=old), "idle") >= OFTEN]
         ways.append(f"{run[max(often[0] - 1, 0)]} to {run[often[0]]}" if often else "none")
-    return f"{ways[0]} ({ways[1]}; {ways[2]}) ms"
+    return ways
 
 
 def claims(found: Found) -> dict[str, tuple[str, str]]:
     """Return what the client says of each open claim: in a few words, and in a sentence; said values in brackets."""
-    now, old = _onset(found, old=False), _onset(found, old=True)
+    today, of_2009 = _onset(found, old=False), _onset(found, old=True)
+    now, old = [f"{seen} ({first}; {last}) ms" for seen, first, last in (today, of_2009)]
     costs = {limit: found.cost(limit, 1000, True) for limit in (10, 20, 50, 100)}
     ten = found.cost(10, 400, False)
     gaps = [[1000 * of(name(limit, 0), "gap") for of in (found.seen, found.said)] for limit in (10, 20, 50, 100)]
@@ -122,7 +123,7 @@ def claims(found: Found) -> dict[str, tuple[str, str]]:
             " The cost alone decides nothing.",
         ),
         "R05": (
-            f"from {old}; TCP of today {now}",
+            f"from {of_2009[0]} ms on; TCP of today {today[0]}",
             f"unchokes of its seed begin to end idle often between round-trip times of {now}; with TCP as of 2009 of"
             f" {old}. At 1000 ms {found.share(name(20, 1000), 'idle')}% do, and"
             f" {found.share(name(20, 1000, old=True), 'idle')}%; the paper sees it from 120 to 800 ms.",

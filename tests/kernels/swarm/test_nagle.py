@@ -19,7 +19,8 @@ def held(rtt: float, gap: float, blocks: int = 60, **transport: Any) -> np.ndarr
     s, w = wire(rtt=rtt, **transport)
     ends = [((b + 1) * WRITES - 1) * gap for b in range(blocks)]
     arrivals = [plain.tcp.block_arrival(s, w, end, gap, WRITES, True)[0] for end in ends]
-    return np.array(arrivals)[5:] - np.array(ends)[5:] - rtt / 2
+    found: np.ndarray = np.array(arrivals)[5:] - np.array(ends)[5:] - rtt / 2
+    return found
 
 
 def held_by_oracle(rtt: float, gap: float, blocks: int = 60) -> np.ndarray:
