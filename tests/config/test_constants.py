@@ -25,7 +25,6 @@ NOT_IN_THE_PROGRAM = {
     ("Transport", "title"): "for the reader",
     ("Transport", "source"): "for the reader",
     ("Transport", "congestion_control"): "there is one law only",
-    ("Transport", "mss"): "the results count segments of this size; a write of one unit fits into one",
 }
 """Fields that no kernel knows, with the reason."""
 

@@ -115,9 +115,11 @@ def test_interest_holds_back_the_requests_right_behind_it() -> None:
         for fidelity in FIDELITIES:
             result = btflow.simulate(swarm, seed=1, fidelity=fidelity, replicas=32)
             ends[fidelity, nagle] = (result["start_time"] + result["completion_time"]).values[:, 1:].max(axis=1).mean()
-    assert ends["full", True] > ends["full", False] + 0.7
-    for nagle in (True, False):
-        assert ends["flow", nagle] == pytest.approx(ends["full", nagle], abs=0.3)
+    for fidelity in FIDELITIES:
+        assert ends[fidelity, True] > ends[fidelity, False] + 0.7
+    assert ends["flow", False] == pytest.approx(ends["full", False], abs=0.03)
+    # Flow takes from a long stream how long the last bytes are held back; here that differs by half a round trip.
+    assert ends["flow", True] == pytest.approx(ends["full", True], abs=0.4)
 
 
 @pytest.mark.slow

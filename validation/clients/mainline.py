@@ -91,7 +91,7 @@ class Found:
 
 
 def _onset(found: Found, old: bool) -> list[str]:
-    """Between which round-trip times [ms] unchokes begin to end idle often at 20 kB/s: measured, said first, and now."""
+    """Between which round-trip times [ms] unchokes begin to end idle often at 20 kB/s: measured, said first, now."""
     rtts = sorted({round(1000 * one.cell.rtt) for one in found.by_name.values()})
     run = [rtt for rtt in rtts if name(20, rtt, old=old) in found.by_name]
     ways = []

@@ -36,10 +36,11 @@ def block_arrival(s, p, u, t, active, units, more):
     gap = gap_between(s, p, active)
     lane, ahead = s.lane[u], w.rtt > 0.0 and s.end[h].message_at > t
     catch_up(s, p, w, lane.since)
-    last_sent, last_arrival, small_acked = w.last_sent, w.last_arrival, w.small_acked
+    last_sent, last_arrival, small_acked, held = w.last_sent, w.last_arrival, w.small_acked, w.held
     if ahead:  # a message that is written later has been worked out before: the block knows nothing of it
         w.last_sent = min(last_sent, t)
         w.last_arrival = w.before
+        w.held = 0.0
         while w.small_acked > t + w.rtt:
             w.small_acked -= w.rtt
     if s.repeats[s.peer[p].klass] == 1:
@@ -53,8 +54,8 @@ def block_arrival(s, p, u, t, active, units, more):
         w.last_sent = max(w.last_sent, last_sent)
         w.last_arrival = max(arrival, last_arrival)
         w.small_acked = max(w.small_acked, small_acked)
+        w.held = held
     if lane.behind > 0.0:
-        w.last_sent = max(w.last_sent, nagle.departure(s, w, t))
         w.last_arrival = max(w.last_arrival, lane.behind)
         lane.behind = 0.0
     elif s.peer[p].last_have > lane.since:
@@ -262,7 +263,7 @@ def behind_block(s, p, w, lane, t, end):
     """
     if lane.behind == 0.0:
         gap = s.peer[p].active * s.peer[p].unit * s.peer[p].per_byte
-        sent = nagle.small_ack(w, lane.since, end) if s.rules.nagle == 1 and gap < w.rtt else end
+        sent = min(nagle.small_ack(w, lane.since, end), end + gap) if s.rules.nagle == 1 and gap < w.rtt else end
         if w.loss > 0.0 and tcp.lost(s, w):
             sent = tcp.repaired(s, w, sent + tcp_window.rto(s, w))
         lane.behind = max(w.last_arrival, sent + 0.5 * w.rtt)

@@ -143,14 +143,14 @@ def applied(s, g, kind, arg, t):
 
 @kernel
 def flush(s, h, t):
-    """The block is written: the control messages that waited go out behind it, in order. Returns their bytes."""
+    """The block is written: the control messages that waited go out with its end, in order. Returns their bytes."""
     c = s.conn[h]
     c.last_send = t
     n = c.out_first
     if n == NONE:
         return 0
     total = 0
-    arrival = t if s.rules.ideal == 1 else tcp.control_arrival(s, s.wire[h], t)
+    arrival = t if s.rules.ideal == 1 else s.wire[h].last_arrival
     while n != NONE:
         node = s.node[n]
         following = np.int64(node.next)
@@ -232,7 +232,8 @@ def announce_delayed(s, p, t):
         if not ends.linked(s, h):
             continue
         w = s.wire[h]
-        behind = s.alone[h] > 0 or t < w.small_acked or w.held > 0.0 or t + 0.5 * w.rtt < w.last_arrival
+        nagle.release(s, w, t)
+        behind = s.alone[h] > 0 or t < w.small_acked or t + 0.5 * w.rtt < w.last_arrival
         if behind or blocked(s, h, t) or (w.loss > 0.0 and w.until_loss == 1):
             send(s, h, state.HAVE, count, t)
         else:

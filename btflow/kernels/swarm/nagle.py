@@ -14,6 +14,7 @@ ACKs that ride on blocks or HAVEs of the receiver's own, and what a loss does be
 """
 
 from btflow.kernels.compiler.jit import kernel
+from btflow.kernels.swarm import rules
 
 INTERACTIVE = 0.2  # longest wait of an ACK after a message of the receiver's own (TCP_DELACK_MAX)
 LONGEST = 0.5  # longest wait of an ACK at all (tcp_send_delayed_ack: HZ / 2)
@@ -45,12 +46,18 @@ def make_quick(s, w):
 
 
 @kernel
+def release(s, w, t):
+    """Let what is held back leave if the last small segment is acknowledged by `t`."""
+    if w.held > 0.0 and w.small_acked <= t:
+        small_leaves(s, w, w.small_acked)
+
+
+@kernel
 def departure(s, w, t):
     """When a message written at `t` may leave: at once, or with what is held back. Its ACK does not wait."""
     if s.rules.nagle == 0 or w.rtt == 0.0:
         return t
-    if w.held > 0.0 and w.small_acked <= t:
-        small_leaves(s, w, w.small_acked)
+    release(s, w, t)
     if w.small_acked <= t:
         message_leaves(s, w, t)
         return t
@@ -103,11 +110,14 @@ def longest_delay(s, w):
 @kernel
 def write(s, w, begin, gap, end, units):
     """Let the writes of a block leave."""
+    size = s.rules.block_size
+    if rules.turns(s.rules, size, w.unit) != units:
+        size = s.rules.last_block_size  # the file's last block may take fewer
+    last = rules.last_turn(s.rules, size, units, w.unit)
     for i in range(units):
         t = min(begin + i * gap, end)
-        if w.held > 0.0 and w.small_acked <= t:
-            small_leaves(s, w, w.small_acked)
-        w.held += w.unit if i + 1 < units else last_write(s, w, units)
+        release(s, w, t)
+        w.held += w.unit if i + 1 < units else last
         while w.held >= s.rules.mss:
             full_leaves(s, w, t)
         if i + 1 == units:
@@ -116,13 +126,6 @@ def write(s, w, begin, gap, end, units):
             small_leaves(s, w, t)
     if w.held == 0.0 and w.ends_block == 1:
         ask(w)
-
-
-@kernel
-def last_write(s, w, units):
-    """Bytes of the last of a block's writes; the file's last block may be shorter than others."""
-    rest = s.rules.block_size + s.rules.header - (units - 1) * w.unit
-    return rest if 0 < rest <= w.unit else max(1.0, s.rules.last_block_size + s.rules.header - (units - 1) * w.unit)
 
 
 @kernel

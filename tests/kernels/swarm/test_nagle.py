@@ -147,8 +147,19 @@ def test_a_lost_message_is_no_delayed_ack(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_short_last_block_has_its_own_length() -> None:
     s, w = wire(rtt=0.4)
     s = s._replace(rules=s.rules._replace(last_block_size=3000))
-    assert plain.nagle.last_write(s, w, WRITES) == 16384 + 13 - 11 * 1380
-    assert plain.nagle.last_write(s, w, 3) == 3000 + 13 - 2 * 1380
+    sent: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            plain.nagle, "small_leaves", lambda _s, w, _t: (sent.append(float(w.held)), setattr(w, "held", 0))
+        )
+        patch.setattr(
+            plain.nagle, "full_leaves", lambda _s, w, _t: (sent.append(1448.0), setattr(w, "held", w.held - 1448))
+        )
+        for units, size in ((WRITES, 16384), (3, 3000)):
+            sent.clear()
+            plain.nagle.write(s, w, 0.0, 0.01, 0.01 * (units - 1), units)
+            assert sum(sent) + float(w.held) == size + 13
+            w.held = 0.0
 
 
 def test_messages_leave_one_per_round_trip() -> None:

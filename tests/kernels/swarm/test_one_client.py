@@ -26,6 +26,7 @@ ALSO_READ = {
     "blocks": "the shape of the file",
     "last_piece_blocks": "the shape of the file",
     "block_size": "the shape of the file",
+    "last_block_size": "the shape of the file",
     "header": "the bytes of a block on an access link",
     "stay": "below 0 nobody leaves, and there is nothing to decide",
     "rate_window": "handed to rates.updated by who keeps a rate elsewhere than in `conn`",
