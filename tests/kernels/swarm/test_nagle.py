@@ -148,13 +148,17 @@ def test_a_short_last_block_has_its_own_length() -> None:
     s, w = wire(rtt=0.4)
     s = s._replace(rules=s.rules._replace(last_block_size=3000))
     sent: list[float] = []
+
+    def leaves(length: float | None) -> Any:
+        def left(_s: Any, w: Any, _t: float) -> None:
+            sent.append(float(w.held) if length is None else length)
+            w.held -= sent[-1]
+
+        return left
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            plain.nagle, "small_leaves", lambda _s, w, _t: (sent.append(float(w.held)), setattr(w, "held", 0))
-        )
-        patch.setattr(
-            plain.nagle, "full_leaves", lambda _s, w, _t: (sent.append(1448.0), setattr(w, "held", w.held - 1448))
-        )
+        patch.setattr(plain.nagle, "small_leaves", leaves(None))
+        patch.setattr(plain.nagle, "full_leaves", leaves(1448.0))
         for units, size in ((WRITES, 16384), (3, 3000)):
             sent.clear()
             plain.nagle.write(s, w, 0.0, 0.01, 0.01 * (units - 1), units)
