@@ -98,12 +98,16 @@ def report() -> None:
 
 
 @app.command()
-def hypotheses(only: Annotated[str, typer.Option(metavar="A,B", help="Hypotheses; all by default.")] = "") -> None:
-    """Write validation/hypotheses.md: what could make the cluster of 2010 differ from the model, by simulation."""
+def hypotheses(
+    only: Annotated[str, typer.Option(metavar="no-nagle,prompt-acks", help="Hypotheses; all by default.")] = "",
+) -> None:
+    """Write validation/hypotheses.md: what could make the cluster of 2010 differ from the model, by simulation.
+
+    Of some hypotheses alone a report is written to validation/report/hypotheses.md.
+    """
     from validation.clients import hypotheses as page
 
-    page.write(page.chosen(only))
-    typer.echo(f"report: {os.path.relpath(page.REPORT)}")
+    typer.echo(f"report: {os.path.relpath(page.write(page.chosen(only)))}")
 
 
 def _raise_on_signals() -> None:

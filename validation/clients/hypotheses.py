@@ -19,6 +19,8 @@ from validation.clients.report import compare, percent, table
 from validation.markdown import Report
 
 REPORT = cells.FOLDER.parent / "hypotheses.md"
+PART = cells.FOLDER.parent / "report" / "hypotheses.md"
+"""Where a report on some of them goes: it does not take the place of that on all."""
 
 SETTINGS = (
     (10, 400, 0),
@@ -43,6 +45,7 @@ UNSWITCHED = (
     " connections last for the whole of a swarm.",
 )
 """What else the cluster may differ by, and why there is no switch for it."""
+QUESTION = "What could make its swarms differ from the model's, and what does it move?"
 REPLICAS = 8
 SEED = 21
 
@@ -181,6 +184,9 @@ def page(found: Mapping[str, list[float]], client: Mapping[str, list[str]]) -> R
     rows.append(("the paper, 300 leechers and 50 MB", *PAPER))
     sources = [f"- `{name}`: {one.source}" for name, one in HYPOTHESES.items()]
     base = found["model"]
+    others = [values for name, values in found.items() if name != "model"]
+    if not others:
+        return Report("Hypotheses about the cluster of 2010", QUESTION, ["The model alone."], [table(head, rows)])
     moved = sum(
         abs(value - old) > 0.05
         for name, values in found.items()
@@ -189,7 +195,7 @@ def page(found: Mapping[str, list[float]], client: Mapping[str, list[str]]) -> R
     )
     return Report(
         "Hypotheses about the cluster of 2010",
-        "What could make its swarms differ from the model's, and what does it move?",
+        QUESTION,
         [f"{moved} of {(len(found) - 1) * len(SETTINGS)} figures move by more than 5 points."],
         [
             "\n\n".join(
@@ -222,11 +228,15 @@ def chosen(names: str) -> dict[str, Hypothesis]:
     return {name: one for name, one in HYPOTHESES.items() if name in wanted or name == "model"}
 
 
-def write(wanted: Mapping[str, Hypothesis], path: Path = REPORT) -> None:
-    """Simulate hypotheses and write the report."""
+def write(wanted: Mapping[str, Hypothesis], path: Path = REPORT) -> Path:
+    """Simulate hypotheses and write the report, of some of them one beside it; return where it is."""
     found = mainline.Found(compare(cells.load().values()), predictions.read())
     client = {
         "TCP of Linux 6": [found.cost(*setting[:2], bool(setting[2])).split(" (")[0] for setting in SETTINGS],
         "TCP as old as that kernel allows": [found.cost_of_old(*setting) for setting in SETTINGS],
     }
+    if set(wanted) != set(HYPOTHESES) and path == REPORT:
+        path = PART
+        path.parent.mkdir(exist_ok=True)
     page({name: costs(one) for name, one in wanted.items()}, client).write(path)
+    return path

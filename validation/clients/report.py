@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from btflow.errors import InputError
 from validation.clients import predictions, tables
 from validation.clients.cells import FOLDER, MODEL_OF, Cell
 from validation.clients.figures import Figures, counted
@@ -102,8 +103,11 @@ class Comparison:
 
 
 def compare(cells: Iterable[Cell], folder: Path = tables.TABLES, said: Path = predictions.FILE) -> list[Comparison]:
-    """Return all cells with what is known of them."""
-    known = predictions.read(said)
+    """Return all cells with what is known of them; an InputError if one was measured with other settings."""
+    known, cells = predictions.read(said), list(cells)
+    for cell in cells:
+        if tables.changed(cell, folder):
+            raise InputError(tables.path_of(cell, folder).name, "settings", "are others than the cell's", "cells.toml")
     return [Comparison(cell, tables.read(cell, folder), predictions.generations(cell, known)) for cell in cells]
 
 

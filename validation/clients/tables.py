@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
+from btflow.errors import InputError
 from btflow.files import replacing
 from validation.clients.cells import FOLDER, Cell
 from validation.clients.figures import Figures, measured
@@ -107,19 +109,45 @@ def path_of(cell: Cell, folder: Path) -> Path:
     return folder / f"{cell.name}.json"
 
 
-def read(cell: Cell, folder: Path = TABLES) -> list[Row]:
-    """Return the runs of a cell, none if it is not measured with these settings."""
+@dataclass(frozen=True)
+class Table:
+    """What is in a file."""
+
+    cell: str
+    settings: dict[str, Any]
+    runs: list[Row]
+
+
+def table(cell: Cell, folder: Path = TABLES) -> Table | None:
+    """Return the table of a cell, None if there is none.
+
+    Raises:
+        InputError: It is none, or that of another cell.
+    """
     path = path_of(cell, folder)
     if not path.exists():
-        return []
-    content = json.loads(path.read_text(encoding="utf-8"))
-    return [Row(**one) for one in content["runs"]]
+        return None
+    try:
+        found = TypeAdapter(Table).validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "JSON"
+        raise InputError(path.name, where, f"is no table: {first['msg']}", "what `measure` writes") from None
+    if found.cell != cell.name:
+        raise InputError(path.name, found.cell, "is the table of another cell", cell.name)
+    return found
+
+
+def read(cell: Cell, folder: Path = TABLES) -> list[Row]:
+    """Return the runs of a cell, none if it is not measured."""
+    found = table(cell, folder)
+    return [] if found is None else found.runs
 
 
 def changed(cell: Cell, folder: Path = TABLES) -> bool:
     """Whether a cell was measured with other settings than it has now."""
-    path = path_of(cell, folder)
-    return path.exists() and json.loads(path.read_text(encoding="utf-8"))["settings"] != settings(cell)
+    found = table(cell, folder)
+    return found is not None and found.settings != settings(cell)
 
 
 def freeze(cell: Cell, run: int, outcome: Outcome, folder: Path = TABLES) -> Row:

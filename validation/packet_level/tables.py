@@ -30,7 +30,14 @@ def folder(release: str) -> Path:
 def manifest(release: str = RELEASE) -> dict[str, dict[str, Any]]:
     """Return by table what it was made with; an error if one is of another version."""
     path = folder(release) / "manifest.toml"
-    found = tomllib.loads(path.read_text(encoding="utf-8"))
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            "frozen", path.name, f"cannot be read: {error.strerror}", "what `make packet-level` writes"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("frozen", path.name, f"is no TOML: {error}", "what `make packet-level` writes") from None
     for name, made in found.items():
         if made.get("ns3") != release:
             raise InputError(f"{path.name}, [{name}] ns3", made.get("ns3"), "the table is of another version", release)
@@ -40,9 +47,12 @@ def manifest(release: str = RELEASE) -> dict[str, dict[str, Any]]:
 @cache
 def rows(name: str, release: str = RELEASE) -> tuple[Row, ...]:
     """Return the rows of a table, as in ``ramp`` or ``swarms/swarm``; none if it does not exist."""
-    manifest(release)
+    made = manifest(release)
     path = folder(release) / f"{name}.csv"
     if not path.exists():
         return ()
+    grid = Path(name).name.removesuffix("_flows").removesuffix("_queue").removesuffix("_runs")
+    if grid not in made:
+        raise InputError("manifest.toml", grid, "the table's version is not there", "a section for each table")
     with path.open(newline="", encoding="utf-8") as file:
         return tuple(csv.DictReader(file))
