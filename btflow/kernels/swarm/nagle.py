@@ -31,8 +31,9 @@ def reset(s, w):
     w.heard = -1e9
     w.longest = 0.0
     w.shorter = 0.0
-    w.full_waits = 0
+    w.small_waits = 0
     w.ack_waits = 0
+    w.ack_due = 0.0
     make_quick(s, w)
     w.interactive = 1  # it sends messages before anything else
 
@@ -67,10 +68,8 @@ def departure(s, w, t):
 
 @kernel
 def message_leaves(s, w, t):
-    """A message leaves alone at `t`: shorter than all else, it is acknowledged at once."""
-    end_wait(s, w)
-    hear(s, w, t)
-    w.small_acked = t + w.rtt
+    """A message leaves alone at `t`."""
+    leaves(s, w, t, MESSAGE, True)
 
 
 @kernel
@@ -130,77 +129,94 @@ def write(s, w, begin, gap, end, units):
 
 @kernel
 def full_leaves(s, w, t):
-    """A full segment leaves at `t`. With it so much has come that the last small one is acknowledged at once."""
-    hear(s, w, t)
+    """A full segment leaves at `t`."""
     w.held -= s.rules.mss
-    w.longest, w.shorter = s.rules.mss, 0.0
-    if w.ack_waits == 1 and t + w.rtt < w.small_acked:
-        w.small_acked = t + w.rtt
-        w.ack_waits = 0
-    else:
-        w.full_waits = 1
+    leaves(s, w, t, s.rules.mss, False)
     if w.ends_block == 1:  # it has the last bytes of the block before
         ask(w)
 
 
 @kernel
 def small_leaves(s, w, t):
-    """What is held back leaves at `t`, and is acknowledged at once or after a wait."""
-    end_wait(s, w)
-    hear(s, w, t)
-    messages, short = w.held < TINY, is_short(w)
+    """What is held back leaves at `t`."""
+    size = w.held
     w.held = 0.0
-    w.small_acked = t + w.rtt
+    leaves(s, w, t, size, True)
     if w.ends_block == 1:
+        w.small_acked = t + w.rtt
         ask(w)
-    elif messages or w.full_waits == 1 or (w.interactive == 0 and (w.prompt > 0 or short or s.rules.push_acks == 1)):
-        w.full_waits = 0
-    else:
-        w.ack_waits = 1
-        wait = w.ack_delay
-        if wait > s.rules.delayed_ack:
-            most = INTERACTIVE if w.interactive == 1 or short else LONGEST
-            wait = min(wait, most, max(w.rtt, s.rules.delayed_ack))
-        w.small_acked += wait
+
+
+@kernel
+def leaves(s, w, t, size, small):
+    """A segment leaves at `t`, and is acknowledged at once or after a wait: with the next one, or by the timer."""
+    second = w.ack_waits == 1 and t < w.ack_due
+    if second and w.small_waits == 1:
+        w.small_acked = t + w.rtt
+    if w.ack_waits == 1 and not second:
+        timer_fires(s, w)
+    hear(s, w, t)
+    short = is_short(w, size)
+    at_once = w.interactive == 0 and (w.prompt > 0 or short or s.rules.push_acks == 1)
+    wait = 0.0 if second or size < TINY or at_once else ack_wait(s, w, short)
     w.prompt = max(0, w.prompt - 1)
+    w.ack_waits = 1 if wait > 0.0 else 0
+    w.ack_due = t + wait
+    w.small_waits = 1 if small else 0
+    if small:
+        w.small_acked = t + wait + w.rtt
+
+
+@kernel
+def ack_wait(s, w, short):
+    """How long the receiver's timer waits for more (tcp_send_delayed_ack)."""
+    if w.ack_delay <= s.rules.delayed_ack:
+        return w.ack_delay
+    most = INTERACTIVE if w.interactive == 1 or short else LONGEST
+    return min(w.ack_delay, most, max(w.rtt, s.rules.delayed_ack))
+
+
+@kernel
+def timer_fires(s, w):
+    """Nothing else has come: the next ACK waits longer, or they begin anew after a message (tcp_delack_timer)."""
+    restart = w.interactive == 1
+    w.ack_delay = s.rules.delayed_ack if restart else min(2.0 * w.ack_delay, w.rtt + s.rules.rto_min)
+    w.interactive = 0
 
 
 @kernel
 def ask(w):
     """The receiver has a block and asks for another: that acknowledges what has come, and the next ACK waits."""
     w.ends_block = 0
-    w.full_waits = 0
     w.ack_waits = 0
     w.interactive = 1
 
 
 @kernel
-def end_wait(s, w):
-    """The timer of the delayed ACK has fired for nothing: the next waits longer, or they begin anew."""
-    if w.ack_waits == 1:
-        w.ack_waits = 0
-        restart = w.interactive == 1
-        w.ack_delay = s.rules.delayed_ack if restart else min(2.0 * w.ack_delay, w.rtt + s.rules.rto_min)
-        w.interactive = 0
-
-
-@kernel
 def hear(s, w, t):
-    """A segment comes that left at `t`: behind a gap above its own timeout the receiver is quick again."""
-    if t - w.heard > w.rtt + s.rules.rto_min:
-        w.prompt = s.rules.quick_acks
+    """A segment comes that left at `t`: its distance from the last one sets the wait (tcp_event_data_recv).
+
+    Behind a gap above its own timeout the receiver is quick again.
+    """
+    gap, timeout = t - w.heard, w.rtt + s.rules.rto_min
     w.heard = t
+    if gap <= 0.5 * s.rules.delayed_ack:
+        w.ack_delay = 0.5 * (w.ack_delay + s.rules.delayed_ack)
+    elif gap < w.ack_delay:
+        w.ack_delay = min(0.5 * w.ack_delay + gap, timeout)
+    elif gap > timeout:
+        w.prompt = s.rules.quick_acks
 
 
 @kernel
-def is_short(w):
-    """True if the receiver takes what leaves for shorter than the sender's segments are: two alike set their length."""
-    if w.held >= max(w.longest, TINY):
-        w.longest, w.shorter = w.held, 0.0
-    elif w.held >= TINY and w.held == w.shorter:
-        w.longest = w.held
+def is_short(w, size):
+    """True if the receiver takes a segment for shorter than the sender's are: two alike set their length."""
+    if size >= max(w.longest, TINY):
+        w.longest, w.shorter = size, 0.0
+    elif size >= TINY and size == w.shorter:
+        w.longest = size
     else:
-        w.shorter = w.held if w.held >= TINY else 0.0
+        w.shorter = size if size >= TINY else 0.0
         return True
     return False
 

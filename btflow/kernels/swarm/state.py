@@ -207,13 +207,14 @@ WIRE = np.dtype(
         ("held", "f8"),  # what is held back [B]
         ("heard", "f8"),  # the last segment left then
         ("ack_delay", "f8"),  # how long the receiver's next ACK waits
+        ("ack_due", "f8"),
         ("longest", "f8"),  # the length of segments that the receiver expects [B]
         ("shorter", "f8"),  # that of the last one if it was shorter [B]
         ("prompt", "i4"),  # ACKs that do not wait, counted by segments; `quick` counts them by rounds
         ("interactive", "u1"),  # the receiver has sent a message of its own since its last ACK
         ("ends_block", "u1"),  # what is held back is the end of a block
-        ("full_waits", "u1"),  # a full segment is not acknowledged
-        ("ack_waits", "u1"),  # the receiver's timer runs for the ACK of the last small segment
+        ("ack_waits", "u1"),  # the receiver's timer runs, for a segment that left up to `ack_due` before
+        ("small_waits", "u1"),  # that segment is a small one
         ("before", "f8"),  # flow: when the last of what was written before end.message_at arrives
     ],
     align=True,
