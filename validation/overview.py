@@ -54,7 +54,7 @@ LEGEND = (
     f"*not known*: flow does not count it;{IN_FULL}: with settings in full that flow refuses. *Bound held*: the paper "
     "gives no more than a bound. *By construction*: the model could not have said otherwise. Figures come in the order "
     "of the claim; the reports that the claims link to say what they are, how sure they are and what was tried. P02 "
-    "and P05, which are not among the thirty, are two of [eleven checks](links.md) against ns-3: those that swarms lean on."
+    "and P05, which are not among the thirty, are two of [eleven checks](links.md) against ns-3: swarms lean on them."
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
