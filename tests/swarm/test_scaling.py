@@ -56,7 +56,7 @@ def swarms(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def scaled(factor: int, values: dict[str, Any]) -> Program:
-    """Return a swarm with file, pieces, blocks, messages, units and caps `factor` times as large."""
+    """Return a swarm with file, pieces, blocks, messages, units, segments and caps `factor` times as large."""
     values = dict(values)
     sizes, file, piece, (rate, seed_rate) = (values.pop(name) for name in ("sizes", "file", "piece", "rates"))
     made = compile_scenario(
@@ -67,6 +67,7 @@ def scaled(factor: int, values: dict[str, Any]) -> Program:
             upload_limit=f"{rate * factor} kB/s",
             seed_upload_limit=f"{seed_rate * factor} kB/s",
             client=values.pop("client") | {name: f"{size * factor} B" for name, size in sizes.items()},
+            transport=values.pop("transport") | {"mss": f"{1448 * factor} B"},
             **values,
         )
     )
@@ -76,7 +77,7 @@ def scaled(factor: int, values: dict[str, Any]) -> Program:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(swarms(), st.sampled_from([2, 4, 8]), st.integers(0, 2**32))
 def test_scaling_everything_by_a_power_of_two_changes_no_bit(values: dict[str, Any], factor: int, seed: int) -> None:
-    """File, pieces, blocks, messages, the limiter's unit and the caps; a power of two scales without rounding."""
+    """File, pieces, blocks, messages, the limiter's unit, segments and caps; powers of two scale without rounding."""
     one, two = (run_swarm(scaled(by, values), seed, 0) for by in (1, factor))
     assert_array_equal(one.have_time, two.have_time)
     assert_array_equal(factor * one.peer.bytes_up, two.peer.bytes_up)

@@ -16,10 +16,9 @@ ACKs that ride on blocks or HAVEs of the receiver's own, and what a loss does be
 from btflow.kernels.compiler.jit import kernel
 from btflow.kernels.swarm import rules
 
-INTERACTIVE = 0.2  # longest wait of an ACK after a message of the receiver's own (TCP_DELACK_MAX)
-LONGEST = 0.5  # longest wait of an ACK at all (tcp_send_delayed_ack: HZ / 2)
-TINY = 536.0  # what is shorter is never taken for the length of the sender's segments (TCP_MIN_RCVMSS)
-MESSAGE = 17.0  # a message, as a REQUEST is one
+INTERACTIVE = 5.0  # longest wait of an ACK after a message of the receiver's own, in least ones: 200 ms of 40
+LONGEST = 12.5  # ... and at all: 500 ms (TCP_DELACK_MAX and HZ / 2 over TCP_DELACK_MIN)
+TINY = 0.37  # of a full segment: what is shorter than 536 B of 1448 never sets their length (TCP_MIN_RCVMSS)
 
 
 @kernel
@@ -62,14 +61,14 @@ def departure(s, w, t):
     if w.small_acked <= t:
         message_leaves(s, w, t)
         return t
-    w.held += MESSAGE
+    w.held += s.rules.request_size
     return w.small_acked
 
 
 @kernel
 def message_leaves(s, w, t):
     """A message leaves alone at `t`."""
-    leaves(s, w, t, MESSAGE, True)
+    leaves(s, w, t, s.rules.request_size, True)
 
 
 @kernel
@@ -103,7 +102,8 @@ def last_wait(s, w, begin, gap, end, units, more):
 @kernel
 def longest_delay(s, w):
     """The longest that the ACK of a lone segment waits [s]."""
-    return s.rules.delayed_ack if s.rules.push_acks == 1 else max(s.rules.delayed_ack, min(w.rtt, LONGEST))
+    least = s.rules.delayed_ack
+    return least if s.rules.push_acks == 1 else max(least, min(w.rtt, LONGEST * least))
 
 
 @kernel
@@ -156,9 +156,9 @@ def leaves(s, w, t, size, small):
     if w.ack_waits == 1 and not second:
         timer_fires(s, w)
     hear(s, w, t)
-    short = is_short(w, size)
+    short = is_short(s, w, size)
     at_once = w.interactive == 0 and (w.prompt > 0 or short or s.rules.push_acks == 1)
-    wait = 0.0 if second or size < TINY or at_once else ack_wait(s, w, short)
+    wait = 0.0 if second or size < TINY * s.rules.mss or at_once else ack_wait(s, w, short)
     w.prompt = max(0, w.prompt - 1)
     w.ack_waits = 1 if wait > 0.0 else 0
     w.ack_due = t + wait
@@ -170,10 +170,11 @@ def leaves(s, w, t, size, small):
 @kernel
 def ack_wait(s, w, short):
     """How long the receiver's timer waits for more (tcp_send_delayed_ack)."""
-    if w.ack_delay <= s.rules.delayed_ack:
+    least = s.rules.delayed_ack
+    if w.ack_delay <= least:
         return w.ack_delay
     most = INTERACTIVE if w.interactive == 1 or short else LONGEST
-    return min(w.ack_delay, most, max(w.rtt, s.rules.delayed_ack))
+    return min(w.ack_delay, most * least, max(w.rtt, least))
 
 
 @kernel
@@ -209,14 +210,15 @@ def hear(s, w, t):
 
 
 @kernel
-def is_short(w, size):
+def is_short(s, w, size):
     """True if the receiver takes a segment for shorter than the sender's are: two alike set their length."""
-    if size >= max(w.longest, TINY):
+    tiny = TINY * s.rules.mss
+    if size >= max(w.longest, tiny):
         w.longest, w.shorter = size, 0.0
-    elif size >= TINY and size == w.shorter:
+    elif size >= tiny and size == w.shorter:
         w.longest = size
     else:
-        w.shorter = size if size >= TINY else 0.0
+        w.shorter = size if size >= tiny else 0.0
         return True
     return False
 
