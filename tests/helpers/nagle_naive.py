@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 MSS = 1448
 ATO_MIN, DELACK_MIN, DELACK_MAX, HALF_SECOND, RTO_MIN = 0.04, 0.04, 0.2, 0.5, 0.2
@@ -156,6 +157,6 @@ def last_departures(rtt: float, gap: float, unit: int, block: int, blocks: int) 
     writes = -(-block // unit)
     for i in range(blocks * writes):
         size = unit if (i + 1) % writes else block - (writes - 1) * unit
-        made.at(i * gap, lambda size=size: made.write(size))  # type: ignore[misc]
+        made.at(i * gap, partial(made.write, size))
     made.run()
     return [next(t for t, end in made.departures if end >= (b + 1) * block) for b in range(blocks)]

@@ -75,9 +75,9 @@ def test_acks_wait_as_those_of_a_kernel_did(monkeypatch: pytest.MonkeyPatch) -> 
     s, w = wire(rtt=0.2)
     waits, small_leaves = [], plain.nagle.small_leaves
 
-    def watched(s: object, w: object, t: float) -> None:
+    def watched(s: Any, w: Any, t: float) -> None:
         small_leaves(s, w, t)
-        waits.append(float(w.small_acked) - t - float(w.rtt))  # type: ignore[attr-defined]
+        waits.append(float(w.small_acked) - t - float(w.rtt))
 
     monkeypatch.setattr(plain.nagle, "small_leaves", watched)
     gap = 0.2695
@@ -99,12 +99,12 @@ def test_what_is_held_back_leaves_once_whatever_is_written_then() -> None:
     gap, end, bytes_out = 0.2695, 0.0, 0.0
     small_leaves, full_leaves = plain.nagle.small_leaves, plain.nagle.full_leaves
 
-    def small(s: object, w: object, t: float) -> None:
+    def small(s: Any, w: Any, t: float) -> None:
         nonlocal bytes_out
-        bytes_out += float(w.held)  # type: ignore[attr-defined]
+        bytes_out += float(w.held)
         small_leaves(s, w, t)
 
-    def full(s: object, w: object, t: float) -> None:
+    def full(s: Any, w: Any, t: float) -> None:
         nonlocal bytes_out
         full_leaves(s, w, t)
         bytes_out += 1448.0
