@@ -34,13 +34,13 @@ class Plan:
     """How much is simulated."""
 
     replicas: int = 8
-    """Replicas of a cell of Table IV; the other experiments get a share of them."""
+    """Replicas of a cell of Table IV; the other experiments get a part or a multiple of them."""
     swarm: Mapping[str, Setting] = field(default_factory=dict)
     """Parameters set in every case, such as a smaller swarm; none for the paper's."""
 
-    def share(self, parts: int) -> int:
-        """Return the replicas of an experiment that gets 1/parts of a cell's, at least 2 of them if possible."""
-        return max(min(2, self.replicas), self.replicas // parts)
+    def share(self, part: float) -> int:
+        """Return the replicas of an experiment that gets a part of a cell's, at least 2 of them if possible."""
+        return max(min(2, self.replicas), int(part * self.replicas))
 
 
 def table4() -> list[Case]:
