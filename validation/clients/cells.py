@@ -78,6 +78,10 @@ class Cell(FrozenModel):
     """Rate of the uplinks [B/s]; a link counts whole IP packets."""
     transport: str | None = None
     """TCP of the model where links are too fast to matter, which it then has none of; None where they matter."""
+    kernel: Literal["2.6.32"] | None = None
+    """A kernel in user mode that the swarm runs in (``usermode.py``), None for the machine's own."""
+    one_host: Literal[True] | None = None
+    """With ``kernel``: all clients share an address and the loopback device, None for a namespace of each."""
     downlink_times: Count = 4
     """Rate of a downlink over that of its uplink."""
     buffer: Time
@@ -111,6 +115,15 @@ class Cell(FrozenModel):
             raise ValueError("a class of leechers is not called seed")
         return self
 
+    @model_validator(mode="after")
+    def _kernel(self) -> Self:
+        clients = {peers.client for peers in (self.seed, *self.classes.values())}
+        if self.kernel is not None and (self.links or self.stay != "forever" or clients != {"mainline-4.0.2"}):
+            raise ValueError("a kernel in user mode has no links, and runs mainline-4.0.2 alone, which stays")
+        if self.one_host and self.kernel is None:
+            raise ValueError("one_host needs a kernel, which emulates paths on its loopback device")
+        return self
+
     @property
     def links(self) -> bool:
         """Whether the links matter."""
@@ -118,8 +131,8 @@ class Cell(FrozenModel):
 
     @property
     def old_tcp(self) -> bool:
-        """Whether TCP is that of 2009, as far as the kernel allows."""
-        return self.transport == "linux-2.6.32"
+        """Whether the machine's TCP is set to that of 2009, as far as its kernel allows."""
+        return self.transport == "linux-2.6.32" and self.kernel is None
 
     @property
     def bulk(self) -> bool:

@@ -6,17 +6,17 @@ table: by how much a setting takes longer than the same upload limit without del
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from btflow.errors import InputError
 from validation.clients import cells, mainline, predictions, scenario
-from validation.clients.report import compare, percent, table
+from validation.clients.report import compare, table
 from validation.markdown import Report
+from validation.statistics import Change, change
 
 REPORT = cells.FOLDER.parent / "hypotheses.md"
 PART = cells.FOLDER.parent / "report" / "hypotheses.md"
@@ -47,6 +47,8 @@ UNSWITCHED = (
 """What else the cluster may differ by, and why there is no switch for it."""
 QUESTION = "What could make its swarms differ from the model's, and what does it move?"
 REPLICAS = 8
+MOVED = 0.05
+"""A figure has moved if it did by more than this and twice the standard error."""
 SEED = 21
 
 _LINKS = """tcp = "cubic-2.6"
@@ -152,26 +154,27 @@ def text(limit: int, rtt: int, loss: int, hypothesis: Hypothesis, leechers: int 
     return made
 
 
-def completion(limit: int, rtt: int, loss: int, hypothesis: Hypothesis, replicas: int, **size: int) -> float:
-    """Return the mean completion of some swarms [s]."""
+def completion(limit: int, rtt: int, loss: int, hypothesis: Hypothesis, replicas: int, **size: int) -> list[float]:
+    """Return the mean completion of each of some swarms [s]."""
     import btflow
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hypothesis.toml"
         path.write_text(text(limit, rtt, loss, hypothesis, **size), encoding="utf-8")
         swarm = btflow.load(path).set(**hypothesis.values)
-    return float(np.nanmean(btflow.simulate(swarm, replicas=replicas, seed=SEED)["completion_time"].values))
+    times = btflow.simulate(swarm, replicas=replicas, seed=SEED)["completion_time"]
+    return [float(value) for value in times.mean("peer").values]
 
 
-def costs(hypothesis: Hypothesis, replicas: int = REPLICAS, **size: int) -> list[float]:
+def costs(hypothesis: Hypothesis, replicas: int = REPLICAS, **size: int) -> list[Change]:
     """Return by how much each of the settings takes longer than its upload limit without delay and loss."""
     base = {
         limit: completion(limit, 0, 0, hypothesis, replicas, **size) for limit in {limit for limit, _, _ in SETTINGS}
     }
-    return [completion(*setting, hypothesis, replicas, **size) / base[setting[0]] - 1 for setting in SETTINGS]
+    return [change(completion(*setting, hypothesis, replicas, **size), base[setting[0]]) for setting in SETTINGS]
 
 
-def page(found: Mapping[str, list[float]], client: Mapping[str, list[str]]) -> Report:
+def page(found: Mapping[str, list[Change]], client: Mapping[str, list[str]]) -> Report:
     """Return the report: what each hypothesis makes of the settings, and the client and the paper beside it.
 
     Args:
@@ -179,7 +182,7 @@ def page(found: Mapping[str, list[float]], client: Mapping[str, list[str]]) -> R
         client: Costs as measured, in words, by the kernel's TCP.
     """
     head = ("", *(f"{limit} kB/s, {rtt} ms{', 5% loss' if loss else ''}" for limit, rtt, loss in SETTINGS))
-    rows = [(f"`{name}`: {HYPOTHESES[name].about}", *map(percent, values)) for name, values in found.items()]
+    rows = [(f"`{name}`: {HYPOTHESES[name].about}", *(one.text for one in values)) for name, values in found.items()]
     rows += [(f"the client itself, {name}", *values) for name, values in client.items()]
     rows.append(("the paper, 300 leechers and 50 MB", *PAPER))
     sources = [f"- `{name}`: {one.source}" for name, one in HYPOTHESES.items()]
@@ -188,22 +191,22 @@ def page(found: Mapping[str, list[float]], client: Mapping[str, list[str]]) -> R
     if not others:
         return Report("Hypotheses about the cluster of 2010", QUESTION, ["The model alone."], [table(head, rows)])
     moved = sum(
-        abs(value - old) > 0.05
+        abs(one.value - old.value) > MOVED + 2 * math.hypot(one.se, old.se)
         for name, values in found.items()
         if name != "model"
-        for value, old in zip(values, base, strict=True)
+        for one, old in zip(values, base, strict=True)
     )
     return Report(
         "Hypotheses about the cluster of 2010",
         QUESTION,
-        [f"{moved} of {(len(found) - 1) * len(SETTINGS)} figures move by more than 5 points."],
+        [f"{moved} of {len(others) * len(SETTINGS)} figures move by more than {100 * MOVED:.0f} points beyond chance."],
         [
             "\n\n".join(
                 [
                     "By how much a setting takes longer than its upload limit without delay and loss: 30 leechers,"
-                    f" 10 MiB, the mean of {REPLICAS} swarms. None is part of the model of the experiment: neither the"
-                    " paper nor the client's own run says that it was there. Made by `python -m validation.clients"
-                    " hypotheses`; do not edit.",
+                    f" 10 MiB, the mean of {REPLICAS} swarms ± its standard error. None is part of the model of the"
+                    " experiment: neither the paper nor the client's own run says that it was there. Made by"
+                    " `python -m validation.clients hypotheses`; do not edit.",
                     table(head, rows),
                     "Sources:",
                     "\n".join(sources),
@@ -233,7 +236,8 @@ def write(wanted: Mapping[str, Hypothesis], path: Path = REPORT) -> Path:
     found = mainline.Found(compare(cells.load().values()), predictions.read())
     client = {
         "TCP of Linux 6": [found.cost(*setting[:2], bool(setting[2])).split(" (")[0] for setting in SETTINGS],
-        "TCP as old as that kernel allows": [found.cost_of_old(*setting) for setting in SETTINGS],
+        "TCP as old as that kernel allows": [found.cost_with(mainline.OLD, *setting) for setting in SETTINGS],
+        "TCP of Linux 2.6.32 itself": [found.cost_with(mainline.OF_2009, *setting) for setting in SETTINGS],
     }
     if set(wanted) != set(HYPOTHESES) and path == REPORT:
         path = PART

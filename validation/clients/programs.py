@@ -32,6 +32,9 @@ MAINLINE: Program = "mainline-4.0.2"
 MAINLINE_VERSION = "4.0.2"
 """Release of the client of 2005, of which the user has a copy: its licence is not ours, and none of it is here."""
 
+LINUX_VERSION = "2.6.32"
+"""Release of the kernel in user mode: that of 2009, with the TCP of the experiments."""
+
 DRIVERS: dict[Program, str] = {
     "libtorrent-2.0": "validation.clients.peers.libtorrent_peer",
     "libtorrent-2.1": "validation.clients.peers.libtorrent_peer",
@@ -69,6 +72,8 @@ def check(cells: Iterable[Cell]) -> None:
         raise SimulationError("measuring real clients needs root, for network namespaces; the report needs none")
     if any(peers.client == MAINLINE for cell in cells for peers in (cell.seed, *cell.classes.values())):
         python2()
+    if any(cell.kernel is not None for cell in cells):
+        linux()
     if not Path("/dev/net/tun").exists():
         raise SimulationError("/dev/net/tun is missing: modprobe tun")
 
@@ -114,6 +119,21 @@ def python2() -> str:
     if python is None or not os.access(python, os.X_OK):
         raise SimulationError("python2.7 is missing: name a CPython 2.7 in BTFLOW_PYTHON2")
     return python
+
+
+def linux() -> Path:
+    """Return the program of Linux 2.6.32 in user mode, of which the user has one, and how it is started.
+
+    Raises:
+        SimulationError: There is none, or it is of another release.
+    """
+    program = os.environ.get("BTFLOW_LINUX", "")
+    if not program or not os.access(program, os.X_OK) or Path(program).is_dir():
+        raise SimulationError(f"BTFLOW_LINUX is {program!r}, not the program of a Linux {LINUX_VERSION} in user mode")
+    said = run(program, "--version").strip()
+    if LINUX_VERSION not in said:
+        raise SimulationError(f"BTFLOW_LINUX is {program!r}, which is {said or 'nothing'}, not Linux {LINUX_VERSION}")
+    return Path(program)
 
 
 def forwarder() -> Path:

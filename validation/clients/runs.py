@@ -8,9 +8,10 @@ import random
 import selectors
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from btflow.errors import SimulationError
@@ -40,13 +41,12 @@ class StarvedError(SimulationError):
 
 
 @dataclass
-class Peer:
-    """A client in its namespace."""
+class Record:
+    """What is seen of a client."""
 
     klass: str
     kind: Peers
     link: Link
-    child: Child
     go_at: float
     """When it is to start, after the run's start [s]."""
     version: str = ""
@@ -76,9 +76,8 @@ class Peer:
         """Whether it has the file."""
         return self.is_seed or self.done == self.done
 
-    def hear(self) -> None:
+    def take(self, message: Mapping[str, Any]) -> None:
         """Take a message of its driver."""
-        message = self.child.message()
         match message["event"]:
             case "ready":
                 self.version = message["version"]
@@ -91,10 +90,21 @@ class Peer:
 
 
 @dataclass
+class Peer(Record):
+    """A client in its namespace."""
+
+    child: Child = field(kw_only=True)
+
+    def hear(self) -> None:
+        """Take the next message of its driver."""
+        self.take(self.child.message())
+
+
+@dataclass
 class Outcome:
     """What was seen in a run."""
 
-    peers: list[Peer]
+    peers: Sequence[Record]
     began: float
     """Monotonic time of the start [s]."""
     took: float = 0.0
@@ -144,9 +154,8 @@ class _Swarm:
     def __init__(self, cell: Cell, seed: int, bed: Bed) -> None:
         self.cell, self.seed, self.bed, self.random = cell, seed, bed, random.Random(seed)
         self.instants = random.Random(seed)
-        kinds = [("seed", cell.seed)] * cell.seeds
-        kinds += [(name, cell.classes[name]) for name, n in cell.numbers.items() for _ in range(n)]
-        links = [_link(i + 1, cell, kind) for i, (_, kind) in enumerate(kinds)]
+        kinds = kinds_of(cell)
+        links = [link_of(i + 1, cell, kind) for i, (_, kind) in enumerate(kinds)]
         self.host = Link(len(kinds) + 1, FAST, FAST, FAST, FAST)
         all_links = [*links, self.host] if cell.bulk else links
         bed.build(all_links, old_tcp=cell.old_tcp)
@@ -160,8 +169,8 @@ class _Swarm:
         announce = f"http://{TRACKER}:{TRACKER_PORT}/announce"
         self.file, self.torrent = torrent.make(bed.folder, cell.file_size, cell.piece_size, announce, seed)
         self.peers = [
-            Peer(klass, kind, link, self._start_peer(klass, kind, link), at)
-            for (klass, kind), link, at in zip(kinds, links, self._times(), strict=True)
+            Peer(klass, kind, link, at, child=self._start_peer(klass, kind, link))
+            for (klass, kind), link, at in zip(kinds, links, start_times(cell, self.random), strict=True)
         ]
         self.bulk: Child | None = None
 
@@ -283,17 +292,7 @@ class _Swarm:
         folder.mkdir()
         if klass == "seed":
             (folder / self.file.name).hardlink_to(self.file)
-        settings = {
-            "address": link.address,
-            "port": PORT,
-            "folder": str(folder),
-            "torrent": str(self.torrent),
-            "seed": klass == "seed",
-            "opens": kind.opens,
-            "accepts": kind.accepts,
-            "cap": kind.cap or 0,
-        }
-        command = [str(programs.python_for(kind.client)), "-m", programs.DRIVERS[kind.client], json.dumps(settings)]
+        command = driver(klass, kind, link, folder, self.torrent)
         return Child(f"peer {link.index} ({kind.client})", self.bed.namespace(link), command, self.log)
 
     def _start_bulk(self) -> None:
@@ -304,21 +303,53 @@ class _Swarm:
         command = ["iperf3", "--client", self.host.address, "--time", str(round(self.cell.horizon)), "--json"]
         self.bulk = Child("iperf3", self.bed.namespace(self.peers[0].link), command, self.log)
 
-    def _times(self) -> list[float]:
-        """When the peers start: the seeds at once, the leechers within the spread or one after the other."""
-        cell, n = self.cell, self.cell.leechers
-        if cell.interval is None:
-            starts = [self.random.uniform(0.0, cell.spread) for _ in range(n)]
-        else:
-            starts = list(accumulate(self.random.expovariate(1 / cell.interval) for _ in range(n)))
-            self.random.shuffle(starts)
-        return [0.0] * cell.seeds + starts
-
     def _line(self, t: float) -> str:
         leechers = [peer for peer in self.peers if not peer.is_seed]
         complete = sum(peer.complete for peer in leechers)
         return f"{self.cell.name}: {t:.0f} s, {complete} of {len(leechers)} complete"
 
 
-def _link(index: int, cell: Cell, kind: Peers) -> Link:
+def kinds_of(cell: Cell) -> list[tuple[str, Peers]]:
+    """Return the class of each peer and its name, the seeds first."""
+    kinds = [("seed", cell.seed)] * cell.seeds
+    return kinds + [(name, cell.classes[name]) for name, n in cell.numbers.items() for _ in range(n)]
+
+
+def start_times(cell: Cell, rng: random.Random) -> list[float]:
+    """Return when the peers start: the seeds at once, the leechers within the spread or one after the other."""
+    if cell.interval is None:
+        starts = [rng.uniform(0.0, cell.spread) for _ in range(cell.leechers)]
+    else:
+        starts = list(accumulate(rng.expovariate(1 / cell.interval) for _ in range(cell.leechers)))
+        rng.shuffle(starts)
+    return [0.0] * cell.seeds + starts
+
+
+def driver(klass: str, kind: Peers, link: Link, folder: Path, torrent: Path, shared: str | None = None) -> list[str]:
+    """Return the command of a peer's driver.
+
+    Args:
+        klass: Name of the peer's class.
+        kind: The class.
+        link: The peer's link.
+        folder: Where it keeps its files.
+        torrent: The torrent.
+        shared: Address that all peers share, each with a port of its own; None if each has an address.
+    """
+    settings = {
+        "address": shared or link.address,
+        "port": PORT + link.index if shared else PORT,
+        "one_address": shared is not None,
+        "folder": str(folder),
+        "torrent": str(torrent),
+        "seed": klass == "seed",
+        "opens": kind.opens,
+        "accepts": kind.accepts,
+        "cap": kind.cap or 0,
+    }
+    return [str(programs.python_for(kind.client)), "-m", programs.DRIVERS[kind.client], json.dumps(settings)]
+
+
+def link_of(index: int, cell: Cell, kind: Peers) -> Link:
+    """Return the access link of a peer."""
     return Link(index, cell.uplink_of(kind), cell.buffer_of(kind), *cell.downlink_of(kind))

@@ -17,6 +17,7 @@ from btflow.files import replacing
 from validation.clients.cells import FOLDER, Cell
 from validation.clients.figures import Figures, measured
 from validation.clients.guard import Load
+from validation.clients.guest import HELD
 from validation.clients.network import OLD_TCP, OLD_WINDOW, SYSCTLS
 from validation.clients.runs import Outcome
 
@@ -33,7 +34,7 @@ class Row:
     figures: Figures
     """See ``validation.clients.figures``."""
     counts: dict[str, float]
-    """Packets dropped and lost, and how long the run took [s]."""
+    """How long the run took [s], and packets dropped and lost, which a kernel in user mode does not tell."""
     load: dict[str, Any]
     """What the guard saw."""
     versions: dict[str, str]
@@ -50,18 +51,21 @@ def row(cell: Cell, run: int, outcome: Outcome) -> Row:
         run=run,
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         figures={name: round(value, 5) for name, value in measured(cell, outcome).items()},
-        counts={
-            "took": round(outcome.took, 2),
-            "uplink_drops": sum(outcome.drops.values()),
-            "seed_drops": sum(outcome.drops[peer.link.index] for peer in outcome.peers if peer.is_seed),
-            "downlink_drops": outcome.downlink_drops,
-            "lost": outcome.lost,
-        },
+        counts={"took": round(outcome.took, 2)} | (_drops(outcome) if outcome.crossed else {}),
         load=load_row(outcome.load),
         versions=outcome.versions,
         queues="at random",
         watched=_watched(outcome),
     )
+
+
+def _drops(outcome: Outcome) -> dict[str, float]:
+    return {
+        "uplink_drops": sum(outcome.drops.values()),
+        "seed_drops": sum(outcome.drops[peer.link.index] for peer in outcome.peers if peer.is_seed),
+        "downlink_drops": outcome.downlink_drops,
+        "lost": outcome.lost,
+    }
 
 
 def _watched(outcome: Outcome) -> dict[str, dict[str, Any]]:
@@ -101,6 +105,8 @@ def settings(cell: Cell) -> dict[str, Any]:
     given = cell.model_dump(mode="json", exclude_none=True)
     if cell.old_tcp:
         return given | {"sysctls": SYSCTLS | OLD_TCP, "initial_window": OLD_WINDOW, "push": False}
+    if cell.kernel is not None:
+        return given | {"emulator": "netem", "held": HELD}  # and the kernel's defaults
     return given | {"sysctls": SYSCTLS}
 
 
@@ -186,4 +192,5 @@ def _peer_row(run: int, outcome: Outcome, i: int) -> tuple[object, ...]:
         for t in (peer.started, peer.done, peer.left if peer.left < outcome.began + outcome.took else np.nan)
     ]
     tcp, udp, _ = outcome.crossed.get(peer.link.index, (0, 0, 0))
-    return (run, peer.klass, peer.link.index, *times, int(peer.up), tcp, udp, outcome.drops[peer.link.index])
+    drops = outcome.drops.get(peer.link.index, 0)
+    return (run, peer.klass, peer.link.index, *times, int(peer.up), tcp, udp, drops)
