@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal, Self
@@ -50,19 +50,24 @@ class Part:
     """What it found, by claim."""
     date: str
     """Day of the report, ISO 8601."""
-    version: str = btflow.__version__
+    version: str
     """Version of btflow that was run."""
-    code: str = field(default_factory=code_digest)
+    code: str
     """Digest of the code that was run."""
-    form: Literal[1] = 1
+    form: Literal[1]
     """Form of these data: another number once a field means something else."""
+
+    @classmethod
+    def now(cls, command: str, rows: Mapping[str, Row], date: str) -> Self:
+        """Return what a command has found by the code that runs."""
+        return cls(command, rows, date, btflow.__version__, code_digest(), 1)
 
     @classmethod
     def of(
         cls, command: str, verdicts: Iterable[Verdict], date: str, word: Callable[[Verdict], str] = lambda v: v.text
     ) -> Self:
         """Return claims that a command judged; `word` gives the verdict in words."""
-        return cls(command, {verdict.claim.id: row(verdict, word(verdict)) for verdict in verdicts}, date)
+        return cls.now(command, {verdict.claim.id: row(verdict, word(verdict)) for verdict in verdicts}, date)
 
     def write(self, report: Path) -> None:
         """Write the data of a report, which lies at `report`."""

@@ -115,7 +115,7 @@ def test_counts_by_hand() -> None:
 
 
 def test_another_verdict_at_flow_and_a_real_client_are_shown(kept: Path) -> None:
-    Part("make real-clients", {"R02": Row("5% | 6%")}, "2030-01-02").write(kept / overview.CLIENTS)
+    Part.now("make real-clients", {"R02": Row("5% | 6%")}, "2030-01-02").write(kept / overview.CLIENTS)
     found = overview.gathered(kept)
     rows = {line.id: overview.cells(line, found.measured) for line in found.lines}
     assert rows["R02"][4] == "5% | 6%"
@@ -161,6 +161,11 @@ def test_data_of_another_kind_get_one_line(
 def test_missing_and_damaged_data_name_the_command_that_makes_them(name: str, kept: Path) -> None:
     file = kept / part.FOLDER / f"{name}.json"
     command = {"summary": "python -m validation", "fidelity": "python -m validation.fidelity"}[name]
+    found = json.loads(file.read_text(encoding="utf-8"))
+    for field in ("version", "code", "form"):
+        file.write_text(json.dumps({key: value for key, value in found.items() if key != field}), encoding="utf-8")
+        with pytest.raises(InputError, match=rf"{name}\.json': has another form: {field}: Field required;"):
+            overview.gathered(kept)
     file.write_text("{", encoding="utf-8")
     with pytest.raises(
         InputError, match=rf"{name}\.json': has another form: JSON: .*; allowed: what `{command}` writes$"

@@ -184,10 +184,10 @@ def page(comparisons: Sequence[Comparison], known: Sequence[Prediction]) -> Repo
         " part of this repository.",
         "## What the client says of the open claims",
         "\n".join(sentences),
-        "The client's rules are the model's, and so is its TCP, of today and of 2009: at 50 and 100 kB/s, a second and 5%"
-        " loss, client, kernel and emulator of 2009 take as much longer as the model says. Of the paper's size it says"
-        " +40% at 50 kB/s (R12), and the paper +13.9%: what differs there is the cluster, in something that neither the"
-        " client nor Linux 2.6.32 nor netem has.",
+        "The client's rules are the model's, and so is its TCP, of today and of 2009: at 50 and 100 kB/s, a second and"
+        " 5% loss, client, kernel and emulator of 2009 take as much longer as the model says. Of the paper's size it"
+        " says +40% at 50 kB/s (R12), and the paper +13.9%: what differs there is the cluster, in something that"
+        " neither the client nor Linux 2.6.32 nor netem has.",
         "## Block by block",
         "Error: of the first prediction of the completion. Copies: what the seed sent over the file's size."
         " Idle: its unchokes that end as nothing waits, while an older"
@@ -256,4 +256,4 @@ def write(comparisons: Sequence[Comparison], known: Sequence[Prediction], date: 
     """Write the report, and what it says of the claims as data."""
     page(comparisons, known).write(REPORT)
     rows = {claim: Row(brief) for claim, (brief, _) in claims(Found(comparisons, known)).items()}
-    Part(COMMAND, rows, date).write(REPORT)
+    Part.now(COMMAND, rows, date).write(REPORT)

@@ -132,7 +132,7 @@ def write_summary(sections: Mapping[str, Section], path: Path) -> None:
     lines = [line for section in sections.values() for line in headed(section.title, listed(section.answer[1:]))]
     details = [line for section in sections.values() for line in headed(section.title, section.lines)]
     Report("Flow against full", QUESTION, verdicts, [written, "", METHOD, "", *lines], details).write(path)
-    Part(COMMAND, judged(sections.values()), today()).write(path)
+    Part.now(COMMAND, judged(sections.values()), today()).write(path)
 
 
 def judged(sections: Iterable[Section]) -> dict[str, Row]:

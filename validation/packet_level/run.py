@@ -170,6 +170,8 @@ def arguments() -> argparse.Namespace:
         parser.error(f"no grid is called {', '.join(unknown)}")
     if chosen.jobs < 1:
         parser.error("--jobs must be at least 1")
+    if not chosen.ns3.strip() and chosen.ns3 is not prefix:
+        parser.error("--ns3 needs the folder that ns-3 was installed to")
     return chosen
 
 

@@ -206,4 +206,4 @@ def write(sections: Mapping[str, Section], path: Path, less: str = "") -> None:
     details = [line for part in parts for line in headed(part.title, part.lines)]
     Report("Flow against full behind access links", QUESTION, first.answer, lines, details).write(path)
     if not less:
-        Part(COMMAND, judged(sections.values()), today()).write(path)
+        Part.now(COMMAND, judged(sections.values()), today()).write(path)
