@@ -123,3 +123,17 @@ def test_a_rerun_is_compared_with_the_tables_of_its_own_version(
     ]
     run.compare(made_up, ["aqm"], "3.48")  # the frozen ones themselves
     assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", ["", " "])
+def test_a_folder_of_ns3_that_is_no_name_is_refused(
+    given: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(toolchain.PREFIX, raising=False)
+    monkeypatch.setattr("sys.argv", ["run", "--ns3", given])
+    with pytest.raises(SystemExit) as ended:
+        run.arguments()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith("error: --ns3 needs the folder that ns-3 was installed to\n")
+    monkeypatch.setattr("sys.argv", ["run"])
+    assert run.arguments().ns3 == ""

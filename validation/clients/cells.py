@@ -118,8 +118,11 @@ class Cell(FrozenModel):
     @model_validator(mode="after")
     def _kernel(self) -> Self:
         clients = {peers.client for peers in (self.seed, *self.classes.values())}
-        if self.kernel is not None and (self.links or self.stay != "forever" or clients != {"mainline-4.0.2"}):
-            raise ValueError("a kernel in user mode has no links, and runs mainline-4.0.2 alone, which stays")
+        others = self.transport != "linux-2.6.32" or self.bulk or self.stay != "forever"
+        if self.kernel is not None and (others or clients != {"mainline-4.0.2"}):
+            raise ValueError(
+                "a kernel in user mode needs the transport linux-2.6.32, and runs mainline-4.0.2 alone, which stays"
+            )
         if self.one_host and self.kernel is None:
             raise ValueError("one_host needs a kernel, which emulates paths on its loopback device")
         return self

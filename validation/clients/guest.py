@@ -2,9 +2,9 @@
 
     python -m validation.clients.guest SETTINGS
 
-It runs inside the kernel of 2009 and imports nothing of btflow. Each peer has a namespace, joined to the kernel's own
-by a veth pair; what comes to a peer is delayed by half the round-trip time, and lost, by netem on that end (this
-kernel has no emulator inside a namespace).
+It refuses to run anywhere else, as it changes the machine's network. It runs inside the kernel of 2009 and imports
+nothing of btflow. Each peer has a namespace, joined to the kernel's own by a veth pair; what comes to a peer is delayed
+by half the round-trip time, and lost, by netem on that end (this kernel has no emulator inside a namespace).
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from pathlib import Path
 from typing import IO, Any
 
 HELD = 100_000
-"""Packets that netem may hold: what the paper set, more than there ever are."""
+"""Packets that netem may hold: 2010's section II-C, more than there ever are."""
 POWER_OFF = 0x4321FEDC
 """reboot(2): LINUX_REBOOT_CMD_POWER_OFF."""
 START = 120.0
-"""Time that all clients may take to be ready [s]."""
+"""Time that all clients may take to be ready [s]: twice that of the test bed, as programs start ten times slower."""
+FAREWELL = 60.0
+"""Time that all clients may take to say what they sent [s]."""
 
 
 @dataclass
@@ -38,15 +40,14 @@ class Peer:
     """When it starts, after the swarm's start [s]."""
     seed: bool
     """Whether it has the file from the start."""
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     said: set[str] = field(default_factory=set)
     """Events that it has said."""
 
     def tell(self, line: str) -> None:
         """Send it a line."""
         assert self.process.stdin is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        self.process.stdin.write(f"{line}\n".encode())
 
 
 def run(*command: str) -> None:
@@ -56,13 +57,17 @@ def run(*command: str) -> None:
         raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
+def switch(name: str, value: int) -> None:
+    """Set one of the kernel's settings of IP."""
+    Path("/proc/sys/net/ipv4", name).write_text(str(value))
+
+
 class Swarm:
     """The processes of a run."""
 
     def __init__(self, given: dict[str, Any], out: IO[str], log: IO[str]) -> None:
         self.given, self.out, self.log = given, out, log
         self.selector = selectors.DefaultSelector()
-        self.waiting: list[Peer] = []
 
     def note(self, peer: int, **what: Any) -> None:
         """Write a line for the test bed."""
@@ -74,17 +79,23 @@ class Swarm:
         run("mount", "-t", "tmpfs", "tmpfs", self.given["folder"])
         run("ip", "link", "set", "lo", "up")
         run("ip", "address", "add", f"{self.given['tracker_address']}/32", "dev", "lo")
-        Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-        for which in ("all", "default"):
-            Path(f"/proc/sys/net/ipv4/conf/{which}/rp_filter").write_text("0")
+        switch("ip_forward", 1)
+        switch("conf/all/rp_filter", 0)
+        switch("conf/default/rp_filter", 0)
         if self.given["one_host"]:  # segments as on a wire: what the paper set
             run("ip", "link", "set", "lo", "mtu", "1500")
             run("ethtool", "-K", "lo", "tso", "off", "gso", "off")
             self.emulate("lo")
         tracker = subprocess.Popen(self.given["tracker"], stdout=subprocess.PIPE, stderr=self.log, text=True)
         assert tracker.stdout is not None
-        tracker.stdout.readline()
+        if not tracker.stdout.readline():
+            raise OSError(f"the tracker ended before its time: {self.last_words()}")
         return [self.peer(**one) for one in self.given["peers"]]
+
+    def last_words(self) -> str:
+        """Return what a program said last on standard error."""
+        lines = Path(self.given["log"]).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
 
     def emulate(self, device: str) -> None:
         """Delay and lose what leaves by a device."""
@@ -98,7 +109,7 @@ class Swarm:
             shutil.copy(content, folder)
         pipe = subprocess.PIPE
         if self.given["one_host"]:
-            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self.log, text=True)
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self.log, bufsize=0)
             assert process.stdout is not None
             self.selector.register(process.stdout, selectors.EVENT_READ, peer := Peer(index, at, seed, process))
             return peer
@@ -109,7 +120,7 @@ class Swarm:
         )
         process = subprocess.Popen(
             ["unshare", "--net", "sh", "-ec", inside, "sh", *command],
-            stdin=pipe, stdout=pipe, stderr=self.log, text=True,
+            stdin=pipe, stdout=pipe, stderr=self.log, bufsize=0,
         )  # fmt: skip
         peer = Peer(index, at, seed, process)
         assert process.stdout is not None
@@ -129,7 +140,7 @@ class Swarm:
             peer = key.data
             line = peer.process.stdout.readline()
             if not line:
-                raise OSError(f"peer {peer.index} ended before its time")
+                raise OSError(f"peer {peer.index} ended before its time: {self.last_words()}")
             said = json.loads(line)
             peer.said.add(said["event"])
             self.note(peer.index, **said)
@@ -159,12 +170,17 @@ class Swarm:
         self.note(0, event="over", t=time.monotonic())
         for peer in peers:
             peer.tell("quit")
+        until = time.monotonic() + FAREWELL
         while any("totals" not in peer.said for peer in peers):
+            if time.monotonic() > until:
+                raise OSError(f"not all peers said what they sent within {FAREWELL:.0f} s")
             self.hear(1.0)
 
 
 def main() -> None:
     """Run the swarm of a file of settings, and switch the machine off."""
+    if os.getpid() != 1:
+        sys.exit("validation.clients.guest: runs as the first program of a kernel in user mode only")
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     with open(given["out"], "w", encoding="utf-8") as out, open(given["log"], "w", encoding="utf-8") as log:
         swarm = Swarm(given, out, log)
@@ -174,8 +190,7 @@ def main() -> None:
             swarm.note(0, event="end")
         except Exception as error:  # whatever it is, the test bed is to hear of it: nobody else reads this
             swarm.note(0, event="fault", words=f"{type(error).__name__}: {error}")
-    if os.getpid() == 1:
-        ctypes.CDLL(None).reboot(POWER_OFF)
+    ctypes.CDLL(None).reboot(POWER_OFF)
 
 
 if __name__ == "__main__":

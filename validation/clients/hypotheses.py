@@ -39,10 +39,11 @@ UNSWITCHED = (
     "What 5% loss on the way in does to ACKs and set-ups is part of the model: data, ACKs, SYNs and messages are lost"
     " alike (`paths.loss`), as in the test bed.",
     "The emulator: netem was told to hold 100,000 frames, which 100 clients do not fill, and its timers have been of"
-    " high resolution since Linux 2.6.22; both sides of each device delay, the way in loses. The kernel of the test bed"
-    " has no netem; its forwarder is late by less than a millisecond in the mean.",
-    "Cached route metrics (ssthresh, RTT) of Linux 2.6.32 are on in the test bed's cells `old`; the model has none, as"
-    " connections last for the whole of a swarm.",
+    " high resolution since Linux 2.6.22; both sides of each device delay, the way in loses. netem itself does so in"
+    " the cells inside Linux 2.6.32; elsewhere the test bed's forwarder does, late by less than a millisecond on"
+    " average.",
+    "Cached route metrics (ssthresh, RTT) of Linux 2.6.32 are on in the test bed's cells `old` and `2009`; the model"
+    " has none, as connections last for the whole of a swarm. All clients on one host, with one address: `2009-host`.",
 )
 """What else the cluster may differ by, and why there is no switch for it."""
 QUESTION = "What could make its swarms differ from the model's, and what does it move?"
@@ -174,6 +175,11 @@ def costs(hypothesis: Hypothesis, replicas: int = REPLICAS, **size: int) -> list
     return [change(completion(*setting, hypothesis, replicas, **size), base[setting[0]]) for setting in SETTINGS]
 
 
+def _text(one: Change) -> str:
+    """Return a cost with its interval, as those of the client have it."""
+    return f"{100 * one.value:+.1f} ± {196 * one.se:.0f}%"
+
+
 def page(found: Mapping[str, list[Change]], client: Mapping[str, list[str]]) -> Report:
     """Return the report: what each hypothesis makes of the settings, and the client and the paper beside it.
 
@@ -182,7 +188,7 @@ def page(found: Mapping[str, list[Change]], client: Mapping[str, list[str]]) -> 
         client: Costs as measured, in words, by the kernel's TCP.
     """
     head = ("", *(f"{limit} kB/s, {rtt} ms{', 5% loss' if loss else ''}" for limit, rtt, loss in SETTINGS))
-    rows = [(f"`{name}`: {HYPOTHESES[name].about}", *(one.text for one in values)) for name, values in found.items()]
+    rows = [(f"`{name}`: {HYPOTHESES[name].about}", *map(_text, values)) for name, values in found.items()]
     rows += [(f"the client itself, {name}", *values) for name, values in client.items()]
     rows.append(("the paper, 300 leechers and 50 MB", *PAPER))
     sources = [f"- `{name}`: {one.source}" for name, one in HYPOTHESES.items()]
@@ -204,9 +210,9 @@ def page(found: Mapping[str, list[Change]], client: Mapping[str, list[str]]) -> 
             "\n\n".join(
                 [
                     "By how much a setting takes longer than its upload limit without delay and loss: 30 leechers,"
-                    f" 10 MiB, the mean of {REPLICAS} swarms ± its standard error. None is part of the model of the"
-                    " experiment: neither the paper nor the client's own run says that it was there. Made by"
-                    " `python -m validation.clients hypotheses`; do not edit.",
+                    f" 10 MiB, the mean of {REPLICAS} swarms, of the client one to three, each ± 95%. None is part of"
+                    " the model of the experiment: neither the paper nor the client's own run says that it was there."
+                    " Made by `python -m validation.clients hypotheses`; do not edit.",
                     table(head, rows),
                     "Sources:",
                     "\n".join(sources),
@@ -235,9 +241,13 @@ def write(wanted: Mapping[str, Hypothesis], path: Path = REPORT) -> Path:
     """Simulate hypotheses and write the report, of some of them one beside it; return where it is."""
     found = mainline.Found(compare(cells.load().values()), predictions.read())
     client = {
-        "TCP of Linux 6": [found.cost(*setting[:2], bool(setting[2])).split(" (")[0] for setting in SETTINGS],
-        "TCP as old as that kernel allows": [found.cost_with(mainline.OLD, *setting) for setting in SETTINGS],
-        "TCP of Linux 2.6.32 itself": [found.cost_with(mainline.OF_2009, *setting) for setting in SETTINGS],
+        words: [found.cost(limit, rtt, bool(loss), tcp).split(" (")[0] for limit, rtt, loss in SETTINGS]
+        for words, tcp in (
+            ("TCP of Linux 6", ""),
+            ("TCP as old as that kernel allows", mainline.OLD),
+            ("TCP of Linux 2.6.32 itself", mainline.OF_2009),
+            ("the same, all clients on one host", f"{mainline.OF_2009}-host"),
+        )
     }
     if set(wanted) != set(HYPOTHESES) and path == REPORT:
         path = PART

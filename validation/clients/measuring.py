@@ -28,8 +28,9 @@ def measure(cells: Sequence[Cell], runs: int, bed_number: int, starved_ok: bool 
         SimulationError: Something is missing, or a cell has no prediction; or, once all others are measured, a program
             failed or the machine was starved.
     """
-    programs.check(cells)
-    for name in sorted(programs.needed(cells)[1]):
+    missing = [cell for cell in cells if starved_ok or not all(_is_measured(cell, run) for run in range(1, runs + 1))]
+    programs.check(missing)
+    for name in sorted(programs.needed(missing)[1]):
         programs.environment(name)
     known = predictions.read()
     for cell in cells:
@@ -39,7 +40,7 @@ def measure(cells: Sequence[Cell], runs: int, bed_number: int, starved_ok: bool 
             raise SimulationError(
                 f"{cell.name} has no prediction of these settings: `python -m validation.clients predict` comes first"
             )
-    if not starved_ok and all(_is_measured(cell, run) for cell in cells for run in range(1, runs + 1)):
+    if not missing:
         typer.echo("nothing to measure: all of these runs are in the tables")
         return
     bed, failed = Bed(bed_number), []

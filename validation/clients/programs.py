@@ -19,6 +19,10 @@ PACKAGES = {
     "tc": "iproute2",
     "cc": "gcc",
     "chrt": "util-linux",
+    "setarch": "util-linux",
+    "unshare": "util-linux",
+    "mount": "mount",
+    "ethtool": "ethtool",
     "transmission-daemon": "transmission-daemon",
     "aria2c": "aria2",
     "iperf3": "iperf3",
@@ -49,8 +53,10 @@ FORWARDER = Path(__file__).parent / "forwarder.c"
 
 def needed(cells: Iterable[Cell]) -> tuple[set[str], set[str]]:
     """Return the programs that some cells need, and the environments of libtorrent."""
-    programs, clients, bulk = {"ip", "tc", "cc", "chrt"}, set[str](), False
+    programs, clients, bulk = {"ip", "tc"}, set[str](), False
     for cell in cells:
+        programs |= {"cc", "chrt"} if cell.kernel is None else {"setarch", "unshare", "mount"}
+        programs |= {"ethtool"} if cell.one_host else set()
         clients |= {peers.client for peers in (cell.seed, *cell.classes.values())}
         bulk |= cell.bulk
     of = {"transmission": "transmission-daemon", "aria2": "aria2c"}
@@ -74,7 +80,7 @@ def check(cells: Iterable[Cell]) -> None:
         python2()
     if any(cell.kernel is not None for cell in cells):
         linux()
-    if not Path("/dev/net/tun").exists():
+    if any(cell.kernel is None for cell in cells) and not Path("/dev/net/tun").exists():
         raise SimulationError("/dev/net/tun is missing: modprobe tun")
 
 

@@ -40,7 +40,7 @@ class Row:
     versions: dict[str, str]
     """Kernel and programs."""
     queues: str = "every second"
-    """When the queues were looked at; at first in step with the clocks of upload limits."""
+    """When the queues were looked at, if at all; at first in step with the clocks of upload limits."""
     watched: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What drivers counted that watch their client (``peers/mainline_peer.py``), added up by class."""
 
@@ -54,7 +54,7 @@ def row(cell: Cell, run: int, outcome: Outcome) -> Row:
         counts={"took": round(outcome.took, 2)} | (_drops(outcome) if outcome.crossed else {}),
         load=load_row(outcome.load),
         versions=outcome.versions,
-        queues="at random",
+        queues="at random" if outcome.queues else "not at all",
         watched=_watched(outcome),
     )
 

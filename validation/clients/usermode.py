@@ -7,9 +7,11 @@ machine's. It is started for each run and runs ``guest.py`` as its first program
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import math
 import os
+import platform
 import random
 import shlex
 import signal
@@ -23,8 +25,9 @@ from typing import Any
 from btflow.errors import SimulationError
 from validation.clients import guest, programs, torrent
 from validation.clients.cells import Cell
-from validation.clients.guard import LOOSE, Guard, starved
-from validation.clients.network import TRACKER, TRACKER_PORT, Bed
+from validation.clients.guard import LOOSE, Guard, children, starved
+from validation.clients.network import TRACKER, TRACKER_PORT, Bed, inside
+from validation.clients.network import run as network
 from validation.clients.processes import ROOT
 from validation.clients.runs import (
     EVERY,
@@ -40,17 +43,25 @@ from validation.clients.runs import (
 )
 
 MEMORY = "1200M"
-"""Memory of the kernel: 31 clients take a third of it."""
+"""Memory of the kernel: the files of 31 clients take a third of it."""
 MOST_LATE = 0.01
-"""Most that the clients' timers are late in the mean [s]; those of the test bed are by 1.6 ms."""
+"""Most that the clients' timers are late in the mean [s]: the guard of the test bed sees no process inside. Chosen as a
+tenth of the least time between sends of a slot, 94 ms at 100 kB/s; alone on a machine they are late by 1 ms."""
 BOOTED = ("setarch", "-R")
 """Runs it at addresses that do not change: it was written before they did."""
 BOOT = 60.0
-"""Time that the kernel may take to run its first program [s]."""
+"""Time that the kernel may take to run its first program [s]; it takes less than one."""
 
 
 def measure(cell: Cell, seed: int, bed: Bed, progress: Progress, *, starved_ok: bool = False) -> Outcome:
-    """Run a cell once, as ``runs.measure`` does, inside the kernel in user mode.
+    """Run a cell once inside the kernel in user mode, in a bed that the caller has locked.
+
+    Args:
+        cell: The swarm.
+        seed: Seed of arrivals, the tracker's replies and the file's content; netem's losses have none.
+        bed: Where it runs.
+        progress: Takes a line every second.
+        starved_ok: Whether a run counts although the machine did not keep up, for looking into faults only.
 
     Raises:
         SimulationError: The kernel or a client fails, or a peer does not complete within the horizon.
@@ -58,7 +69,7 @@ def measure(cell: Cell, seed: int, bed: Bed, progress: Progress, *, starved_ok: 
     """
     try:
         bed.folder.mkdir()
-        outcome = _Run(cell, seed, bed.folder).run(progress)
+        outcome = _Run(cell, seed, bed).run(progress)
         late = _late(outcome)
         why = starved(outcome.load, LOOSE) or (
             f"timers of clients were {late:.3f} s late in the mean, more than {MOST_LATE}" if late > MOST_LATE else ""
@@ -73,20 +84,22 @@ def measure(cell: Cell, seed: int, bed: Bed, progress: Progress, *, starved_ok: 
 class _Run:
     """The kernel and the files that it shares with the test bed."""
 
-    def __init__(self, cell: Cell, seed: int, folder: Path) -> None:
-        self.cell, self.folder, self.said = cell, folder, folder / "said"
-        inside, rng = folder / "inside", random.Random(seed)
-        inside.mkdir()
+    def __init__(self, cell: Cell, seed: int, bed: Bed) -> None:
+        folder = bed.folder
+        self.cell, self.bed, self.folder, self.said = cell, bed, folder, folder / "said"
+        self.guard = Guard({}, time.monotonic())
+        files, rng = folder / "files", random.Random(seed)
+        files.mkdir()
         announce = f"http://{TRACKER}:{TRACKER_PORT}/announce"
-        file, self.torrent = torrent.make(folder, cell.file_size, cell.piece_size, announce, seed)
+        file, made = torrent.make(folder, cell.file_size, cell.piece_size, announce, seed)
         self.peers = [
             Record(klass, kind, link_of(i + 1, cell, kind), at)
             for i, ((klass, kind), at) in enumerate(zip(kinds_of(cell), start_times(cell, rng), strict=True))
         ]
-        self.shared = TRACKER if cell.one_host else None
+        shared = TRACKER if cell.one_host else None
         given = {
-            "one_host": self.shared is not None,
-            "folder": str(inside),
+            "one_host": shared is not None,
+            "folder": str(files),
             "out": str(self.said),
             "log": str(folder / "log"),
             "settle": SETTLE,
@@ -100,9 +113,7 @@ class _Run:
                     "at": one.go_at,
                     "seed": one.is_seed,
                     "content": str(file) if one.is_seed else None,
-                    "command": driver(
-                        one.klass, one.kind, one.link, inside / str(one.link.index), self.torrent, self.shared
-                    ),
+                    "command": driver(one.klass, one.kind, one.link, files / str(one.link.index), made, shared),
                 }
                 for one in self.peers
             ],
@@ -110,6 +121,7 @@ class _Run:
         settings, first = folder / "settings", folder / "init"
         settings.write_text(json.dumps(given), encoding="utf-8")
         kept = {name: os.environ[name] for name in ("PATH", "BTFLOW_MAINLINE") if name in os.environ}
+        kept["PYTHONDONTWRITEBYTECODE"] = "1"  # its root is this machine's
         lines = [f"export {name}={shlex.quote(value)}" for name, value in kept.items()]
         lines += ["mount -t proc proc /proc", f"cd {shlex.quote(str(ROOT))}"]
         lines += [f"exec {shlex.quote(sys.executable)} -m {guest.__name__} {shlex.quote(str(settings))}"]
@@ -119,15 +131,18 @@ class _Run:
 
     def run(self, progress: Progress) -> Outcome:
         """Run the swarm to its end."""
+        command = [*BOOTED, str(programs.linux()), *_options(self.folder), f"init={self.first}"]
+        network("ip", "netns", "add", self.bed.core)  # by its namespace the bed finds the kernel, whatever happens here
         with (self.folder / "console").open("w", encoding="utf-8") as console:
             kernel = subprocess.Popen(
-                [*BOOTED, str(programs.linux()), *_options(self.folder), f"init={self.first}"],
+                inside(self.bed.core, *command),
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 env=os.environ | {"TMPDIR": str(self.folder)},  # its memory is a file there
+                cwd=self.folder,  # what it leaves if it crashes goes with the bed
                 start_new_session=True,
-            )  # fmt: skip
+            )
             try:
                 return self._watch(kernel, progress)
             finally:
@@ -138,15 +153,15 @@ class _Run:
     def _watch(self, kernel: subprocess.Popen[bytes], progress: Progress) -> Outcome:
         """Follow what is said until the swarm is over."""
         start = time.monotonic()
-        self.guard, outcome = Guard({"the kernel": [kernel.pid]}, start), Outcome(self.peers, math.nan)
-        release, by_index = "", {one.link.index: one for one in self.peers}
+        outcome, release, by_index = Outcome(self.peers, math.nan), "", {one.link.index: one for one in self.peers}
         for said in self._lines(kernel):
             match said["event"]:
                 case "kernel":
                     release = said["release"]
                 case "began":
                     outcome.began = said["t"]
-                    self.guard = Guard({"the kernel": [kernel.pid]}, time.monotonic())  # its start counts for nothing
+                    # What it takes to start counts for nothing. Its programs are children of the kernel here.
+                    self.guard = Guard({"the kernel": children(kernel.pid)}, time.monotonic())
                 case "over":
                     outcome.took = said["t"] - outcome.began
                 case "fault":
@@ -158,16 +173,20 @@ class _Run:
                 case _:
                     by_index[said["peer"]].take(said)
         outcome.load = self.guard.load
-        outcome.versions = {"kernel": release} | {one.kind.client: one.version for one in self.peers}
+        program = hashlib.sha256(programs.linux().read_bytes()).hexdigest()
+        outcome.versions = {"kernel": release, "kernel's SHA-256": program, "host": platform.release()}
+        outcome.versions |= {one.kind.client: one.version for one in self.peers}
         return outcome
 
     def _lines(self, kernel: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
-        """Give what is said inside, line by line, and ``wait`` each second in which nothing is, until its end.
+        """Give what is said inside, line by line, and ``wait`` once a second, until its end.
 
         Raises:
-            SimulationError: The kernel has ended before.
+            SimulationError: The kernel did not start, has ended before, or goes on for longer than it may.
         """
-        at, until = 0, time.monotonic() + BOOT
+        begun = time.monotonic()
+        at, until = 0, begun + BOOT
+        at_most = until + guest.START + SETTLE + self.cell.horizon + guest.FAREWELL
         while True:
             ended = kernel.poll() is not None
             content = self.said.read_bytes() if self.said.exists() else b""
@@ -181,6 +200,8 @@ class _Run:
                 words = (self.folder / "console").read_text(encoding="utf-8", errors="replace").split("\n")
                 last = next((line.strip() for line in reversed(words) if line.strip()), "it said nothing")
                 raise SimulationError(f"{self.cell.name}: the kernel {'ended' if ended else 'did not start'}: {last}")
+            if time.monotonic() > at_most:
+                raise SimulationError(f"{self.cell.name}: the kernel did not end within {at_most - begun:.0f} s")
             self.guard.look(time.monotonic())
             yield {"event": "wait"}
             time.sleep(EVERY)

@@ -163,15 +163,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RERUN, help="folder for the tables (default: rerun/ here)")
     prefix = os.environ.get(toolchain.PREFIX, "")
     text = f"folder that ns-3 was installed to (default: ${toolchain.PREFIX}, or else the wheel {toolchain.WHEEL})"
-    parser.add_argument("--ns3", default=prefix, metavar="DIR", help=text)
+    parser.add_argument("--ns3", metavar="DIR", help=text)
     chosen = parser.parse_args()
     unknown = [name for name in chosen.grids if name not in GRIDS]
     if unknown:
         parser.error(f"no grid is called {', '.join(unknown)}")
     if chosen.jobs < 1:
         parser.error("--jobs must be at least 1")
-    if not chosen.ns3.strip() and chosen.ns3 is not prefix:
+    if chosen.ns3 is not None and not chosen.ns3.strip():
         parser.error("--ns3 needs the folder that ns-3 was installed to")
+    chosen.ns3 = prefix if chosen.ns3 is None else chosen.ns3
     return chosen
 
 
