@@ -110,7 +110,7 @@ def test_a_kernel_that_is_none_or_another_is_one_line(tmp_path: Path, monkeypatc
     with pytest.raises(SimulationError, match="not the program of a Linux"):
         programs.linux()
     other = tmp_path / "other"
-    other.write_text("#!/bin/sh\necho 6.1.0\n", encoding="utf-8")
+    other.write_text("#!/bin/sh\necho 6.1.0; echo more\n", encoding="utf-8")
     other.chmod(0o700)
     monkeypatch.setenv("BTFLOW_LINUX", str(other))
     with pytest.raises(SimulationError, match=r"which is 6\.1\.0, not Linux 2\.6\.32"):

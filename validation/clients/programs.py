@@ -136,7 +136,7 @@ def linux() -> Path:
     program = os.environ.get("BTFLOW_LINUX", "")
     if not program or not os.access(program, os.X_OK) or Path(program).is_dir():
         raise SimulationError(f"BTFLOW_LINUX is {program!r}, not the program of a Linux {LINUX_VERSION} in user mode")
-    said = run(program, "--version").strip()
+    said = run(program, "--version").strip().partition("\n")[0]
     if LINUX_VERSION not in said:
         raise SimulationError(f"BTFLOW_LINUX is {program!r}, which is {said or 'nothing'}, not Linux {LINUX_VERSION}")
     return Path(program)
