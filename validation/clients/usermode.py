@@ -161,7 +161,8 @@ class _Run:
                 case "began":
                     outcome.began = said["t"]
                     # What it takes to start counts for nothing. Its programs are children of the kernel here.
-                    self.guard = Guard({"the kernel": children(kernel.pid)}, time.monotonic())
+                    watched = {f"process {pid} of the kernel": [pid] for pid in children(kernel.pid)}
+                    self.guard = Guard(watched, time.monotonic())
                 case "over":
                     outcome.took = said["t"] - outcome.began
                 case "fault":
