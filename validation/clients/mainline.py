@@ -99,7 +99,9 @@ def _onset(found: Found, tcp: str) -> list[str]:
     ways = []
     for share in (found.seen, found.first, found.said):
         often = [i for i, rtt in enumerate(run) if share(name(20, rtt, tcp=tcp), "idle") >= OFTEN]
-        ways.append("none" if not often else f"{run[often[0] - 1] if often[0] else 0} to {run[often[0]]}")
+        ways.append(
+            "none" if not often else f"{run[often[0] - 1]} to {run[often[0]]}" if often[0] else f"at most {run[0]}"
+        )
     return ways
 
 
@@ -185,9 +187,9 @@ def page(comparisons: Sequence[Comparison], known: Sequence[Prediction]) -> Repo
         "## What the client says of the open claims",
         "\n".join(sentences),
         "The client's rules are the model's, and so is what its TCP costs, today's and that of 2009. With 5% loss and"
-        " TCP of 2009 its seed's slots are dry twice as often as the model's when its choker runs, which moves neither"
-        " its choices nor the completion much. Of the paper's own size the model says +40% at 50 kB/s (R12), and the"
-        " paper +13.9%.",
+        " TCP of 2009 its seed's slots are dry up to twice as often as the model's when its choker runs, which moves"
+        " neither its choices nor the completion much. Of the paper's own size the model says +40% at 50 kB/s (R12),"
+        " and the paper +13.9%.",
         "## Block by block",
         "Error: of the first prediction of the completion. Copies: what the seed sent over the file's size."
         " Idle: its unchokes that end as nothing waits, while an older"
