@@ -30,7 +30,8 @@ def shown() -> dict[Case, list[float]]:
 def test_the_table_beside_the_figure_is_whole() -> None:
     assert FIGURE.is_file()
     assert set(shown()) == set(sweep())
-    assert {len(times) for case, times in shown().items() if case.rtt in TABLE_RTTS} == {8}
+    found = {case: len(times) for case, times in shown().items() if case.rtt in TABLE_RTTS}
+    assert found == dict.fromkeys(found, 8) | {Case(20, 400): 32}  # which R10 runs more often
 
 
 def test_the_report_has_the_figures_points() -> None:
