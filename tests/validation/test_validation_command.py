@@ -33,7 +33,8 @@ def test_a_report_end_to_end(tiny: tuple[report.Report, Path]) -> None:
     assert [claim["id"] for claim in content["claims"]] == list(claims.CHECKS)
     assert len(content["table4"]) == 36
     assert content["provenance"]["parameters_changed_from_the_paper"] == TINY
-    assert content["provenance"]["swarms"] == len(content["cases"]) == found.swarms
+    assert content["provenance"]["swarms"] == sum(case["replicas"] for case in content["cases"]) == found.swarms
+    assert found.swarms == len(content["cases"]) + 6  # one of each, but four of the two that R10 compares
     assert not found.reproduced  # 12 leechers and 1 MB are not the paper's swarm
     text = (out / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"<(script|link|img)[^>]*\b(src|href)=.http", text)
