@@ -73,8 +73,8 @@ class Found:
 
     def base(self, limit: int, tcp: str) -> str:
         """Return the cell without delay and loss of a TCP, of today's if there is none: it hardly counts there."""
-        own = name(limit, 0, tcp=tcp)
-        return own if own in self.by_name else name(limit, 0)
+        of = (name(limit, 0, tcp=one) for one in (tcp, tcp.removesuffix("-host")))
+        return next((cell for cell in of if cell in self.by_name), name(limit, 0))
 
     def cost(self, limit: int, rtt: int, loss: bool, tcp: str = "") -> str:
         """Return by how much a setting takes longer than without delay and loss: measured, and said first and now."""
