@@ -28,7 +28,7 @@ POWER_OFF = 0x4321FEDC
 START = 120.0
 """Time that all clients may take to be ready [s]: twice that of the test bed, as programs start ten times slower."""
 FAREWELL = 60.0
-"""Time that all clients may take to say what they sent [s]."""
+"""Time that all clients may take to say what they sent [s], chosen; they take seconds."""
 
 
 @dataclass

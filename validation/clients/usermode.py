@@ -45,12 +45,13 @@ from validation.clients.runs import (
 MEMORY = "1200M"
 """Memory of the kernel: the files of 31 clients take a third of it."""
 MOST_LATE = 0.01
-"""Most that the clients' timers are late in the mean [s]: the guard of the test bed sees no process inside. Chosen as a
-tenth of the least time between sends of a slot, 94 ms at 100 kB/s; alone on a machine they are late by 1 ms."""
+"""Most that the clients' timers are late in the mean [s]: chosen, not measured. From outside one sees how long a kernel
+waits for a core, not how late that makes its clients. Slots write 94 ms apart at 100 kB/s; alone on a machine timers
+are late by 1 ms."""
 BOOTED = ("setarch", "-R")
 """Runs it at addresses that do not change: it was written before they did."""
 BOOT = 60.0
-"""Time that the kernel may take to run its first program [s]; it takes less than one."""
+"""Time that the kernel may take to run its first program [s], chosen; it takes less than one."""
 
 
 def measure(cell: Cell, seed: int, bed: Bed, progress: Progress, *, starved_ok: bool = False) -> Outcome:
