@@ -1,11 +1,21 @@
-# Each target sets up what it needs: Python 3.11 or newer, git and make are enough.
-PYTHON ?= python3
+# Each target sets up what it needs: Python 3.11 to 3.14, git and make are enough, without pip and without ensurepip.
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(wildcard requirements/pip-*.whl)
 PINS := requirements/constraints.txt
+UNFIT := not (3, 11) <= sys.version_info < (3, 15)
+# python3 if it fits, or else the newest with a name of its own; another one: make PYTHON=...
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,\
+  $(shell $(name) -c 'import sys, venv; sys.exit($(UNFIT))' 2>/dev/null && echo $(name))))
 PACKAGING := pyproject.toml setup.cfg $(PINS)
 TYPED := btflow tests tools $(wildcard validation)
 CODE := $(TYPED) models data notebooks
+
+# An environment that was left half made, or whose Python is gone since, is made anew, and its stamps, below, are void.
+ifneq (whole,$(shell test -e $(BIN)/activate && $(BIN)/python -c 'import sys; sys.exit($(UNFIT))' 2>/dev/null && echo whole))
+$(shell rm -f $(BIN)/pip $(VENV)/.run $(VENV)/.notebook $(VENV)/.docs $(VENV)/.dev)
+.PHONY: $(BIN)/python
+endif
 
 .PHONY: demo test test-rest test-all search explore lab notebooks lint format docs figures validate packet-level real-clients lines bench bench-simgrid calibrate clean
 
@@ -90,23 +100,38 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info demo.html .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
-	$(PYTHON) -c 'import sys; sys.exit("btflow needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
+	@$(or $(PYTHON),false) -c 'import sys, venv; sys.exit($(UNFIT))' || { echo 'btflow needs Python 3.11 to 3.14:' \
+	  '"apt install python3" on Debian 12, Ubuntu 24.04 or newer, "brew install python" on macOS,' \
+	  'or "make PYTHON=/path/to/python3".' >&2; exit 1; }
+	$(PYTHON) -m venv --clear --without-pip $(VENV)
+
+# Debian's and Ubuntu's python3 cannot install pip (ensurepip is a package of its own): requirements/README.md.
+$(BIN)/pip: | $(BIN)/python
+	$(BIN)/python $(PIP)/pip install --quiet --no-index --ignore-installed $(PIP)
+
+# A package that an earlier try was cut off in has no RECORD: pip is to install it, not to take it for whole. The last line is
+# for `import btflow` where a clone called btflow lies in the working directory: pip's way alone finds an empty package there.
+define install
+@echo 'btflow: installs the packages that it needs in $(VENV), once: $(2) MB to download, a minute or two.'
+@find $(VENV)/lib -name '*.dist-info' -prune ! -exec test -e '{}/RECORD' \; -exec rm -r '{}' +
+$(BIN)/python -m pip install --constraint $(PINS) --editable '$(1)'
+@for packages in $(VENV)/lib/python3*/site-packages; do pwd > $$packages/btflow-sources.pth; done
+endef
 
 # The stamps say what is installed: .run the package, .notebook its notebooks and explorer, .docs what builds its site,
 # .dev all of it and the development tools.
-$(VENV)/.run: $(PACKAGING) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable .
+$(VENV)/.run: $(PACKAGING) | $(BIN)/pip
+	$(call install,.,1)
 	touch $@
 
-$(VENV)/.notebook: $(PACKAGING) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[notebook]'
+$(VENV)/.notebook: $(PACKAGING) | $(BIN)/pip
+	$(call install,.[notebook],1)
 	touch $@ $(VENV)/.run
 
-$(VENV)/.docs: $(PACKAGING) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[docs]'
+$(VENV)/.docs: $(PACKAGING) | $(BIN)/pip
+	$(call install,.[docs],1)
 	touch $@ $(VENV)/.run
 
-$(VENV)/.dev: $(PACKAGING) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --constraint $(PINS) --editable '.[dev]'
+$(VENV)/.dev: $(PACKAGING) | $(BIN)/pip
+	$(call install,.[dev],1)
 	touch $@ $(VENV)/.run $(VENV)/.docs $(VENV)/.notebook

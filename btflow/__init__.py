@@ -8,6 +8,7 @@ Examples:
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,11 @@ __all__ = [
     "simulate_link",
     "sweep",
 ]
+
+# Beside sources lie the packages that a wheel has inside: models, data, docs, notebooks, tools/benchmarks (setup.cfg).
+_BESIDE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if all(os.path.exists(os.path.join(_BESIDE, name)) for name in ("setup.cfg", "models/swarms")):
+    __path__ += [_BESIDE, os.path.join(_BESIDE, "tools")]
 
 _FROM = {
     "InputError": "btflow.errors",
