@@ -5,15 +5,17 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
+from typer.completion import completion_init  # type: ignore[attr-defined]  # it is there without being declared
 
 from btflow import __version__
 from btflow.cli.bench import bench
 from btflow.cli.calibrate import calibrate
 from btflow.cli.common import complain, complain_of, in_options
+from btflow.cli.completion import completed, completion
 from btflow.cli.explore import explore, handout, lab
 from btflow.cli.export import export
 from btflow.cli.link import link
-from btflow.cli.list import list_models
+from btflow.cli.list import PARTS, list_models
 from btflow.cli.run import run
 from btflow.cli.schema import schema
 from btflow.cli.sweep import sweep
@@ -32,16 +34,33 @@ app = typer.Typer(
 # typer 0.29 has its own copy of click: this is the base of every usage error, whichever is used.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
+_EXAMPLES = {
+    "run": "btflow run rao2010; btflow list has the models",
+    "sweep": "btflow sweep rao2010 --vary rtt=0ms,400ms --out r.zarr; btflow list has the models",
+    "export": "btflow export r.zarr r.csv",
+    "handout": "btflow handout lessons",
+    "completion": 'eval "$(btflow completion bash)"',
+}
+"""Of the commands that need an argument."""
+
 _NO_WHAT_IF = {f"No such command '{name}'." for name in ("compare", "what-if", "whatif")}
 _WHAT_IF = ' In Python it is scenario.compare(rtt="400 ms"), in btflow explore the tab What if.'
 
 
 def main() -> NoReturn:
     """Run the command line; every error is one message on stderr, bad input exits with 2."""
+    completion_init()
+    if "source" in (
+        asked := os.environ.get("_BTFLOW_COMPLETE", "")
+    ):  # bash_source is Click's word, source_bash Typer's
+        del os.environ["_BTFLOW_COMPLETE"]
+        sys.argv = ["btflow", "completion", asked.replace("source", "").strip("_")]
     try:
         code = app(prog_name="btflow", standalone_mode=False)
     except _UsageError as error:
         message = str(error.format_message())  # type: ignore[attr-defined]  # that base has it
+        if message.startswith("Missing argument"):
+            message += f" Such as: {_EXAMPLES[error.ctx.info_name]}."  # type: ignore[attr-defined]
         code = complain(message + _WHAT_IF * (message in _NO_WHAT_IF))
     except InputError as error:
         code = complain(*map(in_options, str(error).splitlines()))
@@ -75,6 +94,10 @@ def _options(
         typer.echo(context.get_help())
 
 
-for command in (list_models, run, sweep, link, export, calibrate, schema, bench, explore, lab, handout):
+_LISTED = ("swarms", "links", *PARTS.values())
+_MODELS = {"run": _LISTED[:1], "link": _LISTED[1:2], "sweep": _LISTED[:2]}
+
+for command in (list_models, run, sweep, link, export, calibrate, schema, bench, explore, lab, handout, completion):
     line = str(command.__doc__).partition("\n")[0]  # in full, where click would cut it
-    app.command("list" if command is list_models else None, short_help=line)(command)
+    name = "list" if command is list_models else command.__name__
+    app.command(name, short_help=line)(completed(command, _MODELS.get(name, _LISTED)))

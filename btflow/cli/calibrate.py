@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from btflow.cli import line
-from btflow.cli.common import SHARE, Overwrite, bar
+from btflow.cli.common import SHARE, Overwrite, bar, echo
 from btflow.errors import InputError
 from btflow.files import figure_path
 from btflow.units.formatting import counted
@@ -103,7 +103,7 @@ def calibrate(
     Or make a path model of measured round-trip times and losses, for swarms whose paths are drawn from it. What the
     files are is seen from what is in them.
     """
-    from btflow import files, options
+    from btflow import options
 
     given = {name: value for name, value in locals().items() if name in _OF_PATHS and value is not None}
     of_line = {"format": form, "way": way, "rate": rate, "base_rtt": base_rtt, "buffer": buffer, "cc": cc}
@@ -146,7 +146,7 @@ def calibrate(
     if figure is not None:
         _draw(model, measured, figure)
     found = {"model": str(target)} | describe(model, measured, fitted)
-    typer.echo(files.to_json(found | {"notes": notes}) if as_json else as_text(found, notes))
+    echo(found | {"notes": notes} if as_json else as_text(found, notes))
 
 
 def _of_a_line(given: list[str], options: dict[str, str | None]) -> bool:

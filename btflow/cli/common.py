@@ -87,6 +87,17 @@ def complain_of(error: OSError) -> int:
     return 1
 
 
+FORMAT = 1
+"""Of the JSON objects that commands print: it counts up when a key goes or means something else (docs/output.md)."""
+
+
+def echo(found: dict[str, Any] | str) -> None:
+    """Print what a command found: a text, or one JSON object."""
+    from btflow.files import to_json
+
+    typer.echo(found if isinstance(found, str) else to_json({"format": FORMAT} | found))
+
+
 def write(result: xarray.Dataset, files: Iterable[tuple[Callable[[xarray.Dataset, Path], None], Path | None]]) -> None:
     """Write each file that is asked for, the others too if one fails."""
     failed = 0

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from btflow.cli.common import echo
 from btflow.columns import paragraph, table
 from btflow.errors import InputError
 
@@ -28,7 +27,6 @@ def calibrate(
     given: list[str], options: dict[str, str | None], target: Path | None, figure: Path | None, as_json: bool
 ) -> None:
     """Fit an access link and say what was found; write it, if it is wanted, last: nothing is left if anything fails."""
-    from btflow import files
     from btflow.lines.compared import compare, simulable
     from btflow.lines.fitting import fit
 
@@ -49,7 +47,7 @@ def calibrate(
         from btflow.plots import measured_over_simulated, save
 
         save(measured_over_simulated(compared), figure)
-    typer.echo(files.to_json(describe(line, compared, target)) if as_json else as_text(line, compared, target))
+    echo(describe(line, compared, target) if as_json else as_text(line, compared, target))
 
 
 @contextmanager

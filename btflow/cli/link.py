@@ -17,6 +17,7 @@ from btflow.cli.common import (
     Text,
     bar,
     check_motion,
+    echo,
     motion_writer,
     write,
     write_link_plot,
@@ -155,6 +156,6 @@ def link(
     shown = not as_json and sys.stderr.isatty()
     with bar(SHARE, 1, shown=shown) as update:
         result = simulate_link(scenario, seed=number, fidelity=which, progress=update)
-    typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
+    echo(report.summary(result) if as_json else report.as_text(result))
     played = motion_writer(scenario, shown=shown, seed=number, **part)
     write(result, ((files.write_netcdf, result_file), (write_link_plot, figure_file), (played, motion_file)))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from btflow.columns import paragraph, table
-from btflow.errors import InputError
+from btflow.errors import InputError, brief
 
 if TYPE_CHECKING:
     from btflow.config.kinds import ModelKind
     from btflow.config.parameters import Parameter
 
-_PARTS = {
+PARTS = {
     "Access links (--access)": "access",
     "Congestion controls (--flow)": "congestion",
     "Speech codecs (--voip)": "codecs",
     "BitTorrent clients (of a swarm's classes)": "clients",
     "Paths between peers (--set internet=...)": "internet",
+    "Round-trip times between groups of peers (--set paths.matrix=...)": "paths",
+    "TCP of peers without access links (--set transport=...)": "transports",
+    "Sockets of peers (--set sockets=...)": "sockets",
 }
 """What models are made of: a heading, and the folder of its files."""
 _PREFIX = {
@@ -49,14 +54,14 @@ _FORMS = {
 
 
 def list_models(
-    model: Annotated[str | None, typer.Argument(help="Model whose parameters to list.")] = None,
+    model: Annotated[str | None, typer.Argument(help="Model whose parameters to list, or what else is listed.")] = None,
     fields: Annotated[bool, typer.Option("--fields", help="List every field of the model that can be set.")] = False,
 ) -> None:
     """List the models, access links and congestion controls, or one model's parameters with unit, default, meaning."""
     if fields and model is None:
         raise InputError("--fields", None, "is given without a model", "btflow list MODEL --fields")
     read = fields_of if fields else parameters_of
-    typer.echo(everything() if model is None else read(model))
+    typer.echo(everything() if model is None else "\n\n".join(parts_of(model)) or read(model))
 
 
 def everything() -> str:
@@ -66,13 +71,36 @@ def everything() -> str:
     parts = {
         "Swarms (btflow run)": [(name, load(name).title) for name in names()],
         "Links (btflow link)": [(name, load_link(name).title) for name in names("links")],
-        **{heading: [(name, title_of(name, kind)) for name in names(kind)] for heading, kind in _PARTS.items()},
+        **{heading: [(name, title_of(name, kind)) for name in names(kind)] for heading, kind in PARTS.items()},
     }
     width = max(len(name) for rows in parts.values() for name, _ in rows)
     return "\n\n".join(
         f"{heading}\n{table([(name.ljust(width), title) for name, title in rows], indent='  ')}"
         for heading, rows in parts.items()
     )
+
+
+def parts_of(name: str) -> Iterator[str]:
+    """Give the fields, with value and source, of each access link, congestion control or other part of that name."""
+    from btflow.config.files import ALIASES, names, read_table, split_sources
+
+    for heading, kind in PARTS.items():
+        if (known := ALIASES.get(name, name)) in names(kind):
+            tree, sources = split_sources(read_table(known, kind, Path(), "model"))
+            rows = [(path, brief(_shown(value)), sources.get(path, "-")) for path, value in _leaves(tree)]
+            head = [f"{name}: {tree['title']}", f"Source: {tree['source']}", f"One of: {heading}"]
+            yield "\n".join(
+                [*(paragraph(line, "  ") for line in head), "", table([("field", "value", "source"), *rows])]
+            )
+
+
+def _leaves(tree: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Give path and value of each field of a table and of those in it, but for those that describe it."""
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{above}{key}.")
+        elif key not in _DESCRIPTIVE:
+            yield above + key, value
 
 
 def parameters_of(name: str) -> str:

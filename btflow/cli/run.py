@@ -16,6 +16,7 @@ from btflow.cli.common import (
     Seed,
     Settings,
     check_motion,
+    echo,
     motion_writer,
     progress,
     write,
@@ -58,6 +59,6 @@ def run(
     shown = not as_json and sys.stderr.isatty()
     with progress(count, shown=shown) as update:
         result = simulate(scenario, seed=number, replicas=count, fidelity=which, progress=update)
-    typer.echo(files.to_json(report.summary(result)) if as_json else report.as_text(result))
+    echo(report.summary(result) if as_json else report.as_text(result))
     played = motion_writer(scenario, shown=shown, seed=number, fidelity=which)
     write(result, ((files.write_netcdf, result_file), (write_plot, figure_file), (played, motion_file)))

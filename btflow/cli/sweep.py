@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from btflow import files, options
-from btflow.cli.common import FidelityOption, Json, Model, Settings, Text
+from btflow import options
+from btflow.cli.common import FidelityOption, Json, Model, Settings, Text, echo
 from btflow.columns import paragraph
 from btflow.errors import InputError, SimulationError, unknown
 from btflow.termination import INTERRUPTED, TERMINATED
@@ -141,7 +141,7 @@ def sweep(
         dask=dask,
     )
     found = run_given(given, show=not as_json)
-    typer.echo(files.to_json(found) if as_json else as_text(found))
+    echo(found if as_json else as_text(found))
     if not found["done"]:
         raise typer.Exit(1)
 

@@ -52,6 +52,7 @@ def summary(result: xarray.Dataset) -> dict[str, Any]:
         "completion_s": _statistics(times, counted),
         "by_class": by_class,
         "cpu_s": float(result.attrs["cpu_s"]),
+        "cpu_s_per_swarm": float(result.attrs["cpu_s"]),  # its name until 2026, for scripts
         "scenario_hash": result.attrs["scenario_hash"],
         "version": result.attrs["version"],
     }

@@ -1,0 +1,83 @@
+"""``btflow completion``: a shell completes commands, options, and names of models and their parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Annotated, get_type_hints
+
+import typer
+from typer.completion import get_completion_script  # type: ignore[attr-defined]  # it is there without being declared
+
+from btflow.errors import InputError, unknown
+
+# Typer's own scripts for bash and zsh would put a space behind `rtt=`.
+_SCRIPTS = {
+    "bash": r"""_btflow() {
+  local IFS=$'\n'
+  COMPREPLY=($(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD _BTFLOW_COMPLETE=complete_bash $1 2>/dev/null))
+  if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
+}
+complete -o default -F _btflow btflow""",
+    "zsh": r"""_btflow() {
+  local -a given=("${(@f)$(env _BTFLOW_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args \
+    _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" $words[1] 2>/dev/null)}")
+  local -a names=("${(@)${(@)given//:/\\:}/$'\t'/:}") behind=()
+  if [[ $given[1] == *=(|$'\t'*) ]]; then behind=(-S '') fi
+  if [[ -n $given ]]; then _describe btflow names $behind; else _files; fi
+}
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
+compdef _btflow btflow""",
+    "fish": get_completion_script(prog_name="btflow", complete_var="_BTFLOW_COMPLETE", shell="fish"),
+}
+_FOLDERS = {"flow": "congestion", "voip": "codecs", "access": "access"}
+_WORDS = {
+    "aqm": ["drop-tail", "codel", "fq-codel", "pie", "cake"],
+    "fidelity": ["full", "flow"],
+    "shell": list(_SCRIPTS),
+}
+"""Of parameters of commands: the folder of ``models/`` that has what they name, or the words that they take."""
+
+
+def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
+    """Print what makes a shell complete btflow's commands, options, models and parameters."""
+    if shell not in _SCRIPTS:
+        raise unknown(shell, _SCRIPTS, "shell with completion", "SHELL")
+    typer.echo(_SCRIPTS[shell])
+
+
+def completed(command: Callable[..., None], folders: Sequence[str] = ()) -> Callable[..., None]:
+    """Return a command whose parameters are completed; its model by the names in some folders of ``models/``."""
+    hints = get_type_hints(command, include_extras=True)
+    for name in hints.keys() & {"model", "settings", "vary", *_FOLDERS, *_WORDS}:
+        option = copy(hints[name].__metadata__[0])  # commands share some
+        option.autocompletion = _settings if name in ("settings", "vary") else _words(name, folders)
+        hints[name] = Annotated[hints[name].__origin__, option]
+    command.__annotations__ = hints
+    return command
+
+
+def _words(name: str, folders: Sequence[str]) -> Callable[[], list[str]]:
+    def words() -> list[str]:
+        from btflow.config.catalog import names
+
+        of = folders if name == "model" else [_FOLDERS[name]] if name in _FOLDERS else []
+        return _WORDS.get(name, [found for folder in of for found in names(folder)])
+
+    return words
+
+
+def _settings(incomplete: str) -> list[tuple[str, str]]:
+    """Return the parameters of the model that is on the command line, each with ``=`` and its meaning, or its words."""
+    from btflow.config.catalog import any_document, names
+
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # Typer has no model behind --set
+    models = [word for word in line.split() if word in (*names("swarms"), *names("links")) or word.endswith(".toml")]
+    try:
+        known = any_document(models[0]).parameters if models else {}
+    except InputError:  # the command will say so
+        return []
+    name, given, _ = incomplete.partition("=")
+    words = [(f"{name}={word}", "") for word in known[name].words] if given and name in known else []
+    return words or [(f"{name}=", parameter.meaning) for name, parameter in known.items()]
