@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def extra(name: str) -> str:
     """Return how to install an extra of btflow."""
-    return f"the extra {name} (pip install '.[{name}]' in a copy of btflow's sources)"
+    return f"the extra {name} (pip install -e '.[{name}]' in a clone of btflow's sources)"
 
 
 _RESULT = "a file that btflow run --out or btflow link --out wrote"

@@ -118,7 +118,7 @@ def test_hints_name_extras_that_there_are() -> None:
     hinted = {name for text in texts for name in re.findall(r"""(?:\bextra\(["']|'\.\[)(\w+)""", text)}
     assert {"dask", "parquet", "image"} <= hinted <= PROJECT["optional-dependencies"].keys()
     assert not any("btflow[" in text for text in texts)
-    assert extra("dask") == "the extra dask (pip install '.[dask]' in a copy of btflow's sources)"
+    assert extra("dask") == "the extra dask (pip install -e '.[dask]' in a clone of btflow's sources)"
 
 
 @pytest.mark.parametrize("name", ["Scenario", "ScenarioError", "SimulationError", "UnitError", "load", "schema"])

@@ -1,4 +1,4 @@
-"""``python -m validation.readme_figure``: renders the README's figure; needs `pip install '.[image]'` and Chromium.
+"""``python -m validation.readme_figure``: renders the README's figure; needs `pip install -e '.[image]'` and Chromium.
 
 Beside the image goes a table of what it shows, so that it can be told whether the image is still what would be drawn.
 """

@@ -316,7 +316,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(InputError, match=r"needs pyarrow.*pip install '\.\[parquet\]'"):
+    with pytest.raises(InputError, match=r"needs pyarrow.*pip install -e '\.\[parquet\]'"):
         analysis.write_table(sweep, tmp_path / "t.parquet")
     with pytest.raises(InputError, match="per = 'row'"):
         analysis.write_table(sweep, tmp_path / "t.csv", per="row")  # type: ignore[arg-type]  # wrong on purpose

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from pathlib import Path
@@ -12,7 +11,7 @@ from docs_pages import ROOT
 from program import Run, runner
 
 import btflow
-from validation.lines.made import RECORDED, files
+from validation.lines.made import files
 
 
 @pytest.fixture
@@ -24,16 +23,16 @@ def given(names: str) -> list[str]:
     return [str(file) for file in files(names)]
 
 
-def test_the_page_shows_what_is_printed(tmp_path: Path, run: Run) -> None:
-    for name in ("packets-up.json", "packets-up.log"):
-        (tmp_path / name).write_bytes(gzip.decompress((RECORDED / f"{name}.gz").read_bytes()))
-    measured = [str(tmp_path / name) for name in ("packets-up.json", "packets-up.log")]
-    code, said, _ = run("calibrate", *measured, "--out", str(tmp_path / "mine.toml"))
-    assert code == 0
-    assert max(map(len, said.replace(f"{tmp_path}/", "").splitlines())) <= 100
-    shown = re.search(r"```text\n(.*?)```", (ROOT / "docs" / "my-line.md").read_text(), re.DOTALL)
+def test_the_page_shows_what_is_printed(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "my-line.md").read_text()
+    shown = re.search(r"\nbtflow (.* tests/lines/.*)\n```\n.*?```text\n(.*?)```", page, re.DOTALL)
     assert shown is not None
-    assert said.replace(f"{tmp_path}/", "").rstrip() == shown[1].rstrip()
+    code, said, _ = run(*shown[1].replace("mine.toml", str(tmp_path / "mine.toml")).split())
+    said = said.replace(f"{tmp_path}/", "")
+    assert code == 0
+    assert max(map(len, said.splitlines())) <= 100
+    assert said.rstrip() == shown[2].rstrip()
 
 
 def test_links_and_swarms_take_the_file_and_links_its_round_trip_time(tmp_path: Path, run: Run) -> None:
